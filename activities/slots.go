@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/review"
@@ -27,9 +28,16 @@ type slotNeeds interface {
 // slots is the concurrency limiter: a review needs one slot of each of its patterns.
 type slots interface {
 	// AcquireSlots acquires all slots of the review or none; limits holds the number of
-	// slots of each pattern. place is 0 if the review has them, else the number of
-	// reviews before it. It must be called again within a minute.
-	AcquireSlots(ctx context.Context, key string, limits map[string]int) (place int, err error)
+	// slots of each pattern. A review without its slots waits for them.
+	AcquireSlots(ctx context.Context, key string, limits map[string]int) (acquired bool, err error)
+	// PassOnSlots gives the slots that a review has released to those next in line, and
+	// wakes each.
+	PassOnSlots(ctx context.Context, key string, limits map[string]int, wake func(ctx context.Context, workflowID, runID string) error) error
+}
+
+// waker makes a review that waits for its slots call [Bookkeeping.AcquireSlots] again.
+type waker interface {
+	WakeForSlots(ctx context.Context, workflowID, runID string) error
 }
 
 // noteSlots records which slots the review needs, and returns the positions of their
@@ -50,22 +58,35 @@ func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change rev
 	return positions, f.Slots.RequireSlots(ctx, req.Changelist, req.Version, patterns, byBot)
 }
 
-// AcquireSlots returns when the review has its slots. Until then Temporal repeats it: that
-// costs no attempt of a stage and adds no event to the history.
+// SlotsActivity is the ID of the activity [Bookkeeping.AcquireSlots]. It is wire format.
+const SlotsActivity = "acquire-slots"
+
+// slotsDelay is the delay before the next try of a review that is not woken.
+const slotsDelay = time.Hour
+
+// AcquireSlots returns when the review has its slots. Until then Temporal repeats it, when
+// the review is woken: that costs no attempt of a stage and adds no event to the history.
 func (b *Bookkeeping) AcquireSlots(ctx context.Context, req review.Request) error {
-	place, err := b.Slots.AcquireSlots(ctx, req.Key, b.InFlight)
+	acquired, err := b.Slots.AcquireSlots(ctx, req.Key, b.InFlight)
 	if err != nil {
 		return fmt.Errorf("acquire slots of changelist %d: %w", req.Changelist, err)
 	}
-	if place > 0 {
-		return waiting{fmt.Sprintf("waits for a slot, at place %d (criticizer status %d)", place, req.Changelist), slotDelay(place)}
+	if !acquired {
+		return waiting{fmt.Sprintf("waits for a slot (criticizer status %d)", req.Changelist), slotsDelay}
 	}
 	return nil
 }
 
-// slotDelay is the delay before the next try. It grows with the place, so that a slot is
-// not idle for long and a long queue costs little.
-func slotDelay(place int) time.Duration { return min(time.Duration(place)*2*time.Second, time.Minute) }
+// passOnSlots passes on the slots of a review that may have released them. If that fails, the
+// workers do it with all free slots within seconds.
+func (b *Bookkeeping) passOnSlots(ctx context.Context, req review.Request) {
+	if len(b.InFlight) == 0 {
+		return
+	}
+	if err := b.Slots.PassOnSlots(ctx, req.Key, b.InFlight, b.Waker.WakeForSlots); err != nil {
+		activity.GetLogger(ctx).Warn("slots not passed on", "changelist", req.Changelist, "error", err)
+	}
+}
 
 // A waiting is the error of an attempt that must wait and has not failed.
 type waiting struct {

@@ -44,20 +44,15 @@ func (h countingHandler) Enabled(context.Context, slog.Level) bool  { return tru
 func (h countingHandler) Handle(context.Context, slog.Record) error { *h.n++; return nil }
 func (h countingHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 
-// Waiting is not a failure, and the delay grows with the place.
+// Waiting is not a failure.
 func TestAcquireSlotsWaits(t *testing.T) {
 	t.Parallel()
-	for place, again := range map[int]time.Duration{1: 2 * time.Second, 5: 10 * time.Second, 31: time.Minute, 1000: time.Minute} {
-		w := activitiestest.New()
-		w.SetSlots(nil, place)
-		lines, err := acquire(t, w)
-		var app *temporal.ApplicationError
-		if !errors.As(err, &app) || app.NonRetryable() || app.NextRetryDelay() != again || app.Category() != temporal.ApplicationErrorCategoryBenign {
-			t.Errorf("at place %d: %v, again in %v, want %v", place, err, app.NextRetryDelay(), again)
-		}
-		if lines != 0 {
-			t.Errorf("at place %d: %d lines of log", place, lines)
-		}
+	w := activitiestest.New()
+	w.SetSlots(nil, 1)
+	lines, err := acquire(t, w)
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) || app.NonRetryable() || app.NextRetryDelay() != time.Hour || app.Category() != temporal.ApplicationErrorCategoryBenign || lines != 0 {
+		t.Errorf("ended with %v and %d lines of log, want a benign error that is repeated when the review is woken", err, lines)
 	}
 }
 
@@ -76,7 +71,7 @@ func TestFetchNotesSlots(t *testing.T) {
 	t.Parallel()
 	for _, patterns := range [][]string{nil, {"//depot/..."}} {
 		w := activitiestest.New()
-		w.SetSlots(patterns)
+		w.SetSlots(patterns, 0)
 		stage := &activities.Fetching{Changes: w, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), InFlight: w, Slots: w}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
 		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || w.Calls("RequireSlots") != len(patterns) {

@@ -51,7 +51,7 @@ func benchmarkReviews(b *testing.B, earlier int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	serveReviews(b, n, database)
+	serveReviews(b, n, database, activitiestest.New(), nil)
 	measure(b, "reviews/s", func(ctx context.Context, i int) error {
 		req := review.Request{Changelist: review.Changelist(i), Version: 1, ServerID: "bench", Key: review.DefaultKey("bench", review.Changelist(i), 1)}
 		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
@@ -66,36 +66,41 @@ func benchmarkReviews(b *testing.B, earlier int) {
 
 // serveReviews runs a worker of all stages with the real database, artifacts and redaction.
 // Fakes of Perforce, the model and the mail server reply at once.
-func serveReviews(b *testing.B, n temporalns.Namespace, database *storetest.Database) {
-	b.Helper()
-	world := activitiestest.New()
+func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Database, world *activitiestest.World, slots *countedSlots) {
+	tb.Helper()
 	redactor, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	open := func(db *store.DB, ns review.Namespace) *artifact.Store {
 		s, err := artifact.New(db.Blobs(ns), artifact.Config{Namespace: ns, Keyset: keyset, TTL: time.Hour})
 		if err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 		return s
 	}
-	bookkeeping, fetch, redact, llm, notify := database.Open(b, store.RoleBookkeeping), database.Open(b, store.RoleFetch),
-		database.Open(b, store.RoleRedact), database.Open(b, store.RoleLLM), database.Open(b, store.RoleNotify)
-	serve(b, n, activities.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeping{Jobs: bookkeeping, Resets: n, Queues: n})
-	serve(b, n, activities.QueueFetch, nil, &activities.Fetching{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
-	serve(b, n, activities.QueueRedact, nil, &activities.Redacting{
+	bookkeeping, fetch, redact, llm, notify := database.Open(tb, store.RoleBookkeeping), database.Open(tb, store.RoleFetch),
+		database.Open(tb, store.RoleRedact), database.Open(tb, store.RoleLLM), database.Open(tb, store.RoleNotify)
+	books := &activities.Bookkeeping{Jobs: bookkeeping, Resets: n, Queues: n}
+	fetching := &activities.Fetching{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)}
+	if slots != nil {
+		slots.DB = bookkeeping
+		books.Slots, books.Waker, books.InFlight, fetching.Slots, fetching.InFlight = slots, n, slots.limits, fetch, world
+	}
+	serve(tb, n, activities.QueueBookkeeping, workflows.ReviewChangelist, books)
+	serve(tb, n, activities.QueueFetch, nil, fetching)
+	serve(tb, n, activities.QueueRedact, nil, &activities.Redacting{
 		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: redactor,
 	})
-	serve(b, n, activities.QueueLLM, nil, &activities.Critiquing{
+	serve(tb, n, activities.QueueLLM, nil, &activities.Critiquing{
 		Redacted: open(llm, review.NamespaceRedacted), Reports: open(llm, review.NamespaceReport), Answers: open(llm, review.NamespaceRedacted), Accounts: llm,
 		Reviewer: world, Pipeline: redactor,
 	})
-	serve(b, n, activities.QueueNotify, nil, &activities.Notifying{
+	serve(tb, n, activities.QueueNotify, nil, &activities.Notifying{
 		Log: discard, Reports: open(notify, review.NamespaceReport), Outbox: notify, Post: world,
 	})
 }
@@ -129,8 +134,8 @@ func threeStages(ctx workflow.Context) error {
 }
 
 // serve runs a worker until the benchmark ends. If flow is nil, it serves activities only.
-func serve(b *testing.B, n temporalns.Namespace, queue string, flow, acts any) {
-	b.Helper()
+func serve(tb testing.TB, n temporalns.Namespace, queue string, flow, acts any) {
+	tb.Helper()
 	w := worker.New(n.Client, queue, worker.Options{
 		DisableWorkflowWorker: flow == nil,
 		Interceptors:          []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }, Log: discard}},
@@ -140,9 +145,9 @@ func serve(b *testing.B, n temporalns.Namespace, queue string, flow, acts any) {
 	}
 	w.RegisterActivity(acts)
 	if err := w.Start(); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	b.Cleanup(w.Stop)
+	tb.Cleanup(w.Stop)
 }
 
 // measure runs work b.N times, inFlight at a time, and reports the rate. Some runs that do

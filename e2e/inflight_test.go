@@ -49,7 +49,7 @@ func (in *limitedInstallation) startLimited(n int) {
 	for i := range n {
 		in.ids = append(in.ids, in.mustStart(strconv.Itoa(i+1)).WorkflowID)
 	}
-	waitFor(in.t, "the waiting reviews", func() bool { return in.countRows("admissions", "waits_for is not null") == n-2 })
+	waitFor(in.t, "the waiting reviews", func() bool { return in.countRows("slots", "state = 'awaited'") == n-2 })
 }
 
 // maxConcurrentInLLM returns the maximum number of limited reviews in stage llm at the
@@ -138,17 +138,17 @@ func TestSlotsAfterCrashAndTermination(t *testing.T) {
 	kill(worker)
 	in.startWorker()
 	waitFor(in.t, "more model calls", func() bool { return in.modelCalls.Load() >= 4 })
-	if n := in.countRows("admissions", "admitted_run is not null"); n != 2 {
+	if n := in.countRows("slots", "state = 'held'"); n != 2 {
 		t.Errorf("%d reviews have slots after the death of a worker, want 2", n)
 	}
 	var holder string
 	in.queryRow(`select idempotency_key from criticizer.jobs
-		join criticizer.admissions using (changelist_id, review_version) where admitted_run is not null limit 1`, &holder)
+		join criticizer.slots s using (changelist_id, review_version) where s.state = 'held' limit 1`, &holder)
 	if err := in.namespace.TerminateWorkflow(t.Context(), holder, "", "not wanted"); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(in.t, "the next holder of the slot", func() bool {
-		return in.countRows("jobs", "state = 'canceled'") == 1 && in.countRows("admissions", "admitted_run is not null") == 3
+		return in.countRows("jobs", "state = 'canceled'") == 1 && in.countRows("slots", "state = 'held'") == 2
 	})
 	in.release()
 	in.waitForJobs(4)

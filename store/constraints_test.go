@@ -141,6 +141,13 @@ var violations = map[string][]string{
 		`insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (99, 1, false, '', 0)`,
 	},
 
+	"criticizer.slots_of_review":      {`insert into criticizer.slots select * from criticizer.slots`},
+	"criticizer.slots_of_job":         {`insert into criticizer.slots (changelist_id, review_version, pattern, by_bot, asked_at) values (1, 2, 'a', false, now())`},
+	"criticizer.slots_state_known":    {`update criticizer.slots set state = 'taken'`},
+	"criticizer.slots_given_are_held": {`update criticizer.slots set given_at = now()`},
+	"criticizer.watch_one_row_only":   {`insert into criticizer.watch default values`},
+	"criticizer.watch_one_row":        {`insert into criticizer.watch (one_row) values (false)`},
+
 	"criticizer.admissions_of_review":              {`insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 1, '{a}', false)`},
 	"criticizer.admissions_of_job":                 {`insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 2, '{a}', false)`},
 	"criticizer.admissions_patterns_present":       {`update criticizer.admissions set patterns = '{}'`},

@@ -116,8 +116,15 @@ func (d *DB) CancelJob(ctx context.Context, key string) error {
 // A Run is a run of a review as its job names it.
 type Run struct{ WorkflowID, RunID string }
 
+// ClaimWatch reports whether this worker is the one of all that looks after the reviews
+// until the interval has passed.
+func (d *DB) ClaimWatch(ctx context.Context, every time.Duration) (bool, error) {
+	n, err := d.q.ClaimWatch(ctx, every)
+	return n > 0, interpret("claim the watch", err)
+}
+
 // ClaimUnfinished returns some reviews that are unfinished or replayed, and that no worker
-// has claimed for a while.
+// has looked at for a while.
 func (d *DB) ClaimUnfinished(ctx context.Context) ([]Run, error) {
 	const atMost, uncheckedFor = 50, 20 * time.Second
 	rows, err := d.q.ClaimUnfinishedJobs(ctx, db.ClaimUnfinishedJobsParams{UncheckedFor: uncheckedFor, AtMost: atMost})

@@ -2,15 +2,13 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
-
-// waiterTimeout is how long a waiting review keeps its place without asking again:
-// twice the interval in which it asks.
-const waiterTimeout = 2 * time.Minute
 
 // RequireSlots records the patterns of which a review needs a slot each.
 func (d *DB) RequireSlots(ctx context.Context, cl review.Changelist, v review.Version, patterns []string, byBot bool) error {
@@ -21,48 +19,89 @@ func (d *DB) RequireSlots(ctx context.Context, cl review.Changelist, v review.Ve
 
 // AcquireSlots acquires all slots that a review needs, or none. limits has the number of
 // slots of each pattern; a pattern without a limit is unlimited. The review holds the
-// slots until its job ends or starts again, and acquiring again changes nothing. place
-// is 0 if the review holds the slots, else the number of reviews that must end before
-// it does. A waiting review must ask again within a minute to keep its place.
-func (d *DB) AcquireSlots(ctx context.Context, key string, limits map[string]int) (place int, err error) {
+// slots until its job ends or gets another run, and acquiring again changes nothing. A
+// review that has not acquired them waits until [DB.PassOnSlots] gives them to it. The cost
+// does not depend on the number of waiting reviews.
+func (d *DB) AcquireSlots(ctx context.Context, key string, limits map[string]int) (acquired bool, err error) {
+	return d.acquireSlots(ctx, key, limits, false)
+}
+
+// acquireSlots acquires slots for the review itself or, if given is set, for a review that
+// waits for them.
+func (d *DB) acquireSlots(ctx context.Context, key string, limits map[string]int, given bool) (acquired bool, err error) {
+	encoded, _ := json.Marshal(limits) //nolint:errchkjson // no error is possible
 	err = d.inTx(ctx, "acquire slots", func(q *db.Queries) error {
-		if err := q.LockAdmissions(ctx); err != nil {
-			return err
-		}
-		row, err := q.Admission(ctx, key)
+		of, err := q.ShareUnfinishedJob(ctx, key)
 		if noRow(err) {
-			return nil // needs no slot
+			acquired = !given // a review that has ended needs no slot
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		place, err = acquireSlots(ctx, q, row, limits)
-		return err
+		if err := q.LockSlots(ctx, db.LockSlotsParams(of)); err != nil {
+			return err
+		}
+		s, err := q.SlotState(ctx, db.SlotStateParams{ChangelistID: int64(of.ChangelistID), ReviewVersion: int(of.ReviewVersion), Limits: encoded})
+		if err != nil {
+			return err
+		}
+		set := db.SetSlotsParams{ChangelistID: of.ChangelistID, ReviewVersion: of.ReviewVersion, State: "awaited", Given: given}
+		if acquired = s.Held && !given || s.Free && (s.Awaited || !given); acquired {
+			set.State = "held"
+		}
+		if given && !acquired {
+			return nil
+		}
+		return q.SetSlots(ctx, set)
 	})
-	return place, err
+	return acquired, err
 }
 
-func acquireSlots(ctx context.Context, q *db.Queries, row db.AdmissionRow, limits map[string]int) (place int, err error) {
-	if row.Admitted {
-		return 0, nil
+// PassOnSlots gives free slots to the reviews that are next in line and wakes each, with its
+// workflow and run. It passes on the slots that the review with the key has released or,
+// without a key, all free slots; then it also wakes reviews that have not noticed yet.
+func (d *DB) PassOnSlots(ctx context.Context, key string, limits map[string]int, wake func(ctx context.Context, workflowID, runID string) error) error {
+	patterns, err := d.q.PatternsOfReview(ctx, key)
+	if key == "" {
+		patterns, err = d.q.AwaitedPatterns(ctx)
 	}
-	taken, err := q.SlotsTaken(ctx, db.SlotsTakenParams{ChangelistID: row.ChangelistID, ReviewVersion: row.ReviewVersion})
 	if err != nil {
-		return 0, err
+		return interpret("read patterns of slots", err)
 	}
-	var waitsFor []string
-	for _, t := range taken {
-		if limit, ok := limits[t.Pattern]; ok && t.Taken >= limit {
-			place = max(place, t.Taken-limit+1)
-			waitsFor = append(waitsFor, t.Pattern)
+	var errs []error
+	for _, pattern := range patterns {
+		errs = append(errs, d.passOn(ctx, pattern, limits, wake))
+	}
+	if key != "" {
+		return errors.Join(errs...)
+	}
+	unnoticed, err := d.q.UnnoticedSlots(ctx)
+	for _, u := range unnoticed {
+		errs = append(errs, wake(ctx, u.IdempotencyKey, u.RunID))
+	}
+	return errors.Join(append(errs, interpret("read given slots", err))...)
+}
+
+// passOn gives the free slots of one pattern. A review that acquires its slots meanwhile
+// has committed its wait before the reviews in line are read.
+func (d *DB) passOn(ctx context.Context, pattern string, limits map[string]int, wake func(ctx context.Context, workflowID, runID string) error) error {
+	encoded, _ := json.Marshal(limits) //nolint:errchkjson // no error is possible
+	var next []db.NextInLineRow
+	err := d.inTx(ctx, "read the reviews next in line", func(q *db.Queries) (err error) {
+		if err = q.LockPattern(ctx, pattern); err == nil {
+			next, err = q.NextInLine(ctx, db.NextInLineParams{Pattern: pattern, Limits: encoded})
 		}
+		return err
+	})
+	for _, n := range next {
+		acquired, errAcquire := d.acquireSlots(ctx, n.IdempotencyKey, limits, true)
+		if acquired {
+			errAcquire = wake(ctx, n.IdempotencyKey, n.RunID)
+		}
+		err = errors.Join(err, errAcquire)
 	}
-	if place > 0 {
-		return place, q.AwaitSlots(ctx, db.AwaitSlotsParams{
-			ChangelistID: row.ChangelistID, ReviewVersion: row.ReviewVersion, WaitsFor: waitsFor, BackIn: waiterTimeout,
-		})
-	}
-	return 0, q.AcquireSlots(ctx, db.AcquireSlotsParams{ChangelistID: row.ChangelistID, ReviewVersion: row.ReviewVersion, RunID: row.RunID})
+	return err
 }
 
 // A Wait is a review that waits for slots.

@@ -78,10 +78,10 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	if err := r.sendPages(ctx, db); err != nil {
 		return nil, err
 	}
-	r.watchReviews(ctx, db)
+	r.watchReviews(ctx, db, limits.Limits())
 	r.addInstallationMetrics(db, limits)
 	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeping{
-		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db, Slots: db, InFlight: limits.Limits(),
+		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db, Slots: db, Waker: r.namespace, InFlight: limits.Limits(),
 		ChangeLink: r.cfg.Temporal.ChangeLink,
 	}}}, nil
 }

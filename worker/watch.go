@@ -2,22 +2,28 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/criticizer/criticizer/store"
 )
 
-// watchInterval is how often a worker looks at some unfinished reviews.
+// watchInterval is how often one of the workers looks after the reviews.
 const watchInterval = 10 * time.Second
 
 // watchReviews closes the jobs of reviews whose run has ended without doing so: it was
-// terminated, timed out or deleted. Each unfinished review is looked at by one of the workers.
-func (r *runtime) watchReviews(ctx context.Context, db *store.DB) {
+// terminated, timed out or deleted. Then it passes on slots that a crash, or a change of the
+// limits, has left free.
+func (r *runtime) watchReviews(ctx context.Context, db *store.DB, limits map[string]int) {
 	r.background(ctx, func(ctx context.Context) {
 		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			if err := r.closeEnded(ctx, db); err != nil && ctx.Err() == nil {
+			mine, err := db.ClaimWatch(ctx, watchInterval-time.Second)
+			if mine {
+				err = errors.Join(r.closeEnded(ctx, db), db.PassOnSlots(ctx, "", limits, r.namespace.WakeForSlots))
+			}
+			if err != nil && ctx.Err() == nil {
 				r.lg.WarnContext(ctx, "check of unfinished reviews failed", "error", err)
 			}
 			select {

@@ -456,7 +456,7 @@ type breakerServer struct {
 func newBreakerServer(t *testing.T, endpoint func(context.Context) error) *breakerServer {
 	t.Helper()
 	n, where := temporalnstest.New(t)
-	s := &breakerServer{cluster: cluster{n.Client, where.Name, nil}, n: n, pace: 2 * time.Second}
+	s := &breakerServer{cluster: cluster{Client: n.Client, namespace: where.Name}, n: n, pace: 2 * time.Second}
 	s.serve(t, activities.ProbeQueue(activities.QueueLLM), &activities.Probing{Endpoint: endpoint})
 	return s
 }

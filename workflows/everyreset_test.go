@@ -44,8 +44,8 @@ func newLab(t *testing.T) *lab {
 	books, fetch, notify := l.database.Open(t, "criticizer_bookkeeping"), l.database.Open(t, "criticizer_fetch"), l.database.Open(t, "criticizer_notify")
 	l.job = books.Job
 	l.slotless = func(ctx context.Context, key string) bool {
-		place, err := books.AcquireSlots(ctx, key, map[string]int{"//depot/...": 0})
-		return err != nil || place > 0
+		acquired, err := books.AcquireSlots(ctx, key, map[string]int{"//depot/...": 0})
+		return err != nil || !acquired
 	}
 	l.cluster = newCluster(t, func(stages []any) {
 		b := stages[0].(*activities.Bookkeeping)
@@ -57,7 +57,7 @@ func newLab(t *testing.T) *lab {
 		n := stages[4].(*activities.Notifying)
 		n.Outbox, n.Post, n.Channels = notify, l, []activities.Channel{{Name: review.ChannelWebhook, Post: l, Clean: true}}
 	})
-	l.world.SetSlots([]string{"//depot/..."})
+	l.world.SetSlots([]string{"//depot/..."}, 0)
 	return l
 }
 

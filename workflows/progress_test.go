@@ -40,6 +40,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 		c.ask(t, workflows.QueryState, &got)
 		return got == want
 	})
+	c.wake(t, 2)
 	if err := run.Get(t.Context(), nil); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}

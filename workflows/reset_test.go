@@ -26,12 +26,13 @@ type cluster struct {
 	client.Client
 	namespace string
 	world     *activitiestest.World
+	waker     func(ctx context.Context, workflowID, runID string) error
 }
 
 func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
 	n, where := temporalnstest.New(t)
-	c := cluster{n.Client, where.Name, activitiestest.New()}
+	c := cluster{n.Client, where.Name, activitiestest.New(), n.WakeForSlots}
 	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
 	stages := activitiesOver(t, c.world)
 	stages[0].(*activities.Bookkeeping).Resets = n

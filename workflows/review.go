@@ -237,7 +237,7 @@ func (r *reviewState) acquireSlots(ctx workflow.Context) error {
 	r.show(ctx, "waiting for a slot of "+limitNames(r.limits))
 	defer r.show(ctx, "stage "+string(review.StageLLM))
 	r.hasSlots = true
-	return book(ctx, "acquire-slots", bookkeeping.AcquireSlots, r.req, nil)
+	return book(ctx, activities.SlotsActivity, bookkeeping.AcquireSlots, r.req, nil)
 }
 
 // ranked gives an activity after fetch a lower priority if the author is a bot.

@@ -39,7 +39,7 @@ type World struct {
 	replays   []review.Replay
 	afterSend func()
 	patterns  []string // of which the change needs a slot each
-	places    []int    // in the queue for slots, of the next calls
+	denials   int      // of slots, before they are acquired
 	earlier   review.Prior
 	shelf     *review.Prior // the review of the shelf with the same content
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SetSlots makes the change need a slot of each pattern. The first calls of AcquireSlots return
-// these places, the next ones 0.
-func (w *World) SetSlots(patterns []string, places ...int) {
-	w.set(func() { w.patterns, w.places = patterns, places })
+// SetSlots makes the change need a slot of each pattern. The first calls of AcquireSlots, as
+// many as denials, do not acquire them.
+func (w *World) SetSlots(patterns []string, denials int) {
+	w.set(func() { w.patterns, w.denials = patterns, denials })
 }
 
 // Of returns the patterns of [World.SetSlots].
@@ -23,12 +23,16 @@ func (w *World) RequireSlots(context.Context, review.Changelist, review.Version,
 	return w.call("RequireSlots", nil)
 }
 
-// AcquireSlots returns the next place.
-func (w *World) AcquireSlots(context.Context, string, map[string]int) (place int, err error) {
+// AcquireSlots reports whether the review has its slots.
+func (w *World) AcquireSlots(context.Context, string, map[string]int) (acquired bool, err error) {
 	err = w.call("AcquireSlots", func() {
-		if len(w.places) > 0 {
-			place, w.places = w.places[0], w.places[1:]
-		}
+		acquired = w.denials == 0
+		w.denials = max(0, w.denials-1)
 	})
-	return place, err
+	return acquired, err
+}
+
+// PassOnSlots wakes no review.
+func (w *World) PassOnSlots(context.Context, string, map[string]int, func(context.Context, string, string) error) error {
+	return w.call("PassOnSlots", nil)
 }

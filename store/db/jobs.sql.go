@@ -66,19 +66,19 @@ func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobPa
 
 const claimUnfinishedJobs = `-- name: ClaimUnfinishedJobs :many
 with due as (
-    select j.id
-    from criticizer.jobs j
-    left join criticizer.admissions a on a.changelist_id = j.changelist_id and a.review_version = j.review_version
-    where j.id in (
-        select unfinished.id from criticizer.jobs unfinished where unfinished.state in ('in_progress', 'retryable_failed')
-        union
-        select replayed.id from criticizer.jobs replayed
-        join criticizer.dead_letters l on l.workflow_id = replayed.idempotency_key
-        where l.state = 'replaying')
-      and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
-    order by (a.admitted_run = j.run_id) desc nulls last, coalesce(j.checked_at, j.updated_at)
-    limit $2::bigint
-    for update of j skip locked)
+    (select j.id from criticizer.slots s
+     join criticizer.jobs j using (changelist_id, review_version)
+     where s.state = 'held' and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
+     order by coalesce(j.checked_at, j.updated_at) limit $2::bigint)
+    union
+    (select j.id from criticizer.jobs j
+     where j.state in ('in_progress', 'retryable_failed') and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
+     order by coalesce(j.checked_at, j.updated_at) limit $2::bigint)
+    union
+    (select j.id from criticizer.jobs j
+     join criticizer.dead_letters l on l.workflow_id = j.idempotency_key
+     where l.state = 'replaying' and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
+     order by coalesce(j.checked_at, j.updated_at) limit $2::bigint))
 update criticizer.jobs j set checked_at = now()
 from due where j.id = due.id
 returning j.idempotency_key, j.run_id
@@ -95,7 +95,8 @@ type ClaimUnfinishedJobsRow struct {
 }
 
 // Some reviews that are unfinished or replayed and were not looked at for unchecked_for:
-// those that hold slots first, then those that were not looked at for longest.
+// those that hold slots, those that were not looked at for longest, and those that are
+// replayed. The cost does not depend on how many reviews are unfinished.
 func (q *Queries) ClaimUnfinishedJobs(ctx context.Context, arg ClaimUnfinishedJobsParams) ([]ClaimUnfinishedJobsRow, error) {
 	rows, err := q.db.Query(ctx, claimUnfinishedJobs, arg.UncheckedFor, arg.AtMost)
 	if err != nil {
@@ -114,6 +115,19 @@ func (q *Queries) ClaimUnfinishedJobs(ctx context.Context, arg ClaimUnfinishedJo
 		return nil, err
 	}
 	return items, nil
+}
+
+const claimWatch = `-- name: ClaimWatch :execrows
+update criticizer.watch set due_at = now() + $1::interval where due_at <= now()
+`
+
+// Of all workers, one claims each watch.
+func (q *Queries) ClaimWatch(ctx context.Context, every time.Duration) (int64, error) {
+	result, err := q.db.Exec(ctx, claimWatch, every)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const closeEndedJob = `-- name: CloseEndedJob :one
@@ -480,9 +494,8 @@ with newest as (
     limit $4::bigint)
 select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
-       exists (select from criticizer.admissions a
-               where a.changelist_id = j.changelist_id and a.review_version = j.review_version
-                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot,
+       exists (select from criticizer.slots s
+               where s.changelist_id = j.changelist_id and s.review_version = j.review_version and s.state = 'awaited')::boolean as awaits_slot,
        case when j.state not in ('in_progress', 'retryable_failed') then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)

@@ -12,82 +12,121 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const acquireSlots = `-- name: AcquireSlots :exec
-update criticizer.admissions
-set admitted_run = $1::text, checked_at = now(), ended = false, waits_for = null, back_by = null
-where changelist_id = $2 and review_version = $3
+const awaitedPatterns = `-- name: AwaitedPatterns :many
+with recursive awaited as (
+    (select pattern from criticizer.slots where state = 'awaited' order by pattern limit 1)
+    union all
+    select (select s.pattern from criticizer.slots s where s.state = 'awaited' and s.pattern > awaited.pattern order by s.pattern limit 1)
+    from awaited where awaited.pattern is not null)
+select pattern::text from awaited where pattern is not null
 `
 
-type AcquireSlotsParams struct {
-	RunID         string
+// Reads one row per pattern.
+func (q *Queries) AwaitedPatterns(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, awaitedPatterns)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var pattern string
+		if err := rows.Scan(&pattern); err != nil {
+			return nil, err
+		}
+		items = append(items, pattern)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockPattern = `-- name: LockPattern :exec
+select pg_advisory_xact_lock(hashtextextended('criticizer slots ' || $1::text, 0))
+`
+
+func (q *Queries) LockPattern(ctx context.Context, pattern string) error {
+	_, err := q.db.Exec(ctx, lockPattern, pattern)
+	return err
+}
+
+const lockSlots = `-- name: LockSlots :exec
+select pg_advisory_xact_lock(hashtextextended('criticizer slots ' || needed.pattern, 0))
+from (select pattern from criticizer.slots
+      where changelist_id = $1 and review_version = $2 order by pattern offset 0) needed
+`
+
+type LockSlotsParams struct {
 	ChangelistID  review.Changelist
 	ReviewVersion review.Version
 }
 
-// Older workers read checked_at and ended.
-func (q *Queries) AcquireSlots(ctx context.Context, arg AcquireSlotsParams) error {
-	_, err := q.db.Exec(ctx, acquireSlots, arg.RunID, arg.ChangelistID, arg.ReviewVersion)
+// Serializes acquisitions of the slots of a review until the transaction ends. The order
+// is the same in every transaction: no deadlock.
+func (q *Queries) LockSlots(ctx context.Context, arg LockSlotsParams) error {
+	_, err := q.db.Exec(ctx, lockSlots, arg.ChangelistID, arg.ReviewVersion)
 	return err
 }
 
-const admission = `-- name: Admission :one
-select a.changelist_id, a.review_version, j.run_id, coalesce(a.admitted_run = j.run_id, false)::boolean as admitted
-from criticizer.admissions a
+const nextInLine = `-- name: NextInLine :many
+select idempotency_key::text, run_id::text from criticizer.slots_next($1, $2::jsonb)
+`
+
+type NextInLineParams struct {
+	Pattern string
+	Limits  []byte
+}
+
+type NextInLineRow struct {
+	IdempotencyKey string
+	RunID          string
+}
+
+func (q *Queries) NextInLine(ctx context.Context, arg NextInLineParams) ([]NextInLineRow, error) {
+	rows, err := q.db.Query(ctx, nextInLine, arg.Pattern, arg.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []NextInLineRow
+	for rows.Next() {
+		var i NextInLineRow
+		if err := rows.Scan(&i.IdempotencyKey, &i.RunID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patternsOfReview = `-- name: PatternsOfReview :many
+select s.pattern from criticizer.slots s
 join criticizer.jobs j using (changelist_id, review_version)
 where j.idempotency_key = $1
 `
 
-type AdmissionRow struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	RunID         string
-	Admitted      bool
-}
-
-func (q *Queries) Admission(ctx context.Context, idempotencyKey string) (AdmissionRow, error) {
-	row := q.db.QueryRow(ctx, admission, idempotencyKey)
-	var i AdmissionRow
-	err := row.Scan(
-		&i.ChangelistID,
-		&i.ReviewVersion,
-		&i.RunID,
-		&i.Admitted,
-	)
-	return i, err
-}
-
-const awaitSlots = `-- name: AwaitSlots :exec
-update criticizer.admissions
-set waits_for = $1::text[], back_by = now() + $2::interval,
-    admitted_run = null, checked_at = null, ended = false
-where changelist_id = $3 and review_version = $4
-`
-
-type AwaitSlotsParams struct {
-	WaitsFor      []string
-	BackIn        time.Duration
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) AwaitSlots(ctx context.Context, arg AwaitSlotsParams) error {
-	_, err := q.db.Exec(ctx, awaitSlots,
-		arg.WaitsFor,
-		arg.BackIn,
-		arg.ChangelistID,
-		arg.ReviewVersion,
-	)
-	return err
-}
-
-const lockAdmissions = `-- name: LockAdmissions :exec
-select pg_advisory_xact_lock(hashtextextended('criticizer admissions', 0))
-`
-
-// Serializes acquisitions until the transaction ends.
-func (q *Queries) LockAdmissions(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, lockAdmissions)
-	return err
+func (q *Queries) PatternsOfReview(ctx context.Context, idempotencyKey string) ([]string, error) {
+	rows, err := q.db.Query(ctx, patternsOfReview, idempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var pattern string
+		if err := rows.Scan(&pattern); err != nil {
+			return nil, err
+		}
+		items = append(items, pattern)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const saveAdmission = `-- name: SaveAdmission :exec
@@ -115,20 +154,82 @@ func (q *Queries) SaveAdmission(ctx context.Context, arg SaveAdmissionParams) er
 	return err
 }
 
+const setSlots = `-- name: SetSlots :exec
+update criticizer.slots set state = $1, given_at = case when $2::boolean then now() end
+where changelist_id = $3 and review_version = $4 and (state <> $1 or given_at is not null)
+`
+
+type SetSlotsParams struct {
+	State         string
+	Given         bool
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+func (q *Queries) SetSlots(ctx context.Context, arg SetSlotsParams) error {
+	_, err := q.db.Exec(ctx, setSlots,
+		arg.State,
+		arg.Given,
+		arg.ChangelistID,
+		arg.ReviewVersion,
+	)
+	return err
+}
+
+const shareUnfinishedJob = `-- name: ShareUnfinishedJob :one
+select changelist_id, review_version from criticizer.jobs
+where idempotency_key = $1 and state in ('in_progress', 'retryable_failed')
+for share
+`
+
+type ShareUnfinishedJobRow struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+// Keeps the job from ending, and so from releasing its slots, until the transaction ends.
+func (q *Queries) ShareUnfinishedJob(ctx context.Context, idempotencyKey string) (ShareUnfinishedJobRow, error) {
+	row := q.db.QueryRow(ctx, shareUnfinishedJob, idempotencyKey)
+	var i ShareUnfinishedJobRow
+	err := row.Scan(&i.ChangelistID, &i.ReviewVersion)
+	return i, err
+}
+
+const slotState = `-- name: SlotState :one
+select held::boolean, awaited::boolean, free::boolean from criticizer.slot_state($1, $2, $3::jsonb)
+`
+
+type SlotStateParams struct {
+	ChangelistID  int64
+	ReviewVersion int
+	Limits        []byte
+}
+
+type SlotStateRow struct {
+	Held    bool
+	Awaited bool
+	Free    bool
+}
+
+func (q *Queries) SlotState(ctx context.Context, arg SlotStateParams) (SlotStateRow, error) {
+	row := q.db.QueryRow(ctx, slotState, arg.ChangelistID, arg.ReviewVersion, arg.Limits)
+	var i SlotStateRow
+	err := row.Scan(&i.Held, &i.Awaited, &i.Free)
+	return i, err
+}
+
 const slotUse = `-- name: SlotUse :many
-select slot.pattern::text as pattern,
-       (count(*) filter (where a.admitted_run is not null))::integer as taken,
-       (count(*) filter (where a.admitted_run is null))::integer as awaited,
-       floor(coalesce(extract(epoch from now() - min(a.asked_at) filter (where a.admitted_run is null)), 0))::bigint as longest_seconds,
-       coalesce((array_agg(a.changelist_id || ' v' || a.review_version order by a.by_bot, a.asked_at, a.changelist_id, a.review_version)
-                 filter (where a.admitted_run is null))[1], '')::text as next
-from criticizer.admissions a
-join criticizer.jobs j using (changelist_id, review_version)
-cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
-where j.state in ('in_progress', 'retryable_failed')
-  and (a.admitted_run = j.run_id or a.back_by > now())
-group by slot.pattern
-order by slot.pattern
+select s.pattern,
+       (count(*) filter (where s.state = 'held'))::integer as taken,
+       (count(*) filter (where s.state = 'awaited'))::integer as awaited,
+       floor(coalesce(extract(epoch from now() - min(s.asked_at) filter (where s.state = 'awaited')), 0))::bigint as longest_seconds,
+       coalesce((select first.changelist_id || ' v' || first.review_version from criticizer.slots first
+                 where first.pattern = s.pattern and first.state = 'awaited'
+                 order by first.by_bot, first.asked_at, first.changelist_id, first.review_version limit 1), '')::text as next
+from criticizer.slots s
+where s.state in ('awaited', 'held')
+group by s.pattern
+order by s.pattern
 `
 
 type SlotUseRow struct {
@@ -167,45 +268,29 @@ func (q *Queries) SlotUse(ctx context.Context) ([]SlotUseRow, error) {
 	return items, nil
 }
 
-const slotsTaken = `-- name: SlotsTaken :many
-select wanted.pattern::text as pattern, count(*)::integer as taken
-from criticizer.admissions this
-cross join unnest(this.patterns) as wanted (pattern)
-join criticizer.admissions other on wanted.pattern = any (other.patterns)
-join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
-where this.changelist_id = $1 and this.review_version = $2
-  and j.state in ('in_progress', 'retryable_failed')
-  and (other.admitted_run = j.run_id
-       or other.back_by > now()
-          and (other.by_bot, other.asked_at, other.changelist_id, other.review_version)
-            < (this.by_bot, this.asked_at, this.changelist_id, this.review_version))
-  and (other.changelist_id, other.review_version) <> (this.changelist_id, this.review_version)
-group by wanted.pattern
+const unnoticedSlots = `-- name: UnnoticedSlots :many
+select distinct j.idempotency_key, j.run_id
+from criticizer.slots s
+join criticizer.jobs j using (changelist_id, review_version)
+where s.given_at < now() - interval '5 seconds'
 `
 
-type SlotsTakenParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
+type UnnoticedSlotsRow struct {
+	IdempotencyKey string
+	RunID          string
 }
 
-type SlotsTakenRow struct {
-	Pattern string
-	Taken   int
-}
-
-// For each pattern of a review, how many slots other reviews hold or will acquire
-// first. Changes of people precede those of bots, then the earlier request
-// precedes. So a review that needs several slots gets each in its turn.
-func (q *Queries) SlotsTaken(ctx context.Context, arg SlotsTakenParams) ([]SlotsTakenRow, error) {
-	rows, err := q.db.Query(ctx, slotsTaken, arg.ChangelistID, arg.ReviewVersion)
+// The reviews that were given slots and have not noticed for a while.
+func (q *Queries) UnnoticedSlots(ctx context.Context) ([]UnnoticedSlotsRow, error) {
+	rows, err := q.db.Query(ctx, unnoticedSlots)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []SlotsTakenRow
+	var items []UnnoticedSlotsRow
 	for rows.Next() {
-		var i SlotsTakenRow
-		if err := rows.Scan(&i.Pattern, &i.Taken); err != nil {
+		var i UnnoticedSlotsRow
+		if err := rows.Scan(&i.IdempotencyKey, &i.RunID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -217,10 +302,10 @@ func (q *Queries) SlotsTaken(ctx context.Context, arg SlotsTakenParams) ([]Slots
 }
 
 const waitsOfChangelist = `-- name: WaitsOfChangelist :many
-select a.review_version, a.waits_for, a.asked_at
-from criticizer.admissions a
-join criticizer.jobs j using (changelist_id, review_version)
-where a.changelist_id = $1 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed')
+select review_version, array_agg(pattern order by pattern)::text[] as waits_for, min(asked_at)::timestamptz as asked_at
+from criticizer.slots
+where changelist_id = $1 and state = 'awaited'
+group by review_version
 `
 
 type WaitsOfChangelistRow struct {

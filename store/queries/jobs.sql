@@ -74,23 +74,28 @@ select exists (
     join criticizer.jobs this on this.changelist_id = newer.changelist_id and this.review_version < newer.review_version
     where this.idempotency_key = @idempotency_key and newer.state = 'succeeded' and (this.shelved or not newer.shelved))::boolean;
 
+-- name: ClaimWatch :execrows
+-- Of all workers, one claims each watch.
+update criticizer.watch set due_at = now() + @every::interval where due_at <= now();
+
 -- name: ClaimUnfinishedJobs :many
 -- Some reviews that are unfinished or replayed and were not looked at for unchecked_for:
--- those that hold slots first, then those that were not looked at for longest.
+-- those that hold slots, those that were not looked at for longest, and those that are
+-- replayed. The cost does not depend on how many reviews are unfinished.
 with due as (
-    select j.id
-    from criticizer.jobs j
-    left join criticizer.admissions a on a.changelist_id = j.changelist_id and a.review_version = j.review_version
-    where j.id in (
-        select unfinished.id from criticizer.jobs unfinished where unfinished.state in ('in_progress', 'retryable_failed')
-        union
-        select replayed.id from criticizer.jobs replayed
-        join criticizer.dead_letters l on l.workflow_id = replayed.idempotency_key
-        where l.state = 'replaying')
-      and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
-    order by (a.admitted_run = j.run_id) desc nulls last, coalesce(j.checked_at, j.updated_at)
-    limit @at_most::bigint
-    for update of j skip locked)
+    (select j.id from criticizer.slots s
+     join criticizer.jobs j using (changelist_id, review_version)
+     where s.state = 'held' and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
+     order by coalesce(j.checked_at, j.updated_at) limit @at_most::bigint)
+    union
+    (select j.id from criticizer.jobs j
+     where j.state in ('in_progress', 'retryable_failed') and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
+     order by coalesce(j.checked_at, j.updated_at) limit @at_most::bigint)
+    union
+    (select j.id from criticizer.jobs j
+     join criticizer.dead_letters l on l.workflow_id = j.idempotency_key
+     where l.state = 'replaying' and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
+     order by coalesce(j.checked_at, j.updated_at) limit @at_most::bigint))
 update criticizer.jobs j set checked_at = now()
 from due where j.id = due.id
 returning j.idempotency_key, j.run_id;
@@ -129,9 +134,8 @@ with newest as (
     limit @limit_to::bigint)
 select sqlc.embed(j), coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
-       exists (select from criticizer.admissions a
-               where a.changelist_id = j.changelist_id and a.review_version = j.review_version
-                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot,
+       exists (select from criticizer.slots s
+               where s.changelist_id = j.changelist_id and s.review_version = j.review_version and s.state = 'awaited')::boolean as awaits_slot,
        case when j.state not in ('in_progress', 'retryable_failed') then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)

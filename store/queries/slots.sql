@@ -5,65 +5,70 @@ values (@changelist_id, @review_version, @patterns, @by_bot)
 on conflict (changelist_id, review_version) do update
 set patterns = @patterns, by_bot = @by_bot, waits_for = null, back_by = null;
 
--- name: LockAdmissions :exec
--- Serializes acquisitions until the transaction ends.
-select pg_advisory_xact_lock(hashtextextended('criticizer admissions', 0));
+-- name: ShareUnfinishedJob :one
+-- Keeps the job from ending, and so from releasing its slots, until the transaction ends.
+select changelist_id, review_version from criticizer.jobs
+where idempotency_key = @idempotency_key and state in ('in_progress', 'retryable_failed')
+for share;
 
--- name: Admission :one
-select a.changelist_id, a.review_version, j.run_id, coalesce(a.admitted_run = j.run_id, false)::boolean as admitted
-from criticizer.admissions a
+-- name: LockSlots :exec
+-- Serializes acquisitions of the slots of a review until the transaction ends. The order
+-- is the same in every transaction: no deadlock.
+select pg_advisory_xact_lock(hashtextextended('criticizer slots ' || needed.pattern, 0))
+from (select pattern from criticizer.slots
+      where changelist_id = @changelist_id and review_version = @review_version order by pattern offset 0) needed;
+
+-- name: LockPattern :exec
+select pg_advisory_xact_lock(hashtextextended('criticizer slots ' || @pattern::text, 0));
+
+-- name: SlotState :one
+select held::boolean, awaited::boolean, free::boolean from criticizer.slot_state(@changelist_id, @review_version, @limits::jsonb);
+
+-- name: SetSlots :exec
+update criticizer.slots set state = @state, given_at = case when @given::boolean then now() end
+where changelist_id = @changelist_id and review_version = @review_version and (state <> @state or given_at is not null);
+
+-- name: NextInLine :many
+select idempotency_key::text, run_id::text from criticizer.slots_next(@pattern, @limits::jsonb);
+
+-- name: PatternsOfReview :many
+select s.pattern from criticizer.slots s
 join criticizer.jobs j using (changelist_id, review_version)
 where j.idempotency_key = @idempotency_key;
 
--- name: SlotsTaken :many
--- For each pattern of a review, how many slots other reviews hold or will acquire
--- first. Changes of people precede those of bots, then the earlier request
--- precedes. So a review that needs several slots gets each in its turn.
-select wanted.pattern::text as pattern, count(*)::integer as taken
-from criticizer.admissions this
-cross join unnest(this.patterns) as wanted (pattern)
-join criticizer.admissions other on wanted.pattern = any (other.patterns)
-join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
-where this.changelist_id = @changelist_id and this.review_version = @review_version
-  and j.state in ('in_progress', 'retryable_failed')
-  and (other.admitted_run = j.run_id
-       or other.back_by > now()
-          and (other.by_bot, other.asked_at, other.changelist_id, other.review_version)
-            < (this.by_bot, this.asked_at, this.changelist_id, this.review_version))
-  and (other.changelist_id, other.review_version) <> (this.changelist_id, this.review_version)
-group by wanted.pattern;
+-- name: AwaitedPatterns :many
+-- Reads one row per pattern.
+with recursive awaited as (
+    (select pattern from criticizer.slots where state = 'awaited' order by pattern limit 1)
+    union all
+    select (select s.pattern from criticizer.slots s where s.state = 'awaited' and s.pattern > awaited.pattern order by s.pattern limit 1)
+    from awaited where awaited.pattern is not null)
+select pattern::text from awaited where pattern is not null;
 
--- name: AcquireSlots :exec
--- Older workers read checked_at and ended.
-update criticizer.admissions
-set admitted_run = @run_id::text, checked_at = now(), ended = false, waits_for = null, back_by = null
-where changelist_id = @changelist_id and review_version = @review_version;
-
--- name: AwaitSlots :exec
-update criticizer.admissions
-set waits_for = @waits_for::text[], back_by = now() + @back_in::interval,
-    admitted_run = null, checked_at = null, ended = false
-where changelist_id = @changelist_id and review_version = @review_version;
+-- name: UnnoticedSlots :many
+-- The reviews that were given slots and have not noticed for a while.
+select distinct j.idempotency_key, j.run_id
+from criticizer.slots s
+join criticizer.jobs j using (changelist_id, review_version)
+where s.given_at < now() - interval '5 seconds';
 
 -- name: WaitsOfChangelist :many
-select a.review_version, a.waits_for, a.asked_at
-from criticizer.admissions a
-join criticizer.jobs j using (changelist_id, review_version)
-where a.changelist_id = @changelist_id and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed');
+select review_version, array_agg(pattern order by pattern)::text[] as waits_for, min(asked_at)::timestamptz as asked_at
+from criticizer.slots
+where changelist_id = @changelist_id and state = 'awaited'
+group by review_version;
 
 -- name: SlotUse :many
 -- How many reviews hold a slot of each pattern, how many wait for one and for how
 -- long, and which review is next.
-select slot.pattern::text as pattern,
-       (count(*) filter (where a.admitted_run is not null))::integer as taken,
-       (count(*) filter (where a.admitted_run is null))::integer as awaited,
-       floor(coalesce(extract(epoch from now() - min(a.asked_at) filter (where a.admitted_run is null)), 0))::bigint as longest_seconds,
-       coalesce((array_agg(a.changelist_id || ' v' || a.review_version order by a.by_bot, a.asked_at, a.changelist_id, a.review_version)
-                 filter (where a.admitted_run is null))[1], '')::text as next
-from criticizer.admissions a
-join criticizer.jobs j using (changelist_id, review_version)
-cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
-where j.state in ('in_progress', 'retryable_failed')
-  and (a.admitted_run = j.run_id or a.back_by > now())
-group by slot.pattern
-order by slot.pattern;
+select s.pattern,
+       (count(*) filter (where s.state = 'held'))::integer as taken,
+       (count(*) filter (where s.state = 'awaited'))::integer as awaited,
+       floor(coalesce(extract(epoch from now() - min(s.asked_at) filter (where s.state = 'awaited')), 0))::bigint as longest_seconds,
+       coalesce((select first.changelist_id || ' v' || first.review_version from criticizer.slots first
+                 where first.pattern = s.pattern and first.state = 'awaited'
+                 order by first.by_bot, first.asked_at, first.changelist_id, first.review_version limit 1), '')::text as next
+from criticizer.slots s
+where s.state in ('awaited', 'held')
+group by s.pattern
+order by s.pattern;

@@ -49,6 +49,10 @@ var comparisons = []comparison{
 		"reviews/s", "empty tables", []string{"-benchtime=150x"},
 	},
 	{
+		"slots-100000-waiting", "e2e", figure{"Slots/waiting=100000", "slots/s"}, figure{"Slots/waiting=10", "slots/s"},
+		"slots/s", "10 waiting", []string{"-benchtime=300x"},
+	},
+	{
 		"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/s"}, figure{"Redaction/source/gitleaks", "MB/s"},
 		"MB/s", "gitleaks", []string{"-cpu=1"},
 	},
