@@ -14,6 +14,8 @@ import (
 type Retaining struct {
 	Log    *slog.Logger
 	Stored expirables
+	// JobsTTL is how long the rows of a review are kept. 0: forever.
+	JobsTTL time.Duration
 }
 
 // expirables is the data with a limited lifetime.
@@ -22,6 +24,8 @@ type expirables interface {
 	DeleteOldRecipients(ctx context.Context) (int, error)
 	// ForgetMetadata forgets addresses of deliveries and paths of findings.
 	ForgetMetadata(ctx context.Context) (addresses, paths int, err error)
+	// PurgeReviews deletes the rows of reviews that succeeded longer than ttl ago.
+	PurgeReviews(ctx context.Context, ttl time.Duration) (int, error)
 	// OverdueArtifacts counts artifacts that expired longer than grace ago.
 	OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error)
 }
@@ -32,6 +36,7 @@ type RetentionResult struct {
 	Recipients int `json:"recipients"` // deleted
 	Addresses  int `json:"addresses"`  // of deliveries, forgotten
 	Paths      int `json:"paths"`      // of findings, forgotten
+	Reviews    int `json:"reviews"`    // purged
 	Overdue    int `json:"overdue"`    // expired and still stored
 }
 
@@ -67,5 +72,10 @@ func (r *Retaining) deleteExpired(ctx context.Context) (RetentionResult, error) 
 	result.Recipients, err = r.Stored.DeleteOldRecipients(ctx)
 	failures = append(failures, err)
 	result.Addresses, result.Paths, err = r.Stored.ForgetMetadata(ctx)
-	return result, errors.Join(append(failures, err)...)
+	failures = append(failures, err)
+	if r.JobsTTL > 0 {
+		result.Reviews, err = r.Stored.PurgeReviews(ctx, r.JobsTTL)
+		failures = append(failures, err)
+	}
+	return result, errors.Join(failures...)
 }

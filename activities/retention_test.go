@@ -33,6 +33,10 @@ func (e *expiring) ForgetMetadata(context.Context) (addresses, paths int, err er
 	return 3, 4, nil
 }
 
+func (e *expiring) PurgeReviews(_ context.Context, ttl time.Duration) (int, error) {
+	return int(ttl.Hours()), nil
+}
+
 func (e *expiring) OverdueArtifacts(context.Context, time.Duration) (int, error) {
 	return e.overdue, nil
 }
@@ -46,15 +50,15 @@ func TestEnforceRetention(t *testing.T) {
 		want         activities.RetentionResult
 		fails, alert bool
 	}{
-		"all in order":                       {want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Addresses: 3, Paths: 4}},
-		"something was left":                 {stored: expiring{overdue: 3}, want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Addresses: 3, Paths: 4, Overdue: 3}, alert: true},
-		"one namespace stuck keeps no other": {stored: expiring{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Addresses: 3, Paths: 4}, fails: true},
-		"verified although nothing works":    {stored: expiring{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Addresses: 3, Paths: 4, Overdue: 1}, fails: true, alert: true},
+		"all in order":                       {want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Addresses: 3, Paths: 4, Reviews: 721}},
+		"something was left":                 {stored: expiring{overdue: 3}, want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Addresses: 3, Paths: 4, Reviews: 721, Overdue: 3}, alert: true},
+		"one namespace stuck keeps no other": {stored: expiring{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Addresses: 3, Paths: 4, Reviews: 721}, fails: true},
+		"verified although nothing works":    {stored: expiring{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Addresses: 3, Paths: 4, Reviews: 721, Overdue: 1}, fails: true, alert: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			job := activities.Retaining{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})), Stored: &tt.stored}
+			job := activities.Retaining{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})), Stored: &tt.stored, JobsTTL: 721 * time.Hour}
 			got, err := job.EnforceRetention(t.Context())
 			if got != tt.want || (err != nil) != tt.fails {
 				t.Errorf("result = %+v, %v; want %+v", got, err, tt.want)

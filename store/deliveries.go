@@ -43,6 +43,16 @@ func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
 	return int(n), interpret("delete old recipients", err)
 }
 
+// PurgeReviews deletes the rows of reviews that succeeded longer than ttl, and 30 days,
+// ago, and returns the number of reviews. Their jobs stay and reject a second review.
+func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, err error) {
+	const atMost = 500
+	for n := int64(atMost); n == atMost && err == nil; total += int(n) {
+		n, err = d.q.PurgeReviews(ctx, db.PurgeReviewsParams{Ttl: ttl, AtMost: atMost})
+	}
+	return total, interpret("purge reviews", err)
+}
+
 // ForgetMetadata forgets the addresses of deliveries and the paths of findings that are
 // older than 30 days, and returns their numbers. A forgotten address is replaced by a
 // keyed digest, by which [DB.PrepareDeliveries] still finds its row. Addresses of running

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -294,5 +295,39 @@ func TestRefusalOfAnAttempt(t *testing.T) { // (notification 8.2)
 	noError(t, db.AbandonDelivery(t.Context(), second))
 	if row := reread(t, db, first.ID); row.Refused != "" || row.Begun {
 		t.Errorf("abandoned row is %+v", row)
+	}
+}
+
+// A purge deletes what belongs to an old review that succeeded, but not the gate against a
+// second review, nor what people said.
+func TestPurgeReviews(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	conn, retention, books := d.Conn(t), d.Open(t, store.RoleRetention), d.Open(t, store.RoleBookkeeping)
+	exec(t, conn, goodRows)
+	wantPurged := func(why string, ttl time.Duration, want int) {
+		t.Helper()
+		if n, err := retention.PurgeReviews(t.Context(), ttl); err != nil || n != want {
+			t.Errorf("%s: purged %d reviews, %v; want %d", why, n, err, want)
+		}
+	}
+	exec(t, conn, `update criticizer.jobs set state = 'dead_lettered', finished_at = now() - interval '400 days'`)
+	wantPurged("dead-lettered", time.Hour, 0)
+	exec(t, conn, `update criticizer.jobs set state = 'succeeded', outcome = 'clean', finished_at = now() - interval '29 days'`)
+	wantPurged("younger than the shortest time", time.Hour, 0)
+	exec(t, conn, `update criticizer.jobs set finished_at = now() - interval '100 days'`)
+	wantPurged("younger than the configured time", 101*24*time.Hour, 0)
+	wantPurged("older", 99*24*time.Hour, 1)
+	wantPurged("purged before", 99*24*time.Hour, 0)
+	left := query[string](t, conn, `
+		select concat_ws(' ', (select count(*) from criticizer.recipients), (select count(*) from criticizer.deliveries), (select count(*) from criticizer.dead_letters),
+			(select count(*) from criticizer.replays), (select count(*) from criticizer.replay_requests), (select count(*) from criticizer.pages),
+			(select count(*) from criticizer.slots), (select count(*) from criticizer.admissions), (select string_agg(fingerprint, ',') from criticizer.findings))`)
+	if left != "0 0 0 0 0 0 0 0 f1" {
+		t.Errorf("left are %s, want nothing but the finding with an opinion", left)
+	}
+	opening := open(t, books, review.Request{Changelist: 1, Version: 1, ServerID: "s", Key: "k"}, "r2")
+	if opening.Verdict != review.VerdictDuplicate {
+		t.Errorf("a second review is decided as %s, want a duplicate", opening.Verdict)
 	}
 }

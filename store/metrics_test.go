@@ -47,3 +47,34 @@ func TestFigures(t *testing.T) {
 		}
 	}
 }
+
+// The counts of states are those of the rows, before and after the watch has folded them.
+func TestFiguresCountRows(t *testing.T) {
+	t.Parallel()
+	conn := storetest.New(t).Conn(t)
+	exec(t, conn, goodRows)
+	exec(t, conn, `
+		insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) select 'k' || n, n, 1, 's', 'r' from generate_series(2, 9) n;
+		update criticizer.jobs set state = 'canceled', finished_at = now() where changelist_id between 3 and 6;
+		delete from criticizer.jobs where changelist_id in (2, 3);
+		update criticizer.deliveries set status = 'sent', notified_at = now(), notification_id = 'm', confirmed_at = now();
+		update criticizer.dead_letters set state = 'replaying'`)
+	for _, when := range []string{"before", "after"} {
+		wrong := query[int](t, conn, `
+			with counted (name, labels, figure) as (
+				select 'criticizer_reviews', jsonb_build_object('state', state), count(*)::double precision from criticizer.jobs group by state
+				union all select 'criticizer_deliveries', jsonb_build_object('status', status), count(*) from criticizer.deliveries group by status
+				union all select 'criticizer_deliveries_confirmed', '{}', count(*) from criticizer.deliveries where confirmed_at is not null
+				union all select 'criticizer_dead_letters', jsonb_build_object('state', state, 'stage', stage, 'class', error_class), count(*)
+				from criticizer.dead_letters group by state, stage, error_class),
+			shown as (select * from criticizer.figures f where f.name in (select name from counted))
+			select count(*) from ((table counted except table shown) union all (table shown except table counted)) differing`)
+		if wrong > 0 {
+			t.Errorf("%s the fold %d counts differ from the rows", when, wrong)
+		}
+		exec(t, conn, `update criticizer.watch set due_at = now()`)
+	}
+	if n := query[int](t, conn, `select count(*) from criticizer.tallies`); n != 5 {
+		t.Errorf("%d rows are left after the fold, want one per count", n)
+	}
+}

@@ -208,6 +208,9 @@ func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) (worker.Wor
 	if s.rate != nil {
 		options.TaskQueueActivitiesPerSecond = s.rate(r.cfg.Worker)
 	}
+	if s.atOnce != nil {
+		options.MaxConcurrentActivityExecutionSize = s.atOnce(r.cfg.Worker)
+	}
 	w := worker.New(r.namespace.Client, q.name, options)
 	w.RegisterActivity(q.activities)
 	if s.workflows != nil {

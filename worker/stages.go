@@ -20,6 +20,8 @@ type stage struct {
 	role  store.Role
 	build func(context.Context, *runtime, *store.DB) ([]queue, error)
 	rate  func(config.Worker) float64 // activities per second of all workers; nil or 0 is unlimited
+	// atOnce is how many attempts a worker runs at the same time; nil or 0 is the SDK's limit.
+	atOnce func(config.Worker) int
 	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
 	// retryAll stages retry every failure; see [activities.Interceptor].
@@ -41,10 +43,13 @@ type queue struct {
 func reviewStages() []stage {
 	return []stage{
 		{name: config.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
-		{name: config.RoleFetch, role: store.RoleFetch, build: buildFetch, rate: func(w config.Worker) float64 { return w.FetchPerSecond }},
-		{name: config.RoleRedact, role: store.RoleRedact, build: buildRedact},
-		{name: config.RoleLLM, role: store.RoleLLM, build: buildLLM, rate: func(w config.Worker) float64 { return w.LLMPerSecond }},
-		{name: config.RoleNotify, role: store.RoleNotify, build: buildNotify, rate: func(w config.Worker) float64 { return w.NotifyPerSecond }},
+		{name: config.RoleFetch, role: store.RoleFetch, build: buildFetch,
+			rate: func(w config.Worker) float64 { return w.FetchPerSecond }, atOnce: func(w config.Worker) int { return w.FetchAtOnce }},
+		{name: config.RoleRedact, role: store.RoleRedact, build: buildRedact, atOnce: func(w config.Worker) int { return w.RedactAtOnce }},
+		{name: config.RoleLLM, role: store.RoleLLM, build: buildLLM,
+			rate: func(w config.Worker) float64 { return w.LLMPerSecond }, atOnce: func(w config.Worker) int { return w.LLMAtOnce }},
+		{name: config.RoleNotify, role: store.RoleNotify, build: buildNotify,
+			rate: func(w config.Worker) float64 { return w.NotifyPerSecond }, atOnce: func(w config.Worker) int { return w.NotifyAtOnce }},
 		{name: config.RoleRetention, role: store.RoleRetention, build: buildRetention, retryAll: true},
 	}
 }
@@ -190,5 +195,5 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 }
 
 func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	return []queue{{name: activities.QueueRetention, activities: &activities.Retaining{Log: r.lg, Stored: db}}}, nil
+	return []queue{{name: activities.QueueRetention, activities: &activities.Retaining{Log: r.lg, Stored: db, JobsTTL: r.cfg.Artifacts.JobsTTL}}}, nil
 }

@@ -89,6 +89,10 @@ type Artifacts struct {
 	RedactedTTL time.Duration `yaml:"redacted_ttl" default:"720h" check:"positive" max:"720h"`
 	// Retention of reports; at most 720h.
 	ReportTTL time.Duration `yaml:"report_ttl" default:"720h" check:"positive" max:"720h"`
+	// How long the deliveries, dead letters, findings without opinion and costs of a
+	// review that succeeded are kept; less counts as 720h. Its job stays, so that the
+	// version is not reviewed again. Stage retention reads it. 0: forever.
+	JobsTTL time.Duration `yaml:"jobs_ttl" default:"0s" check:"not-negative"`
 	// Key in a key management service that encrypts the keysets, such as
 	// hcvault://vault.example.com:8200/transit/keys/criticizer. Unset if the keysets are
 	// in clear text.

@@ -11,6 +11,17 @@ type Worker struct {
 	LLMPerSecond float64 `yaml:"llm_per_second" default:"0" check:"not-negative"`
 	// Notify stages started per second. 0: no limit.
 	NotifyPerSecond float64 `yaml:"notify_per_second" default:"0" check:"not-negative"`
+	// Fetches that one worker runs at the same time: each runs p4. 0: the limit of
+	// Temporal's SDK, 1000, here and for the other stages.
+	FetchAtOnce int `yaml:"fetch_at_once" default:"8" check:"not-negative"`
+	// Redactions that one worker runs at the same time. They compute: more than its
+	// processors only take memory.
+	RedactAtOnce int `yaml:"redact_at_once" default:"4" check:"not-negative"`
+	// Model stages that one worker runs at the same time. They wait for the model, and
+	// hold the change in memory.
+	LLMAtOnce int `yaml:"llm_at_once" default:"64" check:"not-negative"`
+	// Notify stages that one worker runs at the same time, and posts to each channel.
+	NotifyAtOnce int `yaml:"notify_at_once" default:"16" check:"not-negative"`
 	// Concurrency limits per path. Each entry is a path with p4 wildcards and a
 	// number of reviews, such as //depot/main/... 4. Quote a path with spaces. A
 	// review needs a slot of every entry that matches its change, from before

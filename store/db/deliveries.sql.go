@@ -392,6 +392,22 @@ func (q *Queries) MarkSentIfNotSent(ctx context.Context, arg MarkSentIfNotSentPa
 	return result.RowsAffected(), nil
 }
 
+const purgeReviews = `-- name: PurgeReviews :one
+select criticizer.purge_reviews($1::interval, $2::bigint)::bigint
+`
+
+type PurgeReviewsParams struct {
+	Ttl    time.Duration
+	AtMost int64
+}
+
+func (q *Queries) PurgeReviews(ctx context.Context, arg PurgeReviewsParams) (int64, error) {
+	row := q.db.QueryRow(ctx, purgeReviews, arg.Ttl, arg.AtMost)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const recipients = `-- name: Recipients :many
 select user_name as "user", address, role
 from criticizer.recipients

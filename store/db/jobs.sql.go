@@ -30,7 +30,7 @@ const cancelReplacedJob = `-- name: CancelReplacedJob :one
 update criticizer.jobs
 set state = 'canceled', run_id = $1, updated_at = now(), finished_at = now()
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type CancelReplacedJobParams struct {
@@ -60,6 +60,7 @@ func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobPa
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }
@@ -166,7 +167,7 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 }
 
 const decidingJob = `-- name: DecidingJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
@@ -206,6 +207,7 @@ func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, 
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }
@@ -261,7 +263,7 @@ where j.idempotency_key = $4
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version
       and d.notified_at is null and d.status <> 'waived')
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type FinishJobIfAllNotifiedParams struct {
@@ -301,6 +303,7 @@ func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAll
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }
@@ -326,7 +329,7 @@ insert into criticizer.jobs (idempotency_key, changelist_id, review_version, ask
 select $1, $2, greatest($3::integer, top + 1),
        case when top >= $3::integer then $3::integer end, $4, $5
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = $2) as known
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type InsertJobParams struct {
@@ -367,12 +370,13 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -397,12 +401,13 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at from criticizer.jobs where changelist_id = $1 order by review_version
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where changelist_id = $1 order by review_version
 `
 
 func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Job, error) {
@@ -433,6 +438,7 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.ShelfEvent,
 			&i.AskedVersion,
 			&i.CheckedAt,
+			&i.Purged,
 		); err != nil {
 			return nil, err
 		}
@@ -455,7 +461,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -480,6 +486,7 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }
@@ -492,7 +499,7 @@ with newest as (
       and ($3::interval = interval '0' or created_at > now() - $3::interval)
     order by id desc
     limit $4::bigint)
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        exists (select from criticizer.slots s
                where s.changelist_id = j.changelist_id and s.review_version = j.review_version and s.state = 'awaited')::boolean as awaits_slot,
@@ -565,6 +572,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.Job.ShelfEvent,
 			&i.Job.AskedVersion,
 			&i.Job.CheckedAt,
+			&i.Job.Purged,
 			&i.Letter,
 			&i.LetterStage,
 			&i.LetterClass,
@@ -586,7 +594,7 @@ const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
 set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -616,6 +624,7 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }
@@ -650,7 +659,7 @@ const skipJob = `-- name: SkipJob :one
 update criticizer.jobs
 set state = 'succeeded', outcome = 'not_reviewed', skipped_by = $1::text, updated_at = now(), finished_at = now()
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type SkipJobParams struct {
@@ -680,6 +689,7 @@ func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
 		&i.ShelfEvent,
 		&i.AskedVersion,
 		&i.CheckedAt,
+		&i.Purged,
 	)
 	return i, err
 }

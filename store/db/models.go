@@ -79,6 +79,7 @@ type Job struct {
 	ShelfEvent     *string
 	AskedVersion   *int
 	CheckedAt      *time.Time
+	Purged         bool
 }
 
 type RewriteBatch struct {

@@ -114,3 +114,6 @@ where d.id = @id
 
 -- name: ForgetMetadata :one
 select coalesce(addresses, 0)::integer as addresses, coalesce(paths, 0)::integer as paths from criticizer.forget_metadata();
+
+-- name: PurgeReviews :one
+select criticizer.purge_reviews(@ttl::interval, @at_most::bigint)::bigint;
