@@ -12,7 +12,7 @@ TEST_FLAGS := -timeout=20m -parallel=6
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test race corpus context-coverage canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck fuzz reproduce sbom bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test race corpus context-coverage canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck fuzz mutants reproduce sbom bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -93,6 +93,9 @@ vulncheck: $(BIN)/govulncheck ## known vulnerabilities that the code reaches, if
 fuzz: ## each fuzz target for a time: FUZZTIME=20s
 	@sh tools/fuzz.sh $(or $(FUZZTIME),20s)
 
+mutants: $(DEVSTACK) $(BIN)/gremlins ## mutation tests of the packages that decide: PACKAGES="p4 internal/failure"
+	@$(DEVSTACK) exec -- sh tools/mutants.sh $(BIN)/gremlins $(PACKAGES)
+
 reproduce: ## build the last commit twice, in two places, and compare
 	@sh tools/reproduce.sh
 
@@ -130,6 +133,11 @@ $(BIN)/govulncheck: GOVULNCHECK_VERSION := v1.8.0
 $(BIN)/govulncheck:
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building govulncheck" env GOBIN="$(CURDIR)/$(BIN)" go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
+$(BIN)/gremlins: GREMLINS_VERSION := v0.6.0
+$(BIN)/gremlins:
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building gremlins" env GOBIN="$(CURDIR)/$(BIN)" go install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
 # The go command decides whether it must be rebuilt.
 $(DEVSTACK):

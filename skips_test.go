@@ -1,6 +1,7 @@
 package criticizer_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 func TestUnlistedSkipsFailInCI(t *testing.T) {
 	t.Parallel()
 	const passed = `{"Action":"pass","Package":"github.com/criticizer/criticizer/p4","Test":"TestX"}` + "\n"
-	const listed = `{"Action":"skip","Package":"github.com/criticizer/criticizer/e2e","Test":"TestChaos"}` + "\n"
+	const listed = `{"Action":"skip","Package":"github.com/criticizer/criticizer/e2e/rewritechaos","Test":"TestLongDrain"}` + "\n"
 	const unlisted = `{"Action":"skip","Package":"github.com/criticizer/criticizer/p4","Test":"TestX/case"}` + "\n"
 	for name, tt := range map[string]struct {
 		results, ci string
@@ -41,5 +42,38 @@ func TestUnlistedSkipsFailInCI(t *testing.T) {
 				t.Errorf("printed\n%s", out)
 			}
 		})
+	}
+}
+
+// make mutants fails on a survivor that tools/mutants.txt does not list, and the list names
+// code that exists.
+func TestUnlistedMutantsFail(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("tools/mutants.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(list)) {
+		entry := strings.Split(strings.TrimSpace(line), "\t")
+		if code, err := os.ReadFile(entry[0]); err != nil || len(entry) != 4 || !strings.Contains(string(code), entry[2]) {
+			t.Errorf("tools/mutants.txt: %q names no code: %v", line, err)
+		}
+	}
+	backoff, err := os.ReadFile("internal/failure/backoff.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(backoff), "if !(s > 0)")
+	listed := strings.Count(before, "\n") + 1
+	for line, fails := range map[int]bool{0: false, listed: false, listed + 1: true} {
+		gremlins := filepath.Join(t.TempDir(), "gremlins")
+		script := fmt.Sprintf("#!/bin/sh\n[ %d = 0 ] || echo '  LIVED CONDITIONALS_BOUNDARY at backoff.go:%[1]d:9'\necho 'Killed: 1'\n", line)
+		if err := os.WriteFile(gremlins, []byte(script), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), "sh", "tools/mutants.sh", gremlins, "internal/failure").CombinedOutput()
+		if (err != nil) != fails {
+			t.Errorf("a survivor in line %d (listed is %d): %v\n%s", line, listed, err, out)
+		}
 	}
 }

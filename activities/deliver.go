@@ -38,9 +38,6 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, author st
 	if row.Key.Recipient != author {
 		report = report.WithoutDeniedPaths()
 	}
-	if row.Key.Channel() == review.ChannelMail && !n.Policy.allows(row.Key.Recipient) {
-		return false, n.recordFailure(ctx, row, failure.Errorf(failure.RecipientRejected, "the address of outbox row %d is outside of mail.allowed_domains", id))
-	}
 	return n.send(ctx, post, report, row)
 }
 
@@ -51,7 +48,12 @@ func (n *Notifying) send(ctx context.Context, to post, report review.Report, see
 	if err != nil {
 		return false, fmt.Errorf("begin outbox row %d: %w", seen.ID, err)
 	}
-	notificationID, err := to.Send(ctx, report, row.Key, begun)
+	var notificationID string
+	if row.Key.Channel() == review.ChannelMail && !n.Policy.allows(row.Key.Recipient) {
+		err = failure.Errorf(failure.RecipientRejected, "the address of outbox row %d is outside of mail.allowed_domains", row.ID)
+	} else {
+		notificationID, err = to.Send(ctx, report, row.Key, begun)
+	}
 	ctx, done := recordingContext(ctx)
 	defer done()
 	if err != nil {

@@ -311,6 +311,9 @@ func TestNoMailLeavesTheAllowedDomains(t *testing.T) {
 	if _, err := m.notify(); err == nil || m.world.Copies("eve@evil.test") != 0 {
 		t.Errorf("a row of an operator: %v, %d mails", err, m.world.Copies("eve@evil.test"))
 	}
+	if rows := m.world.Rows(); rows[len(rows)-1].Status != review.DeliveryFailed {
+		t.Errorf("the rows are %+v, want that of eve failed", rows)
+	}
 }
 
 // The names of files that may not be read are known to the author, and may be a secret to

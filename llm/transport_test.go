@@ -111,7 +111,7 @@ func TestBrokenConnectionsAreClassified(t *testing.T) {
 		"answers something else":     {notHTTP, "", failure.NetworkUnreachable},
 		"does not answer":            {slow, "", failure.NetworkTimeout},
 		"answers without end":        {http.HandlerFunc(endless), "", failure.SchemaInvalid},
-		"sends the change elsewhere": {http.RedirectHandler("http://"+leak+".invalid/", http.StatusTemporaryRedirect), "", failure.ConfigInvalid},
+		"sends the change elsewhere": {http.RedirectHandler("http://"+leak+".invalid/", http.StatusMultipleChoices), "", failure.ConfigInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

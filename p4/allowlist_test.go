@@ -53,7 +53,7 @@ func TestNewAllowListRefuses(t *testing.T) {
 func TestAllowListCheck(t *testing.T) {
 	t.Parallel()
 	list, err := NewAllowList(
-		[]string{"//depot/projA/...", "//depot/libs/one.c", "//depot/a%40b/...", "//Depot/Caf\xe9/..."},
+		[]string{"//depot/projA/...", "//depot/libs/one.c", "//depot/a%40b/...", "//Depot/Caf\xe9/...", "//depot/zoo/..."},
 		[]string{"//depot/projA/secret/...", "//depot/projA/key.pem"},
 	)
 	if err != nil {
@@ -73,6 +73,7 @@ func TestAllowListCheck(t *testing.T) {
 		{"//depot/libs/one.cc", false, false, false},
 		{"//depot/libs/one.c/x", false, false, false},
 		{"//DEPOT/proja/X.c", false, true, false},
+		{"//depot/Zoo/x", false, true, false},
 		{"//depot/projA/secret/x", false, false, true},
 		{"//depot/projA/secrets", true, true, false},
 		{"//depot/projA/SECRET/x", true, false, false},

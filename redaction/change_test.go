@@ -244,6 +244,9 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 			}
 		})
 	}
+	if _, err := New(Config{Key: secret.New(strings.Repeat("k", minKeyBytes))}); err != nil {
+		t.Errorf("a key of the smallest size: %v", err)
+	}
 }
 
 func TestConfiguredRules(t *testing.T) {

@@ -57,11 +57,14 @@ func (w *World) Delivery(_ context.Context, id int64) (row review.Delivery, err 
 // BeginDelivery begins an attempt.
 func (w *World) BeginDelivery(_ context.Context, seen review.Delivery) (begun review.Delivery, err error) {
 	now := time.Now()
-	changed, err := w.changeRow("BeginDelivery", seen, func(row *review.Delivery) {
-		row.Attempts, row.LastAttemptAt, row.Begun, row.Refused = row.Attempts+1, &now, true, ""
-		begun = *row
+	changed, err := w.changeRow("BeginDelivery", seen, func(row *review.Delivery) bool {
+		if row.Status == review.DeliveryPending {
+			row.Attempts, row.LastAttemptAt, row.Begun, row.Refused = row.Attempts+1, &now, true, ""
+			begun = *row
+		}
+		return row.Status == review.DeliveryPending
 	})
-	if err == nil && (!changed || seen.Status != review.DeliveryPending) {
+	if err == nil && !changed {
 		err = failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
 	}
 	return begun, err
@@ -69,7 +72,8 @@ func (w *World) BeginDelivery(_ context.Context, seen review.Delivery) (begun re
 
 // AbandonDelivery ends an attempt that was not accepted.
 func (w *World) AbandonDelivery(_ context.Context, begun review.Delivery) error {
-	return w.setRow("AbandonDelivery", begun.ID, func(row *review.Delivery) { row.Begun = false })
+	_, err := w.changePending("AbandonDelivery", begun, false, func(row *review.Delivery) { row.Begun, row.Refused = false, "" })
+	return err
 }
 
 // MarkSent ends an attempt that was accepted.
@@ -77,27 +81,58 @@ func (w *World) MarkSent(ctx context.Context, id int64, notificationID, _ string
 	if ctx.Err() != nil {
 		return failure.Errorf(failure.DatabaseUnavailable, "mark sent: %w", ctx.Err())
 	}
-	return w.setRow("MarkSent", id, func(row *review.Delivery) {
+	twice := false
+	err := w.setRow("MarkSent", id, func(row *review.Delivery) {
 		now := time.Now()
-		row.Status, row.NotificationID, row.NotifiedAt, row.Begun = review.DeliverySent, notificationID, &now, false
+		if row.NotifiedAt != nil {
+			twice = row.NotificationID != notificationID
+			return
+		}
+		row.Status, row.NotificationID, row.NotifiedAt, row.Begun, row.Refused = review.DeliverySent, notificationID, &now, false, ""
 	})
+	if twice {
+		err = failure.Errorf(failure.InvariantViolated, "mark delivery %d sent: it was sent as another message", id)
+	}
+	return err
 }
 
-// MarkDeliveryFailed closes a row permanently.
+// MarkDeliveryFailed closes a begun row permanently.
 func (w *World) MarkDeliveryFailed(_ context.Context, seen review.Delivery, _ failure.Class) error {
-	return w.setRow("MarkDeliveryFailed", seen.ID, func(row *review.Delivery) {
-		row.Status, row.Begun = review.DeliveryFailed, false
+	return w.settle("MarkDeliveryFailed", seen, review.DeliveryFailed, func(row *review.Delivery) {
+		row.Status, row.Begun, row.Refused = review.DeliveryFailed, false, ""
 	})
 }
 
-// HoldDelivery holds a row.
+// HoldDelivery holds a begun row.
 func (w *World) HoldDelivery(_ context.Context, seen review.Delivery) error {
-	return w.setRow("HoldDelivery", seen.ID, func(row *review.Delivery) { row.Status = review.DeliveryHeld })
+	return w.settle("HoldDelivery", seen, review.DeliveryHeld, func(row *review.Delivery) { row.Status = review.DeliveryHeld })
+}
+
+// settle changes a row that is as seen, unless it has the wanted status.
+func (w *World) settle(op string, seen review.Delivery, want review.DeliveryStatus, change func(*review.Delivery)) error {
+	status, err := w.changePending(op, seen, true, change)
+	if err == nil && status != want {
+		err = failure.Errorf(failure.WriteConflict, "%s %d: it changed since it was read and is %s", op, seen.ID, status)
+	}
+	return err
 }
 
 // RecordRefusal records a refusal.
 func (w *World) RecordRefusal(_ context.Context, begun review.Delivery, class failure.Class) error {
-	return w.setRow("RecordRefusal", begun.ID, func(row *review.Delivery) { row.Refused = string(class) })
+	_, err := w.changePending("RecordRefusal", begun, true, func(row *review.Delivery) { row.Refused = string(class) })
+	return err
+}
+
+// changePending changes a pending row whose last attempt is the one seen, and returns the
+// row's status. If mustBegin is set, the attempt must not have ended.
+func (w *World) changePending(op string, seen review.Delivery, mustBegin bool, change func(*review.Delivery)) (status review.DeliveryStatus, err error) {
+	err = w.setRow(op, seen.ID, func(row *review.Delivery) {
+		if row.Status == review.DeliveryPending && row.Attempts == seen.Attempts && (row.Begun || !mustBegin) {
+			change(row)
+		}
+		status = row.Status
+	})
+	return status, err
 }
 
 func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {

@@ -30,6 +30,13 @@ func (w *World) Backdate(d time.Duration) {
 	})
 }
 
+// Finish ends the job, whatever its rows: an operator can requeue one of a finished review.
+func (w *World) Finish(report review.ArtifactRef) {
+	w.set(func() {
+		w.job.State, w.job.Outcome, w.job.Findings, w.report = review.JobSucceeded, review.OutcomeFindings, 1, report
+	})
+}
+
 // Lose deletes the mail server's record of the recipient's mails.
 func (w *World) Lose(address string) { w.set(func() { delete(w.mailed, address) }) }
 
@@ -100,36 +107,52 @@ func (w *World) RecordCheck(_ context.Context, id int64, confirmed bool) error {
 	})
 }
 
-// FailDelivery closes a row permanently.
+// FailDelivery closes a row permanently, unless it is sent and its review runs.
 func (w *World) FailDelivery(_ context.Context, seen review.Delivery, _ failure.Class) (changed bool, err error) {
-	return w.changeRow("FailDelivery", seen, func(row *review.Delivery) {
+	return w.changeRow("FailDelivery", seen, func(row *review.Delivery) bool {
+		if row.Status == review.DeliverySent && w.job.State == review.JobInProgress {
+			return false
+		}
 		row.Status, row.NotifiedAt, row.Begun = review.DeliveryFailed, nil, false
+		return true
 	})
 }
 
-// ReleaseDelivery makes a held row pending.
+// ReleaseDelivery makes a held row pending, unless it was unproven twice.
 func (w *World) ReleaseDelivery(_ context.Context, seen review.Delivery) (changed bool, err error) {
-	return w.changeRow("ReleaseDelivery", seen, func(row *review.Delivery) { row.Status = review.DeliveryPending })
+	seen.Status = review.DeliveryHeld
+	return w.changeRow("ReleaseDelivery", seen, func(row *review.Delivery) bool {
+		if w.checkOf(row.ID).unproven > 1 {
+			return false
+		}
+		row.Status = review.DeliveryPending
+		return true
+	})
 }
 
-// RequeueUnproven clears the marks of a row, and holds it the second time.
+// RequeueUnproven clears the marks of a sent row of a review that has ended, and holds it
+// the second time.
 func (w *World) RequeueUnproven(_ context.Context, seen review.Delivery) (status review.DeliveryStatus, err error) {
-	_, err = w.changeRow("RequeueUnproven", seen, func(row *review.Delivery) {
+	seen.Status = review.DeliverySent
+	_, err = w.changeRow("RequeueUnproven", seen, func(row *review.Delivery) bool {
+		c := w.checkOf(row.ID)
+		if w.job.State == review.JobInProgress || c.confirmed || seen.NotifiedAt == nil || !row.NotifiedAt.Equal(*seen.NotifiedAt) {
+			return false
+		}
 		status = review.DeliveryPending
-		if w.checkOf(row.ID).unproven++; w.checkOf(row.ID).unproven > 1 {
+		if c.unproven++; c.unproven > 1 {
 			status = review.DeliveryHeld
 		}
-		row.Status, row.NotifiedAt, row.NotificationID, row.Begun = status, nil, "", true
+		row.Status, row.NotifiedAt, row.NotificationID, row.Begun = status, nil, "", row.Attempts > 0
+		return true
 	})
 	return status, err
 }
 
 // changeRow changes a row that is as seen.
-func (w *World) changeRow(op string, seen review.Delivery, change func(*review.Delivery)) (changed bool, err error) {
+func (w *World) changeRow(op string, seen review.Delivery, change func(*review.Delivery) bool) (changed bool, err error) {
 	err = w.setRow(op, seen.ID, func(row *review.Delivery) {
-		if changed = row.Status == seen.Status && row.Attempts == seen.Attempts; changed {
-			change(row)
-		}
+		changed = row.Status == seen.Status && row.Attempts == seen.Attempts && change(row)
 	})
 	return changed, err
 }
