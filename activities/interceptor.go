@@ -16,9 +16,9 @@ import (
 )
 
 // An Interceptor decides for every failed attempt whether Temporal retries it, and after
-// which delay: the error's class decides the first, the intervals of the activity's retry
-// policy and the endpoint's Retry-After the second. It also sends heartbeats of long
-// activities, so that Temporal notices a lost worker.
+// which delay: the error's class decides the first, [failure.Backoff] and the endpoint's
+// Retry-After the second. It also sends heartbeats of long activities, so that Temporal
+// notices a lost worker.
 //
 // Failures that Temporal itself declares (a lost worker, a missed heartbeat) do not pass
 // the interceptor.
@@ -132,19 +132,9 @@ func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 	}
 	return temporal.NewApplicationErrorWithOptions(report.Message(), string(report.Class), temporal.ApplicationErrorOptions{
 		NonRetryable:   !i.RetryAll && !failure.Retryable(err),
-		NextRetryDelay: intervalsOf(info).Delay(int(info.Attempt), rand.Float64(), wait),
+		NextRetryDelay: failure.Backoff(int(info.Attempt), rand.Float64(), wait),
 		Details:        []any{report},
 	})
-}
-
-// intervalsOf returns the intervals of the activity's retry policy, which is that of
-// package workflows. A server that does not send the policy gets the standard intervals.
-func intervalsOf(info activity.Info) failure.Intervals {
-	p := info.RetryPolicy
-	if p == nil || p.InitialInterval == 0 {
-		return failure.StandardIntervals
-	}
-	return failure.Intervals{Initial: p.InitialInterval, Multiplier: p.BackoffCoefficient, Max: p.MaximumInterval}
 }
 
 // before returns the progress of the attempts before this one. A crash records no failure

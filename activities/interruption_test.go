@@ -231,21 +231,3 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 		t.Errorf("the last heartbeat reports %+v, want attempt 2 and a first failure at %s", got, failed)
 	}
 }
-
-// The interceptor relies on the server to send the retry policy with each attempt.
-func TestServerSendsTheRetryPolicy(t *testing.T) {
-	t.Parallel()
-	q := newWorkQueue(t)
-	policies := make(chan *temporal.RetryPolicy, 1)
-	w := q.startWorker(t, func(ctx context.Context) error {
-		policies <- activity.GetInfo(ctx).RetryPolicy
-		return nil
-	})
-	defer w.Stop()
-	if err := q.startWorkflow(t).Get(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-policies; got == nil || got.MaximumAttempts != 2 || got.InitialInterval != time.Second {
-		t.Errorf("policy is %+v, want that of the workflow", got)
-	}
-}

@@ -13,19 +13,17 @@ import (
 
 // A policy says on which task queue an activity runs, how long and how often.
 //
-// The policies of this file are the only place with timeouts, attempts and retry
-// intervals of activities. Temporal hands the intervals to each attempt, and
-// [activities.Interceptor] turns them into the delay before the next one: full jitter,
-// or the Retry-After of the endpoint if that is longer. If Temporal itself declares
-// the failure, such as a missed heartbeat, it applies the intervals without jitter.
+// The policies of this file are the only place with timeouts and attempts of activities.
+// [activities.Interceptor] computes the delay before the next attempt by
+// [failure.Backoff]. If Temporal itself declares the failure, such as a missed
+// heartbeat, it applies the same intervals without jitter.
 type policy struct {
 	queue     string
 	timeout   time.Duration // of one attempt
 	total     time.Duration // of all attempts and the delays between them; 0 is unlimited
 	heartbeat time.Duration // longest time between heartbeats; 0 is none
 	attempts  int           // the first included; 0 is unlimited
-	intervals failure.Intervals
-	toEnd     bool // a cancellation waits until the attempt has ended
+	toEnd     bool          // a cancellation waits until the attempt has ended
 }
 
 // heartbeat limits how long a lost worker of a long activity goes unnoticed.
@@ -34,49 +32,48 @@ const heartbeat = 15 * time.Second
 // The stages of a review. A slow model takes most of an hour for a large change, and one
 // attempt to mail sends to all recipients, one after another.
 var (
-	fetchPolicy  = stagePolicy(activities.QueueFetch, 15*time.Minute, failure.StandardIntervals)
-	redactPolicy = stagePolicy(activities.QueueRedact, 5*time.Minute, failure.StandardIntervals)
-	modelPolicy  = stagePolicy(activities.QueueLLM, time.Hour, failure.StandardIntervals)
-	adoptPolicy  = stagePolicy(activities.QueueNotify, 5*time.Minute, failure.StandardIntervals)
-	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour, failure.StandardIntervals)
+	fetchPolicy  = stagePolicy(activities.QueueFetch, 15*time.Minute)
+	redactPolicy = stagePolicy(activities.QueueRedact, 5*time.Minute)
+	modelPolicy  = stagePolicy(activities.QueueLLM, time.Hour)
+	adoptPolicy  = stagePolicy(activities.QueueNotify, 5*time.Minute)
+	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour)
 )
 
 func channelPolicy(c review.Channel) policy {
-	return stagePolicy(activities.ChannelQueue(c), 15*time.Minute, failure.StandardIntervals)
+	return stagePolicy(activities.ChannelQueue(c), 15*time.Minute)
 }
 
 // stagePolicy leaves total unlimited: with a limit, a Retry-After beyond it would fail the
 // stage at once.
-func stagePolicy(queue string, timeout time.Duration, intervals failure.Intervals) policy {
-	return policy{queue: queue, timeout: timeout, heartbeat: heartbeat, attempts: failure.AttemptBudget, intervals: intervals}
+func stagePolicy(queue string, timeout time.Duration) policy {
+	return policy{queue: queue, timeout: timeout, heartbeat: heartbeat, attempts: failure.AttemptBudget}
 }
 
 // Work on the database is retried until it succeeds.
-var bookkeepingPolicy = policy{queue: activities.QueueBookkeeping, timeout: time.Minute, intervals: failure.StandardIntervals}
+var bookkeepingPolicy = policy{queue: activities.QueueBookkeeping, timeout: time.Minute}
 
 // localPolicy is that of the first try of [bookLocally]. The SDK fails a workflow task
 // that takes 5 s.
-var localPolicy = policy{timeout: 4 * time.Second, attempts: 1, intervals: failure.StandardIntervals}
+var localPolicy = policy{timeout: 4 * time.Second, attempts: 1}
 
 // Scheduled work gives up in time for the next run of its schedule, which continues it.
 var (
 	searchPolicy = policy{
 		queue: activities.QueueFetch, timeout: 5 * time.Minute, total: 30 * time.Minute, heartbeat: heartbeat,
-		attempts: 3, intervals: failure.StandardIntervals,
+		attempts: 3,
 	}
 	reconcilePolicy = policy{
 		queue: activities.QueueNotify, timeout: 30 * time.Minute, total: time.Hour, heartbeat: heartbeat,
-		attempts: 3, intervals: failure.StandardIntervals,
+		attempts: 3,
 	}
 	retentionPolicy = policy{
 		queue: activities.QueueRetention, timeout: 30 * time.Minute, total: 90 * time.Minute, heartbeat: heartbeat,
-		intervals: failure.StandardIntervals,
 	}
 )
 
 // A probe is retried until the endpoint responds.
 func probePolicy(queue string) policy {
-	return policy{queue: activities.ProbeQueue(queue), timeout: time.Minute, heartbeat: heartbeat, intervals: failure.StandardIntervals}
+	return policy{queue: activities.ProbeQueue(queue), timeout: time.Minute, heartbeat: heartbeat}
 }
 
 // botPriority is the priority of bots' changes, of 1 to 5; people's changes have the
@@ -113,9 +110,9 @@ func (p policy) toItsEnd(toEnd bool) policy {
 
 func (p policy) retry() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
-		InitialInterval:    p.intervals.Initial,
-		BackoffCoefficient: p.intervals.Multiplier,
-		MaximumInterval:    p.intervals.Max,
+		InitialInterval:    failure.InitialDelay,
+		BackoffCoefficient: failure.DelayMultiplier,
+		MaximumInterval:    failure.MaxDelay,
 		MaximumAttempts:    int32(p.attempts), //nolint:gosec // at most failure.AttemptBudget
 	}
 }

@@ -2,9 +2,8 @@
 // Everything here is deterministic: no clock, no randomness, no ranges over maps, no
 // I/O.
 //
-// policies.go holds the timeouts, attempts and retry intervals of all activities. The
-// interceptor of package activities computes the delay between two attempts from these
-// intervals: it adds the jitter, and a longer delay that the endpoint asks for.
+// policies.go holds the timeouts and attempts of all activities. The interceptor of package
+// activities computes the delay between two attempts.
 package workflows
 
 import (

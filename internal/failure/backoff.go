@@ -17,29 +17,21 @@ const (
 	minimumDelay = time.Millisecond
 )
 
-// Intervals bound the delays between attempts: after attempt n the delay is at most
-// Initial * Multiplier^(n-1), and at most Max.
-type Intervals struct {
-	Initial    time.Duration
-	Multiplier float64
-	Max        time.Duration
-}
+// The delay after failed attempt n is at most InitialDelay * DelayMultiplier^(n-1), and at
+// most MaxDelay (processing 8.2).
+const (
+	InitialDelay    = time.Second
+	DelayMultiplier = 2.0
+	MaxDelay        = 60 * time.Second
+)
 
-// StandardIntervals are 1 s, doubled after each attempt, up to 60 s (processing 8.2).
-var StandardIntervals = Intervals{Initial: time.Second, Multiplier: 2, Max: 60 * time.Second}
-
-// Delay is the delay after the given failed attempt (from 1): full jitter, or what the
+// Backoff is the delay after the given failed attempt (from 1): full jitter, or what the
 // endpoint asked for if that is longer, up to [DelayCeiling] (processing 8.2). u is a
 // random number in [0, 1), drawn for every attempt.
-func (i Intervals) Delay(attempt int, u float64, retryAfter time.Duration) time.Duration {
-	limit := math.Min(float64(i.Max), float64(i.Initial)*math.Pow(i.Multiplier, float64(attempt-1)))
+func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
+	limit := math.Min(float64(MaxDelay), float64(InitialDelay)*math.Pow(DelayMultiplier, float64(attempt-1)))
 	delay := max(time.Duration(u*limit), minimumDelay)
 	return min(max(delay, retryAfter), DelayCeiling)
-}
-
-// Backoff is the delay with [StandardIntervals].
-func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
-	return StandardIntervals.Delay(attempt, u, retryAfter)
 }
 
 // RetryAfter returns the delay that a server asks for in the header Retry-After-Ms,

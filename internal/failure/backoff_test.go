@@ -59,8 +59,8 @@ func TestBackoffBounds(t *testing.T) {
 		}
 	}
 	for _, attempt := range []int{100, 5000, math.MaxInt} {
-		if got := Backoff(attempt, almostOne, 0); got > StandardIntervals.Max || got < StandardIntervals.Max-time.Millisecond {
-			t.Errorf("longest delay after attempt %d is %s, want %s", attempt, got, StandardIntervals.Max)
+		if got := Backoff(attempt, almostOne, 0); got > MaxDelay || got < MaxDelay-time.Millisecond {
+			t.Errorf("longest delay after attempt %d is %s, want %s", attempt, got, MaxDelay)
 		}
 	}
 }
