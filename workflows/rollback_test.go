@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -148,18 +146,14 @@ func (l *lab) documented(ctx context.Context, t *testing.T, section, pattern str
 		if !found || !regexp.MustCompile(pattern).MatchString(match[1]) {
 			continue
 		}
-		var out []byte
+		line, out := strings.NewReplacer(replacements...).Replace(match[1]), ""
 		waitUntil(ctx, t, func() bool {
-			line := strings.NewReplacer(replacements...).Replace(match[1])
-			cmd := exec.CommandContext(ctx, "sh", "-c", `"$TEMPORAL" `+line)
-			cmd.Env = append(os.Environ(), "TEMPORAL="+os.Getenv("CRITICIZER_TEST_TEMPORAL_COMMAND"),
-				"TEMPORAL_ADDRESS="+os.Getenv(temporalnstest.AddressVariable), "TEMPORAL_NAMESPACE="+l.namespace)
-			if out, err = cmd.CombinedOutput(); err != nil {
+			if out, err = l.temporalCommand(ctx, line); err != nil {
 				t.Logf("%s: %v, %s", line, err, out)
 			}
 			return err == nil
 		})
-		return string(out)
+		return out
 	}
 	t.Fatalf("docs/upgrade.md, section %s, has no command %q", section, pattern)
 	return ""

@@ -1,0 +1,126 @@
+package workflows_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/review"
+)
+
+// temporalCommand runs the command line of Temporal.
+func (c cluster) temporalCommand(ctx context.Context, line string) (string, error) {
+	cmd := exec.CommandContext(ctx, "sh", "-c", `"$TEMPORAL" `+line)
+	cmd.Env = append(os.Environ(), "TEMPORAL="+os.Getenv("CRITICIZER_TEST_TEMPORAL_COMMAND"),
+		"TEMPORAL_ADDRESS="+os.Getenv(temporalnstest.AddressVariable), "TEMPORAL_NAMESPACE="+c.namespace)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// gatedArtifacts are read when the gate is open.
+type gatedArtifacts struct {
+	*activitiestest.Artifacts
+	wait func()
+}
+
+func (g gatedArtifacts) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef) ([]byte, error) {
+	g.wait()
+	return g.Artifacts.Get(ctx, of, ref)
+}
+
+// An operator gives an activity more attempts than the stage has. The next activity of the
+// stage has one attempt then, where 0 would be unlimited paid calls, and -1 would fail the
+// workflow task forever.
+func TestAttemptsBeyondTheBudget(t *testing.T) {
+	t.Parallel()
+	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
+	for name, failures := range map[string]int{"none left": failure.AttemptBudget, "less than none left": failure.AttemptBudget + 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			begun, gate := make(chan struct{}), make(chan struct{})
+			open := sync.OnceFunc(func() { close(gate) })
+			t.Cleanup(open)
+			c := newCluster(t, func(stages []any) {
+				r := stages[2].(*activities.Redacting)
+				r.Raw = gatedArtifacts{r.Raw.(*activitiestest.Artifacts), sync.OnceFunc(func() { close(begun); <-gate })}
+			})
+			for range failures {
+				c.world.Fail("Get raw", down)
+			}
+			c.world.Fail("Review", down, down)
+			run := c.start(t, request)
+			<-begun
+			out, err := c.temporalCommand(ctx, "activity update-options --workflow-id "+request.Key+" --activity-id redact --retry-maximum-attempts 9")
+			if err != nil {
+				t.Fatal(err, out)
+			}
+			open()
+			letter := letterIn(t, run.Get(ctx, nil))
+			if c.world.Calls("Get raw") != failures+1 || c.world.Calls("Review") != 1 || letter.Attempts != failures+1 {
+				t.Errorf("%d attempts to redact, %d model calls, dead letter %+v", c.world.Calls("Get raw"), c.world.Calls("Review"), letter)
+			}
+		})
+	}
+}
+
+// A cancellation waits for the mail that is being sent: it is recorded, and no later reset
+// or start sends it again.
+func TestCancellationWaitsForTheMail(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	const cl = review.Changelist(4711)
+	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	l.holds[at("mail", cl)] = hold
+	run := l.start(t, requestOf(cl, 1))
+	waitUntil(ctx, t, func() bool { return l.count("mail", cl) == 1 })
+	if err := l.CancelWorkflow(ctx, keyOf(cl, 1), ""); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(ctx, t, func() bool { return l.canceling(ctx, t, keyOf(cl, 1)) })
+	if job, err := l.job(ctx, keyOf(cl, 1)); err != nil || job.State != review.JobInProgress {
+		t.Errorf("while a mail is being sent the job is %s, %v", job.State, err)
+	}
+	release()
+	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) {
+		t.Errorf("the review ended with %v", err)
+	}
+	job, err := l.job(ctx, keyOf(cl, 1))
+	var sent, begun int
+	row := l.database.Conn(t).QueryRow(ctx, `select count(*) filter (where status = 'sent'), count(*) filter (where begun)
+		from criticizer.deliveries where changelist_id = $1 and channel = 'mail'`, int64(cl))
+	if errRow := row.Scan(&sent, &begun); errRow != nil || err != nil || job.State != review.JobCanceled || sent == 0 || begun != 0 || sent != l.count("mail", cl) {
+		t.Errorf("the job is %s, %v; of %d mails %d are in doubt and %d are recorded, %v", job.State, err, l.count("mail", cl), begun, sent, errRow)
+	}
+}
+
+// canceling reports whether the review has asked its activity to stop.
+func (l *lab) canceling(ctx context.Context, t *testing.T, key string) bool {
+	t.Helper()
+	events := l.GetWorkflowHistory(ctx, key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED {
+			return true
+		}
+	}
+	return false
+}
