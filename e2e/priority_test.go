@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -63,6 +64,35 @@ func TestPeopleOvertakeBots(t *testing.T) {
 				t.Errorf("KeepsPriorities = %t, %v", keeps, err)
 			}
 		})
+	}
+}
+
+// Read partitions without tasks take their share of each rate limit: doctor finds them by
+// the polls of workers (docs/scaling.md).
+func TestUnequalPartitionsAreFound(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	server := startTemporal(t, "matching.numTaskqueueWritePartitions=1")
+	unequal, where := temporalnstest.NewAt(t, temporalns.Config{Address: server.Address})
+	serveFakes(t, unequal, activities.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
+	found := func(n temporalns.Namespace) bool {
+		_, unequal, err := n.UnequalPartitions(t.Context(), activities.QueueBookkeeping)
+		return err == nil && unequal
+	}
+	waitFor(t, "polls of the partitions", func() bool { return found(unequal) })
+	warned := func(env ...string) bool {
+		diagnoses, _ := in.doctor(env)
+		return slices.ContainsFunc(diagnoses, func(d diagnosis) bool {
+			return d.Check == "temporal" && strings.Contains(d.Fix, "matching.numTaskqueueReadPartitions")
+		})
+	}
+	if !warned("CRITICIZER_TEMPORAL_ADDRESS="+where.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+where.Name) {
+		t.Error("doctor does not warn of 4 read partitions and 1 write partition")
+	}
+	serveFakes(t, in.namespace, activities.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
+	waitFor(t, "a poller", func() bool { return in.pollers(activities.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_ACTIVITY) > 0 })
+	if found(in.namespace) || warned() {
+		t.Error("doctor warns of equal partitions")
 	}
 }
 

@@ -122,7 +122,17 @@ func (i installation) temporal(ctx context.Context) []checkResult {
 	default:
 		found = append(found, ok("all search attributes exist"))
 	}
-	return slices.Concat(found, i.priorities(ctx, n.Namespace), i.served(ctx, n.Namespace))
+	return slices.Concat(found, i.priorities(ctx, n.Namespace), partitions(ctx, n.Namespace), i.served(ctx, n.Namespace))
+}
+
+// partitions checks that the server applies rate limits in full.
+func partitions(ctx context.Context, n temporalns.Namespace) []checkResult {
+	write, unequal, err := n.UnequalPartitions(ctx, activities.QueueBookkeeping)
+	if err != nil || !unequal { // Temporal Cloud may not report partitions
+		return nil
+	}
+	return []checkResult{warn("set matching.numTaskqueueReadPartitions and matching.numTaskqueueWritePartitions to the same number: docs/scaling.md has a safe order",
+		"workers poll more than the %s to which the server writes: it applies only a part of each rate limit", plural(write, "partition"))}
 }
 
 // priorities checks that the changes of people can overtake those of bots.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 
@@ -114,6 +115,28 @@ func (s spool) drain(ctx context.Context, start func(context.Context, review.Req
 		}
 	}
 	return started, errors.Join(failed...)
+}
+
+// export writes the state of the spool for the textfile collector of Prometheus's node
+// exporter (docs/observability.md).
+func (s spool) export(file string, now time.Time) error {
+	requests, err := s.list()
+	aside, errAside := filepath.Glob(filepath.Join(s.dir, "*"+suffix+setAsideSuffix))
+	if err = errors.Join(err, errAside); err != nil {
+		return err
+	}
+	oldest := now
+	if len(requests) > 0 {
+		if info, err := os.Stat(requests[0]); err == nil {
+			oldest = info.ModTime()
+		}
+	}
+	text := fmt.Sprintf("criticizer_spool_requests %d\ncriticizer_spool_oldest_seconds %.0f\ncriticizer_spool_set_aside %d\ncriticizer_spool_drained_timestamp_seconds %d\n",
+		len(requests), max(0, now.Sub(oldest).Seconds()), len(aside), now.Unix())
+	if err := writeDurably(filepath.Dir(file), filepath.Base(file), []byte(text)); err != nil {
+		return fmt.Errorf("write metrics of the spool: %w", err)
+	}
+	return os.Chmod(file, 0o644) //nolint:gosec // the collector has another account
 }
 
 // isRefused reports whether a start of the same request fails again.

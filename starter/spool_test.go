@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,43 @@ func TestDrainAfterAFailure(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The exported state of the spool is that after the drain, also if Temporal is down.
+func TestSpoolIsExported(t *testing.T) {
+	t.Parallel()
+	s, file, now := spoolWith(t, 1, 2), filepath.Join(t.TempDir(), "criticizer.prom"), time.Now()
+	requests, err := s.list()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range requests {
+		if err := os.Chtimes(name, time.Time{}, now.Add(-time.Hour*time.Duration(i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "bad.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := func(text string) {
+		t.Helper()
+		if err := s.export(file, now); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(file)
+		if info, errStat := os.Stat(file); err != nil || errStat != nil || info.Mode().Perm() != 0o644 || string(got) != fmt.Sprintf(text, now.Unix()) {
+			t.Errorf("exported %q with mode %v, %v, %v", got, info.Mode(), err, errStat)
+		}
+	}
+	down := serviceerror.NewUnavailable("down")
+	if _, err := drainAll(s, map[review.Changelist]error{1: down, 2: down}); !errors.Is(err, down) {
+		t.Errorf("drained: %v", err)
+	}
+	want("criticizer_spool_requests 3\ncriticizer_spool_oldest_seconds 7200\ncriticizer_spool_set_aside 0\ncriticizer_spool_drained_timestamp_seconds %d\n")
+	if _, err := drainAll(s, nil); !errors.Is(err, errDamaged) {
+		t.Errorf("drained: %v", err)
+	}
+	want("criticizer_spool_requests 0\ncriticizer_spool_oldest_seconds 0\ncriticizer_spool_set_aside 1\ncriticizer_spool_drained_timestamp_seconds %d\n")
 }
 
 func TestDrainSetsDamagedFilesAside(t *testing.T) {

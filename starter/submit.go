@@ -130,7 +130,8 @@ func drainSpool(ctx context.Context, cfg *config.Config, n temporalns.Namespace)
 }
 
 func (a *app) drain() *cobra.Command {
-	return &cobra.Command{
+	var metrics string
+	cmd := &cobra.Command{
 		Use:   "drain",
 		Short: "Start the spooled reviews",
 		Args:  cobra.NoArgs,
@@ -140,14 +141,23 @@ func (a *app) drain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := connect(cmd.Context(), cfg)
-			if err != nil {
-				return err
+			started, err := connectAndDrain(cmd.Context(), cfg)
+			if metrics != "" {
+				err = errors.Join(err, newSpool(cfg).export(metrics, time.Now()))
 			}
-			defer n.Close()
-			started, err := drainSpool(cmd.Context(), cfg, n)
 			_, printErr := fmt.Fprintf(cmd.OutOrStdout(), "started %d spooled reviews\n", started)
 			return errors.Join(err, printErr)
 		},
 	}
+	cmd.Flags().StringVar(&metrics, "metrics", "", "write the state of the spool to this `FILE` for Prometheus, also if Temporal does not answer")
+	return cmd
+}
+
+func connectAndDrain(ctx context.Context, cfg *config.Config) (started int, err error) {
+	n, err := connect(ctx, cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer n.Close()
+	return drainSpool(ctx, cfg, n)
 }

@@ -125,7 +125,10 @@ func (r *runtime) ready(ctx context.Context) error {
 // attempts in flight.
 func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 	r.followSecrets(ctx, chosen)
-	if err := r.namespace.RegisterAttributes(ctx); err != nil {
+	switch err := r.namespace.RegisterAttributes(ctx); {
+	case temporalns.IsDenied(err): // an administrator of Temporal Cloud has made them, or no review starts
+		r.lg.WarnContext(ctx, "search attributes not checked", "error", r.scrub(err.Error()))
+	case err != nil:
 		return err
 	}
 	var running []worker.Worker

@@ -2,13 +2,19 @@ package temporalns
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -21,22 +27,31 @@ func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
 	return answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
 }
 
-// RegisterAttributes adds the search attributes that the namespace lacks.
+// RegisterAttributes adds the search attributes that the namespace lacks. The error has
+// class CONFIG_INVALID if an administrator has to add them, as on Temporal Cloud.
 func (n Namespace) RegisterAttributes(ctx context.Context) error {
 	missing, err := n.MissingAttributes(ctx)
-	if err != nil {
+	if err != nil || len(missing) == 0 {
 		return err
-	}
-	if len(missing) == 0 {
-		return nil
 	}
 	_, err = n.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 		Namespace: n.name, SearchAttributes: missing,
 	})
+	if IsDenied(err) {
+		return failure.Errorf(failure.ConfigInvalid, "namespace %s lacks the search attributes %s, and this account may not add them: %v",
+			n.name, strings.Join(slices.Sorted(maps.Keys(missing)), ", "), err)
+	}
 	if err != nil {
 		return fmt.Errorf("add search attributes to namespace %s: %w", n.name, err)
 	}
 	return nil
+}
+
+// IsDenied reports whether the server does not offer a call, or not to this account.
+func IsDenied(err error) bool {
+	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
+	_, unknown := errors.AsType[*serviceerror.Unimplemented](err)
+	return denied || unknown
 }
 
 // MissingAttributes returns the search attributes that the namespace lacks.

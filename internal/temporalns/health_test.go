@@ -1,9 +1,23 @@
 package temporalns_test
 
 import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"path"
+	"slices"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 )
 
@@ -21,5 +35,51 @@ func TestHealthOfANamespace(t *testing.T) {
 	}
 	if served, err := n.Served(t.Context(), "an-unserved-queue"); err != nil || served {
 		t.Errorf("an unserved queue is served: %t, %v", served, err)
+	}
+}
+
+// On Temporal Cloud an administrator makes the search attributes. An account that may not
+// add them works if they exist; else the error names them.
+func TestAttributesMadeBeforehand(t *testing.T) {
+	t.Parallel()
+	_, where := temporalnstest.New(t)
+	dial := func(namespace string, denied ...string) temporalns.Namespace {
+		t.Helper()
+		cfg := temporalns.Config{Address: where.Address, Name: namespace}
+		cfg.Client.ConnectionOptions.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(
+			func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				if slices.Contains(denied, path.Base(method)) {
+					return status.Error(codes.PermissionDenied, "Request unauthorized.")
+				}
+				return call(ctx, method, req, reply, c, opts...)
+			})}
+		n, err := temporalns.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		return n
+	}
+	if err := dial(where.Name, "AddSearchAttributes").RegisterAttributes(t.Context()); err != nil {
+		t.Errorf("attributes that exist: %v", err)
+	}
+	if err := dial("default", "ListSearchAttributes").RegisterAttributes(t.Context()); !temporalns.IsDenied(err) {
+		t.Errorf("attributes that cannot be listed: %v", err)
+	}
+	bare := "bare-" + rand.Text()
+	n := dial(bare, "AddSearchAttributes")
+	if _, err := n.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: bare, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	err := n.RegisterAttributes(ctx)
+	for tick := time.NewTicker(100 * time.Millisecond); failure.ClassOf(err) != failure.ConfigInvalid && ctx.Err() == nil; <-tick.C { // until the server knows the namespace
+		err = n.RegisterAttributes(ctx)
+	}
+	if failure.ClassOf(err) != failure.ConfigInvalid {
+		t.Errorf("attributes that are missing: %v", err)
 	}
 }

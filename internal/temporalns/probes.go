@@ -8,6 +8,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -45,6 +46,30 @@ func (n Namespace) KeepsPriorities(ctx context.Context) (bool, error) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// UnequalPartitions reports whether workers poll partitions of a task queue to which the
+// server writes no task. It then divides each rate limit by more partitions than use it.
+// The server reports the number of write partitions; the read partitions show by their polls.
+func (n Namespace) UnequalPartitions(ctx context.Context, queue string) (write int, unequal bool, err error) {
+	listed, err := n.WorkflowService().ListTaskQueuePartitions(ctx, &workflowservice.ListTaskQueuePartitionsRequest{
+		Namespace: n.name, TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("list partitions of task queue %s: %w", queue, err)
+	}
+	const more = 4 // the server's default is 4 read partitions
+	write = len(listed.GetActivityTaskQueuePartitions())
+	for i := write; i < write+more; i++ {
+		described, err := n.DescribeTaskQueue(ctx, fmt.Sprintf("/_sys/%s/%d", queue, i), enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+		if err != nil {
+			return write, false, fmt.Errorf("describe partition %d of task queue %s: %w", i, queue, err)
+		}
+		if len(described.GetPollers()) > 0 {
+			return write, true, nil
+		}
+	}
+	return write, false, nil
 }
 
 // deleteWorkflow ignores errors: the workflow's run timeout ends it too.

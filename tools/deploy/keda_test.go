@@ -1,0 +1,61 @@
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A scaledObject has the fields of KEDA's resource that the manifest uses. The module of
+// KEDA needs the whole client of Kubernetes, which takes minutes to build.
+type scaledObject struct {
+	APIVersion, Kind string
+	Metadata         struct{ Name string }
+	Spec             struct {
+		ScaleTargetRef                   struct{ Name string }
+		MinReplicaCount, MaxReplicaCount int
+		Triggers                         []struct {
+			Type     string
+			Metadata struct{ ServerAddress, Query, Threshold string }
+		}
+	}
+}
+
+// The manifest of KEDA scales the deployment of kubernetes.yaml, never to 0. Its query
+// demands no workers while a circuit breaker limits the queue.
+func TestScalerIgnoresALimitedQueue(t *testing.T) {
+	var scaled scaledObject
+	if err := yaml.UnmarshalStrict(read(t, docs+"/keda.yaml"), &scaled); err != nil {
+		t.Fatal(err)
+	}
+	if target, of := scaled.Spec.ScaleTargetRef.Name, deployment(t).Name; target != of || scaled.Spec.MinReplicaCount < 1 {
+		t.Errorf("it scales %s from %d, want %s from 1", target, scaled.Spec.MinReplicaCount, of)
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("SKIPPED: promtool is not installed (Debian package prometheus)")
+	}
+	query := scaled.Spec.Triggers[0].Metadata.Query
+	for name, tt := range map[string]struct{ open, throttled, want int }{
+		"closed": {0, 0, 40}, "open": {1, 0, 0}, "throttled": {0, 1, 0},
+	} {
+		series := ""
+		for metric, value := range map[string]int{"queue_depth": 40, "breaker_open": tt.open, "breaker_throttled": tt.throttled} {
+			for _, worker := range []string{"a", "b"} {
+				series += fmt.Sprintf("      - {series: 'criticizer_%s{queue=\"criticizer-llm\",instance=%q}', values: \"%dx5\"}\n", metric, worker, value)
+			}
+		}
+		test := fmt.Sprintf("tests:\n  - interval: 1m\n    input_series:\n%s    promql_expr_test:\n      - {expr: %q, eval_time: 5m, exp_samples: [{labels: \"{}\", value: %d}]}\n", series, query, tt.want)
+		file := filepath.Join(t.TempDir(), "query.yml")
+		if err := os.WriteFile(file, []byte(test), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", file).CombinedOutput(); err != nil {
+			t.Errorf("%s: promtool: %v\n%s", name, err, out)
+		}
+	}
+}
