@@ -50,20 +50,33 @@ func TestConfiguredRateIsReached(t *testing.T) {
 				}
 				t.Cleanup(w.Stop)
 			}
-			count := int(12 * tt.rate)
-			run, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: "steps"}, "Ticks", count)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := run.Get(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			// The limiter lets the tasks of the first second begin at once.
-			counted := begun[int(2*tt.rate):]
-			got := float64(len(counted)-1) / counted[len(counted)-1].Sub(counted[0]).Seconds()
-			t.Logf("%g per second configured, %.2f reached", tt.rate, got)
-			if got < tt.rate/2 || got > 2*tt.rate { // a quarter, if one of four partitions is written to
-				t.Errorf("%.2f activities per second, want %g: are numTaskqueueReadPartitions and numTaskqueueWritePartitions equal?", got, tt.rate)
+			// A slow machine lowers the rate for a while, an unequal server for good.
+			for attempt := 1; ; attempt++ {
+				mu.Lock()
+				begun = nil
+				mu.Unlock()
+				run, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: "steps"}, "Ticks", int(12*tt.rate))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := run.Get(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+				// The limiter lets the tasks of the first second begin at once.
+				mu.Lock()
+				counted := begun[int(2*tt.rate):]
+				mu.Unlock()
+				got := float64(len(counted)-1) / counted[len(counted)-1].Sub(counted[0]).Seconds()
+				t.Logf("%g per second configured, %.2f reached", tt.rate, got)
+				if got > 2*tt.rate {
+					t.Errorf("%.2f activities per second, want %g", got, tt.rate)
+				}
+				if got >= tt.rate/2 { // a quarter, if one of four partitions is written to
+					return
+				}
+				if attempt == 3 {
+					t.Fatalf("%.2f activities per second, want %g: are numTaskqueueReadPartitions and numTaskqueueWritePartitions equal?", got, tt.rate)
+				}
 			}
 		})
 	}
