@@ -212,7 +212,7 @@ func (d *detector) bytes(n nameRef, at int) bool {
 			return true
 		}
 	}
-	return false
+	return inRegistry && strings.Contains(head, ":")
 }
 
 // readBytes reads a list of numbers or characters at i. It returns where they are and
