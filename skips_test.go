@@ -68,7 +68,7 @@ func TestUnlistedMutantsFail(t *testing.T) {
 	for line, fails := range map[int]bool{0: false, listed: false, listed + 1: true} {
 		gremlins := filepath.Join(t.TempDir(), "gremlins")
 		script := fmt.Sprintf("#!/bin/sh\n[ %d = 0 ] || echo '  LIVED CONDITIONALS_BOUNDARY at backoff.go:%[1]d:9'\necho 'Killed: 1'\n", line)
-		if err := os.WriteFile(gremlins, []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(gremlins, []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		out, err := exec.CommandContext(t.Context(), "sh", "tools/mutants.sh", gremlins, "internal/failure").CombinedOutput()
