@@ -90,6 +90,7 @@ var classifiers = []classifier{
 	{name: "common words", strengths: medium, is: func(c *candidate) bool { return isCommonWords(c.text, 2) }, then: left},
 	{name: "path", is: ofText(isPath), then: left},
 	{name: "prose", strengths: strong, is: func(c *candidate) bool { return isProse(c.text) && !isPassphrase(c.text) }, then: left},
+	{name: "prose", strengths: medium, is: ofText(isProse), then: left},
 	{name: "code", strengths: medium | weak | vendor, is: ofText(isSource), then: left},
 
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
