@@ -156,7 +156,7 @@ func (d *detector) vault(_, _, i int) int {
 		if end = stop; first == 0 {
 			first = begin
 		}
-		if stop-begin < minKeyPiece {
+		if stop-begin < minVaultLine {
 			break // only the last line is short
 		}
 	}

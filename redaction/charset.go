@@ -66,6 +66,7 @@ var (
 	letterSet = setOf(letters)
 	vowelSet  = setOf("aeiouyAEIOUY")
 	alnumSet  = setOf(digits, letters)
+	wordSet   = setOf(digits, letters, "_-")    // also base64url
 	codeIdent = setOf(digits, letters, "_")     // an identifier of a programming language
 	identSet  = setOf(digits, letters, "_-.$")  // a name, possibly with members
 	base64Set = setOf(digits, letters, "+/=_-") // both alphabets, padded
@@ -110,11 +111,13 @@ var (
 	columnSet     = setOf(digits, letters, "_-. ")
 	dashSet       = setOf("-")
 	elementStops  = setOf("<\r\n")
+	equals        = setOf("=")
 	fieldGap      = setOf(" \t\r\n\"'`:=<>")
 	fieldSet      = setOf(digits, letters, " _")
 	flagSet       = setOf(" \t\r\n\"'`;|)").complement()
 	glueSet       = setOf(" \t\r\n\"'`,;#*>|&.()")
 	joinStart     = setOf(" \t\r\n+.&\\|")
+	keyMargin     = setOf(keyMargins)
 	keyNameSet    = setOf(digits, letters, "_-.\"'/ ?")
 	kindGap       = setOf("\"': ")
 	labelSet      = setOf("-\n").complement()
@@ -128,6 +131,9 @@ var (
 	uriSet        = setOf(" \t\r\n\"'`<>|\\").complement()
 	wordGap       = setOf(" \t,=[]")
 )
+
+// keyMargins is what may stand before a line of a key.
+const keyMargins = " \t\"'`#*>|/"
 
 // charsets are the charsets of token rules.
 var charsets = map[string]charset{
@@ -146,7 +152,7 @@ var charsets = map[string]charset{
 	"digit":   digitSet,
 	"upper":   setOf(digits, uppers),
 	"alnum":   alnumSet,
-	"word":    setOf(digits, letters, "_-"),
+	"word":    wordSet,
 	"dotted":  setOf(digits, letters, "_-.=~"),
 	"arn":     setOf(digits, letters, "+/=_-.:?&%@$*{}"),
 	"crypt":   setOf(digits, letters, "./$=+,-"),

@@ -2,6 +2,7 @@ package redaction
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -206,9 +207,22 @@ func TestPrivateKeysAreMasked(t *testing.T) {
 			if strings.Count(out, "@@") != strings.Count(text, "@@") || strings.Contains(text, "code()") && !strings.Contains(out, "code()") {
 				t.Errorf("text between the keys is masked:\n%s", out)
 			}
+			// A request with the masked key and what follows it in a prompt is sent.
+			for _, prompt := range []string{out + digestLine, numbered(out + digestLine), digestLine + out} {
+				body, err := json.Marshal(map[string]string{"content": prompt})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := p.Check(body); err != nil {
+					t.Errorf("%v:\n%s", err, prompt)
+				}
+			}
 		})
 	}
 }
+
+// digestLine is a line that could be one of a key, but for what is before it.
+const digestLine = "\nsha256:\n9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n"
 
 func interleave(a, b string) string {
 	var out strings.Builder

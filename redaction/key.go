@@ -17,12 +17,10 @@ func (d *detector) pem(_, begin, end int) int {
 	switch {
 	case !strings.Contains(strings.ToUpper(label), "PRIVATE"):
 	case strings.EqualFold(d.s[end-len("END"):end], "END"):
-		stop := runBack(d.s, begin, &dashSet, 8)
-		pieces, _ := d.keyPieces(d.keyBefore(stop))
-		for _, p := range pieces {
+		for _, p := range d.keyPiecesBefore(runBack(d.s, begin, &dashSet, 8)) {
 			// Short text right before END may be anything, such as a line number, and
 			// a detection without context blocks a request.
-			if p.end <= stop && (!d.contextFree || p.end-p.start >= 16) {
+			if !d.contextFree || p.end-p.start >= 16 {
 				d.report("private-key", "key block", p.start, p.end)
 			}
 		}
@@ -37,9 +35,8 @@ func (d *detector) key(rule string, i int) int {
 	if i < d.keyEnd {
 		return i
 	}
-	pieces, end := d.keyPieces(i)
-	d.keyEnd = end
-	for _, p := range pieces {
+	d.keyEnd = i
+	for _, p := range d.keyPieces(i) {
 		d.report("private-key", rule, p.start, p.end)
 		d.keyEnd = p.end
 	}
@@ -47,68 +44,75 @@ func (d *detector) key(rule string, i int) int {
 	return d.keyEnd
 }
 
-// keyPieces returns the pieces of base64 of the key that begins after i. Each stands
-// alone in its line but for marks, or behind something else: the time of a log, a
-// number, a command that writes it. Lines without a piece, such as headers, stand
-// before the first one only. end is how far the text was read.
-//
-// Bound: the text of the key, and up to maxKeyHead bytes behind it.
-func (d *detector) keyPieces(i int) (pieces []literal, end int) {
+// keyPieces returns the pieces of the key that begins after i. Only marks stand
+// between two pieces, or each piece stands in a line that has something else before
+// it: the time of a log, a number, a command that writes it.
+func (d *detector) keyPieces(i int) (pieces []literal) {
 	s := d.s[:min(len(d.s), i+maxKey)]
-	r := keyReader{line: lineBegin(s, i), alone: true}
-	r.column = max(0, strings.LastIndex(s[r.line:i], "-----BEGIN"))
-	for last := i; i < len(s) && i-last < maxKeyHead; {
+	column := max(0, strings.LastIndex(s[lineBegin(s, i):i], "-----BEGIN"))
+	inLines := false
+	for width := 0; ; {
+		p, ok := literal{}, false
+		if !inLines {
+			p, ok = pieceAfter(s, i, width)
+		}
+		if !ok && (inLines || width == 0) {
+			p, ok = pieceInLines(s, lineEndWithin(s, i, maxKeyLine), column)
+			inLines = true
+		}
+		if !ok {
+			return pieces
+		}
+		pieces = append(pieces, p)
+		if n := p.end - p.start; n < width && width >= 40 {
+			return pieces // only the last line is short
+		} else if n > width {
+			width = n
+		}
+		i = p.end
+	}
+}
+
+// pieceAfter returns the piece after the marks at i. The pieces before have up to
+// width bytes. A short piece is the last one and has to look like it.
+func pieceAfter(s string, i, width int) (p literal, ok bool) {
+	p.start = skipGlue(s, i)
+	end := run(s, p.start, &plain64, maxKey)
+	p.end = run(s, end, &equals, 4)
+	text, n := s[p.start:p.end], p.end-p.start
+	switch {
+	case end == p.start:
+		return p, false
+	case n >= 40 || p.end > end:
+		p.end = skipWord(s, p.end, "...") // cut short by its author
+		return p, true
+	case strings.IndexByte("(.:_", byteAt(s, end)) >= 0:
+		return p, false
+	case width < 40:
+		return p, n >= 12 && shapeOf(text).digit > 0 || strings.HasPrefix(text, "MI")
+	}
+	rest := s[end:min(len(s), end+24)]
+	return p, n >= 16 || isRandom(text) || strings.Contains(rest, "----") || strings.TrimLeft(rest, " \t\\nr\"'`+,;)") == ""
+}
+
+// skipGlue skips what stands between two pieces of a key: line ends, also escaped,
+// quotes, operators, comment marks and headers.
+func skipGlue(s string, i int) int {
+	for limit := min(len(s), i+400); i < limit; {
 		switch c := s[i]; {
-		case c == '\n' && len(pieces) > 0 && !r.found && !r.alone:
-			return pieces, i
-		case c == '\n':
-			i++
-			r.line, r.alone, r.found = i, true, false
-		case c == '\\':
-			i, r.alone = i+2, true
-		case c == '\x01', strings.HasPrefix(s[i:], "-----"), r.ended && c != '=' && keySet.has(c):
-			return pieces, i
-		case !keySet.has(c), isMark(s, i):
-			r.alone = r.alone && glueSet.has(c) || isMark(s, i)
+		case c == '\\' && i+1 < limit:
+			i += 2
+		case glueSet.has(c), isMark(s, i):
 			i++
 		default:
-			p := literal{start: i, end: run(s, i, &keySet, maxKey)}
-			i = p.end
-			if !r.takes(s, p) {
-				r.alone = false
-				continue
+			end := headerEnd(s, i)
+			if end == i {
+				return i
 			}
-			p.end = skipWord(s, p.end, "...") // cut short by its author
-			pieces = append(pieces, p)
-			r.ended = p.end-p.start < r.width && r.width >= minKeyPiece // only the last line is short
-			r.width = max(r.width, p.end-p.start)
-			last, r.column, r.found = i, p.start-r.line, true
+			i = end
 		}
 	}
-	return pieces, i
-}
-
-// A keyReader is the state of keyPieces.
-type keyReader struct {
-	line, column int  // where the line begins, and in it the last piece
-	alone        bool // only marks are before i in its line
-	found, ended bool // a piece in the line, the last line but for the checksum of PGP
-	width        int  // of the longest piece
-}
-
-// takes reports whether p is a piece of the key.
-func (r *keyReader) takes(s string, p literal) bool {
-	text := s[p.start:p.end]
-	switch {
-	case len(text) >= minKeyPiece, text[0] == '=':
-		return r.alone || isMixedCase(text)
-	case !r.alone && (p.start-r.line != r.column || r.width == 0), strings.IndexByte("(.:_", byteAt(s, p.end)) >= 0:
-		return false
-	case r.width < minKeyPiece:
-		return len(text) >= 12 && shapeOf(text).digit > 0 || strings.HasPrefix(text, "MI")
-	}
-	rest := strings.TrimLeft(s[p.end:min(len(s), p.end+24)], " \t\\nr\"'`+,;)")
-	return len(text) >= 16 || isRandom(text) || lastByte(text) == '=' || strings.HasPrefix(rest, "----") || r.alone && rest == ""
+	return min(i, len(s))
 }
 
 // isMark reports whether the byte at i, which may be base64, joins two literals or
@@ -117,47 +121,124 @@ func isMark(s string, i int) bool {
 	return s[i] == '+' && !plain64.has(byteAt(s, i+1)) || s[i] == '/' && (byteAt(s, i+1) == '/' || byteAt(s, i-1) == '/')
 }
 
-// keyBefore returns where the lines of the key begin that ends at the END line at end:
-// behind what was read, or behind the last line without a piece.
-func (d *detector) keyBefore(end int) int {
-	least := max(d.keyEnd, end-maxKey)
-	begin := max(least, lineBegin(d.s, end))
-	for lines := 0; begin > least; lines++ {
-		before := max(least, lineBegin(d.s, begin-1))
-		if lines > 0 && !hasPiece(d.s[before:begin]) {
-			break
-		}
-		begin = before
+// headerEnd returns the end of a header such as "DEK-Info: ..." at i, or i.
+func headerEnd(s string, i int) int {
+	name := run(s, i, &wordSet, 24)
+	if name == i || !strings.HasPrefix(s[name:], ": ") {
+		return i
 	}
-	return begin
+	line := s[name:lineEndWithin(s, name, 120)]
+	if escaped := strings.Index(line, `\n`); escaped > 0 {
+		return name + escaped
+	}
+	if word := run(s, name+2, &notBlank, 64); byteAt(s, word) == ' ' && containsAny(s[i:name+2], heads["keyheader"][:2]) {
+		return word
+	}
+	return lineEnd(s, name)
 }
 
-// hasPiece reports whether a line has a long run of base64.
-func hasPiece(line string) bool {
-	for i := 0; i < len(line); i++ {
-		end := run(line, i, &keySet, len(line))
-		if end-i >= minKeyPiece {
-			return true
+// pieceInLines returns the piece in the line at i, or below blank lines and headers.
+func pieceInLines(s string, i, column int) (p literal, ok bool) {
+	for n := 0; n < 8 && i < len(s); n++ {
+		end := lineEndWithin(s, i, maxKeyLine)
+		line := s[i:end]
+		if strings.Contains(line, "-----END") {
+			break
+		}
+		if p, ok = pieceIn(s, i, end, column); ok || strings.TrimSpace(line) != "" && !containsAny(line, heads["keyheader"]) {
+			return p, ok
 		}
 		i = end
 	}
-	return false
+	return p, false
+}
+
+// pieceIn returns the piece in the line s[at:end]: its longest run of base64, or a
+// short run that begins in the given column, the last line of a key.
+func pieceIn(s string, at, end, column int) (p literal, ok bool) {
+	for i := at; i < end; i++ {
+		next := run(s, i, &keySet, end-i)
+		if next-i > p.end-p.start {
+			p = literal{start: i, end: next}
+		}
+		i = next
+	}
+	if p.end-p.start >= 40 && isMixedCase(s[p.start:p.end]) {
+		return p, true
+	}
+	p.start = min(end, at+column)
+	p.end = run(s, p.start, &keySet, end-p.start)
+	text := s[p.start:p.end]
+	return p, len(text) >= 4 && (p.start == at || !keySet.has(s[p.start-1])) && (lastByte(text) == '=' || isRandom(text) || isGibberish(text))
+}
+
+// keyPiecesBefore returns the pieces of the key that ends before the END line at end,
+// down to what was read, the last one first.
+func (d *detector) keyPiecesBefore(end int) (pieces []literal) {
+	least := min(end, max(d.keyEnd, end-maxKey))
+	begin := lineBegin(d.s, end)
+	column := end - begin
+	_, hasPiece := pieceIn(d.s, begin, end, 0)
+	inLines := !allIn(d.s[begin:end], &keyMargin) && !hasPiece
+	for {
+		p, ok := literal{}, false
+		if inLines && begin > least {
+			stop := begin
+			begin = max(least, lineBegin(d.s, begin-1))
+			p, ok = pieceIn(d.s, begin, stop, column)
+			ok = ok && (len(pieces) < 2 || p.end-p.start >= minKeyLine) && !strings.Contains(d.s[begin:stop], "-----END")
+		}
+		if inLines = inLines && (ok || len(pieces) > 0); !inLines {
+			p, ok = pieceBefore(d.s, end, least, len(pieces) == 0)
+		}
+		if !ok {
+			return pieces
+		}
+		pieces = append(pieces, p)
+		end = p.start
+	}
+}
+
+// skipGlueBack is skipGlue for what is before end, down to least.
+func skipGlueBack(s string, end, least int) int {
+	for end > least && (glueSet.has(s[end-1]) || byteAt(s, end-2) == '\\' || isMark(s, end-1)) {
+		end--
+	}
+	return end
+}
+
+// pieceBefore returns the piece before the marks at end.
+func pieceBefore(s string, end, least int, last bool) (p literal, ok bool) {
+	p.end = skipGlueBack(s, end, max(least, end-40))
+	p.start = max(least, runBack(s, p.end, &keySet, maxKey))
+	if p.start > least && p.start < p.end && s[p.start-1] == '\\' {
+		p.start++ // after \n
+	}
+	text := s[p.start:p.end]
+	switch hasDigit := shapeOf(text).digit > 0; {
+	case !last, len(text) >= 40:
+		return p, len(text) >= 40 || len(text) >= 16 && hasDigit
+	case len(text) < 4, byteAt(s, p.end) == '.':
+		return p, false
+	case len(text) < 16 && !hasDigit && lastByte(text) != '=':
+		return p, distinct(text) > 1 && strings.ContainsAny(s[p.end:end], "\n\\") // else a word before END, such as the command that writes it
+	}
+	return p, distinct(text) > 1
 }
 
 // keyBodies masks the lines of base64 that a hunk begins with: the middle of a
 // block whose BEGIN line is not shown. A block with a public end is left.
 func (d *detector) keyBodies() {
 	for _, at := range d.view.sections {
-		first := run(d.s, at, &glueSet, maxGap)
+		first := skipGlue(d.s, at)
 		width := run(d.s, first, &keySet, maxKeyLine) - first
-		if (width < minKeyPiece || !isMixedCase(d.s[first:first+width])) && !beginsWith(d.s[first:], heads["keyheader"]) {
+		if width < 40 || !isMixedCase(d.s[first:first+width]) {
 			continue
 		}
-		pieces, _ := d.keyPieces(at)
+		pieces := d.keyPieces(at)
 		if len(pieces) == 0 {
 			continue
 		}
-		width = max(width, pieces[0].end-pieces[0].start)
 		final := pieces[len(pieces)-1].end
 		rest := d.s[final:min(len(d.s), final+80)]
 		if containsAny(rest, heads["publicend"]) || len(pieces) < 2 && !strings.Contains(rest, "PRIVATE KEY") {

@@ -17,8 +17,7 @@ const (
 	maxInspected = 512      // the part of a long value that is inspected
 	maxJoin      = 48       // the blanks and operators between joined literals
 	maxKey       = 64 << 10 // a block of key material; the largest RSA keys have 13 kB
-	maxKeyHead   = 1 << 10  // the headers of a key, and what stands around its lines
-	maxKeyLine   = 512      // a line of a key
+	maxKeyLine   = 512      // a line of a key with what stands around it
 	maxKeyWidth  = 76       // a line of a key in PEM
 	maxLine      = 256      // a line of configuration
 	maxList      = 2 << 10  // a list of values
@@ -29,8 +28,9 @@ const (
 	maxToken     = 8 << 10  // a token; the longest known ones have a few thousand bytes
 	maxURI       = 512      // the part of a URI that may hold a password
 	maxValue     = 4 << 10  // a value; the rest of a longer one is read as the next value
-	minKeyPiece  = 40       // a line of a key that is not the last one, at least
+	minKeyLine   = 24       // the lines of a key whose begin is not shown, at least
 	minKnown     = 8        // a value that is masked wherever it occurs, at least
 	minStore     = 48       // the base64 that is taken for a key store, at least
 	minValue     = 3        // a secret, at least
+	minVaultLine = 40       // a line of ansible-vault that is not the last one, at least
 )
