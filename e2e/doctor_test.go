@@ -199,7 +199,7 @@ func TestDoctorChecksSelectedStages(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
-	if want := []string{"config", "secrets", "oncall", "postgres", "temporal", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 }
@@ -212,7 +212,7 @@ func TestDoctorOfRewriteStage(t *testing.T) {
 		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + in.endpoint,
 	}
 	found, status := in.doctor(env, "--stages", "rewrite")
-	if want := []string{"config", "secrets", "oncall", "postgres", "temporal", "rewrite"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 	if !hasDiagnosis(found, "postgres", "ok", "criticizer_rewrite") {
