@@ -71,11 +71,12 @@ func (in *installation) checkMailedWhileDown() {
 }
 
 // A channelServer is both a webhook and a P4 Code Review server. It accepts posts and
-// kills the sender before its first reply.
+// kills the sender before its reply to the last post of a message.
 type channelServer struct {
+	posts      int // of a message
 	mu         sync.Mutex
 	bodies     []string
-	first      sync.Once
+	once       sync.Once
 	deadLetter func()
 }
 
@@ -83,9 +84,11 @@ type channelServer struct {
 func (s *channelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
-		s.take(r)
-		s.first.Do(s.deadLetter)
-		_ = json.NewEncoder(w).Encode(map[string]any{"comment": map[string]int{"id": 1}})
+		id := s.take(r)
+		if id == s.posts {
+			s.once.Do(s.deadLetter)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"comment": map[string]int{"id": id}})
 	case strings.HasSuffix(r.URL.Path, "/reviews"):
 		_ = json.NewEncoder(w).Encode(map[string]any{"reviews": []any{}})
 	case strings.HasSuffix(r.URL.Path, "/comments"):
@@ -93,11 +96,12 @@ func (s *channelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *channelServer) take(r *http.Request) {
+func (s *channelServer) take(r *http.Request) (id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = r.ParseForm()
 	s.bodies = append(s.bodies, r.PostForm.Get("body"))
+	return len(s.bodies)
 }
 
 func (s *channelServer) comments(after string) []map[string]any {
@@ -119,25 +123,26 @@ func TestWorkerDiesDuringChannelPost(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		env        func(url string) []string
+		posts      int
 		status     string
 		deadLetter int
 	}{
 		"webhook": {
 			func(url string) []string { return []string{"CRITICIZER_WEBHOOK_URL=" + url} },
-			"held", 1,
+			1, "held", 1,
 		},
 		"swarm": {
 			func(url string) []string {
 				return []string{"CRITICIZER_SWARM_URL=" + url, "CRITICIZER_SWARM_USER=bot", "CRITICIZER_SWARM_TICKET=of a test"}
 			},
-			"sent", 0,
+			2, "sent", 0, // a comment on the line and the summary
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
 			var worker *os.Process
-			server := &channelServer{deadLetter: func() {
+			server := &channelServer{posts: tt.posts, deadLetter: func() {
 				_ = worker.Kill()
 				_, _ = worker.Wait()
 			}}
@@ -146,11 +151,11 @@ func TestWorkerDiesDuringChannelPost(t *testing.T) {
 			in.env = append(in.env, tt.env(at.URL)...)
 			worker = in.startWorker().Process
 			in.mustStart("1")
-			waitFor(t, "the message", func() bool { return len(server.comments("")) == 1 })
+			waitFor(t, "the message", func() bool { return len(server.comments("")) == tt.posts })
 			in.startWorker()
 			waitFor(t, "the end of the review", func() bool { return in.countRows("jobs", "finished_at is not null") == 1 })
-			if n := len(server.comments("")); n != 1 || in.countRows("deliveries", "channel <> 'mail' and status = '"+tt.status+"'") != 1 {
-				t.Errorf("%d messages, want 1 and its row %s", n, tt.status)
+			if n := len(server.comments("")); n != tt.posts || in.countRows("deliveries", "channel <> 'mail' and status = '"+tt.status+"'") != 1 {
+				t.Errorf("%d posts, want %d and its row %s", n, tt.posts, tt.status)
 			}
 			if letters, mails := in.countRows("dead_letters", "true"), len(in.mails(1)); letters != tt.deadLetter || mails != 1 {
 				t.Errorf("%d dead letters, %d mails", letters, mails)

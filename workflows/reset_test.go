@@ -35,7 +35,8 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	c := cluster{n.Client, where.Name, activitiestest.New(), n.WakeForSlots}
 	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
 	stages := activitiesOver(t, c.world)
-	stages[0].(*activities.Bookkeeping).Resets = n
+	books := stages[0].(*activities.Bookkeeping)
+	books.Resets, books.Waker = n, n
 	for _, f := range alter {
 		f(stages)
 	}
