@@ -131,7 +131,7 @@ func writeProgram(path string, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, content) //nolint:gosec // its sum is known
+	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Close())
 }
 
