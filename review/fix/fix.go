@@ -88,8 +88,9 @@ func (t Text) Check(f review.Finding, secrets func(string) int) (review.Finding,
 	before, after := t.run(f.StartLine-1, -1), t.run(f.EndLine+1, 1)
 	slices.Reverse(before)
 	was, is := text(before, old, after), text(before, lines, after)
+	quote := strings.ReplaceAll(strings.Join(old, "\n"), "\r", "")
 	switch {
-	case slices.Equal(old, lines):
+	case quote == strings.ReplaceAll(strings.Join(lines, "\n"), "\r", ""):
 		return f, review.DropNoChange
 	case repeats(before, old, lines, after):
 		return f, review.DropFixOther
@@ -98,8 +99,7 @@ func (t Text) Check(f review.Finding, secrets func(string) int) (review.Finding,
 	case !parses(f.Path, before, old, lines, after):
 		return f, review.DropFixSyntax
 	}
-	f.Quote = strings.ReplaceAll(strings.Join(old, "\n"), "\r", "")
-	f.Replacement, f.ReplacementChecked = strings.Join(lines, "\n"), true
+	f.Quote, f.Replacement, f.ReplacementChecked = quote, strings.Join(lines, "\n"), true
 	return f, ""
 }
 

@@ -113,6 +113,7 @@ func TestDiff(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	f.Add("a.go", diffOf(goFile), "\t\treturn -1", 6)
 	f.Add("a.yaml", "@@ -1 +1 @@\n+a: [", "b", 1)
+	f.Add("0", "\n \r0", "0", 1) // a carriage return within the line
 	f.Fuzz(func(t *testing.T, path, diff, replacement string, line int) {
 		known := Read(diff)
 		finding := review.Finding{Path: path, StartLine: line, EndLine: line, Quote: strings.TrimRight(known[line], "\r"), Replacement: replacement}
