@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 const module = "github.com/criticizer/criticizer"
@@ -266,6 +267,122 @@ func chainTo(files []file, from, mod string) []string {
 		}
 	}
 	return nil
+}
+
+func TestCheckReports(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		tree map[string]string // file to what it imports
+		want []string
+	}{
+		"a tree within the table": {map[string]string{
+			"review/review.go":                            "time",
+			"redaction/pipeline.go":                       "$/review",
+			"store/store.go":                              "github.com/jackc/pgx/v5 $/store/db",
+			"store/db/db.go":                              "github.com/jackc/pgx/v5/pgtype",
+			"store/storetest/storetest.go":                "github.com/jackc/pgx/v5 $/store",
+			"rewrite/provider/a.go":                       "github.com/sashabaranov/go-openai",
+			"activities/activities.go":                    "$/redaction",
+			"activities/activities_test.go":               "$/activities/activitiestest $/activities",
+			"activities/activitiestest/activitiestest.go": "$/activities",
+			"workflows/workflows.go":                      "$/activities",
+			"worker/main.go":                              "$/store $/llm $/workflows",
+			"tools/devstack/main.go":                      "$/llm/llmsim $/notify/mail/inbox",
+			"internal/telemetry/logger_test.go":           "$/internal/secret",
+		}, nil},
+		"an adapter that imports another": {
+			map[string]string{"notify/mail/mail.go": "$/store"}, []string{"notify/mail/mail.go: notify/mail must not import store (docs/architecture.md)"},
+		},
+		"a test of an adapter that imports another": {
+			map[string]string{"notify/mail/mail_test.go": "$/store"}, []string{"notify/mail/mail_test.go: notify/mail must not import store"},
+		},
+		"a leaf that imports anything": {
+			map[string]string{"review/a.go": "$/internal/failure"}, []string{"review must not import internal/failure"},
+		},
+		"a stand-in in the product": {
+			map[string]string{"worker/main.go": "$/llm/llmsim"}, []string{"worker must not import llm/llmsim"},
+		},
+		"a main that imports a main": {
+			map[string]string{"operator/main.go": "$/starter"}, []string{"operator must not import starter"},
+		},
+		"the queries outside the store": {
+			map[string]string{"worker/main.go": "$/store/db"}, []string{"worker must not import store/db"},
+		},
+		"the root of the module": {
+			map[string]string{"llm/a.go": "$"}, []string{"llm must not import ."},
+		},
+		"a package that is not listed": {
+			map[string]string{"util/util.go": "fmt"}, []string{"util/util.go: package util is not in the table"},
+		},
+		"a test in a package that is not listed": {
+			map[string]string{"util/util_test.go": "fmt"}, []string{"package util is not in the table"},
+		},
+		"pgx outside store": {
+			map[string]string{"worker/main.go": "github.com/jackc/pgx/v5/pgxpool"},
+			[]string{"worker/main.go: only store may import github.com/jackc/pgx/v5/pgxpool"},
+		},
+		"go-openai outside rewrite/provider": {
+			map[string]string{"notify/mail/a_test.go": "github.com/sashabaranov/go-openai"}, []string{"only rewrite/provider may import"},
+		},
+		"go-mail outside mail": {
+			map[string]string{"activities/a.go": "github.com/wneessen/go-mail"}, []string{"only notify/mail may import"},
+		},
+		"a module of a similar name": {
+			map[string]string{"worker/main.go": "github.com/wneessen/go-mail-extra"}, nil,
+		},
+		"workflows that reach pgx": {
+			map[string]string{
+				"workflows/a.go": "$/activities", "activities/a.go": "$/store", "store/a.go": "github.com/jackc/pgx/v5",
+			},
+			[]string{
+				"activities must not import store",
+				"workflows must not link pgx: workflows imports activities imports store imports github.com/jackc/pgx/v5",
+			},
+		},
+		"what is not of the module": {
+			map[string]string{
+				"tools/go.mod": "", "tools/a.go": "$/store", "notify/mail/testdata/a.go": "$/store", ".hidden/a.go": "$/store", "build/a.go": "$/store",
+			}, nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files, err := parseTree(treeOf(tt.tree))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := check(files)
+			if len(got) != len(tt.want) {
+				t.Fatalf("problems are %q, want %d", got, len(tt.want))
+			}
+			for i := range got {
+				if !strings.Contains(got[i], tt.want[i]) {
+					t.Errorf("problem is %q, want %q", got[i], tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+// treeOf returns Go files with the named imports; $ is the module.
+func treeOf(imports map[string]string) fs.FS {
+	tree := fstest.MapFS{}
+	for name, imported := range imports {
+		source := "package p\n"
+		for i := range strings.FieldsSeq(imported) {
+			source += fmt.Sprintf("import _ %q\n", strings.Replace(i, "$", module, 1))
+		}
+		tree[name] = &fstest.MapFile{Data: []byte(source)}
+	}
+	return tree
+}
+
+func TestFileThatDoesNotParseIsReported(t *testing.T) {
+	t.Parallel()
+	if _, err := parseTree(fstest.MapFS{"notify/mail/a.go": {Data: []byte("import")}}); err == nil {
+		t.Error("a file that is no Go was ignored")
+	}
 }
 
 // TestTableIsSound checks the table: no arrow to a main package or to an unlisted one.

@@ -29,6 +29,11 @@ const (
 	QueueRetention   = "criticizer-retention"
 )
 
+// StageQueues are the task queues of the stages of a worker, by the name of the stage.
+var StageQueues = map[string]string{
+	"workflows": QueueBookkeeping, "fetch": QueueFetch, "redact": QueueRedact, "llm": QueueLLM, "notify": QueueNotify, "retention": QueueRetention,
+}
+
 // ChannelQueue is the task queue of one channel. With a queue of its own, a channel that
 // is down has its own circuit breaker and retries, and delays no mail.
 func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }

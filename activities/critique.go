@@ -62,7 +62,7 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 		return CritiqueResult{}, about(cl, "record findings", err)
 	}
 	report := newReport(p.Request, change, draft)
-	report.StandIn = c.StandIn
+	report.StandIn = c.StandIn && report.Usage.Asked()
 	if report.Cost, err = c.recordReview(ctx, p.Request, draft); err != nil {
 		return CritiqueResult{}, about(cl, "record review", err)
 	}

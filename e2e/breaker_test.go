@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
@@ -28,6 +29,23 @@ func TestBreakerOpensForRejectedKey(t *testing.T) {
 	t.Logf("%d dead letters of %d reviews", n, reviews)
 	if n < 2 || n > reviews/2 {
 		t.Error("want few")
+	}
+}
+
+// The circuit breaker ignores a single failing review: it uses its five attempts and is
+// dead-lettered.
+func TestLoneReviewIsDeadLettered(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.inject(llmsim.Fault{Kind: llmsim.Unavailable})
+	in.startWorker()
+	in.mustStart("1")
+	in.waitForJobs(1)
+	if calls := in.model.Stats().Calls; calls != failure.AttemptBudget {
+		t.Errorf("%d model calls, want %d", calls, failure.AttemptBudget)
+	}
+	if n := in.countRows("dead_letters", "error_class = '"+string(failure.UpstreamUnavailable)+"'"); n != 1 {
+		t.Errorf("%d dead letters, want 1", n)
 	}
 }
 

@@ -123,6 +123,26 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
+// TestDocumentedCommands detects wrong commands.
+func TestWrongDocumentedCommandsAreFound(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []string{
+		"criticizer nonsense", "criticizer status 4711 --nonsense", "criticizer deadletter show 1 2", "criticizer deadletter nonsense",
+		"starter change-commit -nonsense 4711", "starter change-commit 1 2", "/opt/criticizer/criticizer-starter --trigger nonsense",
+		"worker --stages nonsense", "make nonsense", "temporal workflow nonsense --x 1", "temporal workflow reset --nonsense",
+	} {
+		for _, page := range []string{"    " + wrong + "\n", "```sh\nsudo " + wrong + " | cat\n```\n", "Call `" + wrong + "`.\n"} {
+			found := commandsOf("page.md", page)
+			if len(found) != 1 {
+				t.Fatalf("%q: %d commands were found", page, len(found))
+			}
+			if found[0].try(t) == "" {
+				t.Errorf("%q passes", page)
+			}
+		}
+	}
+}
+
 // try returns the error message of the program, or "" if the command is valid.
 func (d shownCommand) try(t *testing.T) string {
 	t.Helper()

@@ -121,6 +121,22 @@ func TestAnswersOutliveTheWorker(t *testing.T) {
 	}
 }
 
+// Once the daily token budget is spent, a review makes no model call and its outcome is
+// not_reviewed, with the reason for each file.
+func TestSpentDailyTokenBudget(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.env = append(in.env, "CRITICIZER_LLM_MAX_TOKENS_PER_DAY=100")
+	in.startWorker()
+	got := in.mustStart("--wait", "1")
+	if got.Outcome != review.OutcomeNotReviewed || in.model.Stats().Calls != 0 {
+		t.Fatalf("ended as %+v after %d calls", got, in.model.Stats().Calls)
+	}
+	if skipped := in.report("1").Omissions; len(skipped) != 1 || skipped[0].Reason != review.SkipOverDay {
+		t.Errorf("skipped are %+v, want the file with reason %s", skipped, review.SkipOverDay)
+	}
+}
+
 // An endpoint that does not prove that it read the change gets no clean review: a dead
 // letter that names the server's setting. One that does is proven in the report.
 func TestUnprovenReviewIsNotClean(t *testing.T) {

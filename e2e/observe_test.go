@@ -142,6 +142,24 @@ func TestWorkerMetrics(t *testing.T) {
 	in.checkOneWarning("2", failure.AuthDenied)
 }
 
+// top counts reviews that no worker has started, which Postgres does not know yet:
+// otherwise a missing workflow worker would look idle.
+func TestTopShowsUnstartedReviews(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.mustStart("1")
+	waitFor(t, "the review in the overview", func() bool {
+		var now struct {
+			Stages []struct {
+				Stage   string
+				Waiting int
+			}
+		}
+		in.criticizerJSON(&now, "top")
+		return now.Stages[0].Stage == "workflows" && now.Stages[0].Waiting > 0
+	})
+}
+
 // checkSeriesCount checks the number of series that docs/observability.md promises:
 // each one costs memory in the monitoring system.
 func (s scrape) checkSeriesCount(t *testing.T) {

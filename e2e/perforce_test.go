@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/review"
@@ -27,5 +28,22 @@ func TestImperfectPerforceServer(t *testing.T) {
 	}
 	if !slices.Equal(r.Gaps, []review.Gap{review.GapSubscribers}) || !slices.Equal(r.Guesses, []review.Guess{{Path: "//depot/c.go", Charset: "windows-1251"}}) {
 		t.Errorf("gaps are %q, guesses %+v", r.Gaps, r.Guesses)
+	}
+}
+
+// A replica that does not know the submit yet is asked again.
+func TestLaggingReplica(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.write("p4fault", 0o600, `{"fault":"lag","for":"5s","as":"pending","cmd":"info,describe"}`)
+	in.startWorker()
+	if a := in.mustStart("--wait", "1"); a.Outcome != review.OutcomeFindings {
+		t.Errorf("the review ended as %+v", a)
+	}
+	if n := in.countRows("dead_letters", "true"); n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+	if log := in.log.String(); !strings.Contains(log, "REPLICA_BEHIND") {
+		t.Errorf("no attempt found the replica behind:\n%s", log)
 	}
 }

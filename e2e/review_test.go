@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
@@ -74,5 +75,16 @@ func TestKilledWorkerSendsOnce(t *testing.T) {
 	got := in.mustStart("--wait", "1")
 	if got.State != review.JobSucceeded || len(in.mails(1)) != 1 {
 		t.Errorf("after the crash: %+v with %d mails, want success and one", got, len(in.mails(1)))
+	}
+}
+
+// A retryable failure costs attempts, not the review (processing 8.3).
+func TestReviewSurvivesModelOutage(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 2})
+	in.startWorker()
+	if got := in.mustStart("--wait", "1"); got.State != review.JobSucceeded || in.model.Stats().Calls != 3 {
+		t.Errorf("%+v after %d model calls", got, in.model.Stats().Calls)
 	}
 }

@@ -37,10 +37,11 @@ func (a cachedAnswer) note() string {
 	return fmt.Sprintf("Answer %d to this could not be used: %s. Answer again, with the one JSON object that was asked for and nothing else.", a.Unusable, a.Why)
 }
 
-// cacheKey is a hash of everything that is sent except fence and check codes.
+// cacheKey is a hash of the endpoint and of everything that is sent except fence and check
+// codes. Another endpoint may have another model of that name, or a stand-in.
 func (run *run) cacheKey(model string, q question) string {
 	c := run.cfg
-	settings, _ := json.Marshal([]any{model, c.AnswerFormat, c.API, c.MaxAnswerTokens, c.Temperature, c.TopP, c.Seed, c.ReasoningEffort, c.Extra})
+	settings, _ := json.Marshal([]any{c.BaseURL, model, c.AnswerFormat, c.API, c.MaxAnswerTokens, c.Temperature, c.TopP, c.Seed, c.ReasoningEffort, c.Extra})
 	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system[FormatText], q.key()))
 	return hex.EncodeToString(sum[:])
 }

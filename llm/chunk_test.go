@@ -179,6 +179,22 @@ func TestAffinityOfRelatedFiles(t *testing.T) {
 	}
 }
 
+func TestRelatedFilesShareAChunk(t *testing.T) {
+	t.Parallel()
+	files := []*file{
+		newFileOf(t, "//depot/first.c", 60), newFileOf(t, "//depot/src/hero.cpp", 50), newFileOf(t, "//depot/include/hero.h", 50),
+	}
+	limit := tokensOf(files[1].hunks) + tokensOf(files[2].hunks) + 100
+	chunks := pack(files, limit, math.MaxInt)
+	if len(chunks) != 2 || len(chunks[0]) != 2 || len(chunks[1]) != 1 {
+		t.Errorf("chunks show %q", slices.Collect(func(yield func([]string) bool) {
+			for _, c := range chunks {
+				yield(shownIn(c))
+			}
+		}))
+	}
+}
+
 // A file that is larger than the whole budget first gets its share; the rest of it
 // comes after all other files.
 func TestHugeFileDoesNotDisplaceOthers(t *testing.T) {
@@ -223,6 +239,23 @@ func TestFairShare(t *testing.T) {
 		if got := fairShare(files, tt.budget, 1_500); got != tt.want {
 			t.Errorf("%s: share of %d, want %d", name, got, tt.want)
 		}
+	}
+}
+
+func BenchmarkPackOfTenThousandFiles(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		var files []*file
+		for i := range 10_000 {
+			f := &file{path: fmt.Sprintf("//depot/main/module%d/src/unit%d.cpp", i%100, i)}
+			f.shown = f.path
+			if err := f.parse("@@ -10,9 +10,9 @@ int main(void)\n" + strings.Repeat(" \tint unchanged = compute(a, b);\n", 20) + "+\treturn compute(unchanged);\n"); err != nil {
+				b.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		b.StartTimer()
+		pack(files, 16_000, 400_000)
 	}
 }
 

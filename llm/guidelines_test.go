@@ -112,6 +112,32 @@ func TestRulesHaveALimit(t *testing.T) {
 	}
 }
 
+func TestPromptDigestDependsOnRulesAndLanguage(t *testing.T) {
+	t.Parallel()
+	digest := func(change func(*Config)) string {
+		t.Helper()
+		r, _ := newReviewer(t, respond(200, chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)), change)
+		d, err := r.Review(t.Context(), redacted(t, added("//depot/a.c", "x")), review.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.PromptDigest
+	}
+	seen := map[string]string{}
+	for name, change := range map[string]func(*Config){
+		"nothing":     func(*Config) {},
+		"rules":       withRules(bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- One.\n")),
+		"other rules": withRules(bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- Two.\n")),
+		"a language":  func(c *Config) { c.Language = "German" },
+	} {
+		got := digest(change)
+		if other, twice := seen[got]; twice {
+			t.Errorf("%s has the digest of %s", name, other)
+		}
+		seen[got] = name
+	}
+}
+
 // Rules of teams are part of the instructions, masked, beside those of the administrator.
 // What was used of them is recorded, and an invalid file stops no review.
 func TestRulesOfTeams(t *testing.T) {

@@ -2,8 +2,11 @@ package llm
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -151,6 +155,46 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 	}
 }
 
+func TestFindingsAreSorted(t *testing.T) {
+	t.Parallel()
+	files := append(manyFiles(6), buggy)
+	var first []review.Finding
+	for i := range 3 {
+		r, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small, func(c *Config) { c.Concurrency = 4 })
+		d, err := r.Review(t.Context(), redacted(t, files...), review.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = d.Findings
+		}
+		if !reflect.DeepEqual(d.Findings, first) || d.Findings[0].Severity != review.SeverityHigh {
+			t.Errorf("order changed: %v", d.Findings)
+		}
+	}
+}
+
+func TestFilesOverTheBudgetAreOmissions(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	r, _ := newReviewer(t, sim, small, func(c *Config) {
+		c.MaxAnswerTokens = 1_000
+		c.MaxTokensPerReview = 3 * (c.MaxPromptTokens + c.MaxAnswerTokens)
+	})
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(12)...), review.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range d.Omissions {
+		if o.Reason != review.SkipOverBudget {
+			t.Errorf("omitted %v", o)
+		}
+	}
+	if d.FilesRead == 0 || d.FilesRead+len(d.Omissions) != 12 || len(d.Omissions) == 0 {
+		t.Errorf("read %d files, omitted %d", d.FilesRead, len(d.Omissions))
+	}
+}
+
 func TestTooLongPromptIsSplit(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{ContextTokens: 6_000})
@@ -203,7 +247,7 @@ func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 	}
 	shared := newAttempts()
 	one, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 1 })
-	other, _ := newReviewer(t, sim, small)
+	other, _ := newReviewer(t, sim, small, func(c *Config) { c.BaseURL = one.cfg.BaseURL })
 	c := redacted(t, manyFiles(6)...)
 	if _, err := one.Review(t.Context(), c, shared.options()); failure.ClassOf(err) != failure.RateLimited {
 		t.Fatalf("got %v", err)
@@ -220,6 +264,10 @@ func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 	rerun, err := other.Review(t.Context(), c, shared.options())
 	if err != nil || sim.Stats().Calls != failed+again || rerun.Usage.Kept != failed-1+again || len(rerun.Findings) != len(d.Findings) {
 		t.Errorf("rerun made %d calls, usage %+v, error %v", sim.Stats().Calls-failed-again, rerun.Usage, err)
+	}
+	elsewhere, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small)
+	if d, err := elsewhere.Review(t.Context(), c, shared.options()); err != nil || d.Usage.Kept != 0 {
+		t.Errorf("another endpoint: %v, usage %+v: want no answer of this one", err, d.Usage)
 	}
 	changed := manyFiles(6)
 	changed[5] = added("//depot/f05.go", "value = compute()", "// TODO finish")
@@ -241,6 +289,50 @@ func TestFailureStartsNoOtherCall(t *testing.T) {
 	}
 	if n := sim.Stats().Calls; n > 2 {
 		t.Errorf("%d calls, want one for each under way", n)
+	}
+}
+
+func TestRequestFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, format := range []AnswerFormat{FormatSchema, FormatObject, FormatText} {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			var got struct {
+				Model               string
+				Temperature         float64
+				MaxCompletionTokens int `json:"max_completion_tokens"`
+				Stream              bool
+				Tools               []any
+				ResponseFormat      struct {
+					Type       AnswerFormat
+					JSONSchema struct {
+						Strict bool
+						Schema any
+					} `json:"json_schema"`
+				} `json:"response_format"`
+			}
+			var key, path string
+			r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				key, path = req.Header.Get("Authorization"), req.URL.Path
+				body, _ := io.ReadAll(req.Body)
+				_ = json.Unmarshal(body, &got)
+				req.Body = io.NopCloser(bytes.NewReader(body))
+				respond(200, chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
+			}), func(c *Config) {
+				c.APIKey, c.MaxAnswerTokens, c.Temperature, c.AnswerFormat = secret.New("the-key"), 777, new(0.5), format
+			})
+			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
+			if err != nil || d.Model != "test-model" || d.Usage.Calls != 1 || d.Usage.PromptTokens == 0 || d.Usage.CompletionTokens != 5 {
+				t.Fatalf("draft %+v, error %v", d, err)
+			}
+			if key != "Bearer the-key" || path != "/v1/chat/completions" || got.Model != "test-model" || got.Temperature != 0.5 || got.MaxCompletionTokens != 777 || !got.Stream || got.Tools != nil {
+				t.Errorf("key %q, path %s, request %+v", key, path, got)
+			}
+			schema := format == FormatSchema
+			if got.ResponseFormat.Type != format || got.ResponseFormat.JSONSchema.Strict != schema || (got.ResponseFormat.JSONSchema.Schema != nil) != schema {
+				t.Errorf("response format %+v", got.ResponseFormat)
+			}
+		})
 	}
 }
 

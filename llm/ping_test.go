@@ -1,6 +1,9 @@
 package llm
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -38,5 +41,21 @@ func TestPing(t *testing.T) {
 				t.Errorf("%d calls", calls)
 			}
 		})
+	}
+}
+
+func TestPingLearnsTheDialect(t *testing.T) {
+	t.Parallel()
+	sent := &bodies{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "max_completion_tokens") {
+			respond(http.StatusBadRequest, `{"error":"unknown field max_completion_tokens"}`).ServeHTTP(w, r)
+			return
+		}
+		respond(http.StatusOK, chatBody(`{"message":{"content":"ready"}}`)).ServeHTTP(w, r)
+	})}
+	r, _ := newReviewer(t, sent)
+	if err := r.Ping(t.Context()); err != nil || len(sent.all) != 2 {
+		t.Errorf("%d requests, error %v", len(sent.all), err)
 	}
 }

@@ -59,3 +59,12 @@ func TestPreview(t *testing.T) {
 		}
 	}
 }
+
+func TestPreviewOfAnEmptyChange(t *testing.T) {
+	t.Parallel()
+	r, _ := newReviewer(t, http.NotFoundHandler())
+	got, err := r.Preview(t.Context(), redacted(t), true)
+	if err != nil || len(got.Chunks) != 0 || got.Tokens != 0 {
+		t.Errorf("preview is %+v, %v", got, err)
+	}
+}

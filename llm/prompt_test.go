@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,26 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
+
+// A model states code and reason before it judges.
+func TestSchemaOrdersFields(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		"findings": "path quote line trigger explanation category severity confidence title suggestion replacement",
+		"verdicts": "finding evidence reason verdict severity",
+	} {
+		_, list, _ := strings.Cut(testPrompts(t).schema, `"`+schema+`": {`)
+		_, list, _ = strings.Cut(list, `"properties": {`)
+		list, _, _ = strings.Cut(list, "\n        },")
+		var got []string
+		for _, m := range regexp.MustCompile(`(?m)^ {10}"(\w+)":`).FindAllStringSubmatch(list, -1) {
+			got = append(got, m[1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s have the fields %q, want %q", schema, got, want)
+		}
+	}
+}
 
 func TestSchemaHasSeveritiesAndCategories(t *testing.T) {
 	t.Parallel()

@@ -110,6 +110,28 @@ func TestBreakerRestoresALimit(t *testing.T) {
 	s.eventually("llm", "at most 3/s")
 }
 
+func TestBreakerRejects(t *testing.T) {
+	t.Parallel()
+	s := newBreakerEnvironment(t)
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"no action", nil, 2, "criticizer breaker"},
+		{"an action there is not", []string{"pull"}, 2, "criticizer breaker"},
+		{"no stage", []string{"open", "--reason", "r"}, 2, "wants STAGE"},
+		{"a stage there is not", []string{"open", "workflows", "--reason", "r"}, 2, `stage "workflows" has no circuit breaker`},
+		{"no reason", []string{"open", "llm"}, 1, "--reason is empty"},
+		{"a time that has passed", []string{"open", "llm", "--for", "-1h", "--reason", "r"}, 2, `--for "-1h"`},
+		{"a list of something", []string{"list", "llm"}, 2, "takes no arguments"},
+	} {
+		s.refuses(s.criticizer(append([]string{"breaker"}, tc.args...)...), tc.status, tc.says)
+	}
+	s.isBreaker("llm", "closed", "", "")
+}
+
 // eventually waits until a stage is listed in the state.
 func (s *environment) eventually(stage, state string) {
 	s.t.Helper()

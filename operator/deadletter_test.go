@@ -261,6 +261,20 @@ func TestReplayThatTemporalRejects(t *testing.T) {
 	}
 }
 
+func TestResolveAndAnnotate(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	s.review(4711, errDenied)
+	id := s.letterOf(4711)
+	contains(t, s.must("deadletter", "annotate", id, "--note", "asked the provider"), "noted")
+	contains(t, s.must("deadletter", "resolve", "--reason", "INC-42: reviewed by hand", id), "resolved")
+	contains(t, s.must("deadletter", "show", id), "resolved", "by olga@", "INC-42: reviewed by hand", "annotate: asked the provider")
+	s.refuses(s.criticizer("deadletter", "resolve", id, "--reason", "again"), 1, "is resolved already")
+	if n := s.world.Calls("Review"); n != 1 {
+		t.Errorf("%d model calls, want that of the review only", n)
+	}
+}
+
 // Invalid input results in a one-line error and a hint, and changes nothing.
 func TestBadInputChangesNothing(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -133,6 +134,48 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 	r.env["CRITICIZER_MAIL_SETTLE"] = "1ns"
 	if got := r.run(resend...); got.status != 0 || r.statusOf(carol.ID) != review.DeliveryPending {
 		t.Errorf("later: %+v, and the row is %s", got, r.statusOf(carol.ID))
+	}
+}
+
+func TestBadDecisionChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	alice, bob := fmt.Sprint(r.alice), fmt.Sprint(r.bob)
+	for name, tc := range map[string]struct {
+		args   string
+		status int
+		says   string
+	}{
+		"a row that was sent":          {"resend " + bob + " --reason INC-1", 1, "--review-version 2 4711"},
+		"waiving what was sent":        {"waive " + bob + " --reason INC-1", 1, "it is sent"},
+		"no reason":                    {"waive " + alice, 1, "--reason is empty"},
+		"a secret for a reason":        {"waive " + alice + " --reason ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3", 1, "seems to contain a secret"},
+		"a row that does not exist":    {"waive 99 --reason INC-1", 1, "does not exist"},
+		"no row":                       {"waive --reason INC-1", 2, "wants ID"},
+		"a word for a row":             {"waive alice --reason INC-1", 2, "is not the ID"},
+		"an address with a header":     {"readdress " + alice + " a@corp.test\r\nBcc:x@corp.test --reason INC-1", 2, "not a mail address"},
+		"an address with a name":       {"readdress " + alice + " Al<a@corp.test> --reason INC-1", 2, "not a mail address"},
+		"no new address":               {"readdress " + alice + " --reason INC-1", 2, "wants ID ADDRESS"},
+		"another recipient's address":  {"readdress " + alice + " BOB@corp.test --reason INC-1", 1, "has a delivery to that address"},
+		"an action that there is none": {"delete " + alice, 2, `unknown command "delete"`},
+		"a status that there is none":  {"list --status lost", 2, `--status "lost": want`},
+		"a changelist that is none":    {"list --changelist -1", 2, "not a positive number"},
+	} {
+		checkRefusal(t, name, r.run(strings.Split(tc.args, " ")...), tc.status, tc.says)
+	}
+	if a, b := r.statusOf(r.alice), r.statusOf(r.bob); a != review.DeliveryFailed || b != review.DeliverySent {
+		t.Errorf("rows are %s and %s", a, b)
+	}
+}
+
+func TestReconcileWithoutASchedule(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	_, where := temporalnstest.New(t)
+	r.env["CRITICIZER_TEMPORAL_ADDRESS"], r.env["CRITICIZER_TEMPORAL_NAMESPACE"] = where.Address, where.Name
+	checkRefusal(t, "no schedule", r.run("reconcile"), 1, "there is no schedule")
+	if got := r.run("reconcile", "4711"); got.status != 2 {
+		t.Errorf("with an argument: %+v", got)
 	}
 }
 

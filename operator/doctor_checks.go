@@ -97,7 +97,7 @@ func (i installation) configuration(context.Context) []checkResult {
 // configuration fails without.
 func (i installation) onCall(context.Context) []checkResult {
 	if !i.cfg.OnCall.Pages() {
-		return []checkResult{warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "nobody is paged about dead letters")}
+		return []checkResult{warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "no pages are sent about dead letters")}
 	}
 	return []checkResult{ok("pages are sent")}
 }

@@ -154,7 +154,7 @@ func (i installation) priorities(ctx context.Context, n temporalns.Namespace) []
 func (i installation) served(ctx context.Context, n temporalns.Namespace) []checkResult {
 	var idle []string
 	for _, role := range i.roles {
-		queue, reviews := stageQueues[role]
+		queue, reviews := activities.StageQueues[string(role)]
 		if !reviews {
 			continue
 		}
@@ -170,9 +170,4 @@ func (i installation) served(ctx context.Context, n temporalns.Namespace) []chec
 	}
 	return []checkResult{warn("start a worker, with --stages "+strings.Join(idle, ",")+" or more",
 		"no worker polls for %s", strings.Join(idle, ", "))}
-}
-
-var stageQueues = map[config.Role]string{
-	config.RoleWorkflows: activities.QueueBookkeeping, config.RoleFetch: activities.QueueFetch, config.RoleRedact: activities.QueueRedact,
-	config.RoleLLM: activities.QueueLLM, config.RoleNotify: activities.QueueNotify, config.RoleRetention: activities.QueueRetention,
 }

@@ -5,8 +5,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/eval"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -158,5 +160,78 @@ func TestEvalFailsWhenAPlantedSecretIsSent(t *testing.T) {
 	var report eval.Report
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.status != 1 || report.RedactionLeaks != 1 {
 		t.Errorf("status %d: %s\n%s", got.status, got.err, got.out)
+	}
+}
+
+func TestEvalPrintsATable(t *testing.T) {
+	t.Parallel()
+	_, env := newEvalEnvironment(t)
+	env["CRITICIZER_LLM_PRICE_PER_MILLION_PROMPT"], env["CRITICIZER_LLM_PRICE_PER_MILLION_COMPLETION"] = "1", "2"
+	got := say(t, env, "eval", "--only", "c-*", "--runs", "2")
+	for _, part := range []string{"reviewed 2 times by llmsim-1; findings compared by their words", "PRECISION", "\nlanguage  C ", "\nclass     defect ", "\nall ", "recall: 95 % between ", "cost: 0.0"} {
+		if !strings.Contains(got.out, part) {
+			t.Errorf("lacks %q:\n%s", part, got.out)
+		}
+	}
+	progress := regexp.MustCompile(`^(reviewed \d of 6\n)*$`) // lines of a run that takes seconds
+	if got.status != 0 || !progress.MatchString(got.err) {
+		t.Errorf("status %d: %s", got.status, got.err)
+	}
+}
+
+func TestEvalRejects(t *testing.T) {
+	t.Parallel()
+	_, env := newEvalEnvironment(t)
+	down := map[string]string{"CRITICIZER_LLM_BASE_URL": env["CRITICIZER_LLM_BASE_URL"] + "/nowhere", "CRITICIZER_LLM_MODEL": "m"}
+	for name, tt := range map[string]struct {
+		env    map[string]string
+		args   []string
+		status int
+		says   string
+	}{
+		"no run":                      {env, []string{"--runs", "0"}, 2, `--runs "0"`},
+		"no review at a time":         {env, []string{"--concurrency", "0"}, 2, `--concurrency "0"`},
+		"a tolerance below zero":      {env, []string{"--tolerance", "-1"}, 2, `--tolerance "-1"`},
+		"a pattern that is malformed": {env, []string{"--only", "["}, 2, "--only \"[\": pattern"},
+		"an argument":                 {env, []string{"go-loop-capture"}, 2, "takes no arguments"},
+		"a name that no case has":     {env, []string{"--only", "cobol-*"}, 1, "no case has a name that matches"},
+		"a directory that is missing": {env, []string{"--cases", "nowhere"}, 1, "read cases: "},
+		"a case that is wrong":        {env, []string{"--cases", evalCase(t, "language: text\n")}, 1, "case one: case.yaml:1: expected: is empty"},
+		"no model":                    {nil, nil, 1, "llm.model"},
+		"an endpoint that is none":    {down, []string{"--only", "c-strcpy"}, 1, "review case c-strcpy: "},
+	} {
+		checkRefusal(t, name, say(t, tt.env, append([]string{"eval"}, tt.args...)...), tt.status, tt.says)
+	}
+}
+
+func TestEvalProgress(t *testing.T) {
+	t.Parallel()
+	var errs strings.Builder
+	c := &console{stderr: &errs}
+	c.evalProgress(time.Hour)(1, 9)
+	if errs.Len() > 0 {
+		t.Errorf("a short evaluation reports %q", errs.String())
+	}
+	c.evalProgress(0)(2, 9)
+	if errs.String() != "reviewed 2 of 9\n" {
+		t.Errorf("a long one reports %q", errs.String())
+	}
+}
+
+func TestEvalOfCasesBelowOthers(t *testing.T) {
+	t.Parallel()
+	_, env := newEvalEnvironment(t)
+	parent := t.TempDir()
+	if err := os.CopyFS(filepath.Join(parent, "own"), os.DirFS(evalCase(t, "language: text\nclean: true\n"))); err != nil {
+		t.Fatal(err)
+	}
+	for only, want := range map[string]int{"": 0, "one": 0, "own/**": 0, "other/**": 1} {
+		args := []string{"eval", "--json", "--cases", parent}
+		if only != "" {
+			args = append(args, "--only", only)
+		}
+		if got := say(t, env, args...); got.status != want {
+			t.Errorf("--only %q: status %d: %s", only, got.status, got.err)
+		}
 	}
 }

@@ -50,6 +50,30 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
+func TestFeedbackRejects(t *testing.T) {
+	t.Parallel()
+	env, token, _ := newFeedbackEnvironment(t)
+	for name, tt := range map[string]struct {
+		args   []string
+		status int
+		says   string
+	}{
+		"no argument":         {nil, 2, "wants TOKEN useful|wrong"},
+		"no opinion":          {[]string{token}, 2, "wants TOKEN useful|wrong"},
+		"another opinion":     {[]string{token, "great"}, 2, `"great": want useful or wrong`},
+		"what is no token":    {[]string{"4711", "wrong"}, 2, `"4711" is not a token`},
+		"an unknown token":    {[]string{"aaaaaaaaaaaaa", "wrong"}, 1, "no finding has the token aaaaaaaaaaaaa"},
+		"forget what is not":  {[]string{"forget", "aaaaaaaaaaaaa"}, 1, "no finding has the token aaaaaaaaaaaaa"},
+		"forget nothing":      {[]string{"forget"}, 2, "wants TOKEN"},
+		"a secret for a note": {[]string{token, "wrong", "--note", "ghp_" + strings.Repeat("a1B2c3", 6)}, 1, "--note seems to contain a secret"},
+	} {
+		checkRefusal(t, name, say(t, env, append([]string{"feedback"}, tt.args...)...), tt.status, tt.says)
+	}
+	if got := say(t, env, "feedback", "list"); got.out != "no finding is marked wrong\n" {
+		t.Errorf("something was recorded: %s", got.out)
+	}
+}
+
 func TestStats(t *testing.T) {
 	t.Parallel()
 	env, first, second := newFeedbackEnvironment(t)
@@ -78,4 +102,10 @@ func TestStats(t *testing.T) {
 	if got := say(t, env, "stats", "--days", "0"); got.status != 2 {
 		t.Errorf("no days: status %d, %q", got.status, got.err)
 	}
+}
+
+func TestStatsWithoutFeedback(t *testing.T) {
+	t.Parallel()
+	env, _, _ := newFeedbackEnvironment(t)
+	contains(t, say(t, env, "stats", "--json").out, `"reported": 2`, `"wrong_rate": null`)
 }

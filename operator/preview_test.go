@@ -142,3 +142,22 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 		t.Error("content of a file that is never read is shown")
 	}
 }
+
+func TestPreviewRejects(t *testing.T) {
+	t.Parallel()
+	env := newPreviewEnvironment(t, "")
+	for name, tt := range map[string]struct {
+		env    map[string]string
+		args   []string
+		status int
+		says   string
+	}{
+		"no changelist":            {env, []string{"preview"}, 2, "wants CHANGELIST"},
+		"what is no changelist":    {env, []string{"preview", "--json", "12a"}, 2, "not a positive number"},
+		"one that does not exist":  {env, []string{"preview", "99"}, 1, "fetch changelist 99"},
+		"nothing configured":       {nil, []string{"preview", "12"}, 1, "p4.port"},
+		"a rule that is malformed": {newPreviewEnvironment(t, "llm: {rules: [/nowhere.yaml]}\n"), []string{"preview", "12"}, 1, "nowhere.yaml"},
+	} {
+		checkRefusal(t, name, say(t, tt.env, tt.args...), tt.status, tt.says)
+	}
+}

@@ -211,6 +211,27 @@ func TestManPagesAreWritten(t *testing.T) {
 	}
 }
 
+func TestListsArePrintedAsJSON(t *testing.T) {
+	t.Parallel()
+	env := newRulesEnvironment(t, "name: ours\nfiles: ['//depot/ours/**']\nlook_for:\n- Our own trap.\n")
+	env["CRITICIZER_P4_ALLOWED_PATHS"] = "//depot/ours/..."
+	for name, tt := range map[string]struct {
+		args   []string
+		status int
+		want   string
+	}{
+		"the pack of a path":     {[]string{"rules", "check", "--json", "//depot/ours/a.go"}, 0, `"pattern": "//depot/ours/**"`},
+		"all packs":              {[]string{"-o", "json", "rules", "list"}, 0, `"name": "ours"`},
+		"the text of packs":      {[]string{"rules", "list", "--json", "--text"}, 0, "Our own trap."},
+		"paths outside the list": {[]string{"allowlist", "check", "--json", "//depot/ours/a", "//depot/b"}, 1, `"allowed": false`},
+	} {
+		got := say(t, env, tt.args...)
+		if got.status != tt.status || !strings.HasPrefix(got.out, "[\n") || !strings.Contains(got.out, tt.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestProgressIsReported(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -43,5 +44,40 @@ func TestReviewsAreListed(t *testing.T) {
 	}
 	if out := listed() + listed("--json"); strings.Contains(out, "@") || strings.Contains(out, "//depot") {
 		t.Errorf("it shows an address or a path: %s", out)
+	}
+}
+
+func TestReviewListRejects(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, want string }{
+		{"--state dead", `--state "dead": want in_progress, retryable_failed, succeeded, dead_lettered or canceled`},
+		{"--outcome good", `--outcome "good": want clean, findings, partial or not_reviewed`},
+		{"--since -1h", `--since "-1h": want`},
+		{"--limit 0", `--limit "0": want a whole number from 1 to 10000`},
+		{"4711", "takes no arguments"},
+	} {
+		checkRefusal(t, tt.args, say(t, nil, append([]string{"review", "list"}, strings.Fields(tt.args)...)...), 2, tt.want)
+	}
+}
+
+func TestReviewTable(t *testing.T) {
+	t.Parallel()
+	begun := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
+	ended := begun.Add(90 * time.Second)
+	reviewed := func(j review.Job, end *time.Time) store.RecentReview {
+		j.Changelist, j.Version = 4711, 2
+		return store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}
+	}
+	waits := reviewed(review.Job{State: review.JobInProgress}, nil)
+	waits.AwaitsSlot, waits.Stage = true, review.StageLLM
+	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
+	var out strings.Builder
+	writeTable(&out, "", append([][]string{reviewHeader}, reviewRows([]store.RecentReview{waits, reviewed(skipped, &ended)}, begun.Add(time.Hour))...))
+	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
+4711 v2     in_progress  -             -         2026-11-22 01:02:03Z  1h00m so far  in stage llm; waits for a slot
+4711 v2     succeeded    not_reviewed  0         2026-11-22 01:02:03Z  1m            shelf; skipped: the changelist was shelved again before the review was over
+`
+	if out.String() != want {
+		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
 	}
 }

@@ -69,3 +69,13 @@ func TestRulesList(t *testing.T) {
 		t.Errorf("the shipped packs are not listed: %+v", packs)
 	}
 }
+
+func TestWrongRulesAreRefusedWithTheirLine(t *testing.T) {
+	t.Parallel()
+	checkRefusal(t, "p4's wildcard", say(t, newRulesEnvironment(t, "name: ours\nfiles: ['//depot/...']\n"), "rules", "list"), 1, "site.yaml:2: ")
+	for _, args := range [][]string{{"rules"}, {"rules", "check"}, {"rules", "list", "x"}, {"rules", "show"}} {
+		if got := say(t, nil, args...); got.status != 2 {
+			t.Errorf("%v: status %d, %q", args, got.status, got.err)
+		}
+	}
+}

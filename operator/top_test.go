@@ -9,6 +9,20 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
+func TestTop(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	s.review(4711, errDenied)
+	contains(t, s.must("top"), "BREAKER", "workflows", "notify", "AUTH_DENIED")
+	var now overview
+	if err := json.Unmarshal([]byte(s.must("top", "--json")), &now); err != nil {
+		t.Fatal(err)
+	}
+	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 7 {
+		t.Errorf("got %+v", now)
+	}
+}
+
 // top shows the slots of worker.max_in_flight_per_path only if one is taken or
 // waited for.
 func TestTopShowsSlots(t *testing.T) {

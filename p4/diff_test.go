@@ -2,10 +2,13 @@ package p4
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/criticizer/criticizer/internal/cputest"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -122,5 +125,33 @@ func checkHunk(t *testing.T, hunk, before, after string) {
 	}
 	if at(before, a, aCount) != old || at(after, b, bCount) != updated {
 		t.Errorf("hunk %q has wrong line numbers for %q and %q", hunk, before, after)
+	}
+}
+
+// The time is bounded for large, different and repetitive texts.
+func TestUnifiedTakesLittleTime(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	lines := func(n, vocabulary int) string {
+		var b strings.Builder
+		for range n {
+			fmt.Fprintf(&b, "line %d\n", random.IntN(vocabulary))
+		}
+		return b.String()
+	}
+	for name, texts := range map[string][2]string{
+		"nothing in common":   {lines(100_000, 1<<40), lines(100_000, 1<<40)},
+		"few different lines": {lines(100_000, 300), lines(100_000, 300)},
+		"half of it changed":  {lines(100_000, 100_000), lines(100_000, 100_000)},
+		"blank lines":         {strings.Repeat("\n", 300_000), strings.Repeat("\n", 299_000)},
+		"one minified line":   {strings.Repeat("a;", 2<<20), strings.Repeat("a;", 2<<20) + "b"},
+	} {
+		var diff string
+		if took := cputest.Time(func() { diff = unified(texts[0], texts[1], 10, atMargin) }); took > 30*time.Second {
+			t.Errorf("%s: it took %s", name, took)
+		}
+		if a, b := sides(unified(texts[0], texts[1], 1<<30, atMargin)); diff == "" || a != texts[0] || b != texts[1] {
+			t.Errorf("%s: the diff does not yield the texts", name)
+		}
 	}
 }

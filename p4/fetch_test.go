@@ -202,6 +202,13 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
+func TestFetchRefusesANegativeNumber(t *testing.T) {
+	t.Parallel()
+	if _, err := newFake(t).fetch(-1); failure.ClassOf(err) != failure.InputInvalid {
+		t.Errorf("error = %v, want InputInvalid", err)
+	}
+}
+
 func TestServersInUnicodeMode(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

@@ -34,7 +34,7 @@ func (d *detector) block(kind, begin, end int) {
 func (d *detector) webKey(after, begin, end int) int {
 	from := max(after, begin-maxDocument)
 	open := strings.LastIndexAny(d.s[from:begin], "{\x01")
-	if open < 0 {
+	if begin > 0 && isAlnum(d.s[begin-1]) || continuesWord(d.s, end) || open < 0 || d.s[from+open] != '{' {
 		return end
 	}
 	stop := end + indexAnyWithin(d.s[end:], "}\x01", maxDocument)
@@ -44,9 +44,12 @@ func (d *detector) webKey(after, begin, end int) int {
 
 // xmlKey masks the private elements of the RSAKeyValue that begins at i.
 func (d *detector) xmlKey(_, _, i int) int {
-	text, _, _ := strings.Cut(d.s[i:i+indexAnyWithin(d.s[i:], "\x01", maxDocument)], "</RSAKeyValue>")
-	d.keyMembers("element of an RSA key", i, i+len(text))
-	return i + len(text)
+	stop := i + indexAnyWithin(d.s[i:], "\x01", maxDocument)
+	if end := strings.Index(d.s[i:stop], "</RSAKeyValue>"); end >= 0 {
+		stop = i + end
+	}
+	d.keyMembers("element of an RSA key", i, stop)
+	return stop
 }
 
 // keyMembers masks the base64 in s[at:stop] behind the names of private members.
@@ -87,60 +90,77 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 	}
 	from, stop := max(after, begin-maxDocument), min(len(d.s), end+maxDocument)
 	for _, mark := range []string{"\n---", sectionEnd} {
-		from += strings.LastIndex(d.s[from:begin], mark) + 1
-		text, _, _ := strings.Cut(d.s[end:stop], mark)
-		stop = end + len(text)
+		if i := strings.LastIndex(d.s[from:begin], mark); i >= 0 {
+			from += i + len(mark)
+		}
+		if i := strings.Index(d.s[end:stop], mark); i >= 0 {
+			stop = end + i
+		}
 	}
 	data := -1 // the indentation of data, if the line is below it
 	for at, next := from, 0; at < stop; at = next {
 		next = lineEnd(d.s[:stop], at)
-		lit := trimLiteral(d.s, literal{start: at, end: next})
-		line := d.text(lit)
-		switch indent := lit.start - at; {
-		case data >= 0 && (indent > data || line == ""):
-			d.secretLine(lit, line)
+		line := strings.TrimSpace(d.s[at:next])
+		begin := at + strings.Index(d.s[at:next], line)
+		switch indent := begin - at; {
+		case line == "":
+		case data >= 0 && indent > data:
+			d.secretLine(begin, line)
 		case line == "data:", line == "stringData:":
 			data = indent
 		default:
 			data = -1
 			if i := strings.Index(strings.ToLower(line), `data"`); i >= 0 {
-				d.secretObject(lit.start + i)
+				d.secretObject(begin + i)
 			}
 		}
 	}
 	return stop
 }
 
-// secretLine masks the value in a line of the data of a Secret.
-func (d *detector) secretLine(lit literal, line string) {
+// secretLine masks the value in a line of the data of a Secret, which begins at i.
+func (d *detector) secretLine(i int, line string) {
 	name, value, ok := strings.Cut(line, ":")
 	switch value = strings.TrimSpace(value); {
 	case ok && allIn(name, &keyNameSet):
 		if value != "" && value[0] != '|' && value[0] != '>' {
-			d.secretValue(lit.end-len(value), lit.end)
+			d.secretValue(i+len(line)-len(value), i+len(line))
 		}
 	case len(line) >= 16 && allIn(line, &base64Set):
-		d.report("secret", "value of a Secret", lit.start, lit.end)
+		d.report("secret", "value of a Secret", i, i+len(line))
 	}
 }
 
 // secretObject masks the values of the JSON object whose name ends at i.
 func (d *detector) secretObject(i int) {
 	at := i + indexAnyWithin(d.s[i:], "{", 32)
-	d.literals(at, min(len(d.s), at+maxDocument), "}\x01", func(between string, lit literal) bool {
-		if strings.HasSuffix(strings.TrimSpace(between), ":") {
-			d.secretValue(lit.start, lit.end)
+	if byteAt(d.s, at) != '{' {
+		return
+	}
+	stop := at + indexAnyWithin(d.s[at:], "}\x01", maxDocument)
+	for {
+		at += indexAnyWithin(d.s[at:stop], ":", maxDocument) + 1
+		if at >= stop {
+			return
 		}
-		return true
-	})
+		at = run(d.s[:stop], at, &spaceSet, maxGap)
+		if byteAt(d.s[:stop], at) != '"' {
+			continue
+		}
+		if lit, ok := quotedAt(d.s[:stop], at); ok {
+			d.secretValue(lit.start, lit.end)
+			at = lit.next
+		}
+	}
 }
 
 // secretValue masks the value s[begin:end] of a Secret, in quotes or not.
 func (d *detector) secretValue(begin, end int) {
-	text := strings.Trim(d.s[begin:end], "\"'`")
-	begin += strings.Index(d.s[begin:end], text)
-	if len(text) >= minValue && !isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) {
-		d.report("secret", "value of a Secret", begin, begin+len(text))
+	for begin+1 < end && quoteSet.has(d.s[begin]) && d.s[end-1] == d.s[begin] {
+		begin, end = begin+1, end-1
+	}
+	if text := d.s[begin:end]; len(text) >= 3 && !isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) && !isSealed(text) {
+		d.report("secret", "value of a Secret", begin, end)
 	}
 }
 
@@ -150,7 +170,7 @@ func (d *detector) vault(_, _, i int) int {
 	for at := lineEndWithin(d.s, i, maxName); at < len(d.s); at = lineEndWithin(d.s, end, 2) {
 		begin := skipBlanks(d.s, at)
 		stop := run(d.s, begin, &lowerHex, maxName*2)
-		if stop == begin || strings.IndexByte("\x00\r\n", byteAt(d.s, stop)) < 0 {
+		if stop-begin < 2 || stop < len(d.s) && d.s[stop] != '\n' && d.s[stop] != '\r' {
 			break
 		}
 		if end = stop; first == 0 {

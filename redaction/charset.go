@@ -66,12 +66,13 @@ var (
 	letterSet = setOf(letters)
 	vowelSet  = setOf("aeiouyAEIOUY")
 	alnumSet  = setOf(digits, letters)
-	wordSet   = setOf(digits, letters, "_-")    // also base64url
 	codeIdent = setOf(digits, letters, "_")     // an identifier of a programming language
+	wordSet   = setOf(digits, letters, "_-")    // also base64url
 	identSet  = setOf(digits, letters, "_-.$")  // a name, possibly with members
 	base64Set = setOf(digits, letters, "+/=_-") // both alphabets, padded
 	plain64   = setOf(digits, letters, "+/")    // the standard alphabet
 	keySet    = setOf(digits, letters, "+/=")   // the same, padded
+	base32Set = setOf(uppers, "234567")
 	hexSet    = setOf(hexes)
 	upperHex  = setOf(digits, "ABCDEF")
 	lowerHex  = setOf(digits, "abcdef")
@@ -85,17 +86,25 @@ var (
 // Sets of bytes of values.
 var (
 	actionSet     = setOf(lowers, "/")
+	azureSet      = setOf(digits, letters, "_~.-")
 	bearerSet     = setOf(digits, letters, "_-.~+/=|:!")
 	classSet      = setOf(lowers, digits, "-")
 	decimalSet    = setOf(digits, ".")
+	dottedSet     = setOf(digits, lowers, "._-")
+	hdlSet        = setOf(hexes, "_")
 	hostSet       = setOf(digits, letters, ".-")
 	ipSet         = setOf(hexes, ".:")
+	jwtSet        = setOf(digits, letters, "_-.+/=")
+	mailHost      = setOf(digits, letters, "-_.@")
 	mailSet       = setOf(digits, letters, "._%+-")
-	numberSet     = setOf(hexes, ".xX_uUlL")
+	numberSet     = setOf(hexes, ".xX_")
 	passwordMarks = setOf("!@#$%^&*?~+=")
 	pgHostSet     = setOf(digits, letters, ".-*")
+	phraseSet     = setOf(lowers, " -")
+	resourceSet   = setOf(lowers, "-")
 	runSet        = setOf(digits, letters, "_-+/=.:!")
 	shadowSet     = setOf(digits, ":") // ends a line of /etc/shadow
+	urlSet        = setOf(digits, letters, "-_.:/")
 	userinfoSet   = setOf(digits, letters, "_-.:!#$%&*+^~?")
 )
 
@@ -103,9 +112,7 @@ var (
 var (
 	backslash     = setOf("\\")
 	bareStops     = setOf(" \t\r\n\"'`;,&<>(){}[]|")
-	barSet        = setOf(" |")
 	blockMarks    = setOf("|>-")
-	separators    = setOf(",;\t|")
 	calleeSet     = setOf(digits, letters, "_.:[]<>")
 	colorSet      = setOf(digits, ";")
 	columnSet     = setOf(digits, letters, "_-. ")
@@ -125,6 +132,7 @@ var (
 	listGap       = setOf(", \t\r\n")
 	listMark      = setOf(" \t-\"'")
 	literalPrefix = setOf("bruflnxBRUFLNX@$[{(&*#")
+	schemeGap     = setOf(" \t:")
 	schemeSet     = setOf(digits, letters, "+.-")
 	spaceOnly     = setOf(" ")
 	typeSet       = setOf(digits, letters, "_.<>[]?*|")
@@ -137,18 +145,18 @@ const keyMargins = " \t\"'`#*>|/"
 
 // charsets are the charsets of token rules.
 var charsets = map[string]charset{
-	"azure":   setOf(digits, letters, "_~.-"),
-	"base32":  setOf(uppers, "234567"),
+	"azure":   azureSet,
+	"base32":  base32Set,
 	"bech32":  setOf("qpzry9x8gf2tvdw0s3jn54khce6mua7l"),
 	"caps":    setOf(uppers),
 	"discord": setOf("MNO"),
 	"hex":     hexSet,
 	"lalnum":  setOf(digits, lowers),
 	"lhex":    lowerHex,
-	"jwt":     setOf(digits, letters, "_-.+/="),
-	"mail":    setOf(digits, letters, "-_.@"),
+	"jwt":     jwtSet,
+	"mail":    mailHost,
 	"nkind":   setOf("ACNOUXPD"),
-	"url":     setOf(digits, letters, "-_.:/"),
+	"url":     urlSet,
 	"digit":   digitSet,
 	"upper":   setOf(digits, uppers),
 	"alnum":   alnumSet,

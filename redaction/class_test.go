@@ -146,6 +146,52 @@ func TestPasswordAssignmentsArePositive(t *testing.T) {
 	testPositive(t, Config{}, cases)
 }
 
+// They are masked if name and value are further apart, too (security 9.5.2).
+func TestDistantValuesArePositive(t *testing.T) {
+	t.Parallel()
+	var cases []positive
+	for _, password := range []string{"Gx7!pQz2Lm", "tangerine-Falcon-92", "Vintage_Oak7"} {
+		for name, format := range map[string]string{
+			"Dockerfile":           "ENV MYSQL_ROOT_PASSWORD %",
+			"redis.conf":           "requirepass %",
+			"kickstart":            "rootpw: %",
+			"Terraform variable":   "variable \"db_password\" {\n  type    = string\n  default = \"%\"\n}",
+			"setting with a value": `<setting name="Password"><value>%</value></setting>`,
+			"SQL row":              "INSERT INTO users (name, password) VALUES ('eve', 'x'), ('bob', '%');",
+			"SQL for a user":       "SET PASSWORD FOR 'bob'@'localhost' = '%';",
+			"last field":           "Server=db;User Id=sa;Password=%;",
+			"ODBC":                 "Driver={ODBC};Server=h;UID=sa;PWD=%",
+			"Oracle":               "jdbc:oracle:thin:scott/%@//db:1521/x",
+			"pgpass":               "db:5432:app:bob:%",
+			"tuple":                "requests.get(u, auth=('bob', '%'))",
+			"C++ braces":           `std::string passwd{"%"};`,
+			"Rust":                 `const PASSWORD: &'static str = "%";`,
+			"useradd":              "useradd -p % bob",
+			"prompt":               "Password for root: %",
+			"misspelt":             "PASWORD=%",
+			"cells of Markdown":    "| password | % |",
+			"bold in Markdown":     "**Password:** %",
+			"cells of HTML":        "<td>Password</td><td>%</td>",
+			"plist":                "<key>password</key>\n<string>%</string>",
+			"Hadoop":               "<name>db.password</name>\n<value>%</value>",
+			"CDATA":                "<password><![CDATA[%]]></password>",
+			"here document":        "password = <<EOT\n%\nEOT\n",
+			"Perl":                 "my $password = q(%);",
+			"Ruby":                 "password = %q{%}",
+			"Swift":                `let password = #"%"#`,
+			"Erlang":               `{password, "%"}`,
+			"csh":                  "setenv PASSWORD %",
+			"JSON in JSON in JSON": `{"a":"{\\\"password\\\":\\\"%\\\"}"}`,
+			"colours":              "\x1b[31mpassword\x1b[0m = '%'",
+			"closing parenthesis":  "password: %)x",
+		} {
+			cases = append(cases, positive{name + " " + password, format[:strings.LastIndex(format, "%")] + password + format[strings.LastIndex(format, "%")+1:], password})
+		}
+	}
+	cases = append(cases, positive{"key, then a suffix", "AccountKey=" + alnum40 + ";EndpointSuffix=core.windows.test", alnum40})
+	testPositive(t, Config{}, cases)
+}
+
 // SMTP credentials and passwords of connection URIs are masked (security 9.5.2).
 func TestURIsArePositive(t *testing.T) {
 	t.Parallel()
@@ -300,7 +346,6 @@ func TestReportedLeaks(t *testing.T) {
 		{"behind a placeholder of an author", `password = "[REDACTED:password:0000]Xk29dkQ0dks!"`, "Xk29dkQ0dks!"},
 		{"behind a false placeholder", `password = "[REDACTED:Xk29dkQ0dks!]"`, "Xk29dkQ0dks!"},
 		{"basic credential cut off on its line", "Authorization: Basic dXNlcjpwYXNzd29y", "dXNlcjpwYXNzd29y"},
-		{"colours of a terminal", "\x1b[31mpassword\x1b[0m = 'Xk29dkQ0dks!'", "Xk29dkQ0dks!"},
 		{"password next to an escaped key", `{\"password\": \"Xk29dkQ0dks!\"}`, "Xk29dkQ0dks!"},
 	})
 }
@@ -342,4 +387,15 @@ func TestTruncatedTokens(t *testing.T) {
 		{"literal of three quotes without its end", "password = \"\"\"Summer2024!\nx", "Summer2024!"},
 		{"literal without its closing quote", `password = "Summer2024!`, "Summer2024!"},
 	})
+}
+
+// A value may consist only of the suffixes of a number in C.
+func TestSuffixesWithoutANumberAreText(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	for _, text := range []string{`key = "lulu"`, "key: ulllu", "auth = LUL", `salt = "0xUL"`} {
+		if got, err := p.String(text); err != nil || got.String() != text {
+			t.Errorf("%q became %q: %v", text, got, err)
+		}
+	}
 }

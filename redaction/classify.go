@@ -26,7 +26,7 @@ const (
 type classifier struct {
 	name string
 	// strengths and bindings select by the name; 0 selects all.
-	strengths, bindings uint32
+	strengths, bindings uint16
 	quotes              quotes
 	is                  func(c *candidate) bool
 	// then is the verdict if the predicate holds, otherwise the one if it does not.
@@ -42,7 +42,7 @@ const (
 	onlyBare
 )
 
-func bitsOf[T ~uint8](all ...T) (bits uint32) {
+func bitsOf[T ~uint8](all ...T) (bits uint16) {
 	for _, v := range all {
 		bits |= 1 << v
 	}
@@ -51,6 +51,8 @@ func bitsOf[T ~uint8](all ...T) (bits uint32) {
 
 var (
 	strong, medium, weak, vendor = bitsOf(strongName), bitsOf(mediumName), bitsOf(weakName), bitsOf(vendorName)
+	// mentioned values may belong to other names.
+	mentioned = bitsOf(compared, listed, called)
 )
 
 // classifiers are asked in order. The first one with an opinion decides. A text that
@@ -64,59 +66,70 @@ var classifiers = []classifier{
 	{name: "placeholder", is: ofText(isPlaceholder), then: left},
 	{name: "reference", is: ofText(isReference), then: left},
 	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
-	{name: "number", is: ofText(isNumber), then: left},
+	{name: "decimal number", is: ofText(isFloat), then: left},
 	{name: "sealed", is: ofText(isSealed), then: left},
-	{name: "schema", is: func(c *candidate) bool { return beginsWith(c.text, heads["schema"]) }, then: left},
-	{name: "public key", is: func(c *candidate) bool { return beginsWith(c.text, heads["publickey"]) }, then: left},
+	{name: "digest", is: ofText(isDigest), then: left},
+	{name: "schema", is: ofText(isSchema), then: left},
+	{name: "public key", is: ofText(isPublicKey), then: left},
 	{name: "function of another name", bindings: bitsOf(called), is: isOtherFunction, then: left},
 	{name: "flag", bindings: bitsOf(spaced), quotes: onlyBare, is: func(c *candidate) bool { return c.text[0] == '-' }, then: left},
-	{name: "user and password", bindings: bitsOf(shared), is: func(c *candidate) bool { return !strings.Contains(c.text, "/") && isHumanMade(c.text) }, then: masked, otherwise: left},
+	{name: "user and password", bindings: bitsOf(shared), is: isShared, then: masked, otherwise: left},
 	{name: "password in a sentence", bindings: bitsOf(written), is: isWritten, then: masked, otherwise: left},
-	{name: "credential", strengths: strong | medium, bindings: bitsOf(credential), is: isCredential, then: masked, otherwise: left},
 	{name: "no argument", bindings: bitsOf(argument, cell, item, member), is: isNoArgument, then: left},
 	{name: "seed phrase", strengths: strong | medium, is: ofText(isSeedPhrase), then: masked},
 	{name: "salt", strengths: strong | medium | weak, quotes: onlyQuoted, is: ofText(isSalt), then: masked},
 	{name: "number of a row", is: isRowID, then: left},
 	{name: "end of another literal", quotes: onlyQuoted, is: closesLiteral, then: left},
 	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: isMarkup, then: left},
-	{name: "name of a resource", is: func(c *candidate) bool { return c.n.namesResource() && !isRandom(c.text) }, then: left},
+	{name: "name of a resource", is: func(c *candidate) bool { return c.n.namesResource() && isResource(c.text) }, then: left},
+	{name: "working directory", is: isWorkingDirectory, then: left},
+	{name: "result of a test", bindings: bitsOf(assigned), quotes: onlyBare, is: func(c *candidate) bool { return c.n.ident == "PASS" && byteAt(c.d.s, c.n.end) == ':' }, then: left},
+	{name: "tag of an image", quotes: onlyBare, is: isImageTag, then: left},
 
 	{name: "element of a list", bindings: bitsOf(item), is: isItem, then: masked, otherwise: left},
 	{name: "value of a map", bindings: bitsOf(member), is: isMember, then: masked, otherwise: left},
 	{name: "argument", strengths: strong, bindings: bitsOf(argument), is: always, then: masked},
 	{name: "cell", strengths: strong, bindings: bitsOf(cell), is: ofText(isCommunity), then: masked, otherwise: left},
+	{name: "cell with a key", bindings: bitsOf(cell), is: ofText(isLikelyKey), then: masked, otherwise: left},
 
 	{name: "common words", strengths: strong, is: func(c *candidate) bool { return isCommonWords(c.text, 1) }, then: left},
 	{name: "common words", strengths: medium, is: func(c *candidate) bool { return isCommonWords(c.text, 2) }, then: left},
 	{name: "path", is: ofText(isPath), then: left},
-	{name: "prose", strengths: strong, is: func(c *candidate) bool { return isProse(c.text) && !isPassphrase(c.text) }, then: left},
+	{name: "prose", strengths: strong, is: func(c *candidate) bool { return isProse(c.text) && !isPhrase(c.n, c.text) }, then: left},
 	{name: "prose", strengths: medium, is: ofText(isProse), then: left},
 	{name: "code", strengths: medium | weak | vendor, is: ofText(isSource), then: left},
 
+	{name: "UUID that is mentioned", strengths: strong, bindings: mentioned, is: ofText(isUUID), then: left},
+	{name: "UUID", strengths: strong, is: ofText(isUUID), then: masked},
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
-	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(called), is: looksUp, then: left},
-	{name: "quoted after a blank", strengths: strong | medium, bindings: bitsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, otherwise: left},
-	{name: "word of a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: func(c *candidate) bool {
-		return isWordLike(c.text) || !hasDigit(c) && c.text == strings.ToUpper(c.text)
-	}, then: left},
+	{name: "argument of a look-up", strengths: strong, bindings: bitsOf(called), quotes: onlyQuoted, is: looksUp, then: left, otherwise: masked},
+	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
+	{name: "quoted in a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
 	{name: "stated password", strengths: strong, bindings: bitsOf(stated), is: isStatedSecret, then: masked, otherwise: left},
 	{name: "password in a sentence", strengths: strong, bindings: bitsOf(spaced), is: isWritten, then: masked},
 	{name: "word after a blank", strengths: strong, bindings: bitsOf(spaced), is: isSpacedBare, then: masked, otherwise: left},
+	{name: "text of an element", strengths: strong, bindings: bitsOf(element), is: always, then: masked},
 
+	{name: "argument of a look-up", strengths: medium, bindings: bitsOf(called), is: looksUp, then: left},
 	{name: "no key", strengths: medium, is: isKey, otherwise: left},
+	{name: "keyword", strengths: medium, bindings: bitsOf(compared), is: func(c *candidate) bool { return shapeOf(c.text).digit == 0 && len(c.text) < 12 }, then: left},
+	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), quotes: onlyQuoted, is: func(c *candidate) bool { return isSpacedQuoted(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
+	{name: "key with digits", strengths: medium, bindings: bitsOf(stated, fallback, paired, element), is: hasDigit, then: masked, otherwise: left},
 	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), is: func(c *candidate) bool { return isFlag(c.d.s, c.n.begin) && hasDigit(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
 
+	{name: "hash of a list", strengths: weak, quotes: onlyBare, is: isListedHash, then: left},
+	{name: "UUID", strengths: weak, is: ofText(isUUID), then: left},
+	{name: "number", strengths: weak, is: isConstantNumber, then: left},
 	{name: "user and password in base64", strengths: weak, is: func(c *candidate) bool { return isEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
 	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
 
-	{name: "key of a service", strengths: vendor, is: ofText(isKeyLike), then: masked, otherwise: left},
+	{name: "comparison", strengths: vendor, bindings: bitsOf(compared), is: always, then: left},
+	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
 
 	// What is left are bare values of strong names, and bare keys of medium names.
-	{name: "code", is: func(c *candidate) bool {
-		return isCode(c.text) || looksLikeVersion(c.text) || len(c.text) < 6 && allIn(c.text, &digitSet)
-	}, then: left},
+	{name: "code", is: isBareCode, then: left},
 	{name: "operator", is: func(c *candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !isRandom(c.text) }, then: left},
 	{name: "field of a connection string", is: isField, then: masked},
 	{name: "begin of an expression", is: beginsExpression, then: left},

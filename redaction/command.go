@@ -55,58 +55,46 @@ func (d *detector) command(index, begin, end int) {
 		return
 	}
 	line := d.commandLine(index, end)
-	args := words(line, skipWord(line, end, `",`, `',`)) // an element of a list
-	if slices.Contains([]string{"next", "word", "second", "last"}, c.how) {
-		if lit, ok := d.argumentOf(c, args); ok {
-			d.secret(n, argument, lit)
-		}
-		return
+	if quoteSet.has(byteAt(line, end)) && byteAt(line, end+1) == ',' { // an element of a list
+		end++
 	}
-	for i := range args {
-		d.flagValue(c, n, args[i:])
+	args := words(line, end)
+	if find := commandArguments[c.how]; find == nil {
+		for i := range args {
+			d.flagValue(c, n, args[i:])
+		}
+	} else if lit, ok := find(d, c, args); ok && wordGap.has(byteAt(line, end)) {
+		d.secret(n, argument, lit)
 	}
 }
 
-// argumentOf returns the argument that may be the secret, of a command that has no
+// commandArguments return the argument that may be the secret, by the forms that have no
 // flag before it.
-func (d *detector) argumentOf(c *command, args []literal) (lit literal, ok bool) {
-	i := 0
-	switch {
-	case c.how == "second", c.how == "word" && len(args) > 1 && lists["digit"][d.text(args[0])]: // how the secret is encrypted
-		i = 1
-	case c.how == "last":
-		if args = d.plainArguments(c, args); len(args) < 2 {
-			return lit, false
+var commandArguments = map[string]func(d *detector, c *command, args []literal) (literal, bool){
+	"next": func(d *detector, _ *command, args []literal) (literal, bool) {
+		lit, ok := nth(args, 0)
+		return lit, ok && (lit.quoted || isRandom(d.text(lit)))
+	},
+	"word": func(d *detector, _ *command, args []literal) (literal, bool) {
+		if len(args) > 1 && lists["digit"][d.text(args[0])] { // how the secret is encrypted
+			args = args[1:]
 		}
-		i = len(args) - 1
-	}
-	if i >= len(args) {
-		return lit, false
-	}
-	text := d.text(args[i])
-	switch c.how {
-	case "next":
-		return args[i], args[i].quoted || isRandom(text)
-	case "second":
-		return args[i], text[0] != '+'
-	}
-	return args[i], isCommunity(text) && strings.IndexByte(`\*`, text[0]) < 0
+		lit, ok := nth(args, 0)
+		return lit, ok && isCommunity(d.text(lit))
+	},
+	"second": func(d *detector, _ *command, args []literal) (literal, bool) {
+		lit, ok := nth(args, 1)
+		return lit, ok && d.s[lit.start] != '+'
+	},
+	"last": (*detector).lastArgument,
 }
 
-// plainArguments returns the arguments that are no flags, or none if the command
-// lacks the flag that c requires.
-func (d *detector) plainArguments(c *command, args []literal) []literal {
-	flagged := len(c.flags) == 0
-	args = slices.DeleteFunc(args, func(lit literal) bool {
-		text := d.text(lit)
-		isFlag := text == "" || text[0] == '-' || text[0] == '/' && strings.Count(text, "/") == 1
-		flagged = flagged || isFlag && strings.Contains(text, c.flags[0])
-		return isFlag
-	})
-	if !flagged {
-		return nil
+// nth returns the argument i.
+func nth(args []literal, i int) (literal, bool) {
+	if i >= len(args) {
+		return literal{}, false
 	}
-	return args
+	return args[i], true
 }
 
 // isAt reports whether s[begin:end] is the command and no part of a longer word.
@@ -123,13 +111,16 @@ func (c *command) isAt(s string, begin, end int) bool {
 func (d *detector) commandLine(index, end int) string {
 	stop, most := end, min(len(d.s), end+maxCommand)
 	for range maxContinued {
-		if stop = lineEnd(d.s[:most], stop); stop >= most || stop-2 < end || d.s[stop-2] != '\\' && d.s[stop-2] != '`' {
+		stop = lineEnd(d.s[:most], stop)
+		if stop-2 < end || d.s[stop-2] != '\\' && d.s[stop-2] != '`' || stop >= len(d.s) {
 			break
 		}
 	}
 	d.commandEnd[index] = stop
-	line, _, _ := strings.Cut(d.s[end:stop], " && ")
-	return d.s[:end+len(line)]
+	if i := strings.Index(d.s[end:stop], " && "); i >= 0 {
+		stop = end + i
+	}
+	return d.s[:stop]
 }
 
 // words returns the words of a command in line from at on, as a shell splits them, or
@@ -168,13 +159,14 @@ func (d *detector) flagValue(c *command, n nameRef, args []literal) {
 			continue
 		}
 		value := literal{args[0].end - len(rest), args[0].end, false, 0}
-		switch rest = strings.TrimPrefix(rest, "="); {
-		case rest != "":
-			value.start = args[0].end - len(rest)
-			ok = text[len(flag)] == '=' || lists["glued"][c.how] && (!isAlnum(lastByte(flag)) || shapeOf(rest).digit > 0)
-		case len(args) > 1: // the value is the next word
-			value = args[1]
-			ok = c.how != "stuck" || quoteSet.has(d.s[args[0].end])
+		switch {
+		case rest == "" || rest == "=": // the value is the next word
+			value, ok = nth(args, 1)
+			ok = ok && (c.how != "stuck" || quoteSet.has(d.s[args[0].end]))
+		case rest[0] == '=':
+			value.start++
+		default:
+			ok = lists["glued"][c.how] && (!isAlnum(lastByte(flag)) || shapeOf(rest).digit > 0 || isGibberish(rest))
 		}
 		if ok && d.cutPair(c, &value) {
 			d.secret(n, argument, value)
@@ -198,6 +190,23 @@ func (d *detector) cutPair(c *command, lit *literal) bool {
 // a router takes as a secret, is not a default.
 func isCommunity(text string) bool {
 	return len(text) >= 4 && !lists["community"][strings.ToLower(text)]
+}
+
+// lastArgument returns the last of at least two arguments that are no flags.
+func (d *detector) lastArgument(c *command, args []literal) (literal, bool) {
+	flagged := len(c.flags) == 0
+	args = slices.DeleteFunc(args, func(lit literal) bool {
+		text := d.text(lit)
+		isFlag := !lit.quoted && text[0] == '-'
+		flagged = flagged || isFlag && strings.Contains(text, c.flags[0])
+		return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
+	})
+	if !flagged || len(args) < 2 {
+		return literal{}, false
+	}
+	lit := args[len(args)-1]
+	text := d.text(lit)
+	return lit, strings.IndexByte(`\*`, text[0]) < 0 && lastByte(text) != ':' && isCommunity(text)
 }
 
 // piped masks what an echo, a printf, a literal before the bar, or a word after <<<
@@ -239,26 +248,30 @@ func (d *detector) pipedArgument(c *command, n nameRef, at, stop int) {
 	for len(args) > 0 && d.s[args[0].start] == '-' {
 		args = args[1:]
 	}
-	if len(args) > 0 && (len(args) == 1 || args[0].quoted) && d.cutPair(c, &args[0]) {
-		d.secret(n, argument, args[0])
+	if len(args) == 0 || len(args) > 1 && !args[0].quoted || !d.cutPair(c, &args[0]) {
+		return
 	}
+	d.secret(n, argument, args[0])
 }
 
 // pairLines masks the secrets of the lines user:secret below a chpasswd.
 func (d *detector) pairLines(n nameRef, index int) {
 	at := lineEndWithin(d.s, n.end, maxPipe)
 	for count := 0; at < len(d.s) && d.s[at-1] == '\n'; count++ {
+		stop := lineEndWithin(d.s, at, maxPipe)
 		begin := run(d.s, at, &listMark, maxGap)
-		at = lineEndWithin(d.s, at, maxPipe)
-		line := strings.TrimRight(d.s[begin:max(begin, at)], " \t\r\n\"'")
+		line := strings.TrimRight(d.s[begin:max(begin, stop)], " \t\r\n\"'")
+		at = stop
 		user, text, ok := strings.Cut(line, ":")
-		if ok && user != "" && allIn(user, &identSet) && !strings.ContainsAny(text, " \t") {
-			end := begin + len(line)
-			d.secret(n, argument, literal{end - len(text), end, false, end})
-			d.commandEnd[index] = at
-		} else if count > 2 {
-			return
+		if !ok || user == "" || !allIn(user, &identSet) || strings.ContainsAny(text, " \t") {
+			if count > 2 {
+				return
+			}
+			continue
 		}
+		end := begin + len(line)
+		d.secret(n, argument, literal{end - len(text), end, false, end})
+		d.commandEnd[index] = at
 	}
 }
 
@@ -266,12 +279,16 @@ func (d *detector) pairLines(n nameRef, index int) {
 // answers a prompt for a password shortly before.
 func (d *detector) promptAnswer(_, begin, end int) {
 	at := skipWord(d.s, skipBlanks(d.s, end), "-- ")
-	from := sectionBegin(d.s, begin, maxPrompt)
-	prompt := strings.LastIndex(strings.ToLower(d.s[from:begin]), "assw")
-	if d.contextFree || !quoteSet.has(byteAt(d.s, at)) || prompt < 0 || strings.Contains(d.s[from+prompt:begin], "send") {
+	if d.contextFree || at >= len(d.s) || !quoteSet.has(d.s[at]) {
 		return
 	}
-	lit, _ := quotedAt(d.s, at)
-	lit.end = lit.start + len(strings.TrimSuffix(strings.TrimSuffix(d.text(lit), `\n`), `\r`))
-	d.secret(nameRef{begin: begin, end: end, strength: strongName, rule: "answer to a prompt"}, argument, lit)
+	from := sectionBegin(d.s, begin, maxPrompt)
+	prompt := strings.LastIndex(strings.ToLower(d.s[from:begin]), "assw")
+	if prompt < 0 || strings.Contains(d.s[from+prompt:begin], "send") {
+		return
+	}
+	if lit, ok := quotedAt(d.s, at); ok {
+		lit.end = lit.start + len(strings.TrimSuffix(strings.TrimSuffix(d.text(lit), `\n`), `\r`))
+		d.secret(nameRef{begin: begin, end: end, strength: strongName, rule: "answer to a prompt"}, argument, lit)
+	}
 }

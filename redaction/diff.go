@@ -25,12 +25,8 @@ func views(raw string, f form) []*view {
 			at = end
 			continue
 		}
-		for end < len(raw) {
-			next := lineEnd(raw, end)
-			if isHeader(raw, end, next) {
-				break
-			}
-			end = next
+		for end < len(raw) && !isHeader(raw, end, lineEnd(raw, end)) {
+			end = lineEnd(raw, end)
 		}
 		addHunk(&sides, raw, at, end)
 		at = end
@@ -57,9 +53,8 @@ func (b *viewBuilder) section() {
 func addHunk(sides *[2]viewBuilder, raw string, at, end int) {
 	sides[0].section()
 	removes := false
-	for i, next := at, 0; i < end; i = next {
-		next = lineEnd(raw, i)
-		line := raw[i:next]
+	for i := at; i < end; i = lineEnd(raw, i) {
+		line := raw[i:lineEnd(raw, i)]
 		if markLen(line) == 0 && line[0] != '\\' && strings.TrimSpace(line) != "" {
 			sides[0].add(raw[at:end], at, end-at)
 			return
@@ -87,8 +82,6 @@ func isRemoved(line string) bool { return line[0] == '-' || line[0] == '<' }
 // isHeader reports whether raw[at:end] is structure of the diff and no line of a file.
 func isHeader(raw string, at, end int) bool {
 	switch raw[at] {
-	case ' ':
-		return false
 	case '-':
 		return strings.HasPrefix(raw[at:], "--- ") && strings.HasPrefix(raw[end:], "+++ ")
 	case '+':

@@ -8,7 +8,7 @@ import (
 )
 
 // engineVersion changes when the code masks something else. Data files are hashed.
-const engineVersion = "7"
+const engineVersion = "6"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
@@ -150,8 +150,8 @@ type detector struct {
 	adjacent int
 	// maskedEnd is the end of the last text that was masked without parsing it.
 	maskedEnd int
-	// The limits on reading values and tokens again.
-	values, tokenRuns rescanLimit
+	// The limits on reading values, tokens and credentials of a scheme again.
+	values, tokenRuns, schemes rescanLimit
 	// place and why are the reason for the next detection.
 	place, why string
 }

@@ -26,8 +26,8 @@ type formRule struct {
 	// prev and next are the bytes that may stand beside NAME and blanks, and then
 	// those beyond a quote: the fast check that most forms fail.
 	prev, next [2]charset
-	// behind is set if the value is behind NAME.
-	behind bool
+	// onLine is set if what follows NAME is on its line. behind is set if the value is behind NAME.
+	onLine, behind bool
 	// skips is set if the form has ... behind NAME.
 	skips bool
 }
@@ -91,6 +91,7 @@ func parseForm(rs *ruleset, f []string) ([]named, error) {
 	r.behind = slices.ContainsFunc(r.after, isValue)
 	slices.Reverse(r.before)
 	r.prev, r.next = besideName(r.before, false), besideName(r.after, true)
+	r.onLine = len(r.after) > 0 && r.after[0].kind == anyWord && !r.after[0].quoted
 	r.skips = slices.ContainsFunc(r.after, func(e formElement) bool { return e.kind == skipped })
 	rs.forms = append(rs.forms, r)
 	return []named{{name, nil, ""}}, nil

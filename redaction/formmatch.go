@@ -10,6 +10,8 @@ import (
 type formPlace struct {
 	begin, end int
 	prev, next [2]byte
+	// lastOnLine is set if the line ends behind the name.
+	lastOnLine bool
 }
 
 // placeOf returns where forms match around the name n.
@@ -19,6 +21,7 @@ func (d *detector) placeOf(n nameRef) formPlace {
 	p := formPlace{begin: begin, end: n.end}
 	p.prev[0], p.next[0] = byteAt(s, before-1), byteAt(s, after)
 	p.next[1] = p.next[0]
+	p.lastOnLine = strings.IndexByte(s[n.end:after], '\n') >= 0
 	if quoteSet.has(p.next[0]) {
 		p.next[1] = byteAt(s, skipSpace(s, after+1))
 	}
@@ -60,7 +63,8 @@ func (f *formRule) length() (n int) {
 // mayMatch reports whether the bytes beside a name do not rule out the form, which
 // is one of formsBefore.
 func (f *formRule) mayMatch(p *formPlace) bool {
-	return f.prev[0].has(p.prev[0]) && f.next[1].has(p.next[1]) && f.prev[1].has(p.prev[1])
+	return f.prev[0].has(p.prev[0]) && f.next[1].has(p.next[1]) && f.prev[1].has(p.prev[1]) &&
+		!(f.onLine && p.lastOnLine)
 }
 
 // matchForms masks the values of the forms around the name n. Of the forms with a value
@@ -136,10 +140,7 @@ func (m *formMatch) matches(e *formElement, l lexeme) bool {
 	case anyWord:
 		return e.quoted || l.kind == lexWord
 	case wordOf:
-		if l.kind != lexOperator {
-			lexed = strings.ToLower(lexed)
-		}
-		return e.list[lexed]
+		return e.list[strings.ToLower(lexed)]
 	}
 	return e.kind == anyValue && l.kind == lexText && m.take(l.value)
 }
@@ -165,7 +166,6 @@ func (m *formMatch) element(e *formElement, i int, last bool) (end int, ok bool)
 	s := m.d.s
 	switch e.kind {
 	case nameQuote:
-		i = skipBlanks(s, i)
 		return i + 1, quoteSet.has(byteAt(s, i))
 	case closers:
 		return skipClosers(s, i), true

@@ -21,7 +21,6 @@ const (
 )
 
 var (
-	operators     = lists["operator"]
 	operatorBytes = setOf(heads["operator"]...)
 	maxOperator   = 4
 )
@@ -42,7 +41,7 @@ func nextLexeme(s string, i int) lexeme {
 		}
 	case operatorBytes.has(c):
 		for end := min(len(s), i+maxOperator); end > i; end-- {
-			if operators[s[i:end]] {
+			if lists["operator"][s[i:end]] {
 				return lexeme{kind: lexOperator, begin: i, end: end}
 			}
 		}
@@ -79,7 +78,7 @@ func lexemeBefore(s string, i int) lexeme {
 		}
 	case operatorBytes.has(c):
 		for begin := max(0, i-maxOperator); begin < i; begin++ {
-			if operators[s[begin:i]] {
+			if lists["operator"][s[begin:i]] {
 				return lexeme{kind: lexOperator, begin: begin, end: i}
 			}
 		}

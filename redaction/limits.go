@@ -8,6 +8,8 @@ const (
 	maxAlgorithm = 7        // the longest name of an algorithm
 	maxArgument  = 128      // an argument that is skipped
 	maxBranch    = 240      // from a name to the branches of a conditional
+	maxChecksums = 4 << 10  // from the heading of a list of digests to a digest
+	maxColumn    = 40       // the name of a column
 	maxColumns   = 2 << 10  // the table and the columns of an SQL statement
 	maxCommand   = 1 << 10  // a command
 	maxDocument  = 8 << 10  // a document, on either side of its mark
@@ -31,6 +33,5 @@ const (
 	minKeyLine   = 24       // the lines of a key whose begin is not shown, at least
 	minKnown     = 8        // a value that is masked wherever it occurs, at least
 	minStore     = 48       // the base64 that is taken for a key store, at least
-	minValue     = 3        // a secret, at least
 	minVaultLine = 40       // a line of ansible-vault that is not the last one, at least
 )

@@ -37,7 +37,7 @@ func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 		return literal{}, false
 	}
 	if n := run(s, at, &digitSet, 6); n > at && n+1 < len(s) && s[n] == '\'' && foldByte(s[n+1]) == 'h' { // a number of a hardware language
-		end := run(s, n+2, &codeIdent, maxValue)
+		end := run(s, n+2, &hdlSet, maxValue)
 		return literal{n + 2, end, true, end}, end > n+2
 	}
 	return d.bareAt(at, bind)
@@ -87,10 +87,13 @@ func skipLiteralPrefix(s string, i int) int {
 func unwrapCall(s string, i int) (arg int, ok bool) {
 	begin := skipWord(s, i, "new ")
 	end := run(s, begin, &calleeSet, maxName)
-	if byteAt(s, end) != '(' || end == begin {
+	if end >= len(s) || s[end] != '(' || end == begin {
 		return 0, false
 	}
 	words := splitWords(s[begin:end])
+	if len(words) == 0 {
+		return 0, false
+	}
 	joined := strings.Join(words[max(0, len(words)-2):], "")
 	if !lists["wrapper"][lastWord(words)] && !lists["wrapper"][joined] {
 		return 0, false
@@ -98,7 +101,10 @@ func unwrapCall(s string, i int) (arg int, ok bool) {
 	if joined == "getbytes" {
 		words = words[:len(words)-2]
 	}
-	return run(s, end+1, &spaceSet, maxGap), !slices.ContainsFunc(words, func(w string) bool { return lists["indirect"][w] })
+	if slices.ContainsFunc(words, func(w string) bool { return lists["indirect"][w] }) {
+		return 0, false
+	}
+	return run(s, end+1, &spaceSet, maxGap), true
 }
 
 // quotedAt reads the literal whose opening quote is at i, to its closing quote
@@ -114,7 +120,7 @@ func quotedAt(s string, i int) (literal, bool) {
 			return literal{i + 1, j, true, j + 1}, true
 		case c == q, c == '\\' && byteAt(s, j+1) != '\n': // a doubled quote
 			j++
-		case (c == '\n' || c == '\r') && (q != '`' || strings.HasPrefix(s[j:], sectionEnd)):
+		case (c == '\n' || c == '\r') && endsLiteral(s, j, q):
 			return literal{i + 1, j, true, j}, true
 		}
 	}
@@ -129,6 +135,14 @@ func severalQuotes(s string, i int) string {
 		}
 	}
 	return ""
+}
+
+// endsLiteral reports whether the line end at i ends a literal in the quotes q.
+func endsLiteral(s string, i int, q byte) bool {
+	if q == '`' {
+		return strings.HasPrefix(s[i:], sectionEnd)
+	}
+	return true
 }
 
 // multiQuotedAt reads the literal in two or three quotes at i, also of several lines.
@@ -193,23 +207,35 @@ func wholeLine(s string, at int) bool {
 		return false
 	}
 	before, text := s[begin:at], s[at:end]
-	if i := strings.IndexAny(text, "()"); i >= 0 && (text[i] == '(' || i+1 == len(text)) { // of the code around it
+	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
 		return false
 	}
-	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") {
+	if i := strings.IndexByte(text, ';'); i >= 0 && inConnectionString(s, at+i) {
 		return false
 	}
-	i := strings.IndexByte(text, ';')
-	return (i < 0 || !inConnectionString(s, at+i)) && !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
+	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
+}
+
+// closesCode reports whether a parenthesis of text is part of the code around it
+// and not of a password: it opens in text, or was opened before.
+func closesCode(before, text string) bool {
+	i := strings.IndexAny(text, "()")
+	return i >= 0 && (text[i] == '(' || i+1 == len(text) || !isAlnum(text[i+1]) || strings.Contains(before, "("))
 }
 
 // skipClosers skips what may close around a name: quotes, also escaped ones,
-// brackets, the mark of an optional field.
+// brackets, a brace after a quote.
 func skipClosers(s string, i int) int {
-	for end := min(len(s), i+6); i < end; i++ {
-		c, next := s[i], byteAt(s, i+1)
-		if !quoteSet.has(c) && c != ']' && c != ')' && c != '*' && !(c == '\\' && (next == c || quoteSet.has(next))) && !((c == '?' || c == '!') && next == ':') {
-			break
+	quoted := false
+	for begin := i; i < len(s) && i < begin+6; i++ {
+		next := byteAt(s, i+1)
+		isQuote := quoteSet.has(s[i])
+		quoted = quoted || isQuote
+		switch c := s[i]; {
+		case isQuote, c == ']', c == ')', c == '}' && quoted, c == '*' && i == begin:
+		case c == '\\' && (next == c || quoteSet.has(next)), (c == '?' || c == '!') && next == ':':
+		default:
+			return i
 		}
 	}
 	return i

@@ -51,11 +51,12 @@ func (d *detector) longRun(begin, end int) {
 // host:port=user:TICKET, or of the output of p4 tickets.
 func isTicketLine(s string, begin, end int) bool {
 	text := s[begin:end]
-	if len(text) < 36 || strings.IndexByte("\x00 \t\r\n\"'`", byteAt(s, end)) < 0 {
+	if len(text) < 36 || (end < len(s) && !spaceSet.has(s[end]) && !quoteSet.has(s[end])) {
 		return false
 	}
-	before, ticket := text[:len(text)-33], text[len(text)-33:]
-	return ticket[0] == ':' && allIn(ticket[1:], &upperHex) && !allIn(ticket[1:], &digitSet) && strings.ContainsAny(before, "=:")
+	ticket := text[len(text)-32:]
+	return text[len(text)-33] == ':' && allIn(ticket, &upperHex) && !allIn(ticket, &digitSet) &&
+		strings.ContainsAny(text[:len(text)-33], "=:")
 }
 
 // storageKey masks keys of Azure Storage and Cosmos DB: 64 bytes in base64.

@@ -1,7 +1,6 @@
 package redaction
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -64,7 +63,10 @@ func (n nameRef) isPassword() bool {
 // namesResource reports whether n names a Kubernetes object that holds the secret.
 func (n nameRef) namesResource() bool {
 	words := n.words()
-	return len(words) >= 2 && lastWord(words) == "secret" && lists["resource"][words[len(words)-2]]
+	if len(words) < 2 || lastWord(words) != "secret" && lastWord(words) != "secrets" {
+		return false
+	}
+	return lists["resource"][words[len(words)-2]]
 }
 
 // isPairName reports whether a name is that of a user and a password together.
@@ -74,12 +76,12 @@ func isPairName(ident string) bool { return lists["pair"][lastWord(splitWords(id
 // strength is lower if the name is about the secret and not the name of the secret.
 func (d *detector) computeStrength(ident string) (strength, string) {
 	folded := strings.ToLower(ident)
-	if lists["noname"][folded] || containsAny(folded, heads["nonamepart"]) {
+	if lists["noname"][folded] || ident == "OLDPWD" || containsAny(folded, heads["nonamepart"]) {
 		return noName, ""
 	}
 	words := splitWords(ident)
 	best, vendor := d.bestStem(ident, folded, words)
-	if best == nil || slices.Contains(words, "public") {
+	if best == nil || slices.Contains(words, "public") || slices.Contains(words, "pub") {
 		return noName, ""
 	}
 	strength := best.strength
@@ -99,14 +101,18 @@ func (d *detector) computeStrength(ident string) (strength, string) {
 // one that is a service, or nil.
 func (d *detector) bestStem(ident, folded string, words []string) (best, vendor *nameStem) {
 	d.all.each(ident, func(t *trigger, _, _ int) {
-		if !t.isName || !d.names[t.index].in(folded, words) {
+		if !t.isName {
 			return
 		}
 		n := &d.names[t.index]
+		better := best == nil || n.strength > best.strength || n.strength == best.strength && len(n.stem) > len(best.stem)
+		if !better && (n.strength != vendorName || vendor != nil) || !n.in(folded, words) {
+			return
+		}
 		if n.strength == vendorName {
 			vendor = n
 		}
-		if best == nil || n.strength > best.strength || n.strength == best.strength && len(n.stem) > len(best.stem) {
+		if better {
 			best = n
 		}
 	})
@@ -115,16 +121,19 @@ func (d *detector) bestStem(ident, folded string, words []string) (best, vendor 
 
 // in reports whether the stem, which is in an identifier, counts where it is.
 func (n *nameStem) in(folded string, words []string) bool {
-	switch {
-	case !n.whole && !n.ending:
+	if !n.whole && !n.ending {
 		return true
-	case n.whole && n.strength == strongName:
+	}
+	if n.whole && n.strength == strongName {
 		return strings.TrimRight(lastWord(words), digits) == n.stem
 	}
-	return n.whole && folded == n.stem || slices.ContainsFunc(words, func(w string) bool {
+	for _, w := range words {
 		core := strings.TrimRight(w, digits)
-		return n.whole && (w == n.stem || core == n.stem) || n.ending && strings.HasSuffix(core, n.stem)
-	})
+		if n.whole && (w == n.stem || core == n.stem) || n.ending && strings.HasSuffix(core, n.stem) {
+			return true
+		}
+	}
+	return n.whole && folded == n.stem
 }
 
 // describesSecret reports whether a name is about a secret, such as password_label.
@@ -134,14 +143,22 @@ func describesSecret(words []string) bool {
 	}
 	final := lastWord(words)
 	for _, stem := range []string{"password", "passwd", "secret", "token", "key"} {
-		final = cmp.Or(strings.TrimPrefix(final, stem), final)
+		if rest, ok := strings.CutPrefix(final, stem); ok && rest != "" {
+			final = rest
+		}
 	}
 	return lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] })
 }
 
-// hasOnlyID reports whether a weak name is that of something with only a number.
+// hasOnlyID reports whether a weak name is that of something with only a number or digest.
 func hasOnlyID(folded string, words []string) bool {
-	return lastWord(words) == "id" && !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
+	switch final := lastWord(words); {
+	case lists["digestname"][final]:
+		return true
+	case final == "id" || final == "ids":
+		return !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
+	}
+	return false
 }
 
 // splitWords returns the words of an identifier in lower case.
@@ -194,4 +211,6 @@ func isConstant(ident string) bool {
 }
 
 // isFlag reports whether the identifier at a is a flag of a command line.
-func isFlag(s string, a int) bool { return byteAt(s, a) == '-' || byteAt(s, a-1) == '-' }
+func isFlag(s string, a int) bool {
+	return a < len(s) && s[a] == '-' || a > 0 && s[a-1] == '-' && (a < 2 || spaceSet.has(s[a-2]) || s[a-2] == '-' || quoteSet.has(s[a-2]))
+}

@@ -22,6 +22,16 @@ func isRowID(c *candidate) bool {
 
 func isMarkup(c *candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }
 
+// isImageTag reports whether the name is that of a container image, and the text its tag.
+func isImageTag(c *candidate) bool {
+	s, n := c.d.s, c.n
+	if c.lit.start != n.end+1 || s[n.end] != ':' {
+		return false
+	}
+	line := s[lineBegin(s, n.begin):n.begin]
+	return strings.Contains(line, "image: ") || strings.HasPrefix(line, "FROM ") || strings.Contains(line, "docker p")
+}
+
 // closesLiteral reports whether the quote before the text ends a literal that holds
 // the name, as in prompt('Password: ', file).
 func closesLiteral(c *candidate) bool {
@@ -35,37 +45,80 @@ func closesLiteral(c *candidate) bool {
 // looksUp reports whether the function looks its argument's value up or checks it.
 func looksUp(c *candidate) bool { return lists["lookupcall"][splitWords(c.n.ident)[0]] }
 
+// isListed reports whether a text in quotes behind a comma may be the value.
+func isListed(c *candidate) bool {
+	return !isWordLike(c.text) && (hasDigit(c) || c.text != strings.ToUpper(c.text))
+}
+
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its
 // value, as in SQL and command lines. In prose and code the two are seldom related.
 func isSpacedQuoted(c *candidate) bool {
-	return isFlag(c.d.s, c.n.begin) || isVeryRandom(c.text) ||
-		c.n.strength == strongName && !strings.EqualFold(c.n.ident, "pass") && !strings.Contains(c.n.ident, ".")
+	s, n := c.d.s, c.n
+	switch {
+	case isFlag(s, n.begin):
+		return true
+	case beginsWith(s[c.lit.next:min(len(s), c.lit.next+12)], []string{" not found", " already ", " does not"}):
+		return false // the text is a name
+	}
+	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && c.lit.next-c.lit.start < 80 && !strings.Contains(n.ident, ".")
 }
 
 // isStatedSecret reports whether a word of prose after "password is" is one.
 func isStatedSecret(c *candidate) bool {
-	return !isWordLike(c.text) && !isCode(c.text)
+	sh := shapeOf(c.text)
+	odd := isGibberish(c.text)
+	switch {
+	case len(c.text) < 5, sh.letters() == len(c.text) && !odd:
+		return false
+	case sh.digit > 0, odd:
+		return !isCode(c.text)
+	}
+	return sh.other > 0 && !strings.HasSuffix(c.text, "n't") && !strings.HasSuffix(c.text, "'s") && !isCode(c.text)
 }
 
 // isSpacedBare reports whether text without quotes after a name and a blank is
 // its value: of a flag, a line of a netrc file, a command.
 func isSpacedBare(c *candidate) bool {
 	s, n := c.d.s, c.n
-	line := strings.TrimLeft(strings.ToLower(s[lineBegin(s, n.begin):n.begin]), " \t")
-	switch {
+	code := isSource(c.text)
+	switch line := strings.ToLower(s[lineBegin(s, n.begin):n.begin]); {
 	case isKeyLike(c.text):
 		return true
-	case isSource(c.text):
+	case isFlag(s, n.begin):
+		return !code
+	case strings.TrimSpace(line) == "":
+		return !code && (lists["directive"][n.ident] || isFirstOfLine(c))
+	case lists["variables"][strings.TrimSpace(line)]:
+		return !code
+	case beginsWith(strings.TrimLeft(line, " \t"), heads["setting"]), lists["configures"][strings.TrimSpace(line)]:
+		return !code && !isWordLike(c.text)
+	default:
+		return containsAny(line, heads["login"])
+	}
+}
+
+// isFirstOfLine reports whether a line begins with the name and its value: the
+// key of a properties file, or a line below a login.
+func isFirstOfLine(c *candidate) bool {
+	s := c.d.s
+	if isWordLike(c.text) || isCommonWords(c.text, 1) {
 		return false
-	case isFlag(s, n.begin), line == "" && (lists["directive"][n.ident] || isRandom(c.text) && hasDigit(c)):
+	}
+	if strings.Contains(c.n.ident, ".") || isRandom(c.text) && hasDigit(c) && strings.IndexByte("\x00\r\n", byteAt(s, c.lit.end)) >= 0 {
 		return true
 	}
-	return !isWordLike(c.text) && beginsWith(line, heads["setting"]) || containsAny(line, heads["login"])
+	begin := lineBegin(s, c.n.begin)
+	return begin > 0 && beginsWith(strings.TrimLeft(s[lineBegin(s, begin-1):begin], " \t"), []string{"login ", "machine "})
+}
+
+// isPhrase reports whether text is a phrase and the name n allows one.
+func isPhrase(n nameRef, text string) bool {
+	return n.isPassword() && isPassphrase(text) || strings.Contains(strings.ToLower(n.ident), "phrase") && text == strings.ToLower(text) && allIn(text, &phraseSet)
 }
 
 // isKey reports whether the text looks like a key, or like one that a person made up.
 func isKey(c *candidate) bool {
-	return isLikelyKey(c.text) || c.lit.quoted && containsKey(c.text) || isHumanMade(c.text) && (c.lit.quoted || c.bind == assigned && wholeLine(c.d.s, c.lit.start))
+	return isLikelyKey(c.text) || c.lit.quoted && (containsKey(c.text) || isBlockKey(c.text)) || isHumanKey(c)
 }
 
 // isLikelyKey reports whether the value of a medium name looks like a key.
@@ -76,9 +129,46 @@ func isLikelyKey(text string) bool {
 	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
 }
 
+// isBlockKey reports whether text is digits of the length of a cipher's key.
+func isBlockKey(text string) bool {
+	return (len(text) == 16 || len(text) == 24 || len(text) == 32) && allIn(text, &digitSet)
+}
+
+// isHumanKey reports whether a key that a person made up is assigned: in quotes,
+// or as a line of configuration or the field of a query.
+func isHumanKey(c *candidate) bool {
+	s := c.d.s
+	if bitsOf(assigned, paired, fallback, element, spaced, listed)>>c.bind&1 == 0 || !isHumanMade(c.text) {
+		return false
+	}
+	return c.lit.quoted || c.bind == element ||
+		c.bind == assigned && (wholeLine(s, c.lit.start) || strings.IndexByte("?&", byteAt(s, c.n.begin-1)) >= 0)
+}
+
+// isListedHash reports whether a hash belongs to an entry of a list of digests.
+func isListedHash(c *candidate) bool {
+	belongs := c.bind == assigned || c.bind == stated || c.bind == spaced
+	return isHash(c.text) && (!belongs || strings.Contains(c.d.s[max(0, c.lit.start-maxChecksums):c.lit.start], "SPEC CHECKSUMS:")) // CocoaPods
+}
+
+func isConstantNumber(c *candidate) bool {
+	return isNumber(c.text) || strings.HasPrefix(c.text, "0x") && isNumber(strings.TrimRight(c.text, "uUlL"))
+}
+
 // isRandomKey reports whether the value of a name such as key can only be a secret.
 func isRandomKey(c *candidate) bool {
 	return (isVeryRandom(c.text) || isKeyLike(c.text) && isKeyLength(len(c.text))) && (c.lit.quoted || shapeOf(c.text).other <= len(c.text)/6)
+}
+
+func isServiceKey(c *candidate) bool {
+	return isKeyLike(c.text) || isUUID(c.text) || len(c.text) >= 14 && isRandom(c.text) && shapeOf(c.text).other == 0
+}
+
+// isBareCode reports whether text without quotes is an expression. A constant may
+// be set to a password that looks like one.
+func isBareCode(c *candidate) bool {
+	isName := c.n.isPassword() && isConstant(c.n.ident) && isDotted(c.text)
+	return isSource(c.text) && !isName || isNumber(c.text) || isSum(c.text)
 }
 
 // after returns the byte that follows the candidate and blanks.
@@ -91,21 +181,25 @@ func isField(c *candidate) bool {
 // beginsExpression reports whether a call, an index or a member follows the text.
 func beginsExpression(c *candidate) bool {
 	next, after := byteAt(c.d.s, c.lit.end), c.after()
-	return next == '[' || next == '.' || after == '(' || after == '{' || after == '>' && lastByte(c.text) == '-'
+	return after == '(' || after == '{' || after == '>' && lastByte(c.text) == '-' || next == '[' || next == '.'
 }
 
-// isVariable reports whether an identifier names a secret.
+// isVariable reports whether an identifier names a secret or a look-up of one.
 func isVariable(c *candidate) bool {
-	return (!hasDigit(c) || isWordy(c.text)) && !isGibberish(c.text) && c.d.strengthOf(c.text) >= weakName
+	if hasDigit(c) && !isWordy(c.text) || isGibberish(c.text) {
+		return false
+	}
+	words := splitWords(c.text)
+	return c.d.strengthOf(c.text) >= weakName || len(words) > 1 && lists["lookup"][words[0]]
 }
 
 // isBareValue reports whether an identifier is a value of configuration.
 func isBareValue(c *candidate) bool {
 	after := c.after()
 	if after == ',' || after == ';' || after == ')' { // more likely a name of code
-		return isRandom(c.text) && shapeOf(c.text).digit > 1
+		return isRandom(c.text) && (shapeOf(c.text).digit > 1 || len(splitWords(c.text)) == 1 && isGibberish(c.text))
 	}
-	return hasDigit(c) || lineEnders.has(after) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
+	return c.n.strength == mediumName || hasDigit(c) || lineEnders.has(after) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
 }
 
 // isWordLike reports whether text is letters that could be a word.
@@ -113,14 +207,21 @@ func isWordLike(text string) bool {
 	return shapeOf(text).letters() == len(text) && !isGibberish(text)
 }
 
+// isResource reports whether text is words joined by dashes, like Kubernetes resources.
+func isResource(text string) bool { return allIn(text, &resourceSet) && !isRandom(text) }
+
 // isSalt reports whether text is a long key of all printable characters, blanks
 // included, such as the salts of a WordPress installation.
 func isSalt(text string) bool {
+	if len(text) < 40 || len(text) > 80 || strings.IndexByte(text, '\n') >= 0 {
+		return false
+	}
 	sh := shapeOf(text)
-	return len(text) >= 40 && len(text) <= 80 && sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.blank <= 4 && !strings.Contains(text, "\n") && entropy(text) > 4.5
+	return sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.lower >= 2 && sh.blank <= 4 && entropy(text) > 4.5
 }
 
-// isSeedPhrase reports whether text is the words of a wallet's key (BIP 39).
+// isSeedPhrase reports whether text is the words of a wallet's key (BIP 39):
+// twelve to twenty-four words of three to eight small letters.
 func isSeedPhrase(text string) bool {
 	if strings.Count(text, " ") < 11 {
 		return false
@@ -132,11 +233,26 @@ func isSeedPhrase(text string) bool {
 }
 
 // isPassphrase reports whether text is two to seven words with a digit among
-// them and without the words of a sentence about a password.
+// them and without the words of a sentence about a password, or four groups of
+// four letters, such as the application passwords of mail services.
 func isPassphrase(text string) bool {
 	words := strings.Fields(text)
-	return len(words) >= 2 && len(words) <= 7 && len(text) <= maxPhrase && (shapeOf(text).digit > 0 || isAppPassword(text)) && !strings.ContainsAny(text, "<>(){}[]:;,\"|\\") &&
-		!slices.ContainsFunc(words, func(w string) bool { return lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] })
+	if len(words) < 2 || len(words) > 7 || len(text) > maxPhrase || strings.ContainsAny(text, "<>(){}[]:;,\"|\\") {
+		return false
+	}
+	groups := len(words) == 4
+	for _, w := range words {
+		if lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] || isFloat(w) || strings.Contains(w, "://") {
+			return false
+		}
+		groups = groups && len(w) == 4 && allIn(w, &lowerSet)
+	}
+	return groups || shapeOf(text).digit > 0 && strings.IndexByte(".?…", lastByte(text)) < 0
+}
+
+// isWorkingDirectory reports whether a name such as pwd is that of a directory.
+func isWorkingDirectory(c *candidate) bool {
+	return strings.EqualFold(c.n.ident, "pwd") && (!c.lit.quoted || c.bind != assigned) && !isHumanMade(c.text) && !isRandom(c.text) && !c.n.isLaterField(c.d.s)
 }
 
 // isOtherFunction reports whether the last member of the name, which is called, names no secret.
@@ -144,10 +260,20 @@ func isOtherFunction(c *candidate) bool {
 	return c.d.strengthOf(c.n.ident[strings.LastIndexByte(c.n.ident, '.')+1:]) == noName
 }
 
+// isShared reports whether the text after a user and a slash is a password.
+func isShared(c *candidate) bool {
+	return strings.IndexByte(c.text, '/') < 0 && (isHumanMade(c.text) || isMixed(c.text) && byteAt(c.d.s, c.lit.start-1) == ' ')
+}
+
 // isWritten reports whether a word of prose can only be a password that a
 // person made up: it has a mark or capitals among its letters and digits.
 func isWritten(c *candidate) bool {
-	return c.n.isPassword() && isAlnum(c.text[0]) && !strings.ContainsAny(c.text, "()=<>[]{};:,\"'`/|\\") && isHumanMade(c.text) && !isCommonWords(c.text, len(c.text))
+	text := c.text
+	if !c.n.isPassword() || !isAlnum(text[0]) || strings.ContainsAny(text, "()=<>[]{};:,\"'`/|\\") || !isHumanMade(text) {
+		return false
+	}
+	sh := shapeOf(text)
+	return sh.digit > 0 && (countIn(text, &passwordMarks) > 0 || sh.digit > 1 && sh.upper > 0 && sh.lower > 0 && !isCommonWords(text, len(text)))
 }
 
 // isNoArgument reports whether text, which is where a command or a call takes a secret,
@@ -161,12 +287,17 @@ func isNoArgument(c *candidate) bool {
 // isItem reports whether an element of a list is a secret. It is strict: lists of
 // other things, such as tokens of a grammar, have the same names.
 func isItem(c *candidate) bool {
+	text := c.text
+	if strings.ContainsAny(text, " \\") || isMailAddress(text) {
+		return false
+	}
 	if c.n.strength == strongName {
-		return isMixed(c.text) && !strings.Contains(c.text, " ")
+		return (isMixed(text) || isHumanMade(text) && countIn(text, &passwordMarks) > 0) && !looksLikeVersion(text)
 	}
 	before := strings.TrimRight(c.d.s[max(0, c.lit.start-maxGap):c.lit.start-1], " \t\r\n")
-	return isUUID(c.text) || (isKeyLike(c.text) || isVeryRandom(c.text)) && allIn(c.text, &bearerSet) ||
-		isPairName(c.n.ident) && lastByte(before) == ',' && hasDigit(c) && isMixed(c.text)
+	isSecond := lastByte(before) == ',' && strings.IndexByte(")]}", byteAt(c.d.s, skipSpace(c.d.s, c.lit.next))) >= 0
+	return isUUID(text) || (isKeyLike(text) || isVeryRandom(text)) && allIn(text, &bearerSet) ||
+		isSecond && isPairName(c.n.ident) && hasDigit(c) && isMixed(text)
 }
 
 // isMember reports whether a value of a map is a secret.
@@ -178,10 +309,10 @@ func isMember(c *candidate) bool {
 	return c.n.strength == strongName && isHumanMade(c.text) && !isIdentifier(c.text) || (isRandom(c.text) || isKeyLike(c.text)) && isItem(c)
 }
 
-// isAppPassword reports whether text is four groups of four letters, as mail services
-// make them for applications.
-func isAppPassword(text string) bool {
-	return len(text) == 19 && text[4] == ' ' && text[9] == ' ' && text[14] == ' ' && shapeOf(text).lower == 16
+// isMailAddress reports whether text is an address of mail.
+func isMailAddress(text string) bool {
+	_, host, ok := strings.Cut(text, "@")
+	return ok && strings.Contains(host, ".") && allIn(host, &hostSet)
 }
 
 // isMixed reports whether text has digits, marks or an unusual spelling beside
@@ -189,9 +320,4 @@ func isAppPassword(text string) bool {
 func isMixed(text string) bool {
 	sh := shapeOf(text)
 	return sh.letters() > 0 && len(text) >= 6 && (sh.digit > 0 || isRandom(text)) && !isWordy(text)
-}
-
-// isCredential reports whether text after an authorization scheme is no prose.
-func isCredential(c *candidate) bool {
-	return !c.lit.quoted && len(c.text) >= 4 && isAlnum(c.text[0]) && !isSource(c.text) && !lists["schemeword"][strings.ToLower(c.text)] && (c.text != strings.ToUpper(c.text) || !isCommonWords(c.text, 0))
 }

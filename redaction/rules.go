@@ -120,6 +120,9 @@ func (e *engine) triggers(cfg Config) []trigger {
 		with(b.contextFree)((*detector).block, kind, b.begins...)
 	}
 	add((*detector).promptAnswer, 0, "send ", "sendline(")
+	for kind, s := range schemes {
+		add((*detector).scheme, kind, s.words...)
+	}
 	for i, c := range e.commands {
 		add((*detector).command, i, c.word)
 	}

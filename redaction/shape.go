@@ -124,7 +124,10 @@ func isRandom(s string) bool {
 		return false
 	}
 	sh := shapeOf(s)
-	return sh.blank == 0 && sh.wide <= 2 && sh.hasRandomShape(s) && distinct(s) >= 5 && !isWordy(s)
+	if sh.blank > 0 || sh.wide > 2 || !sh.hasRandomShape(s) {
+		return false
+	}
+	return distinct(s) >= 5 && !isWordy(s)
 }
 
 // hasRandomShape reports whether s, of this shape, mixes like generated text.
@@ -132,12 +135,12 @@ func (sh shape) hasRandomShape(s string) bool {
 	switch {
 	case sh.digit == 0:
 		return isGibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
-	case isSequence(s):
+	case isSequence(s), sh.letters() > 0 && looksLikeVersion(s):
 		return false
 	case sh.letters() == 0:
-		return len(s) >= 10
+		return sh.other == 0 && len(s) >= 10
 	}
-	return isGibberish(s) || sh.switches >= 3 || sh.switches > 0 && (sh.digit >= 3 && len(s) >= 8 || sh.upper > 0 && sh.other > 0)
+	return isGibberish(s) || sh.switches >= 3 || sh.switches > 0 && (sh.digit >= 3 && len(s) >= 8 || sh.other > 0 && sh.upper > 0)
 }
 
 // isVeryRandom reports whether s can hardly be anything but a key: long, of many
@@ -145,10 +148,18 @@ func (sh shape) hasRandomShape(s string) bool {
 func isVeryRandom(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	if len(s) < 15 || sh.blank+sh.wide > 0 || sh.digit < 2 || isSequence(s) || looksLikeVersion(s) || isUUID(s) || isWordy(s) {
+	if len(s) < 15 || sh.blank+sh.wide > 0 || sh.digit < 2 || sh.letters() == 0 || sh.switches < 2 {
 		return false
 	}
-	return allIn(s, &hexSet) && sh.switches >= 2 || entropy(s) > 3.2 && (sh.switches >= 4 || isGibberish(s))
+	return isSpread(s, sh) && !isSequence(s) && !looksLikeVersion(s) && !isUUID(s) && !isWordy(s)
+}
+
+// isSpread reports whether the bytes of s, of this shape, are many and mixed.
+func isSpread(s string, sh shape) bool {
+	if allIn(s, &hexSet) {
+		return len(s) >= 16 && sh.switches >= 4 && entropy(s) > 2.6
+	}
+	return entropy(s) > 3.2 && (sh.switches >= 4 || isGibberish(s))
 }
 
 // isKeyLike reports whether s has the form of a key, long and of letters and
@@ -156,7 +167,7 @@ func isVeryRandom(s string) bool {
 func isKeyLike(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && !isWordy(s)
+	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !isWordy(s)
 }
 
 // isWordy reports whether s is mostly words, also with digits, or names of algorithms.
@@ -171,7 +182,7 @@ func isWordy(s string) bool {
 		core = core[:runBack(core, len(core), &digitSet, len(core))]
 		letters += countIn(core, &letterSet)
 		digit += len(w) - len(core)
-		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
+		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || len(w) > len(core) && isAlgorithm(w) {
 			inWords += len(core)
 		}
 	}
@@ -186,41 +197,51 @@ var algorithms = lists["algorithm"]
 // isPlainWord reports whether w has the vowels and pairs of letters of English words.
 func isPlainWord(w string) bool {
 	share, _ := oddPairs(w)
-	return share <= 0.15 && countIn(w, &vowelSet)*6 >= len(w)
+	vowels := countIn(w, &vowelSet)
+	return share <= 0.15 && vowels*6 >= len(w) && vowels*5 <= len(w)*4 && vowels > 0
 }
 
 // isHumanMade reports whether s looks like a password that a person made up: letters
 // with digits or marks, of 8 to 64 bytes.
 func isHumanMade(s string) bool {
 	sh := shapeOf(s)
-	if len(s) < 8 || sh.blank > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 {
+	if len(s) < 8 || len(s) > 64 || sh.blank > 0 || sh.wide > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 || looksLikeVersion(s) {
 		return false
 	}
-	return sh.digit >= 2 || countIn(s, &passwordMarks) > 0 && sh.digit+sh.upper > 0
+	marks := countIn(s, &passwordMarks)
+	return sh.digit >= 2 || marks > 0 && (sh.digit > 0 || sh.upper > 0 && sh.lower > 0)
 }
 
 // isKeyLength reports whether n is a usual length of keys and digests.
 func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 || n >= 43 }
 
-// isSequence reports whether s counts up, like the values of examples.
+// isSequence reports whether s counts up or repeats, like the values of examples.
 func isSequence(s string) bool {
-	up := 0
+	up, same := 0, 0
 	for i := 1; i < len(s); i++ {
 		if s[i] == s[i-1]+1 || s[i-1] == '9' && s[i] == '0' {
 			up++
 		}
+		if s[i] == s[i-1] {
+			same++
+		}
 	}
-	return up*10 >= len(s)*6
+	n := len(s) - 1
+	return n > 0 && (up*10 >= n*6 || same*10 >= n*6)
 }
 
 // looksLikeVersion reports whether s is a version, date, time or address.
 func looksLikeVersion(s string) bool {
-	dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3)
-	return len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 || len(s) <= 30 && shapeOf(s).other >= 1 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == ""
+	sh := shapeOf(s)
+	if dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3); len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 && len(dots[1]) < 5 {
+		return true
+	}
+	return sh.other >= 1 && sh.letters() <= 2 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == "" && sh.digit <= 20
 }
 
 // isUUID reports whether s has the 8-4-4-4-12 form of a UUID.
 func isUUID(s string) bool {
 	s = strings.Trim(s, "{}")
-	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && countIn(s, &hexSet) == 32
+	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
+		allIn(s[:8], &hexSet) && allIn(s[9:13], &hexSet) && allIn(s[14:18], &hexSet) && allIn(s[19:23], &hexSet) && allIn(s[24:], &hexSet)
 }

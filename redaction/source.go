@@ -2,6 +2,7 @@ package redaction
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -16,49 +17,94 @@ func isIdentifier(text string) bool {
 // isSource reports whether text is an expression rather than a value: a call, an
 // element of an array, members joined by dots.
 func isSource(text string) bool {
-	return strings.Contains(text, "://") || isAction(text) || isCall(text) || text[0] == '.' && allIn(text[1:], &alnumSet) ||
-		strings.Contains(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
+	switch {
+	case strings.Contains(text, "://"), text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8,
+		isAction(text), isCall(text), beginsWith(text, mediaTypes):
+		return true
+	}
+	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
+
+var mediaTypes = heads["media"]
 
 // isAction reports whether text is an action of a policy, as in iam:ChangePassword.
 func isAction(text string) bool {
-	_, action, _ := strings.Cut(text, ":")
-	return len(action) > 3 && isUpper(action[0]) && isWordLike(action)
+	service, action, ok := strings.Cut(text, ":")
+	return ok && len(service) < 24 && allIn(service, &wordSet) &&
+		len(action) > 3 && isUpper(action[0]) && isWordLike(action)
 }
 
 // isCall reports whether text is a call, or an element of an array.
 func isCall(text string) bool {
 	i := strings.IndexAny(text, "([")
-	return i > 0 && strings.IndexByte(")];,", lastByte(text)) >= 0 && isChain(text[:i]) && shapeOf(text).digit < 4
+	return i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", lastByte(text)) >= 0 &&
+		strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4
 }
 
 // isCode is isSource for text in quotes: there, words joined by dots that end in
-// a digit are a password.
-func isCode(text string) bool { return isSource(text) && !isDigit(lastByte(text)) }
+// a digit are a password, unless they look a value up.
+func isCode(text string) bool {
+	return isSource(text) && !isDotted(text)
+}
 
-// isChain reports whether text is names joined by dots, none of them random.
-func isChain(text string) bool {
-	text = strings.TrimLeft(text, "&*@$!")
-	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
-		if !isIdentifier(part) || shapeOf(part).digit > 1 && isRandom(part) {
+// isDotted reports whether text is words and a number, joined by dots.
+func isDotted(text string) bool {
+	if !isDigit(lastByte(text)) || !allIn(text, &dottedSet) {
+		return false
+	}
+	for w := range wordsOf(text) {
+		w = strings.ToLower(strings.TrimRight(w, digits))
+		if lists["lookup"][w] || lists["common"][w] || lists["about"][w] {
 			return false
 		}
 	}
 	return true
 }
 
-// isNumber reports whether text is a hexadecimal constant or a decimal fraction.
+// isChain reports whether text is names joined by dots, none of them random.
+func isChain(text string) bool {
+	text = strings.TrimLeft(text, "&*@$!")
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
+		if !isIdentifier(part) || shapeOf(part).digit > 1 && len(part) > 5 && isRandom(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isSum reports whether text is an expression of names and numbers.
+func isSum(text string) bool {
+	if !strings.ContainsAny(text, "*+/%") || lastByte(text) == '=' || isGibberish(text) || len(text) >= 40 || isVeryRandom(text) || isKeyLike(text) {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("*+/%()", r) }) {
+		if !isNumber(part) && !isChain(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isNumber reports whether text is a small number or a hexadecimal constant.
 func isNumber(text string) bool {
-	text = strings.TrimPrefix(text, "-")
-	return strings.HasPrefix(text, "0x") && len(text) <= 24 && allIn(text[2:], &numberSet) ||
-		strings.ContainsAny(text, ".eE") && strings.Trim(text, digits+".eE+-") == ""
+	if isFloat(text) || len(text) < 6 && isDigit(text[0]) && allIn(text, &numberSet) {
+		return true
+	}
+	return (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 20 && allIn(text[3:], &numberSet)
+}
+
+func isFloat(text string) bool {
+	return strings.Contains(text, ".") && strings.Trim(text, "0123456789.eE+-") == ""
 }
 
 // isProse reports whether text is a sentence or a phrase.
 func isProse(text string) bool {
 	sh := shapeOf(text)
-	if sh.wide > 0 && sh.digit == 0 || sh.blank == 0 {
-		return sh.wide > 0 && sh.digit == 0
+	if sh.wide > 0 && sh.wide*3 >= len(text) && (sh.digit == 0 || sh.blank > 0) || sh.wide > 0 && sh.blank > 0 && sh.digit < 3 {
+		return true
+	}
+	if sh.blank == 0 {
+		return false
 	}
 	words := strings.Fields(text)
 	plain := 0
@@ -73,19 +119,71 @@ func isProse(text string) bool {
 
 // isPath reports whether text is the path of a file.
 func isPath(text string) bool {
-	if i := strings.LastIndexByte(text, '.'); i >= 0 && lists["extension"][strings.ToLower(text[i+1:])] {
+	if beginsWith(text, pathHeads) || len(text) > 2 && text[1] == ':' && text[2] == '\\' {
 		return true
 	}
-	slashes, rest := strings.Count(text, "/"), strings.ReplaceAll(text, "/", "")
-	return slashes > 0 && (text[0] == '/' && !isVeryRandom(rest) || shapeOf(text).digit == 0 && isWordy(text)) || slashes > 1 && !isRandom(rest)
+	if i := strings.LastIndexByte(text, '.'); i > 0 && len(text)-i <= 6 && lists["extension"][strings.ToLower(text[i+1:])] {
+		return true
+	}
+	slashes := strings.Count(text, "/")
+	if slashes > 0 && shapeOf(text).digit == 0 && isWordy(text) {
+		return true
+	}
+	return slashes > 0 && text[0] == '/' && !isVeryRandom(strings.ReplaceAll(text, "/", "")) || slashes > 1 && !isRandom(strings.ReplaceAll(text, "/", ""))
+}
+
+var pathHeads = []string{"./", "../", "~/"}
+
+// isHash reports whether text has the length of a common digest in hex.
+func isHash(text string) bool {
+	return slices.Contains([]int{32, 40, 56, 64, 96, 128}, len(text)) && allIn(text, &hexSet)
+}
+
+// isDigest reports whether text is a digest that names its algorithm, as in lock
+// files and the integrity attributes of web pages.
+func isDigest(text string) bool {
+	if !strings.HasPrefix(text, "sha") {
+		return false
+	}
+	i := run(text, 3, &digitSet, 4)
+	return i > 3 && i+20 < len(text) && (text[i] == '-' || text[i] == ':') && allIn(text[i+1:], &base64Set)
+}
+
+// isSchema reports whether text is rules for valid input, or a type.
+func isSchema(text string) bool {
+	return strings.HasPrefix(text, "required|") || strings.Contains(text, "|required") || strings.HasPrefix(text, "xs:") || strings.HasPrefix(text, "xsd:") ||
+		strings.HasPrefix(text, "scram-sha-") && len(text) < 16
+}
+
+// isPublicKey reports whether text is a public key: one of OpenSSH, or the base64
+// of a structure that begins with the key's algorithm.
+func isPublicKey(text string) bool {
+	return beginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
+}
+
+// isCountingHex reports whether text is hex that counts up, as in test vectors: 000102...
+func isCountingHex(text string) bool {
+	if len(text) < 16 {
+		return false
+	}
+	data, err := hex.DecodeString(text)
+	for i := 1; i < len(data) && err == nil; i++ {
+		if int(data[i]) != int(data[i-1])+1 {
+			return false
+		}
+	}
+	return err == nil
 }
 
 // isSealed reports whether text is encrypted by Sealed Secrets of Kubernetes,
 // and so may be published: in base64, two bytes with the length of the encrypted
 // key, which is 256 or 512, the key, and the data.
 func isSealed(text string) bool {
-	const least = 366 // with a tag of 16 bytes, in base64
-	return len(text) >= least && beginsWith(text, []string{"AQ", "Ag"}) && 'A' <= text[2] && text[2] <= 'D'
+	const short, long = 366, 707 // with a tag of 16 bytes, in base64
+	if len(text) < short || text[0] != 'A' || text[2] < 'A' || text[2] > 'D' || strings.ContainsAny(text, "-_") {
+		return false
+	}
+	return (text[1] == 'Q' || text[1] == 'g' && len(text) >= long) && allIn(text, &base64Set)
 }
 
 // inConnectionString reports whether the semicolon at i ends a field of a connection string.
@@ -128,9 +226,12 @@ func isPlaceholder(text string) bool {
 
 // isReference reports whether text is a variable, a template or a mask such as ****.
 func isReference(text string) bool {
-	t := strings.Trim(text, " \t\"'`\\")
-	return t == "" || isEnclosed(t) || isVariableOf(t) || beginsWith(t, heads["reference"]) || isMask(t) ||
-		strings.Contains(t, "${") && !strings.Contains(t, "://")
+	t := text
+	if text == "" || !isAlnum(text[0]) || !isAlnum(lastByte(text)) {
+		t = strings.Trim(text, " \t\"'`\\")
+	}
+	return t == "" || isEnclosed(t) || isVariableOf(t) || beginsWith(t, referenceHeads) || isMask(t) ||
+		strings.Contains(t, "${") && !strings.Contains(t, "://") || strings.Contains(t, "{{")
 }
 
 // isEnclosed reports whether text is in the marks of a placeholder, such as <password>.
@@ -145,34 +246,48 @@ func isEnclosed(text string) bool {
 
 // isVariableOf reports whether text is a variable of a shell, a template or a format.
 func isVariableOf(text string) bool {
-	switch text[0] {
+	switch inner := text[1:]; text[0] {
 	case '@':
-		return lastByte(text) == '@' && len(text) > 1
+		return lastByte(inner) == '@' && isIdentifier(inner[:len(inner)-1])
 	case '$':
-		return isIdentifier(strings.TrimPrefix(text[1:], "env:"))
+		return isIdentifier(strings.TrimPrefix(inner, "env:")) && shapeOf(text).digit*3 < len(text)
 	case '%':
 		return len(text) <= 3
 	}
-	return strings.HasPrefix(text, "__")
+	return strings.HasPrefix(text, "__") && lastByte(text) == '_'
 }
 
-// isMask reports whether text is one or two different bytes, or cut short.
+// isMask reports whether text is marks, one or two different bytes, or cut short.
 func isMask(text string) bool {
+	switch {
+	case !isAlnum(text[0]) && (strings.Trim(text, "*") == "" || strings.Trim(text, ".-_…•") == ""),
+		foldByte(text[0]) == 'x' && strings.Trim(text, "xX") == "",
+		strings.HasSuffix(text, "..."), strings.HasSuffix(text, "…"), strings.Contains(text, "****"):
+		return true
+	}
 	n := distinct(text)
-	return strings.HasSuffix(text, "...") || n == 1 || len(text) >= 6 && n <= 2 && shapeOf(text).digit < len(text)
+	return n == 1 || len(text) >= 6 && n <= 2 && shapeOf(text).digit < len(text)
 }
+
+var referenceHeads = heads["reference"]
 
 // isCommonWords reports whether text is words of no secret, each with up to spare digits.
 func isCommonWords(text string, spare int) bool {
+	if len(text) > 60 {
+		return false
+	}
 	count := 0
-	for w := range wordsOf(text[:min(len(text), maxLine)]) {
+	for w := range wordsOf(text) {
 		count++
 		core := strings.TrimRight(w, digits)
-		if len(w)-len(core) > spare || !isCommonCompound(strings.ToLower(core)) {
+		if len(w)-len(core) > spare && core != "" || core == "" && len(w) > spare+1 {
+			return false
+		}
+		if core != "" && !isCommonCompound(strings.ToLower(core)) {
 			return false
 		}
 	}
-	return count > 0
+	return count > 0 && shapeOf(text).other <= count
 }
 
 // isCommonCompound reports whether w is a row of common words.
@@ -199,15 +314,4 @@ func isCommonCompound(w string) bool {
 // isByteEscapes reports whether text is little more than escapes of bytes.
 func isByteEscapes(text string) bool {
 	return strings.Count(text, `\x`)*4+strings.Count(text, `\u`)*6+strings.Count(text, `\U`)*10+3 >= len(text)
-}
-
-// isCountingHex reports whether text is hex that counts up, as in test vectors: 000102...
-func isCountingHex(text string) bool {
-	data, err := hex.DecodeString(text)
-	for i := 1; i < len(data); i++ {
-		if data[i] != data[i-1]+1 {
-			return false
-		}
-	}
-	return err == nil && len(data) >= 8
 }

@@ -2,12 +2,15 @@ package redaction
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // This file masks columns of tables and arguments of calls: values whose position
 // says what they are.
+
+const separators = ",;\t|"
 
 // table masks the columns of a table if its head, the line of the name n, says
 // that they hold secrets. A head has nothing but names.
@@ -22,19 +25,19 @@ func (d *detector) table(n nameRef) {
 	end := lineEndWithin(d.s, n.end, maxHeader)
 	d.tableEnd = end
 	var columns []nameRef
-	for _, lit := range cells(d.s, lineBegin(d.s, n.begin), end, sep) {
+	for lit := range cells(d.s, lineBegin(d.s, n.begin), end, sep) {
 		name := strings.Trim(d.text(lit), " \"'`\ufeff")
-		if name == "" || !allIn(name, &columnSet) || !letterSet.has(name[0]) {
+		if name == "" || len(name) > maxColumn || !allIn(name, &columnSet) || !letterSet.has(name[0]) {
 			return
 		}
 		columns = append(columns, d.named(strings.ReplaceAll(name, " ", "_")))
 	}
-	if len(columns) < 2 {
+	if len(columns) < 2 || !slices.ContainsFunc(columns, func(n nameRef) bool { return n.strength >= mediumName }) {
 		return
 	}
 	for d.tableEnd < len(d.s) {
 		at := d.tableEnd
-		row := cells(d.s, at, lineEndWithin(d.s, at, maxHeader), sep)
+		row := slices.Collect(cells(d.s, at, lineEndWithin(d.s, at, maxHeader), sep))
 		if len(row) != len(columns) {
 			return
 		}
@@ -50,42 +53,54 @@ func (d *detector) table(n nameRef) {
 
 // columnMark returns the byte between columns, of which s[a:b] names one, or 0.
 func columnMark(s string, a, b int) byte {
-	if quoteSet.has(byteAt(s, b)) {
+	if quoteSet.has(byteAt(s, a-1)) && byteAt(s, b) == s[a-1] {
 		a, b = a-1, b+1
 	}
 	before, after := byteAt(s, a-1), byteAt(s, b)
 	switch {
 	case after == ' ' && byteAt(s, b+1) == '|':
 		return '|' // a table of Markdown
-	case separators.has(after):
+	case after != 0 && strings.IndexByte(separators, after) >= 0:
 		return after
-	case separators.has(before) && strings.IndexByte("\x00\r\n", after) >= 0:
+	case before != 0 && strings.IndexByte(separators, before) >= 0 && strings.IndexByte("\x00\r\n", after) >= 0:
 		return before
 	}
 	return 0
 }
 
-// cells returns the cells of the line s[at:end], without quotes.
-func cells(s string, at, end int, sep byte) (out []literal) {
-	end = at + len(strings.TrimRight(s[at:end], "\r\n"))
+// cells yields the cells of the line s[at:end], without quotes.
+func cells(s string, at, end int, sep byte) func(yield func(literal) bool) {
+	line := strings.TrimRight(s[at:end], "\r\n")
 	if sep == '|' {
-		at = run(s, at, &barSet, end-at)
-		end = max(at, runBack(s, end, &barSet, end-at))
+		line = strings.TrimRight(line, " |")
+		at += len(line) - len(strings.TrimLeft(line, " |"))
+		line = strings.TrimLeft(line, " |")
 	}
-	for at <= end {
-		lit, stop := literal{start: at}, at
-		if byteAt(s[:end], at) == '"' {
-			lit, _ = quotedAt(s[:end], at)
-			stop = lit.next
+	return func(yield func(literal) bool) {
+		for more := true; more; {
+			lit := literal{start: at}
+			var text string
+			if inner, rest, ok := strings.Cut(strings.TrimPrefix(line, `"`), `"`); ok && line[0] == '"' && (rest == "" || rest[0] == sep) {
+				lit.quoted = true
+				text = line[:len(inner)+2]
+			} else {
+				text, _, _ = strings.Cut(line, string(sep))
+			}
+			more = len(text) < len(line)
+			lit.end = at + len(text)
+			if at += len(text) + 1; more {
+				line = line[len(text)+1:]
+			}
+			if lit.quoted {
+				lit.start, lit.end = lit.start+1, lit.end-1
+			} else {
+				lit = trimLiteral(s, lit)
+			}
+			if !yield(lit) {
+				return
+			}
 		}
-		stop += indexAnyWithin(s[stop:end], string(sep), end-stop)
-		if !lit.quoted {
-			lit.end = stop
-		}
-		out = append(out, trimLiteral(s, lit))
-		at = stop + 1
 	}
-	return out
 }
 
 // insert masks the values of an SQL statement, whose table begins at at:
@@ -129,14 +144,18 @@ func (d *detector) insert(_, _, at int) {
 // password = "bob", "...". It reports whether it is one.
 func (d *detector) tuple(n nameRef) bool {
 	before := strings.TrimSpace(d.s[lineBegin(d.s, n.begin):n.begin])
-	names, _, ok := strings.Cut(d.s[n.end:lineEndWithin(d.s, n.end, maxBranch)], "=")
-	left := before + " " + strings.TrimSuffix(names, ":")
+	after := d.s[n.end:lineEndWithin(d.s, n.end, maxBranch)]
+	eq := strings.IndexByte(after, '=')
+	if eq <= 0 || byteAt(after, eq+1) == '=' {
+		return false
+	}
+	left := before + " " + strings.TrimSuffix(after[:eq], ":")
 	left = left[skipWord(left, 0, "var ", "let ", "const ", "local ", "my ("):]
-	if !ok || byteAt(d.s, n.end+len(names)+1) == '=' || strings.Trim(left, digits+letters+"_.$, )") != "" {
+	if strings.Trim(left, digits+letters+"_.$, )") != "" || !strings.Contains(left, ",") {
 		return false
 	}
 	n.form = "one of several names"
-	d.arguments(skipBlanks(d.s, n.end+len(names)+1), func(i int, lit literal, ok bool) bool {
+	d.arguments(skipBlanks(d.s, n.end+eq+1), func(i int, lit literal, ok bool) bool {
 		if ok && i == strings.Count(before, ",") {
 			d.candidate(n, assigned, lit)
 		}
@@ -217,11 +236,7 @@ func (d *detector) argument(at int) (next int, lit literal, ok bool) {
 	}
 	if i < len(d.s) && quoteSet.has(d.s[i]) && (unwrapped || !strings.ContainsAny(d.s[at:i], "{[")) {
 		lit, ok = quotedAt(d.s, i)
-		next = skipWord(d.s, run(d.s, lit.next, &identSet, maxName), "()")
-		if unwrapped {
-			next = skipWord(d.s, next, ")")
-		}
-		return run(d.s, next, &spaceSet, maxGap), lit, ok
+		return d.afterArgument(lit.next, unwrapped), lit, ok
 	}
 	depth := 0
 	for end := at; end < len(d.s) && end-at < maxArgument; end++ {
@@ -235,4 +250,18 @@ func (d *detector) argument(at int) (next int, lit literal, ok bool) {
 		}
 	}
 	return min(len(d.s), at+maxArgument), literal{}, false
+}
+
+// afterArgument skips a method and the end of a call behind the literal that ends
+// at i, to the comma or parenthesis. unwrapped is set for the argument of a call.
+func (d *detector) afterArgument(i int, unwrapped bool) int {
+	if byteAt(d.s, i) == '.' {
+		i = run(d.s, i+1, &codeIdent, maxName)
+	}
+	if end := skipWord(d.s, i, "()"); end > i || !unwrapped {
+		i = end
+	} else {
+		i = skipWord(d.s, i, ")")
+	}
+	return run(d.s, i, &spaceSet, maxGap)
 }

@@ -10,7 +10,7 @@
 // which ruleset.go reads:
 //
 //   - token rules describe tokens by their shape (token.go);
-//   - name rules rate an identifier such as db_password (names.go). value.go
+//   - name rules rate an identifier such as db_password (names.go). binding.go
 //     finds the value that is bound to it, and classify.go decides whether the
 //     value is a secret;
 //   - form rules describe places of a value beside its name as the text looks

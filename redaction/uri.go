@@ -38,8 +38,12 @@ func (d *detector) uri(_, at, begin int) {
 // authorityAt returns the authority at begin with what follows it, up to another
 // URI or, in a list of hosts, a comma.
 func (d *detector) authorityAt(begin int) string {
-	d.uriEnd = run(d.s, begin, &uriSet, maxURI)
-	authority, _, _ := strings.Cut(d.s[begin:d.uriEnd], "://")
+	end := run(d.s, begin, &uriSet, maxURI)
+	if end > begin && byteAt(d.s, end) == '<' && d.s[end-1] == ':' { // a password such as <x>
+		end = run(d.s, end+1, &uriSet, maxURI)
+	}
+	d.uriEnd = end
+	authority, _, _ := strings.Cut(d.s[begin:end], "://")
 	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
 		authority = authority[:i]
 		d.uriEnd = begin + i
@@ -63,13 +67,17 @@ func cutUser(userinfo string) (user, password string, ok bool) {
 // may hold any byte but @, so the last @ before the path counts. An @ in the path
 // counts only if the text before it cannot be a host.
 func userinfoOf(authority string) (string, bool) {
-	path := indexAnyWithin(authority, "/?#", len(authority))
+	path := strings.IndexAny(authority, "/?#")
+	if path < 0 {
+		path = len(authority)
+	}
 	if at := strings.LastIndexByte(authority[:path], '@'); at > 0 {
 		return authority[:at], true
 	}
-	_, port, ok := strings.Cut(authority[:path], ":")
+	colon := strings.IndexByte(authority[:path], ':')
 	at := strings.LastIndexByte(authority, '@')
-	if !ok || at < path || isPort(port) || strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
+	if colon < 0 || at < path || isPort(authority[colon+1:path]) || !isAlnum(byteAt(authority, at+1)) ||
+		strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
 		return "", false
 	}
 	return authority[:at], true
@@ -82,7 +90,7 @@ func isPort(s string) bool {
 
 // isDummyPassword reports whether the password of a URI is not a real one.
 func isDummyPassword(s string) bool {
-	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, heads["filledin"]) ||
+	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, heads["filledin"]) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) ||
 		lists["dummy"][strings.ToLower(s)] || len(s) > 8 && isCommonWords(s, 0)
 }
 
@@ -129,17 +137,24 @@ func (d *detector) userinfo(_, at, _ int) {
 	if d.contextFree || !continuesWord(d.s, at+1) {
 		return
 	}
-	user, password, _ := strings.Cut(d.s[runBack(d.s, at, &userinfoSet, maxName):at], ":")
-	if user != "" && !lists["mailto"][strings.ToLower(user)] && allIn(user, &identSet) && isRandom(password) && !isSource(password) && d.isHost(at+1) {
+	begin := runBack(d.s, at, &userinfoSet, maxName)
+	user, password, _ := strings.Cut(d.s[begin:at], ":")
+	if len(password) < 6 || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || !isRandom(password) || isSource(password) {
+		return
+	}
+	if d.isHost(at + 1) {
 		d.report("uri-password", "user and password of a host", at-len(password), at)
 	}
 }
 
 // isHost reports whether a host with a domain or a port, or an address, is at i.
 func (d *detector) isHost(i int) bool {
-	end := run(d.s, i, &hostSet, 255)
+	end, port := run(d.s, i, &hostSet, 255), 0
 	host := strings.TrimRight(d.s[i:end], ".")
-	hasPort := byteAt(d.s, end) == ':' && isDigit(byteAt(d.s, end+1))
+	if byteAt(d.s, end) == ':' {
+		port = run(d.s, end+1, &digitSet, 6) - end - 1
+	}
+	hasPort := port >= 2 && port <= 5 && !continuesWord(d.s, end+1+port)
 	return countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || hasPort) || strings.Count(host, ".") == 3
 }
 
@@ -181,13 +196,10 @@ func (d *detector) internalIPs() {
 		if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
 			text = host
 		}
-		before, at := byteAt(d.s, i-1), i
+		before := byteAt(d.s, i-1)
+		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) && !isAlnum(before) && before != '.' && i >= d.placeholderEnd {
+			d.report("internal-ip", "policy", i, i+len(text))
+		}
 		i = end
-		if strings.IndexByte("1fF:", d.s[at]) < 0 || isAlnum(before) || before == '.' || at < d.placeholderEnd {
-			continue // no private network begins so
-		}
-		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) {
-			d.report("internal-ip", "policy", at, at+len(text))
-		}
 	}
 }

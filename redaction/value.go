@@ -6,27 +6,26 @@ import "strings"
 type binding uint8
 
 const (
-	unbound    binding = iota
-	assigned           // name = value, name: value, "name" => value
-	fallback           // getenv("name") || value, ${name:-value}
-	compared           // name == value
-	listed             // "name", "value"
-	called             // name("value")
-	element            // <name>value</name>
-	spaced             // name 'value', --name value
-	stated             // name is value
-	paired             // key="name" value="value"
-	written            // "change the password to value": only what looks like one
-	shared             // user / value
-	credential         // behind the name of an authorization scheme
-	item               // of a list
-	member             // of a map
-	argument           // of a call or command
-	cell               // of a table
+	unbound  binding = iota
+	assigned         // name = value, name: value, "name" => value
+	fallback         // getenv("name") || value, ${name:-value}
+	compared         // name == value
+	listed           // "name", "value"
+	called           // name("value")
+	element          // <name>value</name>
+	spaced           // name 'value', --name value
+	stated           // name is value
+	paired           // key="name" value="value"
+	written          // "change the password to value": only what looks like one
+	shared           // user / value
+	item             // of a list
+	member           // of a map
+	argument         // of a call or command
+	cell             // of a table
 )
 
 // bindingNames are the bindings that a form rule may name.
-var bindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written", "shared", "credential"}
+var bindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written", "shared"}
 
 // value masks the secrets of the value at s[at], which n names. found is set if
 // there is a value, secret if it is one.
@@ -41,8 +40,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 		d.list(n, at)
 		d.branches(n, at)
 	}
-	lit, found := d.literalAt(at, bind)
-	found = found && lit.end-lit.start >= minValue
+	lit, found := d.literalAt(d.innerValue(at), bind)
 	return found, found && d.candidate(n, bind, d.phrase(n, bind, d.trimmed(bind, lit)))
 }
 
@@ -52,6 +50,7 @@ func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
 		return true
 	}
 	if d.secret(n, bind, lit) {
+		d.continued(n, lit)
 		return true
 	}
 	user, password, ok := strings.Cut(d.text(lit), ":") // such as bob:password
@@ -74,24 +73,54 @@ func (d *detector) secret(n nameRef, bind binding, lit literal) bool {
 
 // trimmed returns the literal without the blanks or the marks of a sentence around it.
 func (d *detector) trimmed(bind binding, lit literal) literal {
-	if lit.quoted {
+	switch {
+	case lit.quoted:
 		return trimLiteral(d.s, lit)
-	} else if bind == stated || bind == written || bind == shared {
+	case bind == stated, bind == written, bind == shared:
 		lit.end = lit.start + len(strings.TrimRight(d.text(lit), ".,;:?)\"'`"))
 	}
 	return lit
 }
 
+// innerValue returns where the default of the template at at begins, or at.
+func (d *detector) innerValue(at int) int {
+	const head = "default("
+	if i := run(d.s, at, &quoteSet, 1); strings.HasPrefix(d.s[i:], "{{") {
+		line := d.s[i:lineEndWithin(d.s, i, maxBranch)]
+		if n := strings.Index(line, head); n > 0 && !strings.Contains(line[:n], "}}") {
+			return i + n + len(head)
+		}
+	}
+	return at
+}
+
 // phrase returns the passphrase without quotes whose first word is lit: the rest of
 // the line of configuration that its name begins.
 func (d *detector) phrase(n nameRef, bind binding, lit literal) literal {
-	if lit.quoted || bind != assigned || n.strength < strongName || strings.TrimLeft(d.s[lineBegin(d.s, n.begin):n.begin], " \t") != "" {
+	if lit.quoted || bind != assigned || n.strength < strongName || byteAt(d.s, lit.end) != ' ' || !n.isPassword() {
 		return lit
 	}
-	if text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n"); n.isPassword() && isPassphrase(text) {
+	begin := lineBegin(d.s, n.begin)
+	if !allIn(d.s[begin:n.begin], &blankSet) || lit.start > lineEndWithin(d.s, n.end, maxGap) {
+		return lit
+	}
+	text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n")
+	if isPassphrase(text) {
 		lit.end = lit.start + len(text)
 	}
 	return lit
+}
+
+// continued masks the next line of a value in a properties file, after a backslash.
+func (d *detector) continued(n nameRef, lit literal) {
+	if lit.quoted || lastByte(d.text(lit)) != '\\' || byteAt(d.s, lit.end) != '\n' {
+		return
+	}
+	at := skipBlanks(d.s, lit.end+1)
+	end := run(d.s, at, &notBlank, maxLine)
+	if strings.IndexByte(d.s[at:end], '=') < 0 {
+		d.reportValue(n, at, end)
+	}
 }
 
 // reportValue records s[start:end] as the secret that n names.
@@ -119,9 +148,12 @@ func classOf(n nameRef) string {
 
 // list masks the secrets of the list or map at at, also of YAML.
 func (d *detector) list(n nameRef, at int) {
+	if i := strings.IndexByte(d.s[at:min(len(d.s), at+maxName)], '{'); i > 0 && strings.HasPrefix(d.s[at:], "[]") {
+		at += i // []string{
+	}
 	switch {
-	case at < d.listEnd:
-	case strings.IndexByte("[{(", byteAt(d.s, at)) >= 0:
+	case at < d.listEnd || at >= len(d.s):
+	case strings.IndexByte("[{(", d.s[at]) >= 0:
 		d.elements(n, at+1)
 	case strings.HasPrefix(d.s[at:], "- "):
 		d.entries(n, at)
@@ -130,43 +162,53 @@ func (d *detector) list(n nameRef, at int) {
 
 // elements masks the secrets among the elements of a list from at on.
 func (d *detector) elements(n nameRef, at int) {
-	stop := min(len(d.s), at+maxList)
+	stop, count := min(len(d.s), at+maxList), 0
 	d.listEnd = stop
-	d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
+	end := d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
 		bind := item
-		if endsWith(strings.TrimSpace(between), []string{":", "=", "=>"}) {
+		if code := strings.TrimSpace(between); strings.HasSuffix(code, ":") || strings.HasSuffix(code, "=") || strings.HasSuffix(code, "=>") {
 			bind = member
 		}
 		if next := skipBlanks(d.s, lit.next); strings.IndexByte(":=", byteAt(d.s, next)) < 0 { // not the name of another one
 			d.secret(n, bind, lit)
 		}
+		count++
 		d.listEnd = lit.next
 		return true
 	})
+	if count == 0 && n.strength == strongName && d.s[at-1] == '(' && !strings.ContainsAny(d.s[at:end], ",;=\n") {
+		for _, lit := range words(d.s[:end], at) { // of a shell
+			d.secret(n, item, lit)
+		}
+	}
 }
 
 // literals calls found for the literals in quotes of s[at:stop] and the code before
-// each, until it returns false or there is one of the bytes of ends.
-func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) {
+// each, until it returns false or there is one of the bytes of ends. It returns where it ends.
+func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) int {
 	for at < stop {
 		q := strings.IndexAny(d.s[at:stop], "\"'`"+ends)
-		if q < 0 || !quoteSet.has(d.s[at+q]) {
-			return
+		if q < 0 {
+			return stop
+		}
+		if !quoteSet.has(d.s[at+q]) {
+			return at + q
 		}
 		lit, ok := quotedAt(d.s[:stop], at+q)
 		if !ok || !found(d.s[at:at+q], lit) {
-			return
+			return at + q
 		}
 		at = lit.next
 	}
+	return at
 }
 
 // entries masks the secrets among the entries of a list in YAML.
 func (d *detector) entries(n nameRef, at int) {
 	for stop := min(len(d.s), at+maxList); at < stop && strings.HasPrefix(d.s[at:], "- "); d.listEnd = at {
-		next := lineEndWithin(d.s, at, maxList)
-		lit := trimLiteral(d.s, literal{start: at + 1, end: next})
-		if quoteSet.has(byteAt(d.s[:next], lit.start)) {
+		begin, next := at+len("- "), lineEndWithin(d.s, at, maxList)
+		lit := trimLiteral(d.s, literal{start: begin, end: max(begin, next)})
+		if lit.start < lit.end && quoteSet.has(d.s[lit.start]) {
 			lit, _ = quotedAt(d.s, lit.start)
 		}
 		d.secret(n, item, lit)
@@ -199,11 +241,13 @@ func (d *detector) branches(n nameRef, at int) {
 // a type, a function or a bracket, and reports whether there are some.
 func (d *detector) bytes(n nameRef, at int) bool {
 	const maxType, least, leastChars = 40, 10, 4
+	if n.strength < mediumName || strings.HasSuffix(strings.ToLower(n.ident), "tokens") {
+		return false
+	}
 	head := d.s[at:lineEndWithin(d.s, at, maxType)]
 	inRegistry := strings.HasPrefix(head, "hex")
-	isKey := n.strength >= mediumName && !strings.HasSuffix(strings.ToLower(n.ident), "tokens")
-	for i := 0; isKey && i < len(head) && !quoteSet.has(head[i]); i++ {
-		if strings.IndexByte("{[(", head[i]) < 0 && (head[i] != ':' || !inRegistry) {
+	for i := 0; i < len(head) && !quoteSet.has(head[i]); i++ {
+		if strings.IndexByte("{[(", head[i]) < 0 && !(inRegistry && head[i] == ':') {
 			continue
 		}
 		begin, end, numbers, chars := readBytes(d.s, at+i+1)
@@ -227,7 +271,7 @@ func readBytes(s string, i int) (begin, end, numbers, chars int) {
 		case l.kind == lexText && l.value.end == l.value.start+1:
 			chars++
 			end, between = l.end, 0
-		case l.kind == lexWord && (isDigit(text[0]) || len(text) == 2 && allIn(text, &hexSet)):
+		case l.kind == lexWord && len(text) <= 18 && (isDigit(text[0]) || len(text) == 2 && allIn(text, &hexSet)):
 			numbers += 1 + max(0, len(text)-4)/2
 			end, between = l.end, 0
 		case !lists["betweenbytes"][text]:

@@ -90,6 +90,17 @@ func TestSpoolIsPrivate(t *testing.T) {
 	}
 }
 
+func TestSpoolStoresARequestOnce(t *testing.T) {
+	t.Parallel()
+	s := spoolWith(t, 1)
+	if err := s.put(request(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
+		t.Errorf("drained %v, %v", got, err)
+	}
+}
+
 func TestSpoolHasALimit(t *testing.T) {
 	t.Parallel()
 	s := spoolWith(t, 1, 2)
@@ -196,6 +207,17 @@ func TestDrainSetsDamagedFilesAside(t *testing.T) {
 				t.Errorf("set aside is %q, %v", kept, err)
 			}
 		})
+	}
+}
+
+func TestSpoolIgnoresUnfinishedFiles(t *testing.T) {
+	t.Parallel()
+	s := spoolWith(t, 7)
+	if err := os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
+		t.Errorf("drained %v, %v", got, err)
 	}
 }
 

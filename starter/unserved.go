@@ -17,8 +17,8 @@ const (
 	nextLook  = 30 * time.Second
 )
 
-// reportUnserved writes to w which task queues no worker has polled in the last minutes,
-// until stop is called: without a worker a review waits for ever.
+// reportUnserved writes to w which stages of a review no worker has served in the last
+// minutes, until stop is called: without a worker a review waits for ever.
 func reportUnserved(ctx context.Context, n temporalns.Namespace, w io.Writer) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -30,21 +30,21 @@ func reportUnserved(ctx context.Context, n temporalns.Namespace, w io.Writer) (s
 				return
 			case <-time.After(wait):
 			}
-			if queues := unserved(ctx, n); len(queues) > 0 {
-				fmt.Fprintf(w, "starter change-commit: no worker serves %s: start one (worker --stages)\n", strings.Join(queues, ", "))
+			if stages := strings.Join(unserved(ctx, n), ","); stages != "" {
+				fmt.Fprintf(w, "starter change-commit: no worker serves the stages %s: the review waits until one starts with --stages %[1]s\n", stages)
 			}
 		}
 	}()
 	return func() { cancel(); <-done }
 }
 
-// unserved returns the task queues of a review that no worker serves, as far as Temporal
+// unserved returns the stages of a review that no worker serves, as far as Temporal
 // answers.
-func unserved(ctx context.Context, n temporalns.Namespace) (queues []string) {
-	for _, queue := range []string{activities.QueueBookkeeping, activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify} {
-		if served, err := n.Served(ctx, queue); err == nil && !served {
-			queues = append(queues, queue)
+func unserved(ctx context.Context, n temporalns.Namespace) (stages []string) {
+	for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify"} {
+		if served, err := n.Served(ctx, activities.StageQueues[stage]); err == nil && !served {
+			stages = append(stages, stage)
 		}
 	}
-	return queues
+	return stages
 }

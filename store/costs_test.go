@@ -58,6 +58,18 @@ func TestSettledTokensCanBeUsedAgain(t *testing.T) {
 	}
 }
 
+func TestADayWithoutALimitGrantsAll(t *testing.T) {
+	t.Parallel()
+	db := storetest.New(t).Open(t, store.RoleLLM)
+	for range 2 {
+		g, err := db.ReserveTokens(t.Context(), 1, 1, 1<<40, 0)
+		noError(t, err)
+		if g.Refused {
+			t.Error("refused")
+		}
+	}
+}
+
 func TestReviewRecord(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)

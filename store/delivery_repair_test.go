@@ -111,6 +111,19 @@ func trailOf(t *testing.T, db *store.DB, id int64) []store.AuditEntry {
 	return trail
 }
 
+func TestDecisionAboutNoDelivery(t *testing.T) {
+	t.Parallel()
+	_, db, _, _ := rowIn(t, "failed")
+	for _, id := range []int64{0, -1, 4711} {
+		wantClass(t, db.WaiveDelivery(t.Context(), id, "olga", "INC-1"), failure.NotFound)
+		wantClass(t, db.ResendDelivery(t.Context(), id, 0, "olga", "INC-1"), failure.NotFound)
+		_, err := db.ReaddressDelivery(t.Context(), id, "a@corp.test", "olga", "INC-1")
+		wantClass(t, err, failure.NotFound)
+		_, err = db.FindDelivery(t.Context(), id)
+		wantClass(t, err, failure.NotFound)
+	}
+}
+
 // A worker that is believed dead may still send the mail, even if only an operator can
 // decide about the row (notification 10.3).
 func TestResendWaitsForTheAttempt(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -80,6 +81,18 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 		if !strings.Contains(audited, want) {
 			t.Errorf("audit log lacks %q: %s", want, audited)
 		}
+	}
+}
+
+func TestFeedbackOnATokenOfNoFinding(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	_, _, err := d.Open(t, store.RoleOperator).GiveFeedback(t.Context(), "aaaaaaaaaaaaa", review.OpinionWrong, "olga", "")
+	if failure.ClassOf(err) != failure.NotFound {
+		t.Errorf("error %v", err)
+	}
+	if n := query[int64](t, d.Conn(t), `select count(*) from criticizer.audit_log`); n != 0 {
+		t.Errorf("%d lines in the audit log", n)
 	}
 }
 

@@ -188,6 +188,17 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 	}
 }
 
+func TestFinishJobRefuses(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	_, err := db.FinishJob(t.Context(), "unknown", review.OutcomeClean, 0, "")
+	wantClass(t, err, failure.NotFound)
+	noError(t, db.CancelJob(t.Context(), "unknown"))
+	open(t, db, v1, "run1")
+	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3, "") // a clean review has no findings
+	wantClass(t, err, failure.InvariantViolated)
+}
+
 // The job of a run that was terminated is closed, unless the run closed it or a reset
 // replaced the run meanwhile. Of several workers, one looks at a review.
 func TestCloseEnded(t *testing.T) {

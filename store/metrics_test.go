@@ -78,3 +78,15 @@ func TestFiguresCountRows(t *testing.T) {
 		t.Errorf("%d rows are left after the fold, want one per count", n)
 	}
 }
+
+func TestRewriteFigures(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	working := d.Open(t, store.RoleRewrite)
+	queue{backend: d.Open(t, store.RoleBackend).Rewrites()}.enqueue(t, order())
+	figures, err := working.RewriteFigures(t.Context())
+	noError(t, err)
+	if len(figures) != 3 || figures[0].Labels["status"] != "queued" || figures[0].Value != 1 || figures[2].Labels["namespace"] != "rewrite" {
+		t.Errorf("figures are %v, want one queued job, its age, and the lag of retention", figures)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
@@ -284,6 +286,28 @@ func TestOpenTransactionsDoNotWait(t *testing.T) {
 	q.enqueue(t, order())
 	if stored := query[int](t, q.conn, `select count(*) from rewrite.artifacts`); stored != 5 {
 		t.Errorf("%d texts after another job with a stored text, want 5", stored)
+	}
+}
+
+// Files with the same new requests in opposite orders do not deadlock.
+func TestEnqueueInOppositeOrders(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	for range 10 {
+		var files [2][]rewrite.Order
+		texts := make([]rewrite.Sealed, 20)
+		for i := range texts {
+			texts[i] = sealed("text")
+			one := order()
+			files[0] = append(files[0], one)
+			files[1] = append(files[1], order(func(o *rewrite.Order) { o.RequestID = one.RequestID }))
+		}
+		slices.Reverse(files[1])
+		var calls errgroup.Group
+		for _, orders := range files {
+			calls.Go(func() error { _, err := q.backend.Enqueue(t.Context(), orders, texts); return err })
+		}
+		noError(t, calls.Wait())
 	}
 }
 

@@ -84,6 +84,17 @@ func TestSubmitAfterShelves(t *testing.T) {
 	}
 }
 
+// A change that was never shelved costs one query and no row.
+func TestNoteContentWithoutShelf(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	open(t, books, v1, "run")
+	shelf, err := d.Open(t, store.RoleFetch).RecordContent(t.Context(), 4711, 1, review.Content{Digest: "x"})
+	if noError(t, err); shelf != 0 {
+		t.Errorf("it was shelf %d", shelf)
+	}
+}
+
 func TestSameAsShelf(t *testing.T) {
 	t.Parallel()
 	books, d := bookkeeping(t)

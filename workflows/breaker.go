@@ -246,11 +246,7 @@ func (b *breaker) orderDone(ctx workflow.Context) workflow.Future {
 				set.SetError(err)
 				return
 			}
-			err := workflow.ExecuteActivity(probePolicy(b.queue).on(ctx, b.id(ProbeID)), probing.Probe).Get(ctx, nil)
-			if ctx.Err() != nil { // a probe that fails after the request to cancel it has failed, not been canceled
-				err = ctx.Err()
-			}
-			set.SetError(err)
+			set.SetError(workflow.ExecuteActivity(probePolicy(b.queue).on(ctx, b.id(ProbeID)), probing.Probe).Get(ctx, nil))
 		case b.Order.Until.IsZero():
 			ctx.Done().Receive(ctx, nil)
 			set.SetError(ctx.Err())

@@ -402,10 +402,10 @@ func TestCanceledBreakerRestoresTheLimit(t *testing.T) {
 	t.Parallel()
 	b := newBreakerBench()
 	b.endpoint = func(int) error { return errors.New("down") }
-	b.RegisterDelayedCallback(b.CancelWorkflow, time.Minute)
+	// Soon: the test environment, unlike a server, ends an activity after 10 attempts.
+	b.RegisterDelayedCallback(b.CancelWorkflow, 10*time.Second)
 	_, err := b.run(failed("a", "b", "c", "d"))
-	// A probe that fails at that moment ends the run as failed.
-	if want := []string{"open 0 by worker", "free"}; err == nil || !slices.Equal(b.limits, want) {
+	if want := []string{"open 0 by worker", "free"}; !temporal.IsCanceledError(err) || !slices.Equal(b.limits, want) {
 		t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, want)
 	}
 }
@@ -495,7 +495,7 @@ func (s *breakerServer) limited(t *testing.T, phase activities.Phase) {
 	})
 }
 
-// A breaker ends with a free queue, whatever a canceled probe does, and in any order in which
+// A breaker ends with a free queue after any result of a canceled probe, and in any order in which
 // signals, a cancellation and the worker come (the SDK fails workflow tasks that reuse the
 // ID of an activity).
 func TestBreakerSurvivesCanceledProbe(t *testing.T) {

@@ -30,7 +30,7 @@ func (w *World) Backdate(d time.Duration) {
 	})
 }
 
-// Finish ends the job, whatever its rows: an operator can requeue one of a finished review.
+// Finish ends the job with any rows: an operator can requeue one of a finished review.
 func (w *World) Finish(report review.ArtifactRef) {
 	w.set(func() {
 		w.job.State, w.job.Outcome, w.job.Findings, w.report = review.JobSucceeded, review.OutcomeFindings, 1, report

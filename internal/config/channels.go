@@ -127,7 +127,7 @@ func (f Feedback) check(p *problems) {
 // notified; if neither is set, pages wait.
 type OnCall struct {
 	// Whether workers of stage workflows refuse to start, and criticizer doctor fails,
-	// if nobody is paged. Set it in production.
+	// if no page can be sent. Set it in production.
 	Required bool `yaml:"required" default:"false"`
 	// Mail address that is notified, through the server of section mail.
 	Address string `yaml:"address" check:"address"`
@@ -138,7 +138,7 @@ type OnCall struct {
 
 func (o OnCall) check(p *problems) {
 	p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL)
-	p.add(o.Required && !o.Pages(), "oncall.required", "is set, and nobody is paged", "set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
+	p.add(o.Required && !o.Pages(), "oncall.required", "is set, and no page can be sent", "set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
 }
 
 // Pages reports whether a page can be sent.

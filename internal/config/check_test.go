@@ -30,6 +30,13 @@ func complete(t *testing.T) *Config {
 	return c
 }
 
+func TestCompleteConfigurationPasses(t *testing.T) {
+	t.Parallel()
+	if err := complete(t).Check(allRoles...); err != nil {
+		t.Error(err)
+	}
+}
+
 // A new installation must set these fields before a role works. No role needs the
 // credentials of another.
 func TestRolesNeedTheirOwnSections(t *testing.T) {
@@ -221,8 +228,10 @@ func TestCheckRefuses(t *testing.T) {
 		"resend without a key":       {func(c *Config) { c.Mail.Provider = "resend" }, "CRITICIZER_RESEND_API_KEY"},
 		"no recipients":              {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients"},
 		"a bot that is no pattern":   {func(c *Config) { c.Mail.Bots = []string{"build-["} }, "mail.bots"},
+		"no zone of all":             {func(c *Config) { c.Mail.TimeZone = "Bonn" }, "mail.time_zone"},
 		"a zone that is none":        {func(c *Config) { c.Mail.TimeZones = []string{"example.de Bonn"} }, "mail.time_zones"},
-		"a zone for nobody":          {func(c *Config) { c.Mail.TimeZones = []string{"Europe/Berlin"} }, "mail.time_zones"},
+		"a zone without recipients":  {func(c *Config) { c.Mail.TimeZones = []string{" Europe/Berlin"} }, "mail.time_zones"},
+		"recipients without a zone":  {func(c *Config) { c.Mail.TimeZones = []string{"example.de"} }, "mail.time_zones"},
 		"no reconciliation interval": {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every"},
 		"a user, no password":        {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},
 		"a password, no user":        {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username"},
@@ -319,6 +328,17 @@ func TestCheckAccepts(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestUnknownRoleIsRefused(t *testing.T) {
+	t.Parallel()
+	err := complete(t).Check("notfiy")
+	if got := fieldsIn(err); !slices.Equal(got, []string{"role notfiy"}) {
+		t.Errorf("error is %v", err)
+	}
+	if err := complete(t).Check(); err != nil {
+		t.Errorf("no role lacks something: %v", err)
 	}
 }
 

@@ -123,6 +123,27 @@ func TestEnvironmentOverridesEveryField(t *testing.T) {
 	}
 }
 
+func TestVariableNames(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{}
+	for _, f := range fieldsOf(new(Config)) {
+		for name, other := range variables {
+			if other == f.variable || other == f.variable+"_FILE" {
+				t.Errorf("%s and %s share %s", f.name, name, f.variable)
+			}
+		}
+		variables[f.name] = f.variable
+	}
+	for name, want := range map[string]string{
+		"server_id": "CRITICIZER_SERVER_ID", "p4.max_file_bytes": "CRITICIZER_P4_MAX_FILE_BYTES",
+		"mail.password": "CRITICIZER_SMTP_PASSWORD", "llm.api_key": "OPENAI_API_KEY",
+	} {
+		if got := variables[name]; got != want {
+			t.Errorf("variable of %s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestLoadFindsTheFile(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "server_id: named\n")
@@ -243,6 +264,23 @@ func TestLoadRefusesVariables(t *testing.T) {
 	}
 }
 
+func TestLoadReportsAllProblemsAtOnce(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, "mail: {prot: 1, port: x}\np4: {timeout: 60}\n")
+	_, err := Load(path, environment(map[string]string{"CRITICIZER_LLM_CONCURRENCY": "two"}))
+	if err == nil {
+		t.Fatal("loaded")
+	}
+	for _, want := range []string{path, "mail.prot", "mail.port", "p4.timeout", "CRITICIZER_LLM_CONCURRENCY"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error does not name %s:\n%v", want, err)
+		}
+	}
+	if lines := strings.Count(err.Error(), "\n"); lines != 4 {
+		t.Errorf("error has %d lines of problems, want 4:\n%v", lines, err)
+	}
+}
+
 // No secret comes from a file, and errors show none (security 9.3.1).
 func TestSecretsInTheFileAreRefused(t *testing.T) {
 	t.Parallel()
@@ -267,6 +305,18 @@ func TestSecretsInTheFileAreRefused(t *testing.T) {
 			t.Parallel()
 			refuses(t, tt.file, nil, tt.want)
 		})
+	}
+}
+
+func TestSecretsAreReadFromFiles(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, "hunter2\n")
+	c, err := load(t, "", map[string]string{"CRITICIZER_SMTP_PASSWORD_FILE": path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Mail.Password.Reveal(); got != "hunter2" {
+		t.Errorf("password is %q", got)
 	}
 }
 

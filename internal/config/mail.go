@@ -103,18 +103,16 @@ type Mailbox struct {
 }
 
 // Zones returns the time zones of recipients by address and domain, in lower case. The
-// zone of all others has an empty name.
-func (m Mail) Zones() (map[string]*time.Location, error) {
+// zone of all others has an empty name. Entries that [Config.Check] refuses are left out.
+func (m Mail) Zones() map[string]*time.Location {
 	zones := make(map[string]*time.Location)
 	for _, entry := range append([]string{" " + m.TimeZone}, m.TimeZones...) {
-		name, zone, ok := strings.Cut(entry, " ")
-		location, err := time.LoadLocation(strings.TrimSpace(zone))
-		if !ok || err != nil {
-			return nil, fmt.Errorf("%q does not name a time zone", strings.TrimSpace(entry))
+		name, zone, _ := strings.Cut(entry, " ")
+		if location, err := time.LoadLocation(zone); err == nil {
+			zones[strings.ToLower(name)] = location
 		}
-		zones[strings.ToLower(name)] = location
 	}
-	return zones, nil
+	return zones
 }
 
 func (m Mail) check(p *problems) {
@@ -125,8 +123,13 @@ func (m Mail) check(p *problems) {
 	for _, domain := range m.AllowedDomains {
 		p.add(strings.ContainsAny(domain, "@*/ ") || !strings.Contains(domain, "."), "mail.allowed_domains", fmt.Sprintf("%q is not a domain", domain), "write one such as example.com, without @ and wildcards")
 	}
-	_, err := m.Zones()
-	p.add(err != nil, "mail.time_zones", fmt.Sprint(err), "write zones of the IANA database, such as Europe/Berlin")
+	_, err := time.LoadLocation(m.TimeZone)
+	p.add(err != nil, "mail.time_zone", fmt.Sprintf("%q is not a time zone", m.TimeZone), "write one such as Europe/Berlin")
+	for _, entry := range m.TimeZones {
+		name, zone, _ := strings.Cut(entry, " ")
+		_, err := time.LoadLocation(zone)
+		p.add(name == "" || zone == "" || err != nil, "mail.time_zones", fmt.Sprintf("%q is not an address or domain and a time zone", entry), "write one such as example.de Europe/Berlin")
+	}
 	m.Journal.check(p, "mail.journal", "CRITICIZER_MAIL_JOURNAL_PASSWORD")
 	m.Bounces.check(p, "mail.bounces", "CRITICIZER_MAIL_BOUNCES_PASSWORD")
 	switch m.Provider {

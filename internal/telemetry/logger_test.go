@@ -3,6 +3,9 @@ package telemetry_test
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +44,35 @@ func TestFormats(t *testing.T) {
 				t.Errorf("wrote %q, want no color without a terminal", &out)
 			}
 		})
+	}
+}
+
+func TestFileIsNoTerminal(t *testing.T) {
+	t.Parallel()
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	telemetry.Logger(f, telemetry.Config{Scrub: scrub}).Info("started")
+	if out, err := os.ReadFile(f.Name()); err != nil || !json.Valid(out) {
+		t.Errorf("wrote %q, %v; want JSON", out, err)
+	}
+}
+
+func TestLevel(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format}).Debug("hidden by default")
+		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format, Level: slog.LevelError}).Warn("hidden")
+		if out.Len() > 0 {
+			t.Errorf("%s: wrote %q below the level", format, &out)
+		}
+		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format, Level: slog.LevelDebug}).Debug("shown")
+		if out.Len() == 0 {
+			t.Errorf("%s: wrote nothing at the level", format)
+		}
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/slogtest"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/telemetry"
@@ -16,11 +18,14 @@ import (
 
 type (
 	number    int
+	ratio     float32
+	flag      bool
 	word      string
 	raw       []byte
 	stringer  struct{}
 	marshaler struct{}
 	valuer    struct{ v slog.Value }
+	broken    struct{ s *string }
 )
 
 func (number) String() string                  { return plain }
@@ -28,6 +33,7 @@ func (number) MarshalText() ([]byte, error)    { return []byte(plain), nil }
 func (stringer) String() string                { return plain }
 func (marshaler) MarshalJSON() ([]byte, error) { return []byte(`"` + plain + `"`), nil }
 func (v valuer) LogValue() slog.Value          { return v.v }
+func (b broken) Error() string                 { return *b.s }
 
 // No log shows a secret, wherever it is in a record (security 9.3.3).
 func TestRedactScrubsEveryValue(t *testing.T) {
@@ -76,6 +82,51 @@ func TestRedactScrubsEveryValue(t *testing.T) {
 				if strings.Contains(out.String(), plain) || strings.Count(out.String(), "\n") != 3 {
 					t.Errorf("%s: wrote\n%s", format, &out)
 				}
+			}
+		})
+	}
+}
+
+// Numbers and times keep their types, so that logs can be searched by them.
+func TestRedactKeepsOtherTypes(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		value any
+		want  any
+	}{
+		"int":            {7, 7.0},
+		"named int":      {number(7), 7.0},
+		"unsigned":       {uint8(7), 7.0},
+		"float":          {1.5, 1.5},
+		"named float":    {ratio(1.5), 1.5},
+		"bool":           {true, true},
+		"named bool":     {flag(true), true},
+		"duration":       {time.Second, 1e9},
+		"time":           {at, "2026-03-01T12:00:00Z"},
+		"nil":            {nil, nil},
+		"named string":   {word("llm"), "llm"},
+		"bytes":          {[]byte("diff"), "diff"},
+		"error":          {errors.New("odd"), "odd"},
+		"broken error":   {broken{}, "%!v(PANIC=Error method: runtime error: invalid memory address or nil pointer dereference)"},
+		"struct":         {struct{ A, B int }{1, 2}, "{A:1 B:2}"},
+		"group":          {slog.GroupValue(slog.Int("a", 1)), map[string]any{"a": 1.0}},
+		"LogValuer":      {valuer{slog.IntValue(7)}, 7.0},
+		"unset secret":   {secret.Value{}, "[secret]"},
+		"nil of a type":  {(*broken)(nil), "<nil>"},
+		"slice of words": {[]word{"a", "b"}, "[a b]"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			telemetry.Logger(&out, telemetry.Config{Scrub: scrub}).Info("said", "k", tt.value)
+			var line map[string]any
+			if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+				t.Fatal(err)
+			}
+			if got := line["k"]; !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("wrote %#v, want %#v", got, tt.want)
 			}
 		})
 	}

@@ -12,9 +12,8 @@ import (
 // Mail returns the sender and the mail server. keys may be nil for mail other than
 // digests.
 func Mail(cfg *config.Config, keys *evidence.Keys) mail.Config {
-	zones, _ := cfg.Mail.Zones() // checked with the configuration
 	return mail.Config{
-		Zones:           zones,
+		Zones:           cfg.Mail.Zones(),
 		Keys:            keys,
 		From:            cfg.Mail.From,
 		MessageIDDomain: cfg.Mail.MessageIDDomain,

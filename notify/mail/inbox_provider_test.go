@@ -149,6 +149,18 @@ func TestInboxAttemptEndsInTheSettleWindow(t *testing.T) {
 	expectEvidence(t, p, testKey, time.Now().Add(-inboxSettle), review.EvidenceAbsent)
 }
 
+func TestWaitForTheSettleWindowEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	_, cfg := startInbox(t)
+	p := newInboxMailer(t, io.Discard, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	e, err := p.Lookup(ctx, testKey, time.Now().Add(time.Hour))
+	if err != nil || e.State != review.EvidenceUnknown {
+		t.Errorf("evidence %+v, error %v", e, err)
+	}
+}
+
 // An abandoned attempt may still be in progress: while the server has its
 // transaction open, its message is not absent.
 func TestOpenTransactionIsNotAbsent(t *testing.T) {
@@ -207,6 +219,26 @@ func TestConcurrentSendsAllArriveOnce(t *testing.T) {
 	}
 	if log.Len() > 0 {
 		t.Errorf("logged %s", &log)
+	}
+}
+
+func TestFailedLookupIsAnErrorAndUnknown(t *testing.T) {
+	t.Parallel()
+	_, cfg := startInbox(t)
+	for name, tc := range map[string]struct {
+		url   string
+		class failure.Class
+	}{
+		"no server":       {"http://127.0.0.1:1", failure.NetworkUnreachable},
+		"not an inbox":    {cfg.InboxURL + "/nowhere", failure.UpstreamUnavailable},
+		"answers in HTML": {cfg.InboxURL + "/?q=", failure.UpstreamInternal},
+	} {
+		cfg := cfg
+		cfg.InboxURL = tc.url
+		e, err := newInboxMailer(t, io.Discard, cfg).Lookup(t.Context(), testKey, longAgo)
+		if failure.ClassOf(err) != tc.class || e.State != review.EvidenceUnknown {
+			t.Errorf("%s: evidence %+v, error %v, want %s", name, e, err, tc.class)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -210,6 +211,35 @@ func TestPostfixLogDistinguishesAttempts(t *testing.T) {
 				t.Errorf("%s, error %v, want %s", state, err, tc.want)
 			}
 		})
+	}
+}
+
+func TestMissingPostfixLogIsAnError(t *testing.T) {
+	t.Parallel()
+	state, _, err := postfixLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testRef())
+	if state != review.EvidenceUnknown || failure.ClassOf(err) != failure.UpstreamUnavailable {
+		t.Errorf("%s, %v", state, err)
+	}
+}
+
+func TestLogTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	for line, want := range map[string]string{
+		"Jan  2 03:00:00 mail x":               "2027-01-02T03:00:00Z",
+		"Dec 31 23:59:59 mail x":               "2026-12-31T23:59:59Z",
+		"2026-12-31T23:59:59.5+01:00 mail x":   "2026-12-31T22:59:59Z",
+		"2026-12-31T23:59:59.5+01:00":          "2026-12-31T22:59:59Z",
+		"yesterday mail x":                     "",
+		"Feb 30 00:00:00 mail x":               "",
+		"":                                     "",
+		"Jan  2 03:00:00":                      "2027-01-02T03:00:00Z",
+		"2026-12-31 23:59:59 a space, not a T": "",
+	} {
+		at, ok := logTime(line, now)
+		if ok != (want != "") || ok && at.UTC().Truncate(time.Second).Format(time.RFC3339) != want {
+			t.Errorf("%q: %s, %t, want %q", line, at, ok, want)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"crypto/md5"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -98,6 +100,24 @@ func TestPrint(t *testing.T) {
 	holds(t, all[7], record{"data": "//depot/src/a b.c#9 - no such file(s).\n"})
 	if got := p4(env, "", "-ztag", "print", "//depot/link"); !strings.HasSuffix(got.stdout, "... fileSize 10\n\nsrc/a b.c\n") {
 		t.Errorf("tagged: %q", got.stdout)
+	}
+}
+
+func TestLongContentComesInChunks(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789abcde\n", 600)
+	path := filepath.Join(t.TempDir(), "depot.txtar")
+	if err := os.WriteFile(path, []byte("-- change 1 --\nx\n-- add text //depot/long --\n"+long), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int
+	var whole strings.Builder
+	for _, r := range records(t, []string{"P4SIM_DEPOT=" + path, "P4SIM_STATE=" + t.TempDir()}, "print", "//depot/long")[1:] {
+		sizes = append(sizes, len(r["data"]))
+		whole.WriteString(r["data"])
+	}
+	if whole.String() != long || fmt.Sprint(sizes) != "[4096 4096 1408 0]" {
+		t.Errorf("chunks of %v bytes", sizes)
 	}
 }
 

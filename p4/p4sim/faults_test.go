@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,5 +100,26 @@ func TestHangingProcessPrintsWhatItHas(t *testing.T) {
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("the process ended by itself")
+	}
+}
+
+func TestMalformedFaultsAreErrors(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		`{"fault":"melt"}`, `{"fault":"drop","afer":1}`, `{"fault":"message","id":"MsgNo::Such"}`, `{"fault":"lag","for":"soon"}`, `drop`,
+	} {
+		if got := p4(smallEnv(t, "P4SIM_FAULT="+line), "", "info"); got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: read fault ") {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
+func TestRangesOverTheLimit(t *testing.T) {
+	t.Parallel()
+	env := smallEnv(t, `P4SIM_FAULT={"fault":"limit","rows":5}`)
+	for spec, ok := range map[string]bool{"//...@2,@6": true, "//...@2,@7": false, "//...": true} {
+		if got := p4(env, "", "-G", "changes", spec); (got.exit == 0) != ok {
+			t.Errorf("%s: %+v", spec, got)
+		}
 	}
 }

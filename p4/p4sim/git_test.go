@@ -230,3 +230,12 @@ func TestNewCommitsAreAddedAndRewrittenOnesReplaced(t *testing.T) {
 	holds(t, records(t, env, "describe", "4")[0], record{"code": "error", "generic": "2"})
 	checkConsistent(t, env, r)
 }
+
+func TestRepositoryWithoutCommitsIsAnError(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	got := p4(r.env(), "", "changes")
+	if got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: ") {
+		t.Errorf("a repository without commits: %+v", got)
+	}
+}

@@ -209,3 +209,27 @@ func TestMessages(t *testing.T) {
 		t.Errorf("without -G: %+v", got)
 	}
 }
+
+func TestSettingsFromTheFileBesideTheExecutable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	executable := filepath.Join(dir, "p4")
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"p4": self, "p4sim.conf": []byte(strings.Join(smallEnv(t), "\n"))} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(executable, "-ztag", "info", "-s")
+	cmd.Env = []string{"P4SIM_TEST_PROCESS=1", "P4USER=mine"}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "... userName mine\n... serverAddress sim:1666\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got := p4([]string{"P4SIM_STATE=" + dir}, "", "users", "vera"); got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: ") {
+		t.Errorf("without a depot: %+v", got)
+	}
+}

@@ -83,7 +83,11 @@ func location(p review.Place) *sarif.Location {
 }
 
 func invocation(r review.Report) *sarif.Invocation {
-	run := sarif.NewInvocation().WithExecutionSuccessful(r.Outcome != review.OutcomeNotReviewed)
+	run := sarif.NewInvocation().WithExecutionSuccessful(r.Outcome != review.OutcomeNotReviewed && !r.StandIn)
+	if r.StandIn {
+		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
+			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage("a stand-in answered: no language model has read this change")))
+	}
 	if r.Reason != "" {
 		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
 			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage(escapeSARIF(plain.Text(r.Reason, maxText)))))
