@@ -20,7 +20,7 @@ type Fetching struct {
 	Submits    submits
 	Recipients recipientBook
 	Contents   contents // nil if shelves are not reviewed
-	Raw        artifactWriter
+	Raw        rawArtifacts
 	Owners     owners   // nil if no owners are configured
 	InFlight   inFlight // nil if the number of concurrent reviews is unlimited
 	Slots      slotNeeds
@@ -50,6 +50,12 @@ type recipientBook interface {
 	SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error
 }
 
+type rawArtifacts interface {
+	artifactWriter
+	// Pseudonym returns a name for a user that does not reveal the user.
+	Pseudonym(user string) (string, error)
+}
+
 type artifactWriter interface {
 	Put(ctx context.Context, of review.Owner, body []byte) (review.ArtifactRef, error)
 }
@@ -71,6 +77,8 @@ type FetchResult struct {
 	Shelf review.Changelist `json:"shelf,omitempty"`
 	// ByBot means that the author is a bot: people's changes go first.
 	ByBot bool `json:"by_bot,omitempty"`
+	// Author is a pseudonym: the reviews of one author take turns with those of others.
+	Author string `json:"author,omitempty"`
 	// NeedsSlots means that the review must call [Bookkeeping.AcquireSlots].
 	NeedsSlots bool `json:"needs_slots,omitempty"`
 	// SlotLimits are the positions of the concurrency limits in the configuration.
@@ -107,6 +115,9 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 func (f *Fetching) note(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
 	result := FetchResult{Files: len(change.Files), ByBot: f.isBot(change)}
 	var err error
+	if result.Author, err = f.Raw.Pseudonym(change.User); err != nil {
+		return result, about(req.Changelist, "name the author", err)
+	}
 	if result.Shelf, err = f.noteContent(ctx, req, change); err != nil {
 		return result, about(req.Changelist, "note content", err)
 	}

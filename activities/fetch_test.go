@@ -79,7 +79,7 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 	for pattern, want := range map[string]bool{"ALI*": true, "*@corp.test": true, "bob": false, "": false} {
 		w := activitiestest.New()
 		stage := &activities.Fetching{
-			Changes:    oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Role: review.RoleSubscriber}}}},
+			Changes:    oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Address: bob, Role: review.RoleSubscriber}}}},
 			Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), Bots: []string{pattern},
 		}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})

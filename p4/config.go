@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/text/encoding/htmlindex"
@@ -166,17 +165,11 @@ func (c Config) makeStateDir() error {
 	if err != nil {
 		return fmt.Errorf("read the state directory of p4: %w", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if secret.Exposed(info, 0o077) {
 		return fmt.Errorf("the state directory of p4, %s, is open to other users: chmod 700 it", c.StateDir)
 	}
 	if ownedByOther(info, os.Geteuid()) {
 		return fmt.Errorf("the state directory of p4, %s, belongs to another user: chown it to the user of the workers", c.StateDir)
 	}
 	return nil
-}
-
-// ownedByOther reports whether the user, who is not root, does not own a directory.
-func ownedByOther(dir os.FileInfo, user int) bool {
-	stat, ok := dir.Sys().(*syscall.Stat_t)
-	return ok && user != 0 && int(stat.Uid) != user
 }

@@ -36,29 +36,38 @@ func (x *fetch) readSiblings(ctx context.Context, p *pack.Pack) error {
 	for file := range specs {
 		existing = append(existing, file)
 	}
-	var paths, wanted []string
 	chosen := p.Choose(existing)
-	for _, file := range chosen {
+	texts, err := x.printSiblings(ctx, chosen, specs)
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	p.Add(ctx, chosen, texts)
+	return ctx.Err()
+}
+
+// printSiblings returns the texts of the files whose revisions are in specs.
+func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[string]string) (map[string]string, error) {
+	var paths, wanted []string
+	for _, file := range files {
 		paths, wanted = append(paths, pathOf(specs[file])), append(wanted, specs[file])
 	}
 	if err := x.guard(ctx, paths); err != nil || len(wanted) == 0 {
-		return err
+		return nil, err
 	}
 	printed, _ := x.newPrintout(wanted, 0)
 	printed.maxBytes = x.cfg.Context.Bytes
 	printed.mayArrive, printed.archivesMayArrive = false, false
 	if err := x.run(ctx, command{name: "print", lines: wanted}, printed.add); err != nil {
-		return err
+		return nil, err
 	}
 	printed.endCurrent()
 	texts := map[string]string{}
-	for _, file := range chosen {
+	for _, file := range files {
 		if text, ok := x.siblingText(file, printed.of(specs[file])); ok {
 			texts[file] = text
 		}
 	}
-	p.Add(ctx, chosen, texts)
-	return ctx.Err()
+	return texts, nil
 }
 
 // siblingText returns the text of a file, if it is one that a review would read.

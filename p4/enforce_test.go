@@ -2,7 +2,10 @@ package p4
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +146,92 @@ func TestGuardRefusesWhatTheFirstCheckLetPass(t *testing.T) {
 	x.lg, x.files = slog.New(slog.DiscardHandler), []*file{hidden}
 	if err := x.readContents(t.Context()); failure.ClassOf(err) != failure.PathNotAllowed {
 		t.Errorf("error = %v, want PathNotAllowed before anything is run", err)
+	}
+}
+
+const guardedDepot = `
+-- change 1 user=ann --
+A file that is outside of the allow list.
+-- add text //depot/hidden/f.c --
+hidden
+-- change 2 user=ann --
+A copy of it, and an edit.
+-- branch text //depot/hidden/g.c <- //depot/hidden/f.c --
+hidden
+-- edit text //depot/hidden/f.c --
+hidden, edited
+`
+
+// If the first check had a bug, each read of the adapter would end with PathNotAllowed
+// before it passes a path to p4 (security 9.1.3): the test calls the reads without it. The
+// same change is read if the list allows it.
+func TestEveryReadIsGuarded(t *testing.T) {
+	t.Parallel()
+	reads := map[string]func(context.Context, *fetch) error{
+		"the contents": func(ctx context.Context, x *fetch) error {
+			x.files = slices.DeleteFunc(x.files, func(f *file) bool { return f.Action != review.ActionEdit })
+			return x.readContents(ctx)
+		},
+		"the sources of a copy": func(ctx context.Context, x *fetch) error {
+			for _, f := range x.files {
+				f.source = ""
+			}
+			return x.findSources(ctx, x.files)
+		},
+		"the reviews of a source": func(ctx context.Context, x *fetch) error {
+			x.files[0].merged = []string{"//depot/hidden/f.c#1"}
+			return x.creditSources(ctx, x.files)
+		},
+		"the code around the change": func(ctx context.Context, x *fetch) error {
+			_, err := x.printSiblings(ctx, []string{"//depot/hidden/f.c"}, map[string]string{"//depot/hidden/f.c": "//depot/hidden/f.c#1"})
+			return err
+		},
+		"the rules": func(ctx context.Context, x *fetch) error {
+			x.cfg.Rules = []string{"//depot/hidden/f.c"}
+			_, err := x.readRules(ctx)
+			return err
+		},
+	}
+	dir := t.TempDir()
+	depot := filepath.Join(dir, "depot.txtar")
+	if err := os.WriteFile(depot, []byte(guardedDepot), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range reads {
+		for allowed, want := range map[string]failure.Class{"//depot/projA/...": failure.PathNotAllowed, "//depot/...": ""} {
+			t.Run(name+" with "+allowed, func(t *testing.T) {
+				t.Parallel()
+				log := filepath.Join(t.TempDir(), "log")
+				f := simFetcher(t, depot, "P4SIM_LOG="+log)
+				list, err := NewAllowList([]string{allowed}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := f.connected(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, err := s.describe(t.Context(), 2, review.Reading{})
+				if err != nil || len(d.files) != 2 {
+					t.Fatalf("%d files, %v", len(d.files), err)
+				}
+				commands := func() int {
+					body, err := os.ReadFile(log)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return bytes.Count(body, []byte("\n"))
+				}
+				before := commands()
+				err = read(t.Context(), &fetch{s, f.cfg, list, f.skip, f.selection, f.parser, &f.damage, d, review.Reading{}})
+				if err == nil && want != "" || err != nil && failure.ClassOf(err) != want {
+					t.Errorf("error = %v, want class %q", err, want)
+				}
+				if ran := commands() - before; (ran == 0) != (want != "") {
+					t.Errorf("%d commands were run", ran)
+				}
+			})
+		}
 	}
 }
 

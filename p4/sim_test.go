@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -94,5 +96,49 @@ func TestInsensitiveServer(t *testing.T) {
 	p, err := x.print(t.Context(), []string{"//Depot/TOOL/main.c#1"}, 0)
 	if err != nil || !p.of("//depot/tool/MAIN.c#1").complete {
 		t.Errorf("print: %+v, %v", p, err)
+	}
+}
+
+// The scripted server answers as p4sim does, which behaves as recorded servers: the same
+// change is fetched from both.
+func TestScriptIsAsTheSimulator(t *testing.T) {
+	t.Parallel()
+	depot := filepath.Join(t.TempDir(), "depot.txtar")
+	if err := os.WriteFile(depot, []byte(`-- user ann ann@example.com Ann --
+-- change 11 user=ann --
+Begin.
+-- add text //depot/a.c --
+one
+two
+-- add text+x //depot/gone.sh --
+echo
+-- change 12 user=ann --
+Mend it.
+-- edit text //depot/a.c --
+one
+three
+-- add text //depot/b.c --
+new
+-- delete text+x //depot/gone.sh --
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := newFake(t)
+	f.has(rev{path: "//depot/a.c", rev: 1, action: "add", data: "one\ntwo\n"}, rev{path: "//depot/gone.sh", rev: 1, action: "add", typ: "text+x", data: "echo\n"})
+	f.submitted(12, rev{path: "//depot/a.c", rev: 2, data: "one\nthree\n"}, rev{path: "//depot/b.c", rev: 1, action: "add", data: "new\n"},
+		rev{path: "//depot/gone.sh", rev: 2, action: "delete", typ: "text+x"})
+	scripted, err := f.fetch(12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated, err := simFetcher(t, depot).Fetch(t.Context(), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*review.Change{&scripted, &simulated} {
+		c.Time, c.Client = time.Time{}, ""
+	}
+	if len(scripted.Files) != 3 || !reflect.DeepEqual(scripted, simulated) {
+		t.Errorf("from the script\n%+v, from p4sim\n%+v", scripted, simulated)
 	}
 }

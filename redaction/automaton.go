@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"fmt"
 	"slices"
 	"unicode/utf8"
 )
@@ -30,7 +31,8 @@ type trieNode struct {
 	found []trigger
 }
 
-func newAutomaton(triggers []trigger) *automaton {
+// newAutomaton returns an error if the words need more than maxStates.
+func newAutomaton(triggers []trigger) (*automaton, error) {
 	a := &automaton{}
 	a.assignClasses(triggers)
 	trie := []trieNode{{}}
@@ -47,8 +49,11 @@ func newAutomaton(triggers []trigger) *automaton {
 		}
 		trie[at].found = append(trie[at].found, t)
 	}
+	if len(trie) > maxStates {
+		return nil, fmt.Errorf("the rules have too many literals (%d states of at most %d): remove rules or shorten literals", len(trie), maxStates)
+	}
 	a.tabulate(trie, complete(trie))
-	return a
+	return a, nil
 }
 
 // assignClasses gives each byte that occurs in a word its class, the same for
@@ -98,9 +103,6 @@ func complete(trie []trieNode) []int {
 
 // tabulate numbers the nodes, those without words first, and fills the table.
 func (a *automaton) tabulate(trie []trieNode, order []int) {
-	if len(trie) > maxStates {
-		panic("redaction: too many rules for the automaton")
-	}
 	slices.SortStableFunc(order, func(m, n int) int { return min(1, len(trie[m].found)) - min(1, len(trie[n].found)) })
 	number := make([]uint16, len(trie))
 	for i, node := range order {
@@ -157,7 +159,7 @@ func (a *automaton) step(state uint, c byte) uint {
 // stateAt returns the state before s[i]: only the bytes of the longest word count.
 func (a *automaton) stateAt(s string, i int) uint {
 	state := uint(0)
-	for _, c := range []byte(s[i-a.longest : i]) {
+	for _, c := range []byte(s[max(0, i-a.longest):i]) {
 		state = a.step(state, c)
 	}
 	return state

@@ -159,7 +159,7 @@ func (d *detector) secretValue(begin, end int) {
 	for begin+1 < end && quoteSet.has(d.s[begin]) && d.s[end-1] == d.s[begin] {
 		begin, end = begin+1, end-1
 	}
-	if text := d.s[begin:end]; len(text) >= 3 && !isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) && !isSealed(text) {
+	if text := d.s[begin:end]; len(text) >= 3 && !d.isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) && !isSealed(text) {
 		d.report("secret", "value of a Secret", begin, end)
 	}
 }

@@ -71,7 +71,7 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	defer recoverBlocked(&err)
 	out = Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps}
 	pl := &payload{scope: "changelist " + c.Number.String()}
-	blocks := newCutter(pl, c.Context.Blocks)
+	blocks := newCutter(p.engine.ruleset, pl, c.Context.Blocks)
 	pl.add(formText, c.User, &out.User)
 	pl.add(formText, c.Description, &out.Description)
 	out.Jobs = make([]Text, len(c.Jobs))
@@ -150,24 +150,24 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	if err != nil {
 		return nil, failure.Errorf(failure.RedactionBlocked, "seal changelist %d: %w", c.Number, err)
 	}
-	head := sealMagic + " " + p.version + " " + p.seal(body) + "\n"
+	head := sealMagic + " " + p.version + " " + p.seal(p.version, body) + "\n"
 	return append([]byte(head), body...), nil
 }
 
 // Unseal decodes what Seal of a pipeline with the same key and version made. It
-// returns an error for anything else: a change that another version redacted
-// has to be redacted again.
+// returns an error for anything else, of class REDACTION_OUTDATED for what a pipeline with
+// the same key and another version made: it has to be redacted again.
 func (p *Pipeline) Unseal(data []byte) (Change, error) {
 	head, body, _ := bytes.Cut(data, []byte("\n"))
 	fields := bytes.Split(head, []byte(" "))
 	if len(fields) != 3 || string(fields[0]) != sealMagic {
 		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: not sealed by a redaction pipeline")
 	}
-	if string(fields[1]) != p.version {
-		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: sealed by another redaction version than %s: redact it again", p.version)
-	}
-	if !hmac.Equal(fields[2], []byte(p.seal(body))) {
+	if !hmac.Equal(fields[2], []byte(p.seal(string(fields[1]), body))) {
 		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: the seal is invalid or was made with another key")
+	}
+	if string(fields[1]) != p.version {
+		return Change{}, failure.Errorf(failure.RedactionOutdated, "unseal change: sealed by another redaction version than %s", p.version)
 	}
 	var s sealedChange
 	if err := json.Unmarshal(body, &s); err != nil {
@@ -190,9 +190,9 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 	return c, nil
 }
 
-func (p *Pipeline) seal(body []byte) string {
+func (p *Pipeline) seal(version string, body []byte) string {
 	mac := hmac.New(sha256.New, p.sealKey)
-	mac.Write([]byte(p.version + "\x00"))
+	mac.Write([]byte(version + "\x00"))
 	mac.Write(body)
 	return hex.EncodeToString(mac.Sum(nil))
 }

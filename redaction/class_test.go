@@ -330,6 +330,10 @@ func TestCodeIsNotRedacted(t *testing.T) {
 func TestReportedLeaks(t *testing.T) {
 	t.Parallel()
 	aws := join("AK", "IA", "KAMGWW7Z77XKHQLD")
+	bot := "4839574812:" + "AAFD39kkdpWt3ywyRZergyOLMaJhac60qcK"
+	lowerToken := join("ap", "i-uftz9ocw84hqlwh0ijv9syumlzyo")
+	square := join("EA", "AA", alnum40)
+	testPositive(t, Config{InternalIPs: true}, []positive{{"address before a placeholder", "10.1.2.3 [REDACTED:email:0000]", "10.1.2.3"}})
 	testPositive(t, Config{}, []positive{
 		{"split over implicit concatenation", `char *k = "AKIAKA" "MGWW7Z77XKHQLD";`, "MGWW7Z77XKHQLD"},
 		{"split over added literals", "k  = \"AKIAKA\" +\n  \"MGWW7Z77XKHQLD\"", "MGWW7Z77XKHQLD"},
@@ -344,7 +348,15 @@ func TestReportedLeaks(t *testing.T) {
 		{"invalid UTF-8 beside it", "x \xff\xfepassword = \"Xk29dkQ0dks!\" \xc0", "Xk29dkQ0dks!"},
 		{"in a diff's file header", "--- //depot/a/token_" + aws + "\t2026-01-01\n+++ //depot/a/b\t2026-01-01\n", aws},
 		{"behind a placeholder of an author", `password = "[REDACTED:password:0000]Xk29dkQ0dks!"`, "Xk29dkQ0dks!"},
+		{"in a placeholder of no class", `password = "[REDACTED:` + join(hex40[:16], hex40[24:]) + `:0000]"`, join(hex40[:16], hex40[24:])},
+		{"a token as the class of a placeholder", "see [REDACTED:" + lowerToken + ":0000] there", lowerToken},
+		{"a password as the class of a placeholder", "password = [REDACTED:tulip7-fj0rd-water9:0000]", "tulip7-fj0rd-water9"},
 		{"behind a false placeholder", `password = "[REDACTED:Xk29dkQ0dks!]"`, "Xk29dkQ0dks!"},
+		{"without a prefix, before a placeholder", "bot " + bot + "\n[REDACTED:password:0000]\n", bot},
+		{"below a path", "/AbCdefghIjklMnopqrst/" + aws, aws},
+		{"below folders with digits", "//depot/Team7/src2/v3/Cfg/" + aws, aws},
+		{"of capitals and small letters, below a path", "/depot/canary/project/" + square, square},
+		{"the secret of a key below a path", aws + "\n/depot/Main/Projects/" + alnum40 + "\n", alnum40},
 		{"basic credential cut off on its line", "Authorization: Basic dXNlcjpwYXNzd29y", "dXNlcjpwYXNzd29y"},
 		{"password next to an escaped key", `{\"password\": \"Xk29dkQ0dks!\"}`, "Xk29dkQ0dks!"},
 	})

@@ -63,7 +63,7 @@ var classifiers = []classifier{
 	{name: "too short", is: func(c *candidate) bool { return len(c.text) < 3 }, then: left},
 	{name: "the name itself", is: func(c *candidate) bool { return strings.EqualFold(c.text, c.n.ident) }, then: left},
 	{name: "counting bytes", strengths: medium | weak | vendor, is: ofText(isCountingHex), then: left},
-	{name: "placeholder", is: ofText(isPlaceholder), then: left},
+	{name: "placeholder", is: func(c *candidate) bool { return c.d.isPlaceholder(c.text) }, then: left},
 	{name: "reference", is: ofText(isReference), then: left},
 	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
 	{name: "decimal number", is: ofText(isFloat), then: left},
@@ -147,7 +147,8 @@ func (k *classifier) applies(c *candidate) bool {
 // isSecret decides whether the literal, bound to the name n by bind, is a secret.
 // d.why is the classifier that decided.
 func (d *detector) isSecret(n nameRef, bind binding, lit literal) bool {
-	c := &candidate{d, n, bind, lit, d.text(lit)}
+	c := &d.asked
+	*c = candidate{d, n, bind, lit, d.text(lit)}
 	for i := range classifiers {
 		k := &classifiers[i]
 		if !k.applies(c) {

@@ -29,14 +29,15 @@ type scanned struct {
 
 // A cutter cuts blocks out of whole files, one file at a time.
 type cutter struct {
+	rules  *ruleset
 	pl     *payload
 	raw    []review.Block
 	byPath map[string][]int // indexes of raw, until they are cut
 	blocks []Block
 }
 
-func newCutter(pl *payload, raw []review.Block) *cutter {
-	c := &cutter{pl: pl, raw: raw, byPath: map[string][]int{}, blocks: append([]Block(nil), make([]Block, len(raw))...)}
+func newCutter(rules *ruleset, pl *payload, raw []review.Block) *cutter {
+	c := &cutter{rules: rules, pl: pl, raw: raw, byPath: map[string][]int{}, blocks: append([]Block(nil), make([]Block, len(raw))...)}
 	for i, b := range raw {
 		c.byPath[b.Path] = append(c.byPath[b.Path], i)
 	}
@@ -63,7 +64,7 @@ func (c *cutter) from(path string, whole scanned) {
 		c.pl.add(formText, strings.Join(b.Names, " "), &to.Names)
 		c.pl.add(formText, whole.text[side.shown[0].from:side.shown[0].to], &to.Text)
 		part := c.pl.parts[len(c.pl.parts)-1]
-		part.spans = withoutPlaceholders(part.raw, side.inDiff(whole.spans))
+		part.spans = c.rules.withoutPlaceholders(part.raw, side.inDiff(whole.spans))
 	}
 }
 

@@ -20,7 +20,7 @@ func cut(s string, n int) string {
 	for !utf8.RuneStart(s[n]) {
 		n--
 	}
-	if i := strings.LastIndex(s[:min(len(s), n+len(placeholderHead))], placeholderHead); i >= 0 && i < n && i+placeholderLen(s[i:]) > n {
+	if i := strings.LastIndex(s[:min(len(s), n+len(placeholderHead))], placeholderHead); i >= 0 && i < n && i+shapeLen(s[i:]) > n {
 		n = i
 	}
 	return s[:n]

@@ -25,7 +25,7 @@ func TestTextsAreCutAfterTheyAreRedacted(t *testing.T) {
 			if leaked := token[:12]; strings.Contains(text, leaked) {
 				t.Fatalf("%d bytes before the secret: it is in %q", at, text)
 			}
-			if i := strings.LastIndex(text, "["); i >= 0 && placeholderLen(text[i:]) == 0 {
+			if i := strings.LastIndex(text, "["); i >= 0 && shapeLen(text[i:]) == 0 {
 				t.Fatalf("%d bytes before the secret: a placeholder is cut in %q", at, text)
 			}
 		}

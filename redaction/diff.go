@@ -25,8 +25,10 @@ func views(raw string, f form) []*view {
 			at = end
 			continue
 		}
-		for end < len(raw) && !isHeader(raw, end, lineEnd(raw, end)) {
-			end = lineEnd(raw, end)
+		for next := 0; end < len(raw); end = next {
+			if next = lineEnd(raw, end); isHeader(raw, end, next) {
+				break
+			}
 		}
 		addHunk(&sides, raw, at, end)
 		at = end
@@ -53,8 +55,9 @@ func (b *viewBuilder) section() {
 func addHunk(sides *[2]viewBuilder, raw string, at, end int) {
 	sides[0].section()
 	removes := false
-	for i := at; i < end; i = lineEnd(raw, i) {
-		line := raw[i:lineEnd(raw, i)]
+	for i, next := at, 0; i < end; i = next {
+		next = lineEnd(raw, i)
+		line := raw[i:next]
 		if markLen(line) == 0 && line[0] != '\\' && strings.TrimSpace(line) != "" {
 			sides[0].add(raw[at:end], at, end-at)
 			return
@@ -143,6 +146,9 @@ func lineEndWithin(s string, at, n int) int { return lineEnd(s[:min(len(s), at+n
 // lineBegin returns where the line of i begins, at most 512 bytes before i.
 func lineBegin(s string, i int) int {
 	from := max(0, i-512)
+	if strings.IndexByte(s[from:i], '\n') < 0 { // a long line: this reads many bytes at a time
+		return from
+	}
 	return from + strings.LastIndexByte(s[from:i], '\n') + 1
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // engineVersion changes when the code masks something else. Data files are hashed.
-const engineVersion = "6"
+const engineVersion = "8"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
@@ -50,7 +50,9 @@ func newEngine(cfg Config) (*engine, error) {
 			return nil, errors.New("internal host suffix is empty")
 		}
 	}
-	e.all = newAutomaton(e.triggers(cfg))
+	if e.all, err = newAutomaton(e.triggers(cfg)); err != nil {
+		return nil, err
+	}
 	return e, e.prove(own)
 }
 
@@ -73,7 +75,7 @@ func (e *engine) scan(raw string, f form, m mode) []span {
 			c.take(d.view, d.misses)
 		}
 	})
-	return withoutPlaceholders(raw, c.finish())
+	return e.withoutPlaceholders(raw, c.finish())
 }
 
 // read calls take with the detections in each view and in its unfolded lines. They
@@ -154,11 +156,14 @@ type detector struct {
 	values, tokenRuns, schemes rescanLimit
 	// place and why are the reason for the next detection.
 	place, why string
+	// asked is the candidate that the classifiers are asked about, one at a time: kept here, it
+	// is not allocated for each.
+	asked candidate
 }
 
 // placeholder skips the placeholder at begin.
 func (d *detector) placeholder(_, begin, _ int) {
-	if n := placeholderLen(d.s[begin:]); n > 0 {
+	if n := d.placeholderLen(d.s[begin:]); n > 0 {
 		d.placeholderEnd = begin + n
 	}
 }

@@ -43,6 +43,8 @@ type formElement struct {
 	// text is the lexeme in small letters, or the name of the list.
 	text string
 	list map[string]bool
+	// first has the first bytes of the words of the list.
+	first charset
 	// quoted elements are in quotes.
 	quoted bool
 	// gap skips what may stand before a value. If it is after a word, there has to be a blank.
@@ -169,6 +171,7 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 		return e, 0, fmt.Errorf("the form names the unknown list %q", list)
 	case isList && list != "":
 		e.kind, e.text, e.list = wordOf, list, lists[list]
+		e.first = nearEnd([]formElement{e}, true)
 	}
 	return e, l.end, nil
 }

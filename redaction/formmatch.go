@@ -140,7 +140,7 @@ func (m *formMatch) matches(e *formElement, l lexeme) bool {
 	case anyWord:
 		return e.quoted || l.kind == lexWord
 	case wordOf:
-		return e.list[strings.ToLower(lexed)]
+		return (e.quoted || e.first.has(byteAt(lexed, 0))) && e.list[strings.ToLower(lexed)]
 	}
 	return e.kind == anyValue && l.kind == lexText && m.take(l.value)
 }

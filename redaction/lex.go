@@ -21,6 +21,7 @@ const (
 )
 
 var (
+	operators     = lists["operator"]
 	operatorBytes = setOf(heads["operator"]...)
 	maxOperator   = 4
 )
@@ -40,8 +41,8 @@ func nextLexeme(s string, i int) lexeme {
 			return lexeme{lexText, i, lit.next, lit}
 		}
 	case operatorBytes.has(c):
-		for end := min(len(s), i+maxOperator); end > i; end-- {
-			if lists["operator"][s[i:end]] {
+		for end := run(s, i, &operatorBytes, maxOperator); end > i; end-- {
+			if operators[s[i:end]] {
 				return lexeme{kind: lexOperator, begin: i, end: end}
 			}
 		}
@@ -77,8 +78,8 @@ func lexemeBefore(s string, i int) lexeme {
 			return lexeme{lexText, begin, i, literal{begin + 1, i - 1, true, i}}
 		}
 	case operatorBytes.has(c):
-		for begin := max(0, i-maxOperator); begin < i; begin++ {
-			if lists["operator"][s[begin:i]] {
+		for begin := runBack(s, i, &operatorBytes, maxOperator); begin < i; begin++ {
+			if operators[s[begin:i]] {
 				return lexeme{kind: lexOperator, begin: begin, end: i}
 			}
 		}

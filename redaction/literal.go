@@ -177,7 +177,7 @@ func (d *detector) bareAt(at int, bind binding) (literal, bool) {
 	}
 	i := at
 	for i < len(s) && i-at < maxValue {
-		if n := placeholderLen(s[i:min(len(s), i+maxPlaceholder)]); n > 0 {
+		if n := d.placeholderLen(s[i:min(len(s), i+maxPlaceholder)]); n > 0 {
 			i += n
 			continue
 		}

@@ -11,7 +11,7 @@ func (d *detector) longRuns() {
 		}
 		begin := runBack(d.s, i, &runSet, maxToken)
 		end := run(d.s, i, &runSet, maxToken)
-		if end-begin >= stride && begin >= d.placeholderEnd {
+		if end-begin >= stride {
 			d.longRun(begin, end)
 		}
 		i += (end - 1 - i) / stride * stride

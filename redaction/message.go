@@ -85,7 +85,7 @@ func (m Message) Restore(answer string) (string, error) {
 func checkPlaceholders(text, answer string) error {
 	own, found := likePlaceholder.FindAllString(text, -1), likePlaceholder.FindAllString(answer, -1)
 	for _, ph := range own {
-		if placeholderLen(ph) == len(ph) && !slices.Contains(found, ph) {
+		if shapeLen(ph) == len(ph) && !slices.Contains(found, ph) {
 			return failure.Errorf(failure.SchemaInvalid, "read answer: it lost a placeholder of the message")
 		}
 	}

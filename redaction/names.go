@@ -46,9 +46,6 @@ type nameRef struct {
 	rule, form string
 }
 
-// words are the words of n in lower case. There is always one.
-func (n nameRef) words() []string { return splitWords(n.ident) }
-
 // isLaterField reports whether n is a field of a connection string after the
 // first. Such a field begins with a capital, unlike names in code.
 func (n nameRef) isLaterField(s string) bool {
@@ -57,20 +54,20 @@ func (n nameRef) isLaterField(s string) bool {
 
 // isPassword reports whether n names a password and not something about it.
 func (n nameRef) isPassword() bool {
-	return lists["password"][strings.TrimRight(lastWord(n.words()), digits)]
+	return lists["password"][strings.TrimRight(lastWordOf(n.ident), digits)]
 }
 
 // namesResource reports whether n names a Kubernetes object that holds the secret.
 func (n nameRef) namesResource() bool {
-	words := n.words()
-	if len(words) < 2 || lastWord(words) != "secret" && lastWord(words) != "secrets" {
+	if final := lastWordOf(n.ident); final != "secret" && final != "secrets" {
 		return false
 	}
-	return lists["resource"][words[len(words)-2]]
+	words := splitWords(n.ident)
+	return len(words) > 1 && lists["resource"][words[len(words)-2]]
 }
 
 // isPairName reports whether a name is that of a user and a password together.
-func isPairName(ident string) bool { return lists["pair"][lastWord(splitWords(ident))] }
+func isPairName(ident string) bool { return lists["pair"][lastWordOf(ident)] }
 
 // computeStrength returns the highest strength of the stems in ident and its rule. The
 // strength is lower if the name is about the secret and not the name of the secret.
@@ -175,6 +172,14 @@ func lastWord(words []string) string {
 		return ""
 	}
 	return words[len(words)-1]
+}
+
+// lastWordOf returns the last word of an identifier in lower case, or "".
+func lastWordOf(ident string) (final string) {
+	for w := range wordsOf(ident) {
+		final = w
+	}
+	return strings.ToLower(final)
 }
 
 // wordsOf yields the words of an identifier as they are spelled.

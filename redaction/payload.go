@@ -130,6 +130,10 @@ func (pt *part) mask(found []span) bool {
 	if len(found) == 0 {
 		return false
 	}
+	if len(pt.spans) == 0 {
+		pt.spans = found
+		return true
+	}
 	merged := slices.Clone(pt.spans)
 	at, shift := 0, 0 // shift is raw minus rendered before pt.spans[at]
 	for _, s := range found {

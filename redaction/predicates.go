@@ -17,7 +17,7 @@ func ofText(is func(text string) bool) func(c *candidate) bool {
 func hasDigit(c *candidate) bool { return shapeOf(c.text).digit > 0 }
 
 func isRowID(c *candidate) bool {
-	return allIn(c.text, &digitSet) && lastWord(c.n.words()) == "id"
+	return allIn(c.text, &digitSet) && lastWordOf(c.n.ident) == "id"
 }
 
 func isMarkup(c *candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }

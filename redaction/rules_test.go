@@ -1,6 +1,11 @@
 package redaction
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,6 +26,43 @@ func TestRuleExamples(t *testing.T) {
 			t.Errorf("%s: a second rule is named %q", r.at, r.name)
 		}
 		names[r.name] = true
+	}
+}
+
+// A placeholder of a class that is not listed would be read as text when it is redacted again.
+func TestClassesOfTheCodeAreListed(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\.report(?:After\("[^"]*", |\()"([^"]+)"`).FindAllSubmatch(source, -1) {
+			if found++; !p.engine.classes[string(m[1])] {
+				t.Errorf("%s: class %q is not in the list [classes] of words.txt", name, m[1])
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("found %d classes in the code: want at least 15", found)
+	}
+	for _, s := range schemes {
+		if !p.engine.classes[s.class] {
+			t.Errorf("class %q is not in the list [classes] of words.txt", s.class)
+		}
+	}
+	for _, ident := range append(slices.Clone(heads["class"]), "other") {
+		for _, strength := range strengths {
+			if class := classOf(nameRef{ident: ident, strength: strength}); !p.engine.classes[class] {
+				t.Errorf("class %q is not in the list [classes] of words.txt", class)
+			}
+		}
 	}
 }
 
@@ -57,6 +99,19 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 	}
 }
 
+// Rules that the automaton cannot hold are refused at start.
+func TestTooManyRulesAreRejected(t *testing.T) {
+	t.Parallel()
+	var rules strings.Builder
+	for i := range 300 {
+		literal := fmt.Sprintf("%03d", i) + strings.Repeat("q", 300)
+		fmt.Fprintf(&rules, "token corp-%d %s_{digit:4} %[2]s_1234\n", i, literal)
+	}
+	if _, err := newEngine(Config{Rules: "file corp.rules\n" + rules.String()}); err == nil || !strings.Contains(err.Error(), "too many literals") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 func TestRulesOfAUser(t *testing.T) {
 	t.Parallel()
 	const own = "token corp-token corp_{alnum:20+} corp_·9tMDf9jQ5vxV1UN1qKy88ySi\n" +
@@ -77,6 +132,17 @@ func TestRulesOfAUser(t *testing.T) {
 	} {
 		if got := redacted(t, p, text) != text; got != masked {
 			t.Errorf("%q: masked is %t, want %t", text, got, masked)
+		}
+	}
+	// A literal that is longer than the smallest block of the automaton, at each place of a text.
+	long := "corp-" + strings.Repeat("key-", minBlock/3)
+	p = newTestPipeline(t, Config{Rules: "token corp-token " + long + "{alnum:20+} " + long + "9tMDf9jQ5vxV1UN1qKy8"})
+	for _, before := range []int{0, 1, minBlock, lanes * minBlock, lanes * maxBlock} {
+		text := strings.Repeat(" ", before) + long + alnum40
+		for _, after := range []int{0, 4 * minBlock, lanes * maxBlock} {
+			if got := redacted(t, p, text+strings.Repeat(" ", after)); strings.Contains(got, alnum40) {
+				t.Errorf("a token of a long literal between %d and %d blanks is not masked", before, after)
+			}
 		}
 	}
 	if p.Version() == newTestPipeline(t, Config{}).Version() {

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ type ruleset struct {
 	commands []command
 	calls    []function
 	forms    []formRule
+	// classes has the classes of placeholders.
+	classes map[string]bool
 	// off has the names of the rules that are switched off.
 	off map[string]bool
 	// template is the example of the rules without own ones. @ stands for a subject.
@@ -68,7 +71,7 @@ var ruleKinds = map[string]ruleParser{
 
 // builtinRules parses the rules of this package.
 func builtinRules() (*ruleset, error) {
-	rs := &ruleset{off: map[string]bool{}}
+	rs := &ruleset{off: map[string]bool{}, classes: maps.Clone(lists["classes"])}
 	files, err := ruleFiles.ReadDir("rules")
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)

@@ -206,10 +206,10 @@ func containsKey(text string) bool {
 
 // isPlaceholder reports whether text is one or more of our own placeholders
 // with at most two letters or digits around them.
-func isPlaceholder(text string) bool {
+func (rs *ruleset) isPlaceholder(text string) bool {
 	rest := 0
 	for i := 0; i < len(text); {
-		if n := placeholderLen(text[i:]); n > 0 {
+		if n := rs.placeholderLen(text[i:]); n > 0 {
 			i += n
 			continue
 		}

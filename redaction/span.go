@@ -28,9 +28,18 @@ const (
 // placeholder is what replaces the secret: one line of ASCII.
 func (s span) placeholder() string { return placeholderHead + s.class + ":" + s.tag + "]" }
 
-// placeholderLen returns the length of the placeholder that s begins with, or 0.
-// Only the exact form counts: something similar could hide a secret.
-func placeholderLen(s string) int {
+// placeholderLen returns the length of the placeholder that s begins with, or 0. Only the
+// exact form with a class of the rules counts: something similar could hide a secret.
+func (rs *ruleset) placeholderLen(s string) int {
+	n := shapeLen(s)
+	if n > 0 && !rs.classes[s[len(placeholderHead):n-len(":]")-tagLen]] {
+		return 0
+	}
+	return n
+}
+
+// shapeLen returns the length of the placeholder of any class that s begins with, or 0.
+func shapeLen(s string) int {
 	rest, ok := strings.CutPrefix(s, placeholderHead)
 	if !ok {
 		return 0
@@ -79,7 +88,7 @@ func render(raw string, spans []span) string {
 
 // withoutPlaceholders removes placeholders from spans: they hold no secret, and a
 // second redaction has to leave them unchanged.
-func withoutPlaceholders(raw string, spans []span) []span {
+func (rs *ruleset) withoutPlaceholders(raw string, spans []span) []span {
 	if len(spans) == 0 || !strings.Contains(raw, placeholderHead) {
 		return spans
 	}
@@ -99,7 +108,7 @@ func withoutPlaceholders(raw string, spans []span) []span {
 				break
 			}
 			at += i
-			n := placeholderLen(raw[at:])
+			n := rs.placeholderLen(raw[at:])
 			if n > 0 {
 				add(s, free, at)
 				free = max(free, at+n)
@@ -154,7 +163,10 @@ func (c *collector) addLines(s span, start, end int) {
 // longest of those with the same start, gives its class.
 func (c *collector) finish() []span {
 	slices.SortFunc(c.spans, func(a, b span) int {
-		return cmp.Or(a.start-b.start, b.end-a.end, strings.Compare(a.class, b.class), strings.Compare(a.rule, b.rule))
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		return cmp.Or(b.end-a.end, strings.Compare(a.class, b.class), strings.Compare(a.rule, b.rule))
 	})
 	out := c.spans[:0]
 	for _, s := range c.spans {

@@ -18,19 +18,19 @@ func (d *detector) uri(_, at, begin int) {
 	if !ok {
 		return
 	}
-	user, password, _ := cutUser(userinfo)
+	user, password, _ := d.cutUser(userinfo)
 	if password == "" { // a userinfo without a password can be a token
 		if isVeryRandom(user) || len(user) >= 32 && isRandom(user) {
 			d.report("uri-token", "uri user", begin, begin+len(user))
 		}
 		return
 	}
-	if isDummyPassword(password) {
+	if d.isDummyPassword(password) {
 		return
 	}
 	start := begin + len(user) + 1
 	d.report("uri-password", "uri", start, start+len(password))
-	if !d.contextFree && len(user) > 2 && !isPlaceholder(user) && !isReference(user) {
+	if !d.contextFree && len(user) > 2 && !d.isPlaceholder(user) && !isReference(user) {
 		d.report("uri-user", "uri", begin, begin+len(user))
 	}
 }
@@ -52,9 +52,9 @@ func (d *detector) authorityAt(begin int) string {
 }
 
 // cutUser cuts a userinfo at the first colon that is not part of a placeholder.
-func cutUser(userinfo string) (user, password string, ok bool) {
+func (rs *ruleset) cutUser(userinfo string) (user, password string, ok bool) {
 	for i := 0; i < len(userinfo); i++ {
-		if n := placeholderLen(userinfo[i:]); n > 0 {
+		if n := rs.placeholderLen(userinfo[i:]); n > 0 {
 			i += n - 1
 		} else if userinfo[i] == ':' {
 			return userinfo[:i], userinfo[i+1:], true
@@ -89,15 +89,15 @@ func isPort(s string) bool {
 }
 
 // isDummyPassword reports whether the password of a URI is not a real one.
-func isDummyPassword(s string) bool {
-	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, heads["filledin"]) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) ||
+func (rs *ruleset) isDummyPassword(s string) bool {
+	return rs.isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, heads["filledin"]) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) ||
 		lists["dummy"][strings.ToLower(s)] || len(s) > 8 && isCommonWords(s, 0)
 }
 
 // reportAfter masks s[at:end] without its prefix up to mark, the user.
 func (d *detector) reportAfter(mark, class, rule string, at, end int) {
 	user, password, ok := strings.Cut(d.s[at:end], mark)
-	if ok && user != "" && !isDummyPassword(password) {
+	if ok && user != "" && !d.isDummyPassword(password) {
 		d.report(class, rule, at+len(user)+len(mark), end)
 	}
 }
@@ -185,19 +185,23 @@ func (d *detector) host(_, begin, end int) {
 	}
 }
 
+// beginsIP is 1 for the bytes that an address may begin with.
+var beginsIP = setOf(hexes, ":").table()
+
 // internalIPs masks addresses of private networks.
 func (d *detector) internalIPs() {
-	for i := 0; i < len(d.s); i++ {
-		if !ipSet.has(d.s[i]) || d.s[i] == '.' {
+	for i := firstIn(d.s, 0, &beginsIP); i < len(d.s); i = firstIn(d.s, i+1, &beginsIP) {
+		end := run(d.s, i, &ipSet, 64)
+		if strings.Count(d.s[i:end], ".") < 3 && strings.Count(d.s[i:end], ":") < 2 {
+			i = end
 			continue
 		}
-		end := run(d.s, i, &ipSet, 64)
 		text := strings.TrimRight(d.s[i:end], ".:")
 		if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
 			text = host
 		}
 		before := byteAt(d.s, i-1)
-		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) && !isAlnum(before) && before != '.' && i >= d.placeholderEnd {
+		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) && !isAlnum(before) && before != '.' {
 			d.report("internal-ip", "policy", i, i+len(text))
 		}
 		i = end

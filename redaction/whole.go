@@ -35,7 +35,7 @@ func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) (scanned, 
 			whole.spans = spans
 		}
 	}
-	pt.spans = withoutPlaceholders(pt.raw, c.finish())
+	pt.spans = p.engine.withoutPlaceholders(pt.raw, c.finish())
 	return whole, nil
 }
 

@@ -60,14 +60,6 @@ func mustParseLanguages(text string) map[string]*language {
 // languageOf returns the language of a file, nil for an unknown one.
 func languageOf(depotPath string) *language { return languages[strings.ToLower(path.Ext(depotPath))] }
 
-// Language returns the name of the language of a file, empty for an unknown one.
-func Language(depotPath string) string {
-	if l := languageOf(depotPath); l != nil {
-		return l.name
-	}
-	return ""
-}
-
 // prepare returns text of the same length that the grammar can read.
 func (l *language) prepare(text string) string {
 	if l.blank == nil {

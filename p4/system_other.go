@@ -1,0 +1,19 @@
+//go:build !unix
+
+package p4
+
+import (
+	"os"
+	"os/exec"
+	"time"
+)
+
+// stopAsGroup kills the process when the context ends: Windows has no SIGTERM, and no
+// process groups like those of Unix.
+func stopAsGroup(cmd *exec.Cmd, grace time.Duration) { cmd.WaitDelay = grace }
+
+// killGroup does nothing: without process groups, children of p4 cannot be found.
+func killGroup(*exec.Cmd) {}
+
+// ownedByOther reports false: access lists decide here.
+func ownedByOther(os.FileInfo, int) bool { return false }
