@@ -3,6 +3,7 @@ package store_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -48,7 +49,7 @@ var violations = map[string][]string{
 	"criticizer.jobs_report_present":      {`update criticizer.jobs set report = ''`},
 	"criticizer.jobs_changelist_positive": {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 0, 1, '', '')`},
 	"criticizer.jobs_version_positive":    {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 0, '', '')`},
-	"criticizer.jobs_state_known":         {`update criticizer.jobs set state = 'done'`},
+	"criticizer.jobs_state_known":         {`update criticizer.jobs set state = 'done'`, `update criticizer.jobs set state = 'retryable_failed'`},
 	"criticizer.jobs_outcome_known":       {`update criticizer.jobs set state = 'succeeded', finished_at = now(), outcome = 'superseded'`},
 	"criticizer.jobs_outcome_iff_succeeded": {
 		`update criticizer.jobs set state = 'succeeded', finished_at = now()`,
@@ -141,12 +142,15 @@ var violations = map[string][]string{
 		`insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (99, 1, false, '', 0)`,
 	},
 
-	"criticizer.slots_of_review":      {`insert into criticizer.slots select * from criticizer.slots`},
-	"criticizer.slots_of_job":         {`insert into criticizer.slots (changelist_id, review_version, pattern, by_bot, asked_at) values (1, 2, 'a', false, now())`},
-	"criticizer.slots_state_known":    {`update criticizer.slots set state = 'taken'`},
-	"criticizer.slots_given_are_held": {`update criticizer.slots set given_at = now()`},
-	"criticizer.watch_one_row_only":   {`insert into criticizer.watch default values`},
-	"criticizer.watch_one_row":        {`insert into criticizer.watch (one_row) values (false)`},
+	"criticizer.slots_of_review":              {`insert into criticizer.slots select * from criticizer.slots`},
+	"criticizer.slots_of_job":                 {`insert into criticizer.slots (changelist_id, review_version, pattern, by_bot, asked_at) values (1, 2, 'a', false, now())`},
+	"criticizer.slots_state_known":            {`update criticizer.slots set state = 'taken'`},
+	"criticizer.slots_given_are_held":         {`update criticizer.slots set given_at = now()`},
+	"criticizer.restores_backup_is_earlier":   {`select criticizer.restored(now() + interval '1 minute', 1)`},
+	"criticizer.restores_changelist_positive": {`select criticizer.restored(now(), 0)`},
+
+	"criticizer.watch_one_row_only": {`insert into criticizer.watch default values`},
+	"criticizer.watch_one_row":      {`insert into criticizer.watch (one_row) values (false)`},
 
 	"criticizer.admissions_of_review":              {`insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 1, '{a}', false)`},
 	"criticizer.admissions_of_job":                 {`insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 2, '{a}', false)`},
@@ -203,7 +207,12 @@ func TestEveryConstraintIsTested(t *testing.T) {
 	rows, err := conn.Query(t.Context(), `
 		select connamespace::regnamespace || '.' || conname from pg_constraint
 		where connamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
-		  and conrelid <> 'criticizer.migrations'::regclass and conname not like '%\_pkey'
+		  and conrelid <> 'criticizer.migrations'::regclass and conname not like '%\_pkey' and contype <> 'n'
+		union
+		select relnamespace::regnamespace || '.' || relname
+		from pg_index join pg_class on oid = indexrelid
+		where indisunique and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
+		  and not exists (select from pg_constraint where conindid = indexrelid)
 		order by 1`)
 	noError(t, err)
 	have, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -211,6 +220,62 @@ func TestEveryConstraintIsTested(t *testing.T) {
 	if tested := slices.Sorted(maps.Keys(violations)); !slices.Equal(have, tested) {
 		t.Errorf("the schema has\n%q\ntested are\n%q", have, tested)
 	}
+}
+
+// otherRows are rows of the tables that goodRows and rewriteRows leave empty.
+const otherRows = `
+insert into criticizer.catch_up (server_id, since, mark) values ('p4', 1, 1);
+insert into criticizer.review_records (changelist_id, review_version) values (1, 1);
+insert into criticizer.token_days (day, tokens) values (now(), 1);
+insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (1, 1, false, '', 0);
+insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('olga', 'T-1', '{//depot/...}', '{}');
+insert into criticizer.audit_log (action, object) values ('b', 'c');
+insert into criticizer.restores (backup_at, newest_changelist) values (now(), 1);
+`
+
+// Each column refuses null and each primary key a second row with the same key, except
+// those in testdata/columns.txt. The columns come from the catalogue: a new table needs a
+// row above, and a column that may be null is a line of the file.
+func TestEveryColumnAndKeyRefuses(t *testing.T) {
+	t.Parallel()
+	conn := storetest.New(t).Conn(t)
+	exec(t, conn, goodRows+rewriteRows+";"+otherRows)
+	exec(t, conn, `set session_replication_role = replica`) // some triggers refuse every change, others fill in values
+	rows, err := conn.Query(t.Context(), `
+		select relnamespace::regnamespace || '.' || quote_ident(relname) as table,
+		       array_agg(quote_ident(attname) order by attnum) filter (where attgenerated = '') as columns,
+		       coalesce((select conname from pg_constraint where conrelid = c.oid and contype = 'p'), '')::text as key
+		from pg_class c join pg_attribute a on attrelid = c.oid and attnum > 0 and not attisdropped
+		where relkind in ('r', 'p') and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
+		  and c.oid <> 'criticizer.migrations'::regclass
+		group by c.oid order by 1`)
+	noError(t, err)
+	tables, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+		Name    string
+		Columns []string
+		Key     string
+	}])
+	noError(t, err)
+	var accepted []string
+	for _, table := range tables {
+		if !query[bool](t, conn, `select exists (select from `+table.Name+`)`) {
+			t.Errorf("no row of %s", table.Name)
+		}
+		columns := strings.Join(table.Columns, ", ")
+		insert := `insert into ` + table.Name + ` (` + columns + `) overriding system value select `
+		if refused := refusal(t, conn, "", insert+columns+` from `+table.Name); refused == nil || refused.Code != "23505" || refused.ConstraintName != table.Key {
+			accepted = append(accepted, table.Name+" may have a row twice")
+		}
+		for i, column := range table.Columns {
+			without := slices.Clone(table.Columns)
+			without[i] = "null"
+			refused := refusal(t, conn, "", insert+strings.Join(without, ", ")+` from `+table.Name)
+			if refused == nil || refused.Code != "23502" || refused.ColumnName != strings.Trim(column, `"`) {
+				accepted = append(accepted, table.Name+"."+column+" may be null")
+			}
+		}
+	}
+	wantGolden(t, "columns.txt", accepted)
 }
 
 func TestAuditLogIsAppendOnly(t *testing.T) { // even for its owner

@@ -71,6 +71,17 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 	}
 }
 
+func TestOneDeadLetter(t *testing.T) {
+	t.Parallel()
+	_, db, _, letter := dead(t, failure.AuthDenied)
+	if found, err := db.DeadLetter(t.Context(), letter.ID); err != nil || found.ID != letter.ID || found.ErrorClass != letter.ErrorClass {
+		t.Errorf("letter %d is %+v, %v", letter.ID, found, err)
+	}
+	if found, err := db.DeadLetter(t.Context(), letter.ID+1); failure.ClassOf(err) != failure.NotFound {
+		t.Errorf("a letter that does not exist is %+v, %v, want NOT_FOUND", found, err)
+	}
+}
+
 // A replay that was requested with a reason is explained, in either order of the run's
 // and the operator's record (processing 8.5.3).
 func TestRequestedReplayIsExplained(t *testing.T) {

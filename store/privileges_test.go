@@ -18,7 +18,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden file in testdata")
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 var everyRole = append([]store.Role{store.RoleReader, store.RoleRewrite, store.RoleBackend, store.RoleFrontend}, allRoles...)
 
@@ -94,8 +94,14 @@ func TestPrivileges(t *testing.T) {
 	noError(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	noError(t, err)
+	wantGolden(t, "privileges.txt", lines)
+}
+
+// wantGolden compares lines, in any order, with a file in testdata.
+func wantGolden(t *testing.T, name string, lines []string) {
+	t.Helper()
 	slices.Sort(lines)
-	golden := filepath.Join("testdata", "privileges.txt")
+	golden := filepath.Join("testdata", name)
 	if *update {
 		noError(t, os.WriteFile(golden, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	}

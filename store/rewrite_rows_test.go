@@ -12,15 +12,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/migrations"
-	"github.com/criticizer/criticizer/store/storetest"
 )
 
 // enqueueRaw returns the refusal of arguments that a backend passes in SQL.
@@ -162,15 +158,7 @@ func TestUnreadableRowsAreReturned(t *testing.T) {
 // decision, and never stops.
 func TestUpgradeFailsUnreadableJobs(t *testing.T) {
 	t.Parallel()
-	d := storetest.NewEmpty(t)
-	conn := d.Conn(t)
-	exec(t, conn, `create schema criticizer`)
-	conns := stdlib.OpenDB(*conn.Config())
-	defer func() { noError(t, conns.Close()) }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, conns, migrations.FS, goose.WithTableName("criticizer.migrations"))
-	noError(t, err)
-	_, err = provider.UpTo(t.Context(), 3)
-	noError(t, err)
+	d, conn := olderSchema(t, 3)
 	exec(t, conn, `insert into criticizer.rewrite_requests values ('00000000-0000-0000-0000-000000000001', 'rewrite:x')`)
 	cases := []struct{ languages, routing, notBefore, want string }{
 		{`{"from":"en","to":"en"}`, `null`, `null`, "queued"},

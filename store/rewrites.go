@@ -105,6 +105,11 @@ func (r Rewrites) Input(ctx context.Context, jobID string) (text, preferences st
 	return row.TextRef, row.PreferencesRef, interpret("read input of rewrite job", err)
 }
 
+// Newest returns the newest jobs.
+func (r Rewrites) Newest(ctx context.Context, limit int) ([]rewrite.Job, error) {
+	return r.Find(ctx, RewriteFilter{Limit: limit})
+}
+
 // Job returns one job.
 func (r Rewrites) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
 	row, err := r.db.q.RewriteJob(ctx, jobID)

@@ -14,6 +14,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
@@ -97,6 +101,43 @@ func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
 		noError(t, err)
 		if number > 1 && takesAway.Match(text) && !strings.Contains(string(text), "update criticizer.schema_serves set oldest_build") {
 			t.Errorf("%s removes something: set criticizer.schema_serves.oldest_build in it (docs/upgrade.md)", name)
+		}
+	}
+}
+
+// olderSchema returns a database with the schema of a version, and a connection to it.
+func olderSchema(t *testing.T, version int64) (*storetest.Database, *pgx.Conn) {
+	t.Helper()
+	d := storetest.NewEmpty(t)
+	conn := d.Conn(t)
+	exec(t, conn, `create schema criticizer`)
+	conns := stdlib.OpenDB(*conn.Config())
+	defer func() { noError(t, conns.Close()) }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, conns, migrations.FS, goose.WithTableName("criticizer.migrations"))
+	noError(t, err)
+	_, err = provider.UpTo(t.Context(), version)
+	noError(t, err)
+	return d, conn
+}
+
+// Schema 11 has no state retryable_failed: a job that had it is in progress, and counts as
+// such.
+func TestUpgradeOfRetryableJobs(t *testing.T) {
+	t.Parallel()
+	d, conn := olderSchema(t, 9)
+	exec(t, conn, `insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, state, finished_at)
+		values ('k1', 1, 1, 'p4', 'r', 'in_progress', null), ('k2', 2, 1, 'p4', 'r', 'retryable_failed', null), ('k3', 3, 1, 'p4', 'r', 'canceled', now())`)
+	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}))
+	for q, want := range map[string]string{
+		`select string_agg(state, ' ' order by changelist_id) from criticizer.jobs`:                                                                "in_progress in_progress canceled",
+		`select string_agg((labels ->> 'state') || ' ' || figure, ', ' order by figure) from criticizer.figures where name = 'criticizer_reviews'`: "canceled 1, in_progress 2",
+		`select coalesce(string_agg(v, ' '), '') from (select viewname as v from pg_views where definition ~ 'retryable_failed'
+			union all select indexname from pg_indexes where indexdef ~ 'retryable_failed'
+			union all select proname from pg_proc where prosrc ~ 'retryable_failed'
+			union all select conname from pg_constraint where pg_get_constraintdef(oid) ~ 'retryable_failed') as found`: "",
+	} {
+		if got := query[string](t, conn, q); got != want {
+			t.Errorf("%s: %q, want %q", q, got, want)
 		}
 	}
 }

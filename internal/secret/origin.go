@@ -66,7 +66,7 @@ func (o *origin) read() (Value, error) {
 	if err != nil {
 		return Value{}, fmt.Errorf("read %s: %w: correct the variable, or the permissions of the path", o.variable, err)
 	}
-	if info.Mode().Perm()&0o007 != 0 {
+	if Exposed(info, 0o007) {
 		return Value{}, fmt.Errorf("%s names %s, which everyone can access: run chmod o-rwx", o.variable, o.path)
 	}
 	if info.Size() > maxFileBytes {

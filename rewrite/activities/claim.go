@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -65,6 +66,16 @@ func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func
 		}
 	}()
 	return cancel
+}
+
+// release queues the jobs that were not begun, without an attempt, if err ends the run: their
+// claims would become stale, which counts one. It returns err.
+func (a *Activities) release(ctx context.Context, claim rewrite.Claim, err error) error {
+	if failure.ClassOf(err).Retryable() {
+		return err
+	}
+	_, unreleased := a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff(), rewrite.Overflow)
+	return errors.Join(err, unreleased)
 }
 
 // route decides about jobs without a routing decision.

@@ -43,6 +43,8 @@ type queue interface {
 	Release(ctx context.Context, c rewrite.Claim, wait time.Duration, reason string) (int, error)
 	// Input returns the references of a job's texts.
 	Input(ctx context.Context, jobID string) (text, preferences string, err error)
+	// Newest returns the newest jobs, of any status.
+	Newest(ctx context.Context, limit int) ([]rewrite.Job, error)
 	// Complete and Fail write results and verdicts, and return how many were written.
 	Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error)
 	Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error)

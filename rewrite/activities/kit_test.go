@@ -2,8 +2,6 @@ package activities
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -19,10 +17,11 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A rig is the queue of one test in a real Postgres, with a provider and texts in memory.
+// A rig is the queue of one test in a real Postgres, with a provider in memory.
 // A worker that reaches the moment named by crash panics.
 type rig struct {
 	db      *storetest.Database
@@ -30,11 +29,11 @@ type rig struct {
 	// scan reads one row as the superuser, exec changes rows.
 	scan     func(query string, into any) error
 	exec     func(statement string) error
-	texts    *memory
+	texts    *artifact.Store
 	provider *fakeProvider
 	real     provider // instead of the fake, if set
 	log      *strings.Builder
-	open     func() queue // the connections of all workers
+	queue    queue // of all workers
 	cfg      Config
 	pipeline *redaction.Pipeline
 
@@ -53,10 +52,16 @@ func newRig(t *testing.T) *rig {
 	db := storetest.New(t)
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret"), Emails: true})
 	noError(t, err)
+	keyset, err := artifact.NewKeyset(artifact.KEK{})
+	noError(t, err)
+	workers := db.Open(t, "criticizer_rewrite")
+	texts, err := artifact.New(workers.Blobs(review.NamespaceRewrite),
+		artifact.Config{Namespace: review.NamespaceRewrite, Keyset: keyset, TTL: artifact.RewriteTTL})
+	noError(t, err)
 	conn := db.Conn(t)
 	r := &rig{
-		db: db, backend: db.Open(t, "").Rewrites(), texts: &memory{bodies: map[string]string{}}, log: &strings.Builder{}, begun: map[string]bool{},
-		pipeline: pipeline,
+		db: db, backend: db.Open(t, "").Rewrites(), log: &strings.Builder{}, begun: map[string]bool{},
+		pipeline: pipeline, texts: texts, queue: workers.Rewrites(),
 		cfg: Config{Run: rewrite.RunConfig{
 			MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, Order: "created_at_asc",
 			EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{900, 7200},
@@ -67,8 +72,7 @@ func newRig(t *testing.T) *rig {
 		_, err := conn.Exec(t.Context(), statement)
 		return err
 	}
-	r.open = sync.OnceValue(func() queue { return db.Open(t, "criticizer_rewrite").Rewrites() })
-	r.provider = &fakeProvider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
+	r.provider = newFakeProvider(r)
 	return r
 }
 
@@ -90,7 +94,7 @@ func (r *rig) worker(t *testing.T) *Activities {
 		used = r.real
 	}
 	w, err := New(lg, Parts{
-		Queue: crashingQueue{r.open(), r}, Texts: r.texts, Pipeline: r.pipeline,
+		Queue: crashingQueue{r.queue, r}, Texts: damagedTexts{r.texts}, Pipeline: r.pipeline,
 		Provider: used, Router: router, Name: "worker on test",
 	}, r.cfg)
 	noError(t, err)
@@ -181,7 +185,7 @@ func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text 
 	t.Helper()
 	var orders []rewrite.Order
 	var texts []rewrite.Sealed
-	ref, err := r.texts.Put(t.Context(), review.Owner{}, []byte(text))
+	textID, sealed, err := r.texts.Seal([]byte(text))
 	noError(t, err)
 	for range n {
 		route := decision(mode)
@@ -194,7 +198,7 @@ func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text 
 			e(&order)
 		}
 		orders = append(orders, order)
-		texts = append(texts, rewrite.Sealed{Text: rewrite.SealedText{ID: strings.TrimPrefix(string(ref), "rewrite:"), Body: []byte("x")}})
+		texts = append(texts, rewrite.Sealed{Text: rewrite.SealedText{ID: textID, Body: sealed}})
 	}
 	receipts, err := r.backend.Enqueue(t.Context(), orders, texts)
 	noError(t, err)
@@ -245,35 +249,17 @@ func (r *rig) later(t *testing.T) {
 	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
 }
 
-// broken is the id of a text that cannot be decoded.
+// broken is the id of a text that was decrypted and cannot be decompressed.
 const broken = "broken"
 
-// memory holds texts.
-type memory struct {
-	mu     sync.Mutex
-	bodies map[string]string
-}
+// damagedTexts are the stored texts and a broken one.
+type damagedTexts struct{ *artifact.Store }
 
-func (m *memory) Put(_ context.Context, _ review.Owner, body []byte) (review.ArtifactRef, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	digest := sha256.Sum256(body)
-	ref := "rewrite:" + hex.EncodeToString(digest[:])
-	m.bodies[ref] = string(body)
-	return review.ArtifactRef(ref), nil
-}
-
-func (m *memory) Get(_ context.Context, _ review.Owner, ref review.ArtifactRef) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if string(ref) == "rewrite:"+broken {
-		return nil, failure.Errorf(failure.InvariantViolated, "unpack %s", ref)
+func (d damagedTexts) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef) ([]byte, error) {
+	if ref == "rewrite:"+broken {
+		return nil, failure.Errorf(failure.InvariantViolated, "decompress artifact %s", ref)
 	}
-	body, ok := m.bodies[string(ref)]
-	if !ok {
-		return nil, failure.Errorf(failure.ArtifactExpired, "no %s", ref)
-	}
-	return []byte(body), nil
+	return d.Store.Get(ctx, of, ref)
 }
 
 // A fakeProvider counts how often each job is executed: by a call, or by a created batch.
@@ -286,6 +272,7 @@ type fakeProvider struct {
 	lines    map[string][]rewrite.Line
 	batches  map[string]*batch
 	deleted  []string
+	uploads  int
 
 	answer     func(rewrite.Item) (string, error) // default: a rewrite of the text
 	createErr  error                              // returned after the batch was created
@@ -297,10 +284,14 @@ type fakeProvider struct {
 	canceled   int
 }
 
+func newFakeProvider(r *rig) *fakeProvider {
+	return &fakeProvider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
+}
+
 type batch struct {
 	rewrite.ProviderBatch
-	key   string
-	items []rewrite.Item
+	key, file string
+	items     []rewrite.Item
 }
 
 func (p *fakeProvider) execute(item rewrite.Item) {
@@ -331,7 +322,7 @@ func (p *fakeProvider) say(item rewrite.Item) (string, error) {
 }
 
 func (p *fakeProvider) Check(_ rewrite.Item, answer rewrite.Answer) error {
-	if strings.Contains(answer.Text, "nonsense") {
+	if answer.Text == "" || strings.Contains(answer.Text, "nonsense") {
 		return failure.Errorf(failure.SchemaInvalid, "this is no rewrite")
 	}
 	return nil
@@ -347,7 +338,8 @@ func (p *fakeProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rew
 func (p *fakeProvider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
 	p.rig.at("upload before")
 	p.mu.Lock()
-	id := fmt.Sprintf("file-%d", len(p.files))
+	p.uploads++
+	id := fmt.Sprintf("file-%d", p.uploads)
 	p.files[id] = items
 	p.mu.Unlock()
 	p.rig.at("upload after")
@@ -357,7 +349,11 @@ func (p *fakeProvider) Upload(_ context.Context, _ rewrite.RoutingDecision, item
 func (p *fakeProvider) Create(_ context.Context, _ rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
 	p.rig.at("create before")
 	p.mu.Lock()
-	b := &batch{key: key, items: p.files[fileID]}
+	b := &batch{key: key, file: fileID, items: p.files[fileID]}
+	if b.items == nil {
+		p.mu.Unlock()
+		return b.ProviderBatch, failure.Errorf(failure.NotFound, "no file %s", fileID)
+	}
 	if !p.notCreated {
 		b.ProviderBatch = rewrite.ProviderBatch{ID: fmt.Sprintf("batch-%d", len(p.batches)), Status: rewrite.BatchValidating, CreatedAt: time.Now()}
 		p.batches[b.ID] = b
@@ -370,12 +366,12 @@ func (p *fakeProvider) Create(_ context.Context, _ rewrite.RoutingDecision, file
 	return b.ProviderBatch, p.createErr
 }
 
-func (p *fakeProvider) Find(_ context.Context, _ rewrite.RoutingDecision, key, _ string, since time.Time) ([]rewrite.ProviderBatch, error) {
+func (p *fakeProvider) Find(_ context.Context, _ rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []rewrite.ProviderBatch
 	for _, b := range p.batches {
-		if b.key == key && b.CreatedAt.After(since) {
+		if (b.key == key || b.file == fileID) && b.CreatedAt.After(since) {
 			found = append(found, b.ProviderBatch)
 		}
 	}
@@ -389,6 +385,9 @@ func (p *fakeProvider) Poll(_ context.Context, _ rewrite.RoutingDecision, id str
 	b := p.batches[id]
 	if p.pollErr != nil {
 		return rewrite.ProviderBatch{}, p.pollErr
+	}
+	if b == nil {
+		return rewrite.ProviderBatch{}, failure.Errorf(failure.NotFound, "no batch %s", id)
 	}
 	if !p.running && !b.Status.Final() {
 		b.Status, b.OutputFileID = rewrite.BatchCompleted, "out-"+id
@@ -418,9 +417,12 @@ func (p *fakeProvider) Results(_ context.Context, _ rewrite.RoutingDecision, fil
 	return nil
 }
 
-func (p *fakeProvider) Cancel(context.Context, rewrite.RoutingDecision, string) error {
+func (p *fakeProvider) Cancel(_ context.Context, _ rewrite.RoutingDecision, id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.batches[id] == nil {
+		return failure.Errorf(failure.NotFound, "no batch %s", id)
+	}
 	p.canceled++
 	return nil
 }
@@ -429,6 +431,8 @@ func (p *fakeProvider) Delete(_ context.Context, _ rewrite.RoutingDecision, file
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deleted = append(p.deleted, fileID)
+	delete(p.files, fileID)
+	delete(p.lines, fileID)
 	return nil
 }
 

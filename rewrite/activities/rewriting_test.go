@@ -9,7 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // executedOnce fails unless the provider executed each job exactly once.
@@ -61,8 +63,8 @@ func TestAsyncLane(t *testing.T) {
 	}
 	var ref string
 	noError(t, r.scan(`select min(result_ref) from criticizer.rewrite_jobs`, &ref))
-	if got := r.texts.bodies[ref]; got != "Kindly: "+message {
-		t.Errorf("stored result is %q", got)
+	if got, err := r.texts.Get(t.Context(), review.Owner{}, review.ArtifactRef(ref)); err != nil || string(got) != "Kindly: "+message {
+		t.Errorf("stored result is %q, %v", got, err)
 	}
 }
 
@@ -343,12 +345,12 @@ func TestCollectorDeletesExpiredTexts(t *testing.T) {
 	r.edit(t, `update rewrite.artifacts set stored_at = now() - interval '2 hours', expires_at = now() - interval '1 hour'`)
 	r.enqueueText(t, 1, rewrite.Async, "a new message")
 	r.must(t, rewrite.AsyncLane)
-	if n := r.number(t, `select count(*) from rewrite.artifacts`); n != 2 {
-		t.Fatalf("%d texts before the run, want 2", n)
+	if n := r.number(t, `select count(*) from rewrite.artifacts`); n != 3 {
+		t.Fatalf("%d texts before the run, want two messages and a result", n)
 	}
 	r.must(t, rewrite.Collector)
-	if n := r.number(t, `select count(*) from rewrite.artifacts where expires_at > now()`); n != 1 {
-		t.Errorf("%d texts are left, want 1", n)
+	if n := r.number(t, `select count(*) from rewrite.artifacts where expires_at > now()`); n != 2 {
+		t.Errorf("%d texts are left, want 2", n)
 	}
 	if n := r.number(t, `select sum((detail ->> 'deleted')::int) from criticizer.audit_log where action = 'artifact.expire'`); n != 1 {
 		t.Errorf("%d deletions are recorded, want 1", n)
@@ -494,6 +496,113 @@ func TestUnreadableJobsFailAlone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A text that was altered, or whose key is gone, fails its job alone, also if such jobs fill
+// the run, and if it happens while a batch is at the provider.
+func TestTextThatCannotBeDecrypted(t *testing.T) {
+	t.Parallel()
+	for name, lane := range map[string][]rewrite.Worker{"async": {rewrite.AsyncLane}, "batch": {rewrite.Submitter, rewrite.Collector}} {
+		mode := rewrite.ExecutionMode(name)
+		damages := map[string]string{
+			"altered":   `update rewrite.artifacts set body = set_byte(body, length(body) - 1, get_byte(body, length(body) - 1) # 1)`,
+			"destroyed": `update rewrite.artifacts set body = 'x'`,
+		}
+		for damage, statement := range damages {
+			t.Run(name+" "+damage, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				r.cfg.Run.MaxJobsPerRun = 2
+				bad := r.enqueueText(t, 3, mode, "a text that is damaged")
+				r.edit(t, statement)
+				good := r.enqueue(t, 2, mode)
+				for range 3 {
+					r.must(t, lane...)
+				}
+				r.unreadable(t, bad, good)
+			})
+			t.Run(name+" preferences "+damage, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				good := r.enqueue(t, 1, mode)
+				ref, err := r.texts.Put(t.Context(), review.Owner{}, []byte(`{"tone": "warm"}`))
+				noError(t, err)
+				bad := r.enqueue(t, 1, mode)
+				r.edit(t, `update criticizer.rewrite_jobs set preferences_ref = '`+string(ref)+`' where job_id = '`+bad[0]+`'`)
+				r.edit(t, statement+` where 'rewrite:' || id = '`+string(ref)+`'`)
+				r.must(t, lane...)
+				r.unreadable(t, bad, good)
+			})
+		}
+	}
+	t.Run("at the provider", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		bad := r.enqueueText(t, 1, rewrite.Batch, "a text that is damaged")
+		text := r.textOf(t, bad[0])
+		good := r.enqueue(t, 2, rewrite.Batch)
+		r.must(t, rewrite.Submitter)
+		r.edit(t, `update rewrite.artifacts set body = 'x' where 'rewrite:' || id = '`+text+`'`)
+		r.must(t, rewrite.Collector)
+		r.unreadable(t, bad, good)
+	})
+}
+
+func (r *rig) textOf(t *testing.T, job string) (ref string) {
+	t.Helper()
+	noError(t, r.scan(`select r.text_ref from criticizer.rewrite_jobs j join criticizer.rewrite_requests r using (rewrite_request_id) where j.job_id = '`+job+`'`, &ref))
+	return ref
+}
+
+// unreadable fails unless the bad jobs failed for their text and the others are completed.
+func (r *rig) unreadable(t *testing.T, bad, good []string) {
+	t.Helper()
+	for _, id := range bad {
+		if job := r.job(t, id); job.Status != rewrite.Failed || lastError(job) != "ARTIFACT_UNREADABLE" {
+			t.Errorf("job with a damaged text is %s, %s", job.Status, lastError(job))
+		}
+	}
+	for _, id := range good {
+		if job := r.job(t, id); job.Status != rewrite.Completed {
+			t.Errorf("another job is %s, %s", job.Status, lastError(job))
+		}
+	}
+}
+
+// A worker with another keyset fails its runs and no job.
+func TestWorkerWithAnotherKeyset(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	own := r.texts
+	keyset, err := artifact.NewKeyset(artifact.KEK{})
+	noError(t, err)
+	other, err := artifact.New(r.db.Open(t, "criticizer_rewrite").Blobs(review.NamespaceRewrite),
+		artifact.Config{Namespace: review.NamespaceRewrite, Keyset: keyset, TTL: artifact.RewriteTTL})
+	noError(t, err)
+	late := r.enqueue(t, 1, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	ids := append(r.enqueue(t, 2, rewrite.Async), append(r.enqueue(t, 2, rewrite.Batch), late...)...)
+	r.texts = other
+	for _, worker := range rewrite.Workers() {
+		if _, err := r.run(t, worker, uuid.NewString()); failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("%s: run ended with %v, want class CONFIG_INVALID", worker, err)
+		}
+	}
+	for _, id := range ids {
+		if job := r.job(t, id); job.Status == rewrite.Failed || job.AttemptCount != 0 {
+			t.Errorf("job is %s after %d attempts", job.Status, job.AttemptCount)
+		}
+	}
+	r.texts = own
+	for range 2 {
+		r.later(t)
+		r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
+	}
+	for _, id := range ids {
+		if job := r.job(t, id); job.Status != rewrite.Completed || job.AttemptCount != 0 {
+			t.Errorf("with the right keyset, job is %s, %s, after %d attempts", job.Status, lastError(job), job.AttemptCount)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // (rewrite 8.1). Content that the provider refuses is included: sending it again would
 // violate the provider's terms again.
 var permanent = []failure.Class{
-	failure.InputInvalid, failure.TooLarge, failure.ArtifactExpired, failure.ArtifactForeign,
+	failure.InputInvalid, failure.TooLarge, failure.ArtifactExpired, failure.ArtifactForeign, failure.ArtifactUnreadable,
 	failure.ContentPolicy, failure.RedactionBlocked, failure.AdapterUnsupported,
 }
 

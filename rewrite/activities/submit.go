@@ -31,7 +31,7 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 	defer a.extend(ctx, claim)()
 	loads, err := a.load(ctx, claim, claimed)
 	if err != nil {
-		return err
+		return a.release(ctx, claim, err)
 	}
 	for _, group := range groupsOf(loads) {
 		if err := a.submitGroup(ctx, claim, group, deadline); err != nil {
@@ -58,7 +58,7 @@ func (a *Activities) load(ctx context.Context, claim rewrite.Claim, claimed []re
 		if job.BatchID != nil {
 			continue
 		}
-		item, _, err := a.item(ctx, job)
+		item, _, err := a.item(ctx, job, claimed)
 		if err != nil && ownFault(err) {
 			return nil, err
 		}

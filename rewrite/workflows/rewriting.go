@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
 )
@@ -72,7 +73,7 @@ func forWork(ctx workflow.Context) workflow.Context {
 		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: time.Hour,
 		HeartbeatTimeout:       heartbeat,
-		RetryPolicy:            retries(),
+		RetryPolicy:            retries(ctx, "work"),
 	})
 }
 
@@ -83,10 +84,13 @@ func forRecord(ctx workflow.Context, id string) workflow.Context {
 		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: 10 * time.Minute,
 		StartToCloseTimeout:    time.Minute,
-		RetryPolicy:            retries(),
+		RetryPolicy:            retries(ctx, id),
 	})
 }
 
-func retries() *temporal.RetryPolicy {
-	return &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute}
+// retries returns the retry policy of failures that Temporal declares itself, with full
+// jitter: [failure.Backoff] has the delays of all others.
+func retries(ctx workflow.Context, id string) *temporal.RetryPolicy {
+	first, longest := failure.Delays(id, workflow.GetInfo(ctx).WorkflowExecution.RunID)
+	return &temporal.RetryPolicy{InitialInterval: first, BackoffCoefficient: failure.DelayMultiplier, MaximumInterval: longest}
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	activities "github.com/criticizer/criticizer/rewrite/activities"
 	workflows "github.com/criticizer/criticizer/rewrite/workflows"
@@ -65,6 +67,30 @@ func TestRun(t *testing.T) {
 					t.Errorf("run is %+v", run)
 				}
 			})
+		}
+	}
+}
+
+// Failures that Temporal declares itself are retried with full jitter (processing 8.2).
+func TestLostAttemptsAreRetriedWithJitter(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	workflows.Register(env)
+	env.RegisterActivity(a)
+	var begun []time.Time
+	note := func(mock.Arguments) { begun = append(begun, env.Now()) }
+	env.OnActivity("BeginRun", mock.Anything, mock.Anything).Run(note).Return(false, temporal.NewHeartbeatTimeoutError()).Times(7)
+	env.OnActivity("BeginRun", mock.Anything, mock.Anything).Run(note).Return(false, nil)
+	env.ExecuteWorkflow(string(rewrite.Submitter))
+	if err := env.GetWorkflowError(); err != nil || len(begun) != 8 {
+		t.Fatalf("ended with %v after %d attempts", err, len(begun))
+	}
+	first, longest := failure.Delays("begin", "default-test-run-id")
+	for i, at := range begun[1:] {
+		want := min(first<<i, longest)
+		if got := at.Sub(begun[i]); (got - want).Abs() > time.Microsecond {
+			t.Errorf("waited %s after attempt %d, want %s", got, i+1, want)
 		}
 	}
 }

@@ -154,6 +154,19 @@ func (s *Store) GetAs(ctx context.Context, name string) ([]byte, error) {
 	return s.Get(ctx, review.Owner{}, s.ref(k.id([]byte(named+name))))
 }
 
+// Pseudonym returns a keyed hash of a user. While the keyset is the same, so is the
+// pseudonym.
+func (s *Store) Pseudonym(user string) (string, error) {
+	k, err := s.currentKeys()
+	if err != nil {
+		return "", err
+	}
+	return k.id([]byte("\x00user\x00" + user))[:pseudonymLen], nil
+}
+
+// pseudonymLen distinguishes the users of an installation.
+const pseudonymLen = 16
+
 // id returns the keyed hash of an artifact's identity.
 func (k *keys) id(identity []byte) string {
 	mac := hmac.New(sha256.New, k.ids)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +18,12 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// fakeBlobs fakes the blobs of one namespace.
+var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// fakeBlobs fakes the blobs of namespace raw; they do not expire.
 type fakeBlobs struct {
 	mu     sync.Mutex
 	bodies map[string][]byte
@@ -31,6 +36,9 @@ func (s *fakeBlobs) PutBlob(_ context.Context, id string, body []byte, ttl time.
 	defer s.mu.Unlock()
 	if s.fault != nil {
 		return s.fault
+	}
+	if len(body) == 0 || ttl <= 0 || ttl > maxTTL[review.NamespaceRaw] || !hash.MatchString(id) {
+		return failure.Errorf(failure.InvariantViolated, "put artifact %s of %d bytes for %s", id, len(body), ttl)
 	}
 	if s.bodies == nil {
 		s.bodies = map[string][]byte{}
@@ -47,6 +55,48 @@ func (s *fakeBlobs) Blob(_ context.Context, id string) ([]byte, error) {
 		return nil, failure.Errorf(failure.ArtifactExpired, "no artifact %s", id)
 	}
 	return body, s.fault
+}
+
+// The fake accepts and returns what the database does.
+func TestFakeBlobsAreThoseOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	id := func(digit string) string { return strings.Repeat(digit, 64) }
+	exercise := func(b blobs) (steps []string) {
+		put := func(id, body string, ttl time.Duration) {
+			err := b.PutBlob(t.Context(), id, []byte(body), ttl)
+			steps = append(steps, fmt.Sprint("put ", id, body, ttl, classOf(err)))
+		}
+		get := func(id string) {
+			body, err := b.Blob(t.Context(), id)
+			steps = append(steps, fmt.Sprint("get ", id, string(body), classOf(err)))
+		}
+		get(id("a"))
+		put(id("a"), "first", time.Hour)
+		put(id("b"), "other", time.Hour)
+		get(id("a"))
+		put(id("a"), "second", time.Minute)
+		get(id("a"))
+		put(id("c"), "", time.Hour)
+		put(id("c"), "x", 0)
+		put(id("c"), "x", maxTTL[review.NamespaceRaw]+time.Second)
+		put("name", "x", time.Hour)
+		get(id("c"))
+		get("name")
+		return steps
+	}
+	fake, real := exercise(&fakeBlobs{}), exercise(storetest.New(t).Open(t, "").Blobs(review.NamespaceRaw))
+	for i, want := range real { // both have the same steps
+		if fake[i] != want {
+			t.Errorf("step %d of the fake is %q, of the database %q", i, fake[i], want)
+		}
+	}
+}
+
+func classOf(err error) failure.Class {
+	if err == nil {
+		return ""
+	}
+	return failure.ClassOf(err)
 }
 
 func newKeyset(t *testing.T) secret.Value {
@@ -340,6 +390,27 @@ func TestNewRefuses(t *testing.T) {
 				t.Error("the error shows the keyset")
 			}
 		})
+	}
+}
+
+// A pseudonym is in Temporal's history: it names a user only to those who have the keyset.
+func TestPseudonyms(t *testing.T) {
+	t.Parallel()
+	keyset := newKeyset(t)
+	names := map[string]bool{}
+	for _, s := range []*Store{
+		newStore(t, &fakeBlobs{}, review.NamespaceRaw, keyset), newStore(t, &fakeBlobs{}, review.NamespaceRaw, keyset), newStore(t, &fakeBlobs{}, review.NamespaceRaw, newKeyset(t)),
+	} {
+		for _, user := range []string{"alice", "bob"} {
+			name, err := s.Pseudonym(user)
+			if err != nil || len(name) != 16 {
+				t.Errorf("the pseudonym of %s is %q, %v", user, name, err)
+			}
+			names[name] = true
+		}
+	}
+	if len(names) != 4 {
+		t.Errorf("2 users have %d pseudonyms with 2 keysets, want 4", len(names))
 	}
 }
 

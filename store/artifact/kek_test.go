@@ -1,8 +1,15 @@
 package artifact
 
 import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,9 +22,11 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// fakeVault answers as the transit engine does. Its ciphertext is the reversed base64 text.
+// fakeVault answers as the transit engine does that has the key criticizer. Its ciphertext
+// is authenticated, as that of a key of type aes256-gcm96 is.
 type fakeVault struct {
 	mu     sync.Mutex
+	key    cipher.AEAD
 	token  string
 	status int // if set, of every answer
 	calls  map[string]int
@@ -27,21 +36,52 @@ func (v *fakeVault) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.calls[r.URL.Path]++
-	var asked struct{ Plaintext, Ciphertext string }
-	switch err := json.NewDecoder(r.Body).Decode(&asked); {
-	case v.status != 0:
-		w.WriteHeader(v.status)
-	case r.Header.Get("X-Vault-Token") != v.token:
-		w.WriteHeader(http.StatusForbidden)
-	case err != nil || r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusBadRequest)
-	case r.URL.Path == "/v1/transit/encrypt/criticizer":
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]string{"ciphertext": "vault:v1:" + reversed(asked.Plaintext)}})
-	case r.URL.Path == "/v1/transit/decrypt/criticizer" && strings.HasPrefix(asked.Ciphertext, "vault:v1:"):
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]string{"plaintext": reversed(strings.TrimPrefix(asked.Ciphertext, "vault:v1:"))}})
-	default:
-		w.WriteHeader(http.StatusNotFound)
+	status, data := v.answer(r)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if status != http.StatusOK {
+		_ = json.NewEncoder(w).Encode(map[string]any{"errors": []string{"an error"}})
+		return
 	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+// answer returns what the documentation and the source of the engine say. In particular,
+// a key that does not exist is an invalid request, not one for a path that is unknown.
+func (v *fakeVault) answer(r *http.Request) (status int, data map[string]any) {
+	var asked struct {
+		Plaintext  []byte
+		Ciphertext string
+		Associated []byte `json:"associated_data"`
+	}
+	operation, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/transit/"), "/")
+	switch {
+	case v.status != 0:
+		return v.status, nil
+	case r.Header.Get("X-Vault-Token") != v.token:
+		return http.StatusForbidden, nil
+	case !strings.HasPrefix(r.URL.Path, "/v1/transit/"), operation != "encrypt" && operation != "decrypt":
+		return http.StatusNotFound, nil
+	case r.Method != http.MethodPost && r.Method != http.MethodPut:
+		return http.StatusMethodNotAllowed, nil
+	case json.NewDecoder(r.Body).Decode(&asked) != nil, key != "criticizer":
+		return http.StatusBadRequest, nil
+	case operation == "encrypt":
+		nonce := make([]byte, v.key.NonceSize())
+		_, _ = rand.Read(nonce)
+		sealed := v.key.Seal(nonce, nonce, asked.Plaintext, asked.Associated)
+		return http.StatusOK, map[string]any{"ciphertext": "vault:v1:" + base64.StdEncoding.EncodeToString(sealed), "key_version": 1}
+	}
+	text, ours := strings.CutPrefix(asked.Ciphertext, "vault:v1:")
+	sealed, err := base64.StdEncoding.DecodeString(text)
+	if !ours || err != nil || len(sealed) < v.key.NonceSize() {
+		return http.StatusBadRequest, nil
+	}
+	plain, err := v.key.Open(nil, sealed[:v.key.NonceSize()], sealed[v.key.NonceSize():], asked.Associated)
+	if err != nil {
+		return http.StatusBadRequest, nil
+	}
+	return http.StatusOK, map[string]any{"plaintext": plain}
 }
 
 func (v *fakeVault) set(token string, status int) {
@@ -50,17 +90,17 @@ func (v *fakeVault) set(token string, status int) {
 	v.token, v.status = token, status
 }
 
-func reversed(s string) string {
-	b := []byte(s)
-	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
-		b[i], b[j] = b[j], b[i]
-	}
-	return string(b)
-}
-
 func newVault(t *testing.T) (*fakeVault, KEK) {
 	t.Helper()
-	v := &fakeVault{token: "t-1", calls: map[string]int{}}
+	block, err := aes.NewCipher(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := cipher.NewGCM(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &fakeVault{token: "t-1", calls: map[string]int{}, key: key}
 	server := httptest.NewTLSServer(v)
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
@@ -164,5 +204,100 @@ func TestKEKThatIsDownKeepsTheKeys(t *testing.T) {
 	s.cfg.Keyset = rotated
 	if body, err := s.Get(t.Context(), owner, ref); err != nil || string(body) != "before" {
 		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+// The fake of the transit engine answers as the engine's documentation and source say: a
+// test with a fake that accepts more proves nothing.
+func TestFakeVaultIsTheTransitEngine(t *testing.T) {
+	t.Parallel()
+	v, kek := newVault(t)
+	host, _, _ := strings.Cut(strings.TrimPrefix(kek.URI, "hcvault://"), "/")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: kek.roots, MinVersion: tls.VersionTLS12}}}
+	t.Cleanup(client.CloseIdleConnections)
+	ask := func(method, path, token, body string) (status int, data map[string]any) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+host+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Vault-Token", token)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		var answer struct {
+			Data   map[string]any
+			Errors []string
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || (resp.StatusCode == http.StatusOK) != (len(answer.Errors) == 0) {
+			t.Errorf("%s %s: status %d, errors %q, %v", method, path, resp.StatusCode, answer.Errors, err)
+		}
+		return resp.StatusCode, answer.Data
+	}
+	const encrypt, decrypt = "/v1/transit/encrypt/criticizer", "/v1/transit/decrypt/criticizer"
+	seal := func() string {
+		_, data := ask("POST", encrypt, "t-1", `{"plaintext": "a2V5", "associated_data": "YQ=="}`)
+		return fmt.Sprint(data["ciphertext"])
+	}
+	first, second := seal(), seal()
+	if first == second || len(first) < 40 || !strings.HasPrefix(first, "vault:v1:") || strings.Contains(first, "a2V5") {
+		t.Fatalf("two encryptions of one text: %s and %s", first, second)
+	}
+	damaged := first[:20] + map[bool]string{true: "A", false: "B"}[first[20] == 'B'] + first[21:]
+	for name, tc := range map[string]struct {
+		method, path, token, body string
+		want                      int
+	}{
+		"its own ciphertext":      {"POST", decrypt, "t-1", `{"ciphertext": "` + first + `", "associated_data": "YQ=="}`, 200},
+		"by PUT":                  {"PUT", decrypt, "t-1", `{"ciphertext": "` + first + `", "associated_data": "YQ=="}`, 200},
+		"other associated data":   {"POST", decrypt, "t-1", `{"ciphertext": "` + first + `", "associated_data": "Yg=="}`, 400},
+		"no associated data":      {"POST", decrypt, "t-1", `{"ciphertext": "` + first + `"}`, 400},
+		"a damaged ciphertext":    {"POST", decrypt, "t-1", `{"ciphertext": "` + damaged + `", "associated_data": "YQ=="}`, 400},
+		"no ciphertext":           {"POST", decrypt, "t-1", `{}`, 400},
+		"a text of another kind":  {"POST", decrypt, "t-1", `{"ciphertext": "a2V5"}`, 400},
+		"not base64":              {"POST", encrypt, "t-1", `{"plaintext": "key!"}`, 400},
+		"not JSON":                {"POST", encrypt, "t-1", `key`, 400},
+		"a key it lacks":          {"POST", "/v1/transit/decrypt/another", "t-1", `{"ciphertext": "` + first + `"}`, 400},
+		"an engine it lacks":      {"POST", "/v1/transits/decrypt/criticizer", "t-1", `{}`, 404},
+		"another token":           {"POST", decrypt, "t-2", `{"ciphertext": "` + first + `", "associated_data": "YQ=="}`, 403},
+		"no token":                {"POST", decrypt, "", `{}`, 403},
+		"a method it lacks":       {"GET", decrypt, "t-1", ``, 405},
+		"a deletion of something": {"DELETE", encrypt, "t-1", ``, 405},
+	} {
+		status, data := ask(tc.method, tc.path, tc.token, tc.body)
+		if status != tc.want || (status == 200) != (data["plaintext"] == "a2V5") {
+			t.Errorf("%s: status %d with %v, want %d", name, status, data, tc.want)
+		}
+	}
+	v.set("t-1", http.StatusServiceUnavailable) // sealed
+	if status, _ := ask("POST", decrypt, "t-1", `{}`); status != http.StatusServiceUnavailable {
+		t.Errorf("a sealed engine answers %d", status)
+	}
+}
+
+// A keyset file that was altered, or encrypted for another purpose, is not used.
+func TestDamagedKeysetIsRefused(t *testing.T) {
+	t.Parallel()
+	_, kek := newVault(t)
+	keyset, err := NewKeyset(kek)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored struct{ EncryptedKeyset []byte }
+	if err := json.Unmarshal([]byte(keyset.Reveal()), &stored); err != nil {
+		t.Fatal(err)
+	}
+	for i := len("vault:v1:") + 4; i < len(stored.EncryptedKeyset)-4; i += 11 {
+		altered := bytes.Clone(stored.EncryptedKeyset)
+		if altered[i]++; altered[i] == ':' || altered[i] == '{' || altered[i] == '[' || altered[i] == ',' {
+			altered[i] = 'a'
+		}
+		body, err := json.Marshal(map[string]any{"encryptedKeyset": altered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantClass(t, CheckKeyset(secret.New(string(body)), kek), failure.ConfigInvalid)
 	}
 }

@@ -15,7 +15,7 @@ import (
 const cancelJobIfRunning = `-- name: CancelJobIfRunning :execrows
 update criticizer.jobs
 set state = 'canceled', updated_at = now(), finished_at = now()
-where idempotency_key = $1 and state in ('in_progress', 'retryable_failed')
+where idempotency_key = $1 and state = 'in_progress'
 `
 
 func (q *Queries) CancelJobIfRunning(ctx context.Context, idempotencyKey string) (int64, error) {
@@ -73,7 +73,7 @@ with due as (
      order by coalesce(j.checked_at, j.updated_at) limit $2::bigint)
     union
     (select j.id from criticizer.jobs j
-     where j.state in ('in_progress', 'retryable_failed') and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
+     where j.state = 'in_progress' and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
      order by coalesce(j.checked_at, j.updated_at) limit $2::bigint)
     union
     (select j.id from criticizer.jobs j
@@ -503,7 +503,7 @@ select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, 
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        exists (select from criticizer.slots s
                where s.changelist_id = j.changelist_id and s.review_version = j.review_version and s.state = 'awaited')::boolean as awaits_slot,
-       case when j.state not in ('in_progress', 'retryable_failed') then ''
+       case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
               or exists (select from criticizer.review_records r

@@ -201,7 +201,7 @@ func (q *Queries) TopVersion(ctx context.Context, changelistID review.Changelist
 
 const unfinishedReviewsOfShelf = `-- name: UnfinishedReviewsOfShelf :many
 select idempotency_key from criticizer.jobs
-where changelist_id = $1 and shelved and state in ('in_progress', 'retryable_failed')
+where changelist_id = $1 and shelved and state = 'in_progress'
 order by review_version
 `
 

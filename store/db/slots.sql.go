@@ -178,7 +178,7 @@ func (q *Queries) SetSlots(ctx context.Context, arg SetSlotsParams) error {
 
 const shareUnfinishedJob = `-- name: ShareUnfinishedJob :one
 select changelist_id, review_version from criticizer.jobs
-where idempotency_key = $1 and state in ('in_progress', 'retryable_failed')
+where idempotency_key = $1 and state = 'in_progress'
 for share
 `
 

@@ -53,7 +53,7 @@ returning *;
 -- name: CancelJobIfRunning :execrows
 update criticizer.jobs
 set state = 'canceled', updated_at = now(), finished_at = now()
-where idempotency_key = @idempotency_key and state in ('in_progress', 'retryable_failed');
+where idempotency_key = @idempotency_key and state = 'in_progress';
 
 -- name: CancelReplacedJob :one
 update criticizer.jobs
@@ -89,7 +89,7 @@ with due as (
      order by coalesce(j.checked_at, j.updated_at) limit @at_most::bigint)
     union
     (select j.id from criticizer.jobs j
-     where j.state in ('in_progress', 'retryable_failed') and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
+     where j.state = 'in_progress' and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
      order by coalesce(j.checked_at, j.updated_at) limit @at_most::bigint)
     union
     (select j.id from criticizer.jobs j
@@ -136,7 +136,7 @@ select sqlc.embed(j), coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        exists (select from criticizer.slots s
                where s.changelist_id = j.changelist_id and s.review_version = j.review_version and s.state = 'awaited')::boolean as awaits_slot,
-       case when j.state not in ('in_progress', 'retryable_failed') then ''
+       case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
               or exists (select from criticizer.review_records r

@@ -10,7 +10,7 @@ values (@idempotency_key, @changelist_id, @review_version, @server_id, @run_id, 
 
 -- name: UnfinishedReviewsOfShelf :many
 select idempotency_key from criticizer.jobs
-where changelist_id = @changelist_id and shelved and state in ('in_progress', 'retryable_failed')
+where changelist_id = @changelist_id and shelved and state = 'in_progress'
 order by review_version;
 
 -- name: ShelfOf :one

@@ -8,7 +8,7 @@ set patterns = @patterns, by_bot = @by_bot, waits_for = null, back_by = null;
 -- name: ShareUnfinishedJob :one
 -- Keeps the job from ending, and so from releasing its slots, until the transaction ends.
 select changelist_id, review_version from criticizer.jobs
-where idempotency_key = @idempotency_key and state in ('in_progress', 'retryable_failed')
+where idempotency_key = @idempotency_key and state = 'in_progress'
 for share;
 
 -- name: LockSlots :exec
