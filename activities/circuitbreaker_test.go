@@ -1,11 +1,17 @@
 package activities_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +19,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 )
 
 // A fakeQueue has a circuit breaker that keeps the reports.
@@ -24,30 +31,41 @@ type fakeQueue struct {
 	reports []activities.Results
 }
 
-func (q *fakeQueue) Report(_ context.Context, r activities.Results, start bool) (bool, error) {
+func (q *fakeQueue) Report(ctx context.Context, r activities.Results, start bool) (bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.err != nil {
-		return false, q.err
+	if err := cmp.Or(ctx.Err(), q.err); err != nil {
+		return start, err
 	}
 	q.running = q.running || start
 	q.reports = append(q.reports, r)
 	return q.running, nil
 }
 
-func (q *fakeQueue) Limit(context.Context) (activities.QueueLimit, error) {
+func (q *fakeQueue) Limit(ctx context.Context) (activities.QueueLimit, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.limit, q.err
+	if err := cmp.Or(ctx.Err(), q.err); err != nil {
+		return activities.QueueLimit{}, err
+	}
+	return q.limit, nil
 }
 
 func (q *fakeQueue) put(phase activities.Phase, perSecond float32) {
+	limit := activities.BreakerOrder{By: "test", Reason: "r"}.Limit(phase, perSecond)
+	if phase == "" {
+		limit = activities.QueueLimit{}
+	}
+	q.putLimit(limit)
+}
+
+func (q *fakeQueue) putLimit(limit activities.QueueLimit) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.limit = activities.BreakerOrder{By: "test", Reason: "r"}.Limit(phase, perSecond)
-	if phase == "" {
-		q.limit = activities.QueueLimit{}
+	if limit.PerSecond != nil {
+		limit.Since = time.Now()
 	}
+	q.limit = limit
 }
 
 // set sets the limit and returns when the worker has read it.
@@ -67,10 +85,10 @@ func (q *fakeQueue) total() (sum activities.Results, n int) {
 	return sum, len(q.reports)
 }
 
-// newBreaker runs the circuit breaker of a worker.
-func newBreaker(t *testing.T, q *fakeQueue, rules activities.BreakerRules) *activities.CircuitBreaker {
+// newBreaker runs the circuit breaker of a worker, which logs to log.
+func newBreaker(t *testing.T, q *fakeQueue, rules activities.BreakerRules, log io.Writer) *activities.CircuitBreaker {
 	t.Helper()
-	b := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), "worker", rules, q)
+	b := activities.NewCircuitBreaker(slog.New(slog.NewTextHandler(log, nil)), "worker", rules, q)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { b.Run(ctx) })
@@ -98,7 +116,7 @@ func TestResultsAreReported(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q := &fakeQueue{limit: activities.BreakerOrder{}.Limit(activities.PhaseThrottled, 1)}
-				b := newBreaker(t, q, tt.rules)
+				b := newBreaker(t, q, tt.rules, io.Discard)
 				b.RecordFailure("z", failure.UpstreamUnavailable) // starts the breaker
 				synctest.Wait()
 				if err := b.Begin(t.Context()); err != nil {
@@ -148,7 +166,7 @@ func TestAttemptsWaitForTheDecision(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q := &fakeQueue{}
-				b := newBreaker(t, q, outageRules)
+				b := newBreaker(t, q, outageRules, io.Discard)
 				begin := func() (after time.Duration) {
 					t.Helper()
 					start := time.Now()
@@ -191,8 +209,8 @@ func TestAttemptsWaitForTheDecision(t *testing.T) {
 func TestReportsAreFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &fakeQueue{err: errors.New("no Temporal")}
-		b := newBreaker(t, q, outageRules)
+		q, log := &fakeQueue{err: errors.New("no Temporal")}, new(bytes.Buffer)
+		b := newBreaker(t, q, outageRules, log)
 		for range 100 { // 10 s
 			b.RecordFailure("a", failure.UpstreamUnavailable)
 			time.Sleep(100 * time.Millisecond)
@@ -212,6 +230,9 @@ func TestReportsAreFew(t *testing.T) {
 		if sum, n := q.total(); sum.Failed != 100 || sum.Succeeded < 500 || n > 11+7 {
 			t.Errorf("%d failures and %d successes in %d reports, want 6 more", sum.Failed, sum.Succeeded, n)
 		}
+		if warnings := strings.Count(log.String(), "circuit breaker not reached"); warnings != 1 {
+			t.Errorf("%d warnings, want one for the report that failed:\n%s", warnings, log)
+		}
 	})
 }
 
@@ -221,11 +242,16 @@ func TestAttemptsWaitWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := &fakeQueue{}
-		b := newBreaker(t, q, outageRules)
+		b := newBreaker(t, q, outageRules, io.Discard)
 		b.RecordFailure("a", failure.UpstreamUnavailable)
 		q.set(activities.PhaseThrottled, 1)
 		b.RecordFailure("a", failure.UpstreamUnavailable)
 		q.set(activities.PhaseOpen, 0)
+		_, reports := q.total()
+		time.Sleep(time.Minute)
+		if _, n := q.total(); n != reports {
+			t.Errorf("%d reports while no attempt has begun or ended", n-reports)
+		}
 		var mu sync.Mutex
 		begun := 0
 		for range 10 {
@@ -253,4 +279,90 @@ func TestAttemptsWaitWhileTheBreakerIsOpen(t *testing.T) {
 			t.Errorf("%d attempts were reported", sum.Begun)
 		}
 	})
+}
+
+// The fake queue answers as the circuit breaker of a real task queue: a worker that a fake
+// lets report or read more proves nothing.
+func TestFakeQueueIsThatOfTemporal(t *testing.T) {
+	t.Parallel()
+	namespace, _ := temporalnstest.New(t)
+	q := &fakeQueue{}
+	got := exerciseQueue(t, q, func(l activities.QueueLimit) error { q.putLimit(l); return nil })
+	want := exerciseQueue(t, realQueue{namespace}, func(l activities.QueueLimit) error { return namespace.LimitQueue(t.Context(), activities.QueueLLM, l) })
+	for i := range want { // both have the same steps
+		if got[i] != want[i] {
+			t.Errorf("step %d of the fake is\n  %s, of Temporal\n  %s", i, got[i], want[i])
+		}
+	}
+}
+
+// A realQueue is a task queue of a Temporal namespace.
+type realQueue struct {
+	namespace interface {
+		ReportResults(ctx context.Context, queue string, r activities.Results, start bool) (running bool, err error)
+		LimitOf(ctx context.Context, queue string) (activities.QueueLimit, error)
+	}
+}
+
+func (q realQueue) Report(ctx context.Context, r activities.Results, start bool) (bool, error) {
+	return q.namespace.ReportResults(ctx, activities.QueueLLM, r, start)
+}
+
+func (q realQueue) Limit(ctx context.Context) (activities.QueueLimit, error) {
+	return q.namespace.LimitOf(ctx, activities.QueueLLM)
+}
+
+// exerciseQueue lists what a queue answers before its circuit breaker runs, while it runs
+// and sets limits, and to a worker that stops.
+func exerciseQueue(t *testing.T, q interface {
+	Report(ctx context.Context, r activities.Results, start bool) (bool, error)
+	Limit(ctx context.Context) (activities.QueueLimit, error)
+}, set func(activities.QueueLimit) error,
+) (steps []string) {
+	t.Helper()
+	note := func(what string, err error, seen ...any) {
+		steps = append(steps, fmt.Sprint(what, ": ", err != nil, seen))
+	}
+	limit := func(ctx context.Context, what string) {
+		l, err := q.Limit(ctx)
+		perSecond := float32(-1)
+		if l.PerSecond != nil {
+			perSecond = *l.PerSecond
+		}
+		note("limit "+what, err, perSecond, l.By, l.Why(), l.Phase(), l.NotClosed(), l.Stopped(), l.Since.IsZero())
+	}
+	report := func(ctx context.Context, what string, start bool) {
+		running, err := q.Report(ctx, activities.Results{By: "worker", Failed: 1}, start)
+		note("report "+what, err, running)
+	}
+	ctx := t.Context()
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	limit(ctx, "of a new queue")
+	report(ctx, "of a success", false)
+	report(stopped, "of a failure at the worker's stop", true)
+	report(ctx, "of a success after it", false)
+	report(ctx, "of a failure", true)
+	report(ctx, "of a success while the breaker runs", false)
+	report(ctx, "of another failure", true)
+	report(stopped, "of a success at the worker's stop", false)
+	limit(ctx, "before the breaker's first")
+	order := activities.BreakerOrder{By: "olga", Reason: "4 of 4 results failed"}
+	for _, l := range []activities.QueueLimit{
+		order.Limit(activities.PhaseThrottled, 2.5), order.Limit(activities.PhaseOpen, 0), order.Limit(activities.PhaseHalfOpen, 4),
+		{PerSecond: new(float32(7)), By: "temporal", Reason: "an operator's"}, {},
+	} {
+		if err := set(l); err != nil {
+			t.Fatal(err)
+		}
+		// For a moment a busy server answers with the limit before.
+		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(20 * time.Millisecond) {
+			if now, err := q.Limit(ctx); err != nil || reflect.DeepEqual(now.PerSecond, l.PerSecond) {
+				break
+			}
+		}
+		limit(ctx, string(l.Phase()))
+	}
+	limit(stopped, "at the worker's stop")
+	return steps
 }

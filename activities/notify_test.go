@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func newMailing(t *testing.T) mailing {
 		&activities.Interceptor{Scrub: func(s string) string { return s }},
 	}})
 	m.env.RegisterActivity(m.stage)
-	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings})
+	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "//depot/a.go", Title: "t"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +87,22 @@ func TestNotifyMailsEachRecipientOnce(t *testing.T) {
 		}
 	}
 	m.wantCopies(t, 1, 1)
+}
+
+// The log says why a recipient gets no mail, without the address.
+func TestSkippedRecipientIsLogged(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	var lines strings.Builder
+	m.stage.Log = slog.New(slog.NewTextHandler(&lines, nil))
+	m.stage.Policy.OptOut = []string{"bob"}
+	if _, err := m.notify(); err != nil {
+		t.Fatal(err)
+	}
+	m.wantCopies(t, 1, 0)
+	if n := strings.Count(lines.String(), `msg="recipient skipped" changelist=4711 reason=`); n != 2 || strings.Contains(lines.String(), "@") {
+		t.Errorf("%d lines about the two entries of bob, want 2 without an address: %s", n, &lines)
+	}
 }
 
 // Whichever step fails, the next attempt sends what is unsent, and nothing twice
@@ -325,7 +342,7 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 	for _, reason := range []review.SkipReason{review.SkipNotAllowed, review.SkipDenied, review.SkipHidden, review.SkipBinary} {
 		omissions = append(omissions, review.Omission{Path: "//depot/" + string(reason), Reason: reason})
 	}
-	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Omissions: omissions})
+	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "//depot/a.go", Title: "t"}}, Omissions: omissions})
 	if err != nil {
 		t.Fatal(err)
 	}

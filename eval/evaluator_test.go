@@ -3,18 +3,23 @@ package eval
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// A fakeReviewer returns errs first, then findings.
+// A fakeReviewer returns errs first, then findings. A call that the endpoint refused has
+// used no tokens.
 type fakeReviewer struct {
 	errs     []error
 	findings func(c redaction.Change) []review.Finding
@@ -23,7 +28,11 @@ type fakeReviewer struct {
 
 func (s *fakeReviewer) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
 	n := int(s.calls.Add(1))
-	if err := o.Budget.Settle(ctx, review.Grant{}, review.Usage{Calls: 1, PromptTokens: 10, CompletionTokens: 1}); err != nil {
+	used := review.Usage{Calls: 1}
+	if n > len(s.errs) || failure.ClassOf(s.errs[n-1]) == failure.SchemaInvalid {
+		used.PromptTokens, used.CompletionTokens = 10, 1
+	}
+	if err := o.Budget.Settle(ctx, review.Grant{}, used); err != nil {
 		return review.Draft{}, err
 	}
 	if n <= len(s.errs) {
@@ -34,6 +43,55 @@ func (s *fakeReviewer) Review(ctx context.Context, c redaction.Change, o review.
 		d.Findings = s.findings(c)
 	}
 	return d, nil
+}
+
+// The fake reviewer settles its tokens and returns the classes as the client of a model does.
+func TestFakeReviewerBehavesAsTheClient(t *testing.T) {
+	t.Parallel()
+	pipeline := newPipeline(t)
+	change, err := pipeline.Change(review.Change{Number: 1, Files: []review.File{
+		{DepotPath: "//depot/a.go", Action: review.ActionAdd, Type: "text", Diff: "@@ -0,0 +1,1 @@\n+package a\n"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		fault llmsim.FaultKind
+		class failure.Class
+	}{
+		"a review":               {"", ""},
+		"a limit that passes":    {llmsim.RateLimit, failure.RateLimited},
+		"an answer without JSON": {llmsim.NotJSON, failure.SchemaInvalid},
+		"a refusal":              {llmsim.ContentPolicy, failure.ContentPolicy},
+		"a key that is refused":  {llmsim.InvalidKey, failure.AuthDenied},
+	} {
+		model, fake := llmsim.New(llmsim.Config{}), &fakeReviewer{}
+		if tt.fault != "" {
+			fake.errs = []error{failure.Errorf(tt.class, "as injected")}
+			if err := model.Inject(llmsim.Fault{Kind: tt.fault}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		endpoint := httptest.NewServer(model)
+		t.Cleanup(endpoint.Close)
+		real, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen [2]string
+		for i, r := range []reviewer{fake, real} {
+			a := attempts{answers: map[string][]byte{}}
+			draft, err := r.Review(t.Context(), change, a.options())
+			class := failure.Class("")
+			if err != nil {
+				class = failure.ClassOf(err)
+			}
+			seen[i] = fmt.Sprintf("%q, draft of %t, used %t, calls %t", class, draft.Model != "", a.used.Tokens() > 0, a.used.Calls > 0)
+		}
+		if seen[0] != seen[1] {
+			t.Errorf("%s: the fake gives %s, the client %s", name, seen[0], seen[1])
+		}
+	}
 }
 
 func newPipeline(t *testing.T) *redaction.Pipeline {
@@ -71,11 +129,12 @@ func TestFailuresOfReviews(t *testing.T) {
 		fails failure.Class // of the evaluation
 		shows failure.Class // in the result
 		calls int32
+		used  int // tokens
 	}{
-		"a limit that passes is waited for":        {[]error{busy}, "", "", 2},
-		"an answer that cannot be used is counted": {[]error{failure.Errorf(failure.SchemaInvalid, "no JSON")}, "", failure.SchemaInvalid, 1},
-		"a refusal is counted":                     {[]error{failure.Errorf(failure.ContentPolicy, "no")}, "", failure.ContentPolicy, 1},
-		"a key that is refused ends it":            {[]error{failure.Errorf(failure.AuthDenied, "no")}, failure.AuthDenied, "", 1},
+		"a limit that passes is waited for":        {[]error{busy}, "", "", 2, 11},
+		"an answer that cannot be used is counted": {[]error{failure.Errorf(failure.SchemaInvalid, "no JSON")}, "", failure.SchemaInvalid, 1, 11},
+		"a refusal is counted":                     {[]error{failure.Errorf(failure.ContentPolicy, "no")}, "", failure.ContentPolicy, 1, 0},
+		"a key that is refused ends it":            {[]error{failure.Errorf(failure.AuthDenied, "no")}, failure.AuthDenied, "", 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +149,7 @@ func TestFailuresOfReviews(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || results[0].Failure != tt.shows || results[0].Found != 0 || len(results[0].Missed) != 1 || results[0].Usage.Tokens() != 11*int(tt.calls) {
+			if err != nil || results[0].Failure != tt.shows || results[0].Found != 0 || len(results[0].Missed) != 1 || results[0].Usage.Tokens() != tt.used {
 				t.Errorf("%+v, %v", results, err)
 			}
 		})

@@ -97,6 +97,7 @@ func TestResponsesAreClassified(t *testing.T) {
 		"gateway timeout":               {504, "<html>" + leak, failure.UpstreamUnavailable, "504"},
 		"origin timed out":              {524, "<html>" + leak, failure.UpstreamUnavailable, "524"},
 		"overloaded":                    {529, openAIError("overloaded_error", "null"), failure.UpstreamUnavailable, "529 overloaded_error"},
+		"overloaded, not in JSON":       {529, leak, failure.UpstreamUnavailable, "529"},
 		"HTML instead of a completion":  {200, "<html>" + leak, failure.SchemaInvalid, ""},
 		"half a completion":             {200, chatBody(`{}`)[:40], failure.SchemaInvalid, ""},
 		"nothing instead of one":        {200, "", failure.SchemaInvalid, ""},

@@ -127,13 +127,18 @@ func TestBrokenConnectionsAreClassified(t *testing.T) {
 			if failure.ClassOf(err) != test.class {
 				t.Errorf("got %s: %v, want %s", failure.ClassOf(err), err, test.class)
 			}
+			if cutOff := strings.Contains(err.Error(), "is over 8388608 bytes"); cutOff != (name == "answers without end") {
+				t.Errorf("the limit of an answer was applied: %t: %v", cutOff, err)
+			}
 			mustNotShow(t, "error", err.Error(), leak, "127.0.0.1")
 		})
 	}
 }
 
+// endless ends after 256 MiB, so that a client without a limit fails and leaves memory to
+// others.
 func endless(w http.ResponseWriter, _ *http.Request) {
-	for {
+	for range 256 {
 		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 			return
 		}

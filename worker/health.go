@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 )
@@ -20,6 +21,9 @@ const (
 func checkHealth(ctx context.Context, address string) error {
 	if address == "" {
 		return errors.New("check health: worker.listen is empty: set an address, such as 127.0.0.1:9464")
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("check health (worker.listen): %w: set an address, such as 127.0.0.1:9464", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -45,7 +47,8 @@ type runtime struct {
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
 	namespace temporalns.Namespace
-	metrics   *telemetry.Metrics // nil without worker.listen
+	metrics   *telemetry.Metrics         // nil without worker.listen
+	resources *worker.ResourceController // nil unless they limit the number of attempts
 	closers   []func()
 
 	// serving is set while all stages are served; databases is complete by then.
@@ -60,7 +63,7 @@ func newRuntime(ctx context.Context, cfg *config.Config, logTo io.Writer) (*runt
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{cfg: cfg, scrubber: scrubber}
+	r := &runtime{cfg: cfg, scrubber: scrubber, resources: newResources(cfg.Worker)}
 	r.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: r.scrub})
 	if err := r.connect(ctx); err != nil {
 		r.close()
@@ -147,10 +150,27 @@ func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 	}
 	r.serving.Store(true)
 	r.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
+	if err := reportReady(ctx, os.Getenv("NOTIFY_SOCKET")); err != nil {
+		r.lg.WarnContext(ctx, "systemd not notified: it stops the worker at TimeoutStartSec; correct NotifyAccess= of the unit", "error", err.Error())
+	}
 	<-ctx.Done()
 	r.serving.Store(false)
 	r.lg.InfoContext(ctx, "worker stopping")
 	return nil
+}
+
+// reportReady notifies systemd on its socket, if it started the worker: its unit has
+// Type=notify.
+func reportReady(ctx context.Context, socket string) error {
+	if socket == "" {
+		return nil
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unixgram", socket)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte("READY=1"))
+	return errors.Join(err, conn.Close())
 }
 
 // stopAll stops the workers in parallel, so that all have the same grace period.
@@ -211,8 +231,8 @@ func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) (worker.Wor
 	if s.rate != nil {
 		options.TaskQueueActivitiesPerSecond = s.rate(r.cfg.Worker)
 	}
-	if s.atOnce != nil {
-		options.MaxConcurrentActivityExecutionSize = s.atOnce(r.cfg.Worker)
+	if err := r.setSlots(&options, s); err != nil {
+		return nil, err
 	}
 	w := worker.New(r.namespace.Client, q.name, options)
 	w.RegisterActivity(q.activities)

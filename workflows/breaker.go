@@ -43,7 +43,7 @@ type BreakerState struct {
 	Top  float64 `json:"top,omitempty"`
 	// Rules are those of the last report.
 	Rules activities.BreakerRules `json:"rules,omitzero"`
-	// Openings is how often the breaker opened.
+	// Openings is how often the breaker opened since the endpoint recovered.
 	Openings int `json:"openings,omitempty"`
 	// Limited means that the breaker has set a limit.
 	Limited bool `json:"limited,omitempty"`
@@ -326,6 +326,9 @@ func (b *breaker) throttle(ctx workflow.Context) error {
 // close restores the operator's limit and watches the results.
 func (b *breaker) close(ctx workflow.Context) error {
 	b.Phase, b.Closing, b.Recent = "", false, nil
+	if b.Level >= fullLevel {
+		b.Openings, b.Level = 0, 0
+	}
 	if !b.Limited {
 		return nil
 	}

@@ -89,6 +89,12 @@ func (b *breakerBench) probe(context.Context) error {
 	return b.endpoint(b.probes)
 }
 
+// down fails each probe, and the next one a minute later: the test environment, unlike a
+// server, ends an activity after ten attempts.
+func down(int) error {
+	return &failure.Error{Class: failure.ServerBusy, Err: errors.New("down"), RetryAfter: time.Minute}
+}
+
 // after sends a signal at a time after the start.
 func (b *breakerBench) after(d time.Duration, signal string, arg any) {
 	b.RegisterDelayedCallback(func() { b.SignalWorkflow(signal, arg) }, d)
@@ -326,6 +332,35 @@ func TestProbesGetRarer(t *testing.T) {
 	}
 }
 
+// An outage after a recovery is probed as soon as the first one was: a breaker can run for
+// days, because a failure per minute keeps it watching.
+func TestProbesAfterARecoveryAreFrequent(t *testing.T) {
+	t.Parallel()
+	b := newBreakerBench()
+	opened, waits := 0, []time.Duration{}
+	var at time.Time
+	b.onLimit = func(number int, l activities.QueueLimit) {
+		switch {
+		case l.Phase() == activities.PhaseOpen && *l.PerSecond == 0:
+			opened, at = opened+1, b.Now()
+		case l.Phase() == activities.PhaseHalfOpen && !at.IsZero():
+			waits, at = append(waits, b.Now().Sub(at)), time.Time{}
+		}
+		switch {
+		case l.Phase() == activities.PhaseHalfOpen && opened < 5:
+			b.report(failed("a"))
+		case l.Phase() == "" && opened == 5:
+			b.report(failed("a", "b", "c", "d"))
+		default:
+			b.answer(number, l)
+		}
+	}
+	_, err := b.run(failed("a", "b", "c", "d"))
+	if err != nil || len(waits) != 6 || waits[4] < 15*time.Second || waits[5] > 2*time.Second {
+		t.Errorf("probed %v after the openings, ended with %v; want 16 s after the fifth failure, and 1 s after a recovery", waits, err)
+	}
+}
+
 func TestManualBreaker(t *testing.T) {
 	t.Parallel()
 	person := activities.BreakerOrder{By: "ann", Reason: "maintenance", Manual: true}
@@ -357,7 +392,7 @@ func TestManualBreaker(t *testing.T) {
 		"a person takes over from a worker": {
 			order: func(*breakerBench) activities.BreakerOrder { return activities.BreakerOrder{By: "worker"} },
 			events: func(b *breakerBench) {
-				b.endpoint = func(int) error { return errors.New("down") }
+				b.endpoint = down
 				b.after(time.Minute, workflows.SignalOpen, person)
 				b.after(time.Hour, workflows.SignalClose, nil)
 			}, least: time.Hour, most: 2 * time.Hour, want: append([]string{"open 0 by worker"}, half...),
@@ -401,8 +436,7 @@ func TestManualBreaker(t *testing.T) {
 func TestCanceledBreakerRestoresTheLimit(t *testing.T) {
 	t.Parallel()
 	b := newBreakerBench()
-	b.endpoint = func(int) error { return errors.New("down") }
-	// Soon: the test environment, unlike a server, ends an activity after 10 attempts.
+	b.endpoint = down
 	b.RegisterDelayedCallback(b.CancelWorkflow, 10*time.Second)
 	_, err := b.run(failed("a", "b", "c", "d"))
 	if want := []string{"open 0 by worker", "free"}; !temporal.IsCanceledError(err) || !slices.Equal(b.limits, want) {

@@ -16,7 +16,8 @@ import (
 // The policies of this file are the only place with timeouts and attempts of activities.
 // [activities.Interceptor] computes the delay before the next attempt by
 // [failure.Backoff]. If Temporal itself declares the failure, such as a missed
-// heartbeat, it applies the same intervals without jitter.
+// heartbeat, it applies the retry policy, whose intervals are those of failure.Backoff for
+// one random number per activity and run.
 type policy struct {
 	queue     string
 	timeout   time.Duration // of one attempt
@@ -52,9 +53,16 @@ func stagePolicy(queue string, timeout time.Duration) policy {
 // Work on the database is retried until it succeeds.
 var bookkeepingPolicy = policy{queue: activities.QueueBookkeeping, timeout: time.Minute}
 
-// localPolicy is that of the first try of [bookLocally]. The SDK fails a workflow task
+// While workers are replaced, the stages redact and llm can have different rules. A review
+// tries for half an hour until they have the same.
+const (
+	redactAgainPause = time.Minute
+	redactAgainLimit = 30
+)
+
+// localTimeout is that of the first try of [bookLocally]. The SDK fails a workflow task
 // that takes 5 s.
-var localPolicy = policy{timeout: 4 * time.Second, attempts: 1}
+const localTimeout = 4 * time.Second
 
 // Scheduled work gives up in time for the next run of its schedule, which continues it.
 var (
@@ -83,6 +91,7 @@ const botPriority = 5
 // on returns ctx with the options of an activity. The ID is fixed, so that it stays
 // the same after a reset and is readable in the Temporal UI.
 func (p policy) on(ctx workflow.Context, id string) workflow.Context {
+	first, longest := failure.Delays(id, workflow.GetInfo(ctx).WorkflowExecution.RunID)
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID:             id,
 		Summary:                summaryOf(id),
@@ -90,8 +99,12 @@ func (p policy) on(ctx workflow.Context, id string) workflow.Context {
 		StartToCloseTimeout:    p.timeout,
 		ScheduleToCloseTimeout: p.total,
 		HeartbeatTimeout:       p.heartbeat,
-		RetryPolicy:            p.retry(),
-		WaitForCancellation:    p.toEnd,
+		// Replays do not compare it, so that histories with other delays replay.
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: first, BackoffCoefficient: failure.DelayMultiplier, MaximumInterval: longest,
+			MaximumAttempts: int32(p.attempts), //nolint:gosec // at most failure.AttemptBudget
+		},
+		WaitForCancellation: p.toEnd,
 	})
 }
 
@@ -108,15 +121,6 @@ func (p policy) toItsEnd(toEnd bool) policy {
 	return p
 }
 
-func (p policy) retry() *temporal.RetryPolicy {
-	return &temporal.RetryPolicy{
-		InitialInterval:    failure.InitialDelay,
-		BackoffCoefficient: failure.DelayMultiplier,
-		MaximumInterval:    failure.MaxDelay,
-		MaximumAttempts:    int32(p.attempts), //nolint:gosec // at most failure.AttemptBudget
-	}
-}
-
 // book runs an activity of [activities.Bookkeeping] and stores its result in out, which
 // may be nil.
 func book(ctx workflow.Context, id string, activity, in, out any) error {
@@ -128,8 +132,8 @@ func book(ctx workflow.Context, id string, activity, in, out any) error {
 // that an outage of any length adds one failed try to the history.
 func bookLocally(ctx workflow.Context, id string, activity, in, out any) error {
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: localPolicy.timeout,
-		RetryPolicy:         localPolicy.retry(),
+		StartToCloseTimeout: localTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:             summaryOf(id),
 	})
 	if err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, out); err == nil {

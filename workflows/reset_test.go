@@ -79,7 +79,7 @@ func (c cluster) start(t *testing.T, req review.Request) client.WorkflowRun {
 // workflow task of the workflow's current run, and waits for the new run.
 func (c cluster) reset(t *testing.T) (review.Result, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // an attempt may take one, and be lost
 	defer cancel()
 	described, err := c.DescribeWorkflow(ctx, request.Key, "")
 	if err != nil {

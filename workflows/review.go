@@ -60,6 +60,7 @@ type reviewState struct {
 	skipped     review.SkipRule        // why nothing is reviewed; empty if the change is reviewed
 	onShelf     *review.Prior          // the review of the shelf with the same content; nil if none
 	byBot       bool                   // the author is a bot: people's changes go first
+	author      string                 // pseudonym: authors take turns
 	notNotified map[review.Channel]int // the channels that stage notify failed to notify, with their attempts
 	needsSlots  bool                   // a concurrency limit applies to paths of the change
 	limits      []int                  // positions of these limits in the configuration
@@ -170,7 +171,8 @@ func (r *reviewState) attempt(ctx workflow.Context, p policy, spent *activities.
 func (r *reviewState) fetch(ctx workflow.Context) error {
 	var result activities.FetchResult
 	err := r.execute(ctx, fetchPolicy, "fetch", fetching.Fetch, activities.StageParams{Request: r.req}, &result)
-	r.raw, r.skipped, r.byBot, r.needsSlots, r.limits = result.Raw, result.SkippedBy, result.ByBot, result.NeedsSlots, result.SlotLimits
+	r.raw, r.skipped, r.byBot, r.author = result.Raw, result.SkippedBy, result.ByBot, result.Author
+	r.needsSlots, r.limits = result.NeedsSlots, result.SlotLimits
 	if err == nil {
 		r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[r.byBot]
 	}
@@ -191,7 +193,9 @@ func (r *reviewState) compareWithShelf(ctx workflow.Context) error {
 }
 
 // critique is stage llm: up to three activities that share one attempt budget. A replay
-// keeps the redacted change of the dead run.
+// keeps the redacted change of the dead run. If the model stage has other rules of
+// redaction than those of the change, because workers are being replaced, the change is
+// redacted again.
 func (r *reviewState) critique(ctx workflow.Context) error {
 	if err := r.adoptReport(ctx); err != nil || r.verdict.Report != "" {
 		return err
@@ -200,18 +204,42 @@ func (r *reviewState) critique(ctx workflow.Context) error {
 	if err := r.acquireSlots(ctx); err != nil {
 		return err
 	}
-	if r.redacted == "" {
-		var result activities.RedactResult
-		if err := r.execute(ctx, redactPolicy, "redact", redacting.Redact, activities.StageParams{Request: r.req, Input: r.raw}, &result); err != nil {
+	for again := 0; ; again++ {
+		if err := r.redact(ctx); err != nil {
 			return err
 		}
-		r.redacted = result.Redacted
-		r.spent.Add(result.Spent)
+		if err := r.acquireSlots(ctx); err != nil { // again, after a reset
+			return err
+		}
+		err := r.execute(ctx, modelPolicy, "critique", critiquing.Critique, activities.StageParams{Request: r.req, Input: r.redacted}, &r.verdict)
+		if err == nil || reportOf(ctx, err, r.spent).Class != failure.RedactionOutdated || again == redactAgainLimit || !redactsAgain(ctx) {
+			return err
+		}
+		r.redacted = ""
+		if again > 0 {
+			if err := r.awaitSameRules(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	if err := r.acquireSlots(ctx); err != nil { // again, after a reset
-		return err
+}
+
+func (r *reviewState) awaitSameRules(ctx workflow.Context) error {
+	r.show(ctx, "waiting until the workers of redact and llm have the same redaction rules")
+	defer r.show(ctx, "stage "+string(review.StageLLM))
+	return workflow.Sleep(ctx, redactAgainPause)
+}
+
+// redact redacts the change, unless that was done.
+func (r *reviewState) redact(ctx workflow.Context) error {
+	if r.redacted != "" {
+		return nil
 	}
-	return r.execute(ctx, modelPolicy, "critique", critiquing.Critique, activities.StageParams{Request: r.req, Input: r.redacted}, &r.verdict)
+	var result activities.RedactResult
+	err := r.execute(ctx, redactPolicy, "redact", redacting.Redact, activities.StageParams{Request: r.req, Input: r.raw}, &result)
+	r.redacted = result.Redacted
+	r.spent.Add(result.Spent)
+	return err
 }
 
 // adoptReport uses the report of the shelf's review for the submit, if the contents are
@@ -239,12 +267,14 @@ func (r *reviewState) acquireSlots(ctx workflow.Context) error {
 	return book(ctx, activities.SlotsActivity, bookkeeping.AcquireSlots, r.req, nil)
 }
 
-// ranked gives an activity after fetch a lower priority if the author is a bot.
+// ranked lets activities after fetch take turns by author, and gives them a lower
+// priority if the author is a bot.
 func (r *reviewState) ranked(ctx workflow.Context) workflow.Context {
-	if !r.byBot {
-		return ctx
+	rank := temporal.Priority{FairnessKey: r.author}
+	if r.byBot {
+		rank.PriorityKey = botPriority
 	}
-	return workflow.WithPriority(ctx, temporal.Priority{PriorityKey: botPriority})
+	return workflow.WithPriority(ctx, rank)
 }
 
 // notify is stage notify: the mails, then the channels, whether or not the mails

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -225,6 +227,32 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 	}
 }
 
+// Failures that Temporal declares itself are retried with full jitter, too: the delays of
+// an activity double from a random one (processing 8.2).
+func TestLostAttemptsAreRetriedWithJitter(t *testing.T) {
+	t.Parallel()
+	seen := map[time.Duration]bool{}
+	for name, result := range map[string]any{"Fetch": activities.FetchResult{}, "Redact": activities.RedactResult{}, "Critique": activities.CritiqueResult{}} {
+		b := newBench(t)
+		var begun []time.Time
+		b.OnActivity(name, mock.Anything, mock.Anything).Run(func(mock.Arguments) { begun = append(begun, b.Now()) }).
+			Return(result, temporal.NewHeartbeatTimeoutError())
+		if _, err := b.review(t); classOf(err) != failure.AttemptTimeout || len(begun) != failure.AttemptBudget {
+			t.Fatalf("ended with %v after %d attempts of %s", err, len(begun), name)
+		}
+		first, _ := failure.Delays(strings.ToLower(name), "default-test-run-id")
+		for i, at := range begun[1:] {
+			if got, want := at.Sub(begun[i]), first<<i; (got - want).Abs() > time.Microsecond {
+				t.Errorf("%s waited %s after attempt %d, want %s", name, got, i+1, want)
+			}
+		}
+		seen[first] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("the activities have the first delays %v, want different ones", seen)
+	}
+}
+
 // A non-retryable failure ends the stage at once (processing 8.1) (processing 8.2.3).
 func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
 	t.Parallel()
@@ -259,6 +287,35 @@ func TestDeadLetterIsInTheFailure(t *testing.T) {
 	}
 	if b.world.Job().State != review.JobDeadLettered || b.world.Letters() != 1 {
 		t.Errorf("job %s with %d letters", b.world.Job().State, b.world.Letters())
+	}
+}
+
+// Each class ends the stage with its own dead letter: at once, or when the attempts are spent
+// (processing 8.1). An attempt of a worker that stops is no failure.
+func TestEveryClassIsDeadLettered(t *testing.T) {
+	t.Parallel()
+	for _, d := range failure.Descriptions() {
+		if d.Class == failure.WorkerStopped {
+			continue
+		}
+		t.Run(string(d.Class), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			for range failure.AttemptBudget {
+				b.world.Fail("Fetch", failure.Errorf(d.Class, "as it fails"))
+			}
+			_, err := b.review(t)
+			letter, attempts := letterIn(t, err), 1
+			if d.Retryable {
+				attempts = failure.AttemptBudget
+			}
+			if letter.ErrorClass != d.Class || letter.Stage != "fetch" || letter.Attempts != attempts || letter.Hint != d.Hint || b.world.Calls("Fetch") != attempts {
+				t.Errorf("dead letter %+v after %d attempts, want class %s after %d with hint %q", letter, b.world.Calls("Fetch"), d.Class, attempts, d.Hint)
+			}
+			if b.world.Job().State != review.JobDeadLettered || b.world.Letters() != 1 || b.world.Calls("Review") != 0 {
+				t.Errorf("job %s, %d letters, %d model calls", b.world.Job().State, b.world.Letters(), b.world.Calls("Review"))
+			}
+		})
 	}
 }
 

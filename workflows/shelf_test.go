@@ -84,7 +84,7 @@ func TestShelvedWhileTheShelfIsReviewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			if _, err := b.world.OpenJob(t.Context(), shelfRequest, "run"); err != nil {
+			if _, err := b.world.ReserveShelf(t.Context(), "p4", 4711, "the event of the former content", ""); err != nil {
 				t.Fatal(err)
 			}
 			begin := b.Now()

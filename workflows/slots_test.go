@@ -2,11 +2,14 @@ package workflows_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
@@ -53,8 +56,14 @@ func TestWaitingOnTheRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	long.keep(t, "slots_waited")
-	if at, late := c.events(t), long.events(t); at != late || long.world.Calls("AcquireSlots") != 3 {
-		t.Errorf("%d events of a review that got its slots at once, %d of one after %d tries", at, late, long.world.Calls("AcquireSlots"))
+	if n := long.world.Calls("AcquireSlots"); n != 3 {
+		t.Errorf("%d tries, want 3", n)
+	}
+	for name, waited := range map[string]cluster{"at once": c, "after 3 tries": long} {
+		want := []enumspb.EventType{enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED}
+		if events := waited.eventsOfSlots(t); !slices.Equal(events, want) {
+			t.Errorf("slots acquired %s: events %v, want %v", name, events, want)
+		}
 	}
 }
 
@@ -74,14 +83,28 @@ func (c cluster) wake(t *testing.T, n int) {
 	}
 }
 
-// events is the length of the history of the review's current run.
-func (c cluster) events(t *testing.T) int64 {
+// eventsOfSlots returns the events of the review's current run from the one that schedules
+// AcquireSlots to the one that completes it.
+func (c cluster) eventsOfSlots(t *testing.T) (types []enumspb.EventType) {
 	t.Helper()
-	described, err := c.DescribeWorkflowExecution(t.Context(), request.Key, "")
-	if err != nil {
-		t.Fatal(err)
+	var scheduled int64
+	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == activities.SlotsActivity {
+			scheduled = event.GetEventId()
+		}
+		if scheduled > 0 {
+			types = append(types, event.GetEventType())
+		}
+		if completed := event.GetActivityTaskCompletedEventAttributes(); completed != nil && completed.GetScheduledEventId() == scheduled {
+			return types
+		}
 	}
-	return described.GetWorkflowExecutionInfo().GetHistoryLength()
+	return types
 }
 
 func TestCancellationOfAWaitingReview(t *testing.T) {

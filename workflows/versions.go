@@ -14,3 +14,9 @@ func adoptsResets(ctx workflow.Context) bool {
 func deadLettersRefusals(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "dead-letter-refusals", workflow.DefaultVersion, 1) == 1
 }
+
+// redactsAgain names the change with which a review whose change was redacted under other
+// rules than those of the model stage is redacted again.
+func redactsAgain(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "redact-again", workflow.DefaultVersion, 1) == 1
+}

@@ -3,7 +3,9 @@
 package activitiestest
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,15 +24,15 @@ type World struct {
 
 	change    review.Change
 	draft     review.Draft
-	tokens    int          // that count against the review's budget
-	used      review.Usage // of all attempts
+	spent     map[review.Owner]*account
+	ofDay     int // tokens of all reviews
 	record    review.Record
 	blobs     map[review.ArtifactRef][]byte
 	owners    map[review.ArtifactRef]review.Owner
-	known     []review.Recipient
+	known     map[review.Owner][]review.Recipient
 	rows      []review.Delivery
-	mailed    map[string]int  // copies per address
-	mails     []review.Report // as sent, in order
+	mailed    map[string][]string // the address of each copy, by message ID
+	mails     []review.Report     // as sent, in order
 	evidence  review.Evidence
 	job       review.Job
 	report    review.ArtifactRef            // of the finished job
@@ -42,6 +44,9 @@ type World struct {
 	denials   int      // of slots, before they are acquired
 	earlier   review.Prior
 	shelf     *review.Prior // the review of the shelf with the same content
+	reserved  []review.Request
+	events    []string        // of the reserved reviews
+	ended     map[string]bool // reserved reviews whose job was replaced, by key
 }
 
 // New returns a world with one small change whose review has one finding.
@@ -61,9 +66,12 @@ func New() *World {
 			Findings:  []review.Finding{{Path: "//depot/a.go", StartLine: 2, EndLine: 2, Severity: review.SeverityLow, Category: review.CategoryCorrectness, Title: "b", Quote: "b"}},
 			FilesRead: 1, Model: "fake",
 		},
+		spent:    map[review.Owner]*account{},
+		known:    map[review.Owner][]review.Recipient{},
+		ended:    map[string]bool{},
 		blobs:    map[review.ArtifactRef][]byte{},
 		owners:   map[review.ArtifactRef]review.Owner{},
-		mailed:   map[string]int{},
+		mailed:   map[string][]string{},
 		evidence: review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now()},
 		checks:   map[int64]*check{},
 		letters:  map[string]failure.DeadLetter{},
@@ -108,7 +116,16 @@ func (w *World) Fail(op string, errs ...error) {
 func (w *World) Calls(op string) int { return get(w, func() int { return w.calls[op] }) }
 
 // Copies is how many messages the recipient has.
-func (w *World) Copies(address string) int { return get(w, func() int { return w.mailed[address] }) }
+func (w *World) Copies(address string) int {
+	return get(w, func() (n int) {
+		for _, sent := range w.mailed {
+			if sent[0] == address {
+				n += len(sent)
+			}
+		}
+		return n
+	})
+}
 
 // Mails returns the accepted reports, in order.
 func (w *World) Mails() []review.Report {
@@ -164,11 +181,16 @@ type Artifacts struct {
 	ns review.Namespace
 }
 
-// Put stores body for a review.
+// Put stores body for a review. The same body has the same reference.
 func (a *Artifacts) Put(_ context.Context, of review.Owner, body []byte) (ref review.ArtifactRef, err error) {
 	err = a.w.call("Put "+string(a.ns), func() {
+		for ref = range a.w.blobs {
+			if strings.HasPrefix(string(ref), string(a.ns)+":") && a.w.owners[ref] == of && bytes.Equal(a.w.blobs[ref], body) {
+				return
+			}
+		}
 		ref = review.ArtifactRef(fmt.Sprintf("%s:%012d%052d", a.ns, len(a.w.blobs), 0)) // as long as a real one
-		a.w.blobs[ref], a.w.owners[ref] = body, of
+		a.w.blobs[ref], a.w.owners[ref] = slices.Clone(body), of
 	})
 	return ref, err
 }
@@ -188,9 +210,14 @@ func (a *Artifacts) Get(_ context.Context, of review.Owner, ref review.ArtifactR
 	return body, nil
 }
 
+// Pseudonym returns a hash of a user.
+func (a *Artifacts) Pseudonym(user string) (string, error) {
+	return fmt.Sprintf("%.8x", sha256.Sum256([]byte(user))), nil
+}
+
 // PutAs stores body under a name.
 func (a *Artifacts) PutAs(_ context.Context, name string, body []byte) error {
-	return a.w.call("Put "+string(a.ns), func() { a.w.blobs[a.named(name)] = body })
+	return a.w.call("Put "+string(a.ns), func() { a.w.blobs[a.named(name)] = slices.Clone(body) })
 }
 
 // GetAs returns what PutAs stored.

@@ -20,6 +20,7 @@ func (w *World) OpenJob(_ context.Context, req review.Request, runID string) (op
 			opening.Verdict = review.VerdictRun
 		default:
 			opening.Verdict = review.VerdictRun
+			w.ended[w.job.Key] = w.job.State != review.JobInProgress
 			w.job = review.Job{ID: 1, Key: req.Key, Changelist: req.Changelist, Version: req.Version, State: review.JobInProgress, RunID: runID, Shelved: req.Shelved}
 		}
 		if opening.Job = w.job; w.job.Key == req.Key && w.job.RunID != runID {

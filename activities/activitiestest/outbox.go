@@ -1,7 +1,9 @@
 package activitiestest
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,15 +13,36 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SaveRecipients stores the recipients.
-func (w *World) SaveRecipients(_ context.Context, _ review.Changelist, _ review.Version, rs []review.Recipient) error {
-	return w.call("SaveRecipients", func() { w.known = slices.Clone(rs) })
+// SaveRecipients stores the recipients of a version, if those and only those are
+// unresolved that have no address.
+func (w *World) SaveRecipients(_ context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) (err error) {
+	failed := w.call("SaveRecipients", func() {
+		for _, r := range rs {
+			if (r.Address == "") != (r.Role == review.RoleUnresolved) {
+				err = failure.Errorf(failure.InvariantViolated, "save recipients: %s is %s", r.User, r.Role)
+				return
+			}
+		}
+		w.known[review.Owner{Changelist: cl, Version: v}] = slices.Clone(rs)
+	})
+	return cmp.Or(failed, err)
 }
 
-// Recipients returns what SaveRecipients stored.
-func (w *World) Recipients(context.Context, review.Changelist, review.Version) (rs []review.Recipient, err error) {
-	err = w.call("Recipients", func() { rs = slices.Clone(w.known) })
+// Recipients returns what SaveRecipients stored, the author first.
+func (w *World) Recipients(_ context.Context, cl review.Changelist, v review.Version) (rs []review.Recipient, err error) {
+	err = w.call("Recipients", func() { rs = slices.Clone(w.known[review.Owner{Changelist: cl, Version: v}]) })
+	slices.SortStableFunc(rs, func(a, b review.Recipient) int {
+		return rank(a.Role != review.RoleAuthor) - rank(b.Role != review.RoleAuthor)
+	})
 	return rs, err
+}
+
+// rank is the position of what comes first, or of what comes last.
+func rank(last bool) int {
+	if last {
+		return 1
+	}
+	return 0
 }
 
 // PrepareDeliveries adds missing rows and returns all.
@@ -50,7 +73,15 @@ func (w *World) addRow(key review.DeliveryKey) {
 
 // Delivery returns one row.
 func (w *World) Delivery(_ context.Context, id int64) (row review.Delivery, err error) {
-	err = w.call("Delivery", func() { row = w.rows[id-1] })
+	missing := false
+	err = w.call("Delivery", func() {
+		if missing = id > int64(len(w.rows)); !missing {
+			row = w.rows[id-1]
+		}
+	})
+	if missing {
+		err = failure.Errorf(failure.NotFound, "read delivery %d: no such row", id)
+	}
 	return row, err
 }
 
@@ -141,26 +172,49 @@ func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {
 
 // Send implements the mail provider. A fault of "Send" means that the message was not
 // accepted; one of "Send reply" that it was accepted and the caller gets an error.
-func (w *World) Send(_ context.Context, report review.Report, key review.DeliveryKey, _ time.Time) (string, error) {
-	err := w.call("Send", func() {
-		w.mailed[key.Recipient]++
-		w.mails = append(w.mails, report)
+func (w *World) Send(ctx context.Context, report review.Report, key review.DeliveryKey, begun time.Time) (id string, err error) {
+	failed := w.call("Send", func() {
+		switch clean := report.Outcome == review.OutcomeClean; {
+		case report.Changelist != key.Changelist, report.Version != key.Version,
+			(clean || report.Outcome == review.OutcomeFindings) && clean != (len(report.Findings) == 0):
+			err = failure.Errorf(failure.InvariantViolated, "send mail: the report is inconsistent or does not match the key")
+		case key.Channel() == review.ChannelMail && !strings.Contains(key.Recipient, "@"):
+			err = failure.Errorf(failure.RecipientRejected, "send mail: the address is not valid")
+		case ctx.Err() != nil, time.Since(begun) > sendLimit:
+			err = failure.Errorf(failure.NetworkTimeout, "send mail: nothing was sent in time")
+		default:
+			id = messageID(key)
+			w.mailed[id] = append(w.mailed[id], key.Recipient)
+			w.mails = append(w.mails, report)
+		}
 	})
-	if err != nil {
+	if err = cmp.Or(failed, err); err != nil {
 		return "", err
 	}
 	if w.afterSend != nil {
 		w.afterSend()
 	}
-	return fmt.Sprint("message of ", key), w.call("Send reply", nil)
+	if err = w.call("Send reply", nil); err != nil {
+		id = ""
+	}
+	return id, err
+}
+
+// sendLimit is the age at which an attempt sends nothing, as that of a mail server.
+const sendLimit = 2 * time.Minute
+
+// messageID contains no address.
+func messageID(key review.DeliveryKey) string {
+	return fmt.Sprintf("message %.16x", sha256.Sum256([]byte(fmt.Sprint(key))))
 }
 
 // Lookup returns the evidence of an accepted message, or that of [World.SetEvidence].
 func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (e review.Evidence, err error) {
+	e.State = review.EvidenceUnknown
 	err = w.call("Lookup", func() {
 		e = w.evidence
-		if w.mailed[key.Recipient] > 0 {
-			e = review.Evidence{State: review.EvidenceAccepted, NotificationID: fmt.Sprint("message of ", key), Source: "fake"}
+		if id := messageID(key); len(w.mailed[id]) > 0 {
+			e = review.Evidence{State: review.EvidenceAccepted, NotificationID: id, Source: "fake"}
 		}
 	})
 	return e, err

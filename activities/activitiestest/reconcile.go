@@ -2,6 +2,7 @@ package activitiestest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,7 +39,11 @@ func (w *World) Finish(report review.ArtifactRef) {
 }
 
 // Lose deletes the mail server's record of the recipient's mails.
-func (w *World) Lose(address string) { w.set(func() { delete(w.mailed, address) }) }
+func (w *World) Lose(address string) {
+	w.set(func() {
+		maps.DeleteFunc(w.mailed, func(_ string, sent []string) bool { return sent[0] == address })
+	})
+}
 
 // Rows returns the outbox.
 func (w *World) Rows() []review.Delivery {
@@ -57,18 +62,22 @@ func (w *World) EarlierReport(context.Context, review.Changelist, review.Version
 }
 
 // DueDeliveries returns rows with an attempt of unknown result, unsent rows of a finished
-// job, and sent rows that were not checked since [World.Backdate].
+// job, then rows of a job that has ended which are sent and were not checked since
+// [World.Backdate].
 func (w *World) DueDeliveries(_ context.Context, grace, bounced, watch time.Duration, limit int) (due []review.DueDelivery, err error) {
 	err = w.call("DueDeliveries", func() {
 		for _, row := range w.rows {
-			if len(due) < limit && (w.isOpen(row, grace) || w.awaitsCheck(row, bounced, watch)) {
+			if w.isOpen(row, grace) || w.awaitsCheck(row, bounced, watch) {
 				due = append(due, review.DueDelivery{
 					Delivery: row, JobState: w.job.State, Report: w.report, Confirmed: w.checkOf(row.ID).confirmed,
 				})
 			}
 		}
 	})
-	return due, err
+	slices.SortStableFunc(due, func(a, b review.DueDelivery) int {
+		return rank(a.Delivery.Status == review.DeliverySent) - rank(b.Delivery.Status == review.DeliverySent)
+	})
+	return due[:min(len(due), limit)], err
 }
 
 // isOpen reports whether the row is unsent, and no attempt may be at work on it.
@@ -85,7 +94,7 @@ func (w *World) isOpen(row review.Delivery, grace time.Duration) bool {
 
 // awaitsCheck reports whether the row was sent that long ago and not checked since.
 func (w *World) awaitsCheck(row review.Delivery, bounced, watch time.Duration) bool {
-	if row.NotifiedAt == nil || w.checkOf(row.ID).checked {
+	if row.NotifiedAt == nil || w.job.State == review.JobInProgress || w.checkOf(row.ID).checked {
 		return false
 	}
 	age := time.Since(*row.NotifiedAt)

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/criticizer/criticizer/review"
 )
 
 // SetShelf makes the change a shelf, or the submit of one, with the same content as an
-// earlier review.
+// earlier review. Without it, no other review has the content.
 func (w *World) SetShelf(same *review.Prior) { w.set(func() { w.shelf, w.earlier = same, *same }) }
 
 // RecordContent returns the shelf of [World.SetShelf].
@@ -28,18 +29,28 @@ func (w *World) SameAsShelf(context.Context, review.Changelist, review.Version) 
 	return same, err
 }
 
-// ReserveShelf gives the n-th call version n.
-func (w *World) ReserveShelf(_ context.Context, serverID string, cl review.Changelist, _, _ string) (review.Request, error) {
-	err := w.call("ReserveShelf", nil)
-	v := review.Version(w.Calls("ReserveShelf"))
-	return review.Request{Changelist: cl, Version: v, ServerID: serverID, Key: review.ShelfReviewKey(serverID, cl, v), Shelved: true}, err
+// ReserveShelf gives the n-th event version n.
+func (w *World) ReserveShelf(_ context.Context, serverID string, cl review.Changelist, event, _ string) (req review.Request, err error) {
+	err = w.call("ReserveShelf", func() {
+		i := slices.Index(w.events, event)
+		if i < 0 {
+			i = len(w.events)
+			v := review.Version(i + 1)
+			w.events = append(w.events, event)
+			w.reserved = append(w.reserved, review.Request{Changelist: cl, Version: v, ServerID: serverID, Key: review.ShelfReviewKey(serverID, cl, v), Shelved: true})
+		}
+		req = w.reserved[i]
+	})
+	return req, err
 }
 
-// ReviewsOfShelf returns the key of the job, if it is of a shelf and in progress.
+// ReviewsOfShelf returns the keys of the reserved reviews that have not ended.
 func (w *World) ReviewsOfShelf(context.Context, review.Changelist) (keys []string, err error) {
 	err = w.call("ReviewsOfShelf", func() {
-		if w.job.Shelved && w.job.State == review.JobInProgress {
-			keys = []string{w.job.Key}
+		for _, r := range w.reserved {
+			if !w.ended[r.Key] && (r.Key != w.job.Key || w.job.State == review.JobInProgress) {
+				keys = append(keys, r.Key)
+			}
 		}
 	})
 	return keys, err

@@ -18,8 +18,8 @@ type LLM struct {
 	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" check:"http-url"`
 	// Model name, as the endpoint knows it.
 	Model string `yaml:"model" required:"a model of the endpoint"`
-	// Whether the endpoint is a simulation, as in a demonstration: mails, posts and
-	// exported reports say that no model has read the change, and no test run passes.
+	// Whether the endpoint is a simulation, as in a demonstration: mails, posts,
+	// exported reports and criticizer say that no model reads the changes, and no test run passes.
 	StandIn bool `yaml:"stand_in" default:"false"`
 	// Models of the same endpoint that are called, in this order, if the previous
 	// one cannot answer. The report names them.

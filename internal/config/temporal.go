@@ -101,7 +101,7 @@ func (t *Temporal) checkFiles(profile envconfig.ClientConfigProfile) error {
 		}
 	}
 	for _, path := range private {
-		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o007 != 0 {
+		if info, err := os.Stat(path); err == nil && secret.Exposed(info, 0o007) {
 			return fmt.Errorf("everyone can access %s, run chmod o-rwx", path)
 		}
 	}

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"hash/fnv"
 	"math"
 	"net/http"
 	"strconv"
@@ -32,6 +33,18 @@ func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
 	limit := math.Min(float64(MaxDelay), float64(InitialDelay)*math.Pow(DelayMultiplier, float64(attempt-1)))
 	delay := max(time.Duration(u*limit), minimumDelay)
 	return min(max(delay, retryAfter), DelayCeiling)
+}
+
+// Delays returns the first and the longest delay of a retry policy, which is fixed when an
+// activity is scheduled. It applies to the failures that Temporal declares itself. The
+// delays are those of [Backoff] for one random number, which is uniform over activities and
+// runs, and the same in every replay of a run. The longest is at least [InitialDelay]: an
+// activity that no worker knows fails at once, for as long as it takes to deploy one.
+func Delays(activityID, runID string) (first, longest time.Duration) {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(activityID + " " + runID)) // never fails
+	u := float64(h.Sum64()>>11) / (1 << 53)
+	return Backoff(1, u, 0), max(Backoff(math.MaxInt, u, 0), InitialDelay)
 }
 
 // RetryAfter returns the delay that a server asks for in the header Retry-After-Ms,

@@ -38,9 +38,11 @@ const (
 	ContentPolicy       Class = "CONTENT_POLICY"
 	PathNotAllowed      Class = "PATH_NOT_ALLOWED"
 	RedactionBlocked    Class = "REDACTION_BLOCKED"
+	RedactionOutdated   Class = "REDACTION_OUTDATED" // the change was redacted under other rules than those of the model stage
 	RecipientRejected   Class = "RECIPIENT_REJECTED"
 	AdapterUnsupported  Class = "ADAPTER_UNSUPPORTED" // no adapter has the protocol of a rewrite job
 	ConfigInvalid       Class = "CONFIG_INVALID"
+	ArtifactUnreadable  Class = "ARTIFACT_UNREADABLE" // a text of a rewrite job cannot be decrypted, and others can
 	InvariantViolated   Class = "INVARIANT_VIOLATED"
 	Unknown             Class = "UNKNOWN"
 )
@@ -98,9 +100,11 @@ var descriptions = []Description{
 	{ContentPolicy, CategoryPolicy, false, "operator", "the provider refused the content; review by hand or change the model"},
 	{PathNotAllowed, CategoryPolicy, false, "administrator", "add the path to the allow list if it may be reviewed, then replay"},
 	{RedactionBlocked, CategoryPolicy, false, "engineer", "redaction could not verify the text; correct the rule or policy, then replay"},
+	{RedactionOutdated, CategoryPolicy, false, "operator", "run the same build and the same redaction settings in the stages redact and llm, then replay"},
 	{RecipientRejected, CategoryPolicy, false, "operator", "correct or waive the recipient, then replay"},
 	{AdapterUnsupported, CategoryConfigOrBug, false, "caller", "route the job to an adapter of this build, and enqueue it under a new request"},
 	{ConfigInvalid, CategoryConfigOrBug, false, "administrator", "correct the configuration named in the message, restart the worker, then replay"},
+	{ArtifactUnreadable, CategoryConfigOrBug, false, "administrator", "restore the key that was removed from the keyset and requeue the job; if a text was altered, find out who writes to the database, and enqueue it again"},
 	{InvariantViolated, CategoryConfigOrBug, false, "engineer", "this is a bug; deploy a fix, then replay"},
 	{Unknown, CategoryConfigOrBug, false, "engineer", "this error has no class; add one, then replay"},
 }

@@ -29,8 +29,8 @@ func TestClassification(t *testing.T) {
 	row(CategoryValidation, nonRetryable, SchemaInvalid, InputInvalid, TooLarge, PromptTruncated)
 	row(CategoryAuth, nonRetryable, AuthDenied, PermissionDenied, ArtifactForeign, QuotaExhausted)
 	row(CategoryNotFound, nonRetryable, NotFound, ArtifactExpired)
-	row(CategoryPolicy, nonRetryable, ContentPolicy, PathNotAllowed, RedactionBlocked, RecipientRejected)
-	row(CategoryConfigOrBug, nonRetryable, AdapterUnsupported, ConfigInvalid, InvariantViolated, Unknown)
+	row(CategoryPolicy, nonRetryable, ContentPolicy, PathNotAllowed, RedactionBlocked, RedactionOutdated, RecipientRejected)
+	row(CategoryConfigOrBug, nonRetryable, AdapterUnsupported, ConfigInvalid, ArtifactUnreadable, InvariantViolated, Unknown)
 	for _, d := range Descriptions() {
 		if w, listed := want[d.Class]; !listed || d.Category != w.Category || d.Retryable != w.Retryable || d.Class.Retryable() != w.Retryable {
 			t.Errorf("%s is in %q, retryable %t; want %+v, listed %t", d.Class, d.Category, d.Retryable, w, listed)

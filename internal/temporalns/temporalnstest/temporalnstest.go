@@ -41,12 +41,13 @@ func NewAt(tb testing.TB, cfg temporalns.Config) (temporalns.Namespace, temporal
 	cfg.Name = "test-" + rand.Text()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	var n temporalns.Namespace
+	waitFor(ctx, tb, "connection", func() (err error) { // a server accepts connections before it is healthy
+		n, err = temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
+		return err
+	})
 	tb.Cleanup(n.Close)
-	_, err = n.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+	_, err := n.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace: cfg.Name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
 	})
 	if err != nil {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+
+	"go.temporal.io/sdk/contrib/sysinfo"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/internal/config"
+)
+
+// sdkAtOnce is the SDK's limit of attempts that a worker runs at the same time.
+const sdkAtOnce = 1000
+
+// newResources measures the memory and the processors in use, for all workers of the
+// process. It returns nil if worker.tuner does not need that.
+func newResources(cfg config.Worker) *worker.ResourceController {
+	if cfg.Tuner != config.TunerResource {
+		return nil
+	}
+	options := worker.DefaultResourceControllerOptions()
+	options.InfoSupplier = sysinfo.SysInfoProvider()
+	return worker.NewResourceController(options)
+}
+
+// setSlots sets how many tasks of a stage a worker polls and runs at the same time.
+func (r *runtime) setSlots(o *worker.Options, s stage) error {
+	if r.cfg.Worker.AutoscalePollers {
+		o.WorkflowTaskPollerBehavior = worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{})
+		o.ActivityTaskPollerBehavior = worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{})
+	}
+	atOnce := 0
+	if s.atOnce != nil {
+		atOnce = s.atOnce(r.cfg.Worker)
+	}
+	if r.resources == nil {
+		o.MaxConcurrentActivityExecutionSize = atOnce
+		return nil
+	}
+	attempts := worker.DefaultActivityResourceBasedSlotSupplierOptions()
+	attempts.MaxSlots = cmp.Or(atOnce, sdkAtOnce)
+	other := worker.DefaultWorkflowResourceBasedSlotSupplierOptions()
+	var errs []error
+	// Each kind of task has its own supplier, which remembers when it gave its last slot.
+	supplier := func(options worker.ResourceBasedSlotSupplierOptions) worker.SlotSupplier {
+		supplier, err := worker.NewResourceBasedSlotSupplier(r.resources, options)
+		errs = append(errs, err)
+		return supplier
+	}
+	tuner, err := worker.NewCompositeTuner(worker.CompositeTunerOptions{
+		ActivitySlotSupplier: supplier(attempts), SessionActivitySlotSupplier: supplier(attempts),
+		WorkflowSlotSupplier: supplier(other), LocalActivitySlotSupplier: supplier(other), NexusSlotSupplier: supplier(other),
+	})
+	o.Tuner = tuner
+	return errors.Join(append(errs, err)...)
+}
