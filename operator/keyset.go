@@ -1,7 +1,10 @@
 package main
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -31,11 +34,11 @@ is lost: wait until it has expired, at most 30 days after the rotation.`, artifa
 
 func (c *console) keysetCreateCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "create DIR", Short: "Write a new keyset for each purpose, and the evidence key",
+		Use: "create DIR", Short: "Write a new keyset for each purpose, the redaction key and the evidence key",
 		Long: `Writes a new keyset for each purpose into DIR: raw-keyset, redacted-keyset,
-report-keyset, answers-keyset and rewrite-keyset; and evidence-key. Files that
-exist are kept. Name each file in a variable such as CRITICIZER_RAW_KEYSET_FILE, for
-the stages that need it.`,
+report-keyset, answers-keyset and rewrite-keyset; redaction-key and evidence-key.
+Files that exist are kept. Name each file in a variable such as
+CRITICIZER_RAW_KEYSET_FILE, for the stages that need it.`,
 		Example:     "  criticizer keyset create /etc/criticizer/secrets",
 		Annotations: map[string]string{rawOutput: "yes"},
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -49,12 +52,17 @@ the stages that need it.`,
 					return err
 				}
 			}
+			err = c.createKey(filepath.Join(args[0], "redaction-key"), func() (secret.Value, error) { return secret.New(rand.Text() + rand.Text()), nil })
+			if err != nil {
+				return err
+			}
 			return c.createKey(filepath.Join(args[0], "evidence-key"), evidence.Generate)
 		},
 	}
 }
 
-// createKey writes a new key to a file, unless the file exists.
+// createKey writes a new key to a file, unless the file exists. The file appears with its
+// whole content: after a crash the next run makes the key or keeps a complete one.
 func (c *console) createKey(path string, generate func() (secret.Value, error)) error {
 	if _, err := os.Lstat(path); err == nil {
 		fmt.Fprintln(c.stdout, path+" exists, kept")
@@ -64,16 +72,24 @@ func (c *console) createKey(path string, generate func() (secret.Value, error)) 
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
 	if err != nil {
 		return advise(err, "name a directory that exists and that you may write to")
 	}
-	if _, err := fmt.Fprintln(file, made.Reveal()); err != nil {
-		_ = file.Close()
-		return err
+	defer func() { _ = os.Remove(file.Name()) }()
+	_, err = fmt.Fprintln(file, made.Reveal())
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	fmt.Fprintln(c.stdout, path)
-	return file.Close()
+	switch err := os.Link(file.Name(), path); { // unlike a rename, it never replaces a key
+	case errors.Is(err, fs.ErrExist):
+		fmt.Fprintln(c.stdout, path+" exists, kept")
+	case err != nil:
+		return advise(fmt.Errorf("write %s: %w", path, err), "name a directory on a file system with hard links")
+	default:
+		fmt.Fprintln(c.stdout, path)
+	}
+	return nil
 }
 
 // keysetChangeCommand prints the keyset of a file after a change.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -43,6 +44,30 @@ func TestKeysetCreate(t *testing.T) {
 		}
 	}
 	checkRefusal(t, "without the directory", say(t, nil, "keyset", "create", filepath.Join(dir, "missing")), 1, "missing")
+}
+
+// A key appears with its whole content and mode, and is never replaced: runs at the same
+// time leave the keys of one of them, and no other files.
+func TestKeysetCreateAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			if got := say(t, nil, "keyset", "create", dir); got.status != 0 {
+				t.Errorf("status %d: %s", got.status, got.err)
+			}
+		})
+	}
+	running.Wait()
+	found, err := os.ReadDir(dir)
+	if err != nil || len(found) != 7 {
+		t.Errorf("the files are %v, %v", found, err)
+	}
+	key, err := os.ReadFile(filepath.Join(dir, "redaction-key"))
+	if err != nil || len(strings.TrimSpace(string(key))) != 52 {
+		t.Errorf("the redaction key has %d bytes, %v", len(key), err)
+	}
 }
 
 // A rotation adds a key, pruning leaves the newest one (security 9.3.5).

@@ -31,8 +31,8 @@ its current stage. It needs Postgres only; criticizer status also asks Temporal.
   criticizer review list --outcome findings --limit 100 --json | jq '.[].changelist'`,
 	}
 	filter := store.ReviewFilter{Max: 20}
-	wordFlag(cmd, &filter.State, "state", "only reviews in this `STATE`: in_progress, retryable_failed, succeeded, dead_lettered or canceled",
-		review.JobInProgress, review.JobRetryableFailed, review.JobSucceeded, review.JobDeadLettered, review.JobCanceled)
+	wordFlag(cmd, &filter.State, "state", "only reviews in this `STATE`: in_progress, succeeded, dead_lettered or canceled",
+		review.JobInProgress, review.JobSucceeded, review.JobDeadLettered, review.JobCanceled)
 	wordFlag(cmd, &filter.Outcome, "outcome", "only reviews with this `OUTCOME`: clean, findings, partial or not_reviewed",
 		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
 	flagOf(cmd, &filter.Since, "since", "only reviews started within the last `DURATION`, such as 24h", positive)

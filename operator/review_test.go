@@ -50,7 +50,7 @@ func TestReviewsAreListed(t *testing.T) {
 func TestReviewListRejects(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
-		{"--state dead", `--state "dead": want in_progress, retryable_failed, succeeded, dead_lettered or canceled`},
+		{"--state dead", `--state "dead": want in_progress, succeeded, dead_lettered or canceled`},
 		{"--outcome good", `--outcome "good": want clean, findings, partial or not_reviewed`},
 		{"--since -1h", `--since "-1h": want`},
 		{"--limit 0", `--limit "0": want a whole number from 1 to 10000`},
@@ -79,5 +79,22 @@ func TestReviewTable(t *testing.T) {
 `
 	if out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// On an installation with a stand-in, no command that shows reviews looks as if a model had
+// read them; what programs read stays as it is.
+func TestStandInIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	s.review(4711)
+	for _, command := range []string{"review list", "status 4711", "review list --json"} {
+		plain, sample := s.criticizer(strings.Fields(command)...), s.with(map[string]string{"CRITICIZER_LLM_STAND_IN": "true"}, strings.Fields(command)...)
+		if sample.status != 0 || plain.err != "" || !strings.Contains(sample.err, "no language model reads the changes") {
+			t.Errorf("%s: status %d, %q; without a stand-in %q", command, sample.status, sample.err, plain.err)
+		}
+		if strings.HasSuffix(command, "--json") && sample.out != plain.out {
+			t.Errorf("%s prints %s, without a stand-in %s", command, sample.out, plain.out)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func TestTopShowsSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.database.Conn(t).Exec(t.Context(), `update criticizer.slots set asked_at = now() - interval '5 minutes' + (changelist_id - 4711) * interval '1 s'`); err != nil {
+	if _, err := s.database.Conn(t).Exec(t.Context(), `update criticizer.slots set asked_at = now() - interval '4 minutes 30 seconds' + (changelist_id - 4711) * interval '1 s'`); err != nil {
 		t.Fatal(err)
 	}
 	for _, cl := range []review.Changelist{4711, 4712, 4713} {

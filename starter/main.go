@@ -73,7 +73,7 @@ func newCommand(getenv func(string) string) *cobra.Command {
 		Long: `Starter starts the review of a submitted or shelved changelist. It is made for
 Perforce triggers and can be run by hand.
 
-Lines of the trigger table:
+Lines of the trigger table, as install --print writes them:
   criticizer change-commit //depot/... "/opt/criticizer/criticizer-starter --trigger change-commit %changelist%"
   criticizer-shelf shelve-commit //depot/... "/opt/criticizer/criticizer-starter --trigger shelve-commit %changelist%"
 
@@ -89,7 +89,7 @@ Exit status: 0 the review was started, exists already or was spooled; 1 failed;
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+config.DefaultPath+" if it exists)")
 	flags.BoolVar(&a.trigger, triggerFlag, false, "run as a Perforce trigger: never fail, print at most one line, end within 2s")
-	root.AddCommand(a.changeCommit(), a.shelveCommit(), a.drain(), a.rewrite())
+	root.AddCommand(a.changeCommit(), a.shelveCommit(), a.drain(), a.install(), a.rewrite())
 	return root
 }
 

@@ -10,12 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -72,8 +74,12 @@ func writeDurably(dir, name string, body []byte) error {
 	return syncDir(dir)
 }
 
-// syncDir makes a new name in dir survive a power failure.
+// syncDir makes a new name in dir survive a power failure. Windows cannot sync a
+// directory.
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -175,7 +181,7 @@ func (s spool) list() ([]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
+	if err == nil && secret.Exposed(info, 0o077) {
 		return nil, fmt.Errorf("spool directory %s (starter.spool_dir) is accessible to other accounts, who could start reviews: run chmod 700", s.dir)
 	}
 	entries, errRead := os.ReadDir(s.dir)

@@ -83,6 +83,10 @@ func TestDockerfileBuilds(t *testing.T) {
 	if err := os.WriteFile(p4+"/usr/local/bin/p4", []byte("of Perforce"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	// The modules of the program that writes /sbom, into the cache that the build uses.
+	if out, err := exec.CommandContext(t.Context(), "go", "-C", root+"/tools/sbom", "mod", "download").CombinedOutput(); err != nil {
+		t.Fatalf("go mod download: %v\n%s", err, out)
+	}
 	args := []string{"build", "--pull-never", "--format", "docker", "--network", "host", "--build-context", "p4=" + p4, "-t", "criticizer"}
 	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} { // so that nothing is downloaded or built twice
 		value := goEnv(t, name)
@@ -120,6 +124,7 @@ func (b builder) wantSettings(c string) {
 				Entrypoint  []string            `json:"Entrypoint"`
 				Volumes     map[string]struct{} `json:"Volumes"`
 				Healthcheck struct{ Test []string }
+				Labels      map[string]string `json:"Labels"`
 			} `json:"config"`
 		}
 	}
@@ -127,7 +132,7 @@ func (b builder) wantSettings(c string) {
 		b.t.Fatal(err)
 	}
 	got := image.Docker.Config
-	if _, kept := got.Volumes["/var/lib/criticizer"]; got.User != "65532:65532" || !slices.Equal(got.Entrypoint, []string{"/worker"}) || !kept ||
+	if _, kept := got.Volumes["/var/lib/criticizer"]; got.Labels["com.criticizer.sbom"] != "/sbom" || got.User != "65532:65532" || !slices.Equal(got.Entrypoint, []string{"/worker"}) || !kept ||
 		!slices.Equal(got.Healthcheck.Test, []string{"CMD", "/worker", "--healthy"}) {
 		b.t.Errorf("the configuration of the image is %+v", got)
 	}
@@ -144,6 +149,7 @@ func (b builder) wantFiles(at string) {
 		"var/lib/criticizer": {nobody, 0o700}, "var/lib/criticizer/p4": {nobody, 0o700}, "var/lib/criticizer/spool": {nobody, 0o700},
 		"worker": {0, 0o755}, "criticizer": {0, 0o755}, "criticizer-starter": {0, 0o755}, "usr/local/bin/p4": {0, 0o755},
 		"etc/ssl/certs/ca-certificates.crt": {0, 0o644}, "tmp": {0, 0o777},
+		"sbom/worker.cdx.json": {0, 0o644}, "sbom/criticizer.cdx.json": {0, 0o644}, "sbom/criticizer-starter.cdx.json": {0, 0o644},
 	} {
 		info, err := os.Stat(filepath.Join(at, name))
 		if err != nil {
@@ -155,7 +161,7 @@ func (b builder) wantFiles(at string) {
 		}
 	}
 	out, err := exec.CommandContext(b.t.Context(), "find", at, "-type", "f").Output()
-	if n := strings.Count(string(out), "\n"); err != nil || n != 5 {
-		b.t.Errorf("the image has %d files, want 5:\n%s", n, strings.ReplaceAll(string(out), at, ""))
+	if n := strings.Count(string(out), "\n"); err != nil || n != 8 {
+		b.t.Errorf("the image has %d files, want 8:\n%s", n, strings.ReplaceAll(string(out), at, ""))
 	}
 }

@@ -14,7 +14,7 @@ import (
 // KEDA needs the whole client of Kubernetes, which takes minutes to build.
 type scaledObject struct {
 	APIVersion, Kind string
-	Metadata         struct{ Name string }
+	Metadata         struct{ Name, Namespace string }
 	Spec             struct {
 		ScaleTargetRef                   struct{ Name string }
 		MinReplicaCount, MaxReplicaCount int
@@ -25,15 +25,20 @@ type scaledObject struct {
 	}
 }
 
-// The manifest of KEDA scales the deployment of kubernetes.yaml, never to 0. Its query
-// demands no workers while a circuit breaker limits the queue.
+// The component of KEDA scales the Deployment of stage llm, never to 0. Its query demands no
+// workers while a circuit breaker limits the queue.
 func TestScalerIgnoresALimitedQueue(t *testing.T) {
-	var scaled scaledObject
-	if err := yaml.UnmarshalStrict(read(t, docs+"/keda.yaml"), &scaled); err != nil {
-		t.Fatal(err)
+	objects := build(t, "production")
+	if len(objects.scaled) != 1 {
+		t.Fatalf("there are %d scaled objects", len(objects.scaled))
 	}
-	if target, of := scaled.Spec.ScaleTargetRef.Name, deployment(t).Name; target != of || scaled.Spec.MinReplicaCount < 1 {
-		t.Errorf("it scales %s from %d, want %s from 1", target, scaled.Spec.MinReplicaCount, of)
+	scaled := objects.scaled[0]
+	if target := scaled.Spec.ScaleTargetRef.Name; target != "criticizer-llm" || scaled.Spec.MinReplicaCount < 1 {
+		t.Errorf("it scales %s from %d, want criticizer-llm from 1", target, scaled.Spec.MinReplicaCount)
+	}
+	var base scaledObject
+	if err := yaml.UnmarshalStrict(read(t, manifests+"/components/keda/scaledobject.yaml"), &base); err != nil || base.Spec.MinReplicaCount < 1 {
+		t.Errorf("the component scales from %d, %v", base.Spec.MinReplicaCount, err)
 	}
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each problem of a host is named, and the lines are printed as the table wants them.
+func TestInstallNamesProblems(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		file            string
+		mode, spoolMode os.FileMode
+		args            string
+		want, not       string // in the output or the error
+	}{
+		"a path":   {args: "--print --path //depot/a/...", want: "\tcriticizer change-commit //depot/a/... \"" + program + " --config FILE --trigger change-commit %changelist%\"\n", not: "shelve-commit"},
+		"no print": {want: "0 of at most 1 requests", not: "change-commit"},
+		"shelves": {args: "--print --shelves", want: "\tcriticizer-shelf shelve-commit //depot/... \"" + program +
+			" --config FILE --trigger shelve-commit %changelist%\"\n"},
+		"an open spool":                          {spoolMode: 0o755, want: "spool          error: spool directory"},
+		"a configuration that anybody may write": {mode: 0o666, want: "configuration  error: every account can write FILE"},
+		"a path that needs quotes":               {file: "a b.yaml", want: "characters that need quotes"},
+		"a path outside of a depot":              {args: "--path /tmp", want: "want a depot path"},
+		"no connection":                          {want: "connection     error: reach Temporal at 127.0.0.1:1 "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if tt.file == "" {
+				tt.file = "starter.yaml"
+			}
+			file, spool := filepath.Join(dir, tt.file), filepath.Join(dir, "spool")
+			text := fmt.Sprintf("temporal: {address: '127.0.0.1:1'}\nstarter: {spool_dir: %q, spool_limit: 1}\n", spool)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(file, 0o600|tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			if tt.spoolMode != 0 {
+				if err := os.Mkdir(spool, tt.spoolMode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out strings.Builder
+			err := run(t.Context(), append([]string{"--config", file, "install"}, strings.Fields(tt.args)...), func(string) string { return "" }, &out, &out)
+			if err == nil {
+				t.Error("it succeeded without a connection")
+			}
+			text = out.String() + fmt.Sprint(err)
+			if want := strings.ReplaceAll(tt.want, "FILE", file); !strings.Contains(text, want) || tt.not != "" && strings.Contains(text, tt.not) {
+				t.Errorf("it wrote\n%s\nwant %q and not %q", text, want, tt.not)
+			}
+			if left, _ := filepath.Glob(filepath.Join(spool, "*")); len(left) > 0 {
+				t.Errorf("the spool has %v", left)
+			}
+		})
+	}
+}
