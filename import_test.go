@@ -24,7 +24,7 @@ var (
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporalns/temporalnstest", "internal/cputest",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporalns/temporalnstest", "internal/cputest",
 	}
 )
 
@@ -83,6 +83,7 @@ var arrows = map[string][]string{
 	"tools/devstack": slices.Concat(product, support),
 	"e2e":            slices.Concat(product, support),
 
+	"tools/standin":         {"llm/llmsim"},
 	"tools/contextcoverage": {"p4", "review", "review/outline", "review/pack", "review/selection"},
 
 	"e2e/rewritechaos": slices.Concat(product, support),
@@ -92,7 +93,6 @@ var arrows = map[string][]string{
 	"rewrite/provider":                   slices.Concat(leaves, []string{"llm"}),
 	"notify/mail/inbox":                  slices.Concat(leaves, []string{"notify/mail"}),
 	"notify/mail/bench":                  slices.Concat(product, support),
-	"notify/mail/mailhost":               nil,
 	"review/plain/plaintest":             nil, // tests of the outputs
 	"p4/p4sim":                           slices.Concat(leaves, []string{"p4"}),
 	"store/storetest":                    slices.Concat(leaves, []string{"store", "store/migrations"}),
@@ -102,7 +102,9 @@ var arrows = map[string][]string{
 
 // testArrows lists what the tests of a package may import in addition.
 var testArrows = map[string][]string{
-	"rewrite/activities": {"rewrite/provider"}, // a lying endpoint behind the real client
+	"eval":               {"llm"},                                // a real reviewer beside the fake
+	"rewrite/activities": {"rewrite/provider", "store/artifact"}, // a lying endpoint behind the real client, the texts
+	"store":              {"store/artifact"},                     // the fakes store what both store
 
 	"workflows": {"rewrite/workflows", "rewrite/activities"}, // all recorded histories are replayed in one place
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"go.temporal.io/api/common/v1"
@@ -65,6 +66,52 @@ func TestTerminatedReviewCloses(t *testing.T) {
 				t.Errorf("%d mails, want one", len(in.mails(1)))
 			}
 		})
+	}
+}
+
+// A paused review has not ended: its job stays open while that of a terminated one closes, a
+// spooled request for it is a duplicate that blocks no other, and it continues.
+func TestPausedReviewStaysOpen(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(serverVariable) == "" {
+		t.Skipf("SKIPPED, the server cannot pause: %s is not set; make test-server sets it", serverVariable)
+	}
+	in := newInstallation(t, newDepot(t, manyChanges(3)...))
+	in.startWorker("--stages", "workflows,fetch,redact")
+	paused, terminated := in.mustStart("1").WorkflowID, in.mustStart("2").WorkflowID
+	for _, id := range []string{paused, terminated} {
+		waitFor(t, "stage llm", func() bool { return in.attempts(id, "critique") == 1 })
+	}
+	service := in.namespace.WorkflowService()
+	if _, err := service.PauseWorkflowExecution(t.Context(), &workflowservice.PauseWorkflowExecutionRequest{
+		Namespace: in.temporal.Name, WorkflowId: paused, Reason: "INC-42", RequestId: "1",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.namespace.TerminateWorkflow(t.Context(), terminated, "", "wrong one"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the canceled job", func() bool { return in.countRows("jobs", `state = 'canceled'`) == 1 })
+	for _, changelist := range []string{"1", "3"} {
+		in.execute([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "starter", "change-commit", changelist)
+	}
+	in.output("starter", "drain")
+	if a := in.mustStart("1"); !a.Duplicate || a.State != review.JobInProgress {
+		t.Errorf("started again: %+v", a)
+	}
+	in.startWorker("--stages", "llm,notify")
+	waitFor(t, "the review after it in the spool", func() bool { return in.countRows("jobs", `changelist_id = 3 and state = 'succeeded'`) == 1 })
+	if n := in.countRows("jobs", `changelist_id = 1 and state = 'in_progress'`); n != 1 {
+		t.Errorf("%d paused reviews are in progress, want 1", n)
+	}
+	if _, err := service.UnpauseWorkflowExecution(t.Context(), &workflowservice.UnpauseWorkflowExecutionRequest{
+		Namespace: in.temporal.Name, WorkflowId: paused, Reason: "INC-42", RequestId: "2",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the review", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 2 })
+	if len(in.mails(1)) != 1 {
+		t.Errorf("%d mails, want one", len(in.mails(1)))
 	}
 }
 

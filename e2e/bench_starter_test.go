@@ -36,9 +36,9 @@ func BenchmarkStarter(b *testing.B) {
 	})
 }
 
-func run(b *testing.B, name string, args ...string) {
-	b.Helper()
-	if out, err := exec.CommandContext(b.Context(), name, args...).CombinedOutput(); err != nil {
-		b.Fatalf("%s: %v\n%s", name, err, out)
+func run(tb testing.TB, name string, args ...string) {
+	tb.Helper()
+	if out, err := exec.CommandContext(tb.Context(), name, args...).CombinedOutput(); err != nil {
+		tb.Fatalf("%s: %v\n%s", name, err, out)
 	}
 }

@@ -17,6 +17,7 @@ func TestBreakerOpensForRejectedKey(t *testing.T) {
 	const reviews = 20
 	in := newInstallation(t, newDepot(t, manyChanges(reviews)...))
 	in.inject(llmsim.Fault{Kind: llmsim.InvalidKey})
+	in.env = append(in.env, "CRITICIZER_WORKER_LLM_AT_ONCE=2") // reviews in flight
 	in.startWorker()
 	for cl := range reviews {
 		in.mustStart(strconv.Itoa(cl + 1))

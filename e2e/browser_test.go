@@ -2,38 +2,53 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // uiVariable names the environment variable with the URL of the Temporal UI; make test
 // sets it.
 const uiVariable = "CRITICIZER_TEST_TEMPORAL_UI"
 
+// deadReview returns a browser, an installation whose worker has dead-lettered the review
+// of changelist 1 because its key was rejected, and the page of the review in the Temporal
+// UI.
+func deadReview(t *testing.T) (b browser, in *installation, id, page string) {
+	t.Helper()
+	ui := os.Getenv(uiVariable)
+	if ui == "" {
+		need(t, uiVariable+" is not set: run the test with make test")
+	}
+	b = newBrowser(t)
+	in = newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.startWorker()
+	in.rejectKey(1)
+	id = in.deadLetter("1", failure.AuthDenied)
+	return b, in, id, fmt.Sprintf("%s/namespaces/%s/workflows/%s", ui, in.temporal.Name, id)
+}
+
 // A reset of a dead-lettered review in the Temporal UI replays only the failed stage
 // (processing 8.5). It is listed as an unexplained reset, because no operator recorded a
 // reason before.
 func TestResetInTheBrowser(t *testing.T) {
 	t.Parallel()
-	ui := os.Getenv(uiVariable)
-	if ui == "" {
-		need(t, uiVariable+" is not set: run the test with make test")
-	}
-	browser := newBrowser(t)
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-	in.startWorker()
-	in.rejectKey(1)
-	id := in.deadLetter("1", failure.AuthDenied)
+	browser, in, _, page := deadReview(t)
 	before := in.calls(1)
-	browser.resetToLastTask(t, fmt.Sprintf("%s/namespaces/%s/workflows/%s", ui, in.temporal.Name, id), "INC-42: key renewed")
+	browser.resetToLastTask(t, page, "INC-42: key renewed")
 	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
 	if after := in.calls(1); after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {
 		t.Errorf("calls %+v before the reset and %+v after it", before, after)
@@ -51,6 +66,75 @@ func TestResetInTheBrowser(t *testing.T) {
 	if len(shown.Replays) != 1 || !strings.HasPrefix(shown.Replays[0].Reason, "INC-42: key renewed") || shown.Replays[0].Explained {
 		t.Errorf("replays are %+v, want one, unexplained, with the typed reason", shown.Replays)
 	}
+}
+
+// The dead letter is the same, field by field, in Temporal's failure, in Postgres, in the
+// command and in the Temporal UI (processing 8.4).
+func TestDeadLetterIsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	browser, in, id, page := deadReview(t)
+	var letter, row, shown map[string]any
+	dead, ok := errors.AsType[*temporal.ApplicationError](in.namespace.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+	if !ok || dead.Details(&letter) != nil || len(letter) != 8 || dead.Type() != letter["error_class"] {
+		t.Fatalf("Temporal's failure is %v with %v, want the 8 fields of a dead letter and its class", dead, letter)
+	}
+	run := in.history(id, "")[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	in.queryRow(`select to_jsonb(l) from criticizer.dead_letters l`, &row)
+	in.criticizerJSON(&shown, "deadletter", "show", "1")
+	if !reflect.DeepEqual(row["payload"], any(letter)) {
+		t.Errorf("Postgres has %v, Temporal %v", row["payload"], letter)
+	}
+	for field, want := range letter {
+		if !reflect.DeepEqual(shown[field], want) {
+			t.Errorf("the command shows %s %v, Temporal has %v", field, shown[field], want)
+		}
+		if column, ok := row[field]; ok && !sameMoment(column, want) && column != want {
+			t.Errorf("the column %s is %v, Temporal has %v", field, column, want)
+		}
+	}
+	for column, want := range map[string]any{"workflow_id": id, "run_id": run, "changelist_id": 1.0, "review_version": 1.0, "stage": "llm", "error_class": "AUTH_DENIED"} {
+		field := strings.Replace(column, "changelist_id", "changelist", 1)
+		if row[column] != want || field != "stage" && field != "error_class" && shown[field] != want {
+			t.Errorf("%s is %v in Postgres and %v in the command, want %v", column, row[column], shown[field], want)
+		}
+	}
+	described, err := in.namespace.DescribeWorkflow(t.Context(), id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	attributes := described.TypedSearchAttributes
+	class, _ := attributes.GetKeyword(workflows.AttributeErrorClass)
+	stage, _ := attributes.GetKeyword(workflows.AttributeStage)
+	changelist, _ := attributes.GetInt64(workflows.AttributeChangelist)
+	version, _ := attributes.GetInt64(workflows.AttributeReviewVersion)
+	if class != letter["error_class"] || stage != letter["stage"] || changelist != 1 || version != 1 {
+		t.Errorf("search attributes are %s, %s, %d and %d", class, stage, changelist, version)
+	}
+	browser.waitForText(t, page+"/"+run+"/history", jsonFields(t, letter))
+}
+
+// sameMoment reports whether both are times that a column cannot tell apart.
+func sameMoment(a, b any) bool {
+	first, err := time.Parse(time.RFC3339Nano, fmt.Sprint(a))
+	second, errSecond := time.Parse(time.RFC3339Nano, fmt.Sprint(b))
+	return err == nil && errSecond == nil && first.Sub(second).Abs() < time.Microsecond
+}
+
+// jsonFields returns the fields of an object as JSON, and those of objects in it.
+func jsonFields(t *testing.T, object map[string]any) (fields []string) {
+	t.Helper()
+	for name, value := range object {
+		if inner, ok := value.(map[string]any); ok {
+			fields = append(fields, jsonFields(t, inner)...)
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields = append(fields, fmt.Sprintf("%q: %s", name, text))
+	}
+	return fields
 }
 
 // A browser is a tab of Chromium.
@@ -87,6 +171,26 @@ func (b browser) resetToLastTask(t *testing.T, page, reason string) {
 		t.Fatalf("type the reason: %v%s", err, b.screenshot(t))
 	}
 	b.click(t, `dialog[open] [data-testid="confirm-modal-button"]`, "")
+}
+
+// waitForText opens a page and waits until it shows all texts.
+func (b browser) waitForText(t *testing.T, page string, texts []string) {
+	t.Helper()
+	if err := chromedp.Do(b.tab, chromedp.Navigate(page)); err != nil {
+		t.Fatal(err)
+	}
+	var shown string
+	missing := func(text string) bool { return !strings.Contains(shown, text) }
+	found := poll(testTimeout, 100*time.Millisecond, func() bool {
+		var err error
+		if shown, err = chromedp.Run(b.tab, chromedp.Evaluate[string](`document.body.innerText`)); err != nil {
+			t.Fatalf("read %s: %v", page, err)
+		}
+		return !slices.ContainsFunc(texts, missing)
+	})
+	if !found {
+		t.Errorf("%s lacks %q%s:\n%s", page, slices.DeleteFunc(texts, func(text string) bool { return !missing(text) }), b.screenshot(t), shown)
+	}
 }
 
 // click waits for the first visible and enabled element, with the text if one is given,

@@ -18,6 +18,9 @@ type canary struct {
 	secret string // must not be found anywhere
 	inPath bool   // text can be part of a file name
 	random bool   // half of the secret is as unique as the whole
+	atEnd  bool   // text is planted at the end of a file and of a description
+	// byChoice: the default policy does not mask it.
+	byChoice bool
 }
 
 // A generator makes canaries of one class.
@@ -63,6 +66,15 @@ func numbered(format, word string) generator {
 	}
 }
 
+// byChoice marks what only a policy of the installation masks.
+func byChoice(g generator) generator {
+	return func(r *rand.Rand, n int) canary {
+		c := g(r, n)
+		c.byChoice = true
+		return c
+	}
+}
+
 // generators covers the classes of secrets that redaction must detect (security 9.5.2).
 var generators = []generator{
 	token("gh"+"p_", 36, alnum),
@@ -85,20 +97,33 @@ var generators = []generator{
 	numbered(`password = "%s"`, "Lighthouse%d!"),
 	numbered("db_passwd: '%s'", "correct-horse-%d-staple"),
 	numbered(`{"user": "svc", "password": "%s"}`, "Gull&%d$wing"),
-	numbered("contact %s about it", "captain%d@harbour.example"),
-	numbered("see http://%s/wiki", "crane-%d.corp.internal"),
-	func(r *rand.Rand, n int) canary {
+	byChoice(numbered("contact %s about it", "captain%d@harbour.example")),
+	byChoice(numbered("see http://%s/wiki", "crane-%d.corp.internal")),
+	byChoice(func(r *rand.Rand, n int) canary {
 		secret := fmt.Sprintf("10.%d.%d.%d", 100+n, 10+r.IntN(200), 10+r.IntN(200))
 		if n >= 155 {
 			secret = fmt.Sprintf("192.168.%d.%d", n, 10+r.IntN(200))
 		}
 		return canary{text: "server = \"" + secret + "\"", secret: secret}
-	},
+	}),
 	func(r *rand.Rand, _ int) canary {
 		password := pick(r, 18, alnum)
 		encoded := base64.StdEncoding.EncodeToString([]byte("svc:" + password))
 		return canary{text: "Authorization: Basic " + encoded, secret: encoded, random: true}
 	},
+	// The forms of leaks that were reported (redaction TestReportedLeaks).
+	func(r *rand.Rand, _ int) canary { // below twenty letters of folders
+		secret := pick(r, 16, upper+"234567")
+		return canary{text: "/AbCdefghIjklMnopqrst/AK" + "IA" + secret, secret: secret, inPath: true, random: true}
+	},
+	func(r *rand.Rand, n int) canary { // without a prefix
+		secret := "AA" + pick(r, 33, alnum)
+		return canary{text: fmt.Sprintf("bot %d:%s\n[REDACTED:password:0000]", 4_839_574_000+n, secret), secret: secret, random: true, atEnd: true}
+	},
+	byChoice(func(r *rand.Rand, n int) canary {
+		secret := fmt.Sprintf("10.%d.%d.%d", 1+n%99, 10+r.IntN(200), 10+r.IntN(200))
+		return canary{text: secret + " [REDACTED:email:0000]", secret: secret, atEnd: true}
+	}),
 }
 
 // newCanaries makes n, of every class in turn.

@@ -29,7 +29,21 @@ const canaries = 200
 // or stored data in plain text (security 9.4.2). Only p4sim may hold them.
 func TestCanary(t *testing.T) {
 	t.Parallel()
-	planted := newCanaries(rand.New(rand.NewPCG(1, 2)), canaries)
+	searchReviews(t, newCanaries(rand.New(rand.NewPCG(1, 2)), canaries),
+		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
+}
+
+// The default policy masks the same secrets, but for addresses and names of hosts. Half as
+// many hold each class three times.
+func TestCanaryOfTheDefaultPolicy(t *testing.T) {
+	t.Parallel()
+	searchReviews(t, slices.DeleteFunc(newCanaries(rand.New(rand.NewPCG(3, 4)), canaries/2), func(c canary) bool { return c.byChoice }))
+}
+
+// searchReviews reviews changes with the canaries under a policy of redaction, and searches
+// for them.
+func searchReviews(t *testing.T, planted []canary, policy ...string) {
+	t.Helper()
 	depot, changes := plantCanaries(t, planted)
 	in := newInstallation(t, depot)
 	var requests syncBuffer
@@ -39,8 +53,8 @@ func TestCanary(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.env = append(in.env, "TMPDIR="+in.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BREAKER_BY_HAND_ONLY=true",
-		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_LLM_REVIEW_CONTEXT=all", "CRITICIZER_MAIL_CLEAN_TO=everyone",
-		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
+		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_LLM_REVIEW_CONTEXT=all", "CRITICIZER_MAIL_CLEAN_TO=everyone")
+	in.env = append(in.env, policy...)
 	in.injectFaults()
 	worker := in.startWorker()
 	output := in.reviewAll(changes)
@@ -55,7 +69,7 @@ func TestCanary(t *testing.T) {
 		{"tables of Postgres", in.tables()},
 	})
 	// The absence of canaries proves nothing unless their context has arrived.
-	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED", "def open_vault_0"} {
+	for _, marker := range []string{"harbour_0", "Settle the accounts", "[REDACTED:aws-key:", "def open_vault_0"} {
 		if !bytes.Contains(requests.Bytes(), []byte(marker)) {
 			t.Errorf("no request has %q: nothing was tested", marker)
 		}
@@ -210,12 +224,15 @@ func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 		// The vault is read as the context of the second change, which does not touch it.
 		vault := fmt.Sprintf("vault_%d", i)
 		body := "from " + vault + " import open_" + vault + "\nfrom embargo.harbour_7 import moor\n\ndef moor():\n    # TODO: close it\n    f = open(\"x\")\n    return f.read()\n"
-		source := "def open_" + vault + "():\n"
+		source, end := "def open_"+vault+"():\n", ""
 		for j, c := range some {
 			if !strings.Contains(c.text, "\n") {
 				source += "    " + c.text + "\n"
 			}
 			switch {
+			case c.atEnd:
+				addFile(t, depot, filepath.Join(dir, fmt.Sprintf("end_%d_%d.py", i, j)), "def moor():\n    pass\n\n"+c.text+"\n")
+				end = "\n" + c.text
 			case c.inPath && j%2 == 0:
 				addFile(t, depot, filepath.Join(dir, "keys", c.text, "main.go"), clean)
 			case j%4 == 1:
@@ -226,7 +243,7 @@ func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 		}
 		addFile(t, depot, settings, body)
 		addFile(t, depot, filepath.Join(dir, vault+".py"), source)
-		git(t, depot, "commit", "-q", "-m", message)
+		git(t, depot, "commit", "-q", "-m", message+end)
 		// The next change has them in removed lines and in context lines.
 		lines := strings.SplitAfter(body, "\n")
 		addFile(t, depot, settings, strings.Replace(strings.Join(lines[:len(lines)/2], ""), "def moor():", "def anchor():\n    open_"+vault+"()", 1))

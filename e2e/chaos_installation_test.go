@@ -20,7 +20,6 @@ import (
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/notify/evidence"
-	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 // A installation has its own namespace, database, depot, mail accounts and supervised
@@ -80,7 +79,7 @@ mail:
 %[10]sstarter: {spool_dir: %[11]q}
 breaker: {by_hand_only: true}
 log: {format: json}
-`, in.temporal.Address, in.temporal.Name, in.path("p4"), in.path("p4home"), m.model.URL+"/v1", mailServer.port(), in.sender(), mailhost.Domain,
+`, in.temporal.Address, in.temporal.Name, in.path("p4"), in.path("p4home"), m.model.URL+"/v1", mailServer.port(), in.sender(), mailHostDomain,
 		mailboxes.port(), in.evidence(mailboxes.port()), in.path("spool"), settleWindow))
 	workerEnv := in.setEnv(database, postgres.port())
 	in.operator("allowlist", "apply", "--reason", "chaos")
@@ -182,7 +181,7 @@ package a
 
 // TODO: write it
 func A%[5]d() {}
-`, author, reader, mailbox, mailhost.Domain, n))
+`, author, reader, mailbox, mailHostDomain, n))
 }
 
 // sendFirstMail sends a mail from the sender's address: a journal or log without any of
@@ -190,7 +189,7 @@ func A%[5]d() {}
 func (in *chaosInstallation) sendFirstMail() {
 	in.t.Helper()
 	author, _ := accountsOf(in.number)
-	from, to := in.sender()+"@"+mailhost.Domain, author+"@"+mailhost.Domain
+	from, to := in.sender()+"@"+mailHostDomain, author+"@"+mailHostDomain
 	text := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: hello\r\nMessage-ID: <crz1.hello-%s>\r\nX-Criticizer-Key: hello\r\n\r\nHello.\r\n", from, to, from)
 	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", in.m.host.SMTPPort), nil, from, []string{to}, []byte(text)); err != nil {
 		in.t.Fatal(err)

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 func (in *chaosInstallation) start(n int) (workflowID string) {
@@ -84,7 +82,7 @@ func (in *chaosInstallation) resolveFailed(row outboxRow) {
 		return
 	}
 	_, reader := accountsOf(in.number)
-	in.operator("delivery", "readdress", fmt.Sprint(row.ID), reader+"@"+mailhost.Domain, "--reason", "chaos: the mailbox does not exist")
+	in.operator("delivery", "readdress", fmt.Sprint(row.ID), reader+"@"+mailHostDomain, "--reason", "chaos: the mailbox does not exist")
 }
 
 // resolveHeld looks for a held mail in the recipient's mailbox, which the worker cannot

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 const (
@@ -39,7 +38,7 @@ const (
 
 // A matrix holds what all points share.
 type matrix struct {
-	host        *mailhost.Host
+	host        *mailHost
 	model       *httptest.Server
 	certificate tls.Certificate // of the mail server
 	authority   string          // file with the certificate
@@ -65,7 +64,7 @@ func TestChaos(t *testing.T) {
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{
-		host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{})), setups: make(chan struct{}, 4),
+		host: newMailHost(t), model: httptest.NewServer(llmsim.New(llmsim.Config{})), setups: make(chan struct{}, 4),
 	}
 	t.Cleanup(m.model.Close)
 	m.certificate, m.authority = issueCertificate(t)

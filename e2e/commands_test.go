@@ -46,7 +46,7 @@ func (in *installation) execute(env []string, name string, args ...string) resul
 	in.t.Helper()
 	ctx, cancel := context.WithTimeout(in.t.Context(), testTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(binDir, name), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(in.bin, name), args...)
 	cmd.Env = append(slices.Clone(in.env), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

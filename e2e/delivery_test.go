@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -65,8 +67,11 @@ func TestRejectedRecipientIsReaddressed(t *testing.T) {
 func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	url := in.listen()
 	in.startWorker()
 	in.mustStart("--wait", "1")
+	unproven := func() float64 { n, _ := in.scrape(url).value("criticizer_deliveries_unproven"); return n }
+	checkUnprovenAlert(t, unproven(), "[]")
 	in.exec(
 		`update criticizer.deliveries set status = 'pending', notified_at = null, notification_id = null, begun = true, last_attempt_at = now() - interval '1 hour'`,
 		`insert into criticizer.deliveries (changelist_id, review_version, recipient, status, attempts, last_attempt_at, notification_id, notified_at)
@@ -93,8 +98,33 @@ func TestReconciliation(t *testing.T) {
 	if n := in.countRows("audit_log", `claimed = 'reconciliation' and action = 'requeue'`); n != 1 {
 		t.Errorf("the audit log has %d violations of the order, want 1", n)
 	}
+	waitFor(t, "the metric of the row that was marked too soon", func() bool { return unproven() > 0 })
+	checkUnprovenAlert(t, unproven(), `[{exp_labels: {severity: ticket}, exp_annotations: {
+      summary: "1 mails are marked sent and were not found at an evidence source"}}]`)
 	if again := in.reconcile("reconcile-again"); again.Sent != 0 || len(in.recipients(1)) != 3 {
 		t.Errorf("one more run returned %+v", again)
+	}
+}
+
+// checkUnprovenAlert has Prometheus's own tool evaluate the rule of docs/deploy on the
+// metric of a worker.
+func checkUnprovenAlert(t *testing.T, metric float64, alerts string) {
+	t.Helper()
+	promtool := program(t, "prometheus", "promtool")
+	rules, err := filepath.Abs("../docs/deploy/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "test.yml")
+	writeFile(t, file, 0o600, fmt.Sprintf(`rule_files: [%q]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series: [{series: criticizer_deliveries_unproven, values: "%gx5"}]
+    alert_rule_test: [{eval_time: 5m, alertname: CriticizerDeliveriesUnproven, exp_alerts: %s}]
+`, rules, metric, alerts))
+	if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
 	}
 }
 

@@ -95,6 +95,9 @@ func shellWords(code string) []string {
 	if len(words) > 0 && words[0] == "sudo" {
 		words = words[1:]
 	}
+	if len(words) > 4 && slices.Equal(words[:4], []string{"docker", "compose", "run", "--rm"}) {
+		words = words[4:] // a service with the name of its program
+	}
 	return words
 }
 
@@ -129,7 +132,7 @@ func TestWrongDocumentedCommandsAreFound(t *testing.T) {
 	for _, wrong := range []string{
 		"criticizer nonsense", "criticizer status 4711 --nonsense", "criticizer deadletter show 1 2", "criticizer deadletter nonsense",
 		"starter change-commit -nonsense 4711", "starter change-commit 1 2", "/opt/criticizer/criticizer-starter --trigger nonsense",
-		"worker --stages nonsense", "make nonsense", "temporal workflow nonsense --x 1", "temporal workflow reset --nonsense",
+		"worker --stages nonsense", "docker compose run --rm criticizer nonsense", "make nonsense", "temporal workflow nonsense --x 1", "temporal workflow reset --nonsense",
 	} {
 		for _, page := range []string{"    " + wrong + "\n", "```sh\nsudo " + wrong + " | cat\n```\n", "Call `" + wrong + "`.\n"} {
 			found := commandsOf("page.md", page)

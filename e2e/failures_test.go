@@ -66,10 +66,12 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.ArtifactExpired:     expiredArtifact,
 		failure.ArtifactForeign:     foreignArtifact,
 		failure.ContentPolicy:       modelError(llmsim.Refusal),
-		failure.PathNotAllowed:      testedIn("../p4/enforce_test.go", "TestGuardRefusesWhatTheFirstCheckLetPass", failure.PathNotAllowed),
+		failure.PathNotAllowed:      changedRules,
 		failure.RedactionBlocked:    tamperedChange,
+		failure.RedactionOutdated:   outdatedChange,
 		failure.RecipientRejected:   mailError(inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}}),
 		failure.ConfigInvalid:       p4Error(`{"fault":"trust"}`),
+		failure.ArtifactUnreadable:  testedIn("../rewrite/activities/rewriting_test.go", "TestTextThatCannotBeDecrypted", failure.ArtifactUnreadable),
 		failure.InvariantViolated:   endlessArtifact,
 		failure.AdapterUnsupported:  unsupportedAdapter,
 		failure.Unknown:             p4Error(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
@@ -131,16 +133,38 @@ func p4Error(fault string) func(*testing.T) error {
 
 func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	t.Helper()
+	_, err := newChanges(t, depot, fault, p4.Config{Allowed: []string{"//depot/..."}}).Fetch(t.Context(), cl)
+	return err
+}
+
+// newChanges returns the adapter of a depot that p4sim serves with a fault.
+func newChanges(t *testing.T, depot, fault string, cfg p4.Config) *p4.ChangeFetcher {
+	t.Helper()
 	dir := t.TempDir()
 	command := filepath.Join(dir, "p4")
 	writeP4(t, command, binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+dir, "P4SIM_FAULT="+fault)
-	changes, err := p4.New(discard, p4.Config{
-		Command: command, Port: "ssl:p4sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "home"), Allowed: []string{"//depot/..."},
-	})
+	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = command, "ssl:p4sim:1666", "criticizer", filepath.Join(dir, "home")
+	changes, err := p4.New(discard, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = changes.Fetch(t.Context(), cl)
+	return changes
+}
+
+// changedRules returns the error of reading a rule file outside of the allow list. The
+// adapter refuses such a configuration when it is made, so that only a bug reaches the
+// second check: here, the list of rules is another one than was checked.
+func changedRules(t *testing.T) error {
+	t.Helper()
+	rules := []string{"//depot/rules.yaml"}
+	changes := newChanges(t, newDepot(t, map[string]string{"rules.yaml": "", "hidden/rules.yaml": ""}), "", p4.Config{
+		Allowed: []string{"//depot/..."}, Embargoed: []string{"//depot/hidden/..."}, Rules: rules,
+	})
+	if _, err := changes.Rules(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rules[0] = "//depot/hidden/rules.yaml"
+	_, err := changes.Rules(t.Context())
 	return err
 }
 
@@ -242,6 +266,33 @@ func tamperedChange(t *testing.T) error {
 		t.Fatal(err)
 	}
 	_, err = pipeline.Unseal([]byte(strings.Replace(string(sealed), "harmless", "a secret", 1)))
+	return err
+}
+
+// outdatedChange returns the error of stage llm for a change that stage redact has redacted
+// under other rules.
+func outdatedChange(t *testing.T) error {
+	t.Helper()
+	older, err := redaction.New(redaction.Config{Key: secret.New("a key of this test, long enough"), Emails: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := older.Change(review.Change{Number: 1, Description: "harmless"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := older.Seal(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := review.Request{Changelist: 1, Version: 1, Key: "k"}
+	redacted := activitiestest.New().Artifacts(review.NamespaceRedacted)
+	ref, err := redacted.Put(t.Context(), req.Owner(), sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := activities.Critiquing{Redacted: redacted, Pipeline: newPipeline(t)}
+	_, err = stage.Critique(t.Context(), activities.StageParams{Request: req, Input: ref})
 	return err
 }
 

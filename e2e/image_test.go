@@ -44,10 +44,11 @@ func newContainer(t *testing.T, in *installation, depot string) *container {
 	}
 	c.put("dev/null", "", 0o644, 0)
 	c.put("usr/local/bin/p4sim.conf", "P4SIM_DEPOT=/depot.txtar\nP4SIM_STATE=/tmp/p4sim\n", 0o644, 0)
-	c.put("run/secrets/redaction_key", "a key of this test, long enough", 0o400, imageUser)
-	c.put("run/secrets/evidence_key", in.variable("CRITICIZER_EVIDENCE_KEY"), 0o400, imageUser)
+	c.put("run/secrets/database-url", in.database.URL.Reveal(), 0o400, imageUser)
+	c.put("run/secrets/redaction-key", "a key of this test, long enough", 0o400, imageUser)
+	c.put("run/secrets/evidence-key", in.variable("CRITICIZER_EVIDENCE_KEY"), 0o400, imageUser)
 	for _, purpose := range config.KeysetPurposes {
-		c.put("run/secrets/"+purpose+"_keyset", in.variable("CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET"), 0o400, imageUser)
+		c.put("run/secrets/"+purpose+"-keyset", in.variable("CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET"), 0o400, imageUser)
 	}
 	for dir, mode := range map[string]os.FileMode{
 		c.path("tmp"): 0o755, c.path("proc"): 0o755, c.path("var/lib/criticizer"): 0o755, c.state + "/p4": 0o700, c.state + "/spool": 0o700,
@@ -89,22 +90,24 @@ func (in *installation) variable(name string) string {
 
 var reference = regexp.MustCompile(`\$\{(\w+)(:[-?][^}]*)?\}`)
 
-// variables returns the environment of all workers in docker-compose.yml with the values of this
-// installation, followed by the addresses of the stand-ins.
+// variables returns the environment of all workers in docker-compose.yml and production.yml
+// with the values of this installation, followed by the addresses of the stand-ins.
 func (c *container) variables() []string {
 	c.r.t.Helper()
-	var file struct {
-		Services map[string]struct{ Environment map[string]string }
-	}
-	if err := yaml.Unmarshal([]byte(readFile(c.r.t, "../docker-compose.yml")), &file); err != nil {
-		c.r.t.Fatal(err)
-	}
 	given := map[string]string{}
-	for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify", "retention"} {
-		maps.Copy(given, file.Services[stage].Environment)
+	for _, name := range []string{"docker-compose.yml", "production.yml"} {
+		var file struct {
+			Services map[string]struct{ Environment map[string]string }
+		}
+		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(readFile(c.r.t, "../"+name), "!reset ", "")), &file); err != nil {
+			c.r.t.Fatal(err)
+		}
+		for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify", "retention"} {
+			maps.Copy(given, file.Services[stage].Environment)
+		}
 	}
-	if len(given) < 12 {
-		c.r.t.Fatalf("docker-compose.yml gives the workers %d variables", len(given))
+	if len(given) < 14 {
+		c.r.t.Fatalf("the compose files give the workers %d variables", len(given))
 	}
 	answers := map[string]string{
 		"P4PORT": "ssl:p4sim:1666", "P4USER": "criticizer", "CRITICIZER_LLM_MODEL": "llmsim-1", "CRITICIZER_LLM_BASE_URL": c.r.endpoint,
@@ -116,9 +119,8 @@ func (c *container) variables() []string {
 		}))
 	}
 	return append(env,
-		"CRITICIZER_DATABASE_URL="+c.r.database.URL.Reveal(),
 		"CRITICIZER_TEMPORAL_ADDRESS="+c.r.temporal.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+c.r.temporal.Name,
-		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", c.r.inbox.SMTPAddr().Port))
+		"CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none", fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", c.r.inbox.SMTPAddr().Port))
 }
 
 // isolateScript mounts the container's file systems and changes to its user, which has

@@ -60,6 +60,7 @@ func TestMain(m *testing.M) {
 type installation struct {
 	t            *testing.T
 	dir          string
+	bin          string // folder of the commands
 	env          []string
 	model        *llmsim.Server
 	endpoint     string // URL of the model
@@ -77,7 +78,7 @@ type installation struct {
 // newInstallation sets up everything but the worker. p4sim serves depot.
 func newInstallation(t *testing.T, depot string) *installation {
 	t.Helper()
-	in := &installation{t: t, dir: t.TempDir(), database: storetest.New(t), log: &syncBuffer{}}
+	in := &installation{t: t, dir: t.TempDir(), bin: binDir, database: storetest.New(t), log: &syncBuffer{}}
 	in.namespace, in.temporal = temporalnstest.New(t)
 	in.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -236,7 +237,7 @@ func (in *installation) waitForJobs(n int) {
 // startWorker runs a worker of all stages until the test ends.
 func (in *installation) startWorker(args ...string) *exec.Cmd {
 	in.t.Helper()
-	worker := exec.Command(filepath.Join(binDir, "worker"), args...)
+	worker := exec.Command(filepath.Join(in.bin, "worker"), args...)
 	worker.Env = in.env
 	in.startProcess(worker)
 	return worker

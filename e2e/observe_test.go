@@ -140,6 +140,7 @@ func TestWorkerMetrics(t *testing.T) {
 	got.checkDocumented(t)
 	in.checkOneWarning("1", failure.UpstreamUnavailable)
 	in.checkOneWarning("2", failure.AuthDenied)
+	t.Run("in Prometheus", func(t *testing.T) { in.checkPrometheus(t, url) })
 }
 
 // top counts reviews that no worker has started, which Postgres does not know yet:

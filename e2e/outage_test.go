@@ -144,7 +144,7 @@ func (in *installation) proxyMail() {
 
 func newOutageProxy(t *testing.T, server string) *outageProxy {
 	t.Helper()
-	d := &outageProxy{t: t, server: server, address: "127.0.0.1:0"}
+	d := &outageProxy{t: t, server: server, address: freeAddress(t)}
 	d.bringUp()
 	t.Cleanup(d.takeDown)
 	return d

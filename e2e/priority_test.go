@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,14 +29,19 @@ func TestBotsWaitForPeople(t *testing.T) {
 	in.env = append(in.env, "CRITICIZER_MAIL_BOTS=ali*")
 	in.startWorker()
 	a := in.mustStart("--wait", "1")
-	got := map[string]int32{}
+	got, authors := map[string]int32{}, map[string]string{}
 	for _, event := range in.history(a.WorkflowID, "") {
 		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled != nil {
 			got[scheduled.GetActivityId()] = scheduled.GetPriority().GetPriorityKey()
+			authors[scheduled.GetActivityId()] = scheduled.GetPriority().GetFairnessKey()
 		}
 	}
 	if want := map[string]int32{"fetch": 0, "redact": 5, "critique": 5, "notify": 5}; !maps.Equal(got, want) {
 		t.Errorf("priorities are %v, want %v", got, want)
+	}
+	// A pseudonym of 16 digits.
+	if a := authors["redact"]; authors["fetch"] != "" || len(a) != 16 || a != authors["critique"] || a != authors["notify"] {
+		t.Errorf("fairness keys are %v, want one for all activities after fetch", authors)
 	}
 	if found, _ := in.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {
 		t.Errorf("doctor does not report whether the server supports priorities: %+v", found)
@@ -42,25 +49,39 @@ func TestBotsWaitForPeople(t *testing.T) {
 }
 
 // If the server supports priorities, changes of people overtake bots' changes that wait
-// for a worker. KeepsPriorities detects the support.
+// for a worker. KeepsPriorities detects the support. If the server supports fairness, three
+// changes of a person do not wait for all ten of another.
 func TestPeopleOvertakeBots(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		setting string
+	type server struct {
+		setting string // none: the one of make test-server
+		bots    bool   // the ten changes are a bot's
 		want    string
-	}{
-		"a server with priorities":    {"matching.useNewMatcher=true", "pppbbbbbbbbbb"},
-		"a server without priorities": {"matching.useNewMatcher=false", "bbbbbbbbbbppp"},
-	} {
+		keeps   bool // the server supports priorities
+	}
+	const inTurn = "^b{0,3}pb{1,2}pb{1,2}pb+$"
+	servers := map[string]server{
+		"a server with priorities":    {"matching.useNewMatcher=true", true, "^p{3}b{10}$", true},
+		"a server without priorities": {"matching.useNewMatcher=false", true, "^b{10}p{3}$", false},
+		"a server with fairness":      {"matching.enableFairness=true", false, inTurn, true},
+		"a server without fairness":   {"matching.useNewMatcher=true", false, "^b{10}p{3}$", true},
+	}
+	if os.Getenv(serverVariable) != "" {
+		servers["the server of make test-server"] = server{"", false, inTurn, true}
+	}
+	for name, tt := range servers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// With one partition per task queue, the order of its tasks is defined.
-			server := startTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1")
-			n, _ := temporalnstest.NewAt(t, temporalns.Config{Address: server.Address})
-			if got := redactedInOrder(t, n); got != tt.want {
+			address := os.Getenv(temporalnstest.AddressVariable)
+			if tt.setting != "" {
+				address = startTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1").Address
+			}
+			n, _ := temporalnstest.NewAt(t, temporalns.Config{Address: address})
+			if got := redactedInOrder(t, n, tt.bots); !regexp.MustCompile(tt.want).MatchString(got) {
 				t.Errorf("the order is %s, want %s", got, tt.want)
 			}
-			if keeps, err := n.KeepsPriorities(t.Context()); err != nil || keeps != strings.HasPrefix(tt.want, "p") {
+			if keeps, err := n.KeepsPriorities(t.Context()); err != nil || keeps != tt.keeps {
 				t.Errorf("KeepsPriorities = %t, %v", keeps, err)
 			}
 		})
@@ -96,13 +117,13 @@ func TestUnequalPartitionsAreFound(t *testing.T) {
 	}
 }
 
-// redactedInOrder queues the changes of ten bots, and then of three people, for redaction,
-// and returns the order in which a worker redacts them.
-func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
+// redactedInOrder queues ten changes of b, which may be a bot, and then three of the person
+// p, for redaction, and returns the order in which a worker redacts them.
+func redactedInOrder(t *testing.T, n temporalns.Namespace, bots bool) string {
 	t.Helper()
-	const bots, people = 10, 3
+	const first, last = 10, 3
 	who := func(p activities.StageParams) string {
-		if p.Request.Changelist <= bots {
+		if p.Request.Changelist <= first {
 			return "b"
 		}
 		return "p"
@@ -114,19 +135,19 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
 	})
 	serveFakes(t, n, activities.QueueFetch, worker.Options{}, map[string]any{
 		"Fetch": func(_ context.Context, p activities.StageParams) (activities.FetchResult, error) {
-			return activities.FetchResult{ByBot: who(p) == "b"}, nil
+			return activities.FetchResult{ByBot: bots && who(p) == "b", Author: who(p)}, nil
 		},
 	})
-	for cl := range review.Changelist(bots + people) {
+	for cl := range review.Changelist(first + last) {
 		startReview(t, n, cl+1)
-		if cl+1 >= bots { // all bots' tasks are queued before the first of the people's
+		if cl+1 >= first { // all tasks of b are queued before the first of p
 			waitFor(t, "the queued tasks", func() bool {
 				state, err := n.QueueState(t.Context(), activities.QueueRedact)
 				return err == nil && state.Waiting == int64(cl+1)
 			})
 		}
 	}
-	redacted := make(chan string, bots+people)
+	redacted := make(chan string, first+last)
 	serveFakes(t, n, activities.QueueRedact, worker.Options{MaxConcurrentActivityExecutionSize: 1, MaxConcurrentActivityTaskPollers: 1}, map[string]any{
 		"Redact": func(_ context.Context, p activities.StageParams) (activities.RedactResult, error) {
 			redacted <- who(p)
@@ -134,7 +155,7 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
 		},
 	})
 	order := ""
-	for range bots + people {
+	for range first + last {
 		order += <-redacted
 	}
 	return order

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -97,15 +98,21 @@ func writeP4(tb testing.TB, path, binDir string, variables ...string) {
 // quote makes s one word of a shell command.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// freeAddress returns a loopback address that no server listens on.
+// freeAddress returns a loopback address that no server listens on. Its port is below
+// those that Linux gives to outgoing connections: one of them could take the port before
+// the server listens.
 func freeAddress(tb testing.TB) string {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	const lowest, highest, tries = 10_000, 32_768, 1000
+	for range tries {
+		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	tb.Fatal("no port is free")
+	return ""
 }
 
 // poll calls done every interval and reports whether it returned true in time.

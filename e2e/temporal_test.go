@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// serverVariable has the version of the server under test if make test-server runs the tests:
+// the server supports fairness and pauses.
+const serverVariable = "CRITICIZER_TEST_TEMPORAL_VERSION"
+
 // A temporalServer is a development server on an address of its own. Its state is
 // in a file, so that it survives a restart.
 type temporalServer struct {

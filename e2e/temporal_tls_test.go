@@ -107,12 +107,35 @@ func dialWith(t *testing.T, address, namespace string, variables []string) error
 // certificates of the authority, and returns the frontend's address.
 func startTemporalTLS(t *testing.T, certs authority) string {
 	t.Helper()
+	cert, key := certs.issue(t, serverName)
+	return startTemporalServer(t, fmt.Sprintf(`
+  defaultStore: sqlite
+  visibilityStore: sqlite
+  numHistoryShards: 1
+  datastores:
+    sqlite:
+      sql: {pluginName: sqlite, connectProtocol: tcp, connectAddr: unused, databaseName: %q, connectAttributes: {mode: rwc, setup: "true", journal_mode: wal, synchronous: "off"}}`,
+		filepath.Join(t.TempDir(), "temporal.db")), fmt.Sprintf(`
+  tls:
+    frontend:
+      server: {certFile: %[1]q, keyFile: %[2]q, requireClientAuth: true, clientCaFiles: [%[3]q]}
+      client: {serverName: %[4]q, rootCaFiles: [%[3]q]}
+    systemWorker:
+      certFile: %[1]q
+      keyFile: %[2]q
+      client: {serverName: %[4]q, rootCaFiles: [%[3]q]}`, cert, key, certs.file, serverName),
+		"system.forceSearchAttributesCacheRefreshOnRead:\n  - value: true\n").Address
+}
+
+// startTemporalServer starts Temporal's own server. persistence and tls are parts of its
+// configuration, tls empty for none; dynamic is added to its dynamic configuration.
+func startTemporalServer(t *testing.T, persistence, tls, dynamic string) *temporalServer {
+	t.Helper()
 	command := lookUp("../build/bin/temporal-server")
 	if command == "" {
 		need(t, "there is no Temporal server with TLS: run make build/bin/temporal-server")
 	}
 	dir := t.TempDir()
-	cert, key := certs.issue(t, serverName)
 	var ports []any
 	for range 8 {
 		_, port, _ := net.SplitHostPort(freeAddress(t))
@@ -120,23 +143,9 @@ func startTemporalTLS(t *testing.T, certs authority) string {
 	}
 	text := fmt.Sprintf(`
 log: {stdout: true, level: error}
-persistence:
-  defaultStore: sqlite
-  visibilityStore: sqlite
-  numHistoryShards: 1
-  datastores:
-    sqlite:
-      sql: {pluginName: sqlite, connectProtocol: tcp, connectAddr: unused, databaseName: %[9]q, connectAttributes: {mode: rwc, setup: "true", journal_mode: wal, synchronous: "off"}}
+persistence: %[9]s
 global:
-  membership: {maxJoinDuration: 30s, broadcastAddress: 127.0.0.1}
-  tls:
-    frontend:
-      server: {certFile: %[10]q, keyFile: %[11]q, requireClientAuth: true, clientCaFiles: [%[12]q]}
-      client: {serverName: %[13]q, rootCaFiles: [%[12]q]}
-    systemWorker:
-      certFile: %[10]q
-      keyFile: %[11]q
-      client: {serverName: %[13]q, rootCaFiles: [%[12]q]}
+  membership: {maxJoinDuration: 30s, broadcastAddress: 127.0.0.1}%[10]s
 services:
   frontend: {rpc: {grpcPort: %[1]s, membershipPort: %[2]s, bindOnLocalHost: true}}
   matching: {rpc: {grpcPort: %[3]s, membershipPort: %[4]s, bindOnLocalHost: true}}
@@ -149,11 +158,11 @@ clusterMetadata:
   clusterInformation: {active: {enabled: true, initialFailoverVersion: 1, rpcName: frontend, rpcAddress: "127.0.0.1:%[1]s"}}
 dcRedirectionPolicy: {policy: noop}
 publicClient: {hostPort: "127.0.0.1:%[1]s"}
-dynamicConfigClient: {filepath: %[14]q, pollInterval: 1h}
-`, append(ports, filepath.Join(dir, "temporal.db"), cert, key, certs.file, serverName, filepath.Join(dir, "dynamic.yaml"))...)
+dynamicConfigClient: {filepath: %[11]q, pollInterval: 1h}
+`, append(ports, persistence, tls, filepath.Join(dir, "dynamic.yaml"))...)
 	for name, text := range map[string]string{
 		"test.yaml":    text,
-		"dynamic.yaml": "system.forceSearchAttributesCacheRefreshOnRead:\n  - value: true\nmatching.numTaskqueueReadPartitions:\n  - value: 1\nmatching.numTaskqueueWritePartitions:\n  - value: 1\n",
+		"dynamic.yaml": "matching.numTaskqueueReadPartitions:\n  - value: 1\nmatching.numTaskqueueWritePartitions:\n  - value: 1\n" + dynamic,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -164,26 +173,30 @@ dynamicConfigClient: {filepath: %[14]q, pollInterval: 1h}
 		args: []string{"--root", dir, "--config", ".", "--env", "test", "--allow-no-auth", "start"},
 	}
 	s.start(t)
-	t.Cleanup(s.kill)
-	return s.Address
+	t.Cleanup(func() {
+		s.kill()
+		if log, err := os.ReadFile(s.log); t.Failed() && err == nil {
+			t.Logf("end of the log of Temporal:\n%s", log[max(0, len(log)-10_000):])
+		}
+	})
+	return s
 }
 
 // An authority issues certificates.
 type authority struct {
-	dir, file string // file: its own certificate
-	cert      *x509.Certificate
-	key       *ecdsa.PrivateKey
+	file string // its own certificate
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
 }
 
 func newAuthority(t *testing.T) authority {
 	t.Helper()
-	a := authority{dir: t.TempDir()}
+	a := authority{file: filepath.Join(t.TempDir(), "ca.pem")}
 	a.cert = &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	a.key = newKey(t)
-	a.file = filepath.Join(a.dir, "ca.pem")
 	a.sign(t, a.cert, a.key, a.file)
 	return a
 }
@@ -191,7 +204,8 @@ func newAuthority(t *testing.T) authority {
 // issue writes a certificate for server and client, and its key.
 func (a authority) issue(t *testing.T, name string) (certFile, keyFile string) {
 	t.Helper()
-	certFile, keyFile = filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key")
+	dir := t.TempDir() // parallel tests issue certificates of the same name
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	key := newKey(t)
 	a.sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour),

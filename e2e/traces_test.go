@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +21,8 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// A traceCollector records spans that it receives over OTLP.
-type traceCollector struct {
+// A traceRecorder records spans that it receives over OTLP.
+type traceRecorder struct {
 	url string
 
 	mu    sync.Mutex
@@ -27,9 +30,9 @@ type traceCollector struct {
 	spans []*trace.Span
 }
 
-func newTraceCollector(t *testing.T) *traceCollector {
+func newTraceRecorder(t *testing.T) *traceRecorder {
 	t.Helper()
-	c := &traceCollector{}
+	c := &traceRecorder{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		var sent collector.ExportTraceServiceRequest
@@ -51,18 +54,51 @@ func newTraceCollector(t *testing.T) *traceCollector {
 	return c
 }
 
-// One trace spans a review from its start to its notifications. Spans hold no path, no
+// startCollector starts a real OpenTelemetry collector that sends the traces it receives on
+// to url. It returns the collector's URL; stop returns when all traces have been sent on.
+func startCollector(t *testing.T, url string) (collectorURL string, stop func()) {
+	t.Helper()
+	command := lookUp("../build/bin/collector")
+	if command == "" {
+		need(t, "there is no OpenTelemetry collector: run make build/bin/collector")
+	}
+	address, config := freeAddress(t), filepath.Join(t.TempDir(), "collector.yaml")
+	writeFile(t, config, 0o600, fmt.Sprintf(`receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
+exporters: {otlp_http: {endpoint: %q, compression: none}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}
+`, address, url))
+	cmd, log := exec.Command(command, "--config="+config), new(syncBuffer)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	waitFor(t, "the collector", func() bool { return strings.Contains(log.String(), "Everything is ready") })
+	return "http://" + address, func() {
+		t.Helper()
+		if err := interrupt(cmd); err != nil || strings.Contains(log.String(), "\terror\t") {
+			t.Errorf("the collector ended with %v\n%s", err, log.String())
+		}
+	}
+}
+
+// One trace spans a review from its start to its notifications, as a real collector passes
+// it on. Spans hold no path, no
 // address and no text, not even of an error (security 9.3.3: telemetry holds no content).
 func TestOneTracePerReview(t *testing.T) {
 	t.Parallel()
-	c := newTraceCollector(t)
+	c := newTraceRecorder(t)
 	in := newInstallation(t, newDepot(t, map[string]string{"private/plans.go": faulty}))
 	in.configureWebhook()
-	in.env = append(in.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.url)
+	endpoint, stop := startCollector(t, c.url)
+	in.env = append(in.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+endpoint)
 	worker := in.startWorker()
 	in.inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1})
 	in.mustStart("--wait", "1")
 	_ = interrupt(worker)
+	stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	names := map[string][]string{} // by trace

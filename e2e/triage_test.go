@@ -178,7 +178,7 @@ func TestTriageScriptsExplainThemselves(t *testing.T) {
 
 func TestShellcheckAcceptsScripts(t *testing.T) {
 	t.Parallel()
-	args := []string{"-x", "-P", "..", "../tools/triage/common.sh", "../tools/p4check.sh"}
+	args := []string{"-x", "-P", "..", "../tools/triage/common.sh", "../tools/p4check.sh", "../tools/composetest.sh", "../tools/systemdtest.sh"}
 	for _, script := range scripts {
 		args = append(args, "../tools/triage/"+script)
 	}

@@ -153,7 +153,7 @@ func TestWaitForTheSettleWindowEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	_, cfg := startInbox(t)
 	p := newInboxMailer(t, io.Discard, cfg)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // enough to connect
 	defer cancel()
 	e, err := p.Lookup(ctx, testKey, time.Now().Add(time.Hour))
 	if err != nil || e.State != review.EvidenceUnknown {

@@ -35,6 +35,15 @@ func TestContextCoverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &measure{git: git(repository), tags: newTagger(t), parser: outline.NewParser(), policy: policy}
+	languages, err := os.ReadFile("../../review/outline/languages.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(languages)) {
+		if ends, is := strings.CutPrefix(line, "files "); is {
+			m.ends = append(m.ends, strings.Fields(ends)...)
+		}
+	}
 	if err := m.run(commits); err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +79,7 @@ type measure struct {
 	tags   *tagger
 	parser *outline.Parser
 	policy *selection.Policy
+	ends   []string // of the names of files that outline reads
 
 	commits                        int
 	sameFile, elsewhere, functions share
@@ -217,7 +227,7 @@ func (m *measure) change(hash string) (files []review.File, own []changed, err e
 	for _, row := range rows {
 		fields := strings.Fields(row)
 		_, name, _ := strings.Cut(row, "\t")
-		if len(fields) < 6 || outline.Language(name) == "" || m.policy.ByPath(depot+name).Reason != "" {
+		if len(fields) < 6 || !slices.Contains(m.ends, strings.ToLower(path.Ext(name))) || m.policy.ByPath(depot+name).Reason != "" {
 			continue
 		}
 		before, errBefore := m.blob(fields[2])

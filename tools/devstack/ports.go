@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"time"
@@ -42,14 +44,16 @@ func isFree(port int) bool {
 	return true
 }
 
-// freePort returns a port that is free now.
+// freePort returns a port that is free now, below those that Linux gives to outgoing
+// connections: one of them could take the port before the part listens.
 func freePort() (int, error) {
-	listener, err := net.Listen("tcp", localAddress(0))
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	const lowest, highest, tries = 10_000, 32_768, 1000
+	for range tries {
+		if port := lowest + rand.IntN(highest-lowest); isFree(port) {
+			return port, nil
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return 0, errors.New("find a free port: none is free")
 }
 
 // localAddress returns host and port of a part.

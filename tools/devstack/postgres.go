@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // A pgCluster is a private Postgres cluster of a stack.
@@ -68,7 +70,9 @@ func newCluster(s *stack, opts options) (c pgCluster, err error) {
 		c.data = filepath.Join(rootDataDir(s.base), "postgres")
 		s.out.say("the data of Postgres is in %s: it runs as another user, who may have no access to %s", c.data, s.base)
 	}
-	if c.password, err = keptSecret(filepath.Join(s.base, "postgres.password"), randomText); err != nil {
+	// Data without a password is that of a deleted clone in the same folder.
+	fresh := func() (secret.Value, error) { text, _ := randomText(); return text, os.RemoveAll(c.data) }
+	if c.password, err = keptSecret(filepath.Join(s.base, "postgres.password"), fresh); err != nil {
 		return c, err
 	}
 	c.port, err = opts.choosePort(opts.postgresPort, 5432, "postgres-port")
@@ -112,9 +116,10 @@ func (c pgCluster) start(ctx context.Context, s *stack, b pgBinaries, create boo
 }
 
 // pgParameters are the run-time parameters of the server: it listens on loopback
-// only, without a socket. The data need not survive a crash of the machine.
+// only, without a socket. The data need not survive a crash of the machine. The
+// packages' tests share the server, and have used over 200 connections at a time.
 var pgParameters = map[string]string{
-	"listen_addresses": loopback, "unix_socket_directories": "", "max_connections": "200",
+	"listen_addresses": loopback, "unix_socket_directories": "", "max_connections": "1000",
 	"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -83,6 +84,34 @@ func TestADownloadThatFailsIsAnError(t *testing.T) {
 	}
 	if len(s.stops) != 0 {
 		t.Error("a part was added")
+	}
+}
+
+// A clone in the folder of a deleted one makes a cluster of its own. A later run keeps it.
+func TestDataOfADeletedCloneIsRemoved(t *testing.T) {
+	t.Parallel()
+	_, s := testStack(t)
+	first, err := newCluster(s, options{forTests: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(first.data, "PG_VERSION")
+	if os.Geteuid() == 0 {
+		t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(first.data)) })
+	}
+	if err := errors.Join(os.MkdirAll(first.data, 0o700), os.WriteFile(left, []byte("15\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	later, err := newCluster(s, options{forTests: true})
+	if _, missing := os.Stat(left); err != nil || missing != nil || later.password != first.password {
+		t.Errorf("a later run: %v, %v, the same password %t", err, missing, later.password == first.password)
+	}
+	if err := os.Remove(filepath.Join(s.base, "postgres.password")); err != nil {
+		t.Fatal(err)
+	}
+	anew, err := newCluster(s, options{forTests: true})
+	if _, there := os.Stat(left); err != nil || there == nil || anew.password == first.password {
+		t.Errorf("a new clone: %v; the data is there %t, the same password %t", err, there == nil, anew.password == first.password)
 	}
 }
 

@@ -5,6 +5,7 @@ go 1.26
 tool (
 	github.com/temporalio/cli/cmd/temporal
 	go.temporal.io/server/cmd/server
+	go.temporal.io/server/cmd/tools/sql
 )
 
 require (
@@ -125,6 +126,7 @@ require (
 	github.com/twmb/murmur3 v1.1.8 // indirect
 	github.com/uber-common/bark v1.3.0 // indirect
 	github.com/uber-go/tally/v4 v4.1.17 // indirect
+	github.com/urfave/cli v1.22.16 // indirect
 	github.com/urfave/cli/v2 v2.27.5 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect

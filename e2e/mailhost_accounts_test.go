@@ -1,4 +1,4 @@
-package mailhost
+package e2e
 
 import (
 	"bufio"
@@ -14,17 +14,17 @@ import (
 // Hold keeps mail to the accounts in Postfix's queue until they are released:
 // Dovecot rejects it temporarily, as it cannot write to their maildirs. IMAP
 // still reads them.
-func (h *Host) Hold(accounts ...string) error { return h.setWritable(accounts, "0500") }
+func (h *mailHost) Hold(accounts ...string) error { return h.setWritable(accounts, "0500") }
 
 // Release ends Hold. Postfix retries within seconds.
-func (h *Host) Release(accounts ...string) error { return h.setWritable(accounts, "0700") }
+func (h *mailHost) Release(accounts ...string) error { return h.setWritable(accounts, "0700") }
 
-func (h *Host) setWritable(accounts []string, mode string) error {
+func (h *mailHost) setWritable(accounts []string, mode string) error {
 	for _, a := range accounts {
 		dir := h.path("mail", a)
 		err := errors.Join(
-			run("install", "-d", "-m", "0700", "-o", "mail", "-g", "mail", dir, dir+"/cur", dir+"/new"),
-			run("install", "-d", "-m", mode, "-o", "mail", "-g", "mail", dir+"/tmp"))
+			runDetached("install", "-d", "-m", "0700", "-o", "mail", "-g", "mail", dir, dir+"/cur", dir+"/new"),
+			runDetached("install", "-d", "-m", mode, "-o", "mail", "-g", "mail", dir+"/tmp"))
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (h *Host) setWritable(accounts []string, mode string) error {
 
 // Headers returns the header of every message in the account's INBOX, read by
 // IMAP.
-func (h *Host) Headers(account string) ([]textproto.MIMEHeader, error) {
+func (h *mailHost) Headers(account string) ([]textproto.MIMEHeader, error) {
 	client, err := imapclient.DialInsecure(fmt.Sprintf("127.0.0.1:%d", h.IMAPPort), nil)
 	if err != nil {
 		return nil, fmt.Errorf("read mailbox of %s: %w", account, err)
