@@ -7,12 +7,15 @@ PROGRESS := sh tools/progress.sh
 # Most tests wait for a server or a timer: more of them than cores run at a time.
 TEST_FLAGS := -timeout=20m -parallel=6
 
+# CI runs a failed test once more; tools/reruns.sh says which repetitions do not count.
+RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report=$(CURDIR)/build/reruns.txt)
+
 # Input of `make demo` and `make up`: a git repository (REPO) or a recorded depot
 # (DEPOT), and the number of changelists (CHANGES).
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test race corpus context-coverage canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck fuzz mutants reproduce sbom bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test test-server race corpus context-coverage canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest upgradetest benchcheck vulncheck fuzz mutants reproduce sbom bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -29,15 +32,28 @@ up: $(DEVSTACK) ## the same, and keep running until Ctrl-C
 down: ## stop everything that runs
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
-test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server ## all tests, against a real Postgres and a real Temporal
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json -- $(TEST_FLAGS) ./...
+test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/collector ## all tests, against a real Postgres and a real Temporal
+	@rm -f build/reruns.txt
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages=./... -- $(TEST_FLAGS)
+	@sh tools/reruns.sh build/reruns.txt
 	@sh tools/skips.sh build/test.json
+
+# What differs between servers, against the newest one that builds with our Go, on Postgres.
+SERVER_TESTS := ResetToEveryEvent|TemporalReset|TemporalBatchReset|TerminatedReview|AbandonedReplay|PausedReview|RollbackOfABuild|RolloutBy|ConfiguredRate|Breaker|SlotsAtConstantCost|SlotsAfterCrash|PeopleOvertakeBots
+test-server: VERSION := 1.32.1
+test-server: $(DEVSTACK) $(BIN)/gotestsum ## some of the tests against a Temporal server on Postgres: VERSION=1.32.1
+	@$(PROGRESS) "building Temporal $(VERSION), which takes minutes the first time" sh tools/server.sh build $(VERSION)
+	@$(DEVSTACK) exec -- sh tools/server.sh run $(VERSION) $(BIN)/gotestsum --format=testname --hide-summary=skipped --jsonfile=build/test-server.json \
+		-- $(TEST_FLAGS) -count=1 -run='$(SERVER_TESTS)' ./workflows ./internal/temporalns ./operator ./e2e
+	@sh tools/skips.sh build/test-server.json
 
 # The race detector takes two to eight times the processor time and needs a C compiler.
 # The end-to-end tests are left out: the processes that they start are built without it.
 # So is p4's TestContext: with it, parsing takes longer than a parse may take.
 race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of all packages but e2e with the race detector
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped -- -race -skip='^TestContext$$' $(TEST_FLAGS) $$(go list ./... | grep -v /e2e)
+	@rm -f build/reruns.txt
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped $(RERUN) --packages="$$(go list ./... | grep -v /e2e)" -- -race -skip='^TestContext$$' $(TEST_FLAGS)
+	@sh tools/reruns.sh build/reruns.txt
 
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
 	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
@@ -67,6 +83,20 @@ build/ollama/ollama: tools/ollama.sh
 outage: $(DEVSTACK) ## model, Perforce, mail, webhook down for OUTAGE=2m each, with and without breaker
 	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
 
+# Both count the mails at the end and print their progress; docs/scaling.md explains the figures.
+scale: $(DEVSTACK) $(BIN)/temporal-server $(BIN)/temporal-sql-tool ## thousands of reviews at once on servers that wait for the disk: MINUTES=15
+	@SCALE_MINUTES=$(or $(MINUTES),15) $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestScale$$' ./e2e
+
+soak: $(DEVSTACK) ## outages, killed workers and resets at random, for a long time: MINUTES=30
+	@SOAK_MINUTES=$(or $(MINUTES),30) $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestSoak$$' ./e2e
+
+# Until a release has a tag, FROM is the last commit with schema 9.
+upgradetest: FROM := 88b2f3d
+upgradetest: $(DEVSTACK) ## an upgrade from the build of a commit, in the middle of reviews: FROM=88b2f3d
+	@rm -rf build/from && mkdir -p build/from/bin && git archive $(FROM) | tar -x -C build/from
+	@$(PROGRESS) "building $(FROM)" env CGO_ENABLED=0 go build -C build/from -o bin/ ./worker ./starter ./operator
+	@UPGRADE_FROM="$(CURDIR)/build/from/bin" $(DEVSTACK) exec -- go test -count=1 -v -run='^TestUpgradeOfAnOldBuild$$' ./e2e
+
 check: test race lint ## test and lint, as CI does
 
 lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, generated code, go.mod
@@ -77,10 +107,18 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 	go mod tidy -diff
 	@$(MAKE) --no-print-directory deploycheck benchcheck vulncheck
 
+# Its tests read files outside of their module, which Go's cache of results does not notice.
 deploycheck: $(BIN)/gotestsum ## check image, compose file, units, manifests
-	@mkdir -p build
-	@cd tools/deploy && $(CURDIR)/$(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=$(CURDIR)/build/deploycheck.json -- .
+	@mkdir -p build && rm -f build/reruns.txt
+	@cd tools/deploy && $(CURDIR)/$(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=$(CURDIR)/build/deploycheck.json $(RERUN) --packages=. -- $(TEST_FLAGS) -count=1
+	@sh tools/reruns.sh build/reruns.txt
 	@sh tools/skips.sh build/deploycheck.json
+
+composetest: ## the compose files on a real engine: root, Debian packages docker.io buildah busybox-static debootstrap
+	@bash tools/composetest.sh
+
+systemdtest: ## the units under a real systemd: root, Debian packages systemd-container debootstrap
+	@bash tools/systemdtest.sh
 
 benchcheck: ## compile the benchmarks in other modules
 	@$(PROGRESS) "checking the benchmarks" go vet -C redaction/bench ./...
@@ -157,6 +195,15 @@ $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck $(BIN)/gotestsum: tools/li
 $(BIN)/temporal-server: tools/temporal/go.mod
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building a Temporal server with TLS, which takes minutes the first time" go build -C tools/temporal -o "$(CURDIR)/$@" go.temporal.io/server/cmd/server
+
+# Writes the schema of a Temporal server into Postgres.
+$(BIN)/temporal-sql-tool: tools/temporal/go.mod
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building temporal-sql-tool, which takes minutes the first time" go build -C tools/temporal -o "$(CURDIR)/$@" go.temporal.io/server/cmd/tools/sql
+
+$(BIN)/collector: tools/collector/go.mod tools/collector/main.go
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building an OpenTelemetry collector" go build -C tools/collector -o "$(CURDIR)/$@" .
 
 $(BIN)/cyclonedx-gomod: tools/sbom/go.mod
 	@mkdir -p $(BIN)

@@ -45,6 +45,25 @@ func TestUnlistedSkipsFailInCI(t *testing.T) {
 	}
 }
 
+// A test that counts mails fails the run although its repetition passed.
+func TestRepetitionsOfCountingTestsFail(t *testing.T) {
+	t.Parallel()
+	for report, fails := range map[string]bool{
+		"": false,
+		"x/store.TestRoles: 2 runs, 1 failures\n":                                           false,
+		"x/store.TestRoles: 2 runs, 1 failures\nx/e2e.TestChaos/kill: 2 runs, 1 failures\n": true,
+	} {
+		file := filepath.Join(t.TempDir(), "reruns.txt")
+		if err := os.WriteFile(file, []byte(report), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), "sh", "tools/reruns.sh", file).CombinedOutput()
+		if (err != nil) != fails || strings.Count(string(out), "RERUN ") != strings.Count(report, "\n") {
+			t.Errorf("%q: %v:\n%s", report, err, out)
+		}
+	}
+}
+
 // make mutants fails on a survivor that tools/mutants.txt does not list, and the list names
 // code that exists.
 func TestUnlistedMutantsFail(t *testing.T) {

@@ -1,4 +1,7 @@
 # Runs every fuzz target of the module, two at once: sh tools/fuzz.sh 20s
+#
+# Until Go 1.27 a target whose time ends at a bad moment fails with "context deadline
+# exceeded" although no input failed (golang/go#75804). Such a target is run once more.
 set -eu
 cd "$(dirname "$0")/.."
 time=$1
@@ -7,7 +10,12 @@ targets=$(grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' --exclude-di
 [ -n "$targets" ] || { echo "tools/fuzz.sh: error: no fuzz target was found" >&2; exit 1; }
 # shellcheck disable=SC2016 # the inner shell expands its arguments
 echo "$targets" | xargs -P 2 -n 2 sh -c '
-	if output=$(go test "$1" -run "^$" -fuzz "^$2\$" -fuzztime "$0" -parallel 1 2>&1); then
+	fuzz() { output=$(go test "$1" -run "^$" -fuzz "^$2\$" -fuzztime "$time" -fuzzminimizetime 1s -parallel 1 2>&1); }
+	timed_out() {
+		echo "$output" | grep -qx " *context deadline exceeded" && ! echo "$output" | grep -qi "failing input\|panic"
+	}
+	time=$0
+	if fuzz "$1" "$2" || { timed_out && echo "AGAIN	$1	$2" && fuzz "$1" "$2"; }; then
 		echo "ok	$1	$2	$(echo "$output" | sed -n "s/.*execs: \([0-9]*\).*/\1 inputs/p" | tail -1)"
 	else
 		echo "$output"
