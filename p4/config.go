@@ -124,8 +124,8 @@ func (c Config) validate() error {
 			return fmt.Errorf("%s %q: want a value without blanks that does not begin with a dash", v.name, v.value)
 		}
 	}
-	if p := strings.ToLower(c.Port); strings.HasPrefix(p, "rsh:") || strings.HasPrefix(p, "jsh:") {
-		return errors.New("port begins with rsh: or jsh:, which makes p4 run a shell command: give the address of a server")
+	if scheme, _, _ := strings.Cut(strings.ToLower(c.Port), ":"); scheme == "rsh" || scheme == "jsh" {
+		return errors.New("port begins with rsh or jsh, which make p4 run a shell command: give the address of a server")
 	}
 	if _, err := htmlindex.Get(c.CharsetFallback); err != nil {
 		return fmt.Errorf("charset fallback %q is not a charset: give one such as windows-1252, windows-1251, shift_jis, euc-kr or gb18030", c.CharsetFallback)

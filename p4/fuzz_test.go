@@ -48,6 +48,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add("-p", "-u", "-C", "-o")
 	f.Add("rsh:sh -c id", "a b", "", "//depot/-x")
 	f.Add("JSH:id", "root", "", "//depot/x")
+	f.Add("JSH", "root", "", "//depot/x")
 	f.Add("1666", "root\nP4PORT=evil", "none\x00", "@12\r\n-x")
 	f.Fuzz(func(t *testing.T, port, user, charset, operand string) {
 		checkVector(t, command{name: "print", flags: []string{"-q"}, operands: []string{"//depot/first", operand}})

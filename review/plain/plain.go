@@ -69,7 +69,7 @@ const dot = `[.。．｡]`
 var (
 	authority = regexp.MustCompile(`\[:\]//[^\s/\[]+`)
 	// schemes are those that programs link without slashes.
-	schemes = regexp.MustCompile(`(?i)\b(mailto|tel|sms|sips?|news|callto|skype|facetime|magnet|xmpp|file|data|javascript|vbscript|outlook|onenote|bitcoin|search-ms|ms-[a-z-]+):(\S|$)`)
+	schemes = regexp.MustCompile(`(?i)\b(mailto|tel|sms|sips?|news|callto|skype|facetime|magnet|xmpp|file|data|javascript|vbscript|outlook|onenote|bitcoin|search-ms|ms-[a-z-]+):`)
 	www     = regexp.MustCompile(`(?i)(www)(` + dot + `)`)
 	address = regexp.MustCompile(`(\S)@(\p{L}|[\p{L}\p{N}_-]+` + dot + `\S)`)
 	unc     = regexp.MustCompile(`(^|[^\\\w])(\\{2,})([\w-]{2,})`)
@@ -102,11 +102,12 @@ func breakLinks(s string) string {
 }
 
 func breakWord(s string) string {
-	s = schemes.ReplaceAllString(s, "$1[:]$2")
+	s = schemes.ReplaceAllString(s, "$1[:]")
 	s = authority.ReplaceAllStringFunc(strings.ReplaceAll(s, "://", "[:]//"), dots.Replace)
 	s = www.ReplaceAllString(s, "$1[$2]")
-	s = address.ReplaceAllString(s, "$1[at]$2")
-	s = unc.ReplaceAllString(s, "$1[$2]$3")
+	for range 2 { // the end of a match may begin the next one: a@b@c
+		s = unc.ReplaceAllString(address.ReplaceAllString(s, "$1[at]$2"), "$1[$2]$3")
+	}
 	var out strings.Builder
 	end := 0
 	for _, at := range dotted.FindAllStringIndex(s, -1) {
@@ -127,9 +128,7 @@ var reserved = []string{"example", "test", "invalid", "localhost", "local", "int
 // domain, or is an IP address. Names in code, such as c.mu.Unlock, mostly do not.
 func isDomain(word string) bool {
 	word = strings.TrimRight(word, "-_")
-	last := strings.ToLower(word[strings.LastIndexAny(word, ".。．｡"):])
-	_, size := utf8.DecodeRuneInString(last)
-	last = last[size:]
+	last := strings.ToLower(strings.TrimLeft(word[strings.LastIndexAny(word, ".。．｡"):], ".。．｡"))
 	_, public := publicsuffix.PublicSuffix("a." + last)
 	foreign := strings.ContainsFunc(last, func(r rune) bool { return r > unicode.MaxASCII })
 	return public || foreign || strings.HasPrefix(last, "xn--") || slices.Contains(reserved, last) || ipv4.MatchString(word)
