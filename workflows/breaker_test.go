@@ -11,6 +11,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -193,6 +194,23 @@ func TestBreakerForgetsOldFailures(t *testing.T) {
 	b.wantLimits(t, err)
 }
 
+// A report counts for less than five minutes.
+func TestBreakerWindowOfTime(t *testing.T) {
+	t.Parallel()
+	for second, outage := range map[time.Duration]bool{failure.DelayCeiling - time.Second: true, failure.DelayCeiling: false} {
+		b := newBreakerBench()
+		b.onLimit = b.answer
+		for at := 50 * time.Second; at < second; at += 50 * time.Second { // else its run ends
+			b.RegisterDelayedCallback(func() { b.report(activities.Results{Denied: []string{"a"}, Last: failure.AuthDenied}) }, at)
+		}
+		b.RegisterDelayedCallback(func() { b.report(failed("c", "d")) }, second)
+		_, err := b.run(failed("a", "b"))
+		if opened := len(b.limits) > 0; err != nil || opened != outage {
+			t.Errorf("two failures %s after two: limits = %q, ended with %v", second, b.limits, err)
+		}
+	}
+}
+
 // What happens while the breaker limits the queue decides what is next.
 func TestBreakerHalfOpensByResults(t *testing.T) {
 	t.Parallel()
@@ -270,13 +288,16 @@ func TestBreakerHalfOpensByResults(t *testing.T) {
 func TestBreakerThrottles(t *testing.T) {
 	t.Parallel()
 	refused := activities.Results{Begun: 4, Succeeded: 3, Refused: 1, Last: failure.RateLimited}
+	slow := activities.Results{Refused: 1, Last: failure.RateLimited}
 	for name, tt := range map[string]struct {
+		report   activities.Results
 		refusals int
 		want     []string
 	}{
-		"once":  {0, []string{"throttled 2 by worker", "throttled 2.4 by worker", "throttled 2.8 by worker", "throttled 3.2 by worker"}},
-		"twice": {1, []string{"throttled 2 by worker", "throttled 1 by worker", "throttled 1.4 by worker", "throttled 1.8 by worker"}},
-		"always": {9, []string{
+		"once":  {refused, 0, []string{"throttled 2 by worker", "throttled 2.4 by worker", "throttled 2.8 by worker", "throttled 3.2 by worker"}},
+		"twice": {refused, 1, []string{"throttled 2 by worker", "throttled 1 by worker", "throttled 1.4 by worker", "throttled 1.8 by worker"}},
+		"lowest rate": {slow, 9, []string{"throttled 0.2 by worker", "throttled 0.1 by worker", "throttled 0.05 by worker", "open 0 by worker"}},
+		"always": {refused, 9, []string{
 			"throttled 2 by worker", "throttled 1 by worker", "throttled 0.5 by worker", "throttled 0.25 by worker",
 			"throttled 0.125 by worker", "throttled 0.0625 by worker", "open 0 by worker",
 		}},
@@ -286,10 +307,10 @@ func TestBreakerThrottles(t *testing.T) {
 			b := newBreakerBench()
 			b.onLimit = func(number int, l activities.QueueLimit) {
 				if l.Phase() == activities.PhaseThrottled && number <= tt.refusals {
-					b.report(refused)
+					b.report(tt.report)
 				}
 			}
-			_, err := b.run(refused)
+			_, err := b.run(tt.report)
 			if n := len(b.limits); err != nil || n < len(tt.want) || !slices.Equal(b.limits[:len(tt.want)], tt.want) || b.limits[n-1] != "free" {
 				t.Errorf("limits = %q, ended with %v\nwant first %q, and free in the end", b.limits, err, tt.want)
 			}
@@ -405,6 +426,16 @@ func TestManualBreaker(t *testing.T) {
 			}, least: time.Hour, most: 2 * time.Hour,
 			want: []string{"open 0 by ann", "half-open 1 by ann", "open 0 by worker", "half-open 1 by worker", "free"},
 		},
+		"a worker's order while the queue is freed": {
+			order: timed, events: func(b *breakerBench) {
+				b.onLimit = func(number int, _ activities.QueueLimit) {
+					if number == 3 {
+						b.SignalWorkflow(workflows.SignalOpen, activities.BreakerOrder{By: "worker"})
+					}
+				}
+			}, least: 10 * time.Minute, most: 15 * time.Minute,
+			want: append(slices.Clone(half), "open 0 by worker", "half-open 1 by worker", "free"),
+		},
 		"an operator's limit comes back": {
 			order: timed, before: activities.QueueLimit{PerSecond: new(float32(0.5)), By: "bob", Reason: `"contract" <7>`},
 			least: 10 * time.Minute, most: 12 * time.Minute,
@@ -429,6 +460,59 @@ func TestManualBreaker(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 		})
+	}
+}
+
+// A breaker that has received nothing waits, and leaves the queue alone.
+func TestBreakerWaitsForItsFirstSignal(t *testing.T) {
+	t.Parallel()
+	for signal, canceled := range map[string]bool{"": true, workflows.SignalClose: false, workflows.SignalOpen: false, workflows.SignalResults: false} {
+		t.Run(signal, func(t *testing.T) {
+			t.Parallel()
+			b := newBreakerBench()
+			b.RegisterDelayedCallback(b.CancelWorkflow, 24*time.Hour)
+			switch signal {
+			case workflows.SignalOpen:
+				b.after(time.Hour, signal, activities.BreakerOrder{By: "worker"})
+			case workflows.SignalResults:
+				b.RegisterDelayedCallback(func() { b.report(failed("a")) }, time.Hour)
+			case workflows.SignalClose:
+				b.after(time.Hour, signal, nil)
+			}
+			took, err := b.run()
+			if temporal.IsCanceledError(err) != canceled || !canceled && err != nil || took < time.Hour {
+				t.Errorf("ended with %v after %s", err, took)
+			}
+			if len(b.limits) > 0 && signal != workflows.SignalOpen {
+				t.Errorf("limits = %q", b.limits)
+			}
+		})
+	}
+}
+
+// The Temporal UI shows who has opened the breaker, and why, while it is open.
+func TestBreakerShowsItsState(t *testing.T) {
+	t.Parallel()
+	b := newBreakerBench()
+	b.endpoint = down
+	var shown []string
+	for _, d := range []time.Duration{500 * time.Millisecond, 10 * time.Second} {
+		b.RegisterDelayedCallback(func() {
+			var metadata sdkpb.WorkflowMetadata
+			if value, err := b.QueryWorkflow("__temporal_workflow_metadata"); err != nil || value.Get(&metadata) != nil {
+				t.Error("the workflow does not show its state:", err)
+			}
+			shown = append(shown, metadata.GetCurrentDetails())
+		}, d)
+	}
+	b.RegisterDelayedCallback(b.CancelWorkflow, 20*time.Second)
+	_, err := b.run(failed("a"), failed("a", "b", "c", "d"))
+	want := []string{
+		"Circuit breaker of task queue criticizer-llm is **closed: it watches the results**.",
+		"Circuit breaker of task queue criticizer-llm is **open**. By worker: 5 of 5 results failed, of 4 reviews, the last UPSTREAM_UNAVAILABLE.",
+	}
+	if !temporal.IsCanceledError(err) || !slices.Equal(shown, want) {
+		t.Errorf("details are %q, ended with %v\nwant %q", shown, err, want)
 	}
 }
 
