@@ -142,6 +142,26 @@ func TestResultsAreReported(t *testing.T) {
 
 var outageRules = activities.BreakerRules{Failures: 4, Reviews: 2, Ratio: 0.5, Window: 20}
 
+// A full window of successes does not outweigh the failures after it.
+func TestAttemptsWaitAfterAFullWindow(t *testing.T) {
+	t.Parallel()
+	for successes, waits := range map[int]bool{20: true, 19: false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBreaker(t, &fakeQueue{}, outageRules, io.Discard)
+			for range successes {
+				b.RecordSuccess()
+			}
+			for i := range 4 {
+				b.RecordFailure(strconv.Itoa(i), failure.UpstreamUnavailable)
+			}
+			start := time.Now()
+			if err := b.Begin(t.Context()); err != nil || (time.Since(start) > 0) != waits {
+				t.Errorf("four failures after %d successes: waited %s, %v", successes, time.Since(start), err)
+			}
+		})
+	}
+}
+
 // Once the results of this process show an outage, its attempts wait until the workflow has
 // decided, at most 10 s: each of them would fail, or be a dead letter.
 func TestAttemptsWaitForTheDecision(t *testing.T) {

@@ -249,8 +249,16 @@ func TestBreakerHalfOpensByResults(t *testing.T) {
 				} else {
 					b.answer(number, l)
 				}
-			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 2 by worker", "half-open 4 by worker", "open 0 by worker"}[:3:3],
-				append([]string{"half-open 4 by worker", "open 0 by worker"}, ramp...)...), time.Minute, 3 * time.Minute,
+			}, slices.Concat([]string{"open 0 by worker"}, ramp[:3], []string{"open 0 by worker"}, ramp), time.Minute, 3 * time.Minute,
+		},
+		"fewer than half of them fail": {
+			func(b *breakerBench, number int, l activities.QueueLimit) {
+				if number == 4 {
+					b.report(activities.Results{Begun: 4, Succeeded: 3, Failed: 1, Reviews: []string{"a"}})
+				} else {
+					b.answer(number, l)
+				}
+			}, append([]string{"open 0 by worker"}, ramp...), time.Minute, 3 * time.Minute,
 		},
 		"it fails for reasons of the change": {
 			func(b *breakerBench, number int, l activities.QueueLimit) {
@@ -294,8 +302,8 @@ func TestBreakerThrottles(t *testing.T) {
 		refusals int
 		want     []string
 	}{
-		"once":  {refused, 0, []string{"throttled 2 by worker", "throttled 2.4 by worker", "throttled 2.8 by worker", "throttled 3.2 by worker"}},
-		"twice": {refused, 1, []string{"throttled 2 by worker", "throttled 1 by worker", "throttled 1.4 by worker", "throttled 1.8 by worker"}},
+		"once":        {refused, 0, []string{"throttled 2 by worker", "throttled 2.4 by worker", "throttled 2.8 by worker", "throttled 3.2 by worker"}},
+		"twice":       {refused, 1, []string{"throttled 2 by worker", "throttled 1 by worker", "throttled 1.4 by worker", "throttled 1.8 by worker"}},
 		"lowest rate": {slow, 9, []string{"throttled 0.2 by worker", "throttled 0.1 by worker", "throttled 0.05 by worker", "open 0 by worker"}},
 		"always": {refused, 9, []string{
 			"throttled 2 by worker", "throttled 1 by worker", "throttled 0.5 by worker", "throttled 0.25 by worker",
@@ -315,6 +323,16 @@ func TestBreakerThrottles(t *testing.T) {
 				t.Errorf("limits = %q, ended with %v\nwant first %q, and free in the end", b.limits, err, tt.want)
 			}
 		})
+	}
+}
+
+// The first rate is half of that at which activities began.
+func TestBreakerThrottlesByTime(t *testing.T) {
+	t.Parallel()
+	b := newBreakerBench()
+	worked := activities.Results{Begun: 2, Succeeded: 2}
+	if _, err := b.run(worked, worked, worked, worked, activities.Results{Begun: 2, Refused: 2, Last: failure.RateLimited}); err != nil || len(b.limits) == 0 || b.limits[0] != "throttled 1.25 by worker" {
+		t.Errorf("limits = %q, ended with %v; want first half of 10 in 4 s", b.limits, err)
 	}
 }
 

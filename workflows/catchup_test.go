@@ -64,16 +64,28 @@ func (s search) run(t *testing.T) (started, marks []review.Changelist, done Caug
 
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
+	numbers := func(from, to review.Changelist) (all []review.Changelist) {
+		for cl := from; cl <= to; cl++ {
+			all = append(all, cl)
+		}
+		return all
+	}
+	var listings []review.Changelist
+	for round := range review.Changelist(catchUpRounds) {
+		listings = append(listings, (round+1)*window)
+	}
 	tests := map[string]struct {
 		search  search
 		started int
 		marks   []review.Changelist
 	}{
-		"the first run starts nothing": {search{first: true, newest: 900}, 0, []review.Changelist{900}},
-		"nothing is new":               {search{mark: 900, newest: 900}, 0, nil},
-		"some have a review":           {search{mark: 900, newest: 905, reviewed: []review.Changelist{902, 904}}, 3, []review.Changelist{905}},
-		"in several goes":              {search{mark: 0, newest: 400}, 400, []review.Changelist{300, 400}},
-		"no more than one run's share": {search{mark: 0, newest: 2000}, 600, []review.Changelist{300, 600}},
+		"the first run starts nothing":  {search{first: true, newest: 900}, 0, []review.Changelist{900}},
+		"nothing is new":                {search{mark: 900, newest: 900}, 0, nil},
+		"some have a review":            {search{mark: 900, newest: 905, reviewed: []review.Changelist{902, 904}}, 3, []review.Changelist{905}},
+		"in several goes":               {search{mark: 0, newest: 400}, 400, []review.Changelist{300, 400}},
+		"no more than one run's share":  {search{mark: 0, newest: 2000}, 600, []review.Changelist{300, 600}},
+		"exactly one run's share":       {search{mark: 0, newest: 2000, reviewed: append(numbers(1, 50), numbers(301, 350)...)}, 500, []review.Changelist{300, 600}},
+		"no more than so many listings": {search{mark: 0, newest: 7000, reviewed: numbers(1, 7000)}, 0, listings},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
