@@ -256,6 +256,26 @@ func TestReportsAreFew(t *testing.T) {
 	})
 }
 
+// Only a failure starts the workflow.
+func TestSuccessesStartNoBreaker(t *testing.T) {
+	t.Parallel()
+	for class, starts := range map[failure.Class]bool{"": false, failure.TooLarge: false, failure.UpstreamUnavailable: true, failure.RateLimited: true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := &fakeQueue{}
+			b := newBreaker(t, q, outageRules, io.Discard)
+			b.RecordSuccess()
+			if class != "" {
+				b.RecordFailure("a", class)
+			}
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			if sum, n := q.total(); n == 0 || sum.Succeeded != 1 || q.running != starts {
+				t.Errorf("%d reports, with class %q started %t", n, class, q.running)
+			}
+		})
+	}
+}
+
 // Attempts that were dispatched to this process before the queue stopped wait, and begin
 // step by step.
 func TestAttemptsWaitWhileTheBreakerIsOpen(t *testing.T) {
