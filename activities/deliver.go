@@ -68,8 +68,7 @@ func (n *Notifying) send(ctx context.Context, to post, report review.Report, see
 // recordingContext is for recording the result of a send: it is valid even if the attempt
 // was canceled meanwhile. A worker that stops waits for it.
 func recordingContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	const timeout = 10 * time.Second
-	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
 // reconcile looks up an attempt whose result is unknown (notification 8.2). settled means
@@ -166,11 +165,7 @@ func (n *Notifying) recordFailure(ctx context.Context, row review.Delivery, caus
 	default:
 		err = n.Outbox.AbandonDelivery(ctx, row)
 	}
-	if err != nil {
-		// The row stays begun, so the next attempt looks up before it sends.
-		return errors.Join(cause, err)
-	}
-	return cause
+	return errors.Join(cause, err) // with err the row stays begun: the next attempt looks up before it sends
 }
 
 // wrappedRefusal returns the class of the error that an ambiguous error wraps.

@@ -244,6 +244,32 @@ func TestRefusedRecipientDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
+// A failure that cannot be recorded is reported with the reason, and the next attempt looks
+// up before it sends.
+func TestUnrecordedFailureIsReported(t *testing.T) {
+	t.Parallel()
+	for op, class := range map[string]failure.Class{
+		"MarkDeliveryFailed": failure.RecipientRejected, "AbandonDelivery": failure.UpstreamUnavailable,
+	} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.world.Fail("Send", failure.Errorf(class, "refused"))
+			m.world.Fail(op, failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+			_, err := m.notify()
+			var report failure.Report
+			if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&report) != nil || report.Class != class || !strings.Contains(report.Stack, "postgres is down") {
+				t.Errorf("ended with %v and %+v, want %s and the reason", err, report, class)
+			}
+			m.world.SetEvidence(review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"})
+			if _, err := m.notify(); err != nil {
+				t.Errorf("the second attempt ended with %v", err)
+			}
+			m.wantCopies(t, 0, 1)
+		})
+	}
+}
+
 // A refusal of the whole message counts after a look-up has found no record of it
 // (notification 8.1) (notification 8.2).
 func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {

@@ -208,10 +208,16 @@ func messageID(key review.DeliveryKey) string {
 	return fmt.Sprintf("message %.16x", sha256.Sum256([]byte(fmt.Sprint(key))))
 }
 
-// Lookup returns the evidence of an accepted message, or that of [World.SetEvidence].
-func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (e review.Evidence, err error) {
+// Lookup returns the evidence of an accepted message, or that of [World.SetEvidence]. The
+// search has to begin at the last attempt.
+func (w *World) Lookup(_ context.Context, key review.DeliveryKey, since time.Time) (e review.Evidence, err error) {
 	e.State = review.EvidenceUnknown
 	err = w.call("Lookup", func() {
+		if slices.ContainsFunc(w.rows, func(row review.Delivery) bool {
+			return row.Key == key && row.LastAttemptAt != nil && !row.LastAttemptAt.Equal(since)
+		}) {
+			panic(fmt.Sprintf("a message is looked up since %s, which is not its last attempt", since))
+		}
 		e = w.evidence
 		if id := messageID(key); len(w.mailed[id]) > 0 {
 			e = review.Evidence{State: review.EvidenceAccepted, NotificationID: id, Source: "fake"}
