@@ -66,6 +66,22 @@ func TestFetchIsPatientWithReplicas(t *testing.T) {
 	}
 }
 
+// A stage whose recipients are not stored would mail nobody.
+func TestFetchFailsWithoutItsRecipients(t *testing.T) {
+	t.Parallel()
+	w := activitiestest.New()
+	stage := &activities.Fetching{Changes: oneChange{review.Change{Number: 4711}}, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw)}
+	w.Fail("SaveRecipients", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
+	env.RegisterActivity(stage)
+	for _, want := range []failure.Class{failure.DatabaseUnavailable, ""} {
+		if _, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request}); classOf(err) != want {
+			t.Errorf("ended with %v, want class %q", err, want)
+		}
+	}
+}
+
 type oneOwner struct{}
 
 func (oneOwner) Of([]review.File) []review.Recipient {

@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -99,6 +101,69 @@ func TestPanicIsAnInvariantViolated(t *testing.T) {
 	}
 	if report.Class != failure.InvariantViolated || !strings.Contains(report.Stack, "interceptor_test.go") {
 		t.Errorf("report = %+v, want the class of a bug and its stack", report)
+	}
+}
+
+// An attempt is one of an activity that fails its attempts with these errors; nil is a crash
+// of the process, of which no heartbeat remains.
+func attempts(t *testing.T, ends ...error) (report failure.Report, began, ended []time.Time) {
+	t.Helper()
+	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&crashes{ends: ends}, &activities.Interceptor{Scrub: plain}}})
+	act := func(ctx context.Context) error {
+		time.Sleep(time.Millisecond)
+		began = append(began, time.Now())
+		time.Sleep(time.Millisecond)
+		ended = append(ended, time.Now())
+		return ends[activity.GetInfo(ctx).Attempt-1]
+	}
+	env.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: "act"})
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute}), "act").Get(ctx, nil)
+	})
+	app, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
+	if !ok || app.Details(&report) != nil {
+		t.Fatalf("ended with %v, want a report", env.GetWorkflowError())
+	}
+	return report, began, ended
+}
+
+// crashes fails attempts before the interceptor of this project sees them.
+type crashes struct {
+	interceptor.WorkerInterceptorBase
+
+	ends []error
+}
+
+func (c *crashes) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &crash{interceptor.ActivityInboundInterceptorBase{Next: next}, c.ends}
+}
+
+type crash struct {
+	interceptor.ActivityInboundInterceptorBase
+
+	ends []error
+}
+
+func (c *crash) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	if c.ends[activity.GetInfo(ctx).Attempt-1] == nil {
+		return nil, errors.New("crashed")
+	}
+	return c.Next.ExecuteActivity(ctx, in)
+}
+
+// The report says how many attempts were made and when the first one failed. One that ended
+// because its worker stopped is no failure.
+func TestReportCountsAttempts(t *testing.T) {
+	t.Parallel()
+	stopped, busy, final := failure.Errorf(failure.WorkerStopped, "stop"), failure.Errorf(failure.ServerBusy, "busy"), failure.Errorf(failure.ConfigInvalid, "no")
+	report, _, ended := attempts(t, stopped, busy, stopped, final)
+	if report.Attempt != 4 || report.Stopped != 2 || report.FirstAt.Before(ended[1]) || report.FirstAt.After(ended[2]) {
+		t.Errorf("report is %+v, attempts ended at %v; want 4 attempts, 2 of them stopped, and the time of the second", report, ended)
+	}
+	report, began, _ := attempts(t, nil, busy, final)
+	if report.Attempt != 3 || report.Stopped != 0 || report.FirstAt.IsZero() || report.FirstAt.After(began[0]) {
+		t.Errorf("report is %+v, attempts began at %v; want 3 attempts, and the start of the one after the crash", report, began)
 	}
 }
 

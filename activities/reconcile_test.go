@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -302,12 +303,22 @@ func TestReconcileGivesUpExpiredReports(t *testing.T) {
 func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
+	var recipients []review.Recipient
+	for _, name := range []string{"alice", "bob", "carol", "dave", "eve"} {
+		recipients = append(recipients, review.Recipient{User: name, Address: name + "@corp.test", Role: review.RoleSubscriber})
+	}
+	if err := m.world.SaveRecipients(t.Context(), 4711, 1, recipients); err != nil {
+		t.Fatal(err)
+	}
 	m.mailAll(t)
-	down := failure.Errorf(failure.NetworkUnreachable, "journal is down")
-	m.world.Fail("Lookup", down, down)
+	m.world.Fail("Lookup", slices.Repeat([]error{failure.Errorf(failure.NetworkUnreachable, "journal is down")}, 5)...)
 	m.world.Backdate(time.Hour)
+	before := m.world.Calls("Lookup")
 	if _, err := m.tryReconcile(); classOf(err) != failure.NetworkUnreachable {
 		t.Errorf("ended with %v, want the provider's failure", err)
+	}
+	if n := m.world.Calls("Lookup") - before; n != 3 {
+		t.Errorf("the provider was asked %d times, want 3 of 5", n)
 	}
 	m.wantStatus(t, review.DeliverySent)
 }
