@@ -161,6 +161,20 @@ func TestReconcileSendsWhatIsMarkedSentWithoutRecord(t *testing.T) {
 	m.wantCopies(t, 0, 1)
 }
 
+// Two mails may get lost between two runs, even if they are all.
+func TestReconcileSendsAFewLostMails(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.mailAll(t)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
+	m.world.Lose(alice)
+	m.world.Lose(bob)
+	if done := m.reconcile(t); done.Unproven != 2 || done.Sent != 2 {
+		t.Errorf("did %+v, want two mails found missing and sent", done)
+	}
+	m.wantCopies(t, 1, 1)
+}
+
 func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 	t.Parallel()
 	absent := review.Evidence{State: review.EvidenceAbsent, Observed: true}
@@ -297,6 +311,21 @@ func TestReconcileGivesUpExpiredReports(t *testing.T) {
 			m.reconcile(t)
 			m.wantStatus(t, tc.want)
 		})
+	}
+}
+
+// What was never sent needs no look-up.
+func TestReconcileGivesUpUnsentRowsAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.Fail("BeginDelivery", slices.Repeat([]error{failure.Errorf(failure.DatabaseUnavailable, "postgres is down")}, 2)...)
+	_, _ = m.notify()
+	m.input = "report:expired"
+	m.finish(t)
+	m.reconcile(t)
+	m.wantStatus(t, review.DeliveryFailed)
+	if n := m.world.Calls("Lookup"); n != 0 {
+		t.Errorf("%d look-ups for mails that were never sent", n)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,8 +75,8 @@ func TestFetchNotesSlots(t *testing.T) {
 		w.SetSlots(patterns, 0)
 		stage := &activities.Fetching{Changes: w, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), InFlight: w, Slots: w}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
-		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || w.Calls("RequireSlots") != len(patterns) {
-			t.Errorf("with %q: needs slots %t, noted %d times, %v", patterns, result.NeedsSlots, w.Calls("RequireSlots"), err)
+		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || w.Calls("RequireSlots") != len(patterns) || needs && !slices.Equal(result.SlotLimits, []int{1}) {
+			t.Errorf("with %q: needs slots %t of limits %v, noted %d times, %v", patterns, result.NeedsSlots, result.SlotLimits, w.Calls("RequireSlots"), err)
 		}
 	}
 }
