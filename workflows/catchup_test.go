@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/testsuite"
@@ -30,6 +31,7 @@ const window = 300
 func (s search) run(t *testing.T) (started, marks []review.Changelist, done CaughtUp, err error) {
 	t.Helper()
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
 	env.RegisterActivity(&activities.Bookkeeping{})
 	env.RegisterActivity(&activities.Fetching{})
 	env.RegisterWorkflow(ReviewChangelist)

@@ -74,7 +74,7 @@ var (
 	address = regexp.MustCompile(`(\S)@(\p{L}|[\p{L}\p{N}_-]+` + dot + `\S)`)
 	unc     = regexp.MustCompile(`(^|[^\\\w])(\\{2,})([\w-]{2,})`)
 	dotted  = regexp.MustCompile(`[\p{L}\p{M}\p{N}_-]+(?:` + dot + `[\p{L}\p{M}\p{N}_-]+)+`)
-	ipv4    = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){3}$`)
+	ipv4    = regexp.MustCompile(`\b\d{1,3}(` + dot + `\d{1,3}){3}\b`)
 	dots    = strings.NewReplacer(".", "[.]", "。", "[。]", "．", "[．]", "｡", "[｡]")
 )
 
@@ -125,7 +125,7 @@ func breakWord(s string) string {
 var reserved = []string{"example", "test", "invalid", "localhost", "local", "internal", "intranet", "lan", "corp", "home", "onion", "arpa"}
 
 // isDomain reports whether programs may link a word with dots: it ends in a top-level
-// domain, or is an IP address. Names in code, such as c.mu.Unlock, mostly do not.
+// domain, or has an IP address. Names in code, such as c.mu.Unlock, mostly do not.
 func isDomain(word string) bool {
 	word = strings.TrimRight(word, "-_")
 	last := strings.ToLower(strings.TrimLeft(word[strings.LastIndexAny(word, ".。．｡"):], ".。．｡"))

@@ -31,6 +31,7 @@ func TestText(t *testing.T) {
 		{"UNC paths without a gap", `\\ab-\\cd-\\ef`, `[\\]ab-[\\]cd-[\\]ef`},
 		{"UNC path", `see \\host\share`, `see [\\]host\share`},
 		{"address of a host", "10.0.0.1", "10[.]0[.]0[.]1"},
+		{"address of a host in a word", "10.0.0.1.0 x-10.0.0.1 10。0。0。1 1.2.3", "10[.]0[.]0[.]1[.]0 x-10[.]0[.]0[.]1 10[。]0[。]0[。]1 1.2.3"},
 		{"depot path", "//depot/main/a.c#3 //depot/setup.py@12", "//depot/main/a.c#3 //depot/setup.py@12"},
 		{"C++", "std::map<a, b>::iterator // x", "std::map<a, b>::iterator // x"},
 		{"code", `c.mu.Unlock() x.y[1.5] "\\d+\n" main.go`, `c.mu.Unlock() x.y[1.5] "\\d+\n" main.go`},
