@@ -15,7 +15,7 @@ RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-r
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-server race corpus context-coverage canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest upgradetest benchcheck vulncheck fuzz mutants reproduce sbom bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test test-server race corpus context-coverage canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest upgradetest benchcheck vulncheck fuzz mutants reproduce sbom bench bench-save bench-diff fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -145,6 +145,17 @@ sbom: build $(BIN)/cyclonedx-gomod ## what the commands consist of, as CycloneDX
 bench: $(DEVSTACK) ## measure beside rivals and floors: build/bench.json
 	@go build -C tools/bench -o "$(CURDIR)/$(BIN)/bench" .
 	@$(DEVSTACK) exec -- $(BIN)/bench
+
+# The figures by day and commit.
+BENCHES = tools/bench/history
+
+bench-save: ## keep the figures of the last make bench, to be committed
+	@[ -f build/bench.txt ] || { echo "error: there is no build/bench.txt: run make bench first" >&2; exit 1; }
+	@mkdir -p $(BENCHES) && cp build/bench.txt "$(BENCHES)/$$(date -u +%Y%m%dT%H%M)-$$(git rev-parse --short HEAD).txt" && ls $(BENCHES) | tail -1
+
+bench-diff: ## compare the last make bench with the last figures that were kept
+	@[ -f build/bench.txt ] && ls $(BENCHES)/*.txt >/dev/null || { echo "error: there is nothing to compare: run make bench and make bench-save first" >&2; exit 1; }
+	@go -C tools/bench tool benchstat "saved=$$(ls -d $(CURDIR)/$(BENCHES)/*.txt | tail -1)" "now=$(CURDIR)/build/bench.txt"
 
 fmt: $(BIN)/golangci-lint ## format the code
 	$(BIN)/golangci-lint fmt

@@ -13,7 +13,7 @@ const (
 )
 
 // newDepot makes a git repository with one commit, that is one changelist, per map.
-func newDepot(t *testing.T, commits ...map[string]string) string {
+func newDepot(t testing.TB, commits ...map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	git(t, dir, "init", "-q", "-b", "main")
@@ -31,7 +31,7 @@ func manyChanges(n int) []map[string]string {
 }
 
 // commit adds changelists to a depot.
-func commit(t *testing.T, dir string, commits ...map[string]string) {
+func commit(t testing.TB, dir string, commits ...map[string]string) {
 	t.Helper()
 	for i, files := range commits {
 		for name, body := range files {
@@ -42,14 +42,14 @@ func commit(t *testing.T, dir string, commits ...map[string]string) {
 }
 
 // addFile adds a file to the next commit.
-func addFile(t *testing.T, depot, name, body string) {
+func addFile(t testing.TB, depot, name, body string) {
 	t.Helper()
 	writeFile(t, filepath.Join(depot, name), 0o600, body)
 	git(t, depot, "add", "-A")
 }
 
 // git runs git in dir and returns its output.
-func git(t *testing.T, dir string, args ...string) string {
+func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
 	out, err := cmd.CombinedOutput()

@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 // An installation is everything that one test runs: a configuration, a database, a
 // namespace, the stand-ins for servers, and the commands' environment.
 type installation struct {
-	t            *testing.T
+	t            testing.TB
 	dir          string
 	bin          string // folder of the commands
 	env          []string
@@ -76,7 +76,7 @@ type installation struct {
 }
 
 // newInstallation sets up everything but the worker. p4sim serves depot.
-func newInstallation(t *testing.T, depot string) *installation {
+func newInstallation(t testing.TB, depot string) *installation {
 	t.Helper()
 	in := &installation{t: t, dir: t.TempDir(), bin: binDir, database: storetest.New(t), log: &syncBuffer{}}
 	in.namespace, in.temporal = temporalnstest.New(t)
@@ -113,7 +113,7 @@ log: {format: json}
 }
 
 // keysetVariables returns the variables with a keyset for each purpose.
-func keysetVariables(t *testing.T) (env []string) {
+func keysetVariables(t testing.TB) (env []string) {
 	t.Helper()
 	for _, purpose := range config.KeysetPurposes {
 		keyset, err := artifact.NewKeyset(artifact.KEK{})
@@ -155,7 +155,7 @@ func (b *syncBuffer) Reset() {
 }
 
 // openInbox serves an inbox that keeps its mail in dir until the test ends.
-func openInbox(t *testing.T, dir string) *inbox.Inbox {
+func openInbox(t testing.TB, dir string) *inbox.Inbox {
 	t.Helper()
 	box, err := inbox.Open(discard, inbox.Config{Dir: dir, SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
 	if err != nil {

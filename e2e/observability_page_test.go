@@ -25,7 +25,7 @@ func documented(t *testing.T) []string {
 	return names
 }
 
-func readFile(t *testing.T, path string) string {
+func readFile(t testing.TB, path string) string {
 	t.Helper()
 	body, err := os.ReadFile(path)
 	if err != nil {

@@ -28,7 +28,7 @@ func (in *installation) listen() (url string) {
 }
 
 // httpGet returns status 0 if the server cannot be reached.
-func httpGet(t *testing.T, url string) (status int, body string) {
+func httpGet(t testing.TB, url string) (status int, body string) {
 	t.Helper()
 	response, err := http.Get(url)
 	if err != nil {

@@ -123,7 +123,7 @@ func reviewsIn(length time.Duration) int {
 
 // An outageProxy forwards connections to a server. While it is down, it refuses them.
 type outageProxy struct {
-	t      *testing.T
+	t      testing.TB
 	server string
 
 	mu       sync.Mutex
@@ -142,7 +142,7 @@ func (in *installation) proxyMail() {
 	in.env = append(in.env, "CRITICIZER_MAIL_PORT="+port)
 }
 
-func newOutageProxy(t *testing.T, server string) *outageProxy {
+func newOutageProxy(t testing.TB, server string) *outageProxy {
 	t.Helper()
 	d := &outageProxy{t: t, server: server, address: freeAddress(t)}
 	d.bringUp()

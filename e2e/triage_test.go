@@ -48,7 +48,7 @@ func (o operator) run(code int, script string, args ...string) string {
 }
 
 // expect checks that text contains all parts: ids, classes and counts.
-func expect(t *testing.T, what, text string, parts ...string) {
+func expect(t testing.TB, what, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -233,6 +233,16 @@ func TestBreakerHalfOpensByResults(t *testing.T) {
 				}
 			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"}, ramp[1:]...), 3 * time.Minute, 5 * time.Minute,
 		},
+		"an activity of five seconds": { // the queue stops when it has begun
+			func(b *breakerBench, number int, l activities.QueueLimit) {
+				if number == 2 {
+					b.report(activities.Results{Begun: 1})
+					b.after(5*time.Second, workflows.SignalResults, activities.Results{By: "worker", Succeeded: 1})
+				} else if number > 3 {
+					b.answer(number, l)
+				}
+			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"}, ramp[1:]...), time.Minute, 2 * time.Minute,
+		},
 		"lost activities": {
 			func(b *breakerBench, number int, l activities.QueueLimit) {
 				if number == 2 {

@@ -32,7 +32,7 @@ const (
 
 func BenchmarkQueue(b *testing.B) {
 	b.Run("rewrite-claim", compareRiver)
-	b.Run("rewrite-claim-among-finished", amongFinished)
+	b.Run("among-finished", amongFinished)
 }
 
 // compareRiver reports the rates of the queue and of River with empty jobs, and their

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -28,9 +29,9 @@ type comparison struct {
 	dir     string // a package
 	ours    figure
 	rival   figure
-	unit    string // as printed
-	against string // name of the rival
-	flags   []string
+	unit    string   // as printed
+	against string   // name of the rival
+	flags   []string // of the first row that uses the benchmark
 }
 
 // A figure is a rate that a benchmark reports.
@@ -40,38 +41,26 @@ type figure struct {
 }
 
 var comparisons = []comparison{
-	{
-		"pipeline", "e2e", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
-		"reviews/s", "three empty activities", []string{"-benchtime=150x"},
-	},
-	{
-		"pipeline-100000-jobs", "e2e", figure{"Pipeline/among-100000", "reviews/s"}, figure{"Pipeline/reviews", "reviews/s"},
-		"reviews/s", "empty tables", []string{"-benchtime=150x"},
-	},
-	{
-		"slots-100000-waiting", "e2e", figure{"Slots/waiting=100000", "slots/s"}, figure{"Slots/waiting=10", "slots/s"},
-		"slots/s", "10 waiting", []string{"-benchtime=300x"},
-	},
-	{
-		"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/s"}, figure{"Redaction/source/gitleaks", "MB/s"},
-		"MB/s", "gitleaks", []string{"-cpu=1"},
-	},
-	{
-		"redaction-diff", "redaction/bench", figure{"Redaction/diff/criticizer", "MB/s"}, figure{"Redaction/diff/gitleaks", "MB/s"},
-		"MB/s", "gitleaks", []string{"-cpu=1"},
-	},
-	{
-		"rewrite-claim", "e2e/queuebench", figure{"Queue/rewrite-claim", "queue_jobs/s"}, figure{"Queue/rewrite-claim", "river_jobs/s"},
-		"jobs/s", "River", []string{"-benchtime=2x"},
-	},
-	{
-		"starter", "e2e", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
-		"starts/s", "temporal workflow start", []string{"-benchtime=40x"},
-	},
-	{
-		"mail", "notify/mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
-		"mails/s", "bare go-mail", nil,
-	},
+	{"pipeline", "e2e", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
+		"reviews/s", "three empty activities", []string{"-benchtime=90x"}},
+	{"pipeline-1000000-jobs", "e2e", figure{"Pipeline/among-1000000", "reviews/s"}, figure{"Pipeline/reviews", "reviews/s"},
+		"reviews/s", "empty tables", nil},
+	{"first-mail-p50", "e2e", figure{"FirstMail/criticizer", "p50-ms"}, figure{"FirstMail/floor", "p50-ms"},
+		"ms", "starter, three empty activities", []string{"-benchtime=15x"}},
+	{"first-mail-p95", "e2e", figure{"FirstMail/criticizer", "p95-ms"}, figure{"FirstMail/floor", "p95-ms"},
+		"ms", "starter, three empty activities", nil},
+	{"slots-100000-waiting", "e2e", figure{"Slots/waiting=100000", "slots/s"}, figure{"Slots/waiting=10", "slots/s"},
+		"slots/s", "10 waiting", []string{"-benchtime=150x"}},
+	{"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/cpu-s"}, figure{"Redaction/source/gitleaks", "MB/cpu-s"},
+		"MB/cpu-s", "gitleaks", []string{"-cpu=1", "-benchtime=1x"}},
+	{"redaction-diff", "redaction/bench", figure{"Redaction/diff/criticizer", "MB/cpu-s"}, figure{"Redaction/diff/gitleaks", "MB/cpu-s"},
+		"MB/cpu-s", "gitleaks", nil},
+	{"rewrite-claim", "e2e/queuebench", figure{"Queue/rewrite-claim", "queue_jobs/s"}, figure{"Queue/rewrite-claim", "river_jobs/s"},
+		"jobs/s", "River", []string{"-benchtime=1x", "-count=5"}},
+	{"starter", "e2e", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
+		"starts/s", "temporal workflow start", []string{"-benchtime=15x"}},
+	{"mail", "notify/mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
+		"mails/s", "bare go-mail", []string{"-benchtime=300x"}},
 }
 
 // A row is the result of a comparison.
@@ -96,14 +85,21 @@ func main() {
 }
 
 func run(only, out string, stdout io.Writer) error {
+	if err := os.MkdirAll(filepath.Dir(out), 0o750); err != nil {
+		return err
+	}
+	log, err := os.Create(strings.TrimSuffix(out, ".json") + ".txt") // what benchstat reads
+	if err != nil {
+		return err
+	}
+	b := bench{log, map[[2]string]figures{}}
 	var made results
 	var failed error
-	runs := benchmarks{}
 	for _, c := range comparisons {
 		if !wanted(only, c.name) {
 			continue
 		}
-		r, err := c.measure(runs)
+		r, err := b.measure(c)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("measure %s: %w", c.name, err))
 			continue
@@ -111,76 +107,76 @@ func run(only, out string, stdout io.Writer) error {
 		made.Rows = append(made.Rows, r)
 	}
 	if wanted(only, "cost") {
-		var err error
-		if made.Costs, err = measureCosts(); err != nil {
+		if made.Costs, err = b.measureCosts(); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("measure cost: %w", err))
 		}
 	}
-	return errors.Join(failed, made.print(stdout), made.write(out))
+	return errors.Join(failed, log.Close(), made.print(stdout), made.write(out))
 }
 
 func wanted(only, name string) bool {
 	return only == "" || slices.Contains(strings.Split(only, ","), name)
 }
 
-// rounds is how often both are measured, alternating: other programs may use the
-// machine.
-const rounds = 3
+// figures are what benchmarks reported, in each round.
+type figures map[figure][]float64
 
-// medians runs one benchmark of a package several times and returns the median of
-// each figure that it reported.
-func medians(name, dir, benchmark string, flags ...string) (map[figure]float64, error) {
-	all := map[figure][]float64{}
-	for round := range rounds {
-		found, err := goTest(fmt.Sprintf("%s, %d of %d", name, round+1, rounds), dir, benchmark, flags...)
-		if err != nil {
-			return nil, err
-		}
-		for f, value := range found {
-			all[f] = append(all[f], value)
-		}
+// median of the rounds: other programs may use the machine.
+func (f figures) median(of figure) float64 {
+	values := slices.Sorted(slices.Values(f[of]))
+	if len(values) == 0 {
+		return 0
 	}
-	found := map[figure]float64{}
-	for f, values := range all {
-		slices.Sort(values)
-		found[f] = values[len(values)/2]
-	}
-	return found, nil
+	return values[len(values)/2]
 }
 
-// goTest runs one benchmark of a package and returns what it reported.
-func goTest(name, dir, benchmark string, flags ...string) (map[figure]float64, error) {
+// A bench runs each benchmark once, although several rows may use one.
+type bench struct {
+	log io.Writer             // gets the output
+	ran map[[2]string]figures // by package and benchmark
+}
+
+// number is what Go appends to the name of a benchmark that runs again.
+var number = regexp.MustCompile(`#\d\d`)
+
+// goTest runs one benchmark of a package, which compares in several rounds.
+func (b bench) goTest(name, dir, benchmark string, flags ...string) (figures, error) {
+	if found, ok := b.ran[[2]string{dir, benchmark}]; ok {
+		return found, nil
+	}
 	fmt.Fprintf(os.Stderr, "==> measuring %s\n", name)
-	args := append([]string{"test", "-run=^$", "-bench=^Benchmark" + benchmark + "$", "-timeout=30m"}, flags...)
+	args := append([]string{"test", "-run=^$", "-bench=^Benchmark" + strings.ReplaceAll(benchmark, "/", "$/^") + "$", "-timeout=30m"}, flags...)
 	cmd := exec.Command("go", append(args, ".")...) //nolint:gosec // the arguments come from this file
 	cmd.Dir = dir
 	output, err := cmd.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("go test in %s: %w\n%s", dir, err, output)
 	}
-	return figures(bytes.NewReader(output)), nil
+	output = number.ReplaceAll(output, nil)
+	found := parse(bytes.NewReader(output))
+	b.ran[[2]string{dir, benchmark}] = found
+	_, err = b.log.Write(output)
+	return found, err
 }
 
-// benchmarks are the figures of benchmarks by package and name. Several rows may use
-// one benchmark.
-type benchmarks map[[2]string]map[figure]float64
-
-// measure runs both benchmarks, unless an earlier row has.
-func (c comparison) measure(runs benchmarks) (row, error) {
-	top, _, _ := strings.Cut(c.ours.benchmark, "/")
-	found, ran := runs[[2]string{c.dir, top}]
-	if !ran {
-		var err error
-		if found, err = medians(c.name, c.dir, top, c.flags...); err != nil {
-			return row{}, err
-		}
-		runs[[2]string{c.dir, top}] = found
+func (b bench) measure(c comparison) (row, error) {
+	benchmark := c.ours.benchmark
+	if benchmark != c.rival.benchmark {
+		benchmark, _, _ = strings.Cut(benchmark, "/")
 	}
-	ours, rival := found[c.ours], found[c.rival]
+	found, err := b.goTest(c.name, c.dir, benchmark, c.flags...)
+	if err != nil {
+		return row{}, err
+	}
+	ours, rival := found.median(c.ours), found.median(c.rival)
 	if ours == 0 || rival == 0 {
 		return row{}, fmt.Errorf("go test in %s did not report %v and %v", c.dir, c.ours, c.rival)
 	}
-	return row{Name: c.name, Figure: ours, Unit: c.unit, Rival: c.against, RivalFigure: rival, Ratio: ours / rival}, nil
+	ratio := ours / rival
+	if c.unit == "ms" {
+		ratio = rival / ours
+	}
+	return row{Name: c.name, Figure: ours, Unit: c.unit, Rival: c.against, RivalFigure: rival, Ratio: ratio}, nil
 }
 
 // A cost is what the review of a change of Files files takes.
@@ -192,22 +188,22 @@ type cost struct {
 	ModelCalls  float64 `json:"model_calls"`
 }
 
-func measureCosts() ([]cost, error) {
-	found, err := goTest("cost", "e2e", "Cost", "-benchtime=3x")
+func (b bench) measureCosts() ([]cost, error) {
+	found, err := b.goTest("cost", "e2e", "Cost", "-benchtime=3x")
 	if err != nil {
 		return nil, err
 	}
 	var costs []cost
 	for _, files := range []int{1, 10, 100, 1_000, 10_000} {
-		of := func(metric string) float64 { return found[figure{fmt.Sprintf("Cost/files=%d", files), metric}] }
+		of := func(metric string) float64 { return found.median(figure{fmt.Sprintf("Cost/files=%d", files), metric}) }
 		costs = append(costs, cost{files, of("s/review"), of("peak-MB"), of("p4-processes/review"), of("model-calls/review")})
 	}
 	return costs, nil
 }
 
-// figures reads the output of go test.
-func figures(printed io.Reader) map[figure]float64 {
-	found := map[figure]float64{}
+// parse reads the output of go test.
+func parse(printed io.Reader) figures {
+	found := figures{}
 	for reader := benchfmt.NewReader(printed, "go test"); reader.Scan(); {
 		result, ok := reader.Result().(*benchfmt.Result)
 		if !ok {
@@ -215,7 +211,8 @@ func figures(printed io.Reader) map[figure]float64 {
 		}
 		for _, v := range result.Values {
 			unit, value := cmp.Or(v.OrigUnit, v.Unit), cmp.Or(v.OrigValue, v.Value)
-			found[figure{nameOf(result.Name), unit}] = value
+			of := figure{nameOf(result.Name), unit}
+			found[of] = append(found[of], value)
 		}
 	}
 	return found
@@ -257,9 +254,6 @@ func (r results) print(w io.Writer) error {
 func (r results) write(name string) error {
 	body, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return err
 	}
 	return os.WriteFile(name, append(body, '\n'), 0o600)

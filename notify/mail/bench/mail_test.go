@@ -40,8 +40,11 @@ var discard = slog.New(slog.DiscardHandler)
 // ours, each of which is read, looked up, begun, sent and marked, and go-mail's own
 // Send of a text of the same length on one connection.
 func BenchmarkMail(b *testing.B) {
-	b.Run("criticizer", func(b *testing.B) { benchmarkDeliveries(b, serveInbox(b)) })
-	b.Run("go-mail", func(b *testing.B) { benchmarkGoMail(b, serveInbox(b)) })
+	const rounds = 5
+	for range rounds {
+		b.Run("criticizer", func(b *testing.B) { benchmarkDeliveries(b, serveInbox(b)) })
+		b.Run("go-mail", func(b *testing.B) { benchmarkGoMail(b, serveInbox(b)) })
+	}
 }
 
 // serveInbox runs the mail server and returns its configuration.
