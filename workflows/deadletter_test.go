@@ -49,6 +49,20 @@ func TestBudgetOfAllActivitiesOfAStage(t *testing.T) {
 	}
 }
 
+// An activity that leaves no report of its attempts has used up the rest of the budget.
+func TestBudgetOfALostActivity(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	onShelf(b.world)
+	b.world.Fail("Get report", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"), failure.Errorf(failure.ArtifactExpired, "the report has expired"))
+	const anything = "mock.Anything" // the SDK's word for any argument
+	b.OnActivity("Critique", anything, anything).Return(activities.CritiqueResult{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))
+	_, err := b.review(t)
+	if letter := letterIn(t, err); letter.Attempts != failure.AttemptBudget || letter.ErrorClass != failure.AttemptTimeout {
+		t.Errorf("dead letter %+v, want %d attempts", letter, failure.AttemptBudget)
+	}
+}
+
 // Attempts that end because the worker stops do not count.
 func TestStoppedAttemptsDoNotCount(t *testing.T) {
 	t.Parallel()
