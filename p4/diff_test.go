@@ -77,6 +77,7 @@ func FuzzUnified(f *testing.F) {
 	f.Add("}\n}\n\n}\n", "}\n\n}\n}\nx\n}\n")
 	f.Add("\\ No newline at end of file", "\\ No newline at end of file\n")
 	f.Add("a\n\\ No newline at end of file\n", "a")
+	f.Add("\x1f\x18\x18\x18\x1800000000000000\xb6\xb6\xb6\xb6", "0") // hardly text
 	f.Fuzz(func(t *testing.T, before, after string) {
 		if before == after {
 			return

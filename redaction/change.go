@@ -90,11 +90,12 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 		pl.add(formText, f.DepotPath, &to.Path)
 		pl.add(formText, f.Type, &to.Type)
 		pl.add(formText, f.FromPath, &to.FromPath)
-		if f.Diff != "" && !readable(f.Diff) {
+		diff := strings.ToValidUTF8(f.Diff, "\uFFFD")
+		if !readable(diff) {
 			to.Skipped = review.SkipNotDecodable
 			continue
 		}
-		pl.add(formDiff, f.Diff, &to.Diff)
+		pl.add(formDiff, diff, &to.Diff)
 		if len(f.Whole) == 0 {
 			continue // without a diff, or fetched by an older build
 		}
