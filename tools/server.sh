@@ -70,6 +70,7 @@ configure() {
 		system.forceSearchAttributesCacheRefreshOnRead: [{value: true}]
 		matching.numTaskqueueReadPartitions: [{value: 1}]
 		matching.numTaskqueueWritePartitions: [{value: 1}]
+		history.transferProcessorMaxPollRPS: [{value: 100}]
 		matching.enableFairness: [{value: true}]
 		frontend.WorkflowPauseEnabled: [{value: true}]
 	END

@@ -56,7 +56,7 @@ var comparisons = []comparison{
 	{"redaction-diff", "redaction/bench", figure{"Redaction/diff/criticizer", "MB/cpu-s"}, figure{"Redaction/diff/gitleaks", "MB/cpu-s"},
 		"MB/cpu-s", "gitleaks", nil},
 	{"rewrite-claim", "e2e/queuebench", figure{"Queue/rewrite-claim", "queue_jobs/s"}, figure{"Queue/rewrite-claim", "river_jobs/s"},
-		"jobs/s", "River", []string{"-benchtime=1x", "-count=5"}},
+		"jobs/s", "River", []string{"-benchtime=3x", "-count=3"}},
 	{"starter", "e2e", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
 		"starts/s", "temporal workflow start", []string{"-benchtime=15x"}},
 	{"mail", "notify/mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
@@ -189,7 +189,7 @@ type cost struct {
 }
 
 func (b bench) measureCosts() ([]cost, error) {
-	found, err := b.goTest("cost", "e2e", "Cost", "-benchtime=3x")
+	found, err := b.goTest("cost", "e2e", "Cost", "-benchtime=2x")
 	if err != nil {
 		return nil, err
 	}

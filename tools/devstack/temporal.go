@@ -83,6 +83,8 @@ func temporalArgs(port, uiPort int, dbFile string) []string {
 		// a rate limit by the number of read partitions, so both numbers are equal.
 		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
+		// The one history shard hands over more than 20 tasks per second (docs/scaling.md).
+		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=100",
 		// New search attributes can be used immediately.
 		"--dynamic-config-value", "system.forceSearchAttributesCacheRefreshOnRead=true"}
 }
