@@ -170,6 +170,7 @@ func measure(b *testing.B, unit string, work func(ctx context.Context, i int) er
 	doAll(b, 1, inFlight, work)
 	next := 1 + inFlight
 	return func(b *testing.B) {
+		b.Helper()
 		doAll(b, next, b.N, work)
 		next += b.N
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), unit)

@@ -13,11 +13,11 @@ const (
 )
 
 // newDepot makes a git repository with one commit, that is one changelist, per map.
-func newDepot(t testing.TB, commits ...map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	git(t, dir, "init", "-q", "-b", "main")
-	commit(t, dir, commits...)
+func newDepot(tb testing.TB, commits ...map[string]string) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	git(tb, dir, "init", "-q", "-b", "main")
+	commit(tb, dir, commits...)
 	return dir
 }
 
@@ -31,30 +31,30 @@ func manyChanges(n int) []map[string]string {
 }
 
 // commit adds changelists to a depot.
-func commit(t testing.TB, dir string, commits ...map[string]string) {
-	t.Helper()
+func commit(tb testing.TB, dir string, commits ...map[string]string) {
+	tb.Helper()
 	for i, files := range commits {
 		for name, body := range files {
-			addFile(t, dir, name, body)
+			addFile(tb, dir, name, body)
 		}
-		git(t, dir, "commit", "-q", "--allow-empty", "-m", fmt.Sprintf("Change number %d", i+1))
+		git(tb, dir, "commit", "-q", "--allow-empty", "-m", fmt.Sprintf("Change number %d", i+1))
 	}
 }
 
 // addFile adds a file to the next commit.
-func addFile(t testing.TB, depot, name, body string) {
-	t.Helper()
-	writeFile(t, filepath.Join(depot, name), 0o600, body)
-	git(t, depot, "add", "-A")
+func addFile(tb testing.TB, depot, name, body string) {
+	tb.Helper()
+	writeFile(tb, filepath.Join(depot, name), 0o600, body)
+	git(tb, depot, "add", "-A")
 }
 
 // git runs git in dir and returns its output.
-func git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
+func git(tb testing.TB, dir string, args ...string) string {
+	tb.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("git %s: %v\n%s", args[0], err, out)
+		tb.Fatalf("git %s: %v\n%s", args[0], err, out)
 	}
 	return string(out)
 }

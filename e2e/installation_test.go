@@ -76,10 +76,10 @@ type installation struct {
 }
 
 // newInstallation sets up everything but the worker. p4sim serves depot.
-func newInstallation(t testing.TB, depot string) *installation {
-	t.Helper()
-	in := &installation{t: t, dir: t.TempDir(), bin: binDir, database: storetest.New(t), log: &syncBuffer{}}
-	in.namespace, in.temporal = temporalnstest.New(t)
+func newInstallation(tb testing.TB, depot string) *installation {
+	tb.Helper()
+	in := &installation{t: tb, dir: tb.TempDir(), bin: binDir, database: storetest.New(tb), log: &syncBuffer{}}
+	in.namespace, in.temporal = temporalnstest.New(tb)
 	in.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if run := in.beforeAnswer.Load(); run != nil && request.Method == http.MethodPost {
@@ -87,11 +87,11 @@ func newInstallation(t testing.TB, depot string) *installation {
 		}
 		in.model.ServeHTTP(w, request)
 	}))
-	t.Cleanup(endpoint.Close)
+	tb.Cleanup(endpoint.Close)
 	in.endpoint = endpoint.URL + "/v1"
-	in.inbox = openInbox(t, in.path("mail"))
+	in.inbox = openInbox(tb, in.path("mail"))
 	in.allow("//depot/...")
-	writeP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=corp.test",
+	writeP4(tb, in.path("p4"), binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=corp.test",
 		"P4SIM_FAULT_FILE="+in.path("p4fault"), "P4SIM_LOG="+in.path("p4log"))
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
@@ -108,17 +108,17 @@ log: {format: json}
 		// Older than the attempts that tests date back.
 		"CRITICIZER_EVIDENCE_KEY=2026-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString([]byte(rand.Text()+"123456")),
 	)
-	in.env = append(in.env, keysetVariables(t)...)
+	in.env = append(in.env, keysetVariables(tb)...)
 	return in
 }
 
 // keysetVariables returns the variables with a keyset for each purpose.
-func keysetVariables(t testing.TB) (env []string) {
-	t.Helper()
+func keysetVariables(tb testing.TB) (env []string) {
+	tb.Helper()
 	for _, purpose := range config.KeysetPurposes {
 		keyset, err := artifact.NewKeyset(artifact.KEK{})
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		env = append(env, "CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET="+keyset.Reveal())
 	}
@@ -155,19 +155,19 @@ func (b *syncBuffer) Reset() {
 }
 
 // openInbox serves an inbox that keeps its mail in dir until the test ends.
-func openInbox(t testing.TB, dir string) *inbox.Inbox {
-	t.Helper()
+func openInbox(tb testing.TB, dir string) *inbox.Inbox {
+	tb.Helper()
 	box, err := inbox.Open(discard, inbox.Config{Dir: dir, SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- box.Serve(ctx) }()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
-			t.Errorf("inbox: %v", err)
+			tb.Errorf("inbox: %v", err)
 		}
 	})
 	return box

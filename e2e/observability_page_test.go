@@ -25,11 +25,11 @@ func documented(t *testing.T) []string {
 	return names
 }
 
-func readFile(t testing.TB, path string) string {
-	t.Helper()
+func readFile(tb testing.TB, path string) string {
+	tb.Helper()
 	body, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(body)
 }

@@ -28,8 +28,8 @@ func (in *installation) listen() (url string) {
 }
 
 // httpGet returns status 0 if the server cannot be reached.
-func httpGet(t testing.TB, url string) (status int, body string) {
-	t.Helper()
+func httpGet(tb testing.TB, url string) (status int, body string) {
+	tb.Helper()
 	response, err := http.Get(url)
 	if err != nil {
 		return 0, ""
@@ -37,7 +37,7 @@ func httpGet(t testing.TB, url string) (status int, body string) {
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return response.StatusCode, string(text)
 }

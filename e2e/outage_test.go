@@ -142,11 +142,11 @@ func (in *installation) proxyMail() {
 	in.env = append(in.env, "CRITICIZER_MAIL_PORT="+port)
 }
 
-func newOutageProxy(t testing.TB, server string) *outageProxy {
-	t.Helper()
-	d := &outageProxy{t: t, server: server, address: freeAddress(t)}
+func newOutageProxy(tb testing.TB, server string) *outageProxy {
+	tb.Helper()
+	d := &outageProxy{t: tb, server: server, address: freeAddress(tb)}
 	d.bringUp()
-	t.Cleanup(d.takeDown)
+	tb.Cleanup(d.takeDown)
 	return d
 }
 

@@ -150,6 +150,7 @@ func newSlotQueue(b *testing.B, waiting int) func(*testing.B) {
 	limits := map[string]int{hot: 1}
 	cl, woken := review.Changelist(0), "" // woken holds the slot
 	return func(b *testing.B) {
+		b.Helper()
 		for b.Loop() {
 			cl++
 			req := review.Request{Changelist: cl, Version: 1, ServerID: "bench", Key: review.DefaultKey("bench", cl, 1)}

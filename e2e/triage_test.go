@@ -48,11 +48,11 @@ func (o operator) run(code int, script string, args ...string) string {
 }
 
 // expect checks that text contains all parts: ids, classes and counts.
-func expect(t testing.TB, what, text string, parts ...string) {
-	t.Helper()
+func expect(tb testing.TB, what, text string, parts ...string) {
+	tb.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%s lacks %q:\n%s", what, part, text)
+			tb.Errorf("%s lacks %q:\n%s", what, part, text)
 		}
 	}
 }
