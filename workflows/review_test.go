@@ -148,6 +148,10 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 			t.Errorf("%s ran %d times", op, n)
 		}
 	}
+	var shown workflows.Progress
+	if value, err := b.QueryWorkflow(workflows.QueryState); err != nil || value.Get(&shown) != nil || shown.Now != "done: not_reviewed, skipped: "+string(review.SkipRuleUser) {
+		t.Errorf("the UI shows %q, %v", shown.Now, err)
+	}
 }
 
 // onShelf lets the change of w be one that was reviewed on the shelf as changelist
