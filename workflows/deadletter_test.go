@@ -63,6 +63,22 @@ func TestBudgetOfALostActivity(t *testing.T) {
 	}
 }
 
+// If attempts that do not count used up those of an activity, it runs again with the rest.
+func TestActivityRunsAgainWithTheRest(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const anything = "mock.Anything"                                                       // the SDK's word for any argument
+	for _, run := range []struct{ attempts, attempt, stopped int }{{5, 5, 3}, {3, 4, 1}} { // an operator allowed a fourth
+		lost := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, nil, map[string]int{"attempt": run.attempt, "stopped": run.stopped})
+		b.OnActivity("Redact", anything, anything).Return(activities.RedactResult{}, lost).Times(run.attempts)
+	}
+	_, err := b.review(t)
+	if letter := letterIn(t, err); letter.Attempts != 5 || letter.ErrorClass != failure.AttemptTimeout {
+		t.Errorf("dead letter %+v; want a run with 2 failures and one with 3", letter)
+	}
+	b.AssertActivityNumberOfCalls(t, "Redact", 8)
+}
+
 // Attempts that end because the worker stops do not count.
 func TestStoppedAttemptsDoNotCount(t *testing.T) {
 	t.Parallel()

@@ -149,8 +149,8 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 		}
 	}
 	var shown workflows.Progress
-	if value, err := b.QueryWorkflow(workflows.QueryState); err != nil || value.Get(&shown) != nil || shown.Now != "done: not_reviewed, skipped: "+string(review.SkipRuleUser) {
-		t.Errorf("the UI shows %q, %v", shown.Now, err)
+	if value, err := b.QueryWorkflow(workflows.QueryState); err != nil || value.Get(&shown) != nil || shown.Author != "a person" || shown.Now != "done: not_reviewed, skipped: "+string(review.SkipRuleUser) {
+		t.Errorf("the UI shows %+v, %v", shown, err)
 	}
 }
 
@@ -163,6 +163,23 @@ func onShelf(w *activitiestest.World) review.Prior {
 	})}
 	w.SetShelf(&prior)
 	return prior
+}
+
+// The review has the version of its job, which another review of the change decided.
+func TestReviewHasTheVersionOfItsJob(t *testing.T) {
+	t.Parallel()
+	const anything = "mock.Anything" // the SDK's word for any argument
+	for verdict, version := range map[review.Verdict]review.Version{review.VerdictRun: 2, review.VerdictDuplicate: 1} {
+		b := newBench(t)
+		b.OnActivity("OpenJob", anything, anything, anything).Return(review.Opening{
+			Verdict: verdict, Job: review.Job{ID: 1, Key: request.Key, Changelist: 4711, Version: 2, State: review.JobSucceeded},
+		}, nil)
+		_, _ = b.review(t)
+		var shown workflows.Progress
+		if value, err := b.QueryWorkflow(workflows.QueryState); err != nil || value.Get(&shown) != nil || shown.Version != version {
+			t.Errorf("with verdict %s the version is %d, %v; want %d", verdict, shown.Version, err, version)
+		}
+	}
 }
 
 // A submit of a reviewed shelf is not reviewed again, and its recipients are notified.
