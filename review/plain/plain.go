@@ -90,7 +90,7 @@ func breakLinks(s string) string {
 		}
 		word, colon := s[:end], ""
 		s = s[end:]
-		if s != "" && strings.HasSuffix(word, ":") {
+		if s != "" && s[0] <= ' ' && strings.HasSuffix(word, ":") {
 			word, colon = word[:len(word)-1], ":" // of prose, such as data: none
 		}
 		if strings.ContainsAny(word, `.。．｡:@\`) {

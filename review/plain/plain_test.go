@@ -28,6 +28,7 @@ func TestText(t *testing.T) {
 		{"address", "eve@evil.example x@163.com", "eve[at]evil[.]example x[at]163[.]com"},
 		{"addresses without a gap", "0@A@0.0 a@b.c@d.e@f.g", "0[at]A[at]0.0 a[at]b.c[at]d.e[at]f.g"},
 		{"schemes without a gap", "data:data:data:x", "data[:]data[:]data[:]x"},
+		{"scheme before spaces", "data: x tel:\n data:\u00a0x tel:\u2003x", "data: x tel:\n data[:]\u00a0x tel[:]\u2003x"},
 		{"UNC paths without a gap", `\\ab-\\cd-\\ef`, `[\\]ab-[\\]cd-[\\]ef`},
 		{"UNC path", `see \\host\share`, `see [\\]host\share`},
 		{"address of a host", "10.0.0.1", "10[.]0[.]0[.]1"},
