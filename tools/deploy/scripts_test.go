@@ -42,14 +42,14 @@ func TestFuzzTargetIsRunAgainForItsTime(t *testing.T) {
 	const input = "--- FAIL: FuzzA (3.10s)\\n    context deadline exceeded\\n    Failing input written to testdata/fuzz/FuzzA/1"
 	for name, tt := range map[string]struct {
 		first, second string
-		runs          int
-		ok            bool
+		runs, status  int
 	}{
-		"passes":           {"", "", 1, true},
-		"bad moment":       {deadline, "", 2, true},
-		"twice":            {deadline, deadline, 2, false},
-		"failing input":    {input, "", 1, false},
-		"error of its own": {"--- FAIL: FuzzA (0.10s)\\n    a_test.go:1: load: context deadline exceeded", "", 1, false},
+		"passes":           {"", "", 1, 0},
+		"bad moment":       {deadline, "", 2, 0},
+		"twice":            {deadline, deadline, 2, 1},
+		"failing input":    {input, "", 1, 3},
+		"failing seed":     {"failure while testing seed corpus entry: FuzzA/seed#0", "", 1, 1},
+		"error of its own": {"--- FAIL: FuzzA (0.10s)\\n    a_test.go:1: load: context deadline exceeded", "", 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -70,8 +70,8 @@ func TestFuzzTargetIsRunAgainForItsTime(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "sh", dir+"/tools/fuzz.sh", "20s")
 			cmd.Env = []string{"PATH=" + dir + "/bin:" + os.Getenv("PATH")}
 			out, err := cmd.CombinedOutput()
-			if runs := strings.Count(string(read(t, dir+"/runs")), "\n"); (err == nil) != tt.ok || runs != tt.runs {
-				t.Errorf("%d runs, %v, want %d runs, ok %t\n%s", runs, err, tt.runs, tt.ok, out)
+			if runs := strings.Count(string(read(t, dir+"/runs")), "\n"); cmd.ProcessState.ExitCode() != tt.status || runs != tt.runs {
+				t.Errorf("%d runs, %v, want %d runs, status %d\n%s", runs, err, tt.runs, tt.status, out)
 			}
 		})
 	}
