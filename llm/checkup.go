@@ -61,7 +61,7 @@ func refusal(err error) (*failure.Error, bool) {
 
 // filler returns a chunk of at least n tokens.
 func filler(n int) (chunk, error) {
-	f := &file{shown: "//check/up.txt", kind: "add, text"}
+	f := newFile("//check/up.txt", "add, text")
 	var diff strings.Builder
 	for i := range n / 16 {
 		fmt.Fprintf(&diff, "+line %d of a text that is there to be long\n", i)

@@ -23,7 +23,6 @@ type section struct {
 // of at least one chunk, and the rest of the larger files comes last: a huge file
 // does not displace the others.
 func pack(files []*file, limit, budget int) []chunk {
-	countAll(files)
 	p := &packer{limit: limit}
 	share := fairShare(files, budget, limit)
 	var rests []section
@@ -72,21 +71,22 @@ func fairShare(files []*file, budget, least int) int {
 	return math.MaxInt
 }
 
-// cutHunks splits hunks after the given number of tokens.
+// cutHunks splits hunks after the given number of tokens, and after one line at least.
 func cutHunks(hunks []hunk, tokens int) (head, rest []hunk) {
 	for i, h := range hunks {
 		if size := h.tokens(); size <= tokens {
 			tokens -= size
 			continue
 		}
-		n, used := 0, h.headTokens()
-		for n < len(h.lines) && used+h.lines[n].tokens() <= tokens {
-			used += h.lines[n].tokens()
+		n, used := 0, h.headSize
+		for n < len(h.lines) && used+h.lines[n].size <= tokens {
+			used += h.lines[n].size
 			n++
 		}
-		if n == 0 {
+		if n == 0 && i > 0 {
 			return hunks[:i], hunks[i:]
 		}
+		n = max(n, 1)
 		return append(slices.Clip(hunks[:i]), h.part(h.lines[:n])), append([]hunk{h.part(h.lines[n:])}, hunks[i+1:]...)
 	}
 	return hunks, nil
@@ -122,52 +122,30 @@ func (p *packer) makeRoom(tokens int) {
 func (p *packer) addSection(s section) {
 	p.makeRoom(s.tokens())
 	for _, h := range s.hunks {
-		if s.file.headTokens()+h.tokens() <= p.limit {
-			p.add(s.file, h)
-		} else {
-			p.addParts(s.file, h)
+		for rest := []hunk{h}; len(rest) > 0 && len(h.lines) > 0; {
+			var part []hunk
+			part, rest = cutHunks(rest, p.limit-s.file.headSize)
+			p.add(s.file, part)
 		}
 	}
 }
 
-// addParts adds a hunk that is larger than a chunk.
-func (p *packer) addParts(f *file, h hunk) {
-	room := p.limit - f.headTokens()
-	from, size := 0, h.headTokens()
-	for i := range h.lines {
-		n := h.lines[i].tokens()
-		if i > from && size+n > room {
-			p.add(f, h.part(h.lines[from:i]))
-			from, size = i, h.headTokens()
-		}
-		size += n
+// add adds hunks of f to the open chunk, or to a new one if they do not fit.
+func (p *packer) add(f *file, hunks []hunk) {
+	size := section{f, hunks}.tokens()
+	if p.shows(f) {
+		size -= f.headSize
 	}
-	p.add(f, h.part(h.lines[from:]))
-}
-
-// add adds h to the open chunk, or to a new one if it does not fit.
-func (p *packer) add(f *file, h hunk) {
-	if len(h.lines) == 0 {
-		return
-	}
-	if p.used+p.cost(f, h) > p.limit {
+	if p.used+size > p.limit {
 		p.close()
+		size = section{f, hunks}.tokens()
 	}
-	p.used += p.cost(f, h)
-	if p.shows(f) {
-		last := &p.open[len(p.open)-1]
-		last.hunks = append(last.hunks, h)
-	} else {
-		p.open = append(p.open, section{f, []hunk{h}})
+	p.used += size
+	if !p.shows(f) {
+		p.open = append(p.open, section{file: f})
 	}
-}
-
-// cost returns the number of tokens that a hunk of f adds to the open chunk.
-func (p *packer) cost(f *file, h hunk) int {
-	if p.shows(f) {
-		return h.tokens()
-	}
-	return h.tokens() + f.headTokens()
+	last := &p.open[len(p.open)-1]
+	last.hunks = append(last.hunks, hunks...)
 }
 
 func (p *packer) shows(f *file) bool {

@@ -12,11 +12,11 @@ import (
 
 // randomFile returns a file with random hunks and a few very long lines.
 func randomFile(rnd *rand.Rand, name string) *file {
-	f := &file{path: name, shown: name, kind: "edit, text"}
+	f := newFile(name, "edit, text")
 	number := 1
 	for range rnd.IntN(5) {
 		number += rnd.IntN(50)
-		h := hunk{heading: strings.Repeat("h", rnd.IntN(30))}
+		f.begin(strings.Repeat("h", rnd.IntN(30)))
 		for range 1 + rnd.IntN(1+rnd.IntN(300)) {
 			l := line{mark: " +-"[rnd.IntN(3)], text: strings.Repeat("word ", rnd.IntN(12))}
 			if rnd.IntN(200) == 0 {
@@ -26,9 +26,8 @@ func randomFile(rnd *rand.Rand, name string) *file {
 				l.number = number
 				number++
 			}
-			h.lines = append(h.lines, l)
+			f.add(l)
 		}
-		f.hunks = append(f.hunks, h)
 	}
 	return f
 }
@@ -116,7 +115,7 @@ func splitAll(c chunk) []chunk {
 // newFileOf returns a file with n added lines.
 func newFileOf(t *testing.T, path string, n int) *file {
 	t.Helper()
-	f := &file{path: path, shown: path, kind: "add, text"}
+	f := newFile(path, "add, text")
 	lines := make([]string, n)
 	for i := range lines {
 		lines[i] = fmt.Sprintf("x%d = f(%d);", i, i)
@@ -247,8 +246,7 @@ func BenchmarkPackOfTenThousandFiles(b *testing.B) {
 		b.StopTimer()
 		var files []*file
 		for i := range 10_000 {
-			f := &file{path: fmt.Sprintf("//depot/main/module%d/src/unit%d.cpp", i%100, i)}
-			f.shown = f.path
+			f := newFile(fmt.Sprintf("//depot/main/module%d/src/unit%d.cpp", i%100, i), "edit, text")
 			if err := f.parse("@@ -10,9 +10,9 @@ int main(void)\n" + strings.Repeat(" \tint unchanged = compute(a, b);\n", 20) + "+\treturn compute(unchanged);\n"); err != nil {
 				b.Fatal(err)
 			}

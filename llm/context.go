@@ -33,7 +33,7 @@ type block struct {
 func newBlocks(c redaction.Change, files []*file) []*block {
 	var blocks []*block
 	for _, b := range c.Context {
-		out := &block{file: &file{path: b.Path.String(), shown: visible(b.Path.String()), context: true}, tier: b.Tier}
+		out := &block{file: newFile(b.Path.String(), ""), tier: b.Tier}
 		for _, i := range b.For {
 			if i >= 0 && i < len(files) && files[i] != nil {
 				out.serve = append(out.serve, files[i])
@@ -43,8 +43,7 @@ func newBlocks(c redaction.Change, files []*file) []*block {
 		if names := b.Names.String(); names != "" {
 			heading += " of " + names
 		}
-		heading, _ = clip(visible(heading), maxHeadingBytes, "text")
-		out.hunks = []hunk{{heading: heading}}
+		out.begin(heading)
 		number := b.Line
 		for s := range strings.Lines(b.Text.String()) {
 			out.add(line{mark: ' ', number: number, text: strings.TrimRight(s, "\r\n")})

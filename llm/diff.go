@@ -13,18 +13,17 @@ import (
 type file struct {
 	path     string // as findings name it
 	shown    string // path in the prompt
-	kind     string // action and type
+	kind     string // action and type; "" if the lines are not part of the change
 	hunks    []hunk
-	context  bool // the lines are not part of the change
 	cut      bool // a line was cut
-	headSize int  // tokens of the head; 0 if not counted yet
+	headSize int  // tokens of the head
 }
 
 // A hunk is a sequence of consecutive lines.
 type hunk struct {
 	heading  string // the text after the second @@
 	lines    []line
-	headSize int // tokens of the head; 0 if not counted yet
+	headSize int // tokens of the head
 }
 
 // part returns h with some of its lines.
@@ -35,15 +34,22 @@ type line struct {
 	mark   byte // blank, + or -
 	number int  // in the new content; 0 for a removed line
 	text   string
-	size   int // tokens of the rendered line; 0 if not counted yet
+	size   int // tokens of the rendered line
 }
 
-func newFile(f redaction.File) (*file, error) {
-	out := &file{
-		path:  f.Path.String(),
-		shown: visible(f.Path.String()),
-		kind:  visible(string(f.Action) + ", " + f.Type.String()),
-	}
+// newFile returns a file without lines.
+func newFile(path, kind string) *file {
+	f := &file{path: path, shown: visible(path), kind: visible(kind)}
+	f.headSize = countTokens(f.head())
+	return f
+}
+
+// inChange reports whether the lines of f are part of the change, and not around it.
+func (f *file) inChange() bool { return f.kind != "" }
+
+// parseFile returns a file of the change with its lines.
+func parseFile(f redaction.File) (*file, error) {
+	out := newFile(f.Path.String(), string(f.Action)+", "+f.Type.String())
 	err := out.parse(f.Diff.String())
 	return out, err
 }
@@ -58,8 +64,7 @@ func (f *file) parse(diff string) error {
 		s = strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
 		if m := hunkHeader.FindStringSubmatch(s); m != nil {
 			next, _ = strconv.Atoi(m[1])
-			heading, _ := clip(visible(m[2]), maxHeadingBytes, "text")
-			f.hunks = append(f.hunks, hunk{heading: heading})
+			f.begin(m[2])
 			continue
 		}
 		l, ok := parseLine(s)
@@ -78,9 +83,19 @@ func (f *file) parse(diff string) error {
 	return nil
 }
 
+// begin begins a hunk.
+func (f *file) begin(heading string) {
+	var h hunk
+	h.heading, _ = clip(visible(heading), maxHeadingBytes, "text")
+	h.headSize = countTokens(h.head())
+	f.hunks = append(f.hunks, h)
+}
+
+// add adds a line to the last hunk.
 func (f *file) add(l line) {
 	var cut bool
 	l.text, cut = clip(visible(l.text), maxLineBytes, "line")
+	l.size = countTokens(l.render())
 	f.cut = f.cut || cut
 	h := &f.hunks[len(f.hunks)-1]
 	h.lines = append(h.lines, l)

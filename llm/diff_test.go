@@ -14,7 +14,7 @@ func TestParseNumbersTheNewContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "file  ()\n" +
+	want := "context \n" +
 		"@@ int main(void)\n" +
 		"    12   one\n" +
 		"       - two\n" +

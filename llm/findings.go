@@ -51,7 +51,7 @@ func (q question) findings(remarks []remark) ([]review.Finding, tally) {
 	counts := newTally()
 	for _, m := range remarks {
 		f, at := q.locate(m)
-		if f != nil && !f.context {
+		if f != nil && f.inChange() {
 			counts.Anchors[at.anchor]++
 		}
 		if why := m.dropReason(f, at); why != "" {
@@ -98,7 +98,7 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 		return review.DropUnknownPath
 	case m.quotesOnlyPrompt():
 		return review.DropMarker
-	case f.context, at.anchor == review.AnchorContext && !severe:
+	case !f.inChange(), at.anchor == review.AnchorContext && !severe:
 		return review.DropOutside
 	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote) || m.code() == at.quote):
 		return review.DropNoChange
@@ -118,7 +118,7 @@ func (q question) locate(m remark) (f *file, at place) {
 			f, at = s.file, here
 		case at.anchor == review.AnchorFile && here.start != 0:
 			at = here
-			if !s.file.context {
+			if s.file.inChange() {
 				f = s.file
 			}
 		}

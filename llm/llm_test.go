@@ -374,7 +374,7 @@ func TestConcurrentReviewsDoNotMix(t *testing.T) {
 // change.
 func TestTextsOfFindingsAreBounded(t *testing.T) {
 	t.Parallel()
-	f, err := newFile(redacted(t, buggy).Files[0])
+	f, err := parseFile(redacted(t, buggy).Files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestQuoteDistinguishesFilesWithOnePath(t *testing.T) {
 	t.Parallel()
 	var c chunk
 	for i := range 2 {
-		f := &file{path: "//depot/[REDACTED:email:0000]/a.go", shown: "//depot/[REDACTED:email:0000]/a.go"}
+		f := newFile("//depot/[REDACTED:email:0000]/a.go", "add, text")
 		if err := f.parse(addedDiff("common()", fmt.Sprintf("line%d()", i))); err != nil {
 			t.Fatal(err)
 		}

@@ -441,7 +441,7 @@ func TestCodesAreBetweenHunks(t *testing.T) {
 	t.Parallel()
 	var c chunk
 	for _, f := range redacted(t, bigChange()...).Files {
-		file, err := newFile(f)
+		file, err := parseFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,10 @@ package llm
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -31,20 +35,25 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		model:    r.cfg.Model,
 		switches: map[string]*review.Switch{},
 	}
-	var shown []*file
+	var parsing errgroup.Group // counting tokens takes seconds for the largest changes
+	parsing.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range c.Files {
 		if f.Skipped != "" || f.Diff.String() == "" {
 			continue
 		}
-		file, err := newFile(f)
-		if err != nil {
-			return nil, fmt.Errorf("lay out file %d of changelist %d: %w", i+1, c.Number, err)
-		}
-		run.files[i] = file
-		shown = append(shown, file)
+		parsing.Go(func() (err error) {
+			if run.files[i], err = parseFile(f); err != nil {
+				return fmt.Errorf("lay out file %d of changelist %d: %w", i+1, c.Number, err)
+			}
+			return nil
+		})
 	}
+	err := parsing.Wait()
+	if err != nil {
+		return nil, err
+	}
+	shown := slices.DeleteFunc(slices.Clone(run.files), func(f *file) bool { return f == nil })
 	run.blocks = newBlocks(c, run.files)
-	var err error
 	if run.guides, run.sources, err = r.guidelines.with(r.guard.String, c.Rules); err != nil {
 		return nil, err
 	}
@@ -92,12 +101,7 @@ func (run *run) plan(ctx context.Context, files []*file) error {
 // reserve returns how many tokens of each prompt are left to code around the change: up
 // to a quarter, and none of a small prompt. A change that needs them has them.
 func (run *run) reserve(limit int) int {
-	var files []*file
 	want := 0
-	for _, b := range run.blocks {
-		files = append(files, b.file)
-	}
-	countAll(files)
 	for _, b := range run.blocks {
 		if run.cfg.ReviewContext.covers(b.tier) {
 			want += b.tokens()

@@ -92,7 +92,7 @@ func TestContentHasLineMarks(t *testing.T) {
 		Diff: "@@ -1,2 +1,2 @@\n " + forged + "\n-" + forged + "\n+" + forged + "\n",
 	})
 	c.Jobs = c.Jobs[:0]
-	f, err := newFile(c.Files[0])
+	f, err := parseFile(c.Files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &file{shown: "//depot/" + strings.Repeat("directory/", 40), kind: "edit, text"}
+	f := newFile("//depot/"+strings.Repeat("directory/", 40), "edit, text")
 	// One or two bytes per line, so that the marks count too.
 	description := strings.Repeat("x\n\n", maxAboutBytes)
 	diff := "@@ -1 +1 @@ " + strings.Repeat(worst, maxHeadingBytes) + "\n+" + strings.Repeat(worst, maxLineBytes) + "\n"

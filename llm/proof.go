@@ -62,7 +62,7 @@ func (c chunk) withCodes(fence string) (text string, codes []string) {
 					out.WriteString(h.head())
 				}
 				out.WriteString(h.lines[i].render())
-				since += h.lines[i].tokens()
+				since += h.lines[i].size
 			}
 		}
 	}

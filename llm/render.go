@@ -68,7 +68,7 @@ func barred(s string) string {
 }
 
 func (f *file) head() string {
-	if f.context {
+	if !f.inChange() {
 		return "context " + f.shown + "\n"
 	}
 	return "file " + f.shown + " (" + f.kind + ")\n"

@@ -1,11 +1,9 @@
 package llm
 
 import (
-	"runtime"
 	"sync"
 
 	"github.com/tiktoken-go/tokenizer/codec"
-	"golang.org/x/sync/errgroup"
 )
 
 // vocabulary is loaded on first use, which takes 30 ms and 6 MB.
@@ -22,25 +20,6 @@ func countTokens(s string) int {
 	return n
 }
 
-// countAll counts the tokens of files on all processors: that takes seconds for
-// the largest changes. Afterwards the counts are only read.
-func countAll(files []*file) {
-	var counts errgroup.Group
-	counts.SetLimit(runtime.GOMAXPROCS(0))
-	for _, f := range files {
-		counts.Go(func() error {
-			f.headTokens()
-			for i := range f.hunks {
-				h := &f.hunks[i]
-				h.headSize = h.headTokens()
-				h.tokens()
-			}
-			return nil
-		})
-	}
-	_ = counts.Wait() // no function fails
-}
-
 // tokens returns the number of tokens of the rendered chunk, or a few more: each
 // line is counted separately, and only once.
 func (c chunk) tokens() int {
@@ -51,7 +30,7 @@ func (c chunk) tokens() int {
 	return n
 }
 
-func (s section) tokens() int { return s.file.headTokens() + tokensOf(s.hunks) }
+func (s section) tokens() int { return s.file.headSize + tokensOf(s.hunks) }
 
 func tokensOf(hunks []hunk) int {
 	n := 0
@@ -61,31 +40,10 @@ func tokensOf(hunks []hunk) int {
 	return n
 }
 
-func (f *file) headTokens() int {
-	if f.headSize == 0 {
-		f.headSize = countTokens(f.head())
-	}
-	return f.headSize
-}
-
-func (h hunk) headTokens() int {
-	if h.headSize == 0 {
-		return countTokens(h.head())
-	}
-	return h.headSize
-}
-
 func (h hunk) tokens() int {
-	n := h.headTokens()
-	for i := range h.lines {
-		n += h.lines[i].tokens()
+	n := h.headSize
+	for _, l := range h.lines {
+		n += l.size
 	}
 	return n
-}
-
-func (l *line) tokens() int {
-	if l.size == 0 {
-		l.size = countTokens(l.render())
-	}
-	return l.size
 }
