@@ -104,22 +104,13 @@ func (e *Endpoint) complete(ctx context.Context, api string, body map[string]any
 
 // exchange is complete without its time limits; alive is called at each received part.
 func (e *Endpoint) exchange(ctx context.Context, api string, body []byte, limit int, alive func()) (completion, error) {
-	req, err := e.request(ctx, http.MethodPost, apiPaths[api], bytes.NewReader(body))
-	if err != nil {
-		return completion{}, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream, application/json")
-	resp, err := e.transport.open(req)
+	resp, err := e.send(ctx, http.MethodPost, e.at(apiPaths[api]), body)
 	if err != nil {
 		return completion{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	c := completion{header: resp.Header}
 	alive()
-	if resp.StatusCode != http.StatusOK {
-		return c, responseError(resp)
-	}
 	err = c.read(aliveReader{limited(resp.Body), alive}, 2*limit+1_000)
 	if err == nil || failure.ClassOf(err) != failure.Unknown {
 		return c, err

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -22,9 +21,11 @@ import (
 // An Endpoint is the connection to one model endpoint: it has the guard, the
 // keys and the error classes. It is safe for concurrent use and retries nothing.
 type Endpoint struct {
-	cfg       EndpointConfig
-	base      *url.URL
-	transport *transport
+	cfg    EndpointConfig
+	base   *url.URL
+	guard  guard
+	keys   *keyring
+	client *http.Client
 }
 
 // EndpointConfig configures an [Endpoint].
@@ -62,7 +63,12 @@ func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, e
 	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, defaultTransferTimeout)
 	base.Path = strings.TrimRight(base.Path, "/")
 	keys := &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld, header: cfg.KeyHeader, headers: cfg.Headers}
-	return &Endpoint{cfg: cfg, base: base, transport: newTransport(guard, keys)}, nil
+	client := &http.Client{
+		Transport: http.DefaultTransport.(*http.Transport).Clone(),
+		// A redirect would send the change to a host that is not configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &Endpoint{cfg: cfg, base: base, guard: guard, keys: keys, client: client}, nil
 }
 
 // azureQuery matches the only query that is part of a base URL, and so of every request.
@@ -90,11 +96,11 @@ func parseBaseURL(s string) (*url.URL, error) {
 func (e *Endpoint) at(path string) string {
 	base := *e.base
 	base.RawQuery = ""
-	if e.base.RawQuery == "" {
-		return base.String() + path
-	}
 	sign := "?"
-	if strings.Contains(path, "?") {
+	switch {
+	case e.base.RawQuery == "":
+		sign = ""
+	case strings.Contains(path, "?"):
 		sign = "&"
 	}
 	return base.String() + path + sign + e.base.RawQuery
@@ -107,13 +113,19 @@ func (e *Endpoint) Call(ctx context.Context, method, path string, in, out any) (
 	call, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
 	h, err := e.call(call, method, e.at(path), in, out)
+	return h, timed(ctx, e.cfg.Timeout, err)
+}
+
+// timed names the limit in the error of an exchange that did not end because of ctx.
+func timed(ctx context.Context, limit time.Duration, err error) error {
 	switch {
-	case err != nil && ctx.Err() != nil:
-		err = fmt.Errorf("ask the model: %w", ctx.Err())
+	case err == nil:
+	case ctx.Err() != nil:
+		return fmt.Errorf("ask the model: %w", ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		err = failure.Errorf(failure.NetworkTimeout, "model call timed out after %s: %w", e.cfg.Timeout, context.DeadlineExceeded)
+		return failure.Errorf(failure.NetworkTimeout, "exchange with the model endpoint took longer than %s: %w", limit, context.DeadlineExceeded)
 	}
-	return h, err
+	return err
 }
 
 func (e *Endpoint) call(ctx context.Context, method, target string, in, out any) (http.Header, error) {
@@ -124,33 +136,17 @@ func (e *Endpoint) call(ctx context.Context, method, target string, in, out any)
 			return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
-	if err != nil {
-		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := e.transport.open(req)
+	resp, err := e.send(ctx, method, target, body)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return resp.Header, responseError(resp)
-	}
 	answer, err := io.ReadAll(limited(resp.Body))
 	if err != nil {
-		return resp.Header, connectionError(ctx, err)
+		return nil, connectionError(ctx, err)
 	}
 	if json.Unmarshal(answer, out) != nil {
-		return resp.Header, malformed(resp.Header)
+		return nil, malformed(resp.Header)
 	}
 	return resp.Header, nil
-}
-
-func (e *Endpoint) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, e.at(path), body)
-	if err != nil {
-		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
-	}
-	return req, nil
 }

@@ -117,7 +117,7 @@ func TestTransfersAreStreamed(t *testing.T) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		seen <- n
 	}))
-	e.transport.guard = &discardingGuard{}
+	e.guard = &discardingGuard{}
 	line := bytes.Repeat([]byte("x"), 1<<20)
 	body, err := e.Upload(t.Context(), "/files", "x.jsonl", purpose, func(yield func([]byte, error) bool) {
 		for range size >> 20 {

@@ -26,60 +26,51 @@ type guard interface {
 	Check(body []byte) error
 }
 
-// A transport is the only connection to the endpoint. It sends exactly the bytes
-// that the guard has checked. It reads responses to their end, to distinguish a
-// broken connection from a malformed answer. Its errors have a class and quote
-// nothing.
-type transport struct {
-	guard  guard
-	client *http.Client
-	keys   *keyring
-}
-
-func newTransport(g guard, keys *keyring) *transport {
-	return &transport{guard: g, keys: keys, client: &http.Client{
-		Transport: http.DefaultTransport.(*http.Transport).Clone(),
-		// A redirect would send the change to a host that is not configured.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-}
-
-// open sends req and returns the response with its body unread.
-func (t *transport) open(req *http.Request) (*http.Response, error) {
-	if err := t.check(req); err != nil {
+// send sends exactly the bytes that the guard has checked, and returns the response with
+// its body unread.
+func (e *Endpoint) send(ctx context.Context, method, target string, body []byte) (*http.Response, error) {
+	if len(body) > 0 {
+		if err := e.guard.Check(body); err != nil {
+			return nil, blocked(err)
+		}
+	}
+	req, err := newRequest(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
 		return nil, err
 	}
-	resp, err := t.keys.send(t.client, req)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	return e.do(req)
+}
+
+func newRequest(ctx context.Context, method, target string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
 	if err != nil {
-		return nil, connectionError(req.Context(), err)
+		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}
+	return req, nil
+}
+
+// do makes the only connections to the endpoint. Its errors have a class, that of the
+// context excepted, and quote nothing.
+func (e *Endpoint) do(req *http.Request) (*http.Response, error) {
+	resp, err := e.keys.send(e.client, req)
+	switch {
+	case err != nil:
+		return nil, connectionError(req.Context(), err)
+	case resp.StatusCode == http.StatusOK:
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		_ = resp.Body.Close()
 		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint answered with a redirect (%d), which is not followed: set the base URL to the redirect's target", resp.StatusCode)
 	}
-	return resp, nil
+	return nil, responseError(resp)
 }
 
-// limited returns a reader that fails after maxAnswerBytes.
+// limited returns a reader that fails after maxAnswerBytes. Answers are read to their end,
+// to distinguish a broken connection from a malformed answer.
 func limited(body io.ReadCloser) io.Reader { return http.MaxBytesReader(nil, body, maxAnswerBytes) }
-
-// check has the guard check the body and makes it readable again.
-func (t *transport) check(req *http.Request) error {
-	if req.Body == nil || req.Body == http.NoBody {
-		return nil
-	}
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return failure.Errorf(failure.InvariantViolated, "read the body of the model request: %w", err)
-	}
-	if err := t.guard.Check(body); err != nil {
-		return blocked(err)
-	}
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	req.ContentLength = int64(len(body))
-	return nil
-}
 
 func blocked(err error) error {
 	return failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: %w", err)
@@ -90,6 +81,9 @@ func blocked(err error) error {
 func connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if f, ok := errors.AsType[formError](err); ok {
+		return f.err
 	}
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		return failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL is that of a model endpoint", maxAnswerBytes)

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -21,8 +20,8 @@ import (
 // a blocked line aborts the upload, so that the endpoint stores nothing. Errors
 // have a class.
 func (e *Endpoint) Upload(ctx context.Context, path, name string, fields map[string]string, lines iter.Seq2[[]byte, error]) (io.ReadCloser, error) {
-	f := &form{guard: e.transport.guard, name: name, fields: fields, lines: lines, boundary: multipart.NewWriter(io.Discard).Boundary()}
-	req, err := e.request(ctx, http.MethodPost, path, f.open())
+	f := &form{guard: e.guard, name: name, fields: fields, lines: lines, boundary: multipart.NewWriter(io.Discard).Boundary()}
+	req, err := newRequest(ctx, http.MethodPost, e.at(path), f.open())
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func (e *Endpoint) Upload(ctx context.Context, path, name string, fields map[str
 // Download returns the content of a path, unread; the caller closes it. A broken
 // connection is an error of Read. Errors have a class.
 func (e *Endpoint) Download(ctx context.Context, path string) (io.ReadCloser, error) {
-	req, err := e.request(ctx, http.MethodGet, path, http.NoBody)
+	req, err := newRequest(ctx, http.MethodGet, e.at(path), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -44,21 +43,10 @@ func (e *Endpoint) Download(ctx context.Context, path string) (io.ReadCloser, er
 // transfer sends req and returns the response body unread.
 func (e *Endpoint) transfer(ctx context.Context, req *http.Request) (io.ReadCloser, error) {
 	bound, cancel := context.WithTimeout(ctx, e.cfg.TransferTimeout)
-	resp, err := e.transport.keys.send(e.transport.client, req.WithContext(bound))
+	resp, err := e.do(req.WithContext(bound))
 	if err != nil {
-		defer cancel()
-		if f, ok := errors.AsType[formError](err); ok {
-			return nil, f.err
-		}
-		if ctx.Err() == nil && bound.Err() != nil {
-			return nil, failure.Errorf(failure.NetworkTimeout, "transfer of a file timed out after %s: %w", e.cfg.TransferTimeout, bound.Err())
-		}
-		return nil, connectionError(ctx, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer cancel()
-		defer func() { _ = resp.Body.Close() }()
-		return nil, responseError(resp)
+		cancel()
+		return nil, timed(ctx, e.cfg.TransferTimeout, err)
 	}
 	return &download{resp.Body, cancel, bound}, nil
 }
