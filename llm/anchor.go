@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -123,12 +124,7 @@ func search(hunks []hunk, side func(line) bool, want []string, equal func(have, 
 // nearest selects a match with an added line before one without, and of these the
 // one closest to the hint.
 func nearest(found []match, hint float64) place {
-	best := found[0]
-	for _, m := range found[1:] {
-		if m.rank(hint) < best.rank(hint) {
-			best = m
-		}
-	}
+	best := slices.MinFunc(found, func(a, b match) int { return cmp.Compare(a.rank(hint), b.rank(hint)) })
 	at := place{start: best[0].number, end: best[len(best)-1].number, quote: best.text(), anchor: review.AnchorContext}
 	if best.added() {
 		at.anchor = review.AnchorAdded
@@ -136,23 +132,18 @@ func nearest(found []match, hint float64) place {
 	return at
 }
 
-// rank returns a smaller value for a better match.
+// rank returns a smaller value for a better match: its distance from the hint, more if it
+// has no added line. Without a hint the distance is 0, so that the first match is selected.
 func (m match) rank(hint float64) float64 {
-	far := m.distance(hint)
+	first, last := float64(m[0].number), float64(m[len(m)-1].number)
+	far := 0.0
+	if hint >= 1 && (hint < first || last < hint) {
+		far = min(math.Abs(first-hint), math.Abs(last-hint), math.MaxInt32-1)
+	}
 	if !m.added() {
 		far += math.MaxInt32
 	}
 	return far
-}
-
-// distance returns the distance of the hint from m, or 0 without a hint, so that
-// the first match is selected.
-func (m match) distance(hint float64) float64 {
-	first, last := float64(m[0].number), float64(m[len(m)-1].number)
-	if hint < 1 || first <= hint && hint <= last {
-		return 0
-	}
-	return min(math.Abs(first-hint), math.Abs(last-hint), math.MaxInt32-1)
 }
 
 func (m match) added() bool {

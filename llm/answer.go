@@ -85,14 +85,10 @@ type remark struct {
 	Replacement string          `json:"replacement"`
 }
 
-// A checked is an element of an answer's list with a check besides the schema, which
-// leaves out what not all endpoints support in constrained decoding.
-type checked interface{ validate() error }
-
 // decodeItems returns the valid elements of a list, and the number of the others. It
 // fails if none is valid, with what is wrong with the first. Its errors quote nothing of
 // the answer; they are shown to the model.
-func decodeItems[T checked](schema *jsonschema.Schema, items []json.RawMessage) (valid []T, invalid int, err error) {
+func decodeItems[T any](schema *jsonschema.Schema, items []json.RawMessage) (valid []T, invalid int, err error) {
 	for i, raw := range items {
 		item, why := decodeItem[T](schema, raw)
 		if why == nil {
@@ -109,7 +105,7 @@ func decodeItems[T checked](schema *jsonschema.Schema, items []json.RawMessage) 
 	return valid, invalid, err
 }
 
-func decodeItem[T checked](schema *jsonschema.Schema, raw json.RawMessage) (item T, err error) {
+func decodeItem[T any](schema *jsonschema.Schema, raw json.RawMessage) (item T, err error) {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
 		return item, errors.New("does not parse")
@@ -120,19 +116,7 @@ func decodeItem[T checked](schema *jsonschema.Schema, raw json.RawMessage) (item
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return item, errors.New("does not decode")
 	}
-	return item, item.validate()
-}
-
-func (m remark) validate() error {
-	switch {
-	case m.Confidence < 0 || m.Confidence > 1:
-		return errors.New("has a confidence that is not from 0 to 1")
-	case strings.TrimSpace(m.Title) == "":
-		return errors.New("has no title")
-	case strings.TrimSpace(m.Explanation) == "":
-		return errors.New("has no explanation")
-	}
-	return nil
+	return item, nil
 }
 
 // violation names the first violation of the schema: the place in the answer and

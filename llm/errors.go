@@ -73,9 +73,10 @@ func Refused(status int, code, kind, message string) error {
 }
 
 // An apiError is the error with which an endpoint answered, in the format of OpenAI or
-// Google. Its text is untrusted and never quoted.
+// Google. The fields that are decoded are untrusted and never quoted.
 type apiError struct {
 	status  int
+	text    string // the error in our words
 	Code    any    `json:"code"`
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -85,7 +86,7 @@ type apiError struct {
 	} `json:"details"`
 }
 
-func (apiError) Error() string { return "the endpoint answered with an error" }
+func (e apiError) Error() string { return e.text }
 
 // responseError decodes an error response.
 func responseError(resp *http.Response) error {
@@ -121,24 +122,15 @@ func answeredError(e apiError, h http.Header) error {
 	if code := e.known(); code != "" {
 		upstream, m = upstream+" "+code, codes[code]
 	}
+	e.text = fmt.Sprintf("model endpoint answered %s: %s", upstream, m.text)
 	return &failure.Error{
 		Class:      m.class,
-		Err:        answered{fmt.Sprintf("model endpoint answered %s: %s", upstream, m.text), e},
+		Err:        e,
 		RetryAfter: failure.RetryAfter(h, time.Now()),
 		Upstream:   upstream,
 		RequestID:  requestID(h),
 	}
 }
-
-// An answered is an error in our words that wraps the endpoint's error.
-type answered struct {
-	text string
-	apiError
-}
-
-func (a answered) Error() string { return a.text }
-
-func (a answered) Unwrap() error { return a.apiError }
 
 func meaningOf(status int) meaning {
 	m, ok := statuses[status]

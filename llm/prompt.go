@@ -47,7 +47,7 @@ type prompts struct {
 func loadPrompts(cfg Config) (*prompts, error) {
 	data := struct {
 		Code, Schema, Language string
-		Verify, Lenient        bool
+		Verify, Check          bool
 	}{Language: cfg.Language, Verify: cfg.Verify != VerifyOff}
 	p := &prompts{system: map[AnswerFormat]string{}}
 	var err error
@@ -93,9 +93,10 @@ func render(name, text string, data any) (string, error) {
 
 // compileItems compiles the schemas of a finding and of a verdict. Elements are
 // validated one by one, so that an invalid one does not void the others. Fields without
-// which a finding is usable may be missing.
+// which a finding is usable may be missing. The schema that the endpoint gets lacks the
+// checks that not all endpoints support in constrained decoding.
 func compileItems(schema string) (map[string]*jsonschema.Schema, error) {
-	whole, err := render("schema", schema, struct{ Verify, Lenient bool }{true, true})
+	whole, err := render("schema", schema, struct{ Verify, Check bool }{true, true})
 	if err != nil {
 		return nil, err
 	}

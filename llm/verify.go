@@ -148,9 +148,6 @@ func (run *run) askVerdicts(ctx context.Context, v *verification) ([]verdict, er
 	return verdicts, nil
 }
 
-// validate has nothing to add to the schema.
-func (objection) validate() error { return nil }
-
 // filesOf returns the sections of the part that have findings.
 func (v *verification) filesOf() chunk {
 	return slices.DeleteFunc(slices.Clone(v.part), func(s section) bool {

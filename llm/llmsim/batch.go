@@ -12,9 +12,8 @@ import (
 
 // A file is a file at the endpoint.
 type file struct {
-	id, name, purpose string
-	created           int64
-	content           []byte
+	id      string
+	content []byte
 }
 
 // A batch is executed by the first poll after [Config].BatchPolls polls.
@@ -43,45 +42,26 @@ func (s *Server) newID(format string) string {
 	return fmt.Sprintf(format, s.lastID)
 }
 
-func (s *Server) storeFile(name, purpose string, content []byte) *file {
-	f := &file{id: s.newID("file-%06d"), name: name, purpose: purpose, created: s.cfg.Clock().Unix(), content: content}
+func (s *Server) storeFile(content []byte) *file {
+	f := &file{s.newID("file-%06d"), content}
 	s.files[f.id] = f
 	return f
 }
 
 // uploadFile reads a multipart form with the fields purpose and file.
 func (s *Server) uploadFile(r *http.Request) reply {
-	form, err := r.MultipartReader()
+	part, header, err := r.FormFile("file")
+	if err != nil || r.FormValue("purpose") != "batch" {
+		return apiErrors[BadRequest].reply()
+	}
+	content, err := io.ReadAll(part)
 	if err != nil {
 		return apiErrors[BadRequest].reply()
 	}
-	var purpose, name string
-	var content []byte
-	for {
-		part, err := form.NextPart()
-		if err == io.EOF { //nolint:errorlint // NextPart returns io.EOF unwrapped
-			break
-		}
-		if err != nil {
-			return apiErrors[BadRequest].reply()
-		}
-		data, err := io.ReadAll(part)
-		switch {
-		case err != nil:
-			return apiErrors[BadRequest].reply()
-		case part.FormName() == "purpose":
-			purpose = string(data)
-		case part.FormName() == "file":
-			name, content = part.FileName(), data
-		}
-	}
-	if purpose != "batch" || name == "" {
-		return apiErrors[BadRequest].reply()
-	}
-	f := s.storeFile(name, purpose, content)
+	f := s.storeFile(content)
 	return jsonReply(http.StatusOK, map[string]any{
-		"id": f.id, "object": "file", "bytes": len(f.content), "created_at": f.created,
-		"filename": f.name, "purpose": f.purpose, "status": "processed",
+		"id": f.id, "object": "file", "bytes": len(content), "created_at": s.cfg.Clock().Unix(),
+		"filename": header.Filename, "purpose": "batch", "status": "processed",
 	})
 }
 

@@ -39,15 +39,15 @@ func (s *Server) execute(b *batch) {
 		s.executeLine(b, i, r, &output, &errors)
 	}
 	if b.fate != NoFiles {
-		b.output, b.errors = s.storeLines(b, "output", output), s.storeLines(b, "errors", errors)
+		b.output, b.errors = s.storeLines(output), s.storeLines(errors)
 	}
 }
 
-func (s *Server) storeLines(b *batch, name string, lines bytes.Buffer) *file {
+func (s *Server) storeLines(lines bytes.Buffer) *file {
 	if lines.Len() == 0 {
 		return nil
 	}
-	return s.storeFile(b.id+"_"+name+".jsonl", "batch_output", lines.Bytes())
+	return s.storeFile(lines.Bytes())
 }
 
 // executeLine answers one line, changed as the fate of b says.
