@@ -57,17 +57,12 @@ type digest struct {
 	Unread omissionList // files with content that were not read
 	Empty  omissionList // files without content to review
 
-	Redactions string
-	Unresolved string
-	Outside    string
-	Dropped    []string
-	Check      string
-	Notes      []string // on what was read, and on other models
-	ModelUsed  bool     // a model was called, or its cached answers were used
-	Model      string
-	StandIn    string // who answered in place of a model, empty if a model did
-	Usage      string
-	Prompt     string
+	Footnotes []string
+	ModelUsed bool // a model was called, or its cached answers were used
+	Model     string
+	StandIn   string // who answered in place of a model, empty if a model did
+	Usage     string
+	Prompt    string
 }
 
 // A tone is the color of the verdict. Only a clean review gets the good one.
@@ -96,12 +91,7 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 		Counts:      severityCounts(r.Findings),
 		Progress:    newProgressView(r.Progress),
 		Withheld:    more(withheld, "finding"),
-		Redactions:  redactions(r),
-		Unresolved:  userNames(r.Unresolved),
-		Outside:     userNames(r.Outside),
-		Dropped:     dropped(r),
-		Check:       check(r.Check),
-		Notes:       append(readingNotes(r), switches(r.Switches)...),
+		Footnotes:   footnotes(r),
 		ModelUsed:   r.Usage.Asked(),
 		Model:       plain.Line(r.Model, maxName),
 		Usage:       usage(r),
@@ -196,18 +186,6 @@ func severityCounts(findings []review.Finding) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func redactions(r review.Report) string {
-	if r.RedactionTotal() == 0 {
-		return ""
-	}
-	var classes []string
-	for _, c := range r.Redactions {
-		classes = append(classes, fmt.Sprintf("%d %s", c.Count, c.Class))
-	}
-	return fmt.Sprintf("%s replaced by placeholders before the model received the change: %s.",
-		count(r.RedactionTotal(), "secret"), plain.Line(strings.Join(classes, ", "), maxProse))
 }
 
 // userName names a p4 user. A damaged change may contain an empty name.

@@ -2,32 +2,76 @@ package mail
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain"
 )
 
-// dropped lists why findings and replacements of the model are not in the report.
-func dropped(r review.Report) (lines []string) {
-	for _, d := range []struct {
-		noun    string
-		reasons []review.DropReason
-		counts  map[review.DropReason]int
-	}{{"finding", review.DropReasons(), r.Dropped}, {"replacement", review.FixDropReasons(), r.FixesDropped}} {
-		var parts []string
-		total := 0
-		for _, why := range d.reasons {
-			if n := d.counts[why]; n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, why))
-				total += n
-			}
-		}
-		if total > 0 {
-			lines = append(lines, fmt.Sprintf("%s of the model dropped: %s.", count(total, d.noun), strings.Join(parts, ", ")))
+// maxGuesses limits the files that are named with a guessed encoding.
+const maxGuesses = 5
+
+// footnotes says what became of the change and of the findings before the mail.
+func footnotes(r review.Report) []string {
+	var gaps, guesses []string
+	for _, g := range r.Gaps {
+		gaps = append(gaps, plain.Line(string(g), maxName))
+	}
+	for _, g := range r.Guesses[:min(len(r.Guesses), maxGuesses)] {
+		guesses = append(guesses, fmt.Sprintf("%s (%s)", plain.Line(g.Path, maxPath), plain.Line(g.Charset, maxName)))
+	}
+	if rest := more(len(r.Guesses)-len(guesses), "file"); rest != "" {
+		guesses = append(guesses, rest)
+	}
+	lines := []string{
+		redactions(r),
+		sentence("Not notified (no usable email address): ", userNames(r.Unresolved)),
+		sentence("Not notified (email address outside of the allowed domains): ", userNames(r.Outside)),
+		dropped("finding", review.DropReasons(), r.Dropped),
+		dropped("replacement", review.FixDropReasons(), r.FixesDropped),
+		check(r.Check),
+		sentence("Could not be read from Perforce: ", strings.Join(gaps, "; ")),
+		sentence("The text encoding was guessed: ", strings.Join(guesses, ", ")),
+	}
+	for _, s := range r.Switches {
+		lines = append(lines, fmt.Sprintf("%s answered in place of %s in %s (%s).",
+			plain.Line(s.To, maxName), plain.Line(s.From, maxName), count(s.Calls, "call"), plain.Line(s.Why, maxName)))
+	}
+	return slices.DeleteFunc(lines, func(l string) bool { return l == "" })
+}
+
+// sentence returns begin and list as a sentence, empty if the list is.
+func sentence(begin, list string) string {
+	if list == "" {
+		return ""
+	}
+	return begin + list + "."
+}
+
+func redactions(r review.Report) string {
+	if r.RedactionTotal() == 0 {
+		return ""
+	}
+	var classes []string
+	for _, c := range r.Redactions {
+		classes = append(classes, fmt.Sprintf("%d %s", c.Count, c.Class))
+	}
+	return fmt.Sprintf("%s replaced by placeholders before the model received the change: %s.",
+		count(r.RedactionTotal(), "secret"), plain.Line(strings.Join(classes, ", "), maxProse))
+}
+
+// dropped says why findings or replacements of the model are not in the report.
+func dropped(noun string, reasons []review.DropReason, counts map[review.DropReason]int) string {
+	var parts []string
+	total := 0
+	for _, why := range reasons {
+		if n := counts[why]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, why))
+			total += n
 		}
 	}
-	return lines
+	return sentence(count(total, noun)+" of the model dropped: ", strings.Join(parts, ", "))
 }
 
 // check describes the result of the verification pass, empty if there was none.
@@ -44,39 +88,6 @@ func check(c *review.Check) string {
 		parts = append(parts, fmt.Sprintf("Verification of %s failed (%s).", count(c.Failed, "finding"), plain.Line(c.Why, maxName)))
 	}
 	return strings.Join(parts, " ")
-}
-
-// switches lists the models that answered in place of the configured one.
-func switches(all []review.Switch) (lines []string) {
-	for _, s := range all {
-		lines = append(lines, fmt.Sprintf("%s answered in place of %s in %s (%s).",
-			plain.Line(s.To, maxName), plain.Line(s.From, maxName), count(s.Calls, "call"), plain.Line(s.Why, maxName)))
-	}
-	return lines
-}
-
-// maxGuesses limits the files that are named with a guessed encoding.
-const maxGuesses = 5
-
-// readingNotes says what could not be read, and which text may have been read wrong.
-func readingNotes(r review.Report) (lines []string) {
-	var gaps, guesses []string
-	for _, g := range r.Gaps {
-		gaps = append(gaps, plain.Line(string(g), maxName))
-	}
-	for _, g := range r.Guesses[:min(len(r.Guesses), maxGuesses)] {
-		guesses = append(guesses, fmt.Sprintf("%s (%s)", plain.Line(g.Path, maxPath), plain.Line(g.Charset, maxName)))
-	}
-	if rest := more(len(r.Guesses)-len(guesses), "file"); rest != "" {
-		guesses = append(guesses, rest)
-	}
-	if gaps != nil {
-		lines = append(lines, "Could not be read from Perforce: "+strings.Join(gaps, "; ")+".")
-	}
-	if guesses != nil {
-		lines = append(lines, "The text encoding was guessed: "+strings.Join(guesses, ", ")+".")
-	}
-	return lines
 }
 
 // usage describes what all attempts of the review used.
