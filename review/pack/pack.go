@@ -8,6 +8,7 @@ package pack
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -35,6 +36,8 @@ const (
 	outlineTimeout = 10 * time.Second
 	// maxCandidates bounds the paths that are looked up.
 	maxCandidates = 1_000
+	// minShared is the length of what a file's name and another name must share at least.
+	minShared = 4
 	// maxDefinition is how many lines of a definition are shown, maxHead how many of a
 	// longer one, and maxComment how many of the comment above it.
 	maxDefinition, maxHead, maxComment = 30, 6, 4
@@ -78,7 +81,7 @@ func New(ctx context.Context, parser *outline.Parser, limits Limits, files []rev
 	for _, s := range p.files {
 		for _, line := range s.changed {
 			for _, name := range s.outline.Names[line] {
-				if at := p.names[name]; !slices.Contains(at, s.index) {
+				if at := p.names[name]; len(at) == 0 || at[len(at)-1] != s.index {
 					p.names[name] = append(at, s.index)
 				}
 			}
@@ -218,7 +221,7 @@ func (p *Pack) Candidates() []Lookup {
 		return nil
 	}
 	for _, s := range p.files {
-		all = append(all, candidatesOf(s.index, s.path, s.outline, p.nameSet())...)
+		all = append(all, candidatesOf(s.path, s.outline, p.names)...)
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
 	var out []Lookup
@@ -235,21 +238,13 @@ func (p *Pack) Candidates() []Lookup {
 	return out
 }
 
-func (p *Pack) nameSet() map[string]bool {
-	names := make(map[string]bool, len(p.names))
-	for name := range p.names {
-		names[name] = true
-	}
-	return names
-}
-
 // Choose returns the files to read, of those that exist: at most limits.Files, best
 // first.
 func (p *Pack) Choose(existing []string) []string {
-	best := map[string]int{}
-	names := p.nameSet()
+	best, changed := map[string]int{}, map[string]bool{}
 	for _, s := range p.files {
-		for _, c := range candidatesOf(s.index, s.path, s.outline, names) {
+		changed[s.path] = true
+		for _, c := range candidatesOf(s.path, s.outline, p.names) {
 			key := c.path
 			if c.dir {
 				key += "/"
@@ -257,35 +252,61 @@ func (p *Pack) Choose(existing []string) []string {
 			best[key] = max(best[key], c.score)
 		}
 	}
-	for _, s := range p.files {
-		existing = slices.DeleteFunc(existing, func(e string) bool { return e == s.path })
+	existing = slices.DeleteFunc(existing, func(file string) bool { return changed[file] })
+	names := foldNames(p.names)
+	rank := make(map[string]int, len(existing))
+	for _, file := range existing {
+		rank[file] = max(best[file], best[path.Dir(file)+"/"]) + names.affinity(file)
 	}
-	rank := func(file string) int {
-		return max(best[file], best[path.Dir(file)+"/"]) + affinity(file, names)
-	}
-	slices.SortStableFunc(existing, func(a, b string) int { return cmp.Or(rank(b)-rank(a), strings.Compare(a, b)) })
+	slices.SortFunc(existing, func(a, b string) int { return cmp.Or(rank[b]-rank[a], strings.Compare(a, b)) })
 	existing = slices.Compact(existing)
 	return existing[:min(len(existing), p.limits.Files)]
 }
 
-// affinity is how much the name of a file suggests that it defines one of the names.
-func affinity(file string, names map[string]bool) int {
-	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
-	base, dir, score := fold(stem(file)), fold(path.Base(path.Dir(file))), 0
+// foldedNames are names without case and underscores: a change may have 100,000, and
+// 5,000 files are compared with them.
+type foldedNames struct {
+	each map[string]bool
+	all  string // separated by slashes
+}
+
+func fold(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
+func foldNames(names map[string][]int) foldedNames {
+	each := make(map[string]bool, len(names))
 	for name := range names {
-		switch name = fold(name); {
-		case name == base:
-			return 50
-		case len(base) > 3 && len(name) > 3 && (strings.Contains(name, base) || strings.Contains(base, name)):
-			score = max(score, 30)
-		case name == dir:
-			score = max(score, 20)
-		}
+		each[fold(name)] = true
+	}
+	return foldedNames{each, strings.Join(slices.Collect(maps.Keys(each)), "/")}
+}
+
+// affinity is how much the name of a file suggests that it defines one of the names.
+func (n foldedNames) affinity(file string) int {
+	base, score := fold(stem(file)), 0
+	switch {
+	case n.each[base]:
+		return 50
+	case len(base) >= minShared && (strings.Contains(n.all, base) || n.within(base)):
+		score = 30
+	case n.each[fold(path.Base(path.Dir(file)))]:
+		score = 20
 	}
 	if testWords.MatchString(strings.TrimSuffix(path.Base(file), path.Ext(file))) {
 		score -= 40
 	}
 	return score
+}
+
+// within reports whether base contains one of the names.
+func (n foldedNames) within(base string) bool {
+	for first := range base {
+		for end := first + minShared; end <= len(base); end++ {
+			if n.each[base[first:end]] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Add adds the definitions that the texts of tier 1 have, by path and in the given order.

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/criticizer/criticizer/internal/cputest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/outline"
 )
@@ -96,6 +98,24 @@ func TestDefinitionInAnotherChangedFile(t *testing.T) {
 	}
 }
 
+// The time to find the files around a change grows with its size, not with its square.
+func TestSearchIsLinear(t *testing.T) {
+	t.Parallel()
+	of := func(files int) func() {
+		var all []review.File
+		for i := range files {
+			all = append(all, changed(fmt.Sprintf("//d/m/a%d.go", i), fmt.Sprintf("a%d, b%d, c%d, d%d", i, i, i, i)))
+		}
+		p := New(t.Context(), outline.NewParser(), Limits{Files: 2}, all)
+		return func() {
+			if p.Candidates(); len(p.Choose([]string{"//d/m/b/a_1_test.go", "//d/m/b/b1.go"})) != 2 {
+				t.Error("no file is chosen")
+			}
+		}
+	}
+	cputest.Linear(t, 20, 4*time.Millisecond, of(250), of(2_000))
+}
+
 // Each entry of paths.txt leads from a file and an import to the file that is meant.
 func TestPathRules(t *testing.T) {
 	t.Parallel()
@@ -130,7 +150,7 @@ func TestPathRules(t *testing.T) {
 		{"//d/m/lua/a.lua", `require("b.c")`, "//d/m/lua/b/c.lua", false},
 	} {
 		seen[ruleOf(tt.file)] = true
-		got := candidatesOf(0, tt.file, outline.Outline{Imports: []outline.Import{{Text: tt.statement}}}, nil)
+		got := candidatesOf(tt.file, outline.Outline{Imports: []outline.Import{{Text: tt.statement}}}, nil)
 		if !slices.ContainsFunc(got, func(c candidate) bool { return c.path == tt.want && c.dir == tt.dir }) {
 			t.Errorf("%s with %q: no %s in %v", tt.file, tt.statement, tt.want, got)
 		}

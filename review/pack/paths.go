@@ -128,7 +128,6 @@ func alternatives(s string) []string {
 // A candidate is a path that may belong to a changed file.
 type candidate struct {
 	path  string
-	file  int // index of the changed file
 	score int
 	dir   bool // all files of a folder
 }
@@ -142,7 +141,7 @@ const (
 )
 
 // candidatesOf returns the paths that may belong to a changed file, by importance.
-func candidatesOf(index int, file string, o outline.Outline, names map[string]bool) []candidate {
+func candidatesOf(file string, o outline.Outline, names map[string][]int) []candidate {
 	r := ruleOf(file)
 	var out []candidate
 	add := func(score int, dir bool, templates, groups []string) {
@@ -152,7 +151,7 @@ func candidatesOf(index int, file string, o outline.Outline, names map[string]bo
 				paths = append(paths, expand(t, strings.Replace(file, testRoot, "/src/main/", 1), groups)...)
 			}
 			for _, p := range paths {
-				out = append(out, candidate{p, index, score, dir})
+				out = append(out, candidate{p, score, dir})
 			}
 		}
 	}
@@ -160,7 +159,7 @@ func candidatesOf(index int, file string, o outline.Outline, names map[string]bo
 	for _, i := range o.Imports {
 		score := scoreImport
 		for _, w := range words.FindAllString(i.Text, 64) {
-			if names[w] {
+			if names[w] != nil {
 				score = scoreNamed
 			}
 		}
