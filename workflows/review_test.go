@@ -228,6 +228,7 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 		{"redact and critique share the budget", map[string]int{"Get raw": 2, "Review": 3}, failure.UpstreamUnavailable, 3},
 		{"shared failures below the budget are survived", map[string]int{"Get raw": 2, "Review": 2}, "", 3},
 		{"failures of fetch cost the model stage nothing", map[string]int{"Fetch": 4, "Review": 4}, "", 5},
+		{"failures of redact cost stage notify nothing", map[string]int{"Get raw": 4, "PrepareDeliveries": 4}, "", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
