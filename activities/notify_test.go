@@ -138,6 +138,30 @@ func TestNotifySurvivesFailureAtEveryStep(t *testing.T) {
 	}
 }
 
+// A row that has the provider's ID and no time may have been sent, even if no attempt is in
+// doubt: it is looked up (notification 6.4).
+func TestRowWithAnIDIsLookedUp(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.stage.Outbox = identified{m.world}
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"})
+	if result, err := m.notify(); err != nil || result.Sent != 0 {
+		t.Fatalf("%d mails were sent, %v", result.Sent, err)
+	}
+	m.wantCopies(t, 0, 0)
+}
+
+// identified gives unsent rows an ID.
+type identified struct{ *activitiestest.World }
+
+func (o identified) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
+	row, err := o.World.Delivery(ctx, id)
+	if row.NotifiedAt == nil {
+		row.NotificationID = "m1"
+	}
+	return row, err
+}
+
 // An attempt of unknown result is not repeated (notification 8.2).
 func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 	t.Parallel()
