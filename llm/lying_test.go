@@ -368,6 +368,32 @@ func TestCutAnswerKeepsItsFindings(t *testing.T) {
 	}
 }
 
+// If the endpoint has not proven two parts in a row, no other one is sent. A file counts as
+// read only if its part was proven.
+func TestPartsThatAreGivenUpAreOmitted(t *testing.T) {
+	t.Parallel()
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		codes := codesIn(h.messages)
+		if h.n > 1 {
+			codes = codes[:0]
+		}
+		said200(w, findingsWith(codes), "stop", len(h.messages)/4, 20)
+	}}
+	r, _ := newReviewer(t, l, small, func(c *Config) { c.Concurrency = 1 })
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(12)...), review.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read := strings.Count(l.all[0].user, "\nfile //"); d.FilesRead != read || len(d.Omissions) != 12-read || len(l.all) > 8 {
+		t.Errorf("read %d files, omitted %d in %d calls; want %d read", d.FilesRead, len(d.Omissions), len(l.all), read)
+	}
+	for _, o := range d.Omissions {
+		if o.Reason != review.SkipUnproven {
+			t.Errorf("omitted %v", o)
+		}
+	}
+}
+
 // A server that ignores the field of the limit gets the other one, and what it spent
 // counts.
 func TestIgnoredLimitSwitchesTheField(t *testing.T) {
