@@ -63,7 +63,7 @@ type Reconciled struct {
 	Unproven int `json:"unproven"`
 }
 
-// ReconcileDeliveries compares the outbox with the provider's records (notification 8.2)
+// ReconcileDeliveries compares the outbox with the provider's records (notification 8.2,
 // 8.3). It sends unsent rows of finished reviews only; stage notify sends the others.
 // Several runs may overlap.
 func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error) {
