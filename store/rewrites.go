@@ -1,10 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -23,22 +24,20 @@ func (d *DB) Rewrites() Rewrites { return Rewrites{d} }
 
 // Enqueue creates a job for every order, or for none. An order for a request and
 // recipient that have a job returns that job (rewrite 4). sealed has the texts of each
-// order. A rejected order is an [OrderError].
+// order. A rejected order is an [OrderError]. All calls enqueue in the same order, by
+// request and recipient, so that two of them with the same new requests do not deadlock.
 func (r Rewrites) Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
-	for {
-		receipts, err := r.enqueueOnce(ctx, orders, sealed)
-		// Another call enqueues the same new requests in another order: one of the two ends.
-		if f, ok := errors.AsType[*failure.Error](err); !ok || f.Upstream != "40P01" {
-			return receipts, err
-		}
+	sequence := make([]int, len(orders))
+	for i := range sequence {
+		sequence[i] = i
 	}
-}
-
-func (r Rewrites) enqueueOnce(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
+	slices.SortStableFunc(sequence, func(a, b int) int {
+		return cmp.Or(cmp.Compare(orders[a].RequestID, orders[b].RequestID), cmp.Compare(orders[a].RecipientUserID, orders[b].RecipientUserID))
+	})
 	receipts := make([]rewrite.Receipt, len(orders))
 	err := r.db.inTx(ctx, "enqueue rewrite jobs", func(q *db.Queries) error {
-		for i, order := range orders {
-			row, err := enqueue(ctx, q, order, sealed[i])
+		for _, i := range sequence {
+			row, err := enqueue(ctx, q, orders[i], sealed[i])
 			if err != nil {
 				return &OrderError{i, interpret("enqueue rewrite job", err)}
 			}
