@@ -51,7 +51,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.AttemptTimeout:      heartbeatTimeout,
 		failure.WorkerStopped:       stoppedWorker,
 		failure.RateLimited:         modelError(llmsim.RateLimit),
-		failure.ServerBusy:          p4Error(`{"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"100"}}`),
+		failure.ServerBusy:          p4Error(`{"fault":"message","id":"MsgServer::TooManyCommands"}`),
 		failure.UpstreamInternal:    modelError(llmsim.Internal),
 		failure.WriteConflict:       writeConflict,
 		failure.DeliveryAmbiguous:   mailError(inbox.Fault{Stage: inbox.StageKept}),

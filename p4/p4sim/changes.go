@@ -13,42 +13,40 @@ const summaryLength = 31
 // changed a file of it, without arguments all.
 func (s *session) changes(f flags, args []string) error {
 	if len(args) == 0 {
-		return s.listChanges(f, filespec{pattern: "//...", high: maxChange})
+		args = []string{"//..."}
 	}
-	return s.eachArgument(args, func(spec filespec) (bool, error) { return true, s.listChanges(f, spec) })
+	for _, arg := range args {
+		if spec, ok := parseFilespec(arg); ok {
+			s.listChanges(f, spec)
+		} else {
+			s.out.message(badRevision, arg)
+		}
+	}
+	return nil
 }
 
-func (s *session) listChanges(f flags, spec filespec) error {
+func (s *session) listChanges(f flags, spec filespec) {
 	if limit := s.faults.find("limit"); limit != nil && spec.high < maxChange && spec.high-spec.low >= limit.Rows {
-		s.out.message(faultMessages["MsgDm::MaxScanRows"], "maxScanRows", strconv.Itoa(limit.Rows))
-		return nil
+		s.out.message(maxScanRows, limit.Rows)
+		return
 	}
 	left := f.limit()
-	return s.depot.eachChange(spec.low, spec.high, func(c *change) (bool, error) {
-		if left == 0 {
-			return false, nil
+	for c := range s.depot.changes() {
+		if left == 0 || s.out.stopped {
+			return
 		}
-		if f["s"] != "" && f["s"] != c.status() || !s.touches(c, spec) || s.faults.lags(c.Number) != nil {
-			return true, nil
+		if c.Number < spec.low || c.Number > spec.high || f["s"] != "" && f["s"] != c.status() || !s.touches(c, spec) || s.faults.lags(c.Number) != nil {
+			continue
 		}
 		left--
 		s.out.record(c.listed())
-		return !s.out.stopped, nil
-	})
+	}
 }
 
 // touches reports whether the change has a file of the pattern; a pending change
 // counts for all files alone.
 func (s *session) touches(c *change, spec filespec) bool {
-	if spec.pattern == "//..." {
-		return true
-	}
-	for _, file := range c.Files {
-		if s.depot.matches(spec.pattern, string(file.Path)) {
-			return true
-		}
-	}
-	return false
+	return spec.pattern == "//..." || slices.ContainsFunc(c.Files, func(r *revision) bool { return s.depot.matches(spec.pattern, r.Path) })
 }
 
 // listed is the record of p4 changes.
@@ -69,22 +67,19 @@ func (c *change) listed() []field {
 	return append(record, field{"desc", summary(c.Desc)})
 }
 
-func summary(desc raw) string { return string(desc[:min(len(desc), summaryLength)]) }
+func summary(desc string) string { return desc[:min(len(desc), summaryLength)] }
 
 // describe reports changelists with their files.
 func (s *session) describe(f flags, args []string) error {
 	for _, arg := range args {
 		n, err := strconv.Atoi(arg)
 		if err != nil || n < 1 || arg[0] == '+' {
-			s.out.message(badChange, "change", arg)
+			s.out.message(badChange, arg)
 			continue
 		}
-		c, err := s.visibleChange(n)
-		if err != nil {
-			return err
-		}
+		c := s.visibleChange(n)
 		if c == nil {
-			s.out.message(noSuchChange, "change", "Change "+arg)
+			s.out.message(noSuchChange, arg)
 			continue
 		}
 		if err := s.describeOne(f, c); err != nil {
@@ -96,28 +91,23 @@ func (s *session) describe(f flags, args []string) error {
 
 // visibleChange returns nil if there is no such change, or if a fault says that
 // the server does not have it yet.
-func (s *session) visibleChange(n int) (*change, error) {
-	lag := s.faults.lags(n)
-	if lag != nil && lag.As == "" {
-		return nil, nil
+func (s *session) visibleChange(n int) *change {
+	c, lag := s.depot.change(n), s.faults.lags(n)
+	switch {
+	case c == nil || lag == nil:
+		return c
+	case lag.As == "":
+		return nil
 	}
-	c, err := s.depot.change(n)
-	if c != nil && lag != nil { // what a replica knows of the change before the submit or shelve
-		pending := *c
-		pending.Pending, pending.Files, pending.Shelved = true, nil, nil
-		c = &pending
-	}
-	return c, err
+	pending := *c // what a replica knows of the change before the submit or shelve
+	pending.Pending, pending.Files, pending.Shelved = true, nil, nil
+	return &pending
 }
 
 func (s *session) describeOne(f flags, c *change) error {
-	revs, err := s.describedRevisions(f, c)
-	if err != nil {
-		return err
-	}
 	record := []field{
 		{"change", strconv.Itoa(c.Number)}, {"user", c.User}, {"client", c.Client}, {"time", seconds(c.Time)},
-		{"desc", string(c.Desc)}, {"status", c.status()}, {"changeType", "public"},
+		{"desc", c.Desc}, {"status", c.status()}, {"changeType", "public"},
 	}
 	switch path := c.path(); {
 	case f["S"] != "":
@@ -131,8 +121,8 @@ func (s *session) describeOne(f flags, c *change) error {
 	for i, j := range c.Jobs {
 		record = append(record, numbered(i, []field{{"job", j.Name}, {"jobstat", j.Status}})...)
 	}
-	for i := range revs {
-		one, err := s.open(&revs[i])
+	for i, r := range s.describedRevisions(f, c) {
+		one, err := s.open(r)
 		if err != nil {
 			return err
 		}
@@ -142,28 +132,28 @@ func (s *session) describeOne(f flags, c *change) error {
 	return nil
 }
 
-func (s *session) describedRevisions(f flags, c *change) ([]revision, error) {
-	revs, err := c.Opened, error(nil)
+func (s *session) describedRevisions(f flags, c *change) []*revision {
+	revs := c.Files
 	switch {
 	case f["S"] != "":
 		revs = c.Shelved
-	case !c.Pending:
-		revs, err = s.depot.revisions(c)
+	case c.Pending:
+		revs = c.Opened
 	}
-	return slices.DeleteFunc(revs, func(r revision) bool { return !s.may("list", string(r.Path)) }), err
+	return slices.DeleteFunc(slices.Clone(revs), func(r *revision) bool { return !s.may("list", r.Path) })
 }
 
 // described are the fields of one file. Only files on the server have a size and a
 // digest; -s leaves out the source of a file.
 func (f *file) described(given flags, c *change) []field {
 	fields := []field{
-		{"depotFile", string(f.Path)}, {"action", f.Action}, {"type", f.fileType}, {"rev", strconv.Itoa(f.Rev)},
+		{"depotFile", f.Path}, {"action", f.Action}, {"type", f.fileType}, {"rev", strconv.Itoa(f.Rev)},
 	}
 	if !f.deleted() && (!c.Pending || given["S"] != "") {
 		fields = append(fields, field{"fileSize", f.size()}, field{"digest", f.digest()})
 	}
 	if f.From != "" && given["s"] == "" {
-		fields = append(fields, field{"fromFile", string(f.From)}, field{"fromRev", strconv.Itoa(f.FromRev)})
+		fields = append(fields, field{"fromFile", f.From}, field{"fromRev", strconv.Itoa(f.FromRev)})
 	}
 	return fields
 }
@@ -173,18 +163,18 @@ func (s *session) jobs(f flags, _ []string) error {
 	terms := strings.Split(strings.ToLower(f["e"]), "|")
 	for _, term := range terms {
 		if field, _, ok := strings.Cut(term, "="); !ok || field != "job" {
-			s.out.message(unknownField, "field", field)
+			s.out.message(unknownField, field)
 			return nil
 		}
 	}
-	return s.depot.eachChange(1, maxChange, func(c *change) (bool, error) {
+	for c := range s.depot.changes() {
 		for _, j := range c.Jobs {
 			if slices.Contains(terms, "job="+strings.ToLower(j.Name)) {
-				s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", string(j.Desc)}})
+				s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", j.Desc}})
 			}
 		}
-		return !s.out.stopped, nil
-	})
+	}
+	return nil
 }
 
 func seconds(t int64) string { return strconv.FormatInt(t, 10) }

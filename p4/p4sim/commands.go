@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"math"
@@ -39,7 +40,7 @@ func (s *session) dispatch(name string, args []string) error {
 	f, args, err := parseFlags(c.flags, args)
 	switch {
 	case err != nil:
-		s.out.message(invalidOption, "option", err.Error())
+		s.out.message(invalidOption, err)
 		return nil
 	case len(args) < c.args:
 		s.out.message(wrongArgCount)
@@ -51,7 +52,7 @@ func (s *session) dispatch(name string, args []string) error {
 	if s.depot, err = s.openDepot(); err != nil {
 		return err
 	}
-	return c.run(s, f, args)
+	return errors.Join(c.run(s, f, args), s.depot.close())
 }
 
 // flags are the values of the options that were given, by name.

@@ -24,14 +24,22 @@ func (f *file) digest() string { return fmt.Sprintf("%X", md5.Sum(f.content)) } 
 // binary reports whether the content is sent as bytes.
 func (f *file) binary() bool { return strings.HasPrefix(f.fileType, "binary") }
 
-// open reads a revision's content and determines its type.
+// open reads a revision's content and determines its type. A deleted file has the type
+// that it had before.
 func (s *session) open(r *revision) (*file, error) {
 	f := &file{revision: *r, fileType: r.Type}
 	if f.deleted() {
-		return f, s.inheritType(f)
+		if before := s.depot.before(r); f.fileType == "" && before != nil {
+			opened, err := s.open(before)
+			if err != nil {
+				return nil, err
+			}
+			f.fileType = opened.fileType
+		}
+		return f, nil
 	}
 	if r.Content != "" {
-		content, err := s.depot.contents.read(r.Content)
+		content, err := s.depot.content(r.Content)
 		if err != nil {
 			return nil, fmt.Errorf("read %s#%d: %w", r.Path, r.Rev, err)
 		}
@@ -40,23 +48,8 @@ func (s *session) open(r *revision) (*file, error) {
 	if f.fileType == "" {
 		f.fileType = guessType(f.content, r.Exec)
 	}
-	return f, s.expandKeywords(f)
-}
-
-// inheritType gives a deleted file the type that it had.
-func (s *session) inheritType(f *file) error {
-	if f.fileType != "" {
-		return nil
-	}
-	previous, err := s.depot.revision(f.Path, f.Rev-1)
-	if err != nil || previous == nil {
-		return err
-	}
-	before, err := s.open(previous)
-	if err == nil {
-		f.fileType = before.fileType
-	}
-	return err
+	s.expandKeywords(f)
+	return f, nil
 }
 
 // guessType returns the type that p4 add would choose.
@@ -74,23 +67,20 @@ func guessType(content []byte, exec bool) string {
 var keyword = regexp.MustCompile(`\$(Id|Header|Author|DateTime|Date|Change|File|Revision)(:[^$\n]*)?\$`)
 
 // expandKeywords expands $Id$ and the like if the type of the file has +k.
-func (s *session) expandKeywords(f *file) error {
-	if _, modifiers, _ := strings.Cut(f.fileType, "+"); !strings.Contains(modifiers, "k") {
-		return nil
-	}
-	c, err := s.depot.change(f.Change)
-	if c == nil || err != nil {
-		return err // nil if the file is shelved
+func (s *session) expandKeywords(f *file) {
+	_, modifiers, _ := strings.Cut(f.fileType, "+")
+	c := s.depot.change(f.Change) // nil if the file is shelved
+	if c == nil || !strings.Contains(modifiers, "k") {
+		return
 	}
 	at, rev := time.Unix(f.Time, 0).UTC(), "#"+strconv.Itoa(f.Rev)
 	values := map[string]string{
-		"Author": c.User, "Change": strconv.Itoa(c.Number), "File": string(f.Path), "Revision": rev,
+		"Author": c.User, "Change": strconv.Itoa(c.Number), "File": f.Path, "Revision": rev,
 		"Date": at.Format("2006/01/02"), "DateTime": at.Format("2006/01/02 15:04:05"),
-		"Id": string(f.Path) + rev, "Header": string(f.Path) + rev,
+		"Id": f.Path + rev, "Header": f.Path + rev,
 	}
 	f.content = keyword.ReplaceAllFunc(f.content, func(found []byte) []byte {
 		name := string(keyword.FindSubmatch(found)[1])
 		return []byte("$" + name + ": " + values[name] + " $")
 	})
-	return nil
 }

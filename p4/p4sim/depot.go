@@ -2,187 +2,132 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.etcd.io/bbolt"
 )
 
-// A depot answers queries from an index, in one read transaction.
+// A depot answers queries from the index of a source, in one read transaction.
 type depot struct {
-	db       *bbolt.DB
-	tx       *bbolt.Tx
-	contents contents
+	source
+	db *bbolt.DB
+	tx *bbolt.Tx
 	// mailDomain, if set, replaces the domain of mail addresses.
 	mailDomain string
 	caseFold
 }
 
-// contents reads the bytes that the Content of a revision names.
-type contents interface {
-	read(key string) ([]byte, error)
+// A source is what a depot is made from.
+type source interface {
+	// state names what the source holds now; an index of another state is stale.
+	state() (string, error)
+	// history reads all of it.
+	history() (*history, error)
+	// content reads the bytes that the Content of a revision names.
+	content(key string) ([]byte, error)
 	close() error
 }
 
-// openDepot opens the index of the depot and adds what the index lacks.
-func (s *session) openDepot() (*depot, error) {
-	src, path, mailDomain, err := s.settings.source()
+// The values of P4SIM_MAIL_DOMAIN. The domains of git authors are replaced by
+// default: the authors are real people, and a test must not write to them.
+const (
+	defaultMailDomain = "example.test"
+	keepMailDomain    = "keep"
+)
+
+// openDepot opens the depot that P4SIM_DEPOT names, after bringing its index up to date.
+func (s settings) openDepot() (*depot, error) {
+	if s["P4SIM_DEPOT"] == "" {
+		return nil, errors.New("no depot: set P4SIM_DEPOT to a git repository, a recorded depot or a .txtar file")
+	}
+	path, err := filepath.Abs(s["P4SIM_DEPOT"])
+	if err != nil {
+		return nil, fmt.Errorf("find the depot: %w", err)
+	}
+	dir, err := s.stateDir()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := s.settings.stateDir()
-	if err != nil {
-		return nil, err
+	d := &depot{mailDomain: s["P4SIM_MAIL_DOMAIN"], caseFold: s["P4SIM_CASE"] == "insensitive"}
+	recorded, isRecorded := findRecorded(path)
+	switch {
+	case strings.HasSuffix(path, ".txtar"):
+		d.source = txtarSource{path}
+	case isRecorded:
+		d.source = recorded
+	default:
+		d.source, d.mailDomain = &gitSource{dir: path}, cmp.Or(d.mailDomain, defaultMailDomain)
 	}
-	db, err := openIndex(indexPath(dir, path), src, func(int, int) {})
-	if err != nil {
+	if d.mailDomain == keepMailDomain {
+		d.mailDomain = ""
+	}
+	if d.db, err = openIndex(indexName(dir, path), d.source); err != nil {
 		return nil, fmt.Errorf("open depot %s: %w", path, err)
 	}
-	tx, err := db.Begin(false)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open depot %s: %w", path, err), db.Close())
+	if d.tx, err = d.db.Begin(false); err != nil {
+		return nil, errors.Join(fmt.Errorf("open depot %s: %w", path, err), d.db.Close())
 	}
-	return &depot{db: db, tx: tx, contents: src.contents(tx), mailDomain: mailDomain, caseFold: s.settings["P4SIM_CASE"] == "insensitive"}, nil
+	return d, nil
 }
 
 func (d *depot) close() error {
-	return errors.Join(d.tx.Rollback(), d.contents.close(), d.db.Close())
+	return errors.Join(d.tx.Rollback(), d.source.close(), d.db.Close())
 }
 
 // change returns nil if there is no such change.
-func (d *depot) change(n int) (*change, error) {
+func (d *depot) change(n int) *change {
 	if n < 1 || n > maxChange {
-		return nil, nil
+		return nil
 	}
-	value := d.tx.Bucket(bucketChanges).Get(changeKey(n))
-	if value == nil {
-		return nil, nil
-	}
-	return decode[change](value)
+	return find[change](d.tx, bucketChanges, changeKey(n))
 }
 
-func decode[T any](value []byte) (*T, error) {
-	v := new(T)
-	if err := json.Unmarshal(value, v); err != nil {
-		return nil, fmt.Errorf("decode index entry: %w", err)
-	}
-	return v, nil
-}
+// changes yields all changes, newest first.
+func (d *depot) changes() iter.Seq[*change] { return backward[change](d.tx, bucketChanges) }
 
-// eachChange visits the changes numbered low to high, newest first, until visit
-// returns false.
-func (d *depot) eachChange(low, high int, visit func(*change) (bool, error)) error {
-	c := d.tx.Bucket(bucketChanges).Cursor()
-	before := c.Prev
-	if key, _ := c.Seek(changeKey(high + 1)); key == nil {
-		before = c.Last
-	}
-	key, value := before()
-	for ; key != nil && int(binary.BigEndian.Uint32(key)) >= low; key, value = c.Prev() {
-		one, err := decode[change](value)
-		if err != nil {
-			return err
-		}
-		if more, err := visit(one); err != nil || !more {
-			return err
-		}
+// revisions are those of a file, from the first on; nil if there is no such file.
+func (d *depot) revisions(path string) []*revision {
+	if revs := find[[]*revision](d.tx, bucketFiles, []byte(path)); revs != nil {
+		return *revs
 	}
 	return nil
 }
 
-// revision returns nil if there is no such revision.
-func (d *depot) revision(path raw, rev int) (*revision, error) {
-	if value := d.tx.Bucket(bucketRevisions).Get(revisionKey(path, rev)); rev > 0 && value != nil {
-		return decode[revision](value)
+// before is the revision before another one of its file, nil if there is none.
+func (d *depot) before(r *revision) *revision {
+	revs := d.revisions(r.Path)
+	if i := slices.IndexFunc(revs, func(one *revision) bool { return one.Rev == r.Rev-1 }); i >= 0 {
+		return revs[i]
 	}
-	if d.caseFold != caseInsensitive {
-		return nil, nil
-	}
-	var found *revision
-	err := d.eachFile(string(path), func(revs []revision) (bool, error) {
-		for i := range revs {
-			if revs[i].Rev == rev {
-				found = &revs[i]
-			}
-		}
-		return found == nil, nil
-	})
-	return found, err
+	return nil
 }
 
-// revisions are the files of a submitted change.
-func (d *depot) revisions(c *change) ([]revision, error) {
-	var found []revision
-	for _, f := range c.Files {
-		r, err := d.revision(f.Path, f.Rev)
-		if err != nil {
-			return nil, err
-		}
-		if r != nil {
-			found = append(found, *r)
-		}
-	}
-	return found, nil
-}
-
-// eachFile visits the files that match a pattern, in the order of their paths,
-// each with its revisions from the first on, until visit returns false.
-func (d *depot) eachFile(pattern string, visit func([]revision) (bool, error)) error {
-	prefix := []byte(strings.TrimSuffix(pattern, "..."))
+// matching returns the paths of the files that match a pattern, in order.
+func (d *depot) matching(pattern string) (paths []string) {
+	prefix := []byte(strings.TrimRight(pattern, ".*"))
 	if d.caseFold == caseInsensitive {
 		prefix = nil // the files are in the order of their bytes
 	}
-	c := d.tx.Bucket(bucketRevisions).Cursor()
-	key, value := c.Seek(prefix)
-	for key != nil && bytes.HasPrefix(key, prefix) {
-		path := pathOf(key)
-		if !d.matches(pattern, string(path)) {
-			if prefix != nil {
-				return nil // a longer name: an exact path comes first
-			}
-			key, value = c.Next()
-			continue
-		}
-		var revs []revision
-		for ; key != nil && bytes.Equal(pathOf(key), path); key, value = c.Next() {
-			r, err := decode[revision](value)
-			if err != nil {
-				return err
-			}
-			revs = append(revs, *r)
-		}
-		if more, err := visit(revs); err != nil || !more {
-			return err
+	c := d.tx.Bucket(bucketFiles).Cursor()
+	for key, _ := c.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, _ = c.Next() {
+		if path := string(key); d.matches(pattern, path) {
+			paths = append(paths, path)
 		}
 	}
-	return nil
+	return paths
 }
 
-// user returns nil if there is no such user.
-func (d *depot) user(name string) (*user, error) {
-	value := d.tx.Bucket(bucketUsers).Get([]byte(name))
-	if value == nil {
-		return nil, nil
-	}
-	u, err := decode[user](value)
-	if err == nil && d.mailDomain != "" {
+// user returns a user as p4 users prints it, nil if there is none of the name.
+func (d *depot) user(name string) *user {
+	u := find[user](d.tx, bucketUsers, []byte(name))
+	if u != nil && d.mailDomain != "" {
 		u.Email = u.Name + "@" + d.mailDomain
 	}
-	return u, err
+	return u
 }
-
-// stored reads contents that the index holds itself.
-type stored struct{ tx *bbolt.Tx }
-
-func (s stored) read(key string) ([]byte, error) {
-	value := s.tx.Bucket(bucketContents).Get([]byte(key))
-	if value == nil {
-		return nil, fmt.Errorf("content %s is not in the index", key)
-	}
-	return bytes.Clone(value), nil
-}
-
-func (stored) close() error { return nil }

@@ -15,21 +15,20 @@ import (
 
 // A fault is one way of failing; the package comment describes them.
 type fault struct {
-	Fault    string            `json:"fault"`
-	Cmd      string            `json:"cmd"`
-	Times    int               `json:"times"`
-	After    int               `json:"after"`
-	ID       string            `json:"id"`
-	Args     map[string]string `json:"args"`
-	Text     string            `json:"text"`
-	Severity int               `json:"severity"`
-	Generic  int               `json:"generic"`
-	For      string            `json:"for"`
-	As       string            `json:"as"`
-	Path     string            `json:"path"`
-	Every    uint32            `json:"every"`
-	Ends     bool              `json:"ends"`
-	Rows     int               `json:"rows"`
+	Fault    string `json:"fault"`
+	Cmd      string `json:"cmd"`
+	Times    int    `json:"times"`
+	After    int    `json:"after"`
+	ID       string `json:"id"`
+	Text     string `json:"text"`
+	Severity int    `json:"severity"`
+	Generic  int    `json:"generic"`
+	For      string `json:"for"`
+	As       string `json:"as"`
+	Path     string `json:"path"`
+	Every    uint32 `json:"every"`
+	Ends     bool   `json:"ends"`
+	Rows     int    `json:"rows"`
 
 	line string        // the fault as it was written, which names its counters
 	lag  time.Duration // For, parsed
@@ -136,7 +135,7 @@ func (fs *faults) connect(port string) bool {
 		fs.out.clientError("Connect to server failed; check $P4PORT.", "TCP connect to "+port+" failed.", "connect: "+port+": Connection refused")
 		return false
 	case fs.find("trust") != nil:
-		fs.out.lastMessage(keyNotTrusted, "host", port, "key", strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
+		fs.out.lastMessage(keyNotTrusted, port, strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
 		return false
 	}
 	return fs.proceed()
@@ -175,14 +174,10 @@ func (fs *faults) proceed() bool {
 
 // message is the message that the fault asks for.
 func (f fault) message() message {
-	m, known := faultMessages[f.ID]
-	if !known {
-		return message{f.Severity, f.Generic, f.Text}
+	if m, known := faultMessages[f.ID]; known {
+		return m
 	}
-	for name, value := range f.Args {
-		m.text = m.format(name, value)
-	}
-	return m
+	return message{f.Severity, f.Generic, f.Text}
 }
 
 // lags returns the fault if the server does not have a change yet. It gets the change

@@ -26,8 +26,7 @@ func TestFaults(t *testing.T) {
 		{`{"fault":"drop"}`, 1, "", record{"data": closed, "generic": "38"}, "Perforce client error:\n\t" + closed},
 		{`{"fault":"drop","after":2}`, 1, "7 6", record{"data": closed}, "Perforce client error:\n\t" + closed},
 		{`{"fault":"message","id":"MsgServer::LoginExpired","after":1}`, 1, "7", record{"data": "Your session has expired, please login again.\n", "generic": "4"}, ""},
-		{`{"fault":"message","id":"MsgDb::MaxResults","args":{"maxResults":"9"}}`, 1, "", record{"data": "Request too large (over 9); see 'p4 help maxresults'.\n"}, ""},
-		{`{"fault":"message","id":"MsgDm2::MaxMem","args":{"maxMem":"9"}}`, 1, "", record{"data": "Too much memory used (over 9); see 'p4 help maxmemory'.\n"}, ""},
+		{`{"fault":"message","id":"MsgDb::MaxResults"}`, 1, "", record{"data": "Request too large (over 1000); see 'p4 help maxresults'.\n"}, ""},
 		{`{"fault":"message","text":"100% [odd].","severity":2}`, 0, "", record{"data": "100% [odd].\n", "severity": "2", "generic": "0"}, ""},
 	} {
 		got := p4(smallEnv(t, "P4SIM_FAULT="+test.fault), "", "-G", "changes", "-m", "3")
@@ -44,7 +43,7 @@ func TestFaults(t *testing.T) {
 
 func TestFaultsAreCountedAcrossProcesses(t *testing.T) {
 	t.Parallel()
-	env := smallEnv(t, `P4SIM_FAULT={"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"5"},"times":3}`)
+	env := smallEnv(t, `P4SIM_FAULT={"fault":"message","id":"MsgServer::TooManyCommands","times":3}`)
 	var failed atomic.Int32
 	var wg sync.WaitGroup
 	for range 6 {
@@ -120,6 +119,18 @@ func TestRangesOverTheLimit(t *testing.T) {
 	for spec, ok := range map[string]bool{"//...@2,@6": true, "//...@2,@7": false, "//...": true} {
 		if got := p4(env, "", "-G", "changes", spec); (got.exit == 0) != ok {
 			t.Errorf("%s: %+v", spec, got)
+		}
+	}
+}
+
+func TestPrintAtADamagedRevision(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[string]string{
+		`{"fault":"damaged","path":"//depot/link#1"}`:             "stat error stat text text",
+		`{"fault":"damaged","path":"//depot/link#1","ends":true}`: "stat error",
+	} {
+		if got := column(records(t, smallEnv(t, "P4SIM_FAULT="+fault), "print", "//depot/link", "//depot/rel/a.c"), "code"); got != want {
+			t.Errorf("%s: %s, want %s", fault, got, want)
 		}
 	}
 }

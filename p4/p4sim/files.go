@@ -1,99 +1,94 @@
 package main
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// eachArgument calls visit with each file argument. One for which it finds nothing gets a
-// warning.
-func (s *session) eachArgument(args []string, visit func(filespec) (found bool, err error)) error {
-	for _, arg := range args {
-		spec, ok := parseFilespec(arg)
-		if !ok {
-			s.out.message(badRevision, "arg", arg)
+// selected yields the files that the arguments select and the account may list, each
+// with its revisions up to the selected one. An argument that selects none gets a warning.
+func (s *session) selected(args []string) iter.Seq[[]*revision] {
+	return func(yield func([]*revision) bool) {
+		for _, arg := range args {
+			spec, ok := parseFilespec(arg)
+			if !ok {
+				s.out.message(badRevision, arg)
+				continue
+			}
+			found := false
+			for revs := range s.lookUp(spec) {
+				if !s.may("list", revs[0].Path) {
+					continue
+				}
+				found = true
+				if !yield(revs) || s.out.stopped {
+					return
+				}
+			}
+			if !found {
+				s.out.message(noSuchFiles, arg)
+			}
+		}
+	}
+}
+
+// lookUp yields the files of a pattern, each with its revisions up to the selected one.
+func (s *session) lookUp(spec filespec) iter.Seq[[]*revision] {
+	if spec.shelf > 0 {
+		return s.shelved(spec)
+	}
+	return func(yield func([]*revision) bool) {
+		for _, path := range s.depot.matching(spec.pattern) {
+			revs := s.depot.revisions(path)
+			n := len(revs)
+			for n > 0 && (revs[n-1].Change > spec.high || spec.rev > 0 && revs[n-1].Rev > spec.rev) {
+				n--
+			}
+			if n > 0 && (spec.rev == 0 || revs[n-1].Rev == spec.rev) && !yield(revs[:n]) {
+				return
+			}
+		}
+	}
+}
+
+func (s *session) shelved(spec filespec) iter.Seq[[]*revision] {
+	return func(yield func([]*revision) bool) {
+		c := s.visibleChange(spec.shelf)
+		for i := 0; c != nil && i < len(c.Shelved); i++ {
+			if s.depot.matches(spec.pattern, c.Shelved[i].Path) && !yield(c.Shelved[i:i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// newest is the last revision.
+func newest(revs []*revision) *revision { return revs[len(revs)-1] }
+
+func (s *session) files(f flags, args []string) error {
+	left := f.limit()
+	for revs := range s.selected(args) {
+		r := newest(revs)
+		if f["e"] != "" && r.deleted() {
 			continue
 		}
-		found, err := visit(spec)
+		one, err := s.open(r)
 		if err != nil {
 			return err
 		}
-		if !found {
-			s.out.message(noSuchFiles, "argc", arg)
+		s.out.record(one.listed())
+		if left--; left <= 0 {
+			break
 		}
 	}
 	return nil
 }
 
-// selected visits the revision that each argument selects of each of its files,
-// until visit returns false.
-func (s *session) selected(args []string, visit func(*revision) (bool, error)) error {
-	return s.eachArgument(args, func(spec filespec) (found bool, err error) {
-		err = s.selectOne(spec, func(r *revision) (bool, error) {
-			if !s.may("list", string(r.Path)) {
-				return true, nil
-			}
-			found = true
-			more, err := visit(r)
-			return more && !s.out.stopped, err
-		})
-		return found, err
-	})
-}
-
-func (s *session) selectOne(spec filespec, visit func(*revision) (bool, error)) error {
-	if spec.shelf > 0 {
-		c, err := s.visibleChange(spec.shelf)
-		if c == nil || err != nil {
-			return err
-		}
-		for i := range c.Shelved {
-			if !s.depot.matches(spec.pattern, string(c.Shelved[i].Path)) {
-				continue
-			}
-			if more, err := visit(&c.Shelved[i]); err != nil || !more {
-				return err
-			}
-		}
-		return nil
-	}
-	if spec.rev > 0 {
-		r, err := s.depot.revision(raw(spec.pattern), spec.rev)
-		if r == nil || err != nil {
-			return err
-		}
-		_, err = visit(r)
-		return err
-	}
-	return s.depot.eachFile(spec.pattern, func(revs []revision) (bool, error) {
-		for i := len(revs) - 1; i >= 0; i-- {
-			if revs[i].Change <= spec.high {
-				return visit(&revs[i])
-			}
-		}
-		return true, nil
-	})
-}
-
-func (s *session) files(f flags, args []string) error {
-	left := f.limit()
-	return s.selected(args, func(r *revision) (bool, error) {
-		if f["e"] != "" && r.deleted() {
-			return true, nil
-		}
-		one, err := s.open(r)
-		if err == nil {
-			s.out.record(one.listed())
-		}
-		left--
-		return left > 0, err
-	})
-}
-
 func (f *file) listed() []field {
 	return []field{
-		{"depotFile", string(f.Path)}, {"rev", strconv.Itoa(f.Rev)}, {"change", strconv.Itoa(f.Change)},
+		{"depotFile", f.Path}, {"rev", strconv.Itoa(f.Rev)}, {"change", strconv.Itoa(f.Change)},
 		{"action", f.Action}, {"type", f.fileType}, {"time", seconds(f.Time)},
 	}
 }
@@ -101,71 +96,67 @@ func (f *file) listed() []field {
 // print sends contents; of a deleted file only the record.
 func (s *session) print(f flags, args []string) error {
 	s.out.quiet = f["q"] != ""
-	return s.selected(args, func(r *revision) (bool, error) {
-		if !s.may("read", string(r.Path)) {
-			s.out.message(accessDenied, "argc", string(r.Path)+"#"+strconv.Itoa(r.Rev))
-			return true, nil
+	for revs := range s.selected(args) {
+		r := newest(revs)
+		if !s.may("read", r.Path) {
+			s.out.message(accessDenied, r.Path+"#"+strconv.Itoa(r.Rev))
+			continue
 		}
 		one, err := s.open(r)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if one.deleted() {
 			s.out.record(one.listed())
-			return true, nil
+			continue
 		}
 		s.out.record(append(one.listed(), field{"fileSize", one.size()}))
-		if damage := s.faults.damages(r); damage != nil {
-			s.out.message(checkoutFailed, "lbrFile", strings.TrimPrefix(string(r.Path), "//"))
-			return !damage.Ends, nil
+		damage := s.faults.damages(r)
+		if damage == nil {
+			s.out.content(one.content, one.binary())
+			continue
 		}
-		s.out.content(one.content, one.binary())
-		return true, nil
-	})
+		s.out.message(checkoutFailed, strings.TrimPrefix(r.Path, "//"))
+		if damage.Ends {
+			break
+		}
+	}
+	return nil
 }
 
 // filelog reports the history of files, each up to the revision that the argument
 // names, without what happened before the file was moved.
 func (s *session) filelog(f flags, args []string) error {
-	return s.eachArgument(args, func(spec filespec) (found bool, err error) {
-		err = s.depot.eachFile(spec.pattern, func(revs []revision) (bool, error) {
-			if spec.rev > 0 {
-				revs = slices.DeleteFunc(revs, func(r revision) bool { return r.Rev > spec.rev })
+	for revs := range s.selected(args) {
+		record := []field{{"depotFile", revs[0].Path}}
+		for i, r := range slices.Backward(revs) {
+			n := len(revs) - 1 - i
+			if n == f.limit() {
+				break
 			}
-			if len(revs) == 0 || !s.may("list", string(revs[0].Path)) {
-				return true, nil
+			one, err := s.open(r)
+			if err != nil {
+				return err
 			}
-			found = true
-			slices.Reverse(revs)
-			return !s.out.stopped, s.history(revs[:min(f.limit(), len(revs))])
-		})
-		return found, err
-	})
+			record = append(record, numbered(n, s.logged(one))...)
+			record = append(record, integration(n, one)...)
+		}
+		s.out.record(record)
+	}
+	return nil
 }
 
-func (s *session) history(revs []revision) error {
-	record := []field{{"depotFile", string(revs[0].Path)}}
-	for i := range revs {
-		one, err := s.open(&revs[i])
-		if err != nil {
-			return err
-		}
-		c, err := s.depot.change(one.Change)
-		if err != nil {
-			return err
-		}
-		fields := []field{
-			{"rev", strconv.Itoa(one.Rev)}, {"change", strconv.Itoa(one.Change)}, {"action", one.Action},
-			{"type", one.fileType}, {"time", seconds(one.Time)}, {"user", c.User}, {"client", c.Client},
-		}
-		if !one.deleted() {
-			fields = append(fields, field{"fileSize", one.size()}, field{"digest", one.digest()})
-		}
-		record = append(record, numbered(i, append(fields, field{"desc", summary(c.Desc)}))...)
-		record = append(record, integration(i, one)...)
+// logged are the fields of one revision of p4 filelog.
+func (s *session) logged(f *file) []field {
+	c := s.depot.change(f.Change)
+	fields := []field{
+		{"rev", strconv.Itoa(f.Rev)}, {"change", strconv.Itoa(f.Change)}, {"action", f.Action},
+		{"type", f.fileType}, {"time", seconds(f.Time)}, {"user", c.User}, {"client", c.Client},
 	}
-	s.out.record(record)
-	return nil
+	if !f.deleted() {
+		fields = append(fields, field{"fileSize", f.size()}, field{"digest", f.digest()})
+	}
+	return append(fields, field{"desc", summary(c.Desc)})
 }
 
 // integration are the fields that relate a revision to another file.
@@ -180,5 +171,5 @@ func integration(i int, f *file) []field {
 		how = "moved from"
 	}
 	key := strconv.Itoa(i) + ",0"
-	return []field{{"how" + key, how}, {"file" + key, string(path)}, {"srev" + key, "#none"}, {"erev" + key, "#" + strconv.Itoa(rev)}}
+	return []field{{"how" + key, how}, {"file" + key, path}, {"srev" + key, "#none"}, {"erev" + key, "#" + strconv.Itoa(rev)}}
 }

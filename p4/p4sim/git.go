@@ -8,18 +8,21 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
-
-	"go.etcd.io/bbolt"
 )
 
 // A gitSource makes a depot of a git repository: the first-parent history of
 // HEAD, oldest first, is changes 1 to n.
-type gitSource struct{ dir string }
+type gitSource struct {
+	dir string
+	// The process that reads contents by object name; nil before the first.
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
 
 // command prepares git without the user's configuration.
-func (g gitSource) command(args ...string) *exec.Cmd {
+func (g *gitSource) command(args ...string) *exec.Cmd {
 	args = append([]string{"-C", g.dir, "-c", "safe.directory=*"}, args...)
 	cmd := exec.Command("git", args...) //nolint:gosec // the arguments are constants; the directory comes from the settings
 	cmd.Env = []string{
@@ -29,15 +32,16 @@ func (g gitSource) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (g gitSource) output(args ...string) (string, error) {
-	text, err := g.command(args...).Output()
+// state is the commit of HEAD.
+func (g *gitSource) state() (string, error) {
+	text, err := g.command("rev-parse", "--verify", "HEAD^{commit}").Output()
 	if err != nil {
-		return "", g.explain(args[0], err)
+		return "", g.explain("rev-parse", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
 
-func (g gitSource) explain(name string, err error) error {
+func (g *gitSource) explain(name string, err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
 		return fmt.Errorf("git %s in %s: %w: %s", name, g.dir, err, bytes.TrimSpace(exit.Stderr))
@@ -45,27 +49,13 @@ func (g gitSource) explain(name string, err error) error {
 	return fmt.Errorf("git %s in %s: %w", name, g.dir, err)
 }
 
-// state is the commit of HEAD.
-func (g gitSource) state() (string, error) { return g.output("rev-parse", "--verify", "HEAD^{commit}") }
-
-// feed adds all commits.
-func (g gitSource) feed(b *builder) error {
-	count, err := g.output("rev-list", "--first-parent", "--count", "HEAD")
-	if err != nil {
-		return err
-	}
-	total, err := strconv.Atoi(count)
-	if err != nil {
-		return fmt.Errorf("count commits: %w", err)
-	}
-	return g.readLog(func(c commit) error {
-		b.progress(b.lastChange()+1, total)
-		return b.addCommit(c)
-	})
+func (g *gitSource) history() (*history, error) {
+	h := newHistory()
+	return h, g.readLog(h.addCommit)
 }
 
 // readLog visits commits, oldest first.
-func (g gitSource) readLog(visit func(commit) error) error {
+func (g *gitSource) readLog(visit func(commit)) error {
 	cmd := g.command("log", "--first-parent", "--diff-merges=first-parent", "--root", "--reverse", "--raw", "-z",
 		"-M", "-l400", "--no-abbrev", "--no-show-signature", "--encoding=UTF-8",
 		"--format=%H%x00%ae%x00%an%x00%ct%x00%B%x00", "HEAD")
@@ -80,7 +70,7 @@ func (g gitSource) readLog(visit func(commit) error) error {
 	}
 	err = parseLog(bufio.NewReaderSize(pipe, 1<<20), visit)
 	if err != nil {
-		// The error of the visitor is returned; that of the killed git is its consequence.
+		// This error is returned; that of the killed git is its consequence.
 		_ = cmd.Process.Kill()
 	}
 	if wait := cmd.Wait(); wait != nil && err == nil {
@@ -89,67 +79,54 @@ func (g gitSource) readLog(visit func(commit) error) error {
 	return err
 }
 
-func (g gitSource) contents(*bbolt.Tx) contents { return &blobs{source: g} }
-
-// blobs reads contents by object name, through one git process.
-type blobs struct {
-	source gitSource
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-}
-
-func (o *blobs) start() error {
-	cmd := o.source.command("cat-file", "--batch")
+func (g *gitSource) start() error {
+	cmd := g.command("cat-file", "--batch")
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return o.source.explain("cat-file", err)
+		return err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return o.source.explain("cat-file", err)
+		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return o.source.explain("cat-file", err)
-	}
-	o.cmd, o.in, o.out = cmd, in, bufio.NewReaderSize(out, 1<<16)
-	return nil
+	g.cmd, g.in, g.out = cmd, in, bufio.NewReaderSize(out, 1<<16)
+	return cmd.Start()
 }
 
-func (o *blobs) read(key string) ([]byte, error) {
-	if o.cmd == nil {
-		if err := o.start(); err != nil {
+func (g *gitSource) content(key string) ([]byte, error) {
+	content, err := g.ask(key)
+	if err != nil {
+		return nil, g.explain("cat-file", err)
+	}
+	return content, nil
+}
+
+func (g *gitSource) ask(key string) ([]byte, error) {
+	if g.cmd == nil {
+		if err := g.start(); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := io.WriteString(o.in, key+"\n"); err != nil {
-		return nil, o.source.explain("cat-file", err)
+	if _, err := io.WriteString(g.in, key+"\n"); err != nil {
+		return nil, err
 	}
-	header, err := o.out.ReadString('\n')
+	header, err := g.out.ReadString('\n')
 	if err != nil {
-		return nil, o.source.explain("cat-file", err)
+		return nil, err
 	}
-	words := strings.Fields(header)
-	if len(words) != 3 {
-		return nil, fmt.Errorf("git cat-file in %s: %s", o.source.dir, strings.TrimSpace(header))
-	}
-	size, err := strconv.Atoi(words[2])
-	if err != nil {
-		return nil, fmt.Errorf("git cat-file in %s: %w", o.source.dir, err)
+	var name, kind string
+	var size int
+	if _, err := fmt.Sscan(header, &name, &kind, &size); err != nil {
+		return nil, errors.New(strings.TrimSpace(header))
 	}
 	content := make([]byte, size+1) // with the line feed after it
-	if _, err := io.ReadFull(o.out, content); err != nil {
-		return nil, o.source.explain("cat-file", err)
-	}
-	return content[:size], nil
+	_, err = io.ReadFull(g.out, content)
+	return content[:size], err
 }
 
-func (o *blobs) close() error {
-	if o.cmd == nil {
+func (g *gitSource) close() error {
+	if g.cmd == nil {
 		return nil
 	}
-	if err := o.in.Close(); err != nil {
-		return o.source.explain("cat-file", err)
-	}
-	return o.cmd.Wait()
+	return errors.Join(g.in.Close(), g.cmd.Wait())
 }

@@ -35,7 +35,7 @@ const (
 
 // parseLog reads NUL-separated log entries: five fields, an empty one, and
 // then the files until the next entry begins.
-func parseLog(r *bufio.Reader, visit func(commit) error) error {
+func parseLog(r *bufio.Reader, visit func(commit)) error {
 	token, err := nextToken(r)
 	for err == nil {
 		var c commit
@@ -52,9 +52,7 @@ func parseLog(r *bufio.Reader, visit func(commit) error) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if err := visit(c); err != nil {
-			return err
-		}
+		visit(c)
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -109,17 +107,11 @@ func parseRaw(r *bufio.Reader, token string) (rawDiff, error) {
 }
 
 // addCommit adds a commit as the next change.
-func (b *builder) addCommit(c commit) error {
-	n := b.lastChange() + 1
+func (h *history) addCommit(c commit) {
 	name := userName(c.email)
-	if err := b.addUser(user{Name: name, Email: c.email, FullName: strings.ToValidUTF8(c.name, "?")}); err != nil {
-		return err
-	}
-	revs, err := b.commitRevisions(c)
-	if err != nil {
-		return err
-	}
-	return b.addChange(&change{Number: n, User: name, Client: name + "-ws", Time: c.time, Desc: raw(c.message)}, revs)
+	h.addUser(user{Name: name, Email: c.email, FullName: strings.ToValidUTF8(c.name, "?")})
+	next := &change{Number: len(h.changes) + 1, User: name, Client: name + "-ws", Time: c.time, Desc: c.message}
+	h.addChange(next, h.commitRevisions(c))
 }
 
 // userName makes a user name from the local part of a mail address, without the
@@ -143,73 +135,63 @@ var notInName = regexp.MustCompile(`[^A-Za-z0-9_.+-]|\.\.+`)
 
 // commitRevisions translates a commit's files. A rename becomes a pair of moves,
 // unless the commit changes one of the two paths in another way, too.
-func (b *builder) commitRevisions(c commit) ([]revision, error) {
+func (h *history) commitRevisions(c commit) []*revision {
 	touched := map[string]int{}
-	for _, d := range c.files {
-		touched[d.path]++
-		if d.from != "" {
-			touched[d.from]++
+	for _, f := range c.files {
+		touched[f.path]++
+		if f.from != "" {
+			touched[f.from]++
 		}
 	}
-	var revs []revision
-	for _, d := range c.files {
-		if d.from != "" && touched[d.from] > 1 {
-			d.from = ""
+	var revs []*revision
+	for _, f := range c.files {
+		if f.from != "" && touched[f.from] > 1 {
+			f.from = ""
 		}
-		made, err := b.fileRevisions(d)
-		if err != nil {
-			return nil, err
-		}
-		revs = append(revs, made...)
+		revs = append(revs, h.fileRevisions(f)...)
 	}
-	return revs, nil
+	return revs
 }
 
 // fileRevisions returns nothing for entries that are not in the depot, such as
 // submodules.
-func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
-	path := depotPath(d.path)
-	head, err := b.head(path)
-	if err != nil {
-		return nil, err
-	}
+func (h *history) fileRevisions(f rawDiff) []*revision {
+	path := depotPath(f.path)
+	head := h.head(path)
 	live := head != nil && !head.deleted()
-	gone := d.status == 'D' || d.mode == modeSubmodule
+	gone := f.status == 'D' || f.mode == modeSubmodule
 	switch {
 	case gone && !live:
-		return nil, nil
+		return nil
 	case gone:
-		return []revision{{Path: path, Action: "delete", Type: head.Type}}, nil
+		return []*revision{{Path: path, Action: "delete", Type: head.Type}}
 	}
-	r := revision{Path: path, Action: "add", Content: d.blob, Exec: d.mode == modeExec}
-	if d.mode == modeSymlink {
+	r := &revision{Path: path, Action: "add", Content: f.blob, Exec: f.mode == modeExec}
+	if f.mode == modeSymlink {
 		r.Type = "symlink"
 	}
 	if live {
 		r.Action = "edit"
 	}
-	if d.from == "" {
-		return []revision{r}, nil
+	if f.from == "" {
+		return []*revision{r}
 	}
-	return b.move(r, head.next(), depotPath(d.from))
+	return h.move(r, head.next(), depotPath(f.from))
 }
 
 // move returns a new revision, number rev of its file, and the deletion of its
 // source.
-func (b *builder) move(r revision, rev int, from raw) ([]revision, error) {
-	old, err := b.head(from)
-	if err != nil {
-		return nil, err
-	}
+func (h *history) move(r *revision, rev int, from string) []*revision {
+	old := h.head(from)
 	if old == nil || old.deleted() {
-		return []revision{r}, nil
+		return []*revision{r}
 	}
-	gone := revision{Path: from, Action: "delete", Type: old.Type}
+	gone := &revision{Path: from, Action: "delete", Type: old.Type}
 	if r.Action == "add" {
 		r.Action, r.From, r.FromRev = "move/add", from, old.Rev
 		gone.Action, gone.Into, gone.IntoRev = "move/delete", r.Path, rev
 	}
-	return []revision{r, gone}, nil
+	return []*revision{r, gone}
 }
 
-func depotPath(path string) raw { return raw("//depot/" + encodePath(path)) }
+func depotPath(path string) string { return "//depot/" + encodePath(path) }

@@ -1,163 +1,187 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"os"
 	"path/filepath"
-	"time"
+	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
-	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// The buckets of an index. Revisions are keyed by path, NUL and number, so that a
-// file's revisions lie together and files come in the order of their paths.
+// A depot can have tens of thousands of changes, and every command is a process: an index
+// makes what a command reads independent of the size of the depot.
+
+// A history is all that a source holds but the contents, to be written to an index.
+type history struct {
+	changes []*change
+	files   map[string][]*revision // by path, from the first on
+	users   map[string]user
+}
+
+func newHistory() *history {
+	return &history{files: map[string][]*revision{}, users: map[string]user{}}
+}
+
+// addChange adds a change that made the given revisions. Those without a number become
+// the next one of their file.
+func (h *history) addChange(c *change, revs []*revision) {
+	slices.SortFunc(revs, func(x, y *revision) int { return strings.Compare(x.Path, y.Path) })
+	for _, r := range revs {
+		r.Change, r.Time = c.Number, c.Time
+		r.Rev = cmp.Or(r.Rev, h.head(r.Path).next())
+		h.files[r.Path] = append(h.files[r.Path], r)
+	}
+	c.Files = revs
+	h.changes = append(h.changes, c)
+}
+
+// addUser adds a user, or replaces the one of the name.
+func (h *history) addUser(u user) { h.users[u.Name] = u }
+
+// head is the newest revision of a file, nil if there is none.
+func (h *history) head(path string) *revision {
+	revs := h.files[path]
+	if len(revs) == 0 {
+		return nil
+	}
+	return revs[len(revs)-1]
+}
+
+// The buckets of an index.
 var (
-	bucketMeta      = []byte("meta")
-	bucketChanges   = []byte("changes")
-	bucketRevisions = []byte("revisions")
-	bucketUsers     = []byte("users")
-	bucketContents  = []byte("contents")
-	keyState        = []byte("state")
-	buckets         = [][]byte{bucketMeta, bucketChanges, bucketRevisions, bucketUsers, bucketContents}
+	bucketMeta    = []byte("meta")
+	bucketChanges = []byte("changes") // by changeKey
+	bucketFiles   = []byte("files")   // the revisions of each path
+	bucketUsers   = []byte("users")
+	buckets       = [][]byte{bucketMeta, bucketChanges, bucketFiles, bucketUsers}
+	keyState      = []byte("state")
 )
 
-func changeKey(n int) []byte { return appendKey(nil, n) }
-
-func revisionKey(path raw, rev int) []byte { return appendKey(append([]byte(path), 0), rev) }
-
-// pathOf is the path of a revision's key.
-func pathOf(key []byte) []byte { return key[:len(key)-5] }
-
-// appendKey makes keys that sort by number.
-func appendKey(key []byte, n int) []byte {
-	return binary.BigEndian.AppendUint32(key, uint32(n)) //nolint:gosec // changes and revisions have 31 bits
+// changeKey makes keys that sort by number.
+func changeKey(n int) []byte {
+	return binary.BigEndian.AppendUint32(nil, uint32(n)) //nolint:gosec // changes have 31 bits
 }
 
-// A source is what a depot is made from.
-type source interface {
-	// state names what the source holds now; an index of another state is stale.
-	state() (string, error)
-	// feed adds all of it to an empty index.
-	feed(b *builder) error
-	// contents reads the contents that the index refers to.
-	contents(tx *bbolt.Tx) contents
-}
-
-// lockTimeout bounds the wait for another process that builds the index.
-const lockTimeout = 15 * time.Minute
-
-// indexPath names the index of a depot. The number is that of the format.
-func indexPath(stateDir, depotPath string) string {
+// indexName names the index of a depot. The number is that of the format.
+func indexName(stateDir, depotPath string) string {
 	sum := sha256.Sum256([]byte(depotPath))
-	return filepath.Join(stateDir, fmt.Sprintf("index2-%s-%x.db", filepath.Base(depotPath), sum[:6]))
+	return filepath.Join(stateDir, fmt.Sprintf("index3-%s-%x.db", filepath.Base(depotPath), sum[:6]))
 }
 
-// openIndex opens the index of a source for reading, after bringing it up to
-// date. Only one process builds; the others wait for it.
-func openIndex(path string, src source, progress func(done, total int)) (*bbolt.DB, error) {
+// openIndex opens the index of a source for reading. If it is missing, broken or stale, it
+// is built.
+func openIndex(name string, src source) (*bbolt.DB, error) {
 	state, err := src.state()
 	if err != nil {
 		return nil, err
 	}
-	if db := openCurrent(path, state); db != nil {
-		return db, nil
-	}
-	if err := build(path, state, src, progress); err != nil {
-		return nil, fmt.Errorf("index %s: %w", path, err)
-	}
-	return bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
-}
-
-// openCurrent returns nil if the index is missing, broken or stale.
-func openCurrent(path, state string) *bbolt.DB {
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
-	if err != nil {
-		return nil
-	}
-	if indexedState(db) != state {
+	if db, err := bbolt.Open(name, 0o600, readOnly); err == nil {
+		if stateOf(db) == state {
+			return db, nil
+		}
 		_ = db.Close()
-		return nil
 	}
-	return db
+	h, err := src.history()
+	if err == nil {
+		err = h.write(name, state)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bbolt.Open(name, 0o600, readOnly)
 }
 
-func indexedState(db *bbolt.DB) (state string) {
-	// View returns the function's error, which is nil.
-	_ = db.View(func(tx *bbolt.Tx) error { state = stateOf(tx); return nil })
+var readOnly = &bbolt.Options{ReadOnly: true}
+
+func stateOf(db *bbolt.DB) (state string) {
+	_ = db.View(func(tx *bbolt.Tx) error {
+		if meta := tx.Bucket(bucketMeta); meta != nil {
+			state = string(meta.Get(keyState))
+		}
+		return nil
+	})
 	return state
 }
 
-func stateOf(tx *bbolt.Tx) string {
-	if meta := tx.Bucket(bucketMeta); meta != nil {
-		return string(meta.Get(keyState))
-	}
-	return ""
-}
-
-// build replaces the index, unless another process has built it meanwhile.
-func build(path, state string, src source, progress func(done, total int)) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, NoFreelistSync: true})
+// write replaces the index in one step: other processes may read it, or write the same.
+func (h *history) write(name, state string) error {
+	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name))
 	if err != nil {
 		return err
 	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		if stateOf(tx) == state {
-			return nil
-		}
-		for _, name := range buckets {
-			if err := tx.DeleteBucket(name); err != nil && !errors.Is(err, bbolterrors.ErrBucketNotFound) {
-				return err
-			}
-			if _, err := tx.CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		if err := src.feed(&builder{tx, progress}); err != nil {
+	db, err := bbolt.Open(file.Name(), 0o600, &bbolt.Options{NoSync: true, NoFreelistSync: true})
+	if err == nil {
+		err = errors.Join(db.Update(func(tx *bbolt.Tx) error { return h.put(tx, state) }), db.Close())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write index: %w", err)
+	}
+	return os.Rename(file.Name(), name)
+}
+
+func (h *history) put(tx *bbolt.Tx, state string) (err error) {
+	for _, name := range buckets {
+		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}
-		return tx.Bucket(bucketMeta).Put(keyState, []byte(state))
-	})
-	return errors.Join(err, db.Close())
-}
-
-// buildIndex is "p4sim index": it brings the index up to date and reports progress.
-func (s *session) buildIndex() error {
-	src, path, _, err := s.settings.source()
+	}
+	add := func(bucket, key []byte, value any) {
+		var encoded bytes.Buffer
+		if err == nil {
+			err = gob.NewEncoder(&encoded).Encode(value)
+		}
+		if err == nil {
+			err = tx.Bucket(bucket).Put(key, encoded.Bytes())
+		}
+	}
+	for _, c := range h.changes {
+		add(bucketChanges, changeKey(c.Number), c)
+	}
+	for path, revs := range h.files {
+		add(bucketFiles, []byte(path), revs)
+	}
+	for name, u := range h.users {
+		add(bucketUsers, []byte(name), u)
+	}
 	if err != nil {
 		return err
 	}
-	dir, err := s.settings.stateDir()
-	if err != nil {
-		return err
-	}
-	p := &progress{w: s.out.stderr, started: time.Now()}
-	db, err := openIndex(indexPath(dir, path), src, p.show)
-	if err != nil {
-		return fmt.Errorf("index %s: %w", path, err)
-	}
-	fmt.Fprintf(s.out.stderr, "p4sim: indexed %s in %s\n", path, time.Since(p.started).Round(time.Millisecond))
-	return db.Close()
+	return tx.Bucket(bucketMeta).Put(keyState, []byte(state))
 }
 
-// progress prints the progress of an index, at most once a second.
-type progress struct {
-	w       io.Writer
-	started time.Time
-	shown   time.Time
+// find returns nil if the bucket does not have the key.
+func find[T any](tx *bbolt.Tx, bucket, key []byte) *T {
+	value := tx.Bucket(bucket).Get(key)
+	if value == nil {
+		return nil
+	}
+	return decode[T](value)
 }
 
-func (p *progress) show(done, total int) {
-	if done < total && time.Since(p.shown) < time.Second {
-		return
+// backward yields the values of a bucket from the last key on.
+func backward[T any](tx *bbolt.Tx, bucket []byte) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		c := tx.Bucket(bucket).Cursor()
+		for key, value := c.Last(); key != nil && yield(decode[T](value)); {
+			key, value = c.Prev()
+		}
 	}
-	p.shown = time.Now()
-	fmt.Fprintf(p.w, "p4sim: %d of %d changes\n", done, total)
+}
+
+// decode panics if the index, which this program wrote in one step, is damaged.
+func decode[T any](value []byte) *T {
+	v := new(T)
+	if err := gob.NewDecoder(bytes.NewReader(value)).Decode(v); err != nil {
+		panic(fmt.Sprintf("decode an entry of the index: %v: delete it", err))
+	}
+	return v
 }

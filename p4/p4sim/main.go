@@ -30,7 +30,7 @@ func run(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		return fail(stderr, err)
 	}
 	s := &session{settings: set, out: &printer{stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr}}
-	err = errors.Join(s.invoke(argv[1:], stdin), s.close(), s.out.stdout.Flush())
+	err = errors.Join(s.invoke(argv[1:], stdin), s.out.stdout.Flush())
 	status := s.out.status
 	if err != nil {
 		status = fail(stderr, err)
@@ -51,7 +51,7 @@ func fail(stderr io.Writer, err error) int {
 func (s *session) invoke(args []string, stdin io.Reader) error {
 	global, args, err := parseFlags("G ztag zprog: x:", args)
 	if err != nil {
-		s.out.clientError("p4 -h for usage.", invalidOption.format("option", err.Error()))
+		s.out.clientError("p4 -h for usage.", invalidOption.format(err))
 		return nil
 	}
 	s.out.marshalled = global["G"] != ""
@@ -59,9 +59,6 @@ func (s *session) invoke(args []string, stdin io.Reader) error {
 		args = []string{""}
 	}
 	name, args := args[0], args[1:]
-	if name == "index" {
-		return s.buildIndex()
-	}
 	if global["x"] != "" {
 		lines, err := io.ReadAll(stdin)
 		if err != nil {
@@ -77,13 +74,6 @@ func (s *session) invoke(args []string, stdin io.Reader) error {
 	}
 	s.out.before = s.faults.before
 	return s.dispatch(name, args)
-}
-
-func (s *session) close() error {
-	if s.depot == nil {
-		return nil
-	}
-	return s.depot.close()
 }
 
 // logInvocation appends a line to the file, if there is one.

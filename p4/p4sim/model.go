@@ -1,23 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-	"strings"
-)
-
-// raw is text that need not be UTF-8; JSON keeps every byte of it.
-type raw string
-
-// MarshalJSON implements json.Marshaler.
-func (r raw) MarshalJSON() ([]byte, error) { return json.Marshal([]byte(r)) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *raw) UnmarshalJSON(b []byte) error {
-	var bytes []byte
-	err := json.Unmarshal(b, &bytes)
-	*r = raw(bytes)
-	return err
-}
+import "strings"
 
 // A change is one changelist.
 type change struct {
@@ -25,31 +8,21 @@ type change struct {
 	User    string
 	Client  string
 	Time    int64 // seconds since 1970
-	Desc    raw
-	Pending bool `json:",omitempty"`
+	Desc    string
+	Pending bool
 	// OldNumber is the number before the change was submitted, if that differs.
-	OldNumber int `json:",omitempty"`
-	// Files name the revisions a submitted change made.
-	Files []ref `json:",omitempty"`
+	OldNumber int
+	// Files are the revisions that a submitted change made.
+	Files []*revision
 	// Opened are the files that are open in a pending change, Shelved those it
 	// has on the server.
-	Opened  []revision `json:",omitempty"`
-	Shelved []revision `json:",omitempty"`
+	Opened, Shelved []*revision
 	// Jobs are those that the change fixes.
-	Jobs []job `json:",omitempty"`
+	Jobs []job
 }
 
 // A job is one that a change fixes.
-type job struct {
-	Name, User, Status string
-	Desc               raw
-}
-
-// A ref names one revision of one depot file.
-type ref struct {
-	Path raw
-	Rev  int
-}
+type job struct{ Name, User, Status, Desc string }
 
 func (c *change) status() string {
 	if c.Pending {
@@ -64,14 +37,14 @@ func (c *change) path() string {
 	if len(c.Files) == 0 {
 		return ""
 	}
-	dir, pattern := parent(string(c.Files[0].Path)), "*"
+	dir, pattern := parent(c.Files[0].Path), "*"
 	for _, f := range c.Files[1:] {
-		for !strings.HasPrefix(string(f.Path), dir) {
+		for !strings.HasPrefix(f.Path, dir) {
 			dir = parent(strings.TrimSuffix(dir, "/"))
 		}
 	}
 	for _, f := range c.Files {
-		if parent(string(f.Path)) != dir {
+		if parent(f.Path) != dir {
 			pattern = "..."
 		}
 	}
@@ -85,22 +58,22 @@ func parent(path string) string {
 
 // A revision is one state of one depot file.
 type revision struct {
-	Path   raw
+	Path   string // as p4 writes it, %40 for @
 	Rev    int
 	Change int
 	Action string
 	// Type is empty if the content and Exec determine it, as in git.
-	Type string `json:",omitempty"`
-	Exec bool   `json:",omitempty"`
+	Type string
+	Exec bool
 	Time int64
 	// Content is the key of the bytes; empty if there are none.
-	Content string `json:",omitempty"`
+	Content string
 	// From and FromRev name the source of a moved or branched file; Into and
 	// IntoRev where a file was moved.
-	From    raw `json:",omitempty"`
-	FromRev int `json:",omitempty"`
-	Into    raw `json:",omitempty"`
-	IntoRev int `json:",omitempty"`
+	From    string
+	FromRev int
+	Into    string
+	IntoRev int
 }
 
 // deleted reports whether the revision has no content.
@@ -126,7 +99,7 @@ type user struct {
 	Email    string
 	FullName string
 	// Reviews are the depot paths the user subscribed to.
-	Reviews []string `json:",omitempty"`
+	Reviews []string
 }
 
 // encodePath writes the characters that have a meaning in file arguments as every

@@ -52,15 +52,15 @@ func (p *printer) record(fields []field) {
 	p.write("\n")
 }
 
-// message prints a message; args are the names and values of its variables in turn.
-func (p *printer) message(m message, args ...string) {
+// message prints a message.
+func (p *printer) message(m message, args ...any) {
 	if p.proceed() {
 		p.lastMessage(m, args...)
 	}
 }
 
 // lastMessage prints the message that ends the output.
-func (p *printer) lastMessage(m message, args ...string) {
+func (p *printer) lastMessage(m message, args ...any) {
 	text := m.format(args...) + "\n"
 	if m.severity >= failed {
 		p.status = 1

@@ -12,25 +12,26 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"go.etcd.io/bbolt"
 )
 
 // recordedDomain is the domain of the users' mail addresses: the recording has none.
 const recordedDomain = "example.com"
 
-// A recordedSource is a depot that was recorded from a server: a file with one
+// A recorded is a depot that was recorded from a server: a file with one
 // JSON object per changelist, and an archive of contents.
-type recordedSource struct{ changes, archive string }
+type recorded struct {
+	changes, archive string
+	files            map[string][]byte // of the archive, by name; nil before the first is read
+}
 
 // findRecorded looks for the files of a recorded depot in a directory.
-func findRecorded(dir string) (recordedSource, bool) {
+func findRecorded(dir string) (*recorded, bool) {
 	changes, _ := filepath.Glob(filepath.Join(dir, "*changelists.jsonl"))
 	archives, _ := filepath.Glob(filepath.Join(dir, "*contents.tar.gz"))
 	if len(changes) != 1 || len(archives) != 1 {
-		return recordedSource{}, false
+		return nil, false
 	}
-	return recordedSource{changes[0], archives[0]}, true
+	return &recorded{changes: changes[0], archive: archives[0]}, true
 }
 
 type recordedChange struct {
@@ -51,62 +52,65 @@ type recordedFile struct {
 	Archive   string
 }
 
-func (r recordedSource) state() (string, error) {
+func (r *recorded) state() (string, error) {
 	var state strings.Builder
 	for _, name := range []string{r.changes, r.archive} {
 		stat, err := os.Stat(name)
 		if err != nil {
-			return "", fmt.Errorf("look at the recorded depot: %w", err)
+			return "", err
 		}
 		fmt.Fprintf(&state, "%s %d %d ", filepath.Base(name), stat.Size(), stat.ModTime().UnixNano())
 	}
 	return state.String(), nil
 }
 
-func (r recordedSource) feed(b *builder) error {
-	if err := r.feedChanges(b); err != nil {
-		return fmt.Errorf("read %s: %w", r.changes, err)
-	}
-	if err := r.feedContents(b); err != nil {
-		return fmt.Errorf("read %s: %w", r.archive, err)
-	}
-	return nil
-}
-
-func (r recordedSource) feedChanges(b *builder) error {
+func (r *recorded) history() (*history, error) {
 	file, err := os.Open(r.changes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
+	h := newHistory()
 	decoder := json.NewDecoder(bufio.NewReader(file))
 	for {
 		var c recordedChange
 		if err := decoder.Decode(&c); errors.Is(err, io.EOF) {
-			return nil
+			return h, nil
 		} else if err != nil {
-			return err
+			return nil, fmt.Errorf("read %s: %w", r.changes, err)
 		}
-		if err := b.addRecorded(c); err != nil {
-			return err
-		}
+		h.addRecorded(c)
 	}
 }
 
-func (b *builder) addRecorded(c recordedChange) error {
-	var revs []revision
+func (h *history) addRecorded(c recordedChange) {
+	var revs []*revision
 	for _, f := range c.Files {
-		revs = append(revs, revision{Path: raw(f.DepotFile), Rev: f.Rev, Action: f.Action, Type: f.Type, Content: f.Archive})
+		revs = append(revs, &revision{Path: f.DepotFile, Rev: f.Rev, Action: f.Action, Type: f.Type, Content: f.Archive})
 	}
-	if err := b.addUser(user{Name: c.User, Email: c.User + "@" + recordedDomain, FullName: c.User}); err != nil {
-		return err
-	}
-	return b.addChange(&change{
-		Number: c.Change, User: c.User, Client: c.Client, Time: c.Time, Desc: raw(c.Desc), Pending: c.Status == "pending",
+	h.addUser(user{Name: c.User, Email: c.User + "@" + recordedDomain, FullName: c.User})
+	h.addChange(&change{
+		Number: c.Change, User: c.User, Client: c.Client, Time: c.Time, Desc: c.Desc, Pending: c.Status == "pending",
 	}, revs)
 }
 
-func (r recordedSource) feedContents(b *builder) error {
+// content unpacks the archive when it is called for the first time.
+func (r *recorded) content(key string) ([]byte, error) {
+	if r.files == nil {
+		if err := r.unpack(); err != nil {
+			return nil, fmt.Errorf("read %s: %w", r.archive, err)
+		}
+	}
+	content, ok := r.files[key]
+	if !ok {
+		return nil, fmt.Errorf("content %s is not in %s", key, r.archive)
+	}
+	return content, nil
+}
+
+func (r *recorded) close() error { return nil }
+
+func (r *recorded) unpack() error {
 	file, err := os.Open(r.archive)
 	if err != nil {
 		return err
@@ -116,6 +120,7 @@ func (r recordedSource) feedContents(b *builder) error {
 	if err != nil {
 		return err
 	}
+	r.files = map[string][]byte{}
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -127,14 +132,8 @@ func (r recordedSource) feedContents(b *builder) error {
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			return err
-		}
-		if err := b.addContent(path.Base(header.Name), content); err != nil {
+		if r.files[path.Base(header.Name)], err = io.ReadAll(archive); err != nil {
 			return err
 		}
 	}
 }
-
-func (r recordedSource) contents(tx *bbolt.Tx) contents { return stored{tx} }

@@ -31,15 +31,11 @@ func (s *session) login(flags, []string) error {
 
 func (s *session) users(_ flags, names []string) error {
 	for _, name := range names {
-		u, err := s.depot.user(name)
-		if err != nil {
-			return err
+		if u := s.depot.user(name); u != nil {
+			s.out.record([]field{{"User", u.Name}, {"FullName", u.FullName}, {"Email", u.Email}})
+		} else {
+			s.out.message(noSuchUsers, name)
 		}
-		if u == nil {
-			s.out.message(noSuchUsers, "argc", name)
-			continue
-		}
-		s.out.record([]field{{"User", u.Name}, {"FullName", u.FullName}, {"Email", u.Email}})
 	}
 	return nil
 }
@@ -47,23 +43,13 @@ func (s *session) users(_ flags, names []string) error {
 // reviews lists the users who subscribed to files of a change.
 func (s *session) reviews(f flags, _ []string) error {
 	n, _ := strconv.Atoi(f["c"])
-	c, err := s.visibleChange(n)
-	if err != nil {
-		return err
-	}
+	c := s.visibleChange(n)
 	if c == nil {
-		s.out.message(noSuchChange, "change", "Change "+f["c"])
+		s.out.message(noSuchChange, f["c"])
 		return nil
 	}
-	names, err := s.depot.subscribers(c)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		u, err := s.depot.user(name)
-		if err != nil {
-			return err
-		}
+	for _, name := range s.depot.subscribers(c) {
+		u := s.depot.user(name)
 		s.out.record([]field{{"user", u.Name}, {"email", u.Email}, {"name", u.FullName}})
 	}
 	return nil
@@ -76,53 +62,34 @@ const maxPreviousAuthors = 3
 // subscribers returns the names of the users whose subscriptions match a file of
 // the change. In a depot without subscriptions, such as git, they are the authors
 // of the revisions before the change.
-func (d *depot) subscribers(c *change) ([]string, error) {
+func (d *depot) subscribers(c *change) []string {
 	var names []string
 	hasSubscriptions := false
-	err := d.tx.Bucket(bucketUsers).ForEach(func(key, value []byte) error {
-		u, err := decode[user](value)
-		if err != nil {
-			return err
-		}
+	for u := range backward[user](d.tx, bucketUsers) {
 		hasSubscriptions = hasSubscriptions || len(u.Reviews) > 0
-		if u.subscribes(d.caseFold, c) {
-			names = append(names, string(key))
+		if slices.ContainsFunc(u.Reviews, func(pattern string) bool {
+			return slices.ContainsFunc(c.Files, func(r *revision) bool { return d.matches(pattern, r.Path) })
+		}) {
+			names = append(names, u.Name)
 		}
-		return nil
-	})
-	if err != nil || hasSubscriptions {
-		return names, err
 	}
-	return d.previousAuthors(c)
+	if !hasSubscriptions {
+		names = d.previousAuthors(c)
+	}
+	slices.Sort(names)
+	return names
 }
 
-func (u *user) subscribes(fold caseFold, c *change) bool {
-	return slices.ContainsFunc(u.Reviews, func(pattern string) bool {
-		return slices.ContainsFunc(c.Files, func(r ref) bool { return fold.matches(pattern, string(r.Path)) })
-	})
-}
-
-func (d *depot) previousAuthors(c *change) ([]string, error) {
+func (d *depot) previousAuthors(c *change) []string {
 	files := map[string]int{} // by author of the revision before
 	for _, f := range c.Files {
-		before, err := d.revision(f.Path, f.Rev-1)
-		if err != nil {
-			return nil, err
-		}
-		if before == nil {
-			continue
-		}
-		previous, err := d.change(before.Change)
-		if err != nil {
-			return nil, err
-		}
-		if previous.User != c.User {
-			files[previous.User]++
+		if before := d.before(f); before != nil {
+			if author := d.change(before.Change).User; author != c.User {
+				files[author]++
+			}
 		}
 	}
 	names := slices.Sorted(maps.Keys(files))
 	slices.SortStableFunc(names, func(x, y string) int { return files[y] - files[x] })
-	names = names[:min(len(names), maxPreviousAuthors)]
-	slices.Sort(names)
-	return names, nil
+	return names[:min(len(names), maxPreviousAuthors)]
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,13 +31,13 @@ func loadSettings(environ []string) (settings, error) {
 	return s, nil
 }
 
-// stateDir makes the directory of the index and of the fault counters.
+// stateDir makes the directory of the cache and of the fault counters.
 func (s settings) stateDir() (string, error) {
 	dir := s["P4SIM_STATE"]
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("find the directory of the index: %w; set P4SIM_STATE", err)
+			return "", fmt.Errorf("find the state directory: %w; set P4SIM_STATE", err)
 		}
 		dir = filepath.Join(cache, "p4sim")
 	}
@@ -46,36 +45,4 @@ func (s settings) stateDir() (string, error) {
 		return "", fmt.Errorf("make the state directory: %w", err)
 	}
 	return dir, nil
-}
-
-// The values of P4SIM_MAIL_DOMAIN. The domains of git authors are replaced by
-// default: the authors are real people, and a test must not write to them.
-const (
-	defaultMailDomain = "example.test"
-	keepMailDomain    = "keep"
-)
-
-// source returns the depot that P4SIM_DEPOT names, its absolute path, and the
-// domain of the users' mail addresses: empty if they keep their own.
-func (s settings) source() (src source, path, mailDomain string, err error) {
-	if s["P4SIM_DEPOT"] == "" {
-		return nil, "", "", errors.New("no depot: set P4SIM_DEPOT to a git repository, a recorded depot or a .txtar file")
-	}
-	if path, err = filepath.Abs(s["P4SIM_DEPOT"]); err != nil {
-		return nil, "", "", fmt.Errorf("find the depot: %w", err)
-	}
-	mailDomain = s["P4SIM_MAIL_DOMAIN"]
-	recorded, isRecorded := findRecorded(path)
-	switch {
-	case strings.HasSuffix(path, ".txtar"):
-		src = txtarSource{path}
-	case isRecorded:
-		src = recorded
-	default:
-		src, mailDomain = gitSource{path}, cmp.Or(mailDomain, defaultMailDomain)
-	}
-	if mailDomain == keepMailDomain {
-		mailDomain = ""
-	}
-	return src, path, mailDomain, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -45,11 +44,8 @@ func (e *environment) openSimulation(ctx context.Context) error {
 		return err
 	}
 	return e.out.during("reading "+e.depot.path, func() error {
-		cmd := e.p4Command(ctx, "index")
-		var text bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &text, e.out.w
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("read %s: %w\n%s", e.depot.path, err, text.Bytes())
+		if text, err := e.p4Command(ctx, "info", "-s").CombinedOutput(); err != nil {
+			return fmt.Errorf("read %s: %w\n%s", e.depot.path, err, text)
 		}
 		return nil
 	})
