@@ -143,8 +143,8 @@ func TestInvalidFindingIsDropped(t *testing.T) {
 	if err != nil || len(d.Findings) != 1 || d.Dropped[review.DropInvalid] != 1 {
 		t.Errorf("draft %+v, error %v", d, err)
 	}
-	_, sim, err := scripted(t, []review.File{edited}, nil, answerWith(fields{"severity": "awful"}), answerWith(fields{"severity": "awful"}))
-	if failure.ClassOf(err) != failure.SchemaInvalid || sim.Stats().Calls != 2 {
-		t.Errorf("error %v after %d calls", err, sim.Stats().Calls)
+	_, r, err := scripted(t, []review.File{edited}, nil, answerWith(fields{"severity": "awful"}), answerWith(fields{"severity": "awful"}))
+	if failure.ClassOf(err) != failure.SchemaInvalid || r.calls() != 2 {
+		t.Errorf("error %v after %d calls", err, r.calls())
 	}
 }

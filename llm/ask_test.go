@@ -27,13 +27,13 @@ func inject(t *testing.T, sim *llmsim.Server, faults ...llmsim.Fault) {
 
 func TestUnusableAnswerIsRepairedOnce(t *testing.T) {
 	t.Parallel()
-	d, sim, err := scripted(t, []review.File{edited}, nil, "It looks fine.", answerWith(fields{}))
-	if err != nil || len(d.Findings) != 1 || d.Usage.Calls != 2 || sim.Stats().Calls != 2 {
+	d, r, err := scripted(t, []review.File{edited}, nil, "It looks fine.", answerWith(fields{}))
+	if err != nil || len(d.Findings) != 1 || d.Usage.Calls != 2 || r.calls() != 2 {
 		t.Errorf("draft %+v, error %v", d, err)
 	}
-	_, sim, err = scripted(t, []review.File{edited}, nil, "It looks fine.", "It still does.", answerWith(fields{}))
-	if failure.ClassOf(err) != failure.SchemaInvalid || sim.Stats().Calls != 2 {
-		t.Errorf("error %v after %d calls, want %s after 2", err, sim.Stats().Calls, failure.SchemaInvalid)
+	_, r, err = scripted(t, []review.File{edited}, nil, "It looks fine.", "It still does.", answerWith(fields{}))
+	if failure.ClassOf(err) != failure.SchemaInvalid || r.calls() != 2 {
+		t.Errorf("error %v after %d calls, want %s after 2", err, r.calls(), failure.SchemaInvalid)
 	}
 }
 
@@ -73,10 +73,8 @@ func (b *bodies) messages(t *testing.T, n int) []string {
 // and another last code. Up to the task it is the same, so that it can be cached.
 func TestFailedRequestIsNotRepeatedUnchanged(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	inject(t, sim, llmsim.Fault{Kind: llmsim.NotJSON})
-	sent := &bodies{next: sim}
-	r, _ := newReviewer(t, sent)
+	r := withFaults(t, nil, llmsim.Fault{Kind: llmsim.NotJSON})
+	sent := r.sent
 	shared := newAttempts()
 	for range 3 {
 		if _, err := r.Review(t.Context(), redacted(t, edited), shared.options()); failure.ClassOf(err) != failure.SchemaInvalid {
@@ -111,18 +109,17 @@ func TestFallbackModelAnswers(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			sim := llmsim.New(llmsim.Config{})
-			inject(t, sim, llmsim.Fault{Kind: kind, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
+			r := withFaults(t, func(c *Config) { c.Fallbacks = []string{"second", "third"} },
+				llmsim.Fault{Kind: kind, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
 			shared := newAttempts()
-			r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second", "third"} })
 			d, err := r.Review(t.Context(), redacted(t, buggy), shared.options())
 			want := review.Switch{From: "test-model", To: "third", Why: string(why), Calls: 1}
 			if err != nil || len(d.Findings) != 2 || !slices.Equal(d.Switches, []review.Switch{want}) {
 				t.Fatalf("draft %+v, error %v", d, err)
 			}
-			before := sim.Stats().Calls
-			if _, err := r.Review(t.Context(), redacted(t, buggy), shared.options()); err != nil || sim.Stats().Calls != before {
-				t.Errorf("the next attempt made %d calls, error %v", sim.Stats().Calls-before, err)
+			before := r.calls()
+			if _, err := r.Review(t.Context(), redacted(t, buggy), shared.options()); err != nil || r.calls() != before {
+				t.Errorf("the next attempt made %d calls, error %v", r.calls()-before, err)
 			}
 		})
 	}
@@ -130,21 +127,18 @@ func TestFallbackModelAnswers(t *testing.T) {
 
 func TestErrorOfAllModelsIsTheRetryableOne(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	inject(t, sim, llmsim.Fault{Kind: llmsim.Refusal, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
-	r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second"} })
-	if _, err := r.Review(t.Context(), redacted(t, buggy), review.Options{}); failure.ClassOf(err) != failure.UpstreamUnavailable {
+	r := withFaults(t, func(c *Config) { c.Fallbacks = []string{"second"} },
+		llmsim.Fault{Kind: llmsim.Refusal, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
+	if _, err := r.review(t, buggy); failure.ClassOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("got %v: want the error that another attempt may cure", err)
 	}
 }
 
 func TestRefusedKeyIsNotTriedOnFallbacks(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	inject(t, sim, llmsim.Fault{Kind: llmsim.InvalidKey})
-	r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second"} })
-	if _, err := r.Review(t.Context(), redacted(t, buggy), review.Options{}); failure.ClassOf(err) != failure.AuthDenied || sim.Stats().Calls != 1 {
-		t.Errorf("got %v after %d calls", err, sim.Stats().Calls)
+	r := withFaults(t, func(c *Config) { c.Fallbacks = []string{"second"} }, llmsim.Fault{Kind: llmsim.InvalidKey})
+	if _, err := r.review(t, buggy); failure.ClassOf(err) != failure.AuthDenied || r.calls() != 1 {
+		t.Errorf("got %v after %d calls", err, r.calls())
 	}
 }
 
@@ -152,49 +146,26 @@ func TestRefusedKeyIsNotTriedOnFallbacks(t *testing.T) {
 // leaves out parts of the response. Its dialect is learned once.
 func TestLocalServers(t *testing.T) {
 	t.Parallel()
-	bare := chatBody(`{"message":{"content":"{\"findings\":[]}"}}`)
-	bare = strings.Replace(bare, `"usage"`, `"nothing"`, 1)
+	bare := strings.Replace(chatBody(`{"message":{"content":"{\"findings\":[]}"}}`), `"usage"`, `"nothing"`, 1)
 	for name, test := range map[string]struct {
-		knows   func(body string) (refusal string)
-		refused int
-		lacks   string
+		refuses, answer string
+		refused         int // calls until the field is gone
 	}{
-		"supports only max_tokens": {func(body string) string {
-			if strings.Contains(body, "max_completion_tokens") {
-				return `{"error":{"message":"Unrecognized request argument supplied: max_completion_tokens","type":"invalid_request_error"}}`
-			}
-			return ""
-		}, 1, "max_completion_tokens"},
-		"refuses unknown fields, in its own error format": {func(body string) string {
-			if strings.Contains(body, "response_format") {
-				return `{"detail":[{"loc":["body","response_format"],"msg":"extra fields not permitted"}]}`
-			}
-			return ""
-		}, 2, "response_format"},
-		"supports JSON, but no schema": {func(body string) string {
-			if strings.Contains(body, `"json_schema"`) {
-				return `{"error":"response_format.type must be one of \"text\", \"json_object\""}`
-			}
-			return ""
-		}, 1, `"json_schema"`},
-		"supports no temperature": {func(body string) string {
-			if strings.Contains(body, `"temperature"`) {
-				return `{"error":{"message":"temperature is not supported","param":"temperature"}}`
-			}
-			return ""
-		}, 1, `"temperature"`},
+		"supports only max_tokens":                        {"max_completion_tokens", `{"error":{"message":"Unrecognized request argument supplied: max_completion_tokens","type":"invalid_request_error"}}`, 1},
+		"refuses unknown fields, in its own error format": {"response_format", `{"detail":[{"loc":["body","response_format"],"msg":"extra fields not permitted"}]}`, 2},
+		"supports JSON, but no schema":                    {`"json_schema"`, `{"error":"response_format.type must be one of \"text\", \"json_object\""}`, 1},
+		"supports no temperature":                         {`"temperature"`, `{"error":{"message":"temperature is not supported","param":"temperature"}}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sent := &bodies{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				if refusal := test.knows(string(body)); refusal != "" {
-					respond(http.StatusBadRequest, refusal).ServeHTTP(w, r)
-					return
+			sent := &bodies{}
+			sent.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				status, answer := http.StatusOK, bare
+				if n := len(sent.all); n > 0 && strings.Contains(sent.all[n-1], test.refuses) {
+					status, answer = http.StatusBadRequest, test.answer
 				}
-				r.Body = io.NopCloser(strings.NewReader(string(body)))
-				respond(http.StatusOK, bare).ServeHTTP(w, r)
-			})}
+				respond(status, answer).ServeHTTP(w, r)
+			})
 			r, _ := newReviewer(t, sent, func(c *Config) { c.Concurrency, c.Temperature = 1, new(0.2) })
 			for range 2 {
 				d, err := r.Review(t.Context(), redacted(t, edited), review.Options{})
@@ -202,7 +173,7 @@ func TestLocalServers(t *testing.T) {
 					t.Fatalf("draft %+v, error %v", d, err)
 				}
 			}
-			if len(sent.all) != test.refused+2 || strings.Contains(sent.all[len(sent.all)-1], test.lacks) {
+			if len(sent.all) != test.refused+2 || strings.Contains(sent.all[len(sent.all)-1], test.refuses) {
 				t.Errorf("%d requests, the last of them\n%s", len(sent.all), sent.all[len(sent.all)-1])
 			}
 		})
@@ -224,21 +195,19 @@ func TestBadRequestIsNotRepeated(t *testing.T) {
 // The tokens of failed attempts count against the budget of the review.
 func TestReviewBudgetCountsAllAttempts(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	r, _ := newReviewer(t, sim, func(c *Config) { c.MaxTokensPerReview = 40_000 })
+	r := withFaults(t, func(c *Config) { c.MaxTokensPerReview = 40_000 })
 	shared := newAttempts()
 	shared.spent = 39_000
 	d, err := r.Review(t.Context(), redacted(t, edited), shared.options())
 	want := []review.Omission{{Path: "//depot/main/pool.go", Reason: review.SkipOverBudget}}
-	if err != nil || !slices.Equal(d.Omissions, want) || sim.Stats().Calls != 0 {
-		t.Errorf("draft %+v, error %v, %d calls", d, err, sim.Stats().Calls)
+	if err != nil || !slices.Equal(d.Omissions, want) || r.calls() != 0 {
+		t.Errorf("draft %+v, error %v, %d calls", d, err, r.calls())
 	}
 }
 
 func TestDayBudget(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency, c.MaxAnswerTokens = 1, 1_000 })
+	r := withFaults(t, func(c *Config) { c.Concurrency, c.MaxPromptTokens, c.MaxAnswerTokens = 1, minPromptTokens, 1_000 })
 	shared := newAttempts()
 	shared.day = 13_000
 	d, err := r.Review(t.Context(), redacted(t, manyFiles(6)...), shared.options())
@@ -251,9 +220,9 @@ func TestDayBudget(t *testing.T) {
 		}
 	}
 	shared.day = 0
-	before := sim.Stats().Calls
+	before := r.calls()
 	d, err = r.Review(t.Context(), redacted(t, edited), shared.options())
-	if err != nil || d.FilesRead != 0 || sim.Stats().Calls != before {
+	if err != nil || d.FilesRead != 0 || r.calls() != before {
 		t.Errorf("a day without tokens: draft %+v, error %v", d, err)
 	}
 	report := review.Report{FilesTotal: 1, Omissions: d.Omissions}
@@ -270,13 +239,11 @@ func TestFailedCallsAreSettled(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			sim := llmsim.New(llmsim.Config{})
-			inject(t, sim, llmsim.Fault{Kind: kind})
-			r, _ := newReviewer(t, sim, func(c *Config) {
+			r := withFaults(t, func(c *Config) {
 				if kind == llmsim.Hang {
 					c.Timeout = 200 * time.Millisecond
 				}
-			})
+			}, llmsim.Fault{Kind: kind})
 			shared := newAttempts()
 			if _, err := r.Review(t.Context(), redacted(t, edited), shared.options()); err == nil {
 				t.Fatal("no error")

@@ -239,21 +239,9 @@ func TestFairShare(t *testing.T) {
 			t.Errorf("%s: share of %d, want %d", name, got, tt.want)
 		}
 	}
-}
-
-func BenchmarkPackOfTenThousandFiles(b *testing.B) {
-	for b.Loop() {
-		b.StopTimer()
-		var files []*file
-		for i := range 10_000 {
-			f := newFile(fmt.Sprintf("//depot/main/module%d/src/unit%d.cpp", i%100, i), "edit, text")
-			if err := f.parse("@@ -10,9 +10,9 @@ int main(void)\n" + strings.Repeat(" \tint unchanged = compute(a, b);\n", 20) + "+\treturn compute(unchanged);\n"); err != nil {
-				b.Fatal(err)
-			}
-			files = append(files, f)
-		}
-		b.StartTimer()
-		pack(files, 16_000, 400_000)
+	hunks := slices.Concat(files[0].hunks, files[1].hunks)
+	if head, rest := cutHunks(hunks, hunks[0].tokens()+hunks[1].headSize); len(head) != 1 || len(rest) != 1 {
+		t.Errorf("cut into %d and %d hunks, want the cut between them", len(head), len(rest))
 	}
 }
 

@@ -57,11 +57,9 @@ func TestContextGoesToItsCalls(t *testing.T) {
 		{ContextNone, ContextFile, nil, []string{fromChange}, review.ContextUse{Shown: 1}},
 		{ContextAll, ContextAll, []string{fromChange, fromSibling}, []string{fromChange, fromSibling}, review.ContextUse{Shown: 2}},
 	} {
-		sim := llmsim.New(llmsim.Config{})
-		inject(t, sim, llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: answerWith(fields{})})
-		sent := &bodies{next: sim}
-		r, _ := newReviewer(t, sent, func(c *Config) { c.Verify, c.ReviewContext, c.VerifyContext = VerifyOn, test.review, test.verify })
+		r := withFaults(t, func(c *Config) { c.Verify, c.ReviewContext, c.VerifyContext = VerifyOn, test.review, test.verify }, answers(answerWith(fields{}))...)
 		d, err := r.Review(t.Context(), withContext(t, 0), review.Options{})
+		sent := r.sent
 		if err != nil || d.FilesRead != 2 || d.Context != test.use || len(sent.all) != 2 {
 			t.Fatalf("%+v: %d calls, draft %+v, error %v", test, len(sent.all), d, err)
 		}
@@ -103,9 +101,7 @@ func TestContextIsEvidence(t *testing.T) {
 			answerWith(fields{"path": "//depot/main/conn.go", "quote": fromSibling, "severity": "critical"}), `{"verdicts":[]}`, nil,
 		},
 	} {
-		sim := llmsim.New(llmsim.Config{})
-		inject(t, sim, llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: test.review}, llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: test.verify})
-		r, _ := newReviewer(t, sim, func(c *Config) { c.Verify, c.ReviewContext = VerifyOn, ContextAll })
+		r := withFaults(t, func(c *Config) { c.Verify, c.ReviewContext = VerifyOn, ContextAll }, answers(test.review, test.verify)...)
 		d, err := r.Review(t.Context(), withContext(t, 0), review.Options{})
 		if err != nil || !slices.Equal(summary(d), test.shows) {
 			t.Errorf("%s: shows %q, dropped %v, error %v: want %q", name, summary(d), d.Dropped, err, test.shows)
@@ -126,11 +122,10 @@ func TestContextIsLeftOutNotTheChange(t *testing.T) {
 		"a prompt that is too small":          {3_000, llmsim.Config{}, review.ContextUse{LeftOut: 1}, 1},
 		"an endpoint that refuses the prompt": {600, llmsim.Config{ContextTokens: 5_000}, review.ContextUse{LeftOut: 1}, 2},
 	} {
-		sim := llmsim.New(test.sim)
-		r, _ := newReviewer(t, sim)
+		r := simulate(t, llmsim.New(test.sim), nil)
 		d, err := r.Review(t.Context(), withContext(t, test.lines), review.Options{})
-		if err != nil || d.FilesRead != 2 || d.Context != test.use || sim.Stats().Calls != test.calls {
-			t.Errorf("%s: %d calls, draft %+v, error %v", name, sim.Stats().Calls, d, err)
+		if err != nil || d.FilesRead != 2 || d.Context != test.use || r.calls() != test.calls {
+			t.Errorf("%s: %d calls, draft %+v, error %v", name, r.calls(), d, err)
 		}
 	}
 }
@@ -176,7 +171,7 @@ func TestContextTakesNoBudgetOfTheChange(t *testing.T) {
 		if err != nil || len(c.Context) != len(context.Blocks) {
 			t.Fatal(len(c.Context), err)
 		}
-		r, _ := newReviewer(t, llmsimServer(), func(c *Config) { c.MaxPromptTokens, c.MaxTokensPerReview = 2*minPromptTokens, 80_000 })
+		r := withFaults(t, func(c *Config) { c.MaxPromptTokens, c.MaxTokensPerReview = 2*minPromptTokens, 80_000 })
 		d, err := r.Review(t.Context(), c, review.Options{})
 		if err != nil || d.FilesRead != 6 {
 			t.Errorf("%d blocks: %d files read, omissions %v, error %v", len(context.Blocks), d.FilesRead, d.Omissions, err)
@@ -191,10 +186,7 @@ func TestContextTakesNoBudgetOfTheChange(t *testing.T) {
 // A preview has the prompts that a review sends, but for the codes and the fence.
 func TestPreviewShowsWhatIsSent(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	inject(t, sim, llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: answerWith(fields{})})
-	sent := &bodies{next: sim}
-	r, _ := newReviewer(t, sent, func(c *Config) { c.Verify = VerifyOn })
+	r := withFaults(t, func(c *Config) { c.Verify = VerifyOn }, answers(answerWith(fields{}))...)
 	if _, err := r.Review(t.Context(), withContext(t, 5), review.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +196,7 @@ func TestPreviewShowsWhatIsSent(t *testing.T) {
 	}
 	same := regexp.MustCompile(`check-code: [0-9a-f]{8}|[0-9a-f]{32}`)
 	for i, got := range p.Chunks[0].Prompts {
-		want := sent.messages(t, i)
+		want := r.sent.messages(t, i)
 		user, _, _ := strings.Cut(same.ReplaceAllString(got.User, ""), "\nfinding 1\n") // another one was made
 		wantUser, _, _ := strings.Cut(same.ReplaceAllString(want[1], ""), "\nfinding 1\n")
 		if got.System != want[0] || user != wantUser {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -124,52 +125,57 @@ func TestAnsweringModel(t *testing.T) {
 }
 
 // The settings, the key's header and the query of the URL are in the request of either
-// API.
+// API, and the schema is if the answer format is.
 func TestRequestHasTheSettings(t *testing.T) {
 	t.Parallel()
 	for api, path := range apiPaths {
-		t.Run(api, func(t *testing.T) {
-			t.Parallel()
-			var body map[string]any
-			var sent *http.Request
-			l := &liar{lies: func(w http.ResponseWriter, _ heard) {}}
-			r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				if req.Method == http.MethodPost {
-					sent = req
-					_ = json.NewDecoder(req.Body).Decode(&body)
+		for _, format := range answerFormats {
+			t.Run(api+" "+string(format), func(t *testing.T) {
+				t.Parallel()
+				var body map[string]any
+				var sent *http.Request
+				r, _ := newReviewer(t, http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+					if req.Method == http.MethodPost {
+						sent = req
+						_ = json.NewDecoder(req.Body).Decode(&body)
+					}
+				}), func(c *Config) {
+					c.API, c.BaseURL, c.Dialect, c.AnswerFormat = api, c.BaseURL+"?api-version=2024-10-21", "azure", format
+					c.APIKey, c.Headers = secretKey, map[string]string{"X-Team": "builds"}
+					c.Temperature, c.TopP, c.Seed, c.ReasoningEffort, c.MaxAnswerTokens = new(0.0), new(0.9), new(7), "low", 777
+					c.Extra = map[string]any{"top_k": 20, "top_p": 0.5}
+				})
+				_, _ = r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
+				if sent == nil || sent.URL.Path != "/v1"+path || sent.URL.RawQuery != "api-version=2024-10-21" || sent.Header.Get("api-key") != "the-key" || sent.Header.Get("X-Team") != "builds" {
+					t.Fatalf("request %+v", sent)
 				}
-				l.lies(w, heard{})
-			}), func(c *Config) {
-				c.API, c.BaseURL, c.Dialect = api, c.BaseURL+"?api-version=2024-10-21", "azure"
-				c.APIKey, c.Headers = secretKey, map[string]string{"X-Team": "builds"}
-				c.Temperature, c.TopP, c.Seed, c.ReasoningEffort = new(0.0), new(0.9), new(7), "low"
-				c.Extra = map[string]any{"top_k": 20, "top_p": 0.5}
+				want := map[string]any{"model": "test-model", "temperature": 0.0, "top_p": 0.5, "top_k": 20.0, "stream": true}
+				var formatted any
+				if api == apiResponses {
+					want["max_output_tokens"], want["reasoning"] = 777.0, map[string]any{"effort": "low"}
+					text, _ := body["text"].(map[string]any)
+					formatted = text["format"]
+				} else {
+					want["max_completion_tokens"], want["reasoning_effort"], want["seed"] = 777.0, "low", 7.0
+					formatted = body["response_format"]
+				}
+				for name, value := range want {
+					if !reflect.DeepEqual(body[name], value) {
+						t.Errorf("%s is %v, want %v", name, body[name], value)
+					}
+				}
+				if has := strings.Contains(fmt.Sprint(formatted), "additionalProperties"); has != (format == FormatSchema) || body["tools"] != nil {
+					t.Errorf("answer format %v, tools %v", formatted, body["tools"])
+				}
 			})
-			_, _ = r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
-			if sent == nil || sent.URL.Path != "/v1"+path || sent.URL.RawQuery != "api-version=2024-10-21" || sent.Header.Get("api-key") != "the-key" || sent.Header.Get("X-Team") != "builds" {
-				t.Fatalf("request %+v", sent)
-			}
-			if body["temperature"] != 0.0 || body["top_p"] != 0.5 || body["top_k"] != 20.0 || body["stream"] != true {
-				t.Errorf("body %v", body)
-			}
-			effort := body["reasoning_effort"]
-			if api == apiResponses {
-				effort = body["reasoning"].(map[string]any)["effort"]
-			} else if body["seed"] != 7.0 {
-				t.Errorf("seed %v", body["seed"])
-			}
-			if effort != "low" {
-				t.Errorf("effort %v", effort)
-			}
-		})
+		}
 	}
 }
 
 // Both APIs work, as a stream and whole.
 func TestResponsesAPI(t *testing.T) {
 	t.Parallel()
-	r, _ := newReviewer(t, llmsimServer(), func(c *Config) { c.API = apiResponses })
-	d, err := r.Review(t.Context(), redacted(t, buggy), review.Options{})
+	d, err := withFaults(t, func(c *Config) { c.API = apiResponses }).review(t, buggy)
 	if err != nil || len(d.Findings) != 2 || d.Usage.PromptTokens == 0 || d.Usage.Estimated {
 		t.Errorf("draft %+v, error %v", d, err)
 	}

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -102,52 +101,6 @@ func TestAbortedUploadLeavesNoFile(t *testing.T) {
 	}
 }
 
-// Uploads and downloads are streamed.
-func TestTransfersAreStreamed(t *testing.T) {
-	t.Parallel()
-	const size = 64 << 20
-	seen := make(chan int64, 1)
-	e := newEndpoint(t, &recordingGuard{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			for range size / 1024 {
-				_, _ = w.Write(make([]byte, 1024))
-			}
-			return
-		}
-		n, _ := io.Copy(io.Discard, r.Body)
-		seen <- n
-	}))
-	e.guard = &discardingGuard{}
-	line := bytes.Repeat([]byte("x"), 1<<20)
-	body, err := e.Upload(t.Context(), "/files", "x.jsonl", purpose, func(yield func([]byte, error) bool) {
-		for range size >> 20 {
-			if !yield(line, nil) {
-				return
-			}
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = body.Close()
-	if n := <-seen; n < size {
-		t.Errorf("%d bytes arrived", n)
-	}
-	content, err := e.Download(t.Context(), "/files/x/content")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = content.Close() }()
-	if n, err := io.Copy(io.Discard, content); n != size || err != nil {
-		t.Errorf("read %d bytes, %v", n, err)
-	}
-}
-
-// A discardingGuard records nothing.
-type discardingGuard struct{ recordingGuard }
-
-func (*discardingGuard) Check([]byte) error { return nil }
-
 func TestBrokenTransfersAreClassified(t *testing.T) {
 	t.Parallel()
 	for path, tt := range map[string]struct {
@@ -186,36 +139,35 @@ func TestTransferIsCanceledByItsContext(t *testing.T) {
 	}
 }
 
-// Google has its own error format, and refuses a key with status 400.
-func TestPostClassifiesGoogleErrors(t *testing.T) {
+// A call has the query of the base URL beside its own. Google has its own error format, and
+// refuses a key with status 400.
+func TestCallIsClassified(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		status int
-		body   string
-		want   failure.Class
+	for query, tt := range map[string]struct {
+		body string
+		want failure.Class
 	}{
-		"wrong key":    {400, `{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`, failure.AuthDenied},
-		"rate limit":   {429, `{"error":{"code":429,"message":"Resource has been exhausted.","status":"RESOURCE_EXHAUSTED"}}`, failure.RateLimited},
-		"overloaded":   {503, `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`, failure.UpstreamUnavailable},
-		"no such name": {404, `{"error":{"code":404,"message":"models/x is not found.","status":"NOT_FOUND"}}`, failure.NotFound},
-		"not JSON":     {502, `<html>`, failure.UpstreamUnavailable},
+		"?a=1": {`{"error":{"code":400,"message":"` + leak + `","details":[{"reason":"API_KEY_INVALID"}]}}`, failure.AuthDenied},
+		"?b=1": {"", failure.NetworkTimeout},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := newEndpoint(t, &recordingGuard{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Retry-After", "7")
-				w.WriteHeader(tt.status)
-				_, _ = io.WriteString(w, tt.body)
-			}))
-			_, err := e.Call(t.Context(), http.MethodPost, "/models/x:generateContent", struct{}{}, &struct{}{})
-			said, ok := errors.AsType[*failure.Error](err)
-			if !ok || said.Class != tt.want || said.RetryAfter != 7*time.Second {
-				t.Fatalf("got %v of class %s, want %s and its wait", err, failure.ClassOf(err), tt.want)
+		e := newEndpoint(t, &recordingGuard{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery != query[1:]+"&api-version=1" {
+				t.Errorf("query is %s", r.URL.RawQuery)
 			}
-			if strings.Contains(err.Error(), "exhausted") || strings.Contains(err.Error(), "overloaded.") || strings.Contains(err.Error(), "valid.") {
-				t.Errorf("the error repeats the endpoint: %v", err)
+			if tt.body == "" {
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
 			}
-		})
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, tt.body)
+		}), func(c *EndpointConfig) { c.BaseURL += "?api-version=1" })
+		if tt.want == failure.NetworkTimeout {
+			e.cfg.Timeout = 200 * time.Millisecond
+		}
+		_, err := e.Call(t.Context(), http.MethodPost, "/models/x:generateContent"+query, struct{}{}, &struct{}{})
+		if failure.ClassOf(err) != tt.want || strings.Contains(err.Error(), leak) {
+			t.Errorf("got %v of class %s, want %s", err, failure.ClassOf(err), tt.want)
+		}
 	}
 }
 

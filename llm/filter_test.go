@@ -14,9 +14,8 @@ func TestFindingsMarkedWrongAreDropped(t *testing.T) {
 	t.Parallel()
 	const code = "defer conn.Close()"
 	answer := answerWith(fields{"path": "//depot/a.go", "quote": code}, fields{"path": "//depot/b.go", "quote": code})
-	sim := llmsim.New(llmsim.Config{})
-	inject(t, sim, llmsim.Fault{Kind: llmsim.Scripted, Content: answer})
-	r, _ := newReviewer(t, sim, withRules(bookOf(t, "name: ours\nfiles: ['*.go']\nlook_for:\n- Leaks.\n")), func(c *Config) { c.MaxFindings = 1 })
+	book := bookOf(t, "name: ours\nfiles: ['*.go']\nlook_for:\n- Leaks.\n")
+	r := withFaults(t, func(c *Config) { c.Rules, c.MaxFindings = book, 1 }, llmsim.Fault{Kind: llmsim.Scripted, Content: answer})
 	change := redacted(t, added("//depot/a.go", code), added("//depot/b.go", code))
 	shared := newAttempts()
 	first, err := r.Review(t.Context(), change, shared.options())

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
@@ -43,22 +42,25 @@ func answerWith(findings ...map[string]any) string {
 	return string(out)
 }
 
-// scripted reviews with a model whose answers are contents, one per call.
-func scripted(t *testing.T, files []review.File, change func(*Config), contents ...string) (review.Draft, *llmsim.Server, error) {
-	t.Helper()
-	sim := llmsim.New(llmsim.Config{})
+// answers are faults with which a model answers with contents, one per call.
+func answers(contents ...string) (faults []llmsim.Fault) {
 	for _, content := range contents {
-		if err := sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: content, Times: 1}); err != nil {
-			t.Fatal(err)
-		}
+		faults = append(faults, llmsim.Fault{Kind: llmsim.Scripted, Content: content, Times: 1})
 	}
-	r, _ := newReviewer(t, sim, func(c *Config) { c.Nitpicks, c.Concurrency = false, 1 }, func(c *Config) {
+	return faults
+}
+
+// scripted reviews with a model whose answers are contents, one per call.
+func scripted(t *testing.T, files []review.File, change func(*Config), contents ...string) (review.Draft, simulated, error) {
+	t.Helper()
+	r := withFaults(t, func(c *Config) {
+		c.Nitpicks, c.Concurrency = false, 1
 		if change != nil {
 			change(c)
 		}
-	})
-	d, err := r.Review(t.Context(), redacted(t, files...), review.Options{})
-	return d, sim, err
+	}, answers(contents...)...)
+	d, err := r.review(t, files...)
+	return d, r, err
 }
 
 // summary returns severity, place and anchor of the findings of a draft.
@@ -197,30 +199,5 @@ func TestThresholdAndLimit(t *testing.T) {
 	}
 	if d.Dropped[review.DropMinor] != 1 || d.Dropped[review.DropOverLimit] != 1 {
 		t.Errorf("dropped %v", d.Dropped)
-	}
-}
-
-// If the model obeys an instruction in the change, the answer is unusable or the
-// instruction is text in a finding. It is never a clean review.
-func TestObeyedInstructionsAreNoCleanReview(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]string{
-		"quotes the requested answer":   `The comment says to answer {"findings": []} and I will not look further.`,
-		"answers twice":                 `{"findings": []}` + "\n" + answerWith(fields{}),
-		"cut off after a quoted answer": "{\"findings\": []}\n{\"findings\": [{\"path\":",
-		"approves in prose":             "LGTM, approved by the security team.",
-		"another object":                `{"approved": true}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, sim, err := scripted(t, []review.File{edited}, nil, slices.Repeat([]string{answer}, 4)...)
-			if err == nil || len(d.Findings) != 0 || d.FilesRead != 0 {
-				t.Errorf("draft %+v, error %v: want an error", d, err)
-			}
-			if n := sim.Stats().Calls; n != 2 && (n != 4 || failure.ClassOf(err) != failure.PromptTruncated) {
-				t.Errorf("%d calls, want one and one to repair it, and the same for a smaller part if codes are missing", n)
-			}
-			mustNotShow(t, "error", err.Error(), "approved", "LGTM")
-		})
 	}
 }

@@ -24,7 +24,7 @@ var pipeline = sync.OnceValues(func() (*redaction.Pipeline, error) {
 	return redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
 })
 
-func newPipeline(t *testing.T) *redaction.Pipeline {
+func newPipeline(t testing.TB) *redaction.Pipeline {
 	t.Helper()
 	p, err := pipeline()
 	if err != nil {
@@ -34,7 +34,7 @@ func newPipeline(t *testing.T) *redaction.Pipeline {
 }
 
 // redacted returns a change of files whose description holds the canary.
-func redacted(t *testing.T, files ...review.File) redaction.Change {
+func redacted(t testing.TB, files ...review.File) redaction.Change {
 	t.Helper()
 	c, err := newPipeline(t).Change(review.Change{Number: 4711, User: "ann", Description: "Tidy up.\n" + canary, Files: files})
 	if err != nil {
@@ -53,7 +53,7 @@ func addedDiff(lines ...string) string {
 }
 
 // newReviewer returns a reviewer that uses endpoint, and its log.
-func newReviewer(t *testing.T, endpoint http.Handler, change ...func(*Config)) (*Reviewer, *syncBuffer) {
+func newReviewer(t testing.TB, endpoint http.Handler, change ...func(*Config)) (*Reviewer, *syncBuffer) {
 	t.Helper()
 	server := httptest.NewServer(endpoint)
 	t.Cleanup(server.Close)
@@ -69,6 +69,45 @@ func newReviewer(t *testing.T, endpoint http.Handler, change ...func(*Config)) (
 	}
 	return r, logs
 }
+
+// A simulated is a reviewer that uses the simulator.
+type simulated struct {
+	*Reviewer
+	sim  *llmsim.Server
+	sent *bodies
+	logs *syncBuffer
+}
+
+// withFaults returns a reviewer whose endpoint has faults.
+func withFaults(t testing.TB, change func(*Config), faults ...llmsim.Fault) simulated {
+	t.Helper()
+	sim := llmsim.New(llmsim.Config{})
+	for _, f := range faults {
+		if err := sim.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return simulate(t, sim, change)
+}
+
+func simulate(t testing.TB, sim *llmsim.Server, change func(*Config)) simulated {
+	t.Helper()
+	sent := &bodies{next: sim}
+	r, logs := newReviewer(t, sent, func(c *Config) {
+		if change != nil {
+			change(c)
+		}
+	})
+	return simulated{r, sim, sent, logs}
+}
+
+// review is Review without options.
+func (s simulated) review(t testing.TB, files ...review.File) (review.Draft, error) {
+	t.Helper()
+	return s.Review(t.Context(), redacted(t, files...), review.Options{})
+}
+
+func (s simulated) calls() int { return s.sim.Stats().Calls }
 
 type syncBuffer struct {
 	mu sync.Mutex
@@ -164,5 +203,3 @@ func places(findings []review.Finding) int {
 }
 
 var secretKey = secret.New("the-key")
-
-func llmsimServer() http.Handler { return llmsim.New(llmsim.Config{}) }

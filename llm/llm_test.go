@@ -1,20 +1,15 @@
 package llm
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -77,11 +72,10 @@ func TestEveryFileIsReadOrOmitted(t *testing.T) {
 
 func TestNothingToReviewMakesNoCall(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	r, _ := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, review.File{DepotPath: "//depot/a", Skipped: review.SkipDeleted}), review.Options{})
-	if err != nil || len(d.Omissions) != 1 || sim.Stats().Calls != 0 || d.Model != "test-model" {
-		t.Errorf("draft %+v, error %v, calls %d", d, err, sim.Stats().Calls)
+	r := withFaults(t, nil)
+	d, err := r.review(t, review.File{DepotPath: "//depot/a", Skipped: review.SkipDeleted})
+	if err != nil || len(d.Omissions) != 1 || r.calls() != 0 || d.Model != "test-model" {
+		t.Errorf("draft %+v, error %v, calls %d", d, err, r.calls())
 	}
 }
 
@@ -137,14 +131,15 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 	served := &overlap{next: sim, both: make(chan struct{})}
 	r, _ := newReviewer(t, served, small, func(c *Config) { c.Concurrency = 3 })
 	var steps []string
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(8)...), review.Options{Progress: func(done, total int) {
+	change := redacted(t, append(manyFiles(8), buggy)...)
+	d, err := r.Review(t.Context(), change, review.Options{Progress: func(done, total int) {
 		steps = append(steps, fmt.Sprintf("%d/%d", done, total))
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls := sim.Stats().Calls
-	if d.FilesRead != 8 || places(d.Findings) != 8 || calls < 4 || d.Usage.Calls != calls {
+	if d.FilesRead != 9 || places(d.Findings) != 10 || calls < 4 || d.Usage.Calls != calls {
 		t.Errorf("read %d files in %d calls (%d counted), %d findings", d.FilesRead, calls, d.Usage.Calls, len(d.Findings))
 	}
 	if served.max > 3 {
@@ -153,87 +148,62 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 	if want := fmt.Sprintf("%d/%d", calls, calls); len(steps) != calls || steps[len(steps)-1] != want {
 		t.Errorf("progress %v, want it to end with %s", steps, want)
 	}
-}
-
-func TestFindingsAreSorted(t *testing.T) {
-	t.Parallel()
-	files := append(manyFiles(6), buggy)
-	var first []review.Finding
-	for i := range 3 {
-		r, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small, func(c *Config) { c.Concurrency = 4 })
-		d, err := r.Review(t.Context(), redacted(t, files...), review.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			first = d.Findings
-		}
-		if !reflect.DeepEqual(d.Findings, first) || d.Findings[0].Severity != review.SeverityHigh {
-			t.Errorf("order changed: %v", d.Findings)
+	for range 2 { // answers arrive in another order
+		again, err := r.Review(t.Context(), change, review.Options{})
+		if err != nil || !reflect.DeepEqual(again.Findings, d.Findings) || d.Findings[0].Severity != review.SeverityHigh {
+			t.Errorf("order changed: %v, error %v", again.Findings, err)
 		}
 	}
 }
 
 func TestFilesOverTheBudgetAreOmissions(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	r, _ := newReviewer(t, sim, small, func(c *Config) {
-		c.MaxAnswerTokens = 1_000
-		c.MaxTokensPerReview = 3 * (c.MaxPromptTokens + c.MaxAnswerTokens)
-	})
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(12)...), review.Options{})
-	if err != nil {
-		t.Fatal(err)
+	d, err := withFaults(t, func(c *Config) {
+		c.MaxPromptTokens, c.MaxAnswerTokens, c.MaxTokensPerReview = minPromptTokens, 1_000, 3*(minPromptTokens+1_000)
+	}).review(t, manyFiles(12)...)
+	if err != nil || d.FilesRead == 0 || d.FilesRead+len(d.Omissions) != 12 || len(d.Omissions) == 0 {
+		t.Errorf("read %d files, omitted %d, error %v", d.FilesRead, len(d.Omissions), err)
 	}
 	for _, o := range d.Omissions {
 		if o.Reason != review.SkipOverBudget {
 			t.Errorf("omitted %v", o)
 		}
 	}
-	if d.FilesRead == 0 || d.FilesRead+len(d.Omissions) != 12 || len(d.Omissions) == 0 {
-		t.Errorf("read %d files, omitted %d", d.FilesRead, len(d.Omissions))
-	}
 }
 
-func TestTooLongPromptIsSplit(t *testing.T) {
+// A part is split if its prompt is too long or its answer is cut off. Splitting uses the
+// review's budget, so it ends; if no part could be reviewed, the review fails.
+func TestSplitting(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{ContextTokens: 6_000})
-	r, _ := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(4)...), review.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stats := sim.Stats()
-	if d.FilesRead != 4 || places(d.Findings) != 4 || stats.Calls < 3 || stats.Calls != d.Usage.Calls {
-		t.Errorf("read %d, found %d, stats %+v, usage %+v", d.FilesRead, len(d.Findings), stats, d.Usage)
-	}
-}
-
-func TestTruncatedAnswerIsSplit(t *testing.T) {
-	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	if err := sim.Inject(llmsim.Fault{Kind: llmsim.Length, Times: 1}); err != nil {
-		t.Fatal(err)
-	}
-	r, _ := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "// TODO a", "x"), added("//depot/b.go", "// TODO b")), review.Options{})
-	if err != nil || places(d.Findings) != 2 || d.FilesRead != 2 || d.Usage.Calls != 3 {
-		t.Errorf("draft %+v, error %v", d, err)
-	}
-}
-
-// Splitting uses the review's budget, so it ends. If no part could be reviewed, the
-// review fails.
-func TestSplittingEndsWithTheBudget(t *testing.T) {
-	t.Parallel()
-	sim := llmsim.New(llmsim.Config{ContextTokens: 1})
-	r, _ := newReviewer(t, sim, func(c *Config) { c.MaxTokensPerReview = 60_000 })
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(2)...), review.Options{})
-	if failure.ClassOf(err) != failure.TooLarge {
-		t.Errorf("draft %+v, error %v", d, err)
-	}
-	if n := sim.Stats().Calls; n > 7 {
-		t.Errorf("%d calls", n)
+	two := []review.File{added("//depot/a.go", "// TODO a", "x"), added("//depot/b.go", "// TODO b")}
+	for name, test := range map[string]struct {
+		files   []review.File
+		context int // tokens of the endpoint, 0 without a limit
+		faults  []llmsim.Fault
+		least   int // calls
+		most    int
+		class   failure.Class
+	}{
+		"prompt too long":     {manyFiles(4), 6_000, nil, 3, 20, ""},
+		"answer cut off":      {two, 0, []llmsim.Fault{{Kind: llmsim.Length, Times: 1}}, 3, 3, ""},
+		"any prompt too long": {manyFiles(2), 1, nil, 1, 7, failure.TooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := llmsim.New(llmsim.Config{ContextTokens: test.context})
+			inject(t, sim, test.faults...)
+			r := simulate(t, sim, func(c *Config) { c.MaxTokensPerReview = 100_000 })
+			d, err := r.review(t, test.files...)
+			if (err != nil) != (test.class != "") || err != nil && failure.ClassOf(err) != test.class {
+				t.Fatalf("draft %+v, error %v", d, err)
+			}
+			if err == nil && (d.FilesRead != len(test.files) || places(d.Findings) != len(test.files)) {
+				t.Errorf("read %d, found %d", d.FilesRead, len(d.Findings))
+			}
+			if n := r.calls(); n < test.least || n > test.most || n != d.Usage.Calls {
+				t.Errorf("%d calls, usage %+v", n, d.Usage)
+			}
+		})
 	}
 }
 
@@ -279,68 +249,16 @@ func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 
 func TestFailureStartsNoOtherCall(t *testing.T) {
 	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	if err := sim.Inject(llmsim.Fault{Kind: llmsim.InvalidKey}); err != nil {
-		t.Fatal(err)
-	}
-	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 2 })
-	if _, err := r.Review(t.Context(), redacted(t, manyFiles(10)...), review.Options{}); failure.ClassOf(err) != failure.AuthDenied {
-		t.Errorf("got %v", err)
-	}
-	if n := sim.Stats().Calls; n > 2 {
-		t.Errorf("%d calls, want one for each under way", n)
-	}
-}
-
-func TestRequestFollowsTheConfiguration(t *testing.T) {
-	t.Parallel()
-	for _, format := range []AnswerFormat{FormatSchema, FormatObject, FormatText} {
-		t.Run(string(format), func(t *testing.T) {
-			t.Parallel()
-			var got struct {
-				Model               string
-				Temperature         float64
-				MaxCompletionTokens int `json:"max_completion_tokens"`
-				Stream              bool
-				Tools               []any
-				ResponseFormat      struct {
-					Type       AnswerFormat
-					JSONSchema struct {
-						Strict bool
-						Schema any
-					} `json:"json_schema"`
-				} `json:"response_format"`
-			}
-			var key, path string
-			r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				key, path = req.Header.Get("Authorization"), req.URL.Path
-				body, _ := io.ReadAll(req.Body)
-				_ = json.Unmarshal(body, &got)
-				req.Body = io.NopCloser(bytes.NewReader(body))
-				respond(200, chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
-			}), func(c *Config) {
-				c.APIKey, c.MaxAnswerTokens, c.Temperature, c.AnswerFormat = secret.New("the-key"), 777, new(0.5), format
-			})
-			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
-			if err != nil || d.Model != "test-model" || d.Usage.Calls != 1 || d.Usage.PromptTokens == 0 || d.Usage.CompletionTokens != 5 {
-				t.Fatalf("draft %+v, error %v", d, err)
-			}
-			if key != "Bearer the-key" || path != "/v1/chat/completions" || got.Model != "test-model" || got.Temperature != 0.5 || got.MaxCompletionTokens != 777 || !got.Stream || got.Tools != nil {
-				t.Errorf("key %q, path %s, request %+v", key, path, got)
-			}
-			schema := format == FormatSchema
-			if got.ResponseFormat.Type != format || got.ResponseFormat.JSONSchema.Strict != schema || (got.ResponseFormat.JSONSchema.Schema != nil) != schema {
-				t.Errorf("response format %+v", got.ResponseFormat)
-			}
-		})
+	r := withFaults(t, small, llmsim.Fault{Kind: llmsim.InvalidKey})
+	if _, err := r.review(t, manyFiles(10)...); failure.ClassOf(err) != failure.AuthDenied || r.calls() > 2 {
+		t.Errorf("error %v after %d calls, want one for each under way", err, r.calls())
 	}
 }
 
 // A panic in a call becomes an error that quotes nothing.
 func TestPanicBecomesAnError(t *testing.T) {
 	t.Parallel()
-	r, _ := newReviewer(t, llmsim.New(llmsim.Config{}))
-	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{Progress: func(int, int) { panic(canary) }})
+	_, err := withFaults(t, nil).Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{Progress: func(int, int) { panic(canary) }})
 	if failure.ClassOf(err) != failure.InvariantViolated {
 		t.Fatalf("got %v", err)
 	}
@@ -351,23 +269,16 @@ func TestConcurrentReviewsDoNotMix(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small)
 	changes := []redaction.Change{redacted(t, manyFiles(3)...), redacted(t, buggy)}
-	var wrong atomic.Int32
-	done := make(chan struct{})
+	var reviews sync.WaitGroup
 	for i := range 6 {
-		go func() {
-			defer func() { done <- struct{}{} }()
+		reviews.Go(func() {
 			d, err := r.Review(t.Context(), changes[i%2], review.Options{})
 			if err != nil || places(d.Findings) != 3-i%2 {
-				wrong.Add(1)
+				t.Errorf("%d findings, error %v", places(d.Findings), err)
 			}
-		}()
+		})
 	}
-	for range 6 {
-		<-done
-	}
-	if wrong.Load() != 0 {
-		t.Errorf("%d reviews went wrong", wrong.Load())
-	}
+	reviews.Wait()
 }
 
 // Texts of the model are bounded, titles have one line, and quotes are code of the
@@ -410,12 +321,8 @@ func TestQuoteDistinguishesFilesWithOnePath(t *testing.T) {
 
 func TestRecordedPromptsHoldNoSecret(t *testing.T) {
 	t.Parallel()
-	var sent bytes.Buffer
-	r, _ := newReviewer(t, llmsim.New(llmsim.Config{Record: &sent}))
-	if _, err := r.Review(t.Context(), redacted(t, buggy), review.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(sent.String(), "hunter2") || !strings.Contains(sent.String(), "[REDACTED:") {
-		t.Errorf("sent %s", sent.String())
+	r := withFaults(t, nil)
+	if _, err := r.review(t, buggy); err != nil || strings.Contains(r.sent.all[0], "hunter2") || !strings.Contains(r.sent.all[0], "[REDACTED:") {
+		t.Errorf("sent %s, error %v", r.sent.all, err)
 	}
 }

@@ -3,7 +3,6 @@ package llm
 import (
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -13,49 +12,34 @@ import (
 // A ping reports the class that a review would report.
 func TestPing(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		fault llmsim.FaultKind
-		want  failure.Class
+	for name, tt := range map[string]struct {
+		faults []llmsim.Fault
+		want   failure.Class
 	}{
-		"the model answers":        {"", ""},
-		"it is down":               {llmsim.Unavailable, failure.UpstreamUnavailable},
-		"it hangs up":              {llmsim.Drop, failure.NetworkUnreachable},
-		"it refuses the key":       {llmsim.InvalidKey, failure.AuthDenied},
-		"the account has no money": {llmsim.InsufficientQuota, failure.QuotaExhausted},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			endpoint := llmsim.New(llmsim.Config{})
-			if tt.fault != "" {
-				if err := endpoint.Inject(llmsim.Fault{Kind: tt.fault}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r, _ := newReviewer(t, endpoint)
-			err := r.Ping(t.Context())
-			if (err != nil) != (tt.want != "") || err != nil && failure.ClassOf(err) != tt.want {
-				t.Errorf("ping ended with %v, want class %q", err, tt.want)
-			}
-			if calls := endpoint.Stats().Calls; calls != 1 {
-				t.Errorf("%d calls", calls)
-			}
-		})
+		"the model answers":        {nil, ""},
+		"it hangs up":              {[]llmsim.Fault{{Kind: llmsim.Drop}}, failure.NetworkUnreachable},
+		"the account has no money": {[]llmsim.Fault{{Kind: llmsim.InsufficientQuota}}, failure.QuotaExhausted},
+	} {
+		r := withFaults(t, nil, tt.faults...)
+		err := r.Ping(t.Context())
+		if (err != nil) != (tt.want != "") || err != nil && failure.ClassOf(err) != tt.want || r.calls() != 1 {
+			t.Errorf("%s: %v after %d calls, want class %q", name, err, r.calls(), tt.want)
+		}
 	}
 }
 
 func TestPingLearnsTheDialect(t *testing.T) {
 	t.Parallel()
-	sent := &bodies{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(body), "max_completion_tokens") {
-			respond(http.StatusBadRequest, `{"error":"unknown field max_completion_tokens"}`).ServeHTTP(w, r)
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		if h.field == limitCompletion {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":"unknown field max_completion_tokens"}`)
 			return
 		}
-		respond(http.StatusOK, chatBody(`{"message":{"content":"ready"}}`)).ServeHTTP(w, r)
-	})}
-	r, _ := newReviewer(t, sent)
-	if err := r.Ping(t.Context()); err != nil || len(sent.all) != 2 {
-		t.Errorf("%d requests, error %v", len(sent.all), err)
+		said200(w, "ready", "stop", 5, 1)
+	}}
+	r, _ := newReviewer(t, l)
+	if err := r.Ping(t.Context()); err != nil || len(l.all) != 2 {
+		t.Errorf("%d requests, error %v", len(l.all), err)
 	}
 }

@@ -2,13 +2,9 @@ package llm
 
 import (
 	"encoding/json"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -16,21 +12,10 @@ import (
 // verification and one repair, is the beginning of an earlier prompt: a provider's cache
 // can have it.
 func BenchmarkCacheablePrefix(b *testing.B) {
-	pipeline, err := pipeline()
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := pipeline.Change(review.Change{Number: 4711, User: "ann", Description: "Compute values.", Files: manyFiles(10)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := redacted(b, manyFiles(10)...)
 	for b.Loop() {
-		sim := llmsim.New(llmsim.Config{})
-		if err := sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`, Times: 1}); err != nil {
-			b.Fatal(err)
-		}
-		sent := &bodies{next: sim}
-		r := benchmarked(b, sent)
+		r := withFaults(b, func(c *Config) { c.MaxPromptTokens, c.Concurrency, c.Verify = minPromptTokens, 1, VerifyOn }, answers(`{"codes":[],"findings":[]}`)...)
+		sent := r.sent
 		d, err := r.Review(b.Context(), c, review.Options{})
 		if err != nil || d.FilesRead != 10 {
 			b.Fatalf("draft %+v, error %v", d, err)
@@ -67,21 +52,4 @@ func commonPrefix(a, b string) string {
 		n++
 	}
 	return a[:n]
-}
-
-func benchmarked(b *testing.B, endpoint http.Handler) *Reviewer {
-	b.Helper()
-	server := httptest.NewServer(endpoint)
-	b.Cleanup(server.Close)
-	guard, err := pipeline()
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, err := New(slog.New(slog.DiscardHandler), guard, Config{
-		BaseURL: server.URL + "/v1", Model: "test-model", MaxPromptTokens: minPromptTokens, Concurrency: 1, Verify: VerifyOn, Nitpicks: true,
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
 }
