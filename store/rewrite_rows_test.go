@@ -281,7 +281,7 @@ func TestOpenTransactionsDoNotWait(t *testing.T) {
 func TestEnqueueInOppositeOrders(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	for range 10 {
+	for range 3 {
 		var files [2][]rewrite.Order
 		texts := make([]rewrite.Sealed, 20)
 		for i := range texts {

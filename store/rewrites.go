@@ -1,11 +1,10 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -24,20 +23,30 @@ func (d *DB) Rewrites() Rewrites { return Rewrites{d} }
 
 // Enqueue creates a job for every order, or for none. An order for a request and
 // recipient that have a job returns that job (rewrite 4). sealed has the texts of each
-// order. A rejected order is an [OrderError]. All calls enqueue in the same order, by
-// request and recipient, so that two of them with the same new requests do not deadlock.
+// order. A rejected order is an [OrderError].
 func (r Rewrites) Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
-	sequence := make([]int, len(orders))
-	for i := range sequence {
-		sequence[i] = i
+	for serial := false; ; serial = true {
+		receipts, err := r.enqueueAll(ctx, orders, sealed, serial)
+		if f, ok := errors.AsType[*failure.Error](err); !ok || f.Upstream != "40P01" {
+			return receipts, err
+		}
 	}
-	slices.SortStableFunc(sequence, func(a, b int) int {
-		return cmp.Or(cmp.Compare(orders[a].RequestID, orders[b].RequestID), cmp.Compare(orders[a].RecipientUserID, orders[b].RecipientUserID))
-	})
+}
+
+// enqueueAll enqueues in the order of the orders, because jobs are claimed in the order of
+// their creation. Calls that enqueue the same new requests in different orders may deadlock:
+// Postgres ends one of them. The calls that repeat are serial, or they would deadlock with
+// each other again.
+func (r Rewrites) enqueueAll(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed, serial bool) ([]rewrite.Receipt, error) {
 	receipts := make([]rewrite.Receipt, len(orders))
 	err := r.db.inTx(ctx, "enqueue rewrite jobs", func(q *db.Queries) error {
-		for _, i := range sequence {
-			row, err := enqueue(ctx, q, orders[i], sealed[i])
+		if serial {
+			if err := q.LockRewriteEnqueue(ctx); err != nil {
+				return err
+			}
+		}
+		for i, order := range orders {
+			row, err := enqueue(ctx, q, order, sealed[i])
 			if err != nil {
 				return &OrderError{i, interpret("enqueue rewrite job", err)}
 			}

@@ -409,6 +409,16 @@ func (q *Queries) FindRewriteJobs(ctx context.Context, arg FindRewriteJobsParams
 	return items, nil
 }
 
+const lockRewriteEnqueue = `-- name: LockRewriteEnqueue :exec
+select pg_advisory_xact_lock(hashtextextended('criticizer rewrite enqueue', 0))
+`
+
+// Serializes the calls that repeat after a deadlock.
+func (q *Queries) LockRewriteEnqueue(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, lockRewriteEnqueue)
+	return err
+}
+
 const pendingRewriteJobs = `-- name: PendingRewriteJobs :one
 select (exists (
     select from criticizer.rewrite_jobs q

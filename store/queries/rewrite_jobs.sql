@@ -1,6 +1,10 @@
 -- name: EnqueueRewrite :one
 select job_id::uuid, status::text, created::boolean from criticizer.enqueue_rewrite(@job::jsonb, @sealed::jsonb);
 
+-- name: LockRewriteEnqueue :exec
+-- Serializes the calls that repeat after a deadlock.
+select pg_advisory_xact_lock(hashtextextended('criticizer rewrite enqueue', 0));
+
 -- name: RewriteResult :one
 select criticizer.rewrite_result(@job_id::uuid)::jsonb as sealed;
 
