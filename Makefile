@@ -131,8 +131,9 @@ vulncheck: $(BIN)/govulncheck ## known vulnerabilities that the code reaches, if
 fuzz: ## each fuzz target for a time: FUZZTIME=20s
 	@sh tools/fuzz.sh $(or $(FUZZTIME),20s)
 
-mutants: $(DEVSTACK) $(BIN)/gremlins ## mutation tests of the packages that decide: PACKAGES="p4 internal/failure"
-	@$(DEVSTACK) exec -- sh tools/mutants.sh $(BIN)/gremlins $(PACKAGES)
+mutants: $(DEVSTACK) ## mutation tests of the packages that decide: PACKAGES="p4 store" FILES="jobs|deliveries"
+	@CRITICIZER_MUTANTS="$(or $(PACKAGES),all)" CRITICIZER_MUTANT_FILES="$(FILES)" \
+		$(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run '^TestMutants$$' ./tools/mutants
 
 reproduce: ## build the last commit twice, in two places, and compare
 	@sh tools/reproduce.sh
@@ -182,11 +183,6 @@ $(BIN)/govulncheck: GOVULNCHECK_VERSION := v1.8.0
 $(BIN)/govulncheck:
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building govulncheck" env GOBIN="$(CURDIR)/$(BIN)" go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
-
-$(BIN)/gremlins: GREMLINS_VERSION := v0.6.0
-$(BIN)/gremlins:
-	@mkdir -p $(BIN)
-	@$(PROGRESS) "building gremlins" env GOBIN="$(CURDIR)/$(BIN)" go install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
 # The go command decides whether it must be rebuilt.
 $(DEVSTACK):

@@ -85,6 +85,7 @@ var arrows = map[string][]string{
 
 	"tools/standin":         {"llm/llmsim"},
 	"tools/contextcoverage": {"p4", "review", "review/outline", "review/pack", "review/selection"},
+	"tools/mutants":         nil,
 
 	"e2e/rewritechaos": slices.Concat(product, support),
 

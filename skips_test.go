@@ -1,7 +1,6 @@
 package criticizer_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,39 +59,6 @@ func TestRepetitionsOfCountingTestsFail(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), "sh", "tools/reruns.sh", file).CombinedOutput()
 		if (err != nil) != fails || strings.Count(string(out), "RERUN ") != strings.Count(report, "\n") {
 			t.Errorf("%q: %v:\n%s", report, err, out)
-		}
-	}
-}
-
-// make mutants fails on a survivor that tools/mutants.txt does not list, and the list names
-// code that exists.
-func TestUnlistedMutantsFail(t *testing.T) {
-	t.Parallel()
-	list, err := os.ReadFile("tools/mutants.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(list)) {
-		entry := strings.Split(strings.TrimSpace(line), "\t")
-		if code, err := os.ReadFile(entry[0]); err != nil || len(entry) != 4 || !strings.Contains(string(code), entry[2]) {
-			t.Errorf("tools/mutants.txt: %q names no code: %v", line, err)
-		}
-	}
-	backoff, err := os.ReadFile("internal/failure/backoff.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, _, _ := strings.Cut(string(backoff), "if !(s > 0)")
-	listed := strings.Count(before, "\n") + 1
-	for line, fails := range map[int]bool{0: false, listed: false, listed + 1: true} {
-		gremlins := filepath.Join(t.TempDir(), "gremlins")
-		script := fmt.Sprintf("#!/bin/sh\n[ %d = 0 ] || echo '  LIVED CONDITIONALS_BOUNDARY at backoff.go:%[1]d:9'\necho 'Killed: 1'\n", line)
-		if err := os.WriteFile(gremlins, []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.CommandContext(t.Context(), "sh", "tools/mutants.sh", gremlins, "internal/failure").CombinedOutput()
-		if (err != nil) != fails {
-			t.Errorf("a survivor in line %d (listed is %d): %v\n%s", line, listed, err, out)
 		}
 	}
 }
