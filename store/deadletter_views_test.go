@@ -195,9 +195,14 @@ func TestHeldDeadLetterIsHeldOnce(t *testing.T) {
 	release()
 }
 
-func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // (processing 8.5.5)
+func TestDecisionsLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	t.Parallel()
 	_, operator, _, letter := dead(t, failure.AuthDenied)
+	noError(t, operator.WithdrawReplay(t.Context(), request(t, operator, letter.ID, false)))
+	requested := request(t, operator, letter.ID, false)
+	for range 2 { // the second time changes nothing
+		noError(t, operator.ConfirmReplay(t.Context(), requested, "run2"))
+	}
 	noError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))
 	noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "reviewed by hand"))
 	wantClass(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "again"), failure.WriteConflict)
@@ -208,7 +213,9 @@ func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	for _, e := range trail {
 		actions = append(actions, e.Claimed+" "+e.Action)
 	}
-	if want := []string{"olga annotate", "olga resolve"}; !slices.Equal(actions, want) {
+	if want := []string{
+		"olga@desk request replay", "olga@desk withdraw replay", "olga@desk request replay", "olga@desk replay", "olga annotate", "olga resolve",
+	}; !slices.Equal(actions, want) {
 		t.Errorf("the trail is %v, want %v", actions, want)
 	}
 	if got := onlyLetter(t, operator); got.ResolvedBy != "olga" || got.Resolution != "reviewed by hand" {

@@ -244,4 +244,7 @@ func TestReplaysAtOnce(t *testing.T) { // a bulk replay and a hand-made one: bot
 	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.replays`); n != 3 {
 		t.Errorf("%d replays left a trace, want 3", n)
 	}
+	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.audit_log`); n != 0 {
+		t.Errorf("%d audit entries of replays without a person or reason", n)
+	}
 }

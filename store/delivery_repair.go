@@ -149,7 +149,7 @@ func unchanged(ctx context.Context, q *db.Queries, action string, id int64) erro
 		return failure.Errorf(failure.NotFound, "delivery %d does not exist", id)
 	case err != nil:
 		return err
-	case row.Begun || row.NotificationID != nil && row.NotifiedAt == nil:
+	case row.Begun:
 		return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s, and its mail may have been accepted", action, id, row.Status)
 	}
 	return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s", action, id, row.Status)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -135,7 +136,11 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 			notify, operator, d, id := rowIn(t, state)
 			end(t, d, review.JobDeadLettered)
 			backdate(t, d, "9 minutes")
-			wantClass(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"), failure.WriteConflict)
+			err := operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1")
+			wantClass(t, err, failure.WriteConflict)
+			if !strings.Contains(err.Error(), "may have been accepted") {
+				t.Errorf("the operator is not warned: %v", err)
+			}
 			if row := reread(t, notify, id); !row.Begun {
 				t.Fatalf("row is %+v: the next attempt would not look it up", row)
 			}

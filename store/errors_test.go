@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -53,6 +52,7 @@ func TestInterpretGivesTheClass(t *testing.T) {
 		{"no row", pgx.ErrNoRows, failure.NotFound},
 		{"a connection cut in mid-answer", io.ErrUnexpectedEOF, failure.DatabaseUnavailable},
 		{"a refused connection", &pgconn.ConnectError{}, failure.DatabaseUnavailable},
+		{"a malformed column", pgx.ScanArgError{Err: errors.New("x")}, failure.InvariantViolated},
 		{"a driver's complaint", errors.New("cannot encode"), failure.Unknown},
 		{"an error of ours", failure.Errorf(failure.ArtifactExpired, "gone"), failure.ArtifactExpired},
 	} {
@@ -72,16 +72,25 @@ func TestInterpretKeepsCancellation(t *testing.T) {
 	}
 }
 
+// An error has what Postgres says, but nothing that may quote a value.
 func TestInterpretShowsNoValues(t *testing.T) {
 	t.Parallel()
 	const address = "alice@corp.test"
-	for name, err := range map[string]error{
-		"a constraint":     &pgconn.PgError{Code: "23514", Message: "row " + address, Detail: address, ConstraintName: "c", TableName: "t", SchemaName: "s"},
-		"a value":          &pgconn.PgError{Code: "22P02", Message: `invalid input syntax: "` + address + `"`, Where: address},
-		"a driver's error": fmt.Errorf("unable to encode %q", address),
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{&pgconn.PgError{Code: "23514", Message: "row " + address, Detail: address, ConstraintName: "c", TableName: "t", SchemaName: "s"}, "constraint c of s.t rejected the row"},
+		{&pgconn.PgError{Code: "23502", Message: "null value beside " + address}, "Postgres rejected the statement (SQLSTATE 23502)"},
+		{&pgconn.PgError{Code: "22P02", Message: "invalid input: " + address, Where: address}, "Postgres rejected the statement (SQLSTATE 22P02)"},
+		{&pgconn.PgError{Code: "P0001", Message: address}, "Postgres rejected the statement (SQLSTATE P0001)"},
+		{&pgconn.PgError{Code: "42501", Message: "permission denied for table jobs"}, "permission denied for table jobs (SQLSTATE 42501)"},
+		{&pgconn.PgError{Code: "53300", Message: "too many clients", Hint: "wait"}, "too many clients (SQLSTATE 53300): wait"},
+		{pgx.ScanArgError{ColumnIndex: 2, Err: errors.New(address)}, "column 3 of the row is malformed"},
+		{errors.New("unable to encode " + address), "driver error *errors.errorString"},
 	} {
-		if text := interpret("read job", err).Error(); strings.Contains(text, address) || !strings.HasPrefix(text, "read job: ") {
-			t.Errorf("%s: %q", name, text)
+		if got := interpret("read job", tc.err).Error(); got != "read job: "+tc.want {
+			t.Errorf("%v: %q, want %q", tc.err, got, tc.want)
 		}
 	}
 }

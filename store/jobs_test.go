@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -240,7 +241,24 @@ func TestCloseEnded(t *testing.T) {
 			if got := query[string](t, conn, `select coalesce(string_agg(state, ','), '') from criticizer.dead_letters`); got != tt.letter {
 				t.Errorf("dead letter is %q, want %q", got, tt.letter)
 			}
+			if n := query[int](t, conn, `select count(*)::int from criticizer.audit_log where action = 'close' and object = $1`, "workflow:"+v1.Key); (n == 1) != (tt.closed != "") {
+				t.Errorf("the audit log has %d closings", n)
+			}
 		})
+	}
+}
+
+// One worker at a time watches, until the interval has passed.
+func TestClaimWatch(t *testing.T) {
+	t.Parallel()
+	db, d := bookkeeping(t)
+	for i, want := range []bool{true, false, true} {
+		if i == 2 {
+			exec(t, d.Conn(t), `update criticizer.watch set due_at = due_at - interval '1 minute'`)
+		}
+		if got, err := db.ClaimWatch(t.Context(), time.Minute); err != nil || got != want {
+			t.Errorf("claim %d: %t, %v", i, got, err)
+		}
 	}
 }
 

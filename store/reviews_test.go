@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -72,6 +73,26 @@ func TestRecentReviews(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// The report of a review is that of the version, or the newest there is.
+func TestReportOf(t *testing.T) {
+	t.Parallel()
+	db, d := bookkeeping(t)
+	operator := d.Open(t, store.RoleOperator)
+	for v := range review.Version(3) {
+		open(t, db, version(v+1), "run1")
+		if v < 2 { // the third has no report yet
+			_, err := db.FinishJob(t.Context(), version(v+1).Key, review.OutcomeFindings, 1, review.ArtifactRef(fmt.Sprint("report:", v+1)))
+			noError(t, err)
+		}
+	}
+	for v, want := range []review.ArtifactRef{"report:2", "report:1", "report:2", ""} {
+		got, err := operator.ReportOf(t.Context(), v1.Changelist, review.Version(v))
+		if got != want || (want == "") != (failure.ClassOf(err) == failure.NotFound) {
+			t.Errorf("version %d: %q, %v", v, got, err)
 		}
 	}
 }

@@ -293,7 +293,13 @@ func TestEnqueueInOppositeOrders(t *testing.T) {
 		slices.Reverse(files[1])
 		var calls errgroup.Group
 		for _, orders := range files {
-			calls.Go(func() error { _, err := q.backend.Enqueue(t.Context(), orders, texts); return err })
+			calls.Go(func() error {
+				receipts, err := q.backend.Enqueue(t.Context(), orders, texts)
+				if len(receipts) > 0 && receipts[0].JobID == "" {
+					t.Errorf("receipts %+v name no job", receipts)
+				}
+				return err
+			})
 		}
 		noError(t, calls.Wait())
 	}

@@ -147,8 +147,14 @@ func TestClaim(t *testing.T) {
 	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	ids := q.enqueue(t, order(), order(func(o *rewrite.Order) { o.NotBeforeAt = &soon }), order(batchMode),
 		order(func(o *rewrite.Order) { o.NotBeforeAt = &past }), order(), order())
-	_, jobs := q.claim(t, rewrite.Async, 3)
-	if got, want := idsOf(jobs), []string{ids[0], ids[3], ids[4]}; !slices.Equal(got, want) {
+	exec(t, q.conn, `update criticizer.rewrite_jobs set created_at = created_at - interval '1 minute' where job_id = '`+ids[4]+`'`)
+	c, jobs := q.claim(t, rewrite.Async, 2)
+	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 3))
+	exec(t, q.conn, `update criticizer.rewrite_runs set started_at = started_at - interval '1 minute'`)
+	more, err := q.Claim(t.Context(), c, rewrite.Async, 3) // another attempt of the run
+	noError(t, err)
+	jobs = append(jobs, more...)
+	if got, want := idsOf(jobs), []string{ids[4], ids[0], ids[3]}; !slices.Equal(got, want) {
 		t.Errorf("claimed %v, want %v", got, want)
 	}
 	for _, job := range jobs {
@@ -390,7 +396,7 @@ func TestSubmissionLease(t *testing.T) {
 	if _, ok, err := q.Lease(t.Context(), c, rewrite.Submitting, time.Minute); ok || err != nil {
 		t.Fatalf("leased what is leased: %v", err)
 	}
-	exec(t, q.conn, `update criticizer.rewrite_batches set leased_until = now()`)
+	exec(t, q.conn, `update criticizer.rewrite_batches set leased_until = now(), created_at = created_at - interval '1 minute'`)
 	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day'`)
 	if n, err := q.RecoverStale(t.Context(), c.RunID, time.Minute); n != 0 || err != nil {
 		t.Errorf("%d jobs recovered of a batch that the provider may have, %v", n, err)
@@ -399,7 +405,7 @@ func TestSubmissionLease(t *testing.T) {
 	noError(t, q.BeginRun(t.Context(), other.RunID, rewrite.Collector, 1))
 	leased, ok, err := q.Lease(t.Context(), other, rewrite.Submitting, time.Minute)
 	noError(t, err)
-	if !ok || leased.ID != batch.ID {
+	if !ok || leased.ID != batch.ID || leased.Age < time.Minute || leased.Age > 10*time.Minute {
 		t.Fatalf("leased %+v", leased)
 	}
 	if err := q.BeginCreation(t.Context(), c, batch.ID, "file", time.Minute); failure.ClassOf(err) != failure.WriteConflict {
@@ -408,6 +414,54 @@ func TestSubmissionLease(t *testing.T) {
 	noError(t, q.AbandonSubmission(t.Context(), other.RunID, batch.ID, time.Second, rewrite.Overflow))
 	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
 		t.Errorf("job of an abandoned batch: %+v", job)
+	}
+	if ended, err := q.Batch(t.Context(), batch.ID); err != nil || ended.State != rewrite.Abandoned {
+		t.Errorf("the batch is %+v, %v", ended, err)
+	}
+}
+
+// A claim that has lost a job submits nothing, and a batch that the provider refused gives
+// its jobs back to the claim.
+func TestSubmissionNeedsItsJobs(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	ids := q.enqueue(t, order(batchMode), order(batchMode))
+	c, jobs := q.claim(t, rewrite.Batch, 2)
+	begin := func() (string, error) {
+		s := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages, Tokens: 10}
+		return s.ID, q.BeginSubmission(t.Context(), c, s, ids, time.Minute)
+	}
+	refused, err := begin()
+	noError(t, err)
+	noError(t, q.DropSubmission(t.Context(), c, refused))
+	if batch, err := q.Batch(t.Context(), refused); err != nil || batch.State != rewrite.Abandoned {
+		t.Errorf("the refused batch is %+v, %v", batch, err)
+	}
+	if job := q.job(t, ids[0]); job.Status != rewrite.Processing || job.BatchID != nil {
+		t.Errorf("a job of the refused batch is %+v", job)
+	}
+	_, err = q.operator.Cancel(t.Context(), ids[1], "olga", "T-1")
+	noError(t, err)
+	lost, err := begin()
+	wantClass(t, err, failure.WriteConflict)
+	_, err = q.Batch(t.Context(), lost)
+	wantClass(t, err, failure.NotFound)
+}
+
+// The router decides about the jobs that have no decision, once.
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	decided := *order().Routing
+	id := q.enqueue(t, order(func(o *rewrite.Order) { o.Routing = nil }), order())[0]
+	if jobs, err := q.Unrouted(t.Context(), 10); err != nil || !slices.Equal(idsOf(jobs), []string{id}) {
+		t.Fatalf("not routed: %+v, %v", jobs, err)
+	}
+	noError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
+	decided.Model = "m2"
+	noError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
+	if job := q.job(t, id); job.Routing == nil || job.Routing.Model != "m" {
+		t.Errorf("routed as %+v", job.Routing)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestCheckSchemaRefuses(t *testing.T) {
 	}
 }
 
-// A build works with a newer schema that only adds.
+// A build works with a newer schema that only adds, and is the oldest that it supports.
 func TestOldBuildWorksOnNewerSchema(t *testing.T) {
 	t.Parallel()
 	db, d := bookkeeping(t)
@@ -69,6 +69,7 @@ func TestOldBuildWorksOnNewerSchema(t *testing.T) {
 		alter table criticizer.jobs add column added_later text;
 		alter table criticizer.dead_letters add column added_later bigint not null default 0;
 		create table criticizer.added_later (id bigint);
+		update criticizer.schema_serves set oldest_build = (select max(version_id) from criticizer.migrations);
 		insert into criticizer.migrations (version_id, is_applied) values (999, true)`)
 	for _, role := range []store.Role{store.RoleBookkeeping, store.RoleFetch, store.RoleRedact, store.RoleLLM, store.RoleNotify, store.RoleRetention, store.RoleOperator} {
 		noError(t, d.Open(t, role).CheckSchema(t.Context()))

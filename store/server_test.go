@@ -1,9 +1,13 @@
 package store_test
 
 import (
+	"context"
+	"crypto/rand"
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -19,4 +23,22 @@ func TestServerTellsOfItself(t *testing.T) {
 			t.Errorf("as %q the server says %+v", role, got)
 		}
 	}
+}
+
+// A database is created once.
+func TestCreateDatabase(t *testing.T) {
+	t.Parallel()
+	server := storetest.NewEmpty(t)
+	conn, name := server.Conn(t), "criticizer_test_"+rand.Text()
+	t.Cleanup(func() {
+		_, err := conn.Exec(context.Background(), `drop database "`+name+`" with (force)`)
+		noError(t, err)
+	})
+	for range 2 {
+		created, err := store.CreateDatabase(t.Context(), server.URL, name)
+		noError(t, err)
+		(&storetest.Database{URL: created}).Open(t, "")
+	}
+	_, err := store.CreateDatabase(t.Context(), secret.New("host=127.0.0.1 sslmode=disable"), name)
+	wantClass(t, err, failure.ConfigInvalid)
 }
