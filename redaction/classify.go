@@ -49,11 +49,7 @@ func bitsOf[T ~uint8](all ...T) (bits uint16) {
 	return bits
 }
 
-var (
-	strong, medium, weak, vendor = bitsOf(strongName), bitsOf(mediumName), bitsOf(weakName), bitsOf(vendorName)
-	// mentioned values may belong to other names.
-	mentioned = bitsOf(compared, listed, called)
-)
+var strong, medium, weak, vendor = bitsOf(strongName), bitsOf(mediumName), bitsOf(weakName), bitsOf(vendorName)
 
 // classifiers are asked in order. The first one with an opinion decides. A text that
 // is recognizably something else is no secret, with any name. Of a strong
@@ -68,7 +64,6 @@ var classifiers = []classifier{
 	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
 	{name: "decimal number", is: ofText(isFloat), then: left},
 	{name: "sealed", is: ofText(isSealed), then: left},
-	{name: "digest", is: ofText(isDigest), then: left},
 	{name: "schema", is: ofText(isSchema), then: left},
 	{name: "public key", is: ofText(isPublicKey), then: left},
 	{name: "function of another name", bindings: bitsOf(called), is: isOtherFunction, then: left},
@@ -78,13 +73,11 @@ var classifiers = []classifier{
 	{name: "no argument", bindings: bitsOf(argument, cell, item, member), is: isNoArgument, then: left},
 	{name: "seed phrase", strengths: strong | medium, is: ofText(isSeedPhrase), then: masked},
 	{name: "salt", strengths: strong | medium | weak, quotes: onlyQuoted, is: ofText(isSalt), then: masked},
-	{name: "number of a row", is: isRowID, then: left},
+	{name: "number of a row", is: func(c *candidate) bool { return allIn(c.text, &digitSet) && lastWordOf(c.n.ident) == "id" }, then: left},
 	{name: "end of another literal", quotes: onlyQuoted, is: closesLiteral, then: left},
-	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: isMarkup, then: left},
-	{name: "name of a resource", is: func(c *candidate) bool { return c.n.namesResource() && isResource(c.text) }, then: left},
-	{name: "working directory", is: isWorkingDirectory, then: left},
+	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: func(c *candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }, then: left},
+	{name: "name of a resource", is: namesResource, then: left},
 	{name: "result of a test", bindings: bitsOf(assigned), quotes: onlyBare, is: func(c *candidate) bool { return c.n.ident == "PASS" && byteAt(c.d.s, c.n.end) == ':' }, then: left},
-	{name: "tag of an image", quotes: onlyBare, is: isImageTag, then: left},
 
 	{name: "element of a list", bindings: bitsOf(item), is: isItem, then: masked, otherwise: left},
 	{name: "value of a map", bindings: bitsOf(member), is: isMember, then: masked, otherwise: left},
@@ -95,14 +88,11 @@ var classifiers = []classifier{
 	{name: "common words", strengths: strong, is: func(c *candidate) bool { return isCommonWords(c.text, 1) }, then: left},
 	{name: "common words", strengths: medium, is: func(c *candidate) bool { return isCommonWords(c.text, 2) }, then: left},
 	{name: "path", is: ofText(isPath), then: left},
-	{name: "prose", strengths: strong, is: func(c *candidate) bool { return isProse(c.text) && !isPhrase(c.n, c.text) }, then: left},
-	{name: "prose", strengths: medium, is: ofText(isProse), then: left},
+	{name: "prose", strengths: strong, is: func(c *candidate) bool { return isProse(c.text) && !(c.n.isPassword() && isPassphrase(c.text)) }, then: left},
 	{name: "code", strengths: medium | weak | vendor, is: ofText(isSource), then: left},
 
-	{name: "UUID that is mentioned", strengths: strong, bindings: mentioned, is: ofText(isUUID), then: left},
-	{name: "UUID", strengths: strong, is: ofText(isUUID), then: masked},
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
-	{name: "argument of a look-up", strengths: strong, bindings: bitsOf(called), quotes: onlyQuoted, is: looksUp, then: left, otherwise: masked},
+	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(called), is: looksUp, then: left},
 	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
 	{name: "quoted in a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
@@ -111,21 +101,13 @@ var classifiers = []classifier{
 	{name: "word after a blank", strengths: strong, bindings: bitsOf(spaced), is: isSpacedBare, then: masked, otherwise: left},
 	{name: "text of an element", strengths: strong, bindings: bitsOf(element), is: always, then: masked},
 
-	{name: "argument of a look-up", strengths: medium, bindings: bitsOf(called), is: looksUp, then: left},
 	{name: "no key", strengths: medium, is: isKey, otherwise: left},
-	{name: "keyword", strengths: medium, bindings: bitsOf(compared), is: func(c *candidate) bool { return shapeOf(c.text).digit == 0 && len(c.text) < 12 }, then: left},
-	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), quotes: onlyQuoted, is: func(c *candidate) bool { return isSpacedQuoted(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
+	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), is: func(c *candidate) bool { return isFlag(c.d.s, c.n.begin) && hasDigit(c.text) || isVeryRandom(c.text) }, then: masked, otherwise: left},
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
-	{name: "key with digits", strengths: medium, bindings: bitsOf(stated, fallback, paired, element), is: hasDigit, then: masked, otherwise: left},
-	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), is: func(c *candidate) bool { return isFlag(c.d.s, c.n.begin) && hasDigit(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
 
-	{name: "hash of a list", strengths: weak, quotes: onlyBare, is: isListedHash, then: left},
-	{name: "UUID", strengths: weak, is: ofText(isUUID), then: left},
-	{name: "number", strengths: weak, is: isConstantNumber, then: left},
+	{name: "number", strengths: weak, is: ofText(isNumber), then: left},
 	{name: "user and password in base64", strengths: weak, is: func(c *candidate) bool { return isEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
 	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
-
-	{name: "comparison", strengths: vendor, bindings: bitsOf(compared), is: always, then: left},
 	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
 
 	// What is left are bare values of strong names, and bare keys of medium names.

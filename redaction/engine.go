@@ -8,7 +8,7 @@ import (
 )
 
 // engineVersion changes when the code masks something else. Data files are hashed.
-const engineVersion = "8"
+const engineVersion = "9"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
@@ -17,11 +17,10 @@ type engine struct {
 	runs []*tokenRule
 	ips  bool
 	// examples has the first example of each rule.
-	examples map[string]string
-	// formsBefore has the forms that may match before each byte.
-	formsBefore [256][]*formRule
-	all         *automaton // with every trigger
-	workspaces  sync.Pool
+	examples   map[string]string
+	forms      *formIndex
+	all        *automaton // with every trigger
+	workspaces sync.Pool
 }
 
 // newEngine returns the engine with the built-in rules and those of cfg, whose
@@ -37,7 +36,7 @@ func newEngine(cfg Config) (*engine, error) {
 	}
 	own := slices.Clone(rules.rules[builtin:])
 	rules.dropOff()
-	e := &engine{ruleset: rules, ips: cfg.InternalIPs, examples: firstExamples(rules.rules), formsBefore: formsBefore(rules.forms)}
+	e := &engine{ruleset: rules, ips: cfg.InternalIPs, examples: firstExamples(rules.rules), forms: newFormIndex(rules.forms)}
 	for i := range e.tokens {
 		if e.tokens[i].anchor < 0 {
 			e.runs = append(e.runs, &e.tokens[i])
@@ -243,13 +242,14 @@ type reason struct {
 	place, why string
 }
 
-const strengthBits = 9
+const strengthBits = 11
 
 type knownStrength struct {
 	ident    string
 	strength strength
 	// rule is the name rule that gives the strength.
-	rule string
+	rule   string
+	isPair bool
 }
 
 // strengthOf returns the strength of ident. It is cached, because names occur often.
@@ -265,6 +265,7 @@ func (d *detector) rate(ident string) *knownStrength {
 	if known.ident != ident {
 		known.ident = strings.Clone(ident)
 		known.strength, known.rule = d.computeStrength(ident)
+		known.isPair = lists["pair"][lastWordOf(ident)]
 	}
 	return known
 }

@@ -19,15 +19,12 @@ type formRule struct {
 	name string
 	bind binding
 	// of is the predicate of the name, or nil.
-	of func(ident string) bool
+	of func(n nameRef) bool
 	// before are the elements before NAME, the nearest first, and after those
 	// behind it.
 	before, after []formElement
-	// prev and next are the bytes that may stand beside NAME and blanks, and then
-	// those beyond a quote: the fast check that most forms fail.
-	prev, next [2]charset
-	// onLine is set if what follows NAME is on its line. behind is set if the value is behind NAME.
-	onLine, behind bool
+	// behind is set if the value is behind NAME.
+	behind bool
 	// skips is set if the form has ... behind NAME.
 	skips bool
 }
@@ -73,7 +70,11 @@ var elementWords = map[string]elementKind{
 }
 
 // namePredicates are those of the words that stand for the name.
-var namePredicates = map[string]func(ident string) bool{"PAIR": isPairName, "CONSTANT": isConstant, "IDENT": isIdentifier}
+var namePredicates = map[string]func(n nameRef) bool{
+	"PAIR":     func(n nameRef) bool { return n.isPair },
+	"CONSTANT": func(n nameRef) bool { return isConstant(n.ident) },
+	"IDENT":    func(n nameRef) bool { return isIdentifier(n.ident) },
+}
 
 // parseForm reads "form BINDING FORM".
 func parseForm(rs *ruleset, f []string) ([]named, error) {
@@ -92,8 +93,6 @@ func parseForm(rs *ruleset, f []string) ([]named, error) {
 	r.before, r.after = elements[:at], elements[at+1:]
 	r.behind = slices.ContainsFunc(r.after, isValue)
 	slices.Reverse(r.before)
-	r.prev, r.next = besideName(r.before, false), besideName(r.after, true)
-	r.onLine = len(r.after) > 0 && r.after[0].kind == anyWord && !r.after[0].quoted
 	r.skips = slices.ContainsFunc(r.after, func(e formElement) bool { return e.kind == skipped })
 	rs.forms = append(rs.forms, r)
 	return []named{{name, nil, ""}}, nil
@@ -174,6 +173,12 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 		e.first = nearEnd([]formElement{e}, true)
 	}
 	return e, l.end, nil
+}
+
+// beside returns the bytes that may stand beside NAME, the fast check that most forms fail.
+func (f *formRule) beside() [besideCount]charset {
+	prev, next := besideName(f.before, false), besideName(f.after, true)
+	return [besideCount]charset{prevByte: prev[0], beyondPrev: prev[1], nextByte: next[0], beyondNext: next[1]}
 }
 
 // besideName returns the bytes that the elements may have beside NAME, and those

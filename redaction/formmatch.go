@@ -2,52 +2,53 @@ package redaction
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 )
 
-// A formPlace is a name in a text with the bytes that [formRule] checks.
-type formPlace struct {
-	begin, end int
-	prev, next [2]byte
-	// lastOnLine is set if the line ends behind the name.
-	lastOnLine bool
+// beside are four of the bytes around a name: the ones before and behind it and blanks,
+// and then those beyond a quote.
+const (
+	prevByte = iota
+	beyondPrev
+	nextByte
+	beyondNext
+	besideCount
+)
+
+// A formIndex finds the forms that may match at a name, the longest first.
+type formIndex struct {
+	forms []*formRule
+	// may has a set of forms, a bit each, for every byte at each of the places.
+	may [besideCount][256][]uint64
+	// onLine are the forms that match only if the line goes on behind the name.
+	onLine []uint64
 }
 
-// placeOf returns where forms match around the name n.
-func (d *detector) placeOf(n nameRef) formPlace {
-	s, begin := d.s, len(strings.TrimRight(d.s[:n.begin], "$@&*#"))
-	before, after := runBack(s, begin, &spaceSet, maxGap), skipSpace(s, n.end)
-	p := formPlace{begin: begin, end: n.end}
-	p.prev[0], p.next[0] = byteAt(s, before-1), byteAt(s, after)
-	p.next[1] = p.next[0]
-	p.lastOnLine = strings.IndexByte(s[n.end:after], '\n') >= 0
-	if quoteSet.has(p.next[0]) {
-		p.next[1] = byteAt(s, skipSpace(s, after+1))
+func newFormIndex(forms []formRule) *formIndex {
+	x := &formIndex{onLine: make([]uint64, len(forms)/64+1)}
+	for i := range forms {
+		x.forms = append(x.forms, &forms[i])
 	}
-	if quoteSet.has(p.prev[0]) {
-		i := before - 1
-		if byteAt(s, i-1) == '@' { // of Objective-C
-			i--
-		}
-		p.prev[1] = byteAt(s, runBack(s, i, &spaceSet, maxGap)-1)
-	}
-	return p
-}
-
-// formsBefore returns the forms by the byte that may follow NAME and blanks, the
-// longest first.
-func formsBefore(forms []formRule) (out [256][]*formRule) {
-	forms = slices.Clone(forms)
-	slices.SortStableFunc(forms, func(a, b formRule) int { return cmp.Compare(b.length(), a.length()) })
-	for next := range out {
-		for i := range forms {
-			if forms[i].next[0].has(byte(next)) {
-				out[next] = append(out[next], &forms[i])
+	slices.SortStableFunc(x.forms, func(a, b *formRule) int { return cmp.Compare(b.length(), a.length()) })
+	for i, f := range x.forms {
+		word, bit := i/64, uint64(1)<<(i%64)
+		for place, set := range f.beside() {
+			for c := range x.may[place] {
+				if x.may[place][c] == nil {
+					x.may[place][c] = make([]uint64, len(x.onLine))
+				}
+				if set.has(byte(c)) {
+					x.may[place][c][word] |= bit
+				}
 			}
 		}
+		if len(f.after) > 0 && f.after[0].kind == anyWord && !f.after[0].quoted {
+			x.onLine[word] |= bit
+		}
 	}
-	return out
+	return x
 }
 
 // length returns how many elements of f have to be there.
@@ -60,26 +61,51 @@ func (f *formRule) length() (n int) {
 	return n
 }
 
-// mayMatch reports whether the bytes beside a name do not rule out the form, which
-// is one of formsBefore.
-func (f *formRule) mayMatch(p *formPlace) bool {
-	return f.prev[0].has(p.prev[0]) && f.next[1].has(p.next[1]) && f.prev[1].has(p.prev[1]) &&
-		!(f.onLine && p.lastOnLine)
+// at calls found with the forms that the bytes beside the name s[begin:end] do not
+// rule out.
+func (x *formIndex) at(s string, begin, end int, found func(f *formRule)) {
+	before, after := runBack(s, begin, &spaceSet, maxGap), skipSpace(s, end)
+	prev, next := byteAt(s, before-1), byteAt(s, after)
+	prev2, next2 := byte(0), next
+	if quoteSet.has(next) {
+		next2 = byteAt(s, skipSpace(s, after+1))
+	}
+	if quoteSet.has(prev) {
+		i := before - 1
+		if byteAt(s, i-1) == '@' { // of Objective-C
+			i--
+		}
+		prev2 = byteAt(s, runBack(s, i, &spaceSet, maxGap)-1)
+	}
+	lastOnLine := strings.IndexByte(s[end:after], '\n') >= 0
+	for word := range x.onLine {
+		set := x.may[prevByte][prev][word] & x.may[beyondPrev][prev2][word] & x.may[nextByte][next][word] & x.may[beyondNext][next2][word]
+		if lastOnLine {
+			set &^= x.onLine[word]
+		}
+		for ; set != 0; set &= set - 1 {
+			found(x.forms[word*64+bits.TrailingZeros64(set)])
+		}
+	}
 }
 
 // matchForms masks the values of the forms around the name n. Of the forms with a value
 // behind n, only the longest one that matches counts.
 func (d *detector) matchForms(n nameRef) {
-	place, bound := d.placeOf(n), false
-	for _, f := range d.formsBefore[place.next[0]] {
-		if bound && f.behind || !f.mayMatch(&place) || f.of != nil && !f.of(n.ident) {
-			continue
+	begin := n.begin
+	for begin > 0 && sigilSet.has(d.s[begin-1]) {
+		begin--
+	}
+	bound := false
+	d.forms.at(d.s, begin, n.end, func(f *formRule) {
+		if bound && f.behind || f.of != nil && !f.of(n) {
+			return
 		}
-		if m := (formMatch{d: d, form: f}); m.around(place) {
+		if m := (formMatch{d: d, form: f}); m.around(begin, n.end) {
 			n.form = f.name
 			bound = m.binds(n) && f.behind || bound
 		}
-	}
+	})
 }
 
 // binds masks the values of a form that matches and reports whether it is the one that
@@ -106,11 +132,11 @@ type formMatch struct {
 }
 
 // around matches the elements on both sides of a name, those without ... first.
-func (m *formMatch) around(p formPlace) bool {
+func (m *formMatch) around(begin, end int) bool {
 	if m.form.skips {
-		return m.backward(p.begin, m.form.before) && m.forward(p.end, m.form.after)
+		return m.backward(begin, m.form.before) && m.forward(end, m.form.after)
 	}
-	return m.forward(p.end, m.form.after) && m.backward(p.begin, m.form.before)
+	return m.forward(end, m.form.after) && m.backward(begin, m.form.before)
 }
 
 // take notes a value of the form.

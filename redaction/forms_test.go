@@ -100,16 +100,12 @@ func TestFormsReadFewLexemes(t *testing.T) {
 
 // lexemesToRead returns how many lexemes matchForms may read around n.
 func (d *detector) lexemesToRead(n nameRef) (count int) {
-	place := d.placeOf(n)
-	for _, f := range d.formsBefore[place.next[0]] {
-		if !f.mayMatch(&place) {
-			continue
-		}
+	d.forms.at(d.s, n.begin, n.end, func(f *formRule) {
 		count += len(f.before) + len(f.after)
-		if m := (formMatch{d: d, form: f}); f.skips && m.backward(place.begin, f.before) {
+		if m := (formMatch{d: d, form: f}); f.skips && m.backward(n.begin, f.before) {
 			count += maxSkipped
 		}
-	}
+	})
 	return count
 }
 

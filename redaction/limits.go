@@ -8,7 +8,6 @@ const (
 	maxAlgorithm = 7        // the longest name of an algorithm
 	maxArgument  = 128      // an argument that is skipped
 	maxBranch    = 240      // from a name to the branches of a conditional
-	maxChecksums = 4 << 10  // from the heading of a list of digests to a digest
 	maxColumn    = 40       // the name of a column
 	maxColumns   = 2 << 10  // the table and the columns of an SQL statement
 	maxCommand   = 1 << 10  // a command

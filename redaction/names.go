@@ -34,7 +34,7 @@ func (d *detector) name(_, begin, end int) {
 // named returns the name ident.
 func (d *detector) named(ident string) nameRef {
 	known := d.rate(ident)
-	return nameRef{ident: ident, strength: known.strength, rule: known.rule}
+	return nameRef{ident: ident, strength: known.strength, isPair: known.isPair, rule: known.rule}
 }
 
 // A nameRef is an identifier that may name a secret.
@@ -42,6 +42,8 @@ type nameRef struct {
 	ident      string
 	begin, end int
 	strength   strength
+	// isPair is set if the name is that of a user and a password together.
+	isPair bool
 	// rule gives the strength. form is the place of the value beside the name.
 	rule, form string
 }
@@ -56,18 +58,6 @@ func (n nameRef) isLaterField(s string) bool {
 func (n nameRef) isPassword() bool {
 	return lists["password"][strings.TrimRight(lastWordOf(n.ident), digits)]
 }
-
-// namesResource reports whether n names a Kubernetes object that holds the secret.
-func (n nameRef) namesResource() bool {
-	if final := lastWordOf(n.ident); final != "secret" && final != "secrets" {
-		return false
-	}
-	words := splitWords(n.ident)
-	return len(words) > 1 && lists["resource"][words[len(words)-2]]
-}
-
-// isPairName reports whether a name is that of a user and a password together.
-func isPairName(ident string) bool { return lists["pair"][lastWordOf(ident)] }
 
 // computeStrength returns the highest strength of the stems in ident and its rule. The
 // strength is lower if the name is about the secret and not the name of the secret.

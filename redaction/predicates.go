@@ -14,22 +14,14 @@ func ofText(is func(text string) bool) func(c *candidate) bool {
 	return func(c *candidate) bool { return is(c.text) }
 }
 
-func hasDigit(c *candidate) bool { return shapeOf(c.text).digit > 0 }
+func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 
-func isRowID(c *candidate) bool {
-	return allIn(c.text, &digitSet) && lastWordOf(c.n.ident) == "id"
-}
-
-func isMarkup(c *candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }
-
-// isImageTag reports whether the name is that of a container image, and the text its tag.
-func isImageTag(c *candidate) bool {
-	s, n := c.d.s, c.n
-	if c.lit.start != n.end+1 || s[n.end] != ':' {
-		return false
-	}
-	line := s[lineBegin(s, n.begin):n.begin]
-	return strings.Contains(line, "image: ") || strings.HasPrefix(line, "FROM ") || strings.Contains(line, "docker p")
+// namesResource reports whether the name, such as existingSecret, is that of a
+// Kubernetes object that holds the secret, and the text the name of such an object.
+func namesResource(c *candidate) bool {
+	words := splitWords(c.n.ident)
+	return len(words) > 1 && strings.HasPrefix(lastWord(words), "secret") && lists["resource"][words[len(words)-2]] &&
+		allIn(c.text, &resourceSet) && !isRandom(c.text)
 }
 
 // closesLiteral reports whether the quote before the text ends a literal that holds
@@ -47,78 +39,57 @@ func looksUp(c *candidate) bool { return lists["lookupcall"][splitWords(c.n.iden
 
 // isListed reports whether a text in quotes behind a comma may be the value.
 func isListed(c *candidate) bool {
-	return !isWordLike(c.text) && (hasDigit(c) || c.text != strings.ToUpper(c.text))
+	return !isWordLike(c.text) && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
 }
 
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its
-// value, as in SQL and command lines. In prose and code the two are seldom related.
+// value, as in SQL and command lines, and not the name of something that a message
+// is about.
 func isSpacedQuoted(c *candidate) bool {
-	s, n := c.d.s, c.n
-	switch {
-	case isFlag(s, n.begin):
+	if isFlag(c.d.s, c.n.begin) {
 		return true
-	case beginsWith(s[c.lit.next:min(len(s), c.lit.next+12)], []string{" not found", " already ", " does not"}):
-		return false // the text is a name
 	}
-	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && c.lit.next-c.lit.start < 80 && !strings.Contains(n.ident, ".")
+	return len(c.text) < 80 && !strings.EqualFold(c.n.ident, "pass") && !strings.Contains(c.n.ident, ".") &&
+		!beginsWith(c.d.s[c.lit.next:], []string{" not found", " already ", " does not"})
 }
 
 // isStatedSecret reports whether a word of prose after "password is" is one.
 func isStatedSecret(c *candidate) bool {
-	sh := shapeOf(c.text)
-	odd := isGibberish(c.text)
-	switch {
-	case len(c.text) < 5, sh.letters() == len(c.text) && !odd:
-		return false
-	case sh.digit > 0, odd:
-		return !isCode(c.text)
-	}
-	return sh.other > 0 && !strings.HasSuffix(c.text, "n't") && !strings.HasSuffix(c.text, "'s") && !isCode(c.text)
+	return len(c.text) >= 5 && !isWordLike(c.text) && !strings.Contains(c.text, "'") && !isCode(c.text)
 }
 
 // isSpacedBare reports whether text without quotes after a name and a blank is
 // its value: of a flag, a line of a netrc file, a command.
 func isSpacedBare(c *candidate) bool {
 	s, n := c.d.s, c.n
-	code := isSource(c.text)
-	switch line := strings.ToLower(s[lineBegin(s, n.begin):n.begin]); {
+	line := strings.ToLower(strings.TrimLeft(s[lineBegin(s, n.begin):n.begin], " \t"))
+	switch {
 	case isKeyLike(c.text):
 		return true
+	case isSource(c.text):
+		return false
 	case isFlag(s, n.begin):
-		return !code
-	case strings.TrimSpace(line) == "":
-		return !code && (lists["directive"][n.ident] || isFirstOfLine(c))
-	case lists["variables"][strings.TrimSpace(line)]:
-		return !code
-	case beginsWith(strings.TrimLeft(line, " \t"), heads["setting"]), lists["configures"][strings.TrimSpace(line)]:
-		return !code && !isWordLike(c.text)
-	default:
-		return containsAny(line, heads["login"])
+		return true
+	case line == "":
+		return lists["directive"][n.ident] || isFirstOfLine(c)
 	}
+	return containsAny(line, heads["login"]) || beginsWith(line, heads["variable"]) || beginsWith(line, heads["setting"]) && !isWordLike(c.text)
 }
 
-// isFirstOfLine reports whether a line begins with the name and its value: the
-// key of a properties file, or a line below a login.
+// isFirstOfLine reports whether a line begins with the name and its value: one of a
+// properties file, or one below a login.
 func isFirstOfLine(c *candidate) bool {
 	s := c.d.s
-	if isWordLike(c.text) || isCommonWords(c.text, 1) {
-		return false
-	}
-	if strings.Contains(c.n.ident, ".") || isRandom(c.text) && hasDigit(c) && strings.IndexByte("\x00\r\n", byteAt(s, c.lit.end)) >= 0 {
+	if strings.Contains(c.n.ident, ".") || isRandom(c.text) && hasDigit(c.text) && strings.IndexByte("\x00\r\n", byteAt(s, c.lit.end)) >= 0 {
 		return true
 	}
 	begin := lineBegin(s, c.n.begin)
 	return begin > 0 && beginsWith(strings.TrimLeft(s[lineBegin(s, begin-1):begin], " \t"), []string{"login ", "machine "})
 }
 
-// isPhrase reports whether text is a phrase and the name n allows one.
-func isPhrase(n nameRef, text string) bool {
-	return n.isPassword() && isPassphrase(text) || strings.Contains(strings.ToLower(n.ident), "phrase") && text == strings.ToLower(text) && allIn(text, &phraseSet)
-}
-
 // isKey reports whether the text looks like a key, or like one that a person made up.
 func isKey(c *candidate) bool {
-	return isLikelyKey(c.text) || c.lit.quoted && (containsKey(c.text) || isBlockKey(c.text)) || isHumanKey(c)
+	return isLikelyKey(c.text) || c.lit.quoted && containsKey(c.text) || isHumanKey(c)
 }
 
 // isLikelyKey reports whether the value of a medium name looks like a key.
@@ -129,30 +100,11 @@ func isLikelyKey(text string) bool {
 	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
 }
 
-// isBlockKey reports whether text is digits of the length of a cipher's key.
-func isBlockKey(text string) bool {
-	return (len(text) == 16 || len(text) == 24 || len(text) == 32) && allIn(text, &digitSet)
-}
-
 // isHumanKey reports whether a key that a person made up is assigned: in quotes,
 // or as a line of configuration or the field of a query.
 func isHumanKey(c *candidate) bool {
-	s := c.d.s
-	if bitsOf(assigned, paired, fallback, element, spaced, listed)>>c.bind&1 == 0 || !isHumanMade(c.text) {
-		return false
-	}
-	return c.lit.quoted || c.bind == element ||
-		c.bind == assigned && (wholeLine(s, c.lit.start) || strings.IndexByte("?&", byteAt(s, c.n.begin-1)) >= 0)
-}
-
-// isListedHash reports whether a hash belongs to an entry of a list of digests.
-func isListedHash(c *candidate) bool {
-	belongs := c.bind == assigned || c.bind == stated || c.bind == spaced
-	return isHash(c.text) && (!belongs || strings.Contains(c.d.s[max(0, c.lit.start-maxChecksums):c.lit.start], "SPEC CHECKSUMS:")) // CocoaPods
-}
-
-func isConstantNumber(c *candidate) bool {
-	return isNumber(c.text) || strings.HasPrefix(c.text, "0x") && isNumber(strings.TrimRight(c.text, "uUlL"))
+	return isHumanMade(c.text) && (c.lit.quoted && c.bind != called && c.bind != compared || c.bind == element ||
+		c.bind == assigned && (wholeLine(c.d.s, c.lit.start) || strings.IndexByte("?&", byteAt(c.d.s, c.n.begin-1)) >= 0))
 }
 
 // isRandomKey reports whether the value of a name such as key can only be a secret.
@@ -167,8 +119,8 @@ func isServiceKey(c *candidate) bool {
 // isBareCode reports whether text without quotes is an expression. A constant may
 // be set to a password that looks like one.
 func isBareCode(c *candidate) bool {
-	isName := c.n.isPassword() && isConstant(c.n.ident) && isDotted(c.text)
-	return isSource(c.text) && !isName || isNumber(c.text) || isSum(c.text)
+	return isSource(c.text) && !(isConstant(c.n.ident) && isDotted(c.text)) || isNumber(c.text) ||
+		looksLikeVersion(c.text)
 }
 
 // after returns the byte that follows the candidate and blanks.
@@ -180,13 +132,13 @@ func isField(c *candidate) bool {
 
 // beginsExpression reports whether a call, an index or a member follows the text.
 func beginsExpression(c *candidate) bool {
-	next, after := byteAt(c.d.s, c.lit.end), c.after()
-	return after == '(' || after == '{' || after == '>' && lastByte(c.text) == '-' || next == '[' || next == '.'
+	next := byteAt(c.d.s, c.lit.end)
+	return c.after() == '(' || c.after() == '{' || next == '[' || next == '.'
 }
 
 // isVariable reports whether an identifier names a secret or a look-up of one.
 func isVariable(c *candidate) bool {
-	if hasDigit(c) && !isWordy(c.text) || isGibberish(c.text) {
+	if hasDigit(c.text) && !isWordy(c.text) || isGibberish(c.text) {
 		return false
 	}
 	words := splitWords(c.text)
@@ -197,9 +149,9 @@ func isVariable(c *candidate) bool {
 func isBareValue(c *candidate) bool {
 	after := c.after()
 	if after == ',' || after == ';' || after == ')' { // more likely a name of code
-		return isRandom(c.text) && (shapeOf(c.text).digit > 1 || len(splitWords(c.text)) == 1 && isGibberish(c.text))
+		return isRandom(c.text) && shapeOf(c.text).digit > 1
 	}
-	return c.n.strength == mediumName || hasDigit(c) || lineEnders.has(after) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
+	return c.n.strength == mediumName || hasDigit(c.text) || lineEnders.has(after) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
 }
 
 // isWordLike reports whether text is letters that could be a word.
@@ -207,32 +159,26 @@ func isWordLike(text string) bool {
 	return shapeOf(text).letters() == len(text) && !isGibberish(text)
 }
 
-// isResource reports whether text is words joined by dashes, like Kubernetes resources.
-func isResource(text string) bool { return allIn(text, &resourceSet) && !isRandom(text) }
-
 // isSalt reports whether text is a long key of all printable characters, blanks
 // included, such as the salts of a WordPress installation.
 func isSalt(text string) bool {
-	if len(text) < 40 || len(text) > 80 || strings.IndexByte(text, '\n') >= 0 {
+	if len(text) < 40 || len(text) > 80 || strings.Contains(text, "\n") {
 		return false
 	}
 	sh := shapeOf(text)
-	return sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.lower >= 2 && sh.blank <= 4 && entropy(text) > 4.5
+	return sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.blank <= 4 && entropy(text) > 4.5
 }
 
 // isSeedPhrase reports whether text is the words of a wallet's key (BIP 39):
 // twelve to twenty-four words of three to eight small letters.
 func isSeedPhrase(text string) bool {
-	if strings.Count(text, " ") < 11 {
-		return false
-	}
-	words := strings.Fields(text)
+	words := strings.Split(text, " ")
 	return len(words) >= 12 && len(words) <= 24 && len(words)%3 == 0 && !slices.ContainsFunc(words, func(w string) bool {
 		return len(w) < 3 || len(w) > 8 || !allIn(w, &lowerSet)
 	})
 }
 
-// isPassphrase reports whether text is two to seven words with a digit among
+// isPassphrase reports whether text is up to seven words with a digit among
 // them and without the words of a sentence about a password, or four groups of
 // four letters, such as the application passwords of mail services.
 func isPassphrase(text string) bool {
@@ -242,17 +188,12 @@ func isPassphrase(text string) bool {
 	}
 	groups := len(words) == 4
 	for _, w := range words {
-		if lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] || isFloat(w) || strings.Contains(w, "://") {
+		if lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] {
 			return false
 		}
 		groups = groups && len(w) == 4 && allIn(w, &lowerSet)
 	}
-	return groups || shapeOf(text).digit > 0 && strings.IndexByte(".?…", lastByte(text)) < 0
-}
-
-// isWorkingDirectory reports whether a name such as pwd is that of a directory.
-func isWorkingDirectory(c *candidate) bool {
-	return strings.EqualFold(c.n.ident, "pwd") && (!c.lit.quoted || c.bind != assigned) && !isHumanMade(c.text) && !isRandom(c.text) && !c.n.isLaterField(c.d.s)
+	return groups || hasDigit(text)
 }
 
 // isOtherFunction reports whether the last member of the name, which is called, names no secret.
@@ -273,46 +214,38 @@ func isWritten(c *candidate) bool {
 		return false
 	}
 	sh := shapeOf(text)
-	return sh.digit > 0 && (countIn(text, &passwordMarks) > 0 || sh.digit > 1 && sh.upper > 0 && sh.lower > 0 && !isCommonWords(text, len(text)))
+	return sh.digit > 0 && (countIn(text, &passwordMarks) > 0 || sh.upper > 0 && sh.lower > 0)
 }
 
 // isNoArgument reports whether text, which is where a command or a call takes a secret,
 // is none: a flag, a path, a word for a secret.
 func isNoArgument(c *candidate) bool {
 	text := c.text
-	return text[0] == '-' || isCommonWords(text, 0) || isPath(text) || isProse(text) && !isPassphrase(text) || isCode(text) || isSource(text) && !c.lit.quoted ||
-		strings.Contains(text, ":") && strings.Trim(text, digits+":") == ""
+	return text[0] == '-' || isCommonWords(text, 0) || isPath(text) || isProse(text) && !isPassphrase(text) || isCode(text) ||
+		isSource(text) && !c.lit.quoted
 }
 
 // isItem reports whether an element of a list is a secret. It is strict: lists of
 // other things, such as tokens of a grammar, have the same names.
 func isItem(c *candidate) bool {
 	text := c.text
-	if strings.ContainsAny(text, " \\") || isMailAddress(text) {
+	if strings.ContainsAny(text, " \\") {
 		return false
 	}
 	if c.n.strength == strongName {
-		return (isMixed(text) || isHumanMade(text) && countIn(text, &passwordMarks) > 0) && !looksLikeVersion(text)
+		return (isMixed(text) || isHumanMade(text)) && !looksLikeVersion(text)
 	}
 	before := strings.TrimRight(c.d.s[max(0, c.lit.start-maxGap):c.lit.start-1], " \t\r\n")
-	isSecond := lastByte(before) == ',' && strings.IndexByte(")]}", byteAt(c.d.s, skipSpace(c.d.s, c.lit.next))) >= 0
 	return isUUID(text) || (isKeyLike(text) || isVeryRandom(text)) && allIn(text, &bearerSet) ||
-		isSecond && isPairName(c.n.ident) && hasDigit(c) && isMixed(text)
+		c.n.isPair && lastByte(before) == ',' && hasDigit(text) && isMixed(text)
 }
 
 // isMember reports whether a value of a map is a secret.
 func isMember(c *candidate) bool {
-	inName := strings.IndexByte("-/@", byteAt(c.d.s, c.n.begin-1)) >= 0 // a path, the name of a package
-	if inName || lists["digest"][strings.ToLower(c.d.fieldBefore(c.lit.start-1))] || strings.ContainsAny(c.text, " \\") {
+	if lists["digest"][strings.ToLower(c.d.fieldBefore(c.lit.start-1))] || strings.ContainsAny(c.text, " \\") {
 		return false
 	}
-	return c.n.strength == strongName && isHumanMade(c.text) && !isIdentifier(c.text) || (isRandom(c.text) || isKeyLike(c.text)) && isItem(c)
-}
-
-// isMailAddress reports whether text is an address of mail.
-func isMailAddress(text string) bool {
-	_, host, ok := strings.Cut(text, "@")
-	return ok && strings.Contains(host, ".") && allIn(host, &hostSet)
+	return c.n.strength == strongName && isHumanMade(c.text) && !isIdentifier(c.text) || isRandom(c.text) && isItem(c)
 }
 
 // isMixed reports whether text has digits, marks or an unusual spelling beside

@@ -2,7 +2,6 @@ package redaction
 
 import (
 	"encoding/hex"
-	"slices"
 	"strings"
 )
 
@@ -15,70 +14,36 @@ func isIdentifier(text string) bool {
 }
 
 // isSource reports whether text is an expression rather than a value: a call, an
-// element of an array, members joined by dots.
+// element of an array, members joined by dots, a URL.
 func isSource(text string) bool {
-	switch {
-	case strings.Contains(text, "://"), text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8,
-		isAction(text), isCall(text), beginsWith(text, mediaTypes):
-		return true
-	}
-	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
+	return strings.Contains(text, "://") || strings.Contains(text, "->") || strings.Contains(text, "::") ||
+		isAction(text) || isCall(text) || strings.Contains(text, ".") && isChain(text)
 }
-
-var mediaTypes = heads["media"]
 
 // isAction reports whether text is an action of a policy, as in iam:ChangePassword.
 func isAction(text string) bool {
-	service, action, ok := strings.Cut(text, ":")
-	return ok && len(service) < 24 && allIn(service, &wordSet) &&
-		len(action) > 3 && isUpper(action[0]) && isWordLike(action)
+	service, action, _ := strings.Cut(text, ":")
+	return len(action) > 3 && isUpper(action[0]) && isWordLike(action) && allIn(service, &wordSet)
 }
 
 // isCall reports whether text is a call, or an element of an array.
 func isCall(text string) bool {
 	i := strings.IndexAny(text, "([")
-	return i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", lastByte(text)) >= 0 &&
-		strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4
+	return i > 0 && strings.IndexByte(")];,", lastByte(text)) >= 0 && isChain(text[:i]) && shapeOf(text).digit < 4
 }
 
-// isCode is isSource for text in quotes: there, words joined by dots that end in
-// a digit are a password, unless they look a value up.
-func isCode(text string) bool {
-	return isSource(text) && !isDotted(text)
-}
+// isCode is isSource for text in quotes.
+func isCode(text string) bool { return isSource(text) && !isDotted(text) }
 
-// isDotted reports whether text is words and a number, joined by dots.
-func isDotted(text string) bool {
-	if !isDigit(lastByte(text)) || !allIn(text, &dottedSet) {
-		return false
-	}
-	for w := range wordsOf(text) {
-		w = strings.ToLower(strings.TrimRight(w, digits))
-		if lists["lookup"][w] || lists["common"][w] || lists["about"][w] {
-			return false
-		}
-	}
-	return true
-}
+// isDotted reports whether text is words and a number, joined by dots: a password rather
+// than code.
+func isDotted(text string) bool { return isDigit(lastByte(text)) && allIn(text, &dottedSet) }
 
 // isChain reports whether text is names joined by dots, none of them random.
 func isChain(text string) bool {
 	text = strings.TrimLeft(text, "&*@$!")
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
-		if !isIdentifier(part) || shapeOf(part).digit > 1 && len(part) > 5 && isRandom(part) {
-			return false
-		}
-	}
-	return true
-}
-
-// isSum reports whether text is an expression of names and numbers.
-func isSum(text string) bool {
-	if !strings.ContainsAny(text, "*+/%") || lastByte(text) == '=' || isGibberish(text) || len(text) >= 40 || isVeryRandom(text) || isKeyLike(text) {
-		return false
-	}
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("*+/%()", r) }) {
-		if !isNumber(part) && !isChain(part) {
+		if !isIdentifier(part) || shapeOf(part).digit > 1 && isRandom(part) {
 			return false
 		}
 	}
@@ -87,10 +52,8 @@ func isSum(text string) bool {
 
 // isNumber reports whether text is a small number or a hexadecimal constant.
 func isNumber(text string) bool {
-	if isFloat(text) || len(text) < 6 && isDigit(text[0]) && allIn(text, &numberSet) {
-		return true
-	}
-	return (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 20 && allIn(text[3:], &numberSet)
+	text = strings.TrimPrefix(text, "-")
+	return text != "" && isDigit(text[0]) && allIn(text, &numberSet) && (len(text) < 6 || text[1] == 'x' && len(text) <= 21)
 }
 
 func isFloat(text string) bool {
@@ -100,7 +63,7 @@ func isFloat(text string) bool {
 // isProse reports whether text is a sentence or a phrase.
 func isProse(text string) bool {
 	sh := shapeOf(text)
-	if sh.wide > 0 && sh.wide*3 >= len(text) && (sh.digit == 0 || sh.blank > 0) || sh.wide > 0 && sh.blank > 0 && sh.digit < 3 {
+	if sh.wide*3 > len(text) && sh.digit == 0 || sh.wide > 0 && sh.blank > 0 {
 		return true
 	}
 	if sh.blank == 0 {
@@ -110,7 +73,7 @@ func isProse(text string) bool {
 	plain := 0
 	for _, w := range words {
 		w = strings.Trim(w, ".,;:!?'\"()<>/*`")
-		if ws := shapeOf(w); ws.letters()+ws.wide == len(w) && !isGibberish(w) || len(w) <= 3 {
+		if isWordLike(w) || len(w) <= 3 {
 			plain++
 		}
 	}
@@ -119,60 +82,37 @@ func isProse(text string) bool {
 
 // isPath reports whether text is the path of a file.
 func isPath(text string) bool {
-	if beginsWith(text, pathHeads) || len(text) > 2 && text[1] == ':' && text[2] == '\\' {
-		return true
-	}
-	if i := strings.LastIndexByte(text, '.'); i > 0 && len(text)-i <= 6 && lists["extension"][strings.ToLower(text[i+1:])] {
+	if i := strings.LastIndexByte(text, '.'); i >= 0 && lists["extension"][strings.ToLower(text[i+1:])] {
 		return true
 	}
 	slashes := strings.Count(text, "/")
 	if slashes > 0 && shapeOf(text).digit == 0 && isWordy(text) {
 		return true
 	}
-	return slashes > 0 && text[0] == '/' && !isVeryRandom(strings.ReplaceAll(text, "/", "")) || slashes > 1 && !isRandom(strings.ReplaceAll(text, "/", ""))
-}
-
-var pathHeads = []string{"./", "../", "~/"}
-
-// isHash reports whether text has the length of a common digest in hex.
-func isHash(text string) bool {
-	return slices.Contains([]int{32, 40, 56, 64, 96, 128}, len(text)) && allIn(text, &hexSet)
-}
-
-// isDigest reports whether text is a digest that names its algorithm, as in lock
-// files and the integrity attributes of web pages.
-func isDigest(text string) bool {
-	if !strings.HasPrefix(text, "sha") {
-		return false
-	}
-	i := run(text, 3, &digitSet, 4)
-	return i > 3 && i+20 < len(text) && (text[i] == '-' || text[i] == ':') && allIn(text[i+1:], &base64Set)
+	names := strings.ReplaceAll(text, "/", "")
+	return slashes > 0 && text[0] == '/' && !isVeryRandom(names) || slashes > 1 && !isRandom(names)
 }
 
 // isSchema reports whether text is rules for valid input, or a type.
 func isSchema(text string) bool {
-	return strings.HasPrefix(text, "required|") || strings.Contains(text, "|required") || strings.HasPrefix(text, "xs:") || strings.HasPrefix(text, "xsd:") ||
-		strings.HasPrefix(text, "scram-sha-") && len(text) < 16
+	return beginsWith(text, heads["schema"]) || strings.HasPrefix(text, "scram-sha-") && len(text) < 16
 }
 
-// isPublicKey reports whether text is a public key: one of OpenSSH, or the base64
+// isPublicKey reports whether text is a public key of OpenSSH, or the base64
 // of a structure that begins with the key's algorithm.
 func isPublicKey(text string) bool {
-	return beginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
+	return beginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && strings.Contains(text[:min(len(text), 30)], "IjANBgkqhkiG9w0BAQEFAA")
 }
 
 // isCountingHex reports whether text is hex that counts up, as in test vectors: 000102...
 func isCountingHex(text string) bool {
-	if len(text) < 16 {
-		return false
-	}
 	data, err := hex.DecodeString(text)
-	for i := 1; i < len(data) && err == nil; i++ {
-		if int(data[i]) != int(data[i-1])+1 {
+	for i := 1; i < len(data); i++ {
+		if data[i] != data[i-1]+1 {
 			return false
 		}
 	}
-	return err == nil
+	return err == nil && len(data) >= 8
 }
 
 // isSealed reports whether text is encrypted by Sealed Secrets of Kubernetes,
@@ -183,7 +123,7 @@ func isSealed(text string) bool {
 	if len(text) < short || text[0] != 'A' || text[2] < 'A' || text[2] > 'D' || strings.ContainsAny(text, "-_") {
 		return false
 	}
-	return (text[1] == 'Q' || text[1] == 'g' && len(text) >= long) && allIn(text, &base64Set)
+	return text[1] == 'Q' || text[1] == 'g' && len(text) >= long
 }
 
 // inConnectionString reports whether the semicolon at i ends a field of a connection string.
@@ -248,25 +188,20 @@ func isEnclosed(text string) bool {
 func isVariableOf(text string) bool {
 	switch inner := text[1:]; text[0] {
 	case '@':
-		return lastByte(inner) == '@' && isIdentifier(inner[:len(inner)-1])
+		return strings.HasSuffix(inner, "@")
 	case '$':
 		return isIdentifier(strings.TrimPrefix(inner, "env:")) && shapeOf(text).digit*3 < len(text)
 	case '%':
 		return len(text) <= 3
 	}
-	return strings.HasPrefix(text, "__") && lastByte(text) == '_'
+	return strings.HasPrefix(text, "__") && strings.HasSuffix(text, "_")
 }
 
-// isMask reports whether text is marks, one or two different bytes, or cut short.
+// isMask reports whether text is one or two different bytes, or cut short.
 func isMask(text string) bool {
-	switch {
-	case !isAlnum(text[0]) && (strings.Trim(text, "*") == "" || strings.Trim(text, ".-_…•") == ""),
-		foldByte(text[0]) == 'x' && strings.Trim(text, "xX") == "",
-		strings.HasSuffix(text, "..."), strings.HasSuffix(text, "…"), strings.Contains(text, "****"):
-		return true
-	}
 	n := distinct(text)
-	return n == 1 || len(text) >= 6 && n <= 2 && shapeOf(text).digit < len(text)
+	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") || strings.Contains(text, "****") ||
+		n == 1 || n <= 2 && len(text) >= 6 && shapeOf(text).digit < len(text) || strings.Trim(text, ".-_…•") == ""
 }
 
 var referenceHeads = heads["reference"]

@@ -36,7 +36,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 	if bitsOf(called, compared, stated, written)>>bind&1 == 0 && d.bytes(n, at) {
 		return true, true
 	}
-	if (bind == assigned || bind == fallback) && (n.strength >= mediumName || isPairName(n.ident)) {
+	if (bind == assigned || bind == fallback) && (n.strength >= mediumName || n.isPair) {
 		d.list(n, at)
 		d.branches(n, at)
 	}
@@ -54,7 +54,7 @@ func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
 		return true
 	}
 	user, password, ok := strings.Cut(d.text(lit), ":") // such as bob:password
-	if !ok || !isPairName(n.ident) || !isIdentifier(user) || !isMixed(password) {
+	if !ok || !n.isPair || !isIdentifier(user) || !isMixed(password) {
 		return false
 	}
 	lit.start += len(user) + 1
