@@ -1,7 +1,9 @@
 package activities_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -74,6 +76,23 @@ func (c critic) report(t *testing.T, ref review.ArtifactRef) (report review.Repo
 		t.Fatal(err)
 	}
 	return report
+}
+
+// The text of a finding and the name of the model are untrusted: a secret in them does not
+// reach the report.
+func TestReportHoldsNoSecretOfTheModel(t *testing.T) {
+	t.Parallel()
+	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"
+	c := newCritic(t, review.Prices{})
+	c.world.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, FilesRead: 1, Model: key})
+	result, err := c.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := c.reports.Get(t.Context(), request.Owner(), result.Report)
+	if err != nil || bytes.Contains(body, []byte(key)) || bytes.Contains(fmt.Append(nil, c.world.Record()), []byte(key)) {
+		t.Errorf("report %s, record %+v, %v", body, c.world.Record(), err)
+	}
 }
 
 // The report counts the tokens of failed attempts.

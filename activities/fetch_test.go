@@ -2,7 +2,9 @@ package activities_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +81,24 @@ func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 		if _, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request}); classOf(err) != want {
 			t.Errorf("ended with %v, want class %q", err, want)
 		}
+	}
+}
+
+// The result is part of Temporal's history: it does not name the author.
+func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
+	t.Parallel()
+	w := activitiestest.New()
+	change := review.Change{Number: 4711, User: "annabel", Recipients: []review.Recipient{{User: "annabel", Address: "annabel@corp.test", Role: review.RoleAuthor}}}
+	stage := &activities.Fetching{Changes: oneChange{change}, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw)}
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.RegisterActivity(stage)
+	value, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result activities.FetchResult
+	if err := value.Get(&result); err != nil || result.Author == "" || strings.Contains(fmt.Sprint(result), "annabel") {
+		t.Errorf("result %+v, %v", result, err)
 	}
 }
 

@@ -394,6 +394,26 @@ func TestPartsThatAreGivenUpAreOmitted(t *testing.T) {
 	}
 }
 
+// A secret in the text of a finding reaches neither the draft nor the cache of answers.
+func TestFindingsAreRedactedBeforeTheyAreCached(t *testing.T) {
+	t.Parallel()
+	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		finding := strings.NewReplacer("//depot/a.go", "//depot/f00.go", `"explanation":"`, `"explanation":"`+key+" ").Replace(oneFinding[1:])
+		said200(w, strings.Replace(findingsWith(codesIn(h.messages)), `"findings":[]}`, finding, 1), "stop", len(h.messages)/4, 20)
+	}}
+	r, _ := newReviewer(t, l)
+	shared := newAttempts()
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(1)...), shared.options())
+	if err != nil || len(d.Findings) != 1 || len(shared.answers) == 0 {
+		t.Fatalf("draft %+v, error %v, %d answers are cached", d, err, len(shared.answers))
+	}
+	for _, answer := range shared.answers {
+		mustNotShow(t, "cache", string(answer), key)
+	}
+	mustNotShow(t, "draft", fmt.Sprint(d), key)
+}
+
 // A server that ignores the field of the limit gets the other one, and what it spent
 // counts.
 func TestIgnoredLimitSwitchesTheField(t *testing.T) {

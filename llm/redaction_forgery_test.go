@@ -46,6 +46,14 @@ func TestForgedTextsAreBlocked(t *testing.T) {
 			c.Jobs = append(c.Jobs, redaction.Text{})
 			overwrite(t, &c.Jobs[len(c.Jobs)-1], "a name only we know", p.Version())
 		},
+		"one of the code around it": func(t *testing.T, c *redaction.Change) {
+			c.Context = append(c.Context, redaction.Block{})
+			overwrite(t, &c.Context[0].Text, "a name only we know", p.Version())
+		},
+		"one of the rules of teams": func(t *testing.T, c *redaction.Change) {
+			c.Rules = append(c.Rules, redaction.RuleFile{})
+			overwrite(t, &c.Rules[0].Text, "a name only we know", p.Version())
+		},
 		"its bytes were changed": func(t *testing.T, c *redaction.Change) {
 			b := []byte(c.Files[0].Diff.String())
 			overwrite(t, &c.Files[0].Diff, string(bytes.ToUpper(b)))

@@ -23,6 +23,7 @@ func TestNewAllowListRefuses(t *testing.T) {
 		"a revision":                   "//depot/a#3",
 		"a changelist":                 "//depot/a/...@12",
 		"a relative component":         "//depot/../a/...",
+		"one between backslashes":      `//depot/a\..\b/...`,
 		"a dot component":              "//depot/./a/...",
 		"an empty component":           "//depot//a/...",
 		"a trailing slash":             "//depot/a/",

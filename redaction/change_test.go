@@ -27,9 +27,10 @@ func leakyChange() review.Change {
 		Gaps:        []review.Gap{review.GapSubscribers},
 		Jobs:        []string{"job1: rotate " + password},
 		Files: []review.File{
-			{DepotPath: "//depot/" + password + "/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1,2 +1,2 @@\n x\n-old(" + password + ")\n+f(\"" + password + "\")\n"},
+			{DepotPath: "//depot/" + password + "/a.go", Action: review.ActionEdit, Type: password, FromPath: "//depot/" + password, Diff: "@@ -1,2 +1,2 @@\n x\n-old(" + password + ")\n+f(\"" + password + "\")\n"},
 			{DepotPath: "//depot/b.bin", Action: review.ActionAdd, Charset: "windows-1252", Skipped: review.SkipBinary},
 		},
+		Rules: []review.RuleFile{{Path: "//depot/" + password + ".md", Text: password}},
 	}
 }
 
@@ -41,13 +42,16 @@ func TestChangeIsOnePayload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := strings.Join([]string{c.User.String(), c.Description.String(), c.Jobs[0].String(), c.Files[0].Path.String(), c.Files[0].Diff.String()}, "\x00")
-	if strings.Contains(all, password) {
-		t.Errorf("the secret is not masked: %q", all)
+	sealed, err := p.Seal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(sealed, []byte(password)) {
+		t.Errorf("the secret is not masked: %s", sealed)
 	}
 	tag := p.tagger("changelist 4711")(password)
-	if n := strings.Count(all, ":"+tag+"]"); n != 5 {
-		t.Errorf("tag %s occurs %d times in %q: want 5, the same everywhere", tag, n, all)
+	if n := bytes.Count(sealed, []byte(":"+tag+"]")); n != 9 {
+		t.Errorf("tag %s occurs %d times in %s: want 9, the same everywhere", tag, n, sealed)
 	}
 	if want := "@@ -1,2 +1,2 @@\n x\n-old("; !strings.HasPrefix(c.Files[0].Diff.String(), want) {
 		t.Errorf("diff is %q: want prefix %q", c.Files[0].Diff, want)
