@@ -43,14 +43,8 @@ func TestForgedJournal(t *testing.T) {
 		"another recipient":        {fromUs + toMallory, testToken, review.EvidenceUnknown},
 		"one recipient of several": {fromUs + "From: criticizer@example.com\nTo: ann@example.com, mallory@example.com\n", testToken, review.EvidenceUnknown},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			box := serveMailbox(t, nil, stored{ours, 0}, stored{strings.ReplaceAll(tc.message, "TOKEN", tc.token) + "\nhi\n", 0})
-			state, _, err := journal{box}.find(t.Context(), testRef())
-			if err != nil || state != tc.want {
-				t.Errorf("%s, %v, want %s", state, err, tc.want)
-			}
-		})
+		box := serveMailbox(t, nil, stored{ours, 0}, stored{strings.ReplaceAll(tc.message, "TOKEN", tc.token) + "\nhi\n", 0})
+		wantState(t, name, journal{box}, testRef(), tc.want)
 	}
 }
 
@@ -104,13 +98,7 @@ func TestForgedBounce(t *testing.T) {
 		"of a mail to another":   {"Return-Path: <>\n" + about(testToken, toMallory), review.EvidenceAbsent},
 		"of a mail from another": {"Return-Path: <>\n" + about(testToken, "From: mallory@example.com\nTo: ann@example.com\n"), review.EvidenceAbsent},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			state, _, err := bounces{serveMailbox(t, nil, stored{tc.message, 0})}.find(t.Context(), testRef())
-			if err != nil || state != tc.want {
-				t.Errorf("%s, %v, want %s", state, err, tc.want)
-			}
-		})
+		wantState(t, name, bounces{serveMailbox(t, nil, stored{tc.message, 0})}, testRef(), tc.want)
 	}
 }
 
@@ -150,9 +138,7 @@ func TestLookupIsBounded(t *testing.T) {
 	})
 	for name, box := range map[string]Mailbox{"messages": serveMailbox(t, nil, many...), "bytes": flood} {
 		for _, s := range []source{journal{box}, bounces{box}} {
-			if state, _, err := s.find(t.Context(), testRef()); err != nil || state != review.EvidenceUnknown {
-				t.Errorf("too many %s, %s: %s, %v", name, s.name(), state, err)
-			}
+			wantState(t, "too many "+name+", "+s.name(), s, testRef(), review.EvidenceUnknown)
 		}
 	}
 }
@@ -217,14 +203,12 @@ func TestMailboxesAfterAKeyRotation(t *testing.T) {
 	ref := cfg.messageRef(testKey, testStart)
 	for token, want := range map[string]review.EvidenceState{testToken: review.EvidenceAccepted, cfg.Keys.Token(testKey): review.EvidenceAccepted, guessed: review.EvidenceAbsent} {
 		box := serveMailbox(t, nil, stored{ours, 0}, stored{strings.ReplaceAll(fromUs, "TOKEN", token) + toAnn + "\nhi\n", 0})
-		if state, _, err := (journal{box}).find(t.Context(), ref); err != nil || state != want {
-			t.Errorf("journal: %s, %v, want %s", state, err, want)
-		}
+		wantState(t, "journal", journal{box}, ref, want)
 		report := bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+token+"\n"+toAnn+"\n")
-		state, _, err := bounces{serveMailbox(t, nil, stored{report, 0})}.find(t.Context(), ref)
-		if rejected := state == review.EvidenceRejected; err != nil || rejected != (want == review.EvidenceAccepted) {
-			t.Errorf("bounces: %s, %v", state, err)
+		if want == review.EvidenceAccepted {
+			want = review.EvidenceRejected
 		}
+		wantState(t, "bounces", bounces{serveMailbox(t, nil, stored{report, 0})}, ref, want)
 	}
 }
 

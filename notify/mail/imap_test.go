@@ -121,6 +121,14 @@ func testRef() messageRef {
 	return Config{From: testFrom, MessageIDDomain: testDomain, Keys: testKeys}.messageRef(testKey, testStart)
 }
 
+// wantState fails unless a source knows the state of the message of ref.
+func wantState(t *testing.T, name string, s source, ref messageRef, want review.EvidenceState) {
+	t.Helper()
+	if state, _, err := s.find(t.Context(), ref); err != nil || state != want {
+		t.Errorf("%s: %s, error %v, want %s", name, state, err, want)
+	}
+}
+
 // toAnn are the addresses of the message of testRef.
 const toAnn = "From: Criticizer <criticizer@example.com>\nTo: <Ann@example.com>\n"
 
@@ -150,17 +158,14 @@ func TestJournal(t *testing.T) {
 		"longer id":            {[]string{other, "Message-ID: <0" + ref.id() + ">\n" + rest}, review.EvidenceAbsent, 0},
 		"quoted in a body":     {[]string{other, rest + "X-Criticizer-Key: " + token + "\nMessage-ID: <" + ref.id() + ">\n"}, review.EvidenceAbsent, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var messages []stored
-			for _, m := range tc.messages {
-				messages = append(messages, stored{m, 0})
-			}
-			state, copies, err := journal{serveMailbox(t, nil, messages...)}.find(t.Context(), ref)
-			if err != nil || state != tc.want || copies != tc.copies {
-				t.Errorf("%s with %d copies, error %v, want %s with %d", state, copies, err, tc.want, tc.copies)
-			}
-		})
+		var messages []stored
+		for _, m := range tc.messages {
+			messages = append(messages, stored{m, 0})
+		}
+		state, copies, err := journal{serveMailbox(t, nil, messages...)}.find(t.Context(), ref)
+		if err != nil || state != tc.want || copies != tc.copies {
+			t.Errorf("%s: %s with %d copies, error %v, want %s with %d", name, state, copies, err, tc.want, tc.copies)
+		}
 	}
 }
 
@@ -180,20 +185,17 @@ func TestUnreadableMailbox(t *testing.T) {
 		"not an IMAP server": {func(m *Mailbox) { m.Port = smtp.addr.Port }, failure.ConfigInvalid},
 		"unknown host":       {func(m *Mailbox) { m.Host = "host.invalid" }, failure.NetworkUnreachable},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			box := serveMailbox(t, nil)
-			tc.change(&box)
-			for _, s := range []source{journal{box}, bounces{box}} {
-				state, _, err := s.find(t.Context(), testRef())
-				if state != review.EvidenceUnknown || failure.ClassOf(err) != tc.class {
-					t.Errorf("%s: %s, %s: %v, want unknown and %s", s.name(), state, failure.ClassOf(err), err, tc.class)
-				}
-				if err != nil && (strings.Contains(err.Error(), testPassword) || strings.Contains(err.Error(), "wrong")) {
-					t.Errorf("the error contains a password: %v", err)
-				}
+		box := serveMailbox(t, nil)
+		tc.change(&box)
+		for _, s := range []source{journal{box}, bounces{box}} {
+			state, _, err := s.find(t.Context(), testRef())
+			if state != review.EvidenceUnknown || failure.ClassOf(err) != tc.class {
+				t.Errorf("%s, %s: %s, %s: %v, want unknown and %s", name, s.name(), state, failure.ClassOf(err), err, tc.class)
 			}
-		})
+			if err != nil && (strings.Contains(err.Error(), testPassword) || strings.Contains(err.Error(), "wrong")) {
+				t.Errorf("the error contains a password: %v", err)
+			}
+		}
 	}
 }
 
@@ -209,11 +211,9 @@ func TestSilentMailboxTimesOut(t *testing.T) {
 func TestMailboxOverTLS(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
-	box := serveMailbox(t, &tls.Config{Certificates: []tls.Certificate{cert}}, stored{"X-Criticizer-Key: " + testToken + "\n" + toAnn + "\n", 0})
+	box := serveMailbox(t, cert, stored{"X-Criticizer-Key: " + testToken + "\n" + toAnn + "\n", 0})
 	box.TLS, box.RootCAs = TLSMandatory, pool
-	if state, _, err := (journal{box}).find(t.Context(), testRef()); state != review.EvidenceAccepted {
-		t.Errorf("%s, %v", state, err)
-	}
+	wantState(t, "trusted", journal{box}, testRef(), review.EvidenceAccepted)
 	box.RootCAs = nil
 	_, _, err := journal{box}.find(t.Context(), testRef())
 	checkError(t, err, failure.ConfigInvalid, "")
@@ -280,13 +280,7 @@ func TestBounces(t *testing.T) {
 		"clock behind":          {[]stored{{failed, clockSkew / 2}}, review.EvidenceRejected},
 		"clock ahead":           {[]stored{{failed, -clockSkew / 2}}, review.EvidenceRejected},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			state, _, err := bounces{serveMailbox(t, nil, tc.messages...)}.find(t.Context(), ref)
-			if err != nil || state != tc.want {
-				t.Errorf("%s, error %v, want %s", state, err, tc.want)
-			}
-		})
+		wantState(t, name, bounces{serveMailbox(t, nil, tc.messages...)}, ref, tc.want)
 	}
 }
 
@@ -331,12 +325,12 @@ func TestMailboxWithAccessToken(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		state, _, err := journal{box}.find(t.Context(), testRef())
-		if !strings.HasPrefix(token, testPassword) {
-			checkError(t, err, failure.AuthDenied, "")
-		} else if err != nil || state != review.EvidenceUnknown {
-			t.Errorf("%s, %v", state, err)
+		if strings.HasPrefix(token, testPassword) {
+			wantState(t, "valid token", journal{box}, testRef(), review.EvidenceUnknown)
+			continue
 		}
+		_, _, err := journal{box}.find(t.Context(), testRef())
+		checkError(t, err, failure.AuthDenied, "")
 	}
 }
 

@@ -55,18 +55,24 @@ func TestPostfixLog(t *testing.T) {
 		"another log format":         {rfc3339(logStart + logQueued), review.EvidenceAccepted},
 		"another service name":       {strings.ReplaceAll(logStart+logQueued, "postfix/", "postfix/submission/"), review.EvidenceAccepted},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tr := testRef()
-			tr.since = dayAfter(t, logStart)
-			path := filepath.Join(t.TempDir(), "mail.log")
-			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id()))
-			state, _, err := postfixLog{path}.find(t.Context(), tr)
-			if err != nil || state != tc.want {
-				t.Errorf("%s, error %v, want %s", state, err, tc.want)
-			}
-		})
+		wantLogState(t, name, 1, "", tc.log, tc.want)
 	}
+	wantLogState(t, "starts after the attempt", -1, "", logStart, review.EvidenceUnknown)
+	wantLogState(t, "rotated within the message", 1, logStart+logTaken, logActive, review.EvidenceAccepted)
+}
+
+// wantLogState fails unless the two files of a log show the state of a message that was
+// sent some days after logStart.
+func wantLogState(t *testing.T, name string, days int, rotated, log string, want review.EvidenceState) {
+	t.Helper()
+	ref := testRef()
+	ref.since = dayAfter(t, logStart).AddDate(0, 0, days-1)
+	path := filepath.Join(t.TempDir(), "mail.log")
+	if rotated != "" {
+		writeLog(t, path+".1", strings.ReplaceAll(rotated, "OURS", ref.id()))
+	}
+	writeLog(t, path, strings.ReplaceAll(log, "OURS", ref.id()))
+	wantState(t, name, postfixLog{path}, ref, want)
 }
 
 func dayAfter(t *testing.T, log string) time.Time {
@@ -76,17 +82,6 @@ func dayAfter(t *testing.T, log string) time.Time {
 		t.Fatal("the log has no time")
 	}
 	return at.AddDate(0, 0, 1)
-}
-
-func TestPostfixLogThatStartsTooLateProvesNoAbsence(t *testing.T) {
-	t.Parallel()
-	tr := testRef()
-	tr.since = dayAfter(t, logStart).AddDate(0, 0, -2)
-	path := filepath.Join(t.TempDir(), "mail.log")
-	writeLog(t, path, logStart)
-	if state, _, err := (postfixLog{path}).find(t.Context(), tr); err != nil || state != review.EvidenceUnknown {
-		t.Errorf("%s, error %v", state, err)
-	}
 }
 
 // rfc3339 rewrites the times to rsyslog's default format.
@@ -99,18 +94,6 @@ func writeLog(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestPostfixLogIsReadAcrossItsRotation(t *testing.T) {
-	t.Parallel()
-	tr := testRef()
-	tr.since = dayAfter(t, logStart)
-	path := filepath.Join(t.TempDir(), "mail.log")
-	writeLog(t, path+".1", logStart+strings.ReplaceAll(logTaken, "OURS", tr.id()))
-	writeLog(t, path, logActive)
-	if state, _, err := (postfixLog{path}).find(t.Context(), tr); state != review.EvidenceAccepted {
-		t.Errorf("%s, error %v", state, err)
 	}
 }
 
@@ -131,21 +114,10 @@ func TestPostfixLogWithAGapProvesNoAbsence(t *testing.T) {
 		"rotated long ago":                  {logStart, at("09:00:00", attempt) + attempt, review.EvidenceAbsent},
 		"rotated, with the attempt missing": {at("10:00:04", attempt), at("10:00:05", attempt), review.EvidenceUnknown},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tr := testRef()
-			tr.since = dayAfter(t, logStart)
-			path := filepath.Join(t.TempDir(), "mail.log")
-			writeLog(t, path+".1", tc.rotated)
-			writeLog(t, path, tc.log)
-			state, _, err := postfixLog{path}.find(t.Context(), tr)
-			if tc.want == review.EvidenceAbsent && !strings.Contains(tc.rotated+tc.log, idPrefix) {
-				t.Fatal("the log names no message of ours")
-			}
-			if err != nil || state != tc.want {
-				t.Errorf("%s, error %v, want %s", state, err, tc.want)
-			}
-		})
+		if tc.want == review.EvidenceAbsent && !strings.Contains(tc.rotated+tc.log, idPrefix) {
+			t.Fatal("the log names no message of ours")
+		}
+		wantLogState(t, name, 1, tc.rotated, tc.log, tc.want)
 	}
 }
 
@@ -158,29 +130,22 @@ func TestPostfixLogRotatedDuringTheScanIsAnError(t *testing.T) {
 		},
 		"truncated": func(path string) error { return os.Truncate(path, 0) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "mail.log")
-			writeLog(t, path, logStart)
-			log, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = log.Close() }()
-			l := postfixLog{path}
-			if err := l.unchanged(log); err != nil {
-				t.Errorf("before: %v", err)
-			}
-			if _, err := newLogScan(testRef()).read(t.Context(), log, maxLog); err != nil {
-				t.Fatal(err)
-			}
-			if err := meanwhile(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := l.unchanged(log); err == nil {
-				t.Error("no error")
-			}
-		})
+		path := filepath.Join(t.TempDir(), "mail.log")
+		writeLog(t, path, logStart)
+		log, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := postfixLog{path}
+		before := l.unchanged(log)
+		_, read := newLogScan(testRef()).read(t.Context(), log, maxLog)
+		if err := errors.Join(before, read, meanwhile(path)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.unchanged(log); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		_ = log.Close()
 	}
 }
 
@@ -201,16 +166,7 @@ func TestPostfixLogDistinguishesAttempts(t *testing.T) {
 		"the second bounced as well":     {bouncedOnce + again + strings.Replace(sent, "status=sent", "status=bounced", 1), review.EvidenceRejected},
 		"the second was refused in DATA": {bouncedOnce + strings.Replace(again, "qmgr[9]: 4DEF: from", "cleanup[8]: 4DEF: milter-reject: from", 1), review.EvidenceUnknown},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tr := testRef()
-			tr.since = dayAfter(t, logStart).AddDate(0, 0, 1)
-			path := filepath.Join(t.TempDir(), "mail.log")
-			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id()))
-			if state, _, err := (postfixLog{path}).find(t.Context(), tr); err != nil || state != tc.want {
-				t.Errorf("%s, error %v, want %s", state, err, tc.want)
-			}
-		})
+		wantLogState(t, name, 2, "", tc.log, tc.want)
 	}
 }
 

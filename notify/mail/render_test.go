@@ -188,26 +188,29 @@ func TestAddresses(t *testing.T) {
 const hostile = "first\r\nBcc: eve@example.com\r\n\r\n--crz1.x\nContent-Type: text/html\n\n</pre></td><script>alert(1)</script>" +
 	"<img src=https://evil.example/x.png>\x1b[2J\x00\u202egnp.exe https://evil.example/login www.evil.example mailto:eve@evil.example\n.\n"
 
-func hostileReport() review.Report {
+// hostileReport has s wherever a change or a model writes.
+func hostileReport(s string) review.Report {
 	r := partialReport()
-	r.Description, r.Author, r.Model, r.Reason, r.PromptDigest = hostile, hostile, hostile, hostile, hostile
-	r.SubmittedAt = hostile
-	r.Unresolved = []string{hostile}
-	r.Redactions = []review.Redaction{{Class: hostile, Count: 1}}
-	r.Omissions = []review.Omission{{Path: hostile, Reason: hostile}}
+	r.Description, r.Author, r.Model, r.Reason, r.PromptDigest, r.SubmittedAt = s, s, s, s, s, s
+	r.Unresolved, r.Outside = []string{s}, []string{s}
+	r.Redactions = []review.Redaction{{Class: s, Count: 1}}
+	r.Omissions = []review.Omission{{Path: s, Reason: review.SkipReason(s)}}
 	r.Findings = []review.Finding{{
-		Path: hostile, Severity: hostile, Category: hostile, Title: hostile, Explanation: hostile, Suggestion: hostile, Quote: hostile, Replacement: hostile + "\n" + hostile, ReplacementChecked: true,
+		Path: s, Severity: review.Severity(s), Category: review.Category(s), Title: s, Explanation: "x\n```\n" + s, Suggestion: s, Quote: s,
+		Replacement: s + "\n" + s, ReplacementChecked: true, Places: []review.Place{{Path: s}},
 	}}
 	r.Progress = &review.Progress{}
 	for range maxResolved + 2 {
-		r.Progress.Resolved = append(r.Progress.Resolved, review.Finding{Path: hostile, Title: hostile})
+		r.Progress.Resolved = append(r.Progress.Resolved, review.Finding{Path: s, Title: s})
 	}
 	return r
 }
 
-func TestHostileTextStaysText(t *testing.T) {
+func TestPayloadsStayText(t *testing.T) {
 	t.Parallel()
-	checkHostile(t, render(t, hostileReport()))
+	for _, s := range append(append(plaintest.Payloads(t), injections(t)...), hostile) {
+		checkHostile(t, render(t, hostileReport(s)))
+	}
 }
 
 // checkHostile fails unless m is a message of two parts to its recipient without
@@ -263,20 +266,6 @@ func visibleText(t *testing.T, page string) string {
 				}
 			}
 		}
-	}
-}
-
-func TestPayloadsStayText(t *testing.T) {
-	t.Parallel()
-	for _, s := range append(plaintest.Payloads(t), injections(t)...) {
-		r := findingsReport()
-		r.Description, r.Model, r.Author, r.Reason, r.Unresolved, r.Outside = s, s, s, s, []string{s}, []string{s}
-		r.Omissions = []review.Omission{{Path: s, Reason: review.SkipReason(s)}}
-		r.Findings = []review.Finding{{
-			Path: s, Severity: review.Severity(s), Category: review.Category(s), Title: s, Explanation: "x\n```\n" + s, Suggestion: s, Quote: s,
-			Places: []review.Place{{Path: s}},
-		}}
-		checkHostile(t, render(t, r))
 	}
 }
 

@@ -2,19 +2,17 @@ package mail
 
 import (
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
@@ -154,8 +152,7 @@ func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 	}
 }
 
-// A server with an old TLS version, or with another or an expired certificate, is
-// rejected.
+// A server with an old TLS version, or with the certificate of another, is rejected.
 func TestTLSOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
@@ -165,14 +162,13 @@ func TestTLSOfAnotherServer(t *testing.T) {
 	}{
 		"TLS 1.1":                     {"127.0.0.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }},
 		"certificate of another host": {"localhost", func(*tls.Config) {}},
-		"expired certificate":         {"127.0.0.1", func(c *tls.Config) { c.Certificates = []tls.Certificate{expired(t, pool)} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			serves := &tls.Config{Certificates: []tls.Certificate{cert}}
+			serves := cert.Clone()
 			tc.serves(serves)
 			cfg := Config{
-				From: testFrom, Host: tc.host, Port: serveWith(t, passwordBackend{make(chan string, 1)}, serves, TLSMandatory), RootCAs: pool,
+				From: testFrom, Host: tc.host, Port: serveTLS(t, passwordBackend{make(chan string, 1)}, serves, TLSMandatory), RootCAs: pool,
 				Username: "criticizer", Password: secret.New(testPassword),
 			}
 			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
@@ -186,20 +182,12 @@ func TestTLSOfAnotherServer(t *testing.T) {
 }
 
 // serveTLS serves backend until the test ends and returns the port.
-func serveTLS(t *testing.T, backend smtp.Backend, cert tls.Certificate, policy TLSPolicy) int {
-	t.Helper()
-	return serveWith(t, backend, &tls.Config{Certificates: []tls.Certificate{cert}}, policy)
-}
-
-func serveWith(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, policy TLSPolicy) int {
+func serveTLS(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, policy TLSPolicy) int {
 	t.Helper()
 	s := smtp.NewServer(backend)
 	s.TLSConfig = tlsConfig
 	s.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	port := l.Addr().(*net.TCPAddr).Port
 	if policy == TLSImplicit {
 		l = tls.NewListener(l, s.TLSConfig)
@@ -214,38 +202,13 @@ func serveWith(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, policy
 }
 
 // certificate returns one for 127.0.0.1, and a pool that trusts it.
-func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
+func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	server.Close()
 	pool := x509.NewCertPool()
-	return certificateUntil(t, pool, time.Now().Add(time.Hour)), pool
-}
-
-// expired returns one that expired a minute ago.
-func expired(t *testing.T, pool *x509.CertPool) tls.Certificate {
-	t.Helper()
-	return certificateUntil(t, pool, time.Now().Add(-time.Minute))
-}
-
-func certificateUntil(t *testing.T, pool *x509.CertPool, end time.Time) tls.Certificate {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool.AddCert(leaf)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	pool.AddCert(server.Certificate())
+	return &tls.Config{Certificates: server.TLS.Certificates}, pool
 }
 
 // A token that everybody can read is not used.
