@@ -35,8 +35,9 @@ func contextDepot(t *testing.T, files int) *fake {
 	f.submitted(7, revs...)
 	f.has(rev{path: "//depot/m/src/b.h", rev: 4, data: "#define HELPED 2\n#define OTHER 3\n"})
 	f.has(rev{path: "//depot/m/src/wide.h", rev: 1, typ: "binary", data: "x"})
+	f.reply("print //depot/m/src/cut.h#1", stat("depotFile", "//depot/m/src/cut.h", "rev", "1", "type", "text", "fileSize", "90"), chunk("#define HELPED 1\n"), chunk(""))
 	listed := func(path, rev, typ string) []byte { return stat("depotFile", path, "rev", rev, "type", typ) }
-	f.reply("files -e", message(2, 17, "//depot/m/src/gone.h@7 - no such file(s).\n"), listed("//depot/m/src/b.h", "4", "text"),
+	f.reply("files -e", message(2, 17, "//depot/m/src/gone.h@7 - no such file(s).\n"), listed("//depot/m/src/b.h", "4", "text"), listed("//depot/m/src/cut.h", "1", "text"),
 		listed("//depot/m/src/wide.h", "1", "binary"), listed("//depot/m/embargo/x.h", "1", "text"), listed("//depot/secret/x.h", "1", "text"), listed("//depot/m/src/.env", "1", "text"))
 	return f
 }
