@@ -55,8 +55,8 @@ type File struct {
 // Change redacts everything of c that may reach a model, as one payload: a
 // secret found in one place is masked in all. Lines, diff prefixes and hunk
 // headers stay where they are; long jobs and headings of hunks are cut. An error has
-// class [failure.RedactionBlocked]. If only the context of the change cannot be
-// redacted, it is left out, and [review.GapContext] records that.
+// class [failure.RedactionBlocked]. A description, job or rule file that is not text, and
+// a context that cannot be redacted, are left out, and a gap records that.
 func (p *Pipeline) Change(c review.Change) (Change, error) {
 	out, err := p.change(c)
 	if err == nil || len(c.Context.Blocks) == 0 {
@@ -73,16 +73,16 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	pl := &payload{scope: "changelist " + c.Number.String()}
 	blocks := newCutter(p.engine.ruleset, pl, c.Context.Blocks)
 	pl.add(formText, c.User, &out.User)
-	pl.add(formText, c.Description, &out.Description)
+	pl.add(formText, out.legible(c.Description, review.GapDescription), &out.Description)
 	out.Jobs = make([]Text, len(c.Jobs))
 	for i, job := range c.Jobs {
-		pl.add(formText, job, &out.Jobs[i])
+		pl.add(formText, out.legible(job, review.GapJobs), &out.Jobs[i])
 	}
 	out.Rules = append(out.Rules, make([]RuleFile, len(c.Rules))...) // nil if there are none
 	for i, f := range c.Rules {
 		out.Rules[i].Revision, out.Rules[i].Digest = f.Revision, f.Digest
 		pl.add(formText, f.Path, &out.Rules[i].Path)
-		pl.add(formText, f.Text, &out.Rules[i].Text)
+		pl.add(formText, out.legible(f.Text, review.GapRules), &out.Rules[i].Text)
 	}
 	for i, f := range c.Files {
 		to := &out.Files[i]
@@ -120,6 +120,17 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	}
 	out.Redactions = pl.counts()
 	return out, nil
+}
+
+// legible returns s, or nothing and adds the gap if s is not text.
+func (c *Change) legible(s string, gap review.Gap) string {
+	if readable(strings.ToValidUTF8(s, "\uFFFD")) {
+		return s
+	}
+	if !slices.Contains(c.Gaps, gap) {
+		c.Gaps = append(slices.Clip(c.Gaps), gap)
+	}
+	return ""
 }
 
 // sealMagic begins a sealed change. Its last part is the format version.

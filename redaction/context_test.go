@@ -57,6 +57,24 @@ func TestContextIsMaskedAndSealed(t *testing.T) {
 	}
 }
 
+// A text beside the files that is not text is left out, and the change is not.
+func TestUnreadableTextIsAGap(t *testing.T) {
+	t.Parallel()
+	noise := strings.Repeat("\x01\x02\n", 9)
+	raw := contextChange("x")
+	raw.Description, raw.Jobs, raw.Rules = noise, []string{"BUG-1\n" + noise, "BUG-2\nIt drips."}, []review.RuleFile{{Path: "//depot/rules.yaml", Text: noise}}
+	c, err := newTestPipeline(t, Config{}).Change(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []review.Gap{review.GapDescription, review.GapJobs, review.GapRules}; !slices.Equal(c.Gaps, want) || c.Files[0].Diff.String() == "" {
+		t.Errorf("gaps %v, want %v", c.Gaps, want)
+	}
+	if c.Description.String() != "" || c.Jobs[0].String() != "" || c.Jobs[1].String() != raw.Jobs[1] || c.Rules[0].Text.String() != "" {
+		t.Errorf("description %q, jobs %v, rules %v", c.Description, c.Jobs, c.Rules)
+	}
+}
+
 // A context that cannot be redacted is left out, and the change is not.
 func TestUnreadableContextIsAGap(t *testing.T) {
 	t.Parallel()
