@@ -62,7 +62,7 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 		return CritiqueResult{}, about(cl, "record findings", err)
 	}
 	report := newReport(p.Request, change, draft)
-	report.StandIn = c.StandIn && report.Usage.Asked()
+	report.StandIn = c.standsIn(draft)
 	if report.Cost, err = c.recordReview(ctx, p.Request, draft); err != nil {
 		return CritiqueResult{}, about(cl, "record review", err)
 	}
@@ -104,6 +104,9 @@ func (c *Critiquing) draft(ctx context.Context, req review.Request, change redac
 	return draft, err
 }
 
+// standsIn reports whether a simulation has answered in place of a model.
+func (c *Critiquing) standsIn(d review.Draft) bool { return c.StandIn && d.Usage.Asked() }
+
 // recordReview records how the review was made and returns its cost; nil if another model
 // answered, because the prices are those of the configured model.
 func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d review.Draft) (*review.Cost, error) {
@@ -112,7 +115,7 @@ func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d rev
 		cost = c.Prices.Of(d.Usage)
 	}
 	return cost, c.Accounts.RecordReview(ctx, req.Changelist, req.Version, review.Record{
-		Model: d.Model, PromptDigest: d.PromptDigest, Usage: d.Usage, Anchors: d.Anchors, Dropped: d.Dropped, FixesDropped: d.FixesDropped,
+		Model: d.Model, StandIn: c.standsIn(d), PromptDigest: d.PromptDigest, Usage: d.Usage, Anchors: d.Anchors, Dropped: d.Dropped, FixesDropped: d.FixesDropped,
 		Check: d.Check, Switches: d.Switches, Cost: cost, Proofs: d.Proofs, Rules: d.Rules,
 	})
 }

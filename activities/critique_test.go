@@ -21,6 +21,7 @@ import (
 type critic struct {
 	world   *activitiestest.World
 	reports *activitiestest.Artifacts
+	stage   *activities.Critiquing
 	run     func() (activities.CritiqueResult, error)
 }
 
@@ -47,15 +48,15 @@ func newCritic(t *testing.T, prices review.Prices, more ...review.File) critic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage := &activities.Critiquing{
+	c.stage = &activities.Critiquing{
 		Redacted: redacted, Reports: c.reports, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w,
 		Reviewer: w, Pipeline: pipeline, Prices: prices,
 	}
 	c.run = func() (result activities.CritiqueResult, err error) {
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestActivityEnvironment()
-		env.RegisterActivity(stage)
-		value, err := env.ExecuteActivity(stage.Critique, activities.StageParams{
+		env.RegisterActivity(c.stage)
+		value, err := env.ExecuteActivity(c.stage.Critique, activities.StageParams{
 			Request: review.Request{Changelist: 4711, Version: 1, Key: "k"}, Input: ref,
 		})
 		if err != nil {
@@ -116,6 +117,23 @@ func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 	}
 	if report.Cost == nil || *report.Cost != (review.Cost{Amount: 0.004, Currency: "USD"}) {
 		t.Errorf("cost %+v, want 0.004 USD", report.Cost)
+	}
+}
+
+// Report and record say that a stand-in answered, but not of a change without a call.
+func TestStandInIsRecorded(t *testing.T) {
+	t.Parallel()
+	for calls, want := range []bool{false, true} {
+		c := newCritic(t, review.Prices{})
+		c.stage.StandIn = true
+		c.world.SetDraft(review.Draft{Usage: review.Usage{Calls: calls, PromptTokens: 100 * calls}})
+		result, err := c.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report, record := c.report(t, result.Report), c.world.Record(); report.StandIn != want || record.StandIn != want {
+			t.Errorf("after %d calls report and record say %v and %v, want %v", calls, report.StandIn, record.StandIn, want)
+		}
 	}
 }
 

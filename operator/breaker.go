@@ -64,21 +64,20 @@ func (c *console) breakerListCommand() *cobra.Command {
 		Use: "list", Short: "List the stages and the state of their circuit breakers",
 		RunE: c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
 			var views []breakerView
-			var rows [][]string
 			for _, queue := range activities.BreakerQueues() {
 				state, err := temporal.BreakerOf(ctx, queue)
 				if err != nil {
 					return adviseBreaker(err)
 				}
-				v := breakerView{activities.StageOf(queue), breakerText(state), state.Limit.Since, state.Limit.By, state.Limit.Why()}
+				views = append(views, breakerView{activities.StageOf(queue), breakerText(state), state.Limit.Since, state.Limit.By, state.Limit.Why()})
+			}
+			return printList(c, views, table[breakerView]{"", []string{"STAGE", "STATE", "SINCE", "BY", "REASON"}, func(v breakerView) []any {
 				since := ""
 				if !v.Since.IsZero() {
 					since = age(time.Since(v.Since))
 				}
-				views = append(views, v)
-				rows = append(rows, row(v.Stage, v.State, since, v.By, v.Reason))
-			}
-			return c.printRows(views, "", []string{"STAGE", "STATE", "SINCE", "BY", "REASON"}, rows)
+				return []any{v.Stage, v.State, since, v.By, v.Reason}
+			}})
 		}),
 	}
 }

@@ -76,9 +76,6 @@ func (c *console) database(ctx context.Context) (*store.DB, *config.Config, erro
 		db.Close()
 		return nil, nil, adviseDatabase(err)
 	}
-	if cfg.LLM.StandIn { // the outcomes below look like those of a model
-		fmt.Fprintln(c.stderr, "llm.stand_in is set: a stand-in answers, no language model reads the changes")
-	}
 	return db, cfg, nil
 }
 

@@ -41,20 +41,15 @@ func (c *console) deadletterListCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only dead letters that were reset without a replay record, in any state")
 	wordFlag(cmd, &state, "state", "only dead letters in this `STATE`: open, replaying, failed_again, resolved or all (default open and replaying)",
 		append(letterStates, all)...)
-	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+	return list(c, cmd, nil, letterTable, func(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {
 		switch {
 		case state == "" && !filter.Unexplained:
 			filter.States = unresolved
 		case state != "" && state != all:
 			filter.States = []store.LetterState{state}
 		}
-		letters, err := db.DeadLetters(ctx, filter)
-		if err != nil {
-			return err
-		}
-		return c.printRows(letters, "no dead letters", letterHeader, letterRows(letters))
+		return db.DeadLetters(ctx, filter)
 	})
-	return cmd
 }
 
 func (c *console) deadletterShowCommand() *cobra.Command {
@@ -198,7 +193,7 @@ func (c *console) announce(r replayer, letters []store.DeadLetter) {
 		from = "the first stage"
 	}
 	fmt.Fprintf(c.stdout, "replay %s from %s, as %s\nreason: %s\n", plural(len(letters), "dead letter"), from, r.who, r.reason)
-	writeTable(c.stdout, "  ", slices.Insert(letterRows(letters), 0, letterHeader))
+	writeTable(c.stdout, "  ", letterTable.rows(letters))
 }
 
 // A replayResult is what happened to one dead letter.
@@ -213,7 +208,7 @@ type replayResult struct {
 
 // replayAll replays the dead letters and reports on each.
 func (c *console) replayAll(ctx context.Context, r replayer, letters []store.DeadLetter) error {
-	results, rows, failed := []replayResult{}, [][]string{}, false
+	results, failed := []replayResult{}, false
 	for _, l := range letters {
 		result := replayResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version, Result: "replayed"}
 		run, err := r.replay(ctx, l.ID)
@@ -229,9 +224,10 @@ func (c *console) replayAll(ctx context.Context, r replayer, letters []store.Dea
 			report(c.stderr, err)
 		}
 		results = append(results, result)
-		rows = append(rows, row(l.ID, fmt.Sprintf("%d v%d", l.Changelist, l.Version), result.Result, result.RunID+result.Error))
 	}
-	err := c.printRows(results, "nothing to replay", []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, rows)
+	err := printList(c, results, table[replayResult]{"nothing to replay", []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, func(r replayResult) []any {
+		return []any{r.ID, versionCell(r.Changelist, r.Version), r.Result, r.RunID + r.Error}
+	}})
 	if err == nil && failed {
 		return errReported
 	}

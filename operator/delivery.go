@@ -40,21 +40,9 @@ func (c *console) deliveryListCommand() *cobra.Command {
 	flagOf(cmd, &filter.Changelist, "changelist", "only deliveries of this changelist `N`", review.ParseChangelist)
 	wordFlag(cmd, &filter.Status, "status", "only deliveries of this `STATUS`: pending, sent, failed, held or waived",
 		review.DeliveryPending, review.DeliverySent, review.DeliveryFailed, review.DeliveryHeld, review.DeliveryWaived)
-	flagOf(cmd, &filter.Limit, "limit", "list at most `N`", between(1, mostListed))
-	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
-		found, err := db.FindDeliveries(ctx, filter)
-		if err != nil {
-			return err
-		}
-		views := make([]deliveryView, len(found))
-		for i, d := range found {
-			views[i] = deliveryView{OutboxEntry: d}
-		}
-		err = c.printRows(views, "no deliveries", deliveryHeader, deliveryRows(views))
-		c.noteLimit(len(found), filter.Limit)
-		return err
+	return list(c, cmd, &filter.Limit, deliveryTable, func(ctx context.Context, db *store.DB) ([]store.OutboxEntry, error) {
+		return db.FindDeliveries(ctx, filter)
 	})
-	return cmd
 }
 
 func (c *console) deliveryShowCommand() *cobra.Command {

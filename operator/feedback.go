@@ -99,20 +99,11 @@ func (c *console) giveFeedback(ctx context.Context, word string, o review.Opinio
 }
 
 func (c *console) feedbackListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the findings that are not reported again",
-		RunE: c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
-			wrong, err := db.AllWrongFindings(ctx)
-			if err != nil {
-				return err
-			}
-			var rows [][]string
-			for _, w := range wrong {
-				rows = append(rows, row(w.Token, stamp(w.MarkedAt), w.Who, findingText(w.ReportedFinding), w.Places, w.Note))
-			}
-			return c.printRows(wrong, "no finding is marked wrong", []string{"TOKEN", "MARKED", "BY", "FINDING", "PLACES", "NOTE"}, rows)
-		}),
-	}
+	cmd := &cobra.Command{Use: "list", Short: "List the findings that are not reported again"}
+	wrong := table[store.WrongFinding]{"no finding is marked wrong", []string{"TOKEN", "MARKED", "BY", "FINDING", "PLACES", "NOTE"}, func(w store.WrongFinding) []any {
+		return []any{w.Token, stamp(w.MarkedAt), w.Who, findingText(w.ReportedFinding), w.Places, w.Note}
+	}}
+	return list(c, cmd, nil, wrong, func(ctx context.Context, db *store.DB) ([]store.WrongFinding, error) { return db.AllWrongFindings(ctx) })
 }
 
 func findingText(f store.ReportedFinding) string {

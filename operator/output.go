@@ -2,16 +2,19 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
 )
 
 // A format is a value of --output.
@@ -31,16 +34,51 @@ func (c *console) print(v any, table func(io.Writer)) error {
 	return nil
 }
 
-// printRows writes v as JSON, or else rows below a header; empty replaces a table
-// without rows.
-func (c *console) printRows(v any, empty string, header []string, rows [][]string) error {
-	return c.print(v, func(w io.Writer) {
-		if len(rows) == 0 {
-			fmt.Fprintln(w, empty)
+// A table shows items as rows below a header.
+type table[T any] struct {
+	empty  string // printed in place of a table without rows
+	header []string
+	cells  func(T) []any // of the row of an item
+}
+
+// rows returns the header and a row for each item.
+func (t table[T]) rows(items []T) [][]string {
+	rows := [][]string{t.header}
+	for _, item := range items {
+		rows = append(rows, row(t.cells(item)...))
+	}
+	return rows
+}
+
+// printList writes items as JSON or as a table.
+func printList[T any](c *console, items []T, t table[T]) error {
+	return c.print(items, func(w io.Writer) {
+		if len(items) == 0 {
+			fmt.Fprintln(w, t.empty)
 			return
 		}
-		writeTable(w, "", slices.Insert(rows, 0, header))
+		writeTable(w, "", t.rows(items))
 	})
+}
+
+// list completes a command that lists what read finds in the database. If limit is not
+// nil, it adds the flag --limit.
+func list[T any](c *console, cmd *cobra.Command, limit *int, t table[T], read func(context.Context, *store.DB) ([]T, error)) *cobra.Command {
+	if limit != nil {
+		flagOf(cmd, limit, "limit", "list at most `N`", between(1, mostListed))
+	}
+	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+		items, err := read(ctx, db)
+		if err != nil {
+			return err
+		}
+		if err := printList(c, items, t); err != nil || limit == nil || len(items) < *limit {
+			return err
+		}
+		c.note("the newest %d; --limit shows more", *limit)
+		return nil
+	})
+	return cmd
 }
 
 // done reports what a command has changed.
@@ -122,6 +160,9 @@ func stampIf(t *time.Time) string {
 	}
 	return stamp(*t)
 }
+
+// versionCell names a version of a review in a table.
+func versionCell(cl review.Changelist, v review.Version) string { return fmt.Sprintf("%d v%d", cl, v) }
 
 func reviewName(cl review.Changelist, v review.Version) string {
 	return fmt.Sprintf("changelist %d v%d", cl, v)

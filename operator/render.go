@@ -25,11 +25,11 @@ func (f *fields) add(label, format string, args ...any) {
 
 // print writes a review with all its parts.
 func (v reviewView) print(w io.Writer) {
-	fmt.Fprintf(w, "changelist %d, version %d: %s\n", v.Changelist, v.Version, outcomeText(v.Job))
+	fmt.Fprintf(w, "changelist %d, version %d: %s\n", v.Changelist, v.Version, stateText(v.ReviewRow))
 	writeTable(w, "  ", v.fields())
 	if len(v.Deliveries) > 0 {
 		fmt.Fprintln(w)
-		writeTable(w, "  ", slices.Insert(deliveryRows(v.Deliveries), 0, deliveryHeader))
+		writeTable(w, "  ", deliveryTable.rows(v.Deliveries))
 	}
 	for _, l := range v.DeadLetters {
 		fmt.Fprintln(w)
@@ -37,11 +37,11 @@ func (v reviewView) print(w io.Writer) {
 	}
 }
 
-func outcomeText(j review.Job) string {
-	if j.State != review.JobSucceeded {
-		return string(j.State)
+func stateText(r store.ReviewRow) string {
+	if r.State != review.JobSucceeded {
+		return string(r.State)
 	}
-	return fmt.Sprintf("%s, %s, %s", j.State, j.Outcome, plural(j.Findings, "finding"))
+	return fmt.Sprintf("%s, %s, %s", r.State, outcomeText(r), plural(r.Findings, "finding"))
 }
 
 func (v reviewView) fields() fields {
@@ -138,22 +138,28 @@ func firstOnly(i int, label string) string {
 	return ""
 }
 
-var reviewHeader = []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"}
-
-func reviewRows(found []store.RecentReview, now time.Time) [][]string {
-	var rows [][]string
-	for _, r := range found {
+var reviewTable = table[store.RecentReview]{
+	empty:  "no reviews",
+	header: []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"},
+	cells: func(r store.RecentReview) []any {
 		outcome, findings := "-", "-"
 		if r.Outcome != "" {
-			outcome, findings = string(r.Outcome), fmt.Sprint(r.Findings)
+			outcome, findings = outcomeText(r.ReviewRow), fmt.Sprint(r.Findings)
 		}
-		took := age(now.Sub(r.CreatedAt)) + " so far"
+		took := age(time.Since(r.CreatedAt)) + " so far"
 		if r.FinishedAt != nil {
 			took = age(r.FinishedAt.Sub(r.CreatedAt))
 		}
-		rows = append(rows, row(fmt.Sprintf("%d v%d", r.Changelist, r.Version), r.State, outcome, findings, stamp(r.CreatedAt), took, reviewDetail(r)))
+		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, stamp(r.CreatedAt), took, reviewDetail(r)}
+	},
+}
+
+// outcomeText names the outcome of a review. Without a model, clean is no approval.
+func outcomeText(r store.ReviewRow) string {
+	if r.StandIn {
+		return string(r.Outcome) + " (no model read it)"
 	}
-	return rows
+	return string(r.Outcome)
 }
 
 // reviewDetail says why a review was skipped or failed, or where it stands.
@@ -177,15 +183,12 @@ func reviewDetail(r store.RecentReview) string {
 	return strings.Join(words, "; ")
 }
 
-var letterHeader = []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"}
-
-func letterRows(letters []store.DeadLetter) [][]string {
-	var rows [][]string
-	for _, l := range letters {
-		rows = append(rows, row(l.ID, fmt.Sprintf("%d v%d", l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State,
-			age(time.Since(l.RecordedAt)), l.Attempts, marks(l)))
-	}
-	return rows
+var letterTable = table[store.DeadLetter]{
+	empty:  "no dead letters",
+	header: []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"},
+	cells: func(l store.DeadLetter) []any {
+		return []any{l.ID, versionCell(l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State, age(time.Since(l.RecordedAt)), l.Attempts, marks(l)}
+	},
 }
 
 // marks lists what is unusual about a dead letter.
@@ -284,11 +287,10 @@ func printTrail(w io.Writer, trail []store.AuditEntry) {
 	}
 }
 
-var deliveryHeader = []string{"ID", "CHANGELIST", "RECIPIENT", "STATUS", "TRIES", "REVIEW", "DETAIL"}
-
-func deliveryRows(found []deliveryView) [][]string {
-	var rows [][]string
-	for _, d := range found {
+var deliveryTable = table[store.OutboxEntry]{
+	empty:  "no deliveries",
+	header: []string{"ID", "CHANGELIST", "RECIPIENT", "STATUS", "TRIES", "REVIEW", "DETAIL"},
+	cells: func(d store.OutboxEntry) []any {
 		detail := d.FailureClass
 		switch {
 		case d.NotifiedAt != nil:
@@ -296,9 +298,8 @@ func deliveryRows(found []deliveryView) [][]string {
 		case d.Begun:
 			detail = "the result of the last attempt is unknown"
 		}
-		rows = append(rows, row(d.ID, fmt.Sprintf("%d v%d", d.Changelist, d.Version), d.Recipient, d.Status, d.Attempts, d.JobState, detail))
-	}
-	return rows
+		return []any{d.ID, versionCell(d.Changelist, d.Version), d.Recipient, d.Status, d.Attempts, d.JobState, detail}
+	},
 }
 
 // carriesKey names the part of a message that holds its key, by channel.

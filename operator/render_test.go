@@ -17,10 +17,10 @@ func TestReviewIsRendered(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
 	trail := []store.AuditEntry{{At: at, Actor: "ops", Role: "criticizer_operator", Claimed: "olga@desk", Action: "replay", Detail: []byte(`{"reason":"INC-42: key renewed\u001b[2J"}`)}}
-	delivery := deliveryView{Keys: []string{"b96808567d8f2ea3d8d8a7afc2926fcd"}, OutboxEntry: store.OutboxEntry{
+	delivery := store.OutboxEntry{
 		ID: 7, Changelist: 4711, Version: 2, Recipient: "alice@corp.test", Status: review.DeliverySent, Attempts: 2, LastAttemptAt: &at,
 		NotificationID: "m1", NotifiedAt: &at, Evidence: "journal", ConfirmedAt: &at, JobState: review.JobSucceeded, WorkflowID: "review-p4-4711-v2",
-	}}
+	}
 	letter := letterView{
 		DeadLetter: store.DeadLetter{
 			ID: 12, WorkflowID: "review-p4-4711-v2", RunID: "run-1", Changelist: 4711, Version: 2, State: store.LetterResolved, Unexplained: true,
@@ -50,15 +50,14 @@ func TestReviewIsRendered(t *testing.T) {
 			Switches:     []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
 			Cost:         &review.Cost{Amount: 0.0021, Currency: "USD"},
 		},
-		Deliveries: []deliveryView{delivery}, DeadLetters: []letterView{letter}, temporalAsked: true,
+		Deliveries: []store.OutboxEntry{delivery}, DeadLetters: []letterView{letter}, temporalAsked: true,
 	}
 	var out strings.Builder
 	v.print(&out)
 	out.WriteString("---\n")
 	letter.printDetails(&out)
 	out.WriteString("---\n")
-	delivery.Trail = trail
-	delivery.print(&out)
+	deliveryView{delivery, []string{"b96808567d8f2ea3d8d8a7afc2926fcd"}, trail}.print(&out)
 	const golden = "testdata/review.golden"
 	if *update {
 		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {

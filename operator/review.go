@@ -36,24 +36,9 @@ its current stage. It needs Postgres only; criticizer status also asks Temporal.
 	wordFlag(cmd, &filter.Outcome, "outcome", "only reviews with this `OUTCOME`: clean, findings, partial or not_reviewed",
 		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
 	flagOf(cmd, &filter.Since, "since", "only reviews started within the last `DURATION`, such as 24h", positive)
-	flagOf(cmd, &filter.Max, "limit", "list at most `N`", between(1, mostListed))
-	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
-		found, err := db.RecentReviews(ctx, filter)
-		if err != nil {
-			return err
-		}
-		err = c.printRows(found, "no reviews", reviewHeader, reviewRows(found, time.Now()))
-		c.noteLimit(len(found), filter.Max)
-		return err
+	return list(c, cmd, &filter.Max, reviewTable, func(ctx context.Context, db *store.DB) ([]store.RecentReview, error) {
+		return db.RecentReviews(ctx, filter)
 	})
-	return cmd
-}
-
-// noteLimit says that a list may be incomplete.
-func (c *console) noteLimit(found, limit int) {
-	if found == limit {
-		c.note("the newest %d; --limit shows more", limit)
-	}
 }
 
 // A reportFormat is a value of review show --format.

@@ -58,30 +58,43 @@ func (c *console) onRewrites(run func(ctx context.Context, queue store.Rewrites,
 	return c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error { return run(ctx, db.Rewrites(), args) })
 }
 
+var runTable = table[rewrite.Run]{
+	empty:  "no runs",
+	header: []string{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"},
+	cells: func(r rewrite.Run) []any {
+		took := "running"
+		if r.FinishedAt != nil {
+			took = age(r.FinishedAt.Sub(r.StartedAt))
+		}
+		return []any{stamp(r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted, r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, r.Event}
+	},
+}
+
 func (c *console) rewriteRunsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "List the runs of the workers, newest first", Example: "  criticizer rewrite runs --limit 100"}
 	worker, limit := rewrite.Worker(""), 20
 	wordFlag(cmd, &worker, "worker", "only runs of this `WORKER`", rewrite.Workers()...)
-	flagOf(cmd, &limit, "limit", "list at most `N`", between(1, mostListed))
-	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) error {
-		runs, err := queue.Runs(ctx, worker, limit)
-		if err != nil {
-			return err
-		}
-		var rows [][]string
-		for _, r := range runs {
-			took := "running"
-			if r.FinishedAt != nil {
-				took = age(r.FinishedAt.Sub(r.StartedAt))
-			}
-			rows = append(rows, row(stamp(r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted,
-				r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, r.Event))
-		}
-		return c.printRows(runs, "no runs",
-			[]string{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"}, rows)
+	return list(c, cmd, &limit, runTable, func(ctx context.Context, db *store.DB) ([]rewrite.Run, error) {
+		return db.Rewrites().Runs(ctx, worker, limit)
 	})
-	return cmd
 }
+
+var jobTable = table[rewrite.Job]{
+	empty:  "no rewrite jobs",
+	header: []string{"JOB", "STATUS", "MODE", "MODEL", "TRIES", "AGE", "NOT BEFORE", "LAST ERROR"},
+	cells: func(j rewrite.Job) []any {
+		mode, model, lastError := "", "", ""
+		if j.Routing != nil {
+			mode, model = string(j.Routing.Mode), j.Routing.Model
+		}
+		if j.LastError != nil {
+			lastError = *j.LastError
+		}
+		return []any{j.ID, j.Status, mode, model, triesCell(j), age(time.Since(j.CreatedAt)), stampIf(j.NotBeforeAt), lastError}
+	},
+}
+
+func triesCell(j rewrite.Job) string { return fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts) }
 
 func (c *console) rewriteJobsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "jobs", Short: "List jobs, newest first", Example: "  criticizer rewrite jobs --status failed"}
@@ -90,30 +103,12 @@ func (c *console) rewriteJobsCommand() *cobra.Command {
 	flagOf(cmd, &status, "status", "only jobs of this `STATUS`: queued, processing (or running), batch_submitted, completed (or succeeded), failed or canceled", rewrite.ParseStatus)
 	must(cmd.RegisterFlagCompletionFunc("status", fixed("queued", "processing", "batch_submitted", "completed", "failed", "canceled")))
 	flagOf(cmd, &filter.RequestID, "request", "only jobs of the request with this `ID`", parseUUID)
-	flagOf(cmd, &filter.Limit, "limit", "list at most `N`", between(1, mostListed))
-	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) error {
+	return list(c, cmd, &filter.Limit, jobTable, func(ctx context.Context, db *store.DB) ([]rewrite.Job, error) {
 		if status != "" {
 			filter.Statuses = []rewrite.Status{status}
 		}
-		jobs, err := queue.Find(ctx, filter)
-		if err != nil {
-			return err
-		}
-		var rows [][]string
-		for _, j := range jobs {
-			mode, model, lastError := "", "", ""
-			if j.Routing != nil {
-				mode, model = string(j.Routing.Mode), j.Routing.Model
-			}
-			if j.LastError != nil {
-				lastError = *j.LastError
-			}
-			rows = append(rows, row(j.ID, j.Status, mode, model, fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts),
-				age(time.Since(j.CreatedAt)), stampIf(j.NotBeforeAt), lastError))
-		}
-		return c.printRows(jobs, "no rewrite jobs", []string{"JOB", "STATUS", "MODE", "MODEL", "TRIES", "AGE", "NOT BEFORE", "LAST ERROR"}, rows)
+		return db.Rewrites().Find(ctx, filter)
 	})
-	return cmd
 }
 
 // A rewriteView is one job and the changes of its status.
@@ -153,11 +148,9 @@ func (v rewriteView) print(w io.Writer) {
 		f.add("batch", "%s", *v.BatchID)
 	}
 	writeTable(w, "  ", f)
-	rows := [][]string{{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}}
-	for _, t := range v.Transitions {
-		rows = append(rows, row(stamp(t.At), t.To, t.Attempts, t.Error, t.RunID, t.Login))
-	}
-	writeTable(w, "  ", rows)
+	writeTable(w, "  ", table[store.RewriteTransition]{header: []string{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}, cells: func(t store.RewriteTransition) []any {
+		return []any{stamp(t.At), t.To, t.Attempts, t.Error, t.RunID, t.Login}
+	}}.rows(v.Transitions))
 }
 
 // oneJob checks that the operand is the ID of a job or a batch.
@@ -239,25 +232,22 @@ func (f rewriteFigures) print(w io.Writer) {
 		fmt.Fprintln(w, "no rewrite jobs")
 		return
 	}
-	rows := [][]string{{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}}
-	for _, s := range f.Jobs {
-		rows = append(rows, row(s.Status, s.Mode, s.Jobs, s.Deferred, age(time.Since(s.Oldest))))
-	}
-	writeTable(w, "", rows)
+	writeTable(w, "", table[store.RewriteStats]{header: []string{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}, cells: func(s store.RewriteStats) []any {
+		return []any{s.Status, s.Mode, s.Jobs, s.Deferred, age(time.Since(s.Oldest))}
+	}}.rows(f.Jobs))
 	if len(f.Batches) == 0 {
 		fmt.Fprintln(w, "no open batches")
 		return
 	}
-	writeTable(w, "", append([][]string{batchColumns}, batchRows(f.Batches)...))
+	writeTable(w, "", batchTable.rows(f.Batches))
 }
 
-var batchColumns = []string{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "JOBS", "AGE"}
-
-func batchRows(batches []rewrite.Submission) (rows [][]string) {
-	for _, b := range batches {
-		rows = append(rows, row(b.ID, b.State, b.ProviderID, b.ProviderStatus, b.Requests, age(time.Since(b.CreatedAt))))
-	}
-	return rows
+var batchTable = table[rewrite.Submission]{
+	empty:  "no batches",
+	header: []string{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "JOBS", "AGE"},
+	cells: func(b rewrite.Submission) []any {
+		return []any{b.ID, b.State, b.ProviderID, b.ProviderStatus, b.Requests, age(time.Since(b.CreatedAt))}
+	},
 }
 
 func (c *console) rewriteBatchCommand() *cobra.Command {
@@ -268,15 +258,9 @@ func (c *console) rewriteBatchCommand() *cobra.Command {
 func (c *console) rewriteBatchListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the open batches, newest first", Example: "  criticizer rewrite batch list --all"}
 	all, limit := cmd.Flags().Bool("all", false, "list ended batches, too"), 50
-	flagOf(cmd, &limit, "limit", "list at most `N`", between(1, mostListed))
-	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) error {
-		batches, err := queue.Batches(ctx, *all, limit)
-		if err != nil {
-			return err
-		}
-		return c.printRows(batches, "no batches", batchColumns, batchRows(batches))
+	return list(c, cmd, &limit, batchTable, func(ctx context.Context, db *store.DB) ([]rewrite.Submission, error) {
+		return db.Rewrites().Batches(ctx, *all, limit)
 	})
-	return cmd
 }
 
 // A batchView is one batch and its jobs.
@@ -314,11 +298,9 @@ func (v batchView) print(w io.Writer) {
 	f.add("cancel asked", "%s", stampIf(v.CancelAskedAt))
 	f.add("creation error", "%s", v.CreateError)
 	writeTable(w, "  ", f)
-	rows := [][]string{{"JOB", "STATUS", "TRIES"}}
-	for _, j := range v.Jobs {
-		rows = append(rows, row(j.ID, j.Status, fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts)))
-	}
-	writeTable(w, "  ", rows)
+	writeTable(w, "  ", table[rewrite.Job]{header: []string{"JOB", "STATUS", "TRIES"}, cells: func(j rewrite.Job) []any {
+		return []any{j.ID, j.Status, triesCell(j)}
+	}}.rows(v.Jobs))
 }
 
 func (c *console) rewriteBatchAbandonCommand() *cobra.Command {

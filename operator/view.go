@@ -15,11 +15,11 @@ import (
 // deadletter and delivery read the parts that they show, and render.go prints them.
 type reviewView struct {
 	store.ReviewRow
-	Run         *runView       `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
-	Wait        *store.Wait    `json:"waits,omitempty"`      // nil unless it waits for slots
-	Provenance  *review.Record `json:"provenance,omitempty"` // nil until a model has reviewed it
-	Deliveries  []deliveryView `json:"deliveries"`
-	DeadLetters []letterView   `json:"dead_letters"`
+	Run         *runView            `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
+	Wait        *store.Wait         `json:"waits,omitempty"`      // nil unless it waits for slots
+	Provenance  *review.Record      `json:"provenance,omitempty"` // nil until a model has reviewed it
+	Deliveries  []store.OutboxEntry `json:"deliveries"`
+	DeadLetters []letterView        `json:"dead_letters"`
 
 	temporalAsked bool
 }
@@ -32,13 +32,13 @@ type letterView struct {
 	Trail   []store.AuditEntry `json:"trail"`
 }
 
-// A deliveryView is one row of the outbox.
+// A deliveryView is one row of the outbox, as delivery show prints it.
 type deliveryView struct {
 	store.OutboxEntry
 	// Keys are in the message, to find it at the mail server. They are known to a
 	// command with the evidence key only.
 	Keys  []string           `json:"keys,omitempty"`
-	Trail []store.AuditEntry `json:"trail,omitempty"` // read for one delivery only
+	Trail []store.AuditEntry `json:"trail,omitempty"`
 }
 
 // readReviews reads the reviews of a changelist. If Temporal cannot be asked, the
@@ -83,7 +83,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	}
 	views := make([]reviewView, len(rows))
 	for i, row := range rows {
-		v := reviewView{ReviewRow: row, Deliveries: []deliveryView{}, DeadLetters: []letterView{}}
+		v := reviewView{ReviewRow: row, Deliveries: []store.OutboxEntry{}, DeadLetters: []letterView{}}
 		if record, ok := records[row.Version]; ok {
 			v.Provenance = &record
 		}
@@ -92,7 +92,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {
-				v.Deliveries = append(v.Deliveries, deliveryView{OutboxEntry: d})
+				v.Deliveries = append(v.Deliveries, d)
 			}
 		}
 		for _, l := range letters {

@@ -136,6 +136,7 @@ func (p Prices) Of(u Usage) *Cost {
 // A Record describes how a review was made, without its content.
 type Record struct {
 	Model        string             `json:"model"`
+	StandIn      bool               `json:"stand_in,omitempty"` // a simulation answered in place of a model
 	PromptDigest string             `json:"prompt_digest"`
 	Usage        Usage              `json:"usage"` // of all attempts
 	Anchors      map[Anchor]int     `json:"anchors"`

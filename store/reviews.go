@@ -16,16 +16,19 @@ type ReviewRow struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
+	// StandIn is set if a simulation has answered in place of a model: no model has read
+	// the change, whatever the outcome is.
+	StandIn bool `json:"stand_in,omitempty"`
 }
 
-func asReviewRow(j db.Job) ReviewRow {
-	return ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt}
+func asReviewRow(j db.Job, standIn bool) ReviewRow {
+	return ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt, standIn}
 }
 
 // Reviews returns the reviews of a changelist, by version.
 func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, error) {
 	jobs, err := d.q.JobsOfChangelist(ctx, cl)
-	return convert("read reviews", jobs, err, asReviewRow)
+	return convert("read reviews", jobs, err, func(r db.JobsOfChangelistRow) ReviewRow { return asReviewRow(r.Job, r.StandIn) })
 }
 
 // ReportOf returns the reference of the report of a review; for version 0, of the
@@ -36,8 +39,8 @@ func (d *DB) ReportOf(ctx context.Context, cl review.Changelist, v review.Versio
 		return "", interpret("read reviews", err)
 	}
 	for _, j := range slices.Backward(jobs) {
-		if j.Report != nil && (v == 0 || j.ReviewVersion == v) {
-			return *j.Report, nil
+		if j.Job.Report != nil && (v == 0 || j.Job.ReviewVersion == v) {
+			return *j.Job.Report, nil
 		}
 	}
 	return "", failure.Errorf(failure.NotFound, "changelist %d has no such review with a report", cl)
@@ -76,7 +79,7 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 		State: string(f.State), Outcome: string(f.Outcome), Since: f.Since, LimitTo: int64(f.Max),
 	})
 	return convert("read reviews", rows, err, func(r db.RecentJobsRow) RecentReview {
-		found := RecentReview{ReviewRow: asReviewRow(r.Job), AwaitsSlot: r.AwaitsSlot, Stage: review.Stage(r.Stage)}
+		found := RecentReview{ReviewRow: asReviewRow(r.Job, r.StandIn), AwaitsSlot: r.AwaitsSlot, Stage: review.Stage(r.Stage)}
 		if r.Letter != 0 {
 			found.DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), LetterState(r.LetterState)}
 		}

@@ -96,3 +96,28 @@ func TestReportOf(t *testing.T) {
 		}
 	}
 }
+
+// A review by a stand-in is marked, and so is the submit that has adopted its report.
+func TestStandIns(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	for cl := review.Changelist(1); cl <= 3; cl++ {
+		open(t, books, of(cl), "run1")
+		finish(t, books, of(cl))
+	}
+	_, err := d.Conn(t).Exec(t.Context(), `
+		update criticizer.jobs set report = case when changelist_id = 3 then 'report:other' else 'report:shelf' end;
+		insert into criticizer.contents values (1, 1, true, 'x', 1), (2, 1, false, 'x', 1);
+		insert into criticizer.review_records (changelist_id, review_version, record) values (1, 1, '{"stand_in": true}'), (3, 1, '{}')`)
+	noError(t, err)
+	operator := d.Open(t, store.RoleOperator)
+	found, err := operator.RecentReviews(t.Context(), store.ReviewFilter{Max: 9})
+	noError(t, err)
+	for _, r := range found {
+		of, err := operator.Reviews(t.Context(), r.Changelist)
+		noError(t, err)
+		if want := r.Changelist != 3; r.StandIn != want || of[0].StandIn != want {
+			t.Errorf("changelist %d: in the list %v, alone %v, want %v", r.Changelist, r.StandIn, of[0].StandIn, want)
+		}
+	}
+}

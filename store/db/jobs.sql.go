@@ -407,38 +407,53 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where changelist_id = $1 order by review_version
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged,
+       exists (select from criticizer.review_records r
+               join criticizer.jobs made using (changelist_id, review_version)
+               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
+                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
+from criticizer.jobs j
+left join criticizer.contents c using (changelist_id, review_version)
+where j.changelist_id = $1
+order by j.review_version
 `
 
-func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Job, error) {
+type JobsOfChangelistRow struct {
+	Job     Job
+	StandIn bool
+}
+
+// stand_in is set if a simulation made the report, which may be that of the shelf.
+func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]JobsOfChangelistRow, error) {
 	rows, err := q.db.Query(ctx, jobsOfChangelist, changelistID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Job
+	var items []JobsOfChangelistRow
 	for rows.Next() {
-		var i Job
+		var i JobsOfChangelistRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.IdempotencyKey,
-			&i.ChangelistID,
-			&i.ReviewVersion,
-			&i.ServerID,
-			&i.State,
-			&i.Outcome,
-			&i.Findings,
-			&i.RunID,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.FinishedAt,
-			&i.Report,
-			&i.SkippedBy,
-			&i.Shelved,
-			&i.ShelfEvent,
-			&i.AskedVersion,
-			&i.CheckedAt,
-			&i.Purged,
+			&i.Job.ID,
+			&i.Job.IdempotencyKey,
+			&i.Job.ChangelistID,
+			&i.Job.ReviewVersion,
+			&i.Job.ServerID,
+			&i.Job.State,
+			&i.Job.Outcome,
+			&i.Job.Findings,
+			&i.Job.RunID,
+			&i.Job.CreatedAt,
+			&i.Job.UpdatedAt,
+			&i.Job.FinishedAt,
+			&i.Job.Report,
+			&i.Job.SkippedBy,
+			&i.Job.Shelved,
+			&i.Job.ShelfEvent,
+			&i.Job.AskedVersion,
+			&i.Job.CheckedAt,
+			&i.Job.Purged,
+			&i.StandIn,
 		); err != nil {
 			return nil, err
 		}
@@ -510,9 +525,14 @@ select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, 
                          where r.changelist_id = j.changelist_id and r.review_version = j.review_version and r.record is not null) then 'notify'
             when exists (select from criticizer.recipients r
                          where r.changelist_id = j.changelist_id and r.review_version = j.review_version) then 'llm'
-            else 'fetch' end::text as stage
+            else 'fetch' end::text as stage,
+       exists (select from criticizer.review_records r
+               join criticizer.jobs made using (changelist_id, review_version)
+               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
+                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
 from newest
 join criticizer.jobs j on j.id = newest.id
+left join criticizer.contents c on c.changelist_id = j.changelist_id and c.review_version = j.review_version
 left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
     select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
 order by j.id desc
@@ -533,6 +553,7 @@ type RecentJobsRow struct {
 	LetterState string
 	AwaitsSlot  bool
 	Stage       string
+	StandIn     bool
 }
 
 // The newest jobs first, with the newest dead letter of each that did not succeed.
@@ -579,6 +600,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.LetterState,
 			&i.AwaitsSlot,
 			&i.Stage,
+			&i.StandIn,
 		); err != nil {
 			return nil, err
 		}

@@ -118,7 +118,16 @@ select * from criticizer.jobs where idempotency_key = @idempotency_key;
 select * from criticizer.jobs where idempotency_key = @idempotency_key for update;
 
 -- name: JobsOfChangelist :many
-select * from criticizer.jobs where changelist_id = @changelist_id order by review_version;
+-- stand_in is set if a simulation made the report, which may be that of the shelf.
+select sqlc.embed(j),
+       exists (select from criticizer.review_records r
+               join criticizer.jobs made using (changelist_id, review_version)
+               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
+                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
+from criticizer.jobs j
+left join criticizer.contents c using (changelist_id, review_version)
+where j.changelist_id = @changelist_id
+order by j.review_version;
 
 -- name: RecentJobs :many
 -- The newest jobs first, with the newest dead letter of each that did not succeed.
@@ -143,9 +152,14 @@ select sqlc.embed(j), coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')
                          where r.changelist_id = j.changelist_id and r.review_version = j.review_version and r.record is not null) then 'notify'
             when exists (select from criticizer.recipients r
                          where r.changelist_id = j.changelist_id and r.review_version = j.review_version) then 'llm'
-            else 'fetch' end::text as stage
+            else 'fetch' end::text as stage,
+       exists (select from criticizer.review_records r
+               join criticizer.jobs made using (changelist_id, review_version)
+               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
+                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
 from newest
 join criticizer.jobs j on j.id = newest.id
+left join criticizer.contents c on c.changelist_id = j.changelist_id and c.review_version = j.review_version
 left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
     select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
 order by j.id desc;
