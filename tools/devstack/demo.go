@@ -5,25 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"path/filepath"
-
-	"github.com/criticizer/criticizer/store"
 )
 
-// demo reviews some changelists, prints the results and one mail, and stops.
+// demo reviews some changelists, prints the results, and stops.
 func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
 	d, err := openDepot(ctx, opts)
 	if err != nil {
 		return err
 	}
 	return inEnvironment(ctx, opts, d, out, func(running context.Context, e *environment) error {
-		rows, err := e.reviewAndShow(running, stdout)
-		if err != nil {
-			return err
-		}
-		if err := showMail(running, stdout, e.settings.inboxURL, rows); err != nil {
+		if err := e.reviewAndShow(running, stdout); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "to read the mails in a browser: make up, with the same settings\n")
@@ -43,7 +35,7 @@ func up(ctx context.Context, opts options, out *progress, stdout io.Writer) erro
 		return err
 	}
 	return inEnvironment(ctx, opts, d, out, func(running context.Context, e *environment) error {
-		_, err := e.reviewAndShow(running, stdout)
+		err := e.reviewAndShow(running, stdout)
 		if errors.Is(err, errFailedReviews) {
 			out.say("%v", err) // the user can look into it
 		} else if err != nil {
@@ -71,28 +63,6 @@ func inEnvironment(ctx context.Context, opts options, d depot, out *progress, do
 		return err
 	}
 	return do(ctx, e)
-}
-
-// reviewAndShow reviews the changelists and prints the results as a table. It returns
-// errFailedReviews if some reviews failed.
-func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, error) {
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, "")
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	review := e.reviewAll
-	if e.depot.sample {
-		review = e.reviewSample
-	}
-	rows, err := review(ctx, db, e.changes)
-	if err != nil {
-		return nil, err
-	}
-	if err := writeTable(stdout, rows); err != nil {
-		return nil, err
-	}
-	return rows, failuresIn(rows, filepath.Join(e.stack.base, "log", "worker.log"))
 }
 
 // explain prints the addresses and the next commands.

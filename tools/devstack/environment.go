@@ -15,7 +15,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -31,7 +30,6 @@ type environment struct {
 	changes  []submitted // to be reviewed, oldest first
 	env      []string    // of the worker and the starter
 	database secret.Value
-	temporal temporalns.Namespace
 
 	temporalCommand func() (string, error)
 	temporalURL     string // web page
@@ -90,10 +88,6 @@ func (e *environment) startTemporal(ctx context.Context) error {
 		return err
 	}
 	e.settings.temporalAddress, e.temporalURL = server.address, server.uiURL+"/namespaces/"+temporalNamespace
-	if e.temporal, err = dialTemporal(ctx, server.address); err != nil {
-		return err
-	}
-	e.stack.add(e.temporal.Close)
 	return nil
 }
 

@@ -11,24 +11,33 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/notify/mail/inbox"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
 )
 
-// showMail prints the plain text of the mail about the review with the most
-// findings.
-func showMail(ctx context.Context, stdout io.Writer, inboxURL string, rows []row) error {
-	sent := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r.messageIDs) == 0 || r.messageIDs[0] == "" })
-	if len(sent) == 0 {
+// showMail prints the plain text of a mail about the review with the most findings.
+func (e *environment) showMail(ctx context.Context, db *store.DB, stdout io.Writer, found []store.RecentReview) error {
+	if len(found) == 0 {
 		return nil
 	}
-	most := slices.MaxFunc(sent, func(a, b row) int { return a.findings - b.findings })
+	most := slices.MaxFunc(found, func(a, b store.RecentReview) int { return a.Findings - b.Findings })
+	deliveries, err := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: most.Changelist, Status: review.DeliverySent, Limit: 1})
+	if err != nil || len(deliveries) == 0 {
+		return err
+	}
+	return printMail(ctx, stdout, e.settings.inboxURL, deliveries[0].NotificationID)
+}
+
+// printMail prints the mail of the inbox with a Message-ID.
+func printMail(ctx context.Context, stdout io.Writer, inboxURL, messageID string) error {
 	var found struct {
 		Messages []inbox.Entry `json:"messages"`
 	}
-	if err := ask(ctx, inboxURL+"/api/lookup?message_id="+url.QueryEscape(most.messageIDs[0]), &found); err != nil {
+	if err := ask(ctx, inboxURL+"/api/lookup?message_id="+url.QueryEscape(messageID), &found); err != nil {
 		return err
 	}
 	if len(found.Messages) == 0 {
-		return fmt.Errorf("the mail about changelist %d was sent as %s, but is not in the inbox", most.Changelist, most.messageIDs[0])
+		return fmt.Errorf("the mail %s was sent, but is not in the inbox", messageID)
 	}
 	m := found.Messages[0]
 	var opened struct {

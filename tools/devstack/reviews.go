@@ -2,94 +2,132 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"os"
 	"os/exec"
-	"strings"
+	"path/filepath"
+	"slices"
 
-	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
 
-// reviewAll starts the review of each changelist as a trigger does, and waits for all
-// results.
-func (e *environment) reviewAll(ctx context.Context, db *store.DB, changes []submitted) ([]row, error) {
-	var rows []row
-	err := e.out.during(fmt.Sprintf("reviewing %d changelists", len(changes)), func() error {
-		for _, c := range changes {
-			r, err := e.trigger(ctx, c.changelist)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, r)
-		}
-		for i := range rows {
-			if err := e.await(ctx, db, &rows[i]); err != nil {
-				return err
-			}
-			e.out.detail("reviewed changelist %d (%d of %d)", rows[i].Changelist, i+1, len(rows))
-		}
-		return nil
-	})
-	return rows, err
-}
+// errFailedReviews means that the stack works but some reviews failed.
+var errFailedReviews = errors.New("reviews failed")
 
-// trigger runs the starter as a change-commit trigger does, but with a longer
-// timeout: this machine is busier than a Perforce server.
-func (e *environment) trigger(ctx context.Context, cl review.Changelist) (r row, err error) {
-	cmd := exec.CommandContext(ctx, e.command("starter"), "--config", e.config, "change-commit", "--json", "--timeout=1m", cl.String())
-	cmd.Env = e.env
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if ctx.Err() != nil {
-		return r, context.Cause(ctx)
-	}
-	if err != nil {
-		return r, fmt.Errorf("start the review of changelist %d: %w: %s", cl, err, strings.TrimSpace(stderr.String()))
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("read output of the starter for changelist %d: %w", cl, err)
-	}
-	return r, nil
-}
-
-// await waits for the end of the review r and completes its row. A failed review
-// is a row, not an error.
-func (e *environment) await(ctx context.Context, db *store.DB, r *row) error {
-	var result review.Result
-	err := e.temporal.GetWorkflow(ctx, r.WorkflowID, r.RunID).Get(ctx, &result)
-	var failed *temporal.ApplicationError
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.As(err, &failed):
-		r.outcome, r.failure = string(review.JobDeadLettered), failed.Type()
-	case err != nil:
-		return fmt.Errorf("wait for the review of changelist %d: %w", r.Changelist, err)
-	default:
-		r.outcome, r.findings = string(result.Job.Outcome), result.Job.Findings
-		r.Duplicate = r.Duplicate || result.Duplicate
-	}
-	described, err := e.temporal.DescribeWorkflow(ctx, r.WorkflowID, r.RunID)
-	if err != nil {
-		return fmt.Errorf("time the review of changelist %d: %w", r.Changelist, err)
-	}
-	if closed := described.WorkflowCloseTime; closed != nil {
-		r.seconds = closed.Sub(described.WorkflowStartTime).Seconds()
-	}
-	// Without addresses it prepares nothing and returns what is there.
-	deliveries, err := db.PrepareDeliveries(ctx, r.Changelist, r.Version, nil)
+// reviewAndShow reviews the changelists, and prints the list of the reviews and the mail
+// with the most findings. It returns errFailedReviews if some reviews failed.
+func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error {
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, "")
 	if err != nil {
 		return err
 	}
-	for _, d := range deliveries {
-		r.recipients = append(r.recipients, d.Key.Recipient)
-		r.messageIDs = append(r.messageIDs, d.NotificationID)
+	defer db.Close()
+	reviewAll := e.reviewAll
+	if e.depot.sample {
+		reviewAll = e.reviewSample
+	}
+	if err := reviewAll(ctx, db, e.changes); err != nil {
+		return err
+	}
+	limit := len(e.changes) + 1 // a shelf
+	found, err := db.RecentReviews(ctx, store.ReviewFilter{Max: limit})
+	if err != nil {
+		return err
+	}
+	list, err := e.criticizer(ctx, "review", "list", "--limit", fmt.Sprint(limit+1)) // more than there are, so that it is complete
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\n$ criticizer review list\n%s", list)
+	if err := e.showMail(ctx, db, stdout, found); err != nil {
+		return err
+	}
+	return failuresIn(found, filepath.Join(e.stack.base, "log", "worker.log"))
+}
+
+func failuresIn(found []store.RecentReview, log string) error {
+	n := 0
+	for _, r := range found {
+		if r.State != review.JobSucceeded {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d %w: see the list of reviews, and %s", n, len(found), errFailedReviews, log)
+}
+
+// reviewAll reviews the changelists, several at a time.
+func (e *environment) reviewAll(ctx context.Context, db *store.DB, changes []submitted) error {
+	return e.out.during(fmt.Sprintf("reviewing %d changelists", len(changes)), func() error {
+		const atOnce = 16
+		reviews, ctx := errgroup.WithContext(ctx)
+		reviews.SetLimit(atOnce)
+		for _, c := range changes {
+			reviews.Go(func() error {
+				_, err := e.review(ctx, db, c.changelist)
+				if err == nil {
+					e.out.detail("reviewed changelist %d", c.changelist)
+				}
+				return err
+			})
+		}
+		return reviews.Wait()
+	})
+}
+
+// review starts the review of a changelist, unless an earlier run has, waits for its end
+// and returns its job. A failed review is not an error.
+func (e *environment) review(ctx context.Context, db *store.DB, cl review.Changelist) (review.Job, error) {
+	failed := e.starter(ctx, "change-commit", "--wait", cl.String())
+	found, err := db.Reviews(ctx, cl)
+	if err != nil {
+		return review.Job{}, cmp.Or(context.Cause(ctx), err)
+	}
+	for _, r := range slices.Backward(found) {
+		if !r.Shelved && r.State != review.JobInProgress {
+			return r.Job, nil
+		}
+	}
+	return review.Job{}, cmp.Or(failed, fmt.Errorf("the review of changelist %d has not ended", cl))
+}
+
+// starter runs the starter as a trigger does.
+func (e *environment) starter(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, e.command("starter"), append([]string{"--config", e.config}, args...)...)
+	cmd.Env = e.env
+	return e.run(ctx, cmd, io.Discard)
+}
+
+// criticizer runs a command of an operator and returns what it prints.
+func (e *environment) criticizer(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, e.tool, args...)
+	cmd.Env = os.Environ()
+	var stdout bytes.Buffer
+	err := e.run(ctx, cmd, &stdout)
+	return stdout.String(), err
+}
+
+// run runs cmd. The error has what it wrote to standard error.
+func (e *environment) run(ctx context.Context, cmd *exec.Cmd, stdout io.Writer) error {
+	interruptible(cmd)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("run %s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return nil
 }

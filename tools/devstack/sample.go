@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -47,79 +45,61 @@ func sampleSettings(config map[string]any) {
 }
 
 // reviewSample reviews the changes, the last of them with a failure, and the shelf.
-func (e *environment) reviewSample(ctx context.Context, db *store.DB, changes []submitted) ([]row, error) {
+func (e *environment) reviewSample(ctx context.Context, db *store.DB, changes []submitted) error {
 	last := len(changes) - 1
-	rows, err := e.reviewAll(ctx, db, changes[:last])
-	if err != nil {
-		return nil, err
+	if err := e.reviewAll(ctx, db, changes[:last]); err != nil {
+		return err
 	}
-	for _, show := range []func() (row, error){
-		func() (row, error) { return e.reviewShelf(ctx, db) },
-		func() (row, error) { return e.replayADeadLetter(ctx, db, changes[last].changelist) },
-	} {
-		r, err := show()
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
+	if err := e.reviewShelf(ctx, db); err != nil {
+		return err
 	}
-	slices.SortFunc(rows, func(a, b row) int { return int(a.Changelist - b.Changelist) })
-	return rows, nil
+	return e.replayADeadLetter(ctx, db, changes[last].changelist)
 }
 
 // replayADeadLetter reviews a change while Perforce rejects the ticket of the account,
 // renews the ticket, and replays the dead letter as an operator does.
-func (e *environment) replayADeadLetter(ctx context.Context, db *store.DB, cl review.Changelist) (row, error) {
+func (e *environment) replayADeadLetter(ctx context.Context, db *store.DB, cl review.Changelist) error {
 	if err := os.WriteFile(e.faults, []byte(`{"fault":"message","id":"MsgServer::LoginExpired"}`+"\n"), 0o600); err != nil {
-		return row{}, err
+		return err
 	}
 	defer func() { _ = os.Remove(e.faults) }() // gone already, unless a step failed
-	r, err := e.trigger(ctx, cl)
-	if err == nil {
-		err = e.await(ctx, db, &r)
+	job, err := e.review(ctx, db, cl)
+	if err != nil || job.State != review.JobDeadLettered {
+		return err // an earlier run has shown it
 	}
-	if err != nil || r.failure == "" {
-		return r, err // an earlier run has shown it
-	}
-	e.out.say("Perforce rejects the ticket of the account: changelist %d is a dead letter (%s)", cl, r.failure)
+	e.out.say("Perforce rejects the ticket of the account: changelist %d is a dead letter (%s)", cl, failure.AuthDenied)
 	if err := os.Remove(e.faults); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return r, err
+		return err
 	}
-	args := []string{"deadletter", "replay", "--class", r.failure, "--reason", sampleReason}
-	e.out.say("the ticket is valid again: criticizer deadletter replay --class %s --reason %q", r.failure, sampleReason)
-	cmd := exec.CommandContext(ctx, e.tool, args...)
-	cmd.Env = os.Environ()
-	text, err := cmd.CombinedOutput()
+	args := []string{"deadletter", "replay", "--class", string(failure.AuthDenied), "--reason", sampleReason}
+	e.out.say("the ticket is valid again: criticizer deadletter replay --class %s --reason %q", failure.AuthDenied, sampleReason)
+	text, err := e.criticizer(ctx, args...)
 	if err != nil {
-		return r, fmt.Errorf("replay changelist %d: criticizer: %w\n%s", cl, err, text)
+		return fmt.Errorf("replay changelist %d: %w", cl, err)
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		e.out.detail("%s", strings.TrimSpace(line))
 	}
-	r.RunID, r.failure = "", "" // the newest run
-	return r, e.await(ctx, db, &r)
+	_, err = e.review(ctx, db, cl)
+	return err
 }
 
 // reviewShelf announces the shelf of the sample and waits for its review. A shelf that an
 // earlier run has reviewed is not announced again.
-func (e *environment) reviewShelf(ctx context.Context, db *store.DB) (row, error) {
-	r := row{Changelist: sampleShelf, Version: 1, WorkflowID: review.ShelfReviewKey(e.depot.id, sampleShelf, 1)}
-	if _, err := db.Job(ctx, r.WorkflowID); err == nil {
-		r.Duplicate = true
-		return r, e.await(ctx, db, &r)
-	}
-	cmd := exec.CommandContext(ctx, e.command("starter"), "--config", e.config, "shelve-commit", "--timeout=1m", sampleShelf.String())
-	cmd.Env = e.env
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return r, fmt.Errorf("announce the shelf of changelist %d: %w: %s", sampleShelf, err, bytes.TrimSpace(text))
+func (e *environment) reviewShelf(ctx context.Context, db *store.DB) error {
+	key := review.ShelfReviewKey(e.depot.id, sampleShelf, 1)
+	if _, err := db.Job(ctx, key); err != nil {
+		if err := e.starter(ctx, "shelve-commit", "--timeout=1m", sampleShelf.String()); err != nil {
+			return err
+		}
 	}
 	for {
-		if _, err := db.Job(ctx, r.WorkflowID); err == nil {
-			return r, e.await(ctx, db, &r)
+		if job, err := db.Job(ctx, key); err == nil && job.State != review.JobInProgress {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return r, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
