@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -67,13 +66,7 @@ func TestCleanReviewsGoToChannelsThatWantThem(t *testing.T) {
 	for _, wants := range []bool{false, true} {
 		m := newMailing(t)
 		chat := m.withChat(wants)
-		body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeClean})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.input, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), request.Owner(), body); err != nil {
-			t.Fatal(err)
-		}
+		m.input = m.world.Keep(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeClean})
 		if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || (len(chat.got) == 1) != wants {
 			t.Errorf("wants clean reviews: %t, got %+v, errors %v, %v", wants, chat.got, mailed, posted)
 		}
@@ -127,10 +120,10 @@ func TestChannelIsNotifiedOnceWhereverAnAttemptEnds(t *testing.T) {
 	}{
 		"before the begin":                  {"BeginDelivery", nil, review.Evidence{}, failure.DatabaseUnavailable, 1, review.DeliverySent},
 		"it cannot be reached":              {"", failure.Errorf(failure.NetworkUnreachable, "refused"), review.Evidence{}, failure.NetworkUnreachable, 2, review.DeliverySent},
-		"no answer, and it has it":          {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAccepted}, failure.DeliveryAmbiguous, 1, review.DeliverySent},
+		"no answer, and it has it":          {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAccepted, NotificationID: "chat-1"}, failure.DeliveryAmbiguous, 1, review.DeliverySent},
 		"no answer, and it has it not":      {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAbsent}, failure.DeliveryAmbiguous, 2, review.DeliverySent},
 		"no answer, and it cannot be asked": {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceUnknown}, failure.DeliveryAmbiguous, 1, review.DeliveryHeld},
-		"before the mark, and it has it":    {"MarkSent", nil, review.Evidence{State: review.EvidenceAccepted}, failure.DatabaseUnavailable, 1, review.DeliverySent},
+		"before the mark, and it has it":    {"MarkSent", nil, review.Evidence{State: review.EvidenceAccepted, NotificationID: "chat-1"}, failure.DatabaseUnavailable, 1, review.DeliverySent},
 		"before the mark, without evidence": {"MarkSent", nil, review.Evidence{State: review.EvidenceUnknown}, failure.DatabaseUnavailable, 1, review.DeliveryHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,20 +143,11 @@ func TestChannelIsNotifiedOnceWhereverAnAttemptEnds(t *testing.T) {
 				t.Errorf("again: mails ended with %v, the chat with %v", mailed, posted)
 			}
 			m.wantCopies(t, 1, 1)
-			if got := m.rowOf(review.ChannelWebhook); len(chat.got) != tt.copies || got.Status != tt.status {
+			if got := m.row(t, string(review.ChannelWebhook)); len(chat.got) != tt.copies || got.Status != tt.status {
 				t.Errorf("%d posts and a row that is %s, want %d and %s", len(chat.got), got.Status, tt.copies, tt.status)
 			}
 		})
 	}
-}
-
-func (m mailing) rowOf(c review.Channel) review.Delivery {
-	for _, row := range m.world.Rows() {
-		if row.Key.Channel() == c {
-			return row
-		}
-	}
-	return review.Delivery{}
 }
 
 // A message with a stored ID is looked up by it (notification 6.4).
@@ -196,7 +180,7 @@ func TestChannelThatIsDownDoesNotStopReconciliation(t *testing.T) {
 		t.Errorf("reconciled %+v, want both mails looked up", done)
 	}
 	chat.fail = nil
-	if done := m.reconcile(t); done.Sent != 1 || m.rowOf(review.ChannelWebhook).Status != review.DeliverySent {
+	if done := m.reconcile(t); done.Sent != 1 || m.row(t, string(review.ChannelWebhook)).Status != review.DeliverySent {
 		t.Errorf("reconciled %+v, want the chat notified now", done)
 	}
 }

@@ -20,10 +20,10 @@ func TestDeadLetterIsLogged(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))))
 	env := suite.NewTestActivityEnvironment()
-	books := &activities.Bookkeeping{Jobs: activitiestest.New()}
+	books := &activities.Bookkeeping{Jobs: openRequest(t, activitiestest.New())}
 	env.RegisterActivity(books)
 	_, err := env.ExecuteActivity(books.RecordDeadLetter, activities.DeadLetterParams{
-		Request: request, Letter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied},
+		Request: request, Letter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied, SanitizedContext: map[string]string{}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,16 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
+// openRequest opens a database with the job of the request.
+func openRequest(t *testing.T, w *activitiestest.World) activitiestest.Database {
+	t.Helper()
+	db := w.Open(t)
+	if _, err := db.OpenJob(t.Context(), request, "run"); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
 type oneChange struct{ change review.Change }
 
 func (c oneChange) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {
@@ -45,7 +55,7 @@ func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.Re
 func TestFetchIsPatientWithReplicas(t *testing.T) {
 	t.Parallel()
 	w, replica := activitiestest.New(), &busyReplica{}
-	stage := &activities.Fetching{Changes: replica, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw)}
+	stage := &activities.Fetching{Changes: replica, Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw)}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
@@ -72,7 +82,7 @@ func TestFetchIsPatientWithReplicas(t *testing.T) {
 func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
-	stage := &activities.Fetching{Changes: oneChange{review.Change{Number: 4711}}, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw)}
+	stage := &activities.Fetching{Changes: oneChange{review.Change{Number: 4711}}, Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw)}
 	w.Fail("SaveRecipients", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
@@ -89,7 +99,7 @@ func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
 	change := review.Change{Number: 4711, User: "annabel", Recipients: []review.Recipient{{User: "annabel", Address: "annabel@corp.test", Role: review.RoleAuthor}}}
-	stage := &activities.Fetching{Changes: oneChange{change}, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw)}
+	stage := &activities.Fetching{Changes: oneChange{change}, Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw)}
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.RegisterActivity(stage)
 	value, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
@@ -116,7 +126,7 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 		w := activitiestest.New()
 		stage := &activities.Fetching{
 			Changes:    oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Address: bob, Role: review.RoleSubscriber}}}},
-			Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), Bots: []string{pattern},
+			Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw), Bots: []string{pattern},
 		}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
 		if err != nil || result.ByBot != want {
@@ -142,19 +152,20 @@ func TestOwnersOfDeniedChangesAreLeftOut(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w := activitiestest.New()
+			db := openRequest(t, w)
 			stage := &activities.Fetching{
 				Changes: oneChange{review.Change{
 					Number: 4711, Recipients: []review.Recipient{author},
 					Files: []review.File{{DepotPath: "//depot/a.go", Skipped: tc.skipped}},
 				}},
-				Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), Owners: oneOwner{},
+				Recipients: db, Raw: w.Artifacts(review.NamespaceRaw), Owners: oneOwner{},
 			}
 			of := request
 			of.Shelved = tc.shelved
 			if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: of}); err != nil {
 				t.Fatal(err)
 			}
-			known, err := w.Recipients(t.Context(), 4711, 1)
+			known, err := db.Recipients(t.Context(), 4711, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 		}},
 		"critique": {review.NamespaceRedacted, func(_ mailing, w world, p activities.StageParams) error {
 			stage := &activities.Critiquing{
-				Redacted: w.Artifacts(review.NamespaceRedacted), Reports: w.Artifacts(review.NamespaceReport), Accounts: w, Reviewer: w, Pipeline: pipeline,
+				Redacted: w.Artifacts(review.NamespaceRedacted), Reports: w.Artifacts(review.NamespaceReport), Reviewer: w, Pipeline: pipeline,
 			}
 			_, err := stage.Critique(t.Context(), p)
 			return err

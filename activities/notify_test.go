@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -24,12 +23,13 @@ import (
 
 var request = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
 
-const alice, bob = "alice@corp.test", "bob@corp.test"
+const alice, bob, carol = "alice@corp.test", "bob@corp.test", "carol@corp.test"
 
-// mailing is the notify stage over fakes, with a report waiting to be sent to
-// alice and bob.
+// mailing is the notify stage over a database and a fake of the mail server, with a report
+// waiting to be sent to alice and bob.
 type mailing struct {
 	world *activitiestest.World
+	db    activitiestest.Database
 	env   *testsuite.TestActivityEnvironment
 	stage *activities.Notifying
 	input review.ArtifactRef
@@ -37,34 +37,64 @@ type mailing struct {
 
 func newMailing(t *testing.T) mailing {
 	t.Helper()
+	w := activitiestest.New()
+	m := mailing{world: w, db: openRequest(t, w)}.alike()
+	m.input = w.Keep(findings())
+	m.saveRecipients(t,
+		review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor},
+		review.Recipient{User: "bob", Address: bob, Role: review.RoleSubscriber},
+		review.Recipient{User: "Bob", Address: "BOB@corp.test", Role: review.RoleOwner})
+	return m
+}
+
+// alike returns a stage of its own over the same world and database: an environment runs
+// one activity at a time.
+func (m mailing) alike() mailing {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	w := activitiestest.New()
-	reports := w.Artifacts(review.NamespaceReport)
-	m := mailing{world: w, env: suite.NewTestActivityEnvironment(), stage: &activities.Notifying{
-		Log: slog.New(slog.DiscardHandler), Reports: reports, Outbox: w, Post: w,
+	m.env, m.stage = suite.NewTestActivityEnvironment(), &activities.Notifying{
+		Log: slog.New(slog.DiscardHandler), Reports: m.world.Artifacts(review.NamespaceReport), Outbox: m.db, Post: m.world,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
-	}}
-	m.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&activities.Interceptor{Scrub: func(s string) string { return s }},
-	}})
+	}
+	m.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain}}})
 	m.env.RegisterActivity(m.stage)
-	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "//depot/a.go", Title: "t"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.input, err = reports.Put(t.Context(), request.Owner(), body); err != nil {
-		t.Fatal(err)
-	}
-	err = w.SaveRecipients(t.Context(), 4711, 1, []review.Recipient{
-		{User: "alice", Address: alice, Role: review.RoleAuthor},
-		{User: "bob", Address: bob, Role: review.RoleSubscriber},
-		{User: "Bob", Address: "BOB@corp.test", Role: review.RoleOwner},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return m
+}
+
+// findings is a report with one finding.
+func findings() review.Report {
+	return review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "//depot/a.go", Title: "t"}}}
+}
+
+func (m mailing) saveRecipients(t *testing.T, rs ...review.Recipient) {
+	t.Helper()
+	if err := m.db.SaveRecipients(t.Context(), 4711, 1, rs); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addRow adds an outbox row, as an operator can.
+func (m mailing) addRow(t *testing.T, address string) {
+	t.Helper()
+	if _, err := m.db.PrepareDeliveries(t.Context(), 4711, 1, []string{address}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// row returns the outbox row of a recipient.
+func (m mailing) row(t *testing.T, recipient string) (row review.Delivery) {
+	t.Helper()
+	rows, err := m.db.PrepareDeliveries(t.Context(), 4711, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row = range rows {
+		if row.Key.Recipient == recipient {
+			return row
+		}
+	}
+	t.Fatalf("%s has no row", recipient)
+	return row
 }
 
 func (m mailing) notify() (activities.NotifyResult, error) {
@@ -143,23 +173,14 @@ func TestNotifySurvivesFailureAtEveryStep(t *testing.T) {
 func TestRowWithAnIDIsLookedUp(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.stage.Outbox = identified{m.world}
+	m.addRow(t, alice)
+	m.addRow(t, bob)
+	m.db.Exec(t, `update criticizer.deliveries set notification_id = 'm1'`)
 	m.world.SetEvidence(review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"})
 	if result, err := m.notify(); err != nil || result.Sent != 0 {
 		t.Fatalf("%d mails were sent, %v", result.Sent, err)
 	}
 	m.wantCopies(t, 0, 0)
-}
-
-// identified gives unsent rows an ID.
-type identified struct{ *activitiestest.World }
-
-func (o identified) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
-	row, err := o.World.Delivery(ctx, id)
-	if row.NotifiedAt == nil {
-		row.NotificationID = "m1"
-	}
-	return row, err
 }
 
 // An attempt of unknown result is not repeated (notification 8.2).
@@ -361,25 +382,20 @@ func TestNoMailLeavesTheAllowedDomains(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.stage.Policy.AllowedDomains = []string{"corp.test"}
-	if err := m.world.SaveRecipients(t.Context(), 4711, 1, []review.Recipient{
-		{User: "alice", Address: alice, Role: review.RoleAuthor}, {User: "eve", Address: "eve@evil.test", Role: review.RoleSubscriber},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	m.saveRecipients(t, review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor},
+		review.Recipient{User: "eve", Address: "eve@evil.test", Role: review.RoleSubscriber})
 	if result, err := m.notify(); err != nil || result.Sent != 1 {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if got := m.world.Mails()[0].Outside; !slices.Equal(got, []string{"eve"}) {
 		t.Errorf("the report names %q", got)
 	}
-	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"eve@evil.test"}); err != nil {
-		t.Fatal(err)
-	}
+	m.addRow(t, "eve@evil.test")
 	if _, err := m.notify(); err == nil || m.world.Copies("eve@evil.test") != 0 {
 		t.Errorf("a row of an operator: %v, %d mails", err, m.world.Copies("eve@evil.test"))
 	}
-	if rows := m.world.Rows(); rows[len(rows)-1].Status != review.DeliveryFailed {
-		t.Errorf("the rows are %+v, want that of eve failed", rows)
+	if row := m.row(t, "eve@evil.test"); row.Status != review.DeliveryFailed {
+		t.Errorf("the row of eve is %+v, want it failed", row)
 	}
 }
 
@@ -392,13 +408,9 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 	for _, reason := range []review.SkipReason{review.SkipNotAllowed, review.SkipDenied, review.SkipHidden, review.SkipBinary} {
 		omissions = append(omissions, review.Omission{Path: "//depot/" + string(reason), Reason: reason})
 	}
-	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "//depot/a.go", Title: "t"}}, Omissions: omissions})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.input, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), request.Owner(), body); err != nil {
-		t.Fatal(err)
-	}
+	report := findings()
+	report.Omissions = omissions
+	m.input = m.world.Keep(report)
 	if result, err := m.notify(); err != nil || result.Sent != 2 {
 		t.Fatalf("%+v, %v", result, err)
 	}

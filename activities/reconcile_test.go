@@ -1,7 +1,6 @@
 package activities_test
 
 import (
-	"encoding/json"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +16,7 @@ var ambiguous = failure.Errorf(failure.DeliveryAmbiguous, "connection lost after
 // reconcile runs ReconcileDeliveries over rows that are an hour older by now.
 func (m mailing) reconcile(t *testing.T) activities.Reconciled {
 	t.Helper()
-	m.world.Backdate(time.Hour)
+	m.db.Backdate(t, time.Hour)
 	done, err := m.tryReconcile()
 	if err != nil {
 		t.Fatal(err)
@@ -34,9 +33,10 @@ func (m mailing) tryReconcile() (activities.Reconciled, error) {
 	return done, value.Get(&done)
 }
 
+// finish ends the job with any rows: an operator can requeue one of a finished review.
 func (m mailing) finish(t *testing.T) {
 	t.Helper()
-	m.world.Finish(m.input)
+	m.db.Exec(t, `update criticizer.jobs set state = 'succeeded', outcome = 'findings', findings = 1, finished_at = now(), report = $1`, string(m.input))
 }
 
 // mailAll mails alice and bob, and finishes the job.
@@ -50,7 +50,7 @@ func (m mailing) mailAll(t *testing.T) {
 
 func (m mailing) wantStatus(t *testing.T, ofAlice review.DeliveryStatus) {
 	t.Helper()
-	if got := m.world.Rows()[0].Status; got != ofAlice {
+	if got := m.row(t, alice).Status; got != ofAlice {
 		t.Errorf("alice's row is %s, want %s", got, ofAlice)
 	}
 }
@@ -69,23 +69,23 @@ func TestReconcileSettlesOpenRows(t *testing.T) {
 	}{
 		{
 			"an accepted mail is marked", "Send reply", review.Evidence{State: review.EvidenceAbsent},
-			review.DeliverySent, activities.Reconciled{Checked: 2, Settled: 1, Confirmed: 1},
+			review.DeliverySent, activities.Reconciled{Checked: 1, Settled: 1},
 		},
 		{
 			"a bounced mail fails its row", "Send", review.Evidence{State: review.EvidenceRejected},
-			review.DeliveryFailed, activities.Reconciled{Checked: 2, Refused: 1, Confirmed: 1},
+			review.DeliveryFailed, activities.Reconciled{Checked: 1, Refused: 1},
 		},
 		{
 			"a mail that was not accepted is left to the notify stage", "Send", review.Evidence{State: review.EvidenceAbsent},
-			review.DeliveryPending, activities.Reconciled{Checked: 2, Open: 1, Confirmed: 1},
+			review.DeliveryPending, activities.Reconciled{Checked: 1, Open: 1},
 		},
 		{
 			"nothing is decided before the evidence is in", "Send", review.Evidence{State: review.EvidenceUnknown, AskAgain: later},
-			review.DeliveryPending, activities.Reconciled{Checked: 2, Open: 1, Confirmed: 1},
+			review.DeliveryPending, activities.Reconciled{Checked: 1, Open: 1},
 		},
 		{
 			"a row without evidence is held", "Send", review.Evidence{State: review.EvidenceUnknown},
-			review.DeliveryHeld, activities.Reconciled{Checked: 2, Open: 1, Confirmed: 1},
+			review.DeliveryHeld, activities.Reconciled{Checked: 1, Open: 1},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -187,18 +187,16 @@ func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 			m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
 			m.world.Lose(alice)
 		},
-		"it was sent long ago": func(_ *testing.T, m mailing) {
-			m.world.Backdate(25 * time.Hour)
+		"it was sent long ago": func(t *testing.T, m mailing) {
+			m.db.Backdate(t, 25*time.Hour)
 			m.world.Lose(alice)
 		},
 		"the provider has no record of anybody's": func(t *testing.T, m mailing) {
-			if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
-				t.Fatal(err)
-			}
+			m.addRow(t, carol)
 			if _, err := m.notify(); err != nil {
 				t.Fatal(err)
 			}
-			for _, address := range []string{alice, bob, "carol@corp.test"} {
+			for _, address := range []string{alice, bob, carol} {
 				m.world.Lose(address)
 			}
 		},
@@ -241,9 +239,7 @@ func TestReconcileSendsForFinishedReviews(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.mailAll(t)
-	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
-		t.Fatal(err)
-	}
+	m.addRow(t, carol)
 	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
 	if _, err := m.tryReconcile(); classOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("ended with %v, want the provider's failure", err)
@@ -251,7 +247,7 @@ func TestReconcileSendsForFinishedReviews(t *testing.T) {
 	if done := m.reconcile(t); done.Sent != 1 {
 		t.Errorf("did %+v, want one sent", done)
 	}
-	if n := m.world.Copies("carol@corp.test"); n != 1 {
+	if n := m.world.Copies(carol); n != 1 {
 		t.Errorf("carol got %d copies", n)
 	}
 	m.wantCopies(t, 1, 1)
@@ -264,13 +260,10 @@ func TestConcurrentReconciliations(t *testing.T) {
 	m := newMailing(t)
 	m.mailAll(t)
 	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now().Add(time.Minute)})
-	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
-		t.Fatal(err)
-	}
+	m.addRow(t, carol)
 	var runs sync.WaitGroup
 	for i := range 8 {
-		other := newMailing(t) // an environment runs one activity at a time
-		other.stage.Outbox, other.stage.Post, other.stage.Reports, other.input = m.world, m.world, m.stage.Reports, m.input
+		other := m.alike()
 		runs.Go(func() {
 			var err error
 			if i%2 == 0 {
@@ -285,7 +278,7 @@ func TestConcurrentReconciliations(t *testing.T) {
 	}
 	runs.Wait()
 	m.wantCopies(t, 1, 1)
-	if n := m.world.Copies("carol@corp.test"); n != 1 {
+	if n := m.world.Copies(carol); n != 1 {
 		t.Errorf("carol got %d copies", n)
 	}
 }
@@ -336,12 +329,10 @@ func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 	for _, name := range []string{"alice", "bob", "carol", "dave", "eve"} {
 		recipients = append(recipients, review.Recipient{User: name, Address: name + "@corp.test", Role: review.RoleSubscriber})
 	}
-	if err := m.world.SaveRecipients(t.Context(), 4711, 1, recipients); err != nil {
-		t.Fatal(err)
-	}
+	m.saveRecipients(t, recipients...)
 	m.mailAll(t)
 	m.world.Fail("Lookup", slices.Repeat([]error{failure.Errorf(failure.NetworkUnreachable, "journal is down")}, 5)...)
-	m.world.Backdate(time.Hour)
+	m.db.Backdate(t, time.Hour)
 	before := m.world.Calls("Lookup")
 	if _, err := m.tryReconcile(); classOf(err) != failure.NetworkUnreachable {
 		t.Errorf("ended with %v, want the provider's failure", err)
@@ -355,10 +346,7 @@ func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 // A rerun names the earlier version and what changed since (notification 10.4).
 func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 	t.Parallel()
-	earlier, err := json.Marshal(review.Report{Changelist: 4711, Version: 3, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "a.go", Quote: "x"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	earlier := encoded(t, review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "a.go", Quote: "x"}}})
 	for name, tc := range map[string]struct {
 		body     []byte // nil if the report is gone
 		compared bool
@@ -370,21 +358,27 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			ref := review.ArtifactRef("report:gone")
+			m.input = "report:gone"
 			if tc.body != nil {
-				if ref, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), review.Owner{Changelist: 4711, Version: 3}, tc.body); err != nil {
-					t.Fatal(err)
-				}
+				m.input, _ = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), request.Owner(), tc.body)
 			}
-			m.world.SetEarlier(3, ref)
-			if _, err := m.notify(); err != nil {
+			m.finish(t)
+			rerun, report := review.Request{Changelist: 4711, Version: 2, ServerID: "p4", Key: "review-p4-4711-v2"}, findings()
+			report.Version = 2
+			if _, err := m.db.OpenJob(t.Context(), rerun, "run"); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.world.Keep(report)}); err != nil {
 				t.Fatal(err)
 			}
 			mail := m.world.Mails()[0]
-			if mail.Earlier != 3 || (mail.Progress != nil) != tc.compared {
+			if mail.Earlier != 1 || (mail.Progress != nil) != tc.compared {
 				t.Fatalf("mailed a rerun of version %d with %+v", mail.Earlier, mail.Progress)
 			}
-			if tc.compared && (mail.Progress.Since != 3 || len(mail.Progress.Resolved) != 1) {
+			if tc.compared && (mail.Progress.Since != 1 || len(mail.Progress.Resolved) != 1) {
 				t.Errorf("mailed %+v", mail.Progress)
 			}
 		})

@@ -29,7 +29,7 @@ func acquire(t *testing.T, w *activitiestest.World) (lines int, err error) {
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		&activities.Interceptor{Scrub: plain, RetryAll: true, Log: slog.New(countingHandler{slog.DiscardHandler, &lines})},
 	}})
-	b := &activities.Bookkeeping{Slots: w}
+	b := &activities.Bookkeeping{Slots: w.Open(t)}
 	env.RegisterActivity(b)
 	_, err = env.ExecuteActivity(b.AcquireSlots, request)
 	return lines, err
@@ -73,10 +73,13 @@ func TestFetchNotesSlots(t *testing.T) {
 	for _, patterns := range [][]string{nil, {"//depot/..."}} {
 		w := activitiestest.New()
 		w.SetSlots(patterns, 0)
-		stage := &activities.Fetching{Changes: w, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), InFlight: w, Slots: w}
+		db := openRequest(t, w)
+		stage := &activities.Fetching{Changes: w, Recipients: db, Raw: w.Artifacts(review.NamespaceRaw), InFlight: w, Slots: db}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
-		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || w.Calls("RequireSlots") != len(patterns) || needs && !slices.Equal(result.SlotLimits, []int{1}) {
-			t.Errorf("with %q: needs slots %t of limits %v, noted %d times, %v", patterns, result.NeedsSlots, result.SlotLimits, w.Calls("RequireSlots"), err)
+		var noted int
+		db.Scan(t, `select count(*) from criticizer.admissions where not by_bot`, nil, &noted)
+		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || noted != len(patterns) || needs && !slices.Equal(result.SlotLimits, []int{1}) {
+			t.Errorf("with %q: needs slots %t of limits %v, noted %d times, %v", patterns, result.NeedsSlots, result.SlotLimits, noted, err)
 		}
 	}
 }

@@ -433,7 +433,7 @@ func heartbeatTimeout(t *testing.T) error {
 	suite.SetLogger(log.NewStructuredLogger(discard))
 	env := suite.NewTestWorkflowEnvironment()
 	world := activitiestest.New()
-	env.RegisterActivity(&activities.Bookkeeping{Jobs: world, Resets: world})
+	env.RegisterActivity(&activities.Bookkeeping{Jobs: world.Open(t), Resets: world})
 	env.RegisterActivityWithOptions(func(context.Context, activities.StageParams) (activities.FetchResult, error) {
 		return activities.FetchResult{}, temporal.NewHeartbeatTimeoutError()
 	}, activity.RegisterOptions{Name: "Fetch"})

@@ -68,7 +68,7 @@ func (s *environment) work() {
 		activities.QueueBookkeeping: &activities.Bookkeeping{Jobs: books, Resets: s.runs.Namespace},
 		activities.QueueFetch:       &activities.Fetching{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
 		activities.QueueRedact:      &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
+		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: s.database.Open(s.t, store.RoleLLM), Reviewer: w, Pipeline: pipeline},
 		activities.QueueNotify:      notifying,
 
 		activities.ChannelQueue(review.ChannelWebhook): posting,

@@ -76,6 +76,9 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 			t.Errorf("%s: %d fingerprints are wrong, want %d, none of another path", step.name, len(wrong), step.wrong)
 		}
 	}
+	if wrong, err := llm.WrongFindings(t.Context(), nil); err != nil || len(wrong) != 0 {
+		t.Errorf("of no findings %d are wrong, %v", len(wrong), err)
+	}
 	audited := query[string](t, d.Conn(t), `select string_agg(claimed || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
 	for _, want := range []string{"olga@desk feedback finding:" + token, `"opinion": "wrong"`, `"before": "useful"`, `"note": "because"`} {
 		if !strings.Contains(audited, want) {

@@ -13,20 +13,17 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A lab has the real server and the real database behind the activities. Perforce, the
-// model, the mail server and the webhook are fakes that know which review calls them.
+// A lab is a cluster with slots whose Perforce, model, mail server and webhook know which
+// review calls them.
 type lab struct {
 	cluster
-	database *storetest.Database
-	job      func(context.Context, string) (review.Job, error)
-	slotless func(ctx context.Context, key string) bool // the review has no slot
-	books    *activities.Bookkeeping
+	books *activities.Bookkeeping
 
 	mu      sync.Mutex
 	calls   map[string]int // by place and changelist
@@ -38,24 +35,14 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{
-		database: storetest.New(t), calls: map[string]int{}, fails: map[string]int{}, holds: map[string]chan struct{}{}, skipped: map[review.Changelist]bool{},
-	}
-	books, fetch, notify := l.database.Open(t, "criticizer_bookkeeping"), l.database.Open(t, "criticizer_fetch"), l.database.Open(t, "criticizer_notify")
-	l.job = books.Job
-	l.slotless = func(ctx context.Context, key string) bool {
-		acquired, err := books.AcquireSlots(ctx, key, map[string]int{"//depot/...": 0})
-		return err != nil || !acquired
-	}
+	l := &lab{calls: map[string]int{}, fails: map[string]int{}, holds: map[string]chan struct{}{}, skipped: map[review.Changelist]bool{}}
 	l.cluster = newCluster(t, func(stages []any) {
-		b := stages[0].(*activities.Bookkeeping)
-		l.books = b
-		b.Jobs, b.Shelves, b.Slots, b.InFlight = books, books, books, map[string]int{"//depot/...": 1000}
-		f := stages[1].(*activities.Fetching)
-		f.Changes, f.Recipients, f.Contents, f.Slots = l, fetch, fetch, fetch
+		l.books = stages[0].(*activities.Bookkeeping)
+		l.books.Slots, l.books.InFlight = l.books.Slots.(activitiestest.Database).DB, map[string]int{"//depot/...": 1000}
+		stages[1].(*activities.Fetching).Changes = l
 		stages[3].(*activities.Critiquing).Reviewer = l
 		n := stages[4].(*activities.Notifying)
-		n.Outbox, n.Post, n.Channels = notify, l, []activities.Channel{{Name: review.ChannelWebhook, Post: l, Clean: true}}
+		n.Post, n.Channels = l, []activities.Channel{{Name: review.ChannelWebhook, Post: l, Clean: true}}
 	})
 	l.world.SetSlots([]string{"//depot/..."}, 0)
 	return l
@@ -68,11 +55,15 @@ func (l *lab) call(ctx context.Context, place string, cl review.Changelist) erro
 	where := at(place, cl)
 	inProgress := ""
 	for v := range review.Version(2) {
-		if job, err := l.job(ctx, keyOf(cl, v+1)); err == nil && job.State == review.JobInProgress {
+		if job, err := l.db.Job(ctx, keyOf(cl, v+1)); err == nil && job.State == review.JobInProgress {
 			inProgress = job.Key
 		}
 	}
-	slotless := place == "model" && l.slotless(ctx, inProgress)
+	slotless := false
+	if place == "model" {
+		acquired, err := l.db.DB.AcquireSlots(ctx, inProgress, map[string]int{"//depot/...": 0})
+		slotless = err != nil || !acquired
+	}
 	l.mu.Lock()
 	l.calls[where]++
 	if inProgress == "" || slotless {
@@ -308,30 +299,26 @@ func (l *lab) testReset(t *testing.T, k kind, cl review.Changelist, nth int) {
 	if k.newer {
 		want = review.JobCanceled
 	}
-	if job, err := l.job(ctx, key); err != nil || job.State != want {
+	if job, err := l.db.Job(ctx, key); err != nil || job.State != want {
 		t.Errorf("the job is %s, %v, want %s", job.State, err, want)
 	}
-	l.wantRecords(ctx, t, key, runs)
+	l.wantRecords(t, key, runs)
 }
 
 // wantRecords fails unless the database has the identity and the reason that Temporal
 // recorded for the last run, and nothing is left to an operator. The identity is that of
 // the server: it does not pass on the caller's.
-func (l *lab) wantRecords(ctx context.Context, t *testing.T, key string, runs []string) {
+func (l *lab) wantRecords(t *testing.T, key string, runs []string) {
 	t.Helper()
-	conn := l.database.Conn(t)
 	var audited, letters, resolved, records int
-	err := conn.QueryRow(ctx, `select
+	l.db.Scan(t, `select
 		(select count(*) from criticizer.audit_log where object = 'workflow:' || $1 and action = 'replay' and claimed <> ''
 			and detail->>'reason' = 'INC-1' and detail->>'new_run' = $2),
 		(select count(*) from criticizer.dead_letters where workflow_id = $1),
 		(select count(*) from criticizer.dead_letters where workflow_id = $1 and state = 'resolved' and resolved_by <> '' and resolution = 'INC-1'),
 		(select count(distinct dead_letter_id) from criticizer.replays join criticizer.dead_letters l on l.id = dead_letter_id
 			where l.workflow_id = $1 and who <> '' and reason = 'INC-1')`,
-		key, runs[len(runs)-1]).Scan(&audited, &letters, &resolved, &records)
-	if err != nil {
-		t.Fatal(err)
-	}
+		[]any{key, runs[len(runs)-1]}, &audited, &letters, &resolved, &records)
 	if audited == 0 || records != letters || resolved != letters {
 		t.Errorf("%d audit entries; of %d dead letters %d have a replay record and %d are resolved", audited, letters, records, resolved)
 	}

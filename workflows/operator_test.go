@@ -93,19 +93,19 @@ func TestCancellationWaitsForTheMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitUntil(ctx, t, func() bool { return l.canceling(ctx, t, keyOf(cl, 1)) })
-	if job, err := l.job(ctx, keyOf(cl, 1)); err != nil || job.State != review.JobInProgress {
+	if job, err := l.db.Job(ctx, keyOf(cl, 1)); err != nil || job.State != review.JobInProgress {
 		t.Errorf("while a mail is being sent the job is %s, %v", job.State, err)
 	}
 	release()
 	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) {
 		t.Errorf("the review ended with %v", err)
 	}
-	job, err := l.job(ctx, keyOf(cl, 1))
+	job, err := l.db.Job(ctx, keyOf(cl, 1))
 	var sent, begun int
-	row := l.database.Conn(t).QueryRow(ctx, `select count(*) filter (where status = 'sent'), count(*) filter (where begun)
-		from criticizer.deliveries where changelist_id = $1 and channel = 'mail'`, int64(cl))
-	if errRow := row.Scan(&sent, &begun); errRow != nil || err != nil || job.State != review.JobCanceled || sent == 0 || begun != 0 || sent != l.count("mail", cl) {
-		t.Errorf("the job is %s, %v; of %d mails %d are in doubt and %d are recorded, %v", job.State, err, l.count("mail", cl), begun, sent, errRow)
+	l.db.Scan(t, `select count(*) filter (where status = 'sent'), count(*) filter (where begun)
+		from criticizer.deliveries where channel = 'mail'`, nil, &sent, &begun)
+	if err != nil || job.State != review.JobCanceled || sent == 0 || begun != 0 || sent != l.count("mail", cl) {
+		t.Errorf("the job is %s, %v; of %d mails %d are in doubt and %d are recorded", job.State, err, l.count("mail", cl), begun, sent)
 	}
 }
 

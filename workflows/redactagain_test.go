@@ -85,7 +85,7 @@ func TestReviewWaitsForTheSameRedactionRules(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.SetTestTimeout(4 * time.Minute)
-			b.RegisterActivity(newOlderRedactor(t, activitiesOver(t, b.world)[2], tt.older))
+			b.RegisterActivity(newOlderRedactor(t, activitiesOver(t, b.world, b.db)[2], tt.older))
 			begun := b.Now()
 			_, err := b.review(t)
 			// A minute before each redaction after the second.

@@ -21,20 +21,23 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// cluster is the real server, a worker for every queue, and fakes behind them.
+// cluster is the real server, a worker for every queue, and the world and the database
+// behind them.
 type cluster struct {
 	client.Client
 	namespace string
 	world     *activitiestest.World
+	db        activitiestest.Database
 	waker     func(ctx context.Context, workflowID, runID string) error
 }
 
 func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
 	n, where := temporalnstest.New(t)
-	c := cluster{n.Client, where.Name, activitiestest.New(), n.WakeForSlots}
+	w := activitiestest.New()
+	c := cluster{n.Client, where.Name, w, w.Open(t), n.WakeForSlots}
 	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
-	stages := activitiesOver(t, c.world)
+	stages := activitiesOver(t, c.world, c.db)
 	books := stages[0].(*activities.Bookkeeping)
 	books.Resets, books.Waker = n, n
 	for _, f := range alter {
@@ -42,18 +45,18 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	}
 	for i, queue := range queues {
 		a := stages[min(i, len(stages)-1)] // the last serves both channels
-		w := worker.New(c.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		serving := worker.New(c.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: i == 0},
 		}})
-		w.RegisterActivity(a)
+		serving.RegisterActivity(a)
 		if i == 0 {
-			w.RegisterWorkflow(workflows.ReviewChangelist)
-			w.RegisterWorkflow(workflows.SettleShelf)
+			serving.RegisterWorkflow(workflows.ReviewChangelist)
+			serving.RegisterWorkflow(workflows.SettleShelf)
 		}
-		if err := w.Start(); err != nil {
+		if err := serving.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(w.Stop)
+		t.Cleanup(serving.Stop)
 	}
 	return c
 }
@@ -157,8 +160,10 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	if want := []int{1, 1, 3, 1}; !slices.Equal(got, want) {
 		t.Errorf("fetches, redactions, model calls, mails to the author = %v, want %v", got, want)
 	}
-	if c.world.Letters() != 2 || len(c.world.Replays()) < 2 {
-		t.Errorf("%d dead letters and replays %+v, want one letter per dead run and a trace of each replay", c.world.Letters(), c.world.Replays())
+	var replays int
+	c.db.Scan(t, `select count(*) from criticizer.audit_log where action = 'replay'`, nil, &replays)
+	if letters := c.db.Letters(t); letters != 2 || replays < 2 {
+		t.Errorf("%d dead letters and %d replays, want one letter per dead run and a trace of each replay", letters, replays)
 	}
 }
 
@@ -200,7 +205,7 @@ func TestReplayOfASucceededReviewDoesNothing(t *testing.T) {
 	if err := c.review(t); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}
-	if _, err := c.world.FinishJob(t.Context(), request.Key, review.OutcomeClean, 0, ""); err != nil {
+	if _, err := c.db.FinishJob(t.Context(), request.Key, review.OutcomeClean, 0, "report:1"); err != nil {
 		t.Fatal(err)
 	}
 	result, err := c.reset(t)

@@ -26,47 +26,55 @@ import (
 
 var request = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
 
-// bench is a test environment with the real activities over fakes, so that the
-// mapping of failures is tested too.
+// bench is a test environment with the real activities, so that the mapping of failures is
+// tested too, over a database and stand-ins of the outside.
 type bench struct {
 	*testsuite.TestWorkflowEnvironment
 	world *activitiestest.World
+	db    activitiestest.Database
 }
 
 func newBench(t *testing.T) bench {
 	t.Helper()
+	w := activitiestest.New()
+	return bench{world: w, db: w.Open(t)}.again(t)
+}
+
+// again returns a new environment over the same world and database.
+func (b bench) again(t *testing.T) bench {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(discard))
-	b := bench{suite.NewTestWorkflowEnvironment(), activitiestest.New()}
+	b.TestWorkflowEnvironment = suite.NewTestWorkflowEnvironment()
 	b.SetTestTimeout(30 * time.Second)
 	b.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		&activities.Interceptor{Scrub: func(s string) string { return s }},
 	}})
 	b.RegisterWorkflow(workflows.ReviewChangelist)
 	b.RegisterWorkflow(workflows.SettleShelf)
-	for _, a := range activitiesOver(t, b.world) {
+	for _, a := range activitiesOver(t, b.world, b.db) {
 		b.RegisterActivity(a)
 	}
 	return b
 }
 
-// activitiesOver returns the activities of all stages over the fakes.
-func activitiesOver(t *testing.T, w *activitiestest.World) []any {
+// activitiesOver returns the activities of all stages.
+func activitiesOver(t *testing.T, w *activitiestest.World, db activitiestest.Database) []any {
 	t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	notifying := &activities.Notifying{
-		Log: discard, Reports: w.Artifacts(review.NamespaceReport), Outbox: w, Post: w,
+		Log: discard, Reports: w.Artifacts(review.NamespaceReport), Outbox: db, Post: w,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
 	}
 	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
 	return []any{
-		&activities.Bookkeeping{Jobs: w, Resets: w, Shelves: w, Slots: w},
-		&activities.Fetching{Changes: w, Recipients: w, Contents: w, Raw: raw, InFlight: w, Slots: w},
+		&activities.Bookkeeping{Jobs: db, Resets: w, Shelves: db, Slots: db},
+		&activities.Fetching{Changes: w, Recipients: db, Contents: db, Raw: raw, InFlight: w, Slots: db},
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
+		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		notifying,
 		&activities.Posting{Notifying: notifying},
 	}
@@ -83,6 +91,15 @@ func (b bench) review(t *testing.T) (review.Result, error) {
 		t.Fatal(err)
 	}
 	return result, nil
+}
+
+func jobOf(t *testing.T, db activitiestest.Database, key string) review.Job {
+	t.Helper()
+	job, err := db.Job(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
 }
 
 func TestReviewRunsEachStageOnce(t *testing.T) {
@@ -117,12 +134,7 @@ func TestSucceededReviewIsNotRepeated(t *testing.T) {
 	if _, err := b.review(t); err != nil {
 		t.Fatal(err)
 	}
-	again := newBench(t)
-	again.world = b.world
-	for _, a := range activitiesOver(t, b.world) {
-		again.RegisterActivity(a)
-	}
-	result, err := again.review(t)
+	result, err := b.again(t).review(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,15 +166,13 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 	}
 }
 
-// onShelf lets the change of w be one that was reviewed on the shelf as changelist
-// 4700, and returns the report of that.
-func onShelf(w *activitiestest.World) review.Prior {
-	prior := review.Prior{Changelist: 4700, Version: 2, Report: w.Keep(review.Report{
-		Changelist: 4700, Version: 2, Shelved: true, Outcome: review.OutcomeFindings, FilesTotal: 1, FilesRead: 1, ReviewedAt: "2026-01-02T03:04:05Z",
+// onShelf lets the change be one that was reviewed on the shelf as changelist cl.
+func onShelf(t *testing.T, w *activitiestest.World, db activitiestest.Database, cl review.Changelist) {
+	t.Helper()
+	db.Shelve(t, cl, w.Keep(review.Report{
+		Changelist: cl, Version: 1, Shelved: true, Outcome: review.OutcomeFindings, FilesTotal: 1, FilesRead: 1, ReviewedAt: "2026-01-02T03:04:05Z",
 		Findings: []review.Finding{{Path: "//depot/a.go", Title: "as on the shelf"}},
-	})}
-	w.SetShelf(&prior)
-	return prior
+	}))
 }
 
 // The review has the version of its job, which another review of the change decided.
@@ -186,7 +196,7 @@ func TestReviewHasTheVersionOfItsJob(t *testing.T) {
 func TestSubmitOfReviewedShelf(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	prior := onShelf(b.world)
+	onShelf(t, b.world, b.db, 4700)
 	result, err := b.review(t)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +208,7 @@ func TestSubmitOfReviewedShelf(t *testing.T) {
 	if len(mails) != 2 {
 		t.Fatalf("%d mails", len(mails))
 	}
-	if m := mails[0]; !m.AsShelved || m.Shelved || m.Changelist != 4711 || m.Version != 1 || m.Earlier != prior.Version || m.EarlierOf != prior.Changelist {
+	if m := mails[0]; !m.AsShelved || m.Shelved || m.Changelist != 4711 || m.Version != 1 || m.Earlier != 1 || m.EarlierOf != 4700 {
 		t.Errorf("mailed was %+v", m)
 	}
 }
@@ -206,7 +216,7 @@ func TestSubmitOfReviewedShelf(t *testing.T) {
 func TestSubmitOfShelfWhoseReportHasExpired(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.world.SetShelf(&review.Prior{Changelist: 4700, Version: 2, Report: "report:gone"})
+	b.db.Shelve(t, 4700, "report:gone")
 	if _, err := b.review(t); err != nil || b.world.Calls("Review") != 1 {
 		t.Errorf("ended with %v after %d model calls", err, b.world.Calls("Review"))
 	}
@@ -307,8 +317,8 @@ func TestDeadLetterIsInTheFailure(t *testing.T) {
 	if !reflect.DeepEqual(letter, want) || letter.FirstFailureAt.IsZero() || letter.LastFailureAt.Before(letter.FirstFailureAt) {
 		t.Errorf("dead letter is\n%+v, want\n%+v", letter, want)
 	}
-	if b.world.Job().State != review.JobDeadLettered || b.world.Letters() != 1 {
-		t.Errorf("job %s with %d letters", b.world.Job().State, b.world.Letters())
+	if jobOf(t, b.db, request.Key).State != review.JobDeadLettered || b.db.Letters(t) != 1 {
+		t.Errorf("job %s with %d letters", jobOf(t, b.db, request.Key).State, b.db.Letters(t))
 	}
 }
 
@@ -334,8 +344,8 @@ func TestEveryClassIsDeadLettered(t *testing.T) {
 			if letter.ErrorClass != d.Class || letter.Stage != "fetch" || letter.Attempts != attempts || letter.Hint != d.Hint || b.world.Calls("Fetch") != attempts {
 				t.Errorf("dead letter %+v after %d attempts, want class %s after %d with hint %q", letter, b.world.Calls("Fetch"), d.Class, attempts, d.Hint)
 			}
-			if b.world.Job().State != review.JobDeadLettered || b.world.Letters() != 1 || b.world.Calls("Review") != 0 {
-				t.Errorf("job %s, %d letters, %d model calls", b.world.Job().State, b.world.Letters(), b.world.Calls("Review"))
+			if jobOf(t, b.db, request.Key).State != review.JobDeadLettered || b.db.Letters(t) != 1 || b.world.Calls("Review") != 0 {
+				t.Errorf("job %s, %d letters, %d model calls", jobOf(t, b.db, request.Key).State, b.db.Letters(t), b.world.Calls("Review"))
 			}
 		})
 	}
@@ -349,8 +359,8 @@ func TestDeadLetterIsRecordedAfterADatabaseOutage(t *testing.T) {
 		b.world.Fail("RecordDeadLetter", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	}
 	_, err := b.review(t)
-	if classOf(err) != failure.NotFound || b.world.Letters() != 1 {
-		t.Fatalf("ended with %v and %d letters", err, b.world.Letters())
+	if classOf(err) != failure.NotFound || b.db.Letters(t) != 1 {
+		t.Fatalf("ended with %v and %d letters", err, b.db.Letters(t))
 	}
 }
 
@@ -365,8 +375,8 @@ func TestJobIsOpenedAndFinishedAfterADatabaseOutage(t *testing.T) {
 	if _, err := b.review(t); err != nil {
 		t.Fatal(err)
 	}
-	if opened, closed := b.world.Calls("OpenJob"), b.world.Calls("FinishJob"); opened != 9 || closed != 9 || b.world.Job().State != review.JobSucceeded {
-		t.Errorf("job is %s after %d and %d calls, want 9 each", b.world.Job().State, opened, closed)
+	if opened, closed := b.world.Calls("OpenJob"), b.world.Calls("FinishJob"); opened != 9 || closed != 9 || jobOf(t, b.db, request.Key).State != review.JobSucceeded {
+		t.Errorf("job is %s after %d and %d calls, want 9 each", jobOf(t, b.db, request.Key).State, opened, closed)
 	}
 }
 
@@ -374,7 +384,7 @@ func TestInvalidRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.ExecuteWorkflow(workflows.ReviewChangelist, review.Request{Changelist: 1, Key: "k"})
-	if classOf(b.GetWorkflowError()) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 || b.world.Letters() != 0 {
+	if classOf(b.GetWorkflowError()) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 || b.db.Letters(t) != 0 {
 		t.Fatalf("ended with %v after %d opened jobs", b.GetWorkflowError(), b.world.Calls("OpenJob"))
 	}
 }
@@ -390,13 +400,13 @@ func TestRefusedRequestIsDeadLettered(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := c.review(t)
-	if letter := letterIn(t, refused); letter.ErrorClass != failure.InputInvalid || letter.Stage != "fetch" || letter.Attempts != 1 || c.world.Letters() != 1 {
-		t.Errorf("%d dead letters, the failure has %+v", c.world.Letters(), letter)
+	if letter := letterIn(t, refused); letter.ErrorClass != failure.InputInvalid || letter.Stage != "fetch" || letter.Attempts != 1 || c.db.Letters(t) != 1 {
+		t.Errorf("%d dead letters, the failure has %+v", c.db.Letters(t), letter)
 	}
 	c.keep(t, "refused")
 	_, again := c.reset(t)
-	if letterIn(t, again); c.world.Letters() != 2 || c.world.Calls("Fetch") != 1 {
-		t.Errorf("the replay left %d dead letters in all, after %d readings of the change", c.world.Letters(), c.world.Calls("Fetch"))
+	if letterIn(t, again); c.db.Letters(t) != 2 || c.world.Calls("Fetch") != 1 {
+		t.Errorf("the replay left %d dead letters in all, after %d readings of the change", c.db.Letters(t), c.world.Calls("Fetch"))
 	}
 	c.keep(t, "refused_again")
 }
@@ -404,15 +414,13 @@ func TestRefusedRequestIsDeadLettered(t *testing.T) {
 func TestCancellationReachesTheJob(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for range 5 {
-		b.world.Fail("Fetch", failure.Errorf(failure.ServerBusy, "busy"))
-	}
-	b.RegisterDelayedCallback(b.CancelWorkflow, 10*time.Millisecond)
+	b.world.Fail("Fetch", &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: time.Minute})
+	b.RegisterDelayedCallback(b.CancelWorkflow, 30*time.Second)
 	if _, err := b.review(t); !temporal.IsCanceledError(err) {
 		t.Fatalf("ended with %v, want canceled", err)
 	}
-	if b.world.Job().State != review.JobCanceled {
-		t.Errorf("job is %s", b.world.Job().State)
+	if jobOf(t, b.db, request.Key).State != review.JobCanceled {
+		t.Errorf("job is %s", jobOf(t, b.db, request.Key).State)
 	}
 }
 

@@ -27,8 +27,8 @@ func TestReviewsWithoutAModelCall(t *testing.T) {
 		"skipped": {request, func(c cluster) {
 			c.world.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
 		}, review.SkipRuleUser, 0},
-		"shelf_as_before": {ofShelf, func(c cluster) { onShelf(c.world) }, review.SkipRuleSame, 0},
-		"shelf_submitted": {request, func(c cluster) { onShelf(c.world) }, "", 2},
+		"shelf_as_before": {ofShelf, func(c cluster) { onShelf(t, c.world, c.db, 4711) }, review.SkipRuleSame, 0},
+		"shelf_submitted": {request, func(c cluster) { onShelf(t, c.world, c.db, 4700) }, "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestShelfThatIsReplacedOnTheRealServer(t *testing.T) {
 		}
 	}
 	c.keepRun(t, settling+"-v1", "shelf_replaced")
-	if c.world.Letters() != 0 || c.world.Copies("alice@corp.test") != 1 {
-		t.Errorf("%d dead letters, %d mails to the author", c.world.Letters(), c.world.Copies("alice@corp.test"))
+	if c.db.Letters(t) != 0 || c.world.Copies("alice@corp.test") != 1 {
+		t.Errorf("%d dead letters, %d mails to the author", c.db.Letters(t), c.world.Copies("alice@corp.test"))
 	}
 }

@@ -84,7 +84,7 @@ func TestShelvedWhileTheShelfIsReviewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			if _, err := b.world.ReserveShelf(t.Context(), "p4", 4711, "the event of the former content", ""); err != nil {
+			if _, err := b.db.ReserveShelf(t.Context(), "p4", 4711, "the event of the former content", ""); err != nil {
 				t.Fatal(err)
 			}
 			begin := b.Now()
@@ -131,12 +131,12 @@ func TestReviewOfAReplacedShelf(t *testing.T) {
 			req := shelfRequest
 			req.Shelved = !tt.submit
 			b.ExecuteWorkflow(workflows.ReviewChangelist, req)
-			job := b.world.Job()
+			job := jobOf(t, b.db, req.Key)
 			if err := b.GetWorkflowError(); err != nil || job.State != review.JobSucceeded || job.SkippedBy != tt.skipped {
 				t.Errorf("ended as %+v, %v", job, err)
 			}
-			if n := b.world.Calls("Review"); n != tt.reviews || len(b.world.Mails()) != tt.mails || b.world.Letters() != 0 {
-				t.Errorf("%d model calls, %d mails, %d dead letters; want %d, %d, 0", n, len(b.world.Mails()), b.world.Letters(), tt.reviews, tt.mails)
+			if n := b.world.Calls("Review"); n != tt.reviews || len(b.world.Mails()) != tt.mails || b.db.Letters(t) != 0 {
+				t.Errorf("%d model calls, %d mails, %d dead letters; want %d, %d, 0", n, len(b.world.Mails()), b.db.Letters(t), tt.reviews, tt.mails)
 			}
 		})
 	}

@@ -23,8 +23,8 @@ func TestReviewWaitsForItsSlots(t *testing.T) {
 	if err != nil || result.Job.Outcome != review.OutcomeFindings {
 		t.Fatalf("review ended as %+v, %v", result.Job, err)
 	}
-	if n := b.world.Calls("AcquireSlots"); n != 4 || b.world.Calls("Review") != 1 || b.world.Letters() != 0 {
-		t.Errorf("%d tries, %d model calls, %d dead letters", n, b.world.Calls("Review"), b.world.Letters())
+	if n := b.world.Calls("AcquireSlots"); n != 4 || b.world.Calls("Review") != 1 || b.db.Letters(t) != 0 {
+		t.Errorf("%d tries, %d model calls, %d dead letters", n, b.world.Calls("Review"), b.db.Letters(t))
 	}
 }
 
@@ -32,7 +32,7 @@ func TestReviewWaitsForItsSlots(t *testing.T) {
 func TestAdoptedReportNeedsNoSlots(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	onShelf(b.world)
+	onShelf(t, b.world, b.db, 4700)
 	b.world.SetSlots([]string{"//depot/..."}, 1)
 	if _, err := b.review(t); err != nil || b.world.Calls("AcquireSlots") != 0 || len(b.world.Mails()) == 0 {
 		t.Errorf("ended with %v after %d tries and %d mails", err, b.world.Calls("AcquireSlots"), len(b.world.Mails()))
@@ -122,8 +122,8 @@ func TestCancellationOfAWaitingReview(t *testing.T) {
 	if err := c.CancelWorkflow(ctx, request.Key, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) || c.world.Job().State != review.JobCanceled || c.world.Calls("Review") != 0 {
-		t.Errorf("ended with %v, job %s", err, c.world.Job().State)
+	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) || jobOf(t, c.db, request.Key).State != review.JobCanceled || c.world.Calls("Review") != 0 {
+		t.Errorf("ended with %v, job %s", err, jobOf(t, c.db, request.Key).State)
 	}
 	c.keep(t, "slots_canceled")
 }
