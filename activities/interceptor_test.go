@@ -92,6 +92,28 @@ func TestDelayOfTheNextAttempt(t *testing.T) {
 	}
 }
 
+// Each attempt has a delay of its own (processing 8.2.1): those of 9 attempts are 120 seconds
+// on average, and would be 9 at most if they were those of the first one.
+func TestDelayIsThatOfTheAttempt(t *testing.T) {
+	t.Parallel()
+	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain}}})
+	env.RegisterActivityWithOptions(func(ctx context.Context) error {
+		if activity.GetInfo(ctx).Attempt <= 9 {
+			return failure.Errorf(failure.ServerBusy, "busy")
+		}
+		return nil
+	}, activity.RegisterOptions{Name: "act"})
+	env.SetTestTimeout(time.Minute)
+	begin := env.Now()
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute}), "act").Get(ctx, nil)
+	})
+	if took := env.Now().Sub(begin); env.GetWorkflowError() != nil || took < 10*time.Second || took > 5*time.Minute {
+		t.Errorf("ended after %s with %v", took, env.GetWorkflowError())
+	}
+}
+
 func TestPanicIsAnInvariantViolated(t *testing.T) {
 	t.Parallel()
 	app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error { panic("nil map") })
