@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -171,6 +172,31 @@ func TestRuntimeIsLimited(t *testing.T) {
 	}
 	if wait := last.NotBeforeAt.Sub(last.UpdatedAt); lastError(last) != rewrite.Overflow || last.AttemptCount != 0 || wait > time.Minute {
 		t.Errorf("overflow job: %+v", last)
+	}
+}
+
+// All attempts of a run share its runtime: one that begins after it calls, submits and
+// collects nothing (rewrite 6).
+func TestRetryAfterTheRuntimeBeginsNothing(t *testing.T) {
+	t.Parallel()
+	for worker, mode := range map[rewrite.Worker]rewrite.ExecutionMode{
+		rewrite.AsyncLane: rewrite.Async, rewrite.Submitter: rewrite.Batch, rewrite.Collector: rewrite.Batch,
+	} {
+		r, run := newRig(t), uuid.NewString()
+		r.enqueue(t, 2, mode)
+		if worker == rewrite.Collector {
+			r.must(t, rewrite.Submitter)
+		}
+		before := r.statuses(t)
+		noError(t, r.queue.BeginRun(t.Context(), run, worker, 25))
+		r.first(run)
+		r.edit(t, `update criticizer.rewrite_runs set started_at = now() - interval '1 hour' where run_id = '`+run+`'`)
+		if _, err := r.run(t, worker, run); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.statuses(t); !maps.Equal(got, before) {
+			t.Errorf("%s: jobs are %v, were %v", worker, got, before)
+		}
 	}
 }
 
