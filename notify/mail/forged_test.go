@@ -233,7 +233,7 @@ func TestKeysAreRequired(t *testing.T) {
 	server := newSMTP(t, cfg)
 	_, errEvidenced := NewEvidencedProvider(server, EvidenceConfig{})
 	_, errInbox := NewInboxProvider(slog.New(slog.DiscardHandler), cfg)
-	_, errMailer := New(slog.New(slog.DiscardHandler), server, cfg)
+	_, errMailer := New(slog.New(slog.DiscardHandler), nil, cfg)
 	for _, err := range []error{errEvidenced, errInbox, errMailer} {
 		if failure.ClassOf(err) != failure.ConfigInvalid {
 			t.Errorf("%v", err)

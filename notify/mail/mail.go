@@ -11,9 +11,8 @@
 // A [Mailer] renders with [Render] (digest.go fills the templates) and sends
 // through one of these providers:
 //
-//   - [SMTPProvider]: a mail server, which cannot be queried
-//   - [EvidencedProvider]: a mail server whose journal, bounces or log (a file
-//     each) show which messages it accepted
+//   - [EvidencedProvider]: a mail server ([SMTPProvider]) whose journal, bounces or log
+//     (a file each) show which messages it accepted
 //   - [InboxProvider]: the embedded inbox of the demo and the tests
 //   - [ResendProvider]: the API of resend.com
 package mail

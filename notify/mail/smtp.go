@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/review"
 )
 
 // An SMTPProvider sends through a mail server, one recipient per message, so
 // that a rejection concerns exactly one recipient. Consecutive messages share a
-// connection. SMTP has no query for accepted messages, so every look-up answers
-// unknown; see [EvidencedProvider].
+// connection. SMTP has no query for accepted messages, so it is no [Provider] without
+// evidence.
 type SMTPProvider struct {
 	lg            *slog.Logger
 	cfg           Config
@@ -47,12 +46,7 @@ func (p *SMTPProvider) withSendLimit(limit time.Duration) *SMTPProvider {
 	return &q
 }
 
-// Lookup implements [Provider].
-func (p *SMTPProvider) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Evidence, error) {
-	return review.Evidence{State: review.EvidenceUnknown, Source: "smtp"}, nil
-}
-
-// Send implements [Provider].
+// Send is [Provider.Send].
 func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
 	if _, err := p.send(ctx, m); err != nil {
 		return "", err

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/review"
 )
 
 // A transient failure is retried, a permanent one fails the recipient's row, and
@@ -189,15 +187,6 @@ func (e expiring) Err() error {
 		return context.DeadlineExceeded
 	default:
 		return nil
-	}
-}
-
-func TestMailServerAloneIsNoEvidence(t *testing.T) {
-	t.Parallel()
-	p := newSMTP(t, Config{From: testFrom, Host: "mail.example.com"})
-	e, err := p.Lookup(t.Context(), testKey, time.Time{})
-	if err != nil || e.State != review.EvidenceUnknown {
-		t.Errorf("evidence %+v, error %v", e, err)
 	}
 }
 

@@ -202,13 +202,7 @@ func checkPlain(t *testing.T, s string) {
 	}
 }
 
-func TestPayloadsStayText(t *testing.T) {
-	t.Parallel()
-	for _, s := range plaintest.Payloads(t) {
-		checkPlain(t, s)
-	}
-}
-
+// The payloads are checked by every run of the tests.
 func FuzzMessage(f *testing.F) {
 	for _, s := range plaintest.Payloads(f) {
 		f.Add(s)
