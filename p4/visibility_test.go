@@ -3,13 +3,8 @@ package p4
 import (
 	"bytes"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/criticizer/criticizer/review"
 )
 
 // protectionLine encodes a line of p4 protects.
@@ -97,35 +92,6 @@ func TestCommonPathOfManyFiles(t *testing.T) {
 		}
 		if got := x.exceeds(); got != want {
 			t.Errorf("%q: hidden files %t, want %t", root, got, want)
-		}
-	}
-}
-
-// The stand-in hides files as a server does.
-func TestProtectionsOfTheStandIn(t *testing.T) {
-	t.Parallel()
-	fetcher := simFetcher(t, "testdata/history.txtar")
-	conf := filepath.Join(filepath.Dir(fetcher.runner.path), "p4sim.conf")
-	settings, err := os.ReadFile(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for protections, want := range map[string]review.SkipReason{
-		"": "",
-		"list user reader * //...;read user reader * //depot/...":                "",
-		"read user reader * //depot/...;list user reader * -//depot/tool/util.c": review.SkipHidden,
-		"list user reader * //...":                                               review.SkipDenied,
-	} {
-		if err := os.WriteFile(conf, append(slices.Clone(settings), "P4SIM_PROTECTIONS="+protections+"\n"...), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		change, err := fetcher.Fetch(t.Context(), 101)
-		if err != nil {
-			t.Fatal(err)
-		}
-		main := slices.IndexFunc(change.Files, func(f review.File) bool { return f.DepotPath == "//depot/tool/main.c" })
-		if got := change.Files[main].Skipped; got != want {
-			t.Errorf("%q: skipped = %q, want %q", protections, got, want)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (s *session) describeOne(f flags, c *change) error {
 	for i, j := range c.Jobs {
 		record = append(record, numbered(i, []field{{"job", j.Name}, {"jobstat", j.Status}})...)
 	}
-	for i, r := range s.describedRevisions(f, c) {
+	for i, r := range c.revisions(f["S"] != "") {
 		one, err := s.open(r)
 		if err != nil {
 			return err
@@ -132,15 +132,15 @@ func (s *session) describeOne(f flags, c *change) error {
 	return nil
 }
 
-func (s *session) describedRevisions(f flags, c *change) []*revision {
-	revs := c.Files
+// revisions are the files that p4 describe lists, with -S those of the shelf.
+func (c *change) revisions(shelved bool) []*revision {
 	switch {
-	case f["S"] != "":
-		revs = c.Shelved
+	case shelved:
+		return c.Shelved
 	case c.Pending:
-		revs = c.Opened
+		return c.Opened
 	}
-	return slices.DeleteFunc(slices.Clone(revs), func(r *revision) bool { return !s.may("list", r.Path) })
+	return c.Files
 }
 
 // described are the fields of one file. Only files on the server have a size and a

@@ -46,9 +46,6 @@ func (s *session) dispatch(name string, args []string) error {
 		s.out.message(wrongArgCount)
 		return nil
 	}
-	if s.table, err = s.protections(); err != nil {
-		return err
-	}
 	if s.depot, err = s.openDepot(); err != nil {
 		return err
 	}

@@ -29,15 +29,12 @@
 //	P4SIM_DEPOT        what to serve, see below; required
 //	P4SIM_STATE        directory of the index and of fault counters; default p4sim in the user's cache directory
 //	P4SIM_MAIL_DOMAIN  domain of all mail addresses, or "keep"; default example.test for git, otherwise keep
-//	P4SIM_PROTECTIONS  protections table, lines separated by semicolons; default super user * * //...
+//	P4SIM_PERMISSION   what every user may do with all files, such as list; default super
 //	P4SIM_CASE         case handling: sensitive (default) or insensitive
 //	P4SIM_SERVICES     what the server is, such as commit-server; default replica with a fault lag, otherwise standard
 //	P4SIM_LOG          file that gets one line of JSON per run: arguments and exit status
 //	P4SIM_FAULT        faults, see below
 //	P4SIM_FAULT_FILE   file of faults, read by every run; it need not exist
-//
-// A protection is "PERMISSION user NAME HOST PATH", such as "list user * * -//depot/secret/...".
-// Files that may not be listed are left out; names and hosts are not compared.
 //
 // # Depots
 //
@@ -92,8 +89,7 @@
 //	{"fault":"drop","after":2}        the server closes the connection
 //	{"fault":"lag","for":"30s"}       a change is unknown until that long after the first request for it;
 //	                                  with "as":"pending" it is pending, without files and shelf
-//	{"fault":"damaged","path":"//depot/a.c#2"}  the archive of a revision cannot be read; instead of path,
-//	                                  "every":100 is one in 100 revisions; with "ends":true the print ends there
+//	{"fault":"damaged","path":"//depot/a.c#2"}  the archive of a revision cannot be read
 //	{"fault":"limit","rows":100}      a range of more changelists is over MaxScanRows
 //	{"fault":"message","id":"MsgServer::TooManyCommands"}
 //	{"fault":"message","text":"Odd.","severity":3,"generic":1}

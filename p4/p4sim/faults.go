@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +25,6 @@ type fault struct {
 	For      string `json:"for"`
 	As       string `json:"as"`
 	Path     string `json:"path"`
-	Every    uint32 `json:"every"`
-	Ends     bool   `json:"ends"`
 	Rows     int    `json:"rows"`
 
 	line string        // the fault as it was written, which names its counters
@@ -194,16 +191,8 @@ func (fs *faults) lags(change int) *fault {
 	return f
 }
 
-// damages returns the fault if the archive of a revision is damaged: that of the path,
-// or one of so many, which the name of the revision determines.
-func (fs *faults) damages(r *revision) *fault {
+// damages reports whether a fault says that the archive of a revision is damaged.
+func (fs *faults) damages(r *revision) bool {
 	f := fs.find("damaged")
-	if f == nil {
-		return nil
-	}
-	spec := fmt.Sprintf("%s#%d", r.Path, r.Rev)
-	if f.Path == spec || f.Every > 0 && crc32.ChecksumIEEE([]byte(spec))%f.Every == 0 {
-		return f
-	}
-	return nil
+	return f != nil && f.Path == fmt.Sprintf("%s#%d", r.Path, r.Rev)
 }

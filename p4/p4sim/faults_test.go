@@ -122,15 +122,3 @@ func TestRangesOverTheLimit(t *testing.T) {
 		}
 	}
 }
-
-func TestPrintAtADamagedRevision(t *testing.T) {
-	t.Parallel()
-	for fault, want := range map[string]string{
-		`{"fault":"damaged","path":"//depot/link#1"}`:             "stat error stat text text",
-		`{"fault":"damaged","path":"//depot/link#1","ends":true}`: "stat error",
-	} {
-		if got := column(records(t, smallEnv(t, "P4SIM_FAULT="+fault), "print", "//depot/link", "//depot/rel/a.c"), "code"); got != want {
-			t.Errorf("%s: %s, want %s", fault, got, want)
-		}
-	}
-}

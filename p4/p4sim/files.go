@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// selected yields the files that the arguments select and the account may list, each
-// with its revisions up to the selected one. An argument that selects none gets a warning.
+// selected yields the files that the arguments select, each with its revisions up to the
+// selected one. An argument that selects none gets a warning.
 func (s *session) selected(args []string) iter.Seq[[]*revision] {
 	return func(yield func([]*revision) bool) {
 		for _, arg := range args {
@@ -19,9 +19,6 @@ func (s *session) selected(args []string) iter.Seq[[]*revision] {
 			}
 			found := false
 			for revs := range s.lookUp(spec) {
-				if !s.may("list", revs[0].Path) {
-					continue
-				}
 				found = true
 				if !yield(revs) || s.out.stopped {
 					return
@@ -98,7 +95,7 @@ func (s *session) print(f flags, args []string) error {
 	s.out.quiet = f["q"] != ""
 	for revs := range s.selected(args) {
 		r := newest(revs)
-		if !s.may("read", r.Path) {
+		if !s.mayRead() {
 			s.out.message(accessDenied, r.Path+"#"+strconv.Itoa(r.Rev))
 			continue
 		}
@@ -111,14 +108,10 @@ func (s *session) print(f flags, args []string) error {
 			continue
 		}
 		s.out.record(append(one.listed(), field{"fileSize", one.size()}))
-		damage := s.faults.damages(r)
-		if damage == nil {
+		if s.faults.damages(r) {
+			s.out.message(checkoutFailed, strings.TrimPrefix(r.Path, "//"))
+		} else {
 			s.out.content(one.content, one.binary())
-			continue
-		}
-		s.out.message(checkoutFailed, strings.TrimPrefix(r.Path, "//"))
-		if damage.Ends {
-			break
 		}
 	}
 	return nil

@@ -20,7 +20,6 @@ type session struct {
 	out    *printer
 	faults *faults
 	depot  *depot // nil until a command needs it
-	table  []protection
 }
 
 // run is the whole program; it returns the exit status.

@@ -29,6 +29,12 @@ func (s *session) login(flags, []string) error {
 	return nil
 }
 
+// protects prints a table of one line.
+func (s *session) protects(flags, []string) error {
+	s.out.record([]field{{"perm", s.permission()}, {"host", "*"}, {"user", "*"}, {"line", "1"}, {"depotFile", "//..."}})
+	return nil
+}
+
 func (s *session) users(_ flags, names []string) error {
 	for _, name := range names {
 		if u := s.depot.user(name); u != nil {

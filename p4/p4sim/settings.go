@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -45,4 +46,14 @@ func (s settings) stateDir() (string, error) {
 		return "", fmt.Errorf("make the state directory: %w", err)
 	}
 	return dir, nil
+}
+
+// permissions are in ascending order; each includes those before it.
+var permissions = []string{"list", "read", "open", "write", "admin", "super"}
+
+// permission is what every user has for all files.
+func (s settings) permission() string { return cmp.Or(s["P4SIM_PERMISSION"], "super") }
+
+func (s settings) mayRead() bool {
+	return slices.Index(permissions, s.permission()) >= slices.Index(permissions, "read")
 }
