@@ -12,7 +12,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/review/selection"
 )
 
 // A change with a denied path is not fetched in part, and a security event is
@@ -130,22 +129,6 @@ func assertDenied(t *testing.T, log *bytes.Buffer, count float64, path string) {
 	e := events[0]
 	if e["level"] != "WARN" || e["event"] != "depot path denied" || e["changelist"] != 12.0 || e["denied_paths"] != count || e["denied_path"] != path || e["reason"] == "" {
 		t.Errorf("security event %v, want %v denied paths with %s first", e, count, path)
-	}
-}
-
-// The check before files are read does not depend on the first one (security 9.1.3).
-func TestGuardRefusesWhatTheFirstCheckLetPass(t *testing.T) {
-	t.Parallel()
-	list, err := NewAllowList([]string{"//depot/projA/..."}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hidden := &file{path: "//depot/other/f"}
-	hidden.Revision, hidden.fileType = 1, parseType("text")
-	x := &fetch{server: &server{}, list: list, selection: &selection.Policy{}, cfg: Config{}.withDefaults()}
-	x.lg, x.files = slog.New(slog.DiscardHandler), []*file{hidden}
-	if err := x.readContents(t.Context()); failure.ClassOf(err) != failure.PathNotAllowed {
-		t.Errorf("error = %v, want PathNotAllowed before anything is run", err)
 	}
 }
 

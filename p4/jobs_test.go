@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // describesJobs makes the server describe a changelist of the given jobs.
@@ -49,16 +47,6 @@ func TestUnreadableJobsKeepTheirNames(t *testing.T) {
 		if slices.Contains(call.Args, "jobs") && strings.Contains(strings.Join(call.Args, " "), "Status") {
 			t.Errorf("the name of a job became part of a query: %q", call.Args)
 		}
-	}
-}
-
-func TestBusyServerIsRetryable(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.describesJobs("job000001")
-	f.reply("jobs -l -e Job=job000001", message(3, 1, "Request refused: this server is configured to run a maximum of 2 simultaneous commands.\n"))
-	if _, err := f.fetch(12); failure.ClassOf(err) != failure.ServerBusy {
-		t.Errorf("error = %v, want ServerBusy", err)
 	}
 }
 

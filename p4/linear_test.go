@@ -41,12 +41,3 @@ func alternating(lines int) (before, source, after string) {
 	}
 	return texts[0].String(), texts[1].String(), texts[2].String()
 }
-
-// BenchmarkMerge merges texts of 10 MB that differ in every second line.
-func BenchmarkMerge(b *testing.B) {
-	before, source, after := alternating(1_500_000)
-	b.SetBytes(int64(len(after)))
-	for b.Loop() {
-		merge(before, source, after)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -127,15 +126,6 @@ func TestOutputLimitEndsAProcessThatGoesOn(t *testing.T) {
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.maxOutputBytes, c.killGrace = 1<<10, 100*time.Millisecond })
 	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.TooLarge {
 		t.Errorf("error = %v, want TooLarge", err)
-	}
-}
-
-func TestLimitedBuffer(t *testing.T) {
-	t.Parallel()
-	h := &limitedBuffer{limit: 10}
-	n, err := io.Copy(h, strings.NewReader(strings.Repeat("x", 1<<20)))
-	if n != 1<<20 || err != nil || string(h.kept) != strings.Repeat("x", 10) {
-		t.Errorf("copied %d bytes and kept %q, %v", n, h.kept, err)
 	}
 }
 

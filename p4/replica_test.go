@@ -114,6 +114,7 @@ func TestGaps(t *testing.T) {
 		{"users ann", tooMany, false, "", review.GapAuthor},
 		{"jobs -l -e Job=job000001", refused, false, "", review.GapJobs},
 		{"jobs -l -e Job=job000001", tooMany, false, "", review.GapJobs},
+		{"jobs -l -e Job=job000001", busy, false, failure.ServerBusy, ""},
 		{"jobs -l -e Job=job000001", message(3, 4, "Your session has expired, please login again.\n"), true, failure.AuthDenied, ""},
 	} {
 		f := newFake(t)
