@@ -76,17 +76,6 @@ const maxURL = 190
 // same rule.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
 
-// A RouteInput is the part of a job that a router receives. It has no field for the
-// message, which a router must not receive (rewrite 12).
-type RouteInput struct {
-	JobID           string
-	RequestID       string
-	RecipientUserID string
-	Surface         Surface
-	Strength        Strength
-	Languages       LanguagePair
-}
-
 // A Router decides about jobs without a routing decision.
 type Router struct {
 	standard RoutingDecision
@@ -102,10 +91,11 @@ func NewRouter(standard RoutingDecision, models map[Strength]string) (Router, er
 	return Router{standard, models}, nil
 }
 
-// Route returns the decision for a job. The same input has the same decision.
-func (r Router) Route(in RouteInput) RoutingDecision {
+// Route returns the decision for a job of a strength. A router must not receive the message
+// (rewrite 12).
+func (r Router) Route(of Strength) RoutingDecision {
 	decision := r.standard
-	if model := r.models[in.Strength]; model != "" {
+	if model := r.models[of]; model != "" {
 		decision.Model = model
 	}
 	return decision

@@ -34,7 +34,7 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 			break
 		}
 		calls.Go(func() error {
-			class, err := a.executeOne(ctx, claim, job, claimed)
+			class, err := a.executeOne(ctx, claim, job)
 			if overloaded(class) || err != nil {
 				stop.Store(true)
 			}
@@ -50,7 +50,7 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 
 // executeOne executes one job and returns the error class of its attempt. An error is
 // not the job's: the run is retried.
-func (a *Activities) executeOne(ctx context.Context, claim rewrite.Claim, job rewrite.Job, claimed []rewrite.Job) (failure.Class, error) {
+func (a *Activities) executeOne(ctx context.Context, claim rewrite.Claim, job rewrite.Job) (failure.Class, error) {
 	fail := func(err error) (failure.Class, error) {
 		class := failure.ClassOf(err)
 		a.lg.WarnContext(ctx, "rewrite attempt failed", "job_id", job.ID, "run_id", claim.RunID, "attempt", job.AttemptCount+1, "error_class", class)
@@ -59,7 +59,7 @@ func (a *Activities) executeOne(ctx context.Context, claim rewrite.Claim, job re
 	if job.BegunAt != nil { // an earlier attempt of the run crashed and may have executed the job
 		return fail(failure.Errorf(failure.WorkerStopped, "the worker was lost during the call"))
 	}
-	item, message, err := a.item(ctx, job, claimed)
+	item, message, err := a.item(ctx, job)
 	if err != nil && ownFault(err) {
 		return "", err
 	}

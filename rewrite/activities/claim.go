@@ -86,10 +86,7 @@ func (a *Activities) route(ctx context.Context) error {
 	}
 	decisions := map[string]rewrite.RoutingDecision{}
 	for _, job := range unrouted {
-		decisions[job.ID] = a.parts.Router.Route(rewrite.RouteInput{
-			JobID: job.ID, RequestID: job.RequestID, RecipientUserID: job.RecipientUserID,
-			Surface: job.Surface, Strength: job.Strength, Languages: job.Languages,
-		})
+		decisions[job.ID] = a.parts.Router.Route(job.Strength)
 	}
 	if err := a.parts.Queue.Route(ctx, decisions); err != nil {
 		return fmt.Errorf("route %d jobs: %w", len(unrouted), err)

@@ -18,7 +18,6 @@ type collection struct {
 	*Activities
 	by      rewrite.Holder
 	routing rewrite.RoutingDecision
-	jobs    []rewrite.Job
 	open    map[string]rewrite.Job // undecided, by id
 	seen    map[string]bool        // jobs of the batch with a line; false: not yet
 	answers map[string]string      // references of stored results, by job id
@@ -34,7 +33,7 @@ type collection struct {
 
 func newCollection(a *Activities, claim rewrite.Claim, s rewrite.Submission, jobs []rewrite.Job) *collection {
 	c := &collection{
-		Activities: a, by: rewrite.Holder{RunID: claim.RunID, BatchID: s.ID}, routing: s.Routing, jobs: jobs,
+		Activities: a, by: rewrite.Holder{RunID: claim.RunID, BatchID: s.ID}, routing: s.Routing,
 		open: map[string]rewrite.Job{}, seen: map[string]bool{}, answers: map[string]string{}, errors: map[string]failure.Class{},
 		results: map[string]string{},
 	}
@@ -111,7 +110,7 @@ func (c *collection) decide(ctx context.Context, line rewrite.Line) error {
 }
 
 func (c *collection) result(ctx context.Context, job rewrite.Job, answer rewrite.Answer) (string, error) {
-	item, message, err := c.item(ctx, job, c.jobs)
+	item, message, err := c.item(ctx, job)
 	if err != nil {
 		return "", err
 	}

@@ -14,8 +14,8 @@ import (
 
 // item reads and redacts the texts of a job. The message restores the secrets of the
 // answer. Redacting a text again returns the same placeholders, so a batch may be
-// collected by another worker. others are the jobs of the run or of the batch.
-func (a *Activities) item(ctx context.Context, job rewrite.Job, others []rewrite.Job) (rewrite.Item, redaction.Message, error) {
+// collected by another worker.
+func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, redaction.Message, error) {
 	if fault := job.Fault(); fault != "" {
 		return rewrite.Item{}, redaction.Message{}, failure.Errorf(failure.InputInvalid, "read job %s: %s is malformed", job.ID, fault)
 	}
@@ -27,7 +27,7 @@ func (a *Activities) item(ctx context.Context, job rewrite.Job, others []rewrite
 	if err != nil {
 		return item, redaction.Message{}, err
 	}
-	text, err := a.read(ctx, textRef, others)
+	text, err := a.read(ctx, textRef)
 	if err != nil {
 		return item, redaction.Message{}, fmt.Errorf("read message of job %s: %w", job.ID, err)
 	}
@@ -36,15 +36,15 @@ func (a *Activities) item(ctx context.Context, job rewrite.Job, others []rewrite
 		return item, redaction.Message{}, fmt.Errorf("redact message of job %s: %w", job.ID, err)
 	}
 	item.Text = message.Text
-	item.Preferences, err = a.preferences(ctx, job, preferencesRef, others)
+	item.Preferences, err = a.preferences(ctx, job, preferencesRef)
 	return item, message, err
 }
 
-func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref string, others []rewrite.Job) (map[string]redaction.Text, error) {
+func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref string) (map[string]redaction.Text, error) {
 	if ref == "" {
 		return nil, nil
 	}
-	body, err := a.read(ctx, ref, others)
+	body, err := a.read(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("read preferences for job %s: %w", job.ID, err)
 	}
@@ -62,12 +62,16 @@ func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref strin
 }
 
 // read returns a stored text. If it cannot be decrypted, the error has class
-// ARTIFACT_UNREADABLE if the worker's keyset opens the message of another job, and
-// CONFIG_INVALID if it opens none.
-func (a *Activities) read(ctx context.Context, ref string, others []rewrite.Job) ([]byte, error) {
+// ARTIFACT_UNREADABLE if the worker's keyset opens the message of one of the newest jobs,
+// and CONFIG_INVALID if it opens none. If the keys of old texts are gone, new ones open.
+func (a *Activities) read(ctx context.Context, ref string) ([]byte, error) {
 	text, err := a.parts.Texts.Get(ctx, review.Owner{}, review.ArtifactRef(ref))
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		return text, err
+	}
+	newest, unread := a.parts.Queue.Newest(ctx, 100)
+	if unread != nil {
+		return nil, unread
 	}
 	opens := func(other rewrite.Job) bool {
 		message, _, err := a.parts.Queue.Input(ctx, other.ID)
@@ -76,16 +80,10 @@ func (a *Activities) read(ctx context.Context, ref string, others []rewrite.Job)
 		}
 		return err == nil
 	}
-	if !slices.ContainsFunc(others, opens) {
-		newest, unread := a.parts.Queue.Newest(ctx, 20) // if the keys of old texts are gone, new ones open
-		if unread != nil {
-			return nil, unread
-		}
-		if !slices.ContainsFunc(newest, opens) {
-			return nil, err
-		}
+	if slices.ContainsFunc(newest, opens) {
+		err = failure.Errorf(failure.ArtifactUnreadable, "the keyset opens other texts: %w", err)
 	}
-	return nil, failure.Errorf(failure.ArtifactUnreadable, "the keyset opens other texts: %w", err)
+	return nil, err
 }
 
 // accept checks an answer, restores the secrets and stores the result.

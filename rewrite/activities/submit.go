@@ -58,7 +58,7 @@ func (a *Activities) load(ctx context.Context, claim rewrite.Claim, claimed []re
 		if job.BatchID != nil {
 			continue
 		}
-		item, _, err := a.item(ctx, job, claimed)
+		item, _, err := a.item(ctx, job)
 		if err != nil && ownFault(err) {
 			return nil, err
 		}
