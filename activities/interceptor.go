@@ -60,8 +60,8 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	defer done()
 	began := time.Now()
 	result, err := in.attempt(ctx, input)
-	if wait, ok := errors.AsType[waiting](err); ok {
-		return nil, wait.asTemporal()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Category() == temporal.ApplicationErrorCategoryBenign {
+		return nil, err // the attempt must wait and has not failed
 	}
 	if err != nil {
 		result, err = nil, in.policy.failed(ctx, err)

@@ -72,7 +72,9 @@ func (b *Bookkeeping) AcquireSlots(ctx context.Context, req review.Request) erro
 		return fmt.Errorf("acquire slots of changelist %d: %w", req.Changelist, err)
 	}
 	if !acquired {
-		return waiting{fmt.Sprintf("waits for a slot (criticizer status %d)", req.Changelist), slotsDelay}
+		// A benign error: the SDK does not log or count it as a failure.
+		return temporal.NewApplicationErrorWithOptions(fmt.Sprintf("waits for a slot (criticizer status %d)", req.Changelist), "NOT_YET",
+			temporal.ApplicationErrorOptions{NextRetryDelay: slotsDelay, Category: temporal.ApplicationErrorCategoryBenign})
 	}
 	return nil
 }
@@ -86,19 +88,4 @@ func (b *Bookkeeping) passOnSlots(ctx context.Context, req review.Request) {
 	if err := b.Slots.PassOnSlots(ctx, req.Key, b.InFlight, b.Waker.WakeForSlots); err != nil {
 		activity.GetLogger(ctx).Warn("slots not passed on", "changelist", req.Changelist, "error", err)
 	}
-}
-
-// A waiting is the error of an attempt that must wait and has not failed.
-type waiting struct {
-	why   string
-	delay time.Duration
-}
-
-func (w waiting) Error() string { return w.why }
-
-// asTemporal returns a benign error: the SDK does not log or count it as a failure.
-func (w waiting) asTemporal() error {
-	return temporal.NewApplicationErrorWithOptions(w.why, "NOT_YET", temporal.ApplicationErrorOptions{
-		NextRetryDelay: w.delay, Category: temporal.ApplicationErrorCategoryBenign,
-	})
 }
