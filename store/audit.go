@@ -25,6 +25,27 @@ func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
 	return convert("read audit log", rows, err, func(r db.AuditOfRow) AuditEntry { return AuditEntry(r) })
 }
 
+// changeAudited changes one row, the object, and records that in the log. It records nothing
+// if change returns that it has changed no row.
+func (d *DB) changeAudited(ctx context.Context, object, claimed, action string, detail map[string]any, change func(*db.Queries) (int64, error)) (changed bool, err error) {
+	err = d.inTx(ctx, action+" "+object, func(q *db.Queries) error {
+		n, err := change(q)
+		if changed = n == 1; err != nil || !changed {
+			return err
+		}
+		return audit(ctx, q, object, claimed, action, detail)
+	})
+	return changed && err == nil, err
+}
+
+// oneOrNone is the number of rows that a statement changed which returns the row.
+func oneOrNone(err error) (int64, error) {
+	if noRow(err) {
+		return 0, nil
+	}
+	return 1, err
+}
+
 // audit appends an action on an object to the log. claimed is the name of a person who
 // shares the login with others, or empty.
 func audit(ctx context.Context, q *db.Queries, object, claimed, action string, detail map[string]any) error {

@@ -41,6 +41,8 @@ func TestWithoutReview(t *testing.T) {
 	if _, err := db.OpenJob(t.Context(), req, "run"); err != nil {
 		t.Fatal(err)
 	}
+	_, err := db.ReserveShelf(t.Context(), "p4", 3, "event", "run") // no review of the submit
+	noError(t, err)
 	got, err := db.WithoutReview(t.Context(), []review.Changelist{3, 2, 1})
 	if err != nil || !slices.Equal(got, []review.Changelist{1, 3}) {
 		t.Errorf("got %v, %v", got, err)

@@ -79,41 +79,26 @@ func (d *DB) DeadLetters(ctx context.Context, f LetterFilter) ([]DeadLetter, err
 // exist.
 func (d *DB) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	letters, err := d.DeadLetters(ctx, LetterFilter{IDs: []int64{id}})
-	if err == nil && len(letters) == 0 {
-		err = noLetter(id)
-	}
-	if err != nil {
-		return DeadLetter{}, err
-	}
-	return letters[0], nil
-}
-
-func noLetter(id int64) error {
-	return failure.Errorf(failure.NotFound, "dead letter %d does not exist", id)
+	return first(letters, err, "dead letter", id)
 }
 
 // ResolveDeadLetter closes a letter for an operator. The error has class
 // WRITE_CONFLICT if the letter is resolved.
 func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, reason string) error {
-	return d.inTx(ctx, "resolve dead letter", func(q *db.Queries) error {
-		changed, err := q.ResolveDeadLetter(ctx, db.ResolveDeadLetterParams{ID: id, Who: who, Reason: reason})
-		if err != nil {
-			return err
-		}
-		if changed == 0 {
-			return failure.Errorf(failure.WriteConflict, "dead letter %d is resolved or does not exist", id)
-		}
-		return auditLetter(ctx, q, who, "resolve", id, map[string]any{"reason": reason})
+	changed, err := d.changeAudited(ctx, letterObject(id), who, "resolve", map[string]any{"reason": reason}, func(q *db.Queries) (int64, error) {
+		return q.ResolveDeadLetter(ctx, db.ResolveDeadLetterParams{ID: id, Who: who, Reason: reason})
 	})
+	if err == nil && !changed {
+		return failure.Errorf(failure.WriteConflict, "dead letter %d is resolved or does not exist", id)
+	}
+	return err
 }
 
 // AnnotateDeadLetter adds a note to a letter's trail.
 func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string) error {
 	return d.inTx(ctx, "annotate dead letter", func(q *db.Queries) error {
-		if _, err := q.DeadLetterState(ctx, id); noRow(err) {
-			return noLetter(id)
-		} else if err != nil {
-			return err
+		if _, err := q.DeadLetterState(ctx, id); err != nil {
+			return missing("dead letter", id, err)
 		}
 		return auditLetter(ctx, q, who, "annotate", id, map[string]any{"note": note})
 	})

@@ -66,19 +66,13 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 			t.Errorf("%s: %d letters, want %d", name, len(letters), tc.want)
 		}
 	}
-	if letter.ErrorClass != failure.AuthDenied || letter.SanitizedContext["upstream"] != "503" || letter.Attempts != 5 {
-		t.Errorf("the payload came back as %+v", letter.DeadLetter)
-	}
-}
-
-func TestOneDeadLetter(t *testing.T) {
-	t.Parallel()
-	_, db, _, letter := dead(t, failure.AuthDenied)
 	if found, err := db.DeadLetter(t.Context(), letter.ID); err != nil || found.ID != letter.ID || found.ErrorClass != letter.ErrorClass {
 		t.Errorf("letter %d is %+v, %v", letter.ID, found, err)
 	}
-	if found, err := db.DeadLetter(t.Context(), letter.ID+1); failure.ClassOf(err) != failure.NotFound {
-		t.Errorf("a letter that does not exist is %+v, %v, want NOT_FOUND", found, err)
+	_, err := db.DeadLetter(t.Context(), letter.ID+1)
+	wantClass(t, err, failure.NotFound)
+	if letter.ErrorClass != failure.AuthDenied || letter.SanitizedContext["upstream"] != "503" || letter.Attempts != 5 {
+		t.Errorf("the payload came back as %+v", letter.DeadLetter)
 	}
 }
 
@@ -119,6 +113,9 @@ func TestRequestedReplayIsExplained(t *testing.T) {
 			t.Parallel()
 			books, operator, _, letter := dead(t, failure.AuthDenied)
 			tc.steps(t, books, operator, request(t, operator, letter.ID, tc.full))
+			if got := onlyLetter(t, operator); got.State != store.LetterReplaying || got.Interrupted || got.Unexplained {
+				t.Errorf("during the replay the letter is %+v", got)
+			}
 			replays, err := operator.Replays(t.Context(), letter.ID)
 			noError(t, err)
 			if len(replays) != 1 || !replays[0].Explained || replays[0].NewRunID != "run2" || replays[0].Reason != "TICKET-1" || replays[0].Full != tc.full {
@@ -145,7 +142,18 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 		t.Errorf("replays are %+v", replays)
 	}
 	if !onlyLetter(t, operator).Unexplained {
-		t.Error("the letter is not listed as unexplained")
+		t.Error("the letter is not shown as unexplained")
+	}
+	open(t, books, of(1), "run1") // another letter, whose replay is explained
+	_, err = books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.AuthDenied))
+	noError(t, err)
+	explained, err := operator.DeadLetters(t.Context(), store.LetterFilter{Changelist: 1})
+	noError(t, err)
+	noError(t, operator.ConfirmReplay(t.Context(), request(t, operator, explained[0].ID, false), "run4"))
+	listed, err := operator.DeadLetters(t.Context(), store.LetterFilter{Unexplained: true})
+	noError(t, err)
+	if len(listed) != 1 || listed[0].ID != letter.ID {
+		t.Errorf("unexplained are %+v", listed)
 	}
 }
 

@@ -103,21 +103,6 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // (processing 
 	}
 }
 
-func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // (notification 10.4)
-	t.Parallel()
-	db, d := bookkeeping(t)
-	open(t, db, v1, "run1")
-	die(t, db, "run1", failure.AuthDenied)
-	replay(t, db, "run1", "run2")
-	finish(t, db, v1)
-	if job := replay(t, db, "run1", "run3"); job.State != review.JobSucceeded || job.RunID != "run2" {
-		t.Errorf("a second reset got %+v", job)
-	}
-	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.replays`); n != 2 {
-		t.Errorf("%d replays left a trace, want 2", n)
-	}
-}
-
 func TestReplayThatFailsAgain(t *testing.T) { // re-queued, and escalated if of the same class (processing 8.5)
 	t.Parallel()
 	for _, tc := range []struct {
@@ -217,13 +202,6 @@ func TestBeginReplayOfAnyRun(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestBeginReplayRefusesTheUnknown(t *testing.T) {
-	t.Parallel()
-	db, _ := bookkeeping(t)
-	_, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2"})
-	wantClass(t, err, failure.NotFound)
 }
 
 func TestReplaysAtOnce(t *testing.T) { // a bulk replay and a hand-made one: both leave a trace, none fails

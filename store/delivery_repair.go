@@ -69,14 +69,11 @@ func (d *DB) FindDeliveries(ctx context.Context, f DeliveryFilter) ([]OutboxEntr
 
 // FindDelivery returns one row. The error has class NOT_FOUND if it does not exist.
 func (d *DB) FindDelivery(ctx context.Context, id int64) (OutboxEntry, error) {
+	if id == 0 { // which selects all
+		id = -1
+	}
 	entries, err := d.FindDeliveries(ctx, DeliveryFilter{ID: id})
-	if err == nil && len(entries) == 0 || id == 0 {
-		err = failure.Errorf(failure.NotFound, "delivery %d does not exist", id)
-	}
-	if err != nil {
-		return OutboxEntry{}, err
-	}
-	return entries[0], nil
+	return first(entries, err, "delivery", id)
 }
 
 // WaiveDelivery records an operator's decision not to send a row. If the row was sent
@@ -98,16 +95,11 @@ func (d *DB) ResendDelivery(ctx context.Context, id int64, settle time.Duration,
 
 // decide changes one row as an operator decided and records the decision.
 func (d *DB) decide(ctx context.Context, action string, id int64, who, reason string, change func(*db.Queries) (int64, error)) error {
-	return d.inTx(ctx, action+" delivery", func(q *db.Queries) error {
-		changed, err := change(q)
-		if err != nil {
-			return err
-		}
-		if changed == 0 {
-			return unchanged(ctx, q, action, id)
-		}
-		return auditDelivery(ctx, q, who, action, id, map[string]any{"reason": reason})
-	})
+	changed, err := d.changeAudited(ctx, deliveryObject(id), who, action, map[string]any{"reason": reason}, change)
+	if err == nil && !changed {
+		return unchanged(ctx, d.q, action, id)
+	}
+	return err
 }
 
 // ReaddressDelivery waives a row and inserts one for another address. The error has
@@ -132,10 +124,10 @@ func (d *DB) ReaddressDelivery(ctx context.Context, id int64, address, who, reas
 		if err != nil {
 			return err
 		}
-		if err := auditDelivery(ctx, q, who, "readdress", id, map[string]any{"reason": reason, "replaced_by": newID}); err != nil {
+		if err := audit(ctx, q, deliveryObject(id), who, "readdress", map[string]any{"reason": reason, "replaced_by": newID}); err != nil {
 			return err
 		}
-		return auditDelivery(ctx, q, who, "readdress", newID, map[string]any{"reason": reason, "replaces": id})
+		return audit(ctx, q, deliveryObject(newID), who, "readdress", map[string]any{"reason": reason, "replaces": id})
 	})
 	return newID, err
 }
@@ -145,11 +137,9 @@ func unchanged(ctx context.Context, q *db.Queries, action string, id int64) erro
 	found, err := q.Delivery(ctx, id)
 	row := found.Delivery
 	switch {
-	case noRow(err):
-		return failure.Errorf(failure.NotFound, "delivery %d does not exist", id)
 	case err != nil:
-		return err
-	case row.Begun:
+		return missing("delivery", id, err)
+	case row.Begun || row.NotificationID != nil && row.NotifiedAt == nil:
 		return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s, and its mail may have been accepted", action, id, row.Status)
 	}
 	return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s", action, id, row.Status)
@@ -161,7 +151,3 @@ func (d *DB) DeliveryTrail(ctx context.Context, id int64) ([]AuditEntry, error) 
 }
 
 func deliveryObject(id int64) string { return fmt.Sprintf("delivery:%d", id) }
-
-func auditDelivery(ctx context.Context, q *db.Queries, who, action string, id int64, detail map[string]any) error {
-	return audit(ctx, q, deliveryObject(id), who, action, detail)
-}

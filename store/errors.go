@@ -67,6 +67,14 @@ func interpret(op string, err error) error {
 	return failure.Errorf(failure.Unknown, "%s: driver error %T", op, err)
 }
 
+// missing is interpret for a query of the row with an ID, which may not exist.
+func missing(what string, id any, err error) error {
+	if noRow(err) {
+		return failure.Errorf(failure.NotFound, "%s %v does not exist", what, id)
+	}
+	return interpret("read "+what, err)
+}
+
 func classOf(sqlState string) failure.Class {
 	group := sqlState[:min(2, len(sqlState))]
 	return cmp.Or(classBySQLState[sqlState], classBySQLState[group], failure.Unknown)

@@ -189,10 +189,12 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 	}
 }
 
-func TestFinishJobRefuses(t *testing.T) {
+func TestJobRefuses(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
 	_, err := db.FinishJob(t.Context(), "unknown", review.OutcomeClean, 0, "")
+	wantClass(t, err, failure.NotFound)
+	_, err = db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2"})
 	wantClass(t, err, failure.NotFound)
 	noError(t, db.CancelJob(t.Context(), "unknown"))
 	open(t, db, v1, "run1")

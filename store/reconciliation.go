@@ -35,7 +35,7 @@ func (d *DB) RecordCheck(ctx context.Context, id int64, confirmed bool) error {
 // FailDelivery records a bounce, even of a row that was marked sent
 // (notification 8.1). changed is false if the row is not as seen.
 func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error) {
-	return d.reconcile(ctx, "fail", seen, map[string]any{"was": seen.Status, "class": class}, func(q *db.Queries) (int64, error) {
+	return d.changeAudited(ctx, deliveryObject(seen.ID), reconciler, "fail", map[string]any{"was": seen.Status, "class": class}, func(q *db.Queries) (int64, error) {
 		return q.FailDeliveryIfUnchanged(ctx, db.FailDeliveryIfUnchangedParams{
 			ID: seen.ID, Status: seen.Status, Attempts: seen.Attempts, FailureClass: string(class),
 		})
@@ -45,7 +45,7 @@ func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failu
 // ReleaseDelivery makes a held row pending, because the evidence shows that the mail
 // was not accepted. It changes nothing if the row was unproven twice.
 func (d *DB) ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed bool, err error) {
-	return d.reconcile(ctx, "release", seen, map[string]any{"was": seen.Status}, func(q *db.Queries) (int64, error) {
+	return d.changeAudited(ctx, deliveryObject(seen.ID), reconciler, "release", map[string]any{"was": seen.Status}, func(q *db.Queries) (int64, error) {
 		return q.ReleaseHeldDelivery(ctx, db.ReleaseHeldDeliveryParams{ID: seen.ID, Attempts: seen.Attempts})
 	})
 }
@@ -59,26 +59,12 @@ func (d *DB) RequeueUnproven(ctx context.Context, seen review.Delivery) (status 
 	if seen.NotifiedAt == nil {
 		return "", nil
 	}
-	_, err = d.reconcile(ctx, "requeue", seen, map[string]any{"was": seen.Status, "message": seen.NotificationID}, func(q *db.Queries) (changed int64, err error) {
+	detail := map[string]any{"was": seen.Status, "message": seen.NotificationID}
+	_, err = d.changeAudited(ctx, deliveryObject(seen.ID), reconciler, "requeue", detail, func(q *db.Queries) (_ int64, err error) {
 		status, err = q.RequeueUnprovenDelivery(ctx, db.RequeueUnprovenDeliveryParams{
 			ID: seen.ID, Attempts: seen.Attempts, NotifiedAt: seen.NotifiedAt,
 		})
-		if noRow(err) {
-			return 0, nil
-		}
-		return 1, err
+		return oneOrNone(err)
 	})
 	return status, err
-}
-
-// reconcile changes one row and records the change in the audit log.
-func (d *DB) reconcile(ctx context.Context, action string, seen review.Delivery, detail map[string]any, change func(*db.Queries) (int64, error)) (changed bool, err error) {
-	err = d.inTx(ctx, action+" delivery", func(q *db.Queries) error {
-		n, err := change(q)
-		if changed = n == 1; err != nil || !changed {
-			return err
-		}
-		return auditDelivery(ctx, q, reconciler, action, seen.ID, detail)
-	})
-	return changed && err == nil, err
 }

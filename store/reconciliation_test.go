@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,10 +85,13 @@ func TestDueDeliveries(t *testing.T) {
 
 func TestPartialWriteIsDue(t *testing.T) { // notification_id without notified_at (notification 6.4)
 	t.Parallel()
-	notify, _, d, _ := rowIn(t, "new")
+	notify, operator, d, id := rowIn(t, "new")
 	exec(t, d.Conn(t), `update criticizer.deliveries set notification_id = 'm1'`)
 	if got := due(t, notify); len(got) != 1 || got[0].NotificationID != "m1" {
 		t.Errorf("due is %+v", got)
+	}
+	if _, err := operator.ReaddressDelivery(t.Context(), id, "b@corp.test", "olga", "INC-1"); err == nil || !strings.Contains(err.Error(), "may have been accepted") {
+		t.Errorf("the operator is not warned: %v", err)
 	}
 }
 

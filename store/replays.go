@@ -135,11 +135,8 @@ func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest,
 // markRequested moves a letter to replaying if a replay of it may be requested.
 func markRequested(ctx context.Context, q *db.Queries, letter int64) error {
 	state, err := q.DeadLetterState(ctx, letter)
-	if noRow(err) {
-		return noLetter(letter)
-	}
 	if err != nil {
-		return err
+		return missing("dead letter", letter, err)
 	}
 	switch LetterState(state) {
 	case LetterOpen:

@@ -149,10 +149,7 @@ func (r Rewrites) Batches(ctx context.Context, ended bool, limit int) ([]rewrite
 // Batch returns one batch.
 func (r Rewrites) Batch(ctx context.Context, batchID string) (rewrite.Submission, error) {
 	row, err := r.db.q.RewriteBatch(ctx, batchID)
-	if noRow(err) {
-		return rewrite.Submission{}, failure.Errorf(failure.NotFound, "rewrite batch %s does not exist", batchID)
-	}
-	return asSubmission(row), interpret("read rewrite batch", err)
+	return asSubmission(row), missing("rewrite batch", batchID, err)
 }
 
 // AbandonBatch ends an open batch, queues or fails its open jobs and returns their number.

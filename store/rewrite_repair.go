@@ -66,16 +66,13 @@ func (r Rewrites) repair(ctx context.Context, action, jobID, who, reason string,
 	change func(*db.Queries, context.Context, string) (db.RewriteJob, error),
 ) (rewrite.Job, error) {
 	var job db.RewriteJob
-	err := r.db.inTx(ctx, action, func(q *db.Queries) (err error) {
+	changed, err := r.db.changeAudited(ctx, "rewrite:"+jobID, who, action, map[string]any{"reason": reason}, func(q *db.Queries) (_ int64, err error) {
 		job, err = change(q, ctx, jobID)
-		if noRow(err) {
-			return failure.Errorf(failure.WriteConflict, "%s %s: its status does not allow it", action, jobID)
-		}
-		if err != nil {
-			return err
-		}
-		return audit(ctx, q, "rewrite:"+jobID, who, action, map[string]any{"reason": reason})
+		return oneOrNone(err)
 	})
+	if err == nil && !changed {
+		err = failure.Errorf(failure.WriteConflict, "%s %s: its status does not allow it", action, jobID)
+	}
 	return asRewriteJob(job), err
 }
 

@@ -121,10 +121,7 @@ func (r Rewrites) Newest(ctx context.Context, limit int) ([]rewrite.Job, error) 
 // Job returns one job.
 func (r Rewrites) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
 	row, err := r.db.q.RewriteJob(ctx, jobID)
-	if noRow(err) {
-		return rewrite.Job{}, failure.Errorf(failure.NotFound, "rewrite job %s does not exist", jobID)
-	}
-	return asRewriteJob(row), interpret("read rewrite job", err)
+	return asRewriteJob(row), missing("rewrite job", jobID, err)
 }
 
 // asRewriteJob never fails: a field that cannot be decoded makes one job unreadable and

@@ -30,11 +30,6 @@ func TestReserveShelf(t *testing.T) {
 	if o := open(t, db, first, "run"); o.Verdict != review.VerdictRun || o.Job.Version != 1 || !o.Job.Shelved {
 		t.Errorf("the reserved job opens as %+v", o)
 	}
-	missing, err := db.WithoutReview(t.Context(), []review.Changelist{4711})
-	noError(t, err)
-	if len(missing) != 1 {
-		t.Error("catch-up takes the review of a shelf for that of the submitted change")
-	}
 }
 
 // A review of the shelf is unfinished until it ends; a review of the submit does not count.

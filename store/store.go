@@ -198,6 +198,17 @@ func convert[Row, T any](op string, rows []Row, err error, as func(Row) T) ([]T,
 	return values, nil
 }
 
+// first returns the first of the values that a query for an ID returned.
+func first[T any](values []T, err error, what string, id int64) (value T, _ error) {
+	if err == nil && len(values) == 0 {
+		err = missing(what, id, pgx.ErrNoRows)
+	}
+	if err != nil {
+		return value, err
+	}
+	return values[0], nil
+}
+
 // noRow reports whether a query failed because it selected no row.
 func noRow(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 

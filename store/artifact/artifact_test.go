@@ -347,22 +347,18 @@ func TestCheckKeysetRefuses(t *testing.T) {
 	}
 }
 
-func TestPutRefusesTheTooLarge(t *testing.T) {
+func TestPutRefuses(t *testing.T) {
 	t.Parallel()
 	b := &fakeBlobs{}
-	_, err := newStore(t, b, review.NamespaceRaw, newKeyset(t)).Put(t.Context(), owner, make([]byte, maxBytes+1))
+	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
+	_, err := s.Put(t.Context(), owner, make([]byte, maxBytes+1))
 	wantClass(t, err, failure.TooLarge)
+	b.fault = failure.New(failure.DatabaseUnavailable, errors.New("down"))
+	_, err = s.Put(t.Context(), owner, []byte("x"))
+	wantClass(t, err, failure.DatabaseUnavailable)
 	if len(b.bodies) != 0 {
 		t.Error("it was stored all the same")
 	}
-}
-
-func TestErrorsOfTheDatabaseKeepTheirClass(t *testing.T) {
-	t.Parallel()
-	b := &fakeBlobs{fault: failure.New(failure.DatabaseUnavailable, errors.New("down"))}
-	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
-	_, err := s.Put(t.Context(), owner, []byte("x"))
-	wantClass(t, err, failure.DatabaseUnavailable)
 }
 
 func TestNewRefuses(t *testing.T) {
