@@ -3,8 +3,8 @@
 //
 // All changes are compiled into one test program and made one at a time, so that a mutant
 // takes the time of its tests and not of a build. A mutant runs only the tests that reach it.
-// The changes are those of gremlins, which `tools/mutants.txt` calls by their names; queries
-// and migrations are not changed.
+// The changes of Go are those of gremlins, which tools/mutants.txt calls by their names. In
+// the queries of package store, and, or, exists, null and comparisons are changed, too.
 package mutants
 
 import (
@@ -28,15 +28,17 @@ import (
 // root is the root of the repository, seen from this package.
 const root = "../.."
 
-// packages are the measured packages and their files, without .go.
-var packages = []struct{ dir, files string }{
-	{"internal/failure", ".*"},
-	{"p4", "allowlist|enforce|pathpattern"},
-	{"llm", "transport"},
-	{"redaction", "change|pipeline|text"},
-	{"activities", ".*"},
-	{"workflows", ".*"},
-	{"store", ".*"},
+// packages are the measured packages, their files, without .go, and the packages of their
+// tests.
+var packages = []struct{ dir, files, tests string }{
+	{"internal/failure", ".*", "internal/failure"},
+	{"p4", "allowlist|enforce|pathpattern", "p4"},
+	{"llm", "transport", "llm"},
+	{"redaction", "change|pipeline|text", "redaction"},
+	{"activities", ".*", "activities"},
+	{"workflows", ".*", "workflows"},
+	{"store", ".*", "store"},
+	{"store/db", `.*\.sql`, "store"}, // the queries
 }
 
 // threshold is the share of killed mutants, in percent, of those that a test kills or
@@ -60,7 +62,7 @@ func TestMutants(t *testing.T) {
 			p.files = only
 		}
 		t.Run(p.dir, func(t *testing.T) {
-			r := newRun(t, p.dir, p.files)
+			r := newRun(t, p.dir, p.files, p.tests)
 			r.measure(t)
 			if share := r.share(); share < threshold {
 				t.Errorf("%.1f %% of the mutants are killed, want %d", share, threshold)
@@ -122,6 +124,7 @@ type testCase struct {
 // A run measures the mutants of one package.
 type run struct {
 	source
+	tests   string // the package of the tests
 	program string
 	reached map[int][]testCase // by mutant
 	results map[int]result
@@ -130,9 +133,12 @@ type run struct {
 }
 
 // newRun compiles the mutants of a package.
-func newRun(tb testing.TB, dir, files string) *run {
+func newRun(tb testing.TB, dir, files, tests string) *run {
 	tb.Helper()
-	r := &run{source: source{dir: dir, fset: token.NewFileSet()}, reached: map[int][]testCase{}, results: map[int]result{}, start: 20 * time.Second, log: tb.Output()}
+	r := &run{
+		source: source{dir: dir, fset: token.NewFileSet()}, tests: tests,
+		reached: map[int][]testCase{}, results: map[int]result{}, start: 20 * time.Second, log: tb.Output(),
+	}
 	mutated, err := r.mutate(regexp.MustCompile("^(" + files + ")$"))
 	if err != nil {
 		tb.Fatal(err)
@@ -158,7 +164,7 @@ func newRun(tb testing.TB, dir, files string) *run {
 		tb.Fatal(err)
 	}
 	r.program = filepath.Join(scratch, "tests")
-	if _, err := goCommand("test", "-c", "-vet=off", "-overlay", replacements, "-o", r.program, "./"+dir); err != nil {
+	if _, err := goCommand("test", "-c", "-vet=off", "-overlay", replacements, "-o", r.program, "./"+tests); err != nil {
 		tb.Fatal(err)
 	}
 	return r
@@ -249,7 +255,7 @@ func (r *run) test(env []string, limit time.Duration, args ...string) ([]byte, e
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, r.program, args...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = filepath.Join(root, r.dir), append(os.Environ(), env...), time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = filepath.Join(root, r.tests), append(os.Environ(), env...), time.Second
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -287,7 +293,7 @@ func (r *run) summary(took time.Duration) {
 // The sample has mutants of which the results are known.
 func TestSample(t *testing.T) {
 	t.Parallel()
-	r := newRun(t, "tools/mutants/testdata/sample", ".*")
+	r := newRun(t, "tools/mutants/testdata/sample", ".*", "tools/mutants/testdata/sample")
 	r.start = 5 * time.Second
 	r.measure(t)
 	var got []string

@@ -91,7 +91,11 @@ func (s *source) mutate(pattern *regexp.Regexp) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if edits := s.edits(f, strings.Split(string(body), "\n")); len(edits) > 0 {
+		change := s.edits
+		if strings.HasSuffix(path, ".sql.go") {
+			change = s.queryEdits
+		}
+		if edits := change(f, strings.Split(string(body), "\n")); len(edits) > 0 {
 			mutated[path] = apply(body, edits)
 		}
 	}
@@ -112,15 +116,86 @@ func apply(body []byte, edits []edit) []byte {
 	return out.Bytes()
 }
 
+// add adds a mutant of the operator at a position and returns its number.
+func (s *source) add(at token.Pos, mutator string, lines []string) int {
+	p := s.fset.Position(at)
+	m := mutant{len(s.mutants) + 1, mutator, filepath.Join(s.dir, filepath.Base(p.Filename)), p.Line, strings.TrimSpace(lines[p.Line-1])}
+	s.mutants = append(s.mutants, m)
+	return m.id
+}
+
+// queryMutators change the operators of SQL. The second part of a match is replaced.
+var queryMutators = []struct {
+	name, operator, changed string
+}{
+	{"QUERY_LOGIC", `\b()and\b`, "or"},
+	{"QUERY_LOGIC", `\b()or\b`, "and"},
+	{"QUERY_LOGIC", `()\bnot exists\b`, "exists"},
+	{"QUERY_LOGIC", `[^t]( )exists\b`, "not exists"},
+	{"CONDITIONALS_NEGATION", `()\bis null\b`, "is not null"},
+	{"CONDITIONALS_NEGATION", `()\bis not null\b`, "is null"},
+	{"CONDITIONALS_NEGATION", `\b(?:where|and|or|on|when) \(?[\w.]+( )= `, "<> "},
+	{"CONDITIONALS_NEGATION", `( )<> `, "= "},
+	{"CONDITIONALS_NEGATION", `( )(?:<|<=) `, "> "},
+	{"CONDITIONALS_NEGATION", `( )(?:>|>=) `, "< "},
+	{"CONDITIONALS_BOUNDARY", `( )< `, "<= "},
+	{"CONDITIONALS_BOUNDARY", `( )<= `, "< "},
+	{"CONDITIONALS_BOUNDARY", `( )> `, ">= "},
+	{"CONDITIONALS_BOUNDARY", `( )>= `, "> "},
+	{"ARITHMETIC_BASE", `( )- `, "+ "},
+	{"ARITHMETIC_BASE", `( )\+ `, "- "},
+	{"QUERY_ORDER", `\b()desc\b`, "asc"},
+	{"QUERY_ORDER", `\b()max\(`, "min("},
+}
+
+// queryEdits returns the edits that build switches into the queries of a file that sqlc has
+// generated, and adds their mutants.
+func (s *source) queryEdits(f *ast.File, lines []string) (edits []edit) {
+	calls := map[string][2]string{} // by constant: before and after its use
+	for _, d := range f.Decls {
+		constant, ok := d.(*ast.GenDecl)
+		if !ok || constant.Tok != token.CONST {
+			continue
+		}
+		spec := constant.Specs[0].(*ast.ValueSpec)
+		literal := spec.Values[0].(*ast.BasicLit)
+		first, after := len(s.mutants)+1, ""
+		for _, m := range queryMutators {
+			for _, at := range regexp.MustCompile(m.operator).FindAllStringSubmatchIndex(literal.Value, -1) {
+				line := s.fset.Position(literal.Pos() + token.Pos(at[3])).Line
+				if m.name == "CONDITIONALS_BOUNDARY" && strings.Contains(lines[line-1], "now()") {
+					continue // no test meets the microsecond
+				}
+				after += ", " + literal.Value[:at[3]] + m.changed + literal.Value[at[1]:]
+				s.add(literal.Pos()+token.Pos(at[3]), m.name, lines)
+			}
+		}
+		if after != "" {
+			calls[spec.Names[0].Name] = [2]string{fmt.Sprintf("mutantQuery(%d, ", first), after + ")"}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		for _, arg := range call.Args {
+			name, ok := arg.(*ast.Ident)
+			if !ok || calls[name.Name][0] == "" {
+				continue
+			}
+			edits = append(edits, edit{at: s.fset.Position(name.Pos()).Offset, text: calls[name.Name][0]},
+				edit{at: s.fset.Position(name.End()).Offset, text: calls[name.Name][1]})
+		}
+		return true
+	})
+	return edits
+}
+
 // edits returns the edits that build switches into a file, and adds its mutants.
 func (s *source) edits(f *ast.File, lines []string) (edits []edit) {
 	offset := func(p token.Pos) int { return s.fset.Position(p).Offset }
-	add := func(at token.Pos, mutator string) int {
-		p := s.fset.Position(at)
-		m := mutant{len(s.mutants) + 1, mutator, filepath.Join(s.dir, filepath.Base(p.Filename)), p.Line, strings.TrimSpace(lines[p.Line-1])}
-		s.mutants = append(s.mutants, m)
-		return m.id
-	}
+	add := func(at token.Pos, mutator string) int { return s.add(at, mutator, lines) }
 	// wrap makes a call of an expression whose end is closed before that of an outer one.
 	wrap := func(x ast.Expr, call string) {
 		edits = append(edits, edit{at: offset(x.Pos()), text: call})
