@@ -169,11 +169,11 @@ func reasonOf(err error) (why string, ok bool) {
 // field.
 func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string, limit int) (cachedAnswer, error) {
 	for {
-		w := run.wire(model)
+		w, asks := run.wire(model), note
 		if note != "" && w.inPrompt {
-			note += " It has to be valid under this JSON schema:\n" + run.prompts.schema
+			asks += " It has to be valid under this JSON schema:\n" + run.prompts.schema
 		}
-		p, err := run.prompt(w, q, note)
+		p, err := run.prompt(w, q, asks)
 		if err != nil {
 			return cachedAnswer{}, err
 		}

@@ -96,6 +96,29 @@ func TestFailedRequestIsNotRepeatedUnchanged(t *testing.T) {
 	}
 }
 
+// A repair that the endpoint refuses because of a field is made again with the same reason.
+func TestRepairHasItsReasonOnce(t *testing.T) {
+	t.Parallel()
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		switch h.n {
+		case 1:
+			said200(w, "It looks fine.", "stop", len(h.messages)/4, 5)
+		case 2:
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":{"message":"temperature is not supported"}}`)
+		default:
+			said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, 20)
+		}
+	}}
+	r, _ := newReviewer(t, l, func(c *Config) { c.Temperature = new(0.5) })
+	if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || len(l.all) != 3 {
+		t.Fatalf("%d calls, error %v", len(l.all), err)
+	}
+	if n := strings.Count(l.all[2].user, "valid under this JSON schema"); n != 1 {
+		t.Errorf("the schema is %d times in the prompt of the repair", n)
+	}
+}
+
 func TestFallbackModelAnswers(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[llmsim.FaultKind]failure.Class{
@@ -148,9 +171,11 @@ func TestLocalServers(t *testing.T) {
 	t.Parallel()
 	bare := strings.Replace(chatBody(`{"message":{"content":"{\"findings\":[]}"}}`), `"usage"`, `"nothing"`, 1)
 	for name, test := range map[string]struct {
-		refuses, answer string
-		refused         int // calls until the field is gone
+		refuses string // parts of a request; the first that it has is FIELD in the answer
+		answer  string
+		refused int // calls until they are gone
 	}{
+		"supports no streams":                             {"stream_options stream", `{"error":"unknown field FIELD"}`, 2},
 		"supports only max_tokens":                        {"max_completion_tokens", `{"error":{"message":"Unrecognized request argument supplied: max_completion_tokens","type":"invalid_request_error"}}`, 1},
 		"refuses unknown fields, in its own error format": {"response_format", `{"detail":[{"loc":["body","response_format"],"msg":"extra fields not permitted"}]}`, 2},
 		"supports JSON, but no schema":                    {`"json_schema"`, `{"error":"response_format.type must be one of \"text\", \"json_object\""}`, 1},
@@ -158,11 +183,18 @@ func TestLocalServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sent := &bodies{}
+			refused := func(body string) string {
+				parts := strings.Fields(test.refuses)
+				if i := slices.IndexFunc(parts, func(part string) bool { return strings.Contains(body, part) }); i >= 0 {
+					return parts[i]
+				}
+				return ""
+			}
+			sent := &bodies{all: []string{""}}
 			sent.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				status, answer := http.StatusOK, bare
-				if n := len(sent.all); n > 0 && strings.Contains(sent.all[n-1], test.refuses) {
-					status, answer = http.StatusBadRequest, test.answer
+				if field := refused(sent.all[len(sent.all)-1]); field != "" && r.Method == http.MethodPost {
+					status, answer = http.StatusBadRequest, strings.Replace(test.answer, "FIELD", field, 1)
 				}
 				respond(status, answer).ServeHTTP(w, r)
 			})
@@ -173,7 +205,7 @@ func TestLocalServers(t *testing.T) {
 					t.Fatalf("draft %+v, error %v", d, err)
 				}
 			}
-			if len(sent.all) != test.refused+2 || strings.Contains(sent.all[len(sent.all)-1], test.refuses) {
+			if len(sent.all) != 1+test.refused+2 || refused(sent.all[len(sent.all)-1]) != "" {
 				t.Errorf("%d requests, the last of them\n%s", len(sent.all), sent.all[len(sent.all)-1])
 			}
 		})

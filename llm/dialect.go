@@ -161,7 +161,10 @@ var retreats = []retreat{
 	{[]string{"seed"}, nil, func(w *wire) bool { return w.drop("seed") }},
 	{[]string{"reasoning"}, nil, func(w *wire) bool { return w.drop("reasoning_effort") }},
 	{[]string{"stream_options", "include_usage"}, nil, func(w *wire) bool { return w.drop("stream_options") }},
-	{[]string{"stream"}, nil, func(w *wire) bool { return w.drop("stream") && w.drop("stream_options") }},
+	{[]string{"stream"}, nil, func(w *wire) bool {
+		w.drop("stream_options")
+		return w.drop("stream")
+	}},
 }
 
 func (w *wire) limitBy(field string) bool {
