@@ -32,7 +32,7 @@ func (s *session) listChanges(f flags, spec filespec) {
 	}
 	left := f.limit()
 	for c := range s.depot.changes() {
-		if left == 0 || s.out.stopped {
+		if left == 0 {
 			return
 		}
 		if c.Number < spec.low || c.Number > spec.high || f["s"] != "" && f["s"] != c.status() || !s.touches(c, spec) || s.faults.lags(c.Number) != nil {

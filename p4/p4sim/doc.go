@@ -27,7 +27,7 @@
 // p4sim.conf beside the executable: package p4 gives p4 an environment of its own.
 //
 //	P4SIM_DEPOT        what to serve, see below; required
-//	P4SIM_STATE        directory of the index and of fault counters; default p4sim in the user's cache directory
+//	P4SIM_STATE        directory of the index and of the state of faults; default p4sim in the user's cache directory
 //	P4SIM_MAIL_DOMAIN  domain of all mail addresses, or "keep"; default example.test for git, otherwise keep
 //	P4SIM_PERMISSION   what every user may do with all files, such as list; default super
 //	P4SIM_CASE         case handling: sensitive (default) or insensitive
@@ -79,14 +79,12 @@
 // # Faults
 //
 // A fault is one line of JSON; several may be active. All faults have cmd, the
-// commands they apply to, separated by commas (default all), and times, how often
-// they apply, counted across processes (default always). A fault with after lets
-// the command print that many records first.
+// commands they apply to, separated by commas (default all).
 //
 //	{"fault":"refused"}               connection refused
 //	{"fault":"trust"}                 the server's key is not trusted
-//	{"fault":"hang","after":2}        the server stops answering
-//	{"fault":"drop","after":2}        the server closes the connection
+//	{"fault":"hang"}                  the server does not answer
+//	{"fault":"drop"}                  the server closes the connection
 //	{"fault":"lag","for":"30s"}       a change is unknown until that long after the first request for it;
 //	                                  with "as":"pending" it is pending, without files and shelf
 //	{"fault":"damaged","path":"//depot/a.c#2"}  the archive of a revision cannot be read

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +17,6 @@ import (
 type fault struct {
 	Fault    string `json:"fault"`
 	Cmd      string `json:"cmd"`
-	Times    int    `json:"times"`
-	After    int    `json:"after"`
 	ID       string `json:"id"`
 	Text     string `json:"text"`
 	Severity int    `json:"severity"`
@@ -27,7 +26,7 @@ type fault struct {
 	Path     string `json:"path"`
 	Rows     int    `json:"rows"`
 
-	line string        // the fault as it was written, which names its counters
+	line string        // the fault as it was written, which names its files of state
 	lag  time.Duration // For, parsed
 }
 
@@ -59,10 +58,9 @@ type faults struct {
 	active   []fault
 	stateDir string
 	out      *printer
-	records  int // printed so far
 }
 
-// loadFaults reads the faults and uses up one of the times of each that is limited.
+// loadFaults reads the faults that apply to a command.
 func loadFaults(s settings, command string, out *printer) (*faults, error) {
 	text := s["P4SIM_FAULT"]
 	if name := s["P4SIM_FAULT_FILE"]; name != "" {
@@ -85,34 +83,11 @@ func loadFaults(s settings, command string, out *printer) (*faults, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read fault %s: %w", line, err)
 		}
-		if (f.Cmd == "" || slices.Contains(strings.Split(f.Cmd, ","), command)) && all.use(f) {
+		if f.Cmd == "" || slices.Contains(strings.Split(f.Cmd, ","), command) {
 			all.active = append(all.active, f)
 		}
 	}
 	return all, nil
-}
-
-// use takes one of the fault's times; false if there is none left. Each time
-// is a file that only one process can create.
-func (fs *faults) use(f fault) bool {
-	for n := range f.Times {
-		if create(fs.counter(f, fmt.Sprintf("times-%d", n))) {
-			return true
-		}
-	}
-	return f.Times == 0
-}
-
-// counter names a file of state that belongs to one fault.
-func (fs *faults) counter(f fault, kind string) string {
-	sum := sha256.Sum256([]byte(f.line))
-	return filepath.Join(fs.stateDir, fmt.Sprintf("fault-%x-%s", sum[:6], kind))
-}
-
-// create reports whether it made the file, which did not exist.
-func create(name string) bool {
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o600)
-	return err == nil && file.Close() == nil
 }
 
 // find returns the first active fault of a name, or nil.
@@ -125,46 +100,25 @@ func (fs *faults) find(name string) *fault {
 	return nil
 }
 
-// connect reports whether the server can be reached.
+// connect applies the faults of the connection, and reports whether the command is run.
 func (fs *faults) connect(port string) bool {
-	switch {
-	case fs.find("refused") != nil:
-		fs.out.clientError("Connect to server failed; check $P4PORT.", "TCP connect to "+port+" failed.", "connect: "+port+": Connection refused")
-		return false
-	case fs.find("trust") != nil:
-		fs.out.lastMessage(keyNotTrusted, port, strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
-		return false
-	}
-	return fs.proceed()
-}
-
-// before runs before each record; false ends the command.
-func (fs *faults) before() bool {
-	proceed := fs.proceed()
-	fs.records++
-	return proceed
-}
-
-// proceed reports whether the command goes on after the records printed so far.
-func (fs *faults) proceed() bool {
-	for _, f := range fs.active {
-		if fs.records != f.After {
+	for i := range fs.active {
+		switch f := &fs.active[i]; f.Fault {
+		case "refused":
+			fs.out.clientError("Connect to server failed; check $P4PORT.", "TCP connect to "+port+" failed.", "connect: "+port+": Connection refused")
+		case "trust":
+			fs.out.message(keyNotTrusted, port, strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
+		case "drop":
+			fs.out.message(partnerExited)
+			fs.out.clientError(partnerExited.text)
+		case "message":
+			fs.out.message(f.message())
+		case "hang":
+			time.Sleep(math.MaxInt64)
+		default:
 			continue
 		}
-		switch f.Fault {
-		case "hang":
-			_ = fs.out.stdout.Flush() // a caller that has gone away gets nothing
-			for {
-				time.Sleep(time.Hour)
-			}
-		case "drop":
-			fs.out.lastMessage(partnerExited)
-			fs.out.clientError(partnerExited.text)
-			return false
-		case "message":
-			fs.out.lastMessage(f.message())
-			return false
-		}
+		return false
 	}
 	return true
 }
@@ -178,15 +132,20 @@ func (f fault) message() message {
 }
 
 // lags returns the fault if the server does not have a change yet. It gets the change
-// some time after the first request for it.
+// some time after the first request for it, which makes a file.
 func (fs *faults) lags(change int) *fault {
 	f := fs.find("lag")
 	if f == nil {
 		return nil
 	}
-	name := fs.counter(*f, fmt.Sprintf("lag-%d", change))
-	if stat, err := os.Stat(name); !create(name) && err == nil && time.Since(stat.ModTime()) >= f.lag {
+	sum := sha256.Sum256([]byte(f.line))
+	name := filepath.Join(fs.stateDir, fmt.Sprintf("fault-%x-lag-%d", sum[:6], change))
+	stat, err := os.Stat(name)
+	if err == nil && time.Since(stat.ModTime()) >= f.lag {
 		return nil
+	}
+	if file, err := os.OpenFile(name, os.O_CREATE, 0o600); err == nil {
+		_ = file.Close()
 	}
 	return f
 }

@@ -20,7 +20,7 @@ func (s *session) selected(args []string) iter.Seq[[]*revision] {
 			found := false
 			for revs := range s.lookUp(spec) {
 				found = true
-				if !yield(revs) || s.out.stopped {
+				if !yield(revs) {
 					return
 				}
 			}

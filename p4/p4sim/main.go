@@ -71,7 +71,6 @@ func (s *session) invoke(args []string, stdin io.Reader) error {
 	if !s.faults.connect(s.settings["P4PORT"]) {
 		return nil
 	}
-	s.out.before = s.faults.before
 	return s.dispatch(name, args)
 }
 

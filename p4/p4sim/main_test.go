@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,22 +22,10 @@ func TestMain(m *testing.M) {
 }
 
 // process is p4sim in a process of its own.
-func process(env []string, args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
+func process(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append([]string{"P4SIM_TEST_PROCESS=1", "PATH=" + os.Getenv("PATH")}, env...)
 	return cmd
-}
-
-func runProcess(t *testing.T, env []string, args ...string) result {
-	t.Helper()
-	cmd := process(env, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
 type result struct {

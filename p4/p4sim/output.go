@@ -20,25 +20,11 @@ type printer struct {
 	// go to stderr.
 	marshalled bool
 	quiet      bool // content without its records
-	// before, if set, runs before each record and message; false ends the output.
-	before  func() bool
-	stopped bool
-	status  int // of the process
-}
-
-// proceed reports whether one more record may be printed.
-func (p *printer) proceed() bool {
-	if !p.stopped && p.before != nil && !p.before() {
-		p.stopped = true
-	}
-	return !p.stopped
+	status     int  // of the process
 }
 
 // record prints one record of a report.
 func (p *printer) record(fields []field) {
-	if !p.proceed() {
-		return
-	}
 	if p.marshalled {
 		p.marshal("stat", fields, nil)
 		return
@@ -54,13 +40,6 @@ func (p *printer) record(fields []field) {
 
 // message prints a message.
 func (p *printer) message(m message, args ...any) {
-	if p.proceed() {
-		p.lastMessage(m, args...)
-	}
-}
-
-// lastMessage prints the message that ends the output.
-func (p *printer) lastMessage(m message, args ...any) {
 	text := m.format(args...) + "\n"
 	if m.severity >= failed {
 		p.status = 1
@@ -92,13 +71,9 @@ func (p *printer) content(data []byte, isBinary bool) {
 		code = "binary"
 	}
 	for chunk := range slices.Chunk(data, chunkSize) {
-		if p.proceed() {
-			p.marshal(code, []field{{"data", string(chunk)}}, nil)
-		}
+		p.marshal(code, []field{{"data", string(chunk)}}, nil)
 	}
-	if p.proceed() {
-		p.marshal(code, []field{{"data", ""}}, nil)
-	}
+	p.marshal(code, []field{{"data", ""}}, nil)
 }
 
 // A number is an integer value of a marshalled record.
