@@ -41,6 +41,11 @@ func NewAllowList(allowed, embargoed []string) (AllowList, error) {
 	if list.embargoed, err = parseEntries(embargoed); err != nil {
 		return AllowList{}, fmt.Errorf("embargo list: %w", err)
 	}
+	for _, e := range list.embargoed { // an embargo of a file holds for a tree of its name
+		if !strings.HasSuffix(string(e), "/") {
+			list.embargoed = append(list.embargoed, e+"/")
+		}
+	}
 	return list, nil
 }
 
@@ -83,7 +88,7 @@ func (l AllowList) Check(path, caseHandling string) error {
 		allow = foldASCII
 	}
 	switch {
-	case covers(l.embargoed, path, embargo), below(l.embargoed, path, embargo):
+	case covers(l.embargoed, path, embargo):
 		return errEmbargoed
 	case !utf8.ValidString(path) && slices.ContainsFunc(l.embargoed, func(e entry) bool { return e.mayCover(path, embargo) }):
 		return errUndecided
@@ -99,12 +104,6 @@ func covers(entries []entry, path string, fold func(string) string) bool {
 		text := fold(string(e))
 		return path == text || strings.HasSuffix(text, "/") && strings.HasPrefix(path, text)
 	})
-}
-
-// below reports whether the path is below an entry for a file.
-func below(entries []entry, path string, fold func(string) string) bool {
-	path = fold(path)
-	return slices.ContainsFunc(entries, func(e entry) bool { return strings.HasPrefix(path, fold(string(e))+"/") })
 }
 
 // embargoesBelow reports whether there is an embargo below a folder.

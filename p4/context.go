@@ -19,11 +19,8 @@ func (x *fetch) readContext(ctx context.Context, change *review.Change) error {
 	}
 	p := pack.New(ctx, x.parser, x.cfg.Context, change.Files)
 	err := x.readSiblings(ctx, p)
-	if x.doWithout(err) {
-		x.Gaps, err = append(x.Gaps, review.GapContext), nil
-	}
 	change.Context = p.Context()
-	return err
+	return x.orGap(review.GapContext, err)
 }
 
 // readSiblings adds the definitions in files outside of the change.

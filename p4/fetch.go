@@ -81,10 +81,8 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 		if err := x.readContents(ctx); err != nil {
 			return review.Change{}, err
 		}
-		if change.Jobs, err = x.withTexts(ctx, x.Jobs); x.doWithout(err) {
-			x.Gaps, err = append(x.Gaps, review.GapJobs), nil
-		}
-		if err != nil {
+		change.Jobs, err = x.withTexts(ctx, x.Jobs)
+		if err = x.orGap(review.GapJobs, err); err != nil {
 			return review.Change{}, err
 		}
 	}
@@ -93,10 +91,8 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 		change.Files = append(change.Files, file.File)
 	}
 	if !denied {
-		if change.Rules, err = x.readRules(ctx); x.doWithout(err) {
-			x.Gaps, err = append(x.Gaps, review.GapRules), nil
-		}
-		if err == nil {
+		change.Rules, err = x.readRules(ctx)
+		if err = x.orGap(review.GapRules, err); err == nil {
 			err = x.readContext(ctx, &change)
 		}
 		if err != nil {
@@ -109,9 +105,14 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 	return change, err
 }
 
-// doWithout reports whether the review goes on without what a command failed to
-// read: another attempt would fail, too, and what is missing is not the change itself.
-func (x *fetch) doWithout(err error) bool {
+// orGap returns nil and records the gap if the review goes on without what a command
+// failed to read: another attempt would fail, too, and what is missing is not the change
+// itself. Otherwise it returns err.
+func (x *fetch) orGap(gap review.Gap, err error) error {
 	class := failure.ClassOf(err)
-	return err != nil && class != failure.AuthDenied && (x.how.LastAttempt || !class.Retryable()) && !errors.Is(err, context.Canceled)
+	if err == nil || class == failure.AuthDenied || !x.how.LastAttempt && class.Retryable() || errors.Is(err, context.Canceled) {
+		return err
+	}
+	x.Gaps = append(x.Gaps, gap)
+	return nil
 }

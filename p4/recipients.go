@@ -17,10 +17,7 @@ import (
 func (x *fetch) recipients(ctx context.Context, authorOnly bool) (all []review.Recipient, unresolved []string, err error) {
 	list := recipientList{fold: x.fold}
 	address, err := x.addressOf(ctx, x.user)
-	if x.doWithout(err) {
-		x.Gaps, err = append(x.Gaps, review.GapAuthor), nil
-	}
-	if err != nil {
+	if err = x.orGap(review.GapAuthor, err); err != nil {
 		return nil, nil, err
 	}
 	list.add(x.user, address, review.RoleAuthor)
@@ -28,10 +25,7 @@ func (x *fetch) recipients(ctx context.Context, authorOnly bool) (all []review.R
 		return list.all, list.unresolved, nil
 	}
 	records, err := x.stats(ctx, command{name: "reviews", flags: []string{"-c"}, operands: []string{x.Number.String()}})
-	if x.doWithout(err) {
-		x.Gaps, err = append(x.Gaps, review.GapSubscribers), nil
-	}
-	if err != nil {
+	if err = x.orGap(review.GapSubscribers, err); err != nil {
 		return nil, nil, err
 	}
 	for _, rec := range records {
