@@ -28,8 +28,7 @@ func TestAllowListVersionsAreAudited(t *testing.T) {
 	if want := []string{"-allow //depot/b/...", "+embargo //depot/a/x"}; !slices.Equal(changes, want) {
 		t.Errorf("changes = %q, want %q", changes, want)
 	}
-	applied, err := d.Open(t, store.RoleFetch).AppliedAllowList(t.Context())
-	noError(t, err)
+	applied := must(d.Open(t, store.RoleFetch).AppliedAllowList(t.Context()))(t)
 	if applied.ID != version.ID || applied.Who != "omar@desk" || applied.Reason != "T-2" || len(second.Changes(applied.AllowList)) != 0 {
 		t.Errorf("in force = %+v, want %+v", applied, version)
 	}
@@ -52,8 +51,7 @@ func TestSameAllowListMakesNoVersion(t *testing.T) {
 	if len(changes) != 0 || version.Who != "olga" {
 		t.Errorf("the same list in another order is version %+v, which changed %q", version, changes)
 	}
-	versions, err := db.AllowListVersions(t.Context())
-	noError(t, err)
+	versions := must(db.AllowListVersions(t.Context()))(t)
 	if len(versions) != 1 {
 		t.Errorf("%d versions, want 1", len(versions))
 	}

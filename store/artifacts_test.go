@@ -36,12 +36,11 @@ func TestBlobs(t *testing.T) {
 
 			noError(t, writer.PutBlob(t.Context(), id, []byte("old"), time.Hour))
 			noError(t, writer.PutBlob(t.Context(), id, []byte("new"), 2*time.Hour))
-			body, err := reader.Blob(t.Context(), id)
-			noError(t, err)
+			body := must(reader.Blob(t.Context(), id))(t)
 			if string(body) != "new" {
 				t.Errorf("read %q", body)
 			}
-			_, err = reader.Blob(t.Context(), strings.Repeat("00", 32))
+			_, err := reader.Blob(t.Context(), strings.Repeat("00", 32))
 			wantClass(t, err, failure.ArtifactExpired)
 
 			n, err := retention.DeleteExpiredArtifacts(t.Context(), ns)
@@ -91,9 +90,8 @@ func TestEveryAccessIsAudited(t *testing.T) { // (security 9.4.3)
 	t.Parallel()
 	d := storetest.New(t)
 	noError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("x"), time.Hour))
-	_, err := d.Open(t, store.RoleRedact).Blobs(review.NamespaceRaw).Blob(t.Context(), id)
-	noError(t, err)
-	_, err = d.Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), id)
+	must(d.Open(t, store.RoleRedact).Blobs(review.NamespaceRaw).Blob(t.Context(), id))(t)
+	_, err := d.Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), id)
 	wantClass(t, err, failure.PermissionDenied)
 	got := query[string](t, d.Conn(t), `select string_agg(role || ' ' || action || ' ' || object, ';' order by id) from criticizer.audit_log`)
 	want := "criticizer_fetch artifact.write raw:" + id + ";criticizer_redact artifact.read raw:" + id + ";criticizer_llm artifact.read.denied raw:" + id

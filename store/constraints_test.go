@@ -215,8 +215,7 @@ func TestEveryConstraintIsTested(t *testing.T) {
 		  and not exists (select from pg_constraint where conindid = indexrelid)
 		order by 1`)
 	noError(t, err)
-	have, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	noError(t, err)
+	have := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 	if tested := slices.Sorted(maps.Keys(violations)); !slices.Equal(have, tested) {
 		t.Errorf("the schema has\n%q\ntested are\n%q", have, tested)
 	}

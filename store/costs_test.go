@@ -19,8 +19,7 @@ func TestTokensOfADayAreForAllWorkersTogether(t *testing.T) {
 	for i := range 8 {
 		workers.Go(func() {
 			db := d.Open(t, store.RoleLLM)
-			g, err := db.ReserveTokens(t.Context(), review.Changelist(i+1), 1, 300, 1_000)
-			noError(t, err)
+			g := must(db.ReserveTokens(t.Context(), review.Changelist(i+1), 1, 300, 1_000))(t)
 			if g.Refused {
 				refused.Add(1)
 			} else {
@@ -37,19 +36,15 @@ func TestTokensOfADayAreForAllWorkersTogether(t *testing.T) {
 func TestSettledTokensCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t).Open(t, store.RoleLLM)
-	g, err := db.ReserveTokens(t.Context(), 4711, 1, 900, 1_000)
-	noError(t, err)
+	g := must(db.ReserveTokens(t.Context(), 4711, 1, 900, 1_000))(t)
 	if g.Refused || g.Tokens != 900 || g.Day.IsZero() {
 		t.Fatalf("granted %+v", g)
 	}
-	over, err := db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000)
-	noError(t, err)
+	over := must(db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000))(t)
 	used := review.Usage{Calls: 1, PromptTokens: 80, CompletionTokens: 20, CachedTokens: 30}
 	noError(t, db.SettleTokens(t.Context(), 4711, 1, g, used))
-	again, err := db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000)
-	noError(t, err)
-	unlimited, err := db.ReserveTokens(t.Context(), 1, 1, 1<<30, 0)
-	noError(t, err)
+	again := must(db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000))(t)
+	unlimited := must(db.ReserveTokens(t.Context(), 1, 1, 1<<30, 0))(t)
 	if !over.Refused || again.Refused || unlimited.Refused {
 		t.Errorf("before settling refused %t, after it %t, without a limit %t", over.Refused, again.Refused, unlimited.Refused)
 	}
@@ -72,8 +67,7 @@ func TestReviewRecord(t *testing.T) {
 	}
 	noError(t, llm.RecordReview(t.Context(), 4711, 1, review.Record{Model: "first attempt"}))
 	noError(t, llm.RecordReview(t.Context(), 4711, 1, want))
-	got, err := operator.ReviewRecords(t.Context(), 4711)
-	noError(t, err)
+	got := must(operator.ReviewRecords(t.Context(), 4711))(t)
 	if len(got) != 1 || !reflect.DeepEqual(got[1], want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -24,8 +24,7 @@ func dead(t *testing.T, class failure.Class) (*store.DB, *store.DB, *storetest.D
 
 func onlyLetter(t *testing.T, db *store.DB) store.DeadLetter {
 	t.Helper()
-	letters, err := db.DeadLetters(t.Context(), store.LetterFilter{})
-	noError(t, err)
+	letters := must(db.DeadLetters(t.Context(), store.LetterFilter{}))(t)
 	if len(letters) != 1 {
 		t.Fatalf("%d dead letters, want 1", len(letters))
 	}
@@ -34,9 +33,7 @@ func onlyLetter(t *testing.T, db *store.DB) store.DeadLetter {
 
 func request(t *testing.T, db *store.DB, letter int64, full bool) store.ReplayRequest {
 	t.Helper()
-	r, err := db.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter, Who: "olga@desk", Reason: "TICKET-1", Full: full})
-	noError(t, err)
-	return r
+	return must(db.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter, Who: "olga@desk", Reason: "TICKET-1", Full: full}))(t)
 }
 
 func TestDeadLettersAreFiltered(t *testing.T) {
@@ -60,8 +57,7 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 		"unexplained":      {store.LetterFilter{Unexplained: true}, 0},
 		"its changelist":   {store.LetterFilter{Changelist: v1.Changelist}, 1},
 	} {
-		letters, err := db.DeadLetters(t.Context(), tc.filter)
-		noError(t, err)
+		letters := must(db.DeadLetters(t.Context(), tc.filter))(t)
 		if len(letters) != tc.want {
 			t.Errorf("%s: %d letters, want %d", name, len(letters), tc.want)
 		}
@@ -116,8 +112,7 @@ func TestRequestedReplayIsExplained(t *testing.T) {
 			if got := onlyLetter(t, operator); got.State != store.LetterReplaying || got.Interrupted || got.Unexplained {
 				t.Errorf("during the replay the letter is %+v", got)
 			}
-			replays, err := operator.Replays(t.Context(), letter.ID)
-			noError(t, err)
+			replays := must(operator.Replays(t.Context(), letter.ID))(t)
 			if len(replays) != 1 || !replays[0].Explained || replays[0].NewRunID != "run2" || replays[0].Reason != "TICKET-1" || replays[0].Full != tc.full {
 				t.Errorf("replays are %+v", replays)
 			}
@@ -133,11 +128,9 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	t.Parallel()
 	books, operator, _, letter := dead(t, failure.AuthDenied)
 	r := request(t, operator, letter.ID, false)
-	_, err := books.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "ui", Reason: "let me try"})
-	noError(t, err)
+	must(books.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "ui", Reason: "let me try"}))(t)
 	noError(t, operator.ConfirmReplay(t.Context(), r, "run3")) // what olga asked for came second
-	replays, err := operator.Replays(t.Context(), letter.ID)
-	noError(t, err)
+	replays := must(operator.Replays(t.Context(), letter.ID))(t)
 	if len(replays) != 2 || replays[0].Explained || !replays[1].Explained {
 		t.Errorf("replays are %+v", replays)
 	}
@@ -145,13 +138,10 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 		t.Error("the letter is not shown as unexplained")
 	}
 	open(t, books, of(1), "run1") // another letter, whose replay is explained
-	_, err = books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.AuthDenied))
-	noError(t, err)
-	explained, err := operator.DeadLetters(t.Context(), store.LetterFilter{Changelist: 1})
-	noError(t, err)
+	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.AuthDenied)))(t)
+	explained := must(operator.DeadLetters(t.Context(), store.LetterFilter{Changelist: 1}))(t)
 	noError(t, operator.ConfirmReplay(t.Context(), request(t, operator, explained[0].ID, false), "run4"))
-	listed, err := operator.DeadLetters(t.Context(), store.LetterFilter{Unexplained: true})
-	noError(t, err)
+	listed := must(operator.DeadLetters(t.Context(), store.LetterFilter{Unexplained: true}))(t)
 	if len(listed) != 1 || listed[0].ID != letter.ID {
 		t.Errorf("unexplained are %+v", listed)
 	}
@@ -215,8 +205,7 @@ func TestDecisionsLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "reviewed by hand"))
 	wantClass(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "again"), failure.WriteConflict)
 	wantClass(t, operator.AnnotateDeadLetter(t.Context(), letter.ID+1, "olga", "x"), failure.NotFound)
-	trail, err := operator.Trail(t.Context(), letter.ID)
-	noError(t, err)
+	trail := must(operator.Trail(t.Context(), letter.ID))(t)
 	var actions []string
 	for _, e := range trail {
 		actions = append(actions, e.Claimed+" "+e.Action)
@@ -256,8 +245,7 @@ func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
 	if _, _, _, ok, _ := books.ClaimPage(t.Context(), time.Minute); ok {
 		t.Error("claimed after it was sent")
 	}
-	state, err := operator.PageOf(t.Context(), letter.ID)
-	noError(t, err)
+	state := must(operator.PageOf(t.Context(), letter.ID))(t)
 	if state == nil || state.SentAt == nil || state.Attempts != 2 {
 		t.Errorf("operators see %+v", state)
 	}
@@ -274,8 +262,7 @@ func TestDenialsPageOnce(t *testing.T) {
 		dies := func(cl review.Changelist, letter failure.DeadLetter) {
 			t.Helper()
 			open(t, books, of(cl), "run1")
-			_, err := books.RecordDeadLetter(t.Context(), of(cl), "run1", letter)
-			noError(t, err)
+			must(books.RecordDeadLetter(t.Context(), of(cl), "run1", letter))(t)
 		}
 		wantPages := func(what string, want int) {
 			t.Helper()

@@ -22,9 +22,7 @@ func letterOf(class failure.Class) failure.DeadLetter {
 
 func record(t *testing.T, db *store.DB, runID string, letter failure.DeadLetter) (escalated bool) {
 	t.Helper()
-	escalated, err := db.RecordDeadLetter(t.Context(), v1, runID, letter)
-	noError(t, err)
-	return escalated
+	return must(db.RecordDeadLetter(t.Context(), v1, runID, letter))(t)
 }
 
 func die(t *testing.T, db *store.DB, runID string, class failure.Class) {
@@ -35,9 +33,7 @@ func die(t *testing.T, db *store.DB, runID string, class failure.Class) {
 
 func replay(t *testing.T, db *store.DB, dead, fresh string) review.Job {
 	t.Helper()
-	job, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: dead, NewRunID: fresh, Identity: "olga", Reason: "TICKET-1"})
-	noError(t, err)
-	return job
+	return must(db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: dead, NewRunID: fresh, Identity: "olga", Reason: "TICKET-1"}))(t)
 }
 
 func letterState(t *testing.T, conn *pgx.Conn, runID string) string {

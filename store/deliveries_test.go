@@ -22,16 +22,12 @@ func outbox(t *testing.T) (*store.DB, *storetest.Database) {
 
 func prepare(t *testing.T, db *store.DB, addresses ...string) []review.Delivery {
 	t.Helper()
-	rows, err := db.PrepareDeliveries(t.Context(), 4711, 1, addresses)
-	noError(t, err)
-	return rows
+	return must(db.PrepareDeliveries(t.Context(), 4711, 1, addresses))(t)
 }
 
 func reread(t *testing.T, db *store.DB, id int64) review.Delivery {
 	t.Helper()
-	row, err := db.Delivery(t.Context(), id)
-	noError(t, err)
-	return row
+	return must(db.Delivery(t.Context(), id))(t)
 }
 
 func TestSaveRecipientsReplaces(t *testing.T) {
@@ -48,8 +44,7 @@ func TestSaveRecipientsReplaces(t *testing.T) {
 	for _, rs := range [][]review.Recipient{first, second, second} {
 		noError(t, fetch.SaveRecipients(t.Context(), 4711, 1, rs))
 	}
-	got, err := notify.Recipients(t.Context(), 4711, 1)
-	noError(t, err)
+	got := must(notify.Recipients(t.Context(), 4711, 1))(t)
 	want := []review.Recipient{second[2], second[0], second[1], second[3]} // the author first, then as saved
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -83,10 +78,9 @@ func TestMetadataIsForgotten(t *testing.T) {
 	retention := d.Open(t, store.RoleRetention)
 	noError(t, notify.PrepareChannels(t.Context(), 4711, 1, []review.Channel{review.ChannelWebhook}))
 	rows := prepare(t, notify, "alice@corp.test", "bob@corp.test")
-	begun, err := notify.BeginDelivery(t.Context(), rows[0])
-	noError(t, err)
+	begun := must(notify.BeginDelivery(t.Context(), rows[0]))(t)
 	noError(t, notify.MarkSent(t.Context(), begun.ID, "<1@corp.test>", "smtp"))
-	_, err = notify.BeginDelivery(t.Context(), rows[1]) // in doubt
+	_, err := notify.BeginDelivery(t.Context(), rows[1]) // in doubt
 	noError(t, err)
 	exec(t, d.Conn(t), `
 		insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity, opinion, said_at, said_by)
@@ -163,8 +157,7 @@ func TestSendAndMark(t *testing.T) { // (notification 6.4)
 	row := prepare(t, db, "a@corp.test")[0]
 	wantClass(t, db.MarkSent(t.Context(), row.ID, "", "accepted"), failure.InvariantViolated)
 	wantClass(t, db.MarkSent(t.Context(), row.ID+1, "m1", "accepted"), failure.NotFound)
-	row, err := db.BeginDelivery(t.Context(), row)
-	noError(t, err)
+	row = must(db.BeginDelivery(t.Context(), row))(t)
 	if !row.Begun || row.Attempts != 1 || row.LastAttemptAt == nil {
 		t.Fatalf("begun row is %+v", row)
 	}
@@ -178,7 +171,7 @@ func TestSendAndMark(t *testing.T) { // (notification 6.4)
 		t.Error("marking again moved notified_at")
 	}
 	wantClass(t, db.MarkSent(t.Context(), row.ID, "m2", "accepted"), failure.InvariantViolated)
-	_, err = db.BeginDelivery(t.Context(), sent)
+	_, err := db.BeginDelivery(t.Context(), sent)
 	wantClass(t, err, failure.WriteConflict)
 	wantClass(t, db.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected), failure.WriteConflict)
 }
@@ -209,14 +202,12 @@ func TestBeginDeliveryAtOnce(t *testing.T) { // a worker believed dead may still
 func TestAbandonDeliveryLeavesAnothersAttemptOpen(t *testing.T) {
 	t.Parallel()
 	db, _ := outbox(t)
-	first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
-	noError(t, err)
+	first := must(db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0]))(t)
 	noError(t, db.AbandonDelivery(t.Context(), first))
 	if row := reread(t, db, first.ID); row.Begun || row.Attempts != 1 {
 		t.Fatalf("abandoned row is %+v", row)
 	}
-	_, err = db.BeginDelivery(t.Context(), first)
-	noError(t, err)
+	must(db.BeginDelivery(t.Context(), first))(t)
 	noError(t, db.AbandonDelivery(t.Context(), first)) // late
 	if row := reread(t, db, first.ID); !row.Begun {
 		t.Error("the second attempt was closed by the first: it would be sent again without a look-up")
@@ -238,23 +229,20 @@ func TestPermanentEndsOfADelivery(t *testing.T) {
 			t.Parallel()
 			db, d := outbox(t)
 			rows := prepare(t, db, "a@corp.test", "b@corp.test")
-			row, err := db.BeginDelivery(t.Context(), rows[0])
-			noError(t, err)
+			row := must(db.BeginDelivery(t.Context(), rows[0]))(t)
 			noError(t, end(db, row))
 			noError(t, end(db, row))
 			if got := reread(t, db, row.ID); got.Status != want {
 				t.Errorf("row is %s, want %s", got.Status, want)
 			}
-			_, err = db.BeginDelivery(t.Context(), row)
+			_, err := db.BeginDelivery(t.Context(), row)
 			wantClass(t, err, failure.WriteConflict)
 			noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
 			row.ID = 12345
 			wantClass(t, end(db, row), failure.NotFound)
 
-			first, err := db.BeginDelivery(t.Context(), rows[1])
-			noError(t, err)
-			second, err := db.BeginDelivery(t.Context(), first)
-			noError(t, err)
+			first := must(db.BeginDelivery(t.Context(), rows[1]))(t)
+			second := must(db.BeginDelivery(t.Context(), first))(t)
 			wantClass(t, end(db, first), failure.WriteConflict)
 			if row := reread(t, db, first.ID); row.Status != review.DeliveryPending || !row.Begun {
 				t.Fatalf("row is %+v: another's attempt is in progress", row)
@@ -269,15 +257,13 @@ func TestPermanentEndsOfADelivery(t *testing.T) {
 func TestRefusalOfAnAttempt(t *testing.T) { // (notification 8.2)
 	t.Parallel()
 	db, _ := outbox(t)
-	first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
-	noError(t, err)
+	first := must(db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0]))(t)
 	noError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected))
 	row := reread(t, db, first.ID)
 	if row.Refused != string(failure.RecipientRejected) || !row.Begun || row.Status != review.DeliveryPending {
 		t.Fatalf("refused row is %+v", row)
 	}
-	second, err := db.BeginDelivery(t.Context(), row)
-	noError(t, err)
+	second := must(db.BeginDelivery(t.Context(), row))(t)
 	noError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected)) // late
 	if row := reread(t, db, first.ID); row.Refused != "" {
 		t.Errorf("the second attempt is refused as %s, as the first was", row.Refused)

@@ -18,9 +18,7 @@ func rowIn(t *testing.T, state string) (notify, operator *store.DB, d *storetest
 	notify, d = outbox(t)
 	row := prepare(t, notify, "alice@corp.test")[0]
 	begin := func() {
-		var err error
-		row, err = notify.BeginDelivery(t.Context(), row)
-		noError(t, err)
+		row = must(notify.BeginDelivery(t.Context(), row))(t)
 	}
 	switch state {
 	case "new":
@@ -107,9 +105,7 @@ func TestOperatorDecidesAboutADelivery(t *testing.T) {
 
 func trailOf(t *testing.T, db *store.DB, id int64) []store.AuditEntry {
 	t.Helper()
-	trail, err := db.DeliveryTrail(t.Context(), id)
-	noError(t, err)
-	return trail
+	return must(db.DeliveryTrail(t.Context(), id))(t)
 }
 
 func TestDecisionAboutNoDelivery(t *testing.T) {
@@ -157,8 +153,7 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 func TestReaddressMakesARowOfItsOwn(t *testing.T) { // (notification 8.1, 10.2)
 	t.Parallel()
 	notify, operator, _, id := rowIn(t, "failed")
-	newID, err := operator.ReaddressDelivery(t.Context(), id, "Alicia@Corp.test", "olga", "INC-1")
-	noError(t, err)
+	newID := must(operator.ReaddressDelivery(t.Context(), id, "Alicia@Corp.test", "olga", "INC-1"))(t)
 	if row := reread(t, notify, newID); row.Key.Recipient != "alicia@corp.test" || row.Status != review.DeliveryPending || row.Key.Version != 1 {
 		t.Errorf("new row is %+v", row)
 	}
@@ -197,8 +192,7 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 		"another status":     {store.DeliveryFilter{Status: review.DeliveryHeld}, 0},
 		"no more than asked": {store.DeliveryFilter{Limit: 1}, 1},
 	} {
-		got, err := operator.FindDeliveries(t.Context(), tc.filter)
-		noError(t, err)
+		got := must(operator.FindDeliveries(t.Context(), tc.filter))(t)
 		if len(got) != tc.want {
 			t.Errorf("%s: %d rows, want %d", name, len(got), tc.want)
 		}

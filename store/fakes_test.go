@@ -27,13 +27,10 @@ type artifacts interface {
 func TestFakeArtifactsAreThoseOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	w, db := activitiestest.New(), storetest.New(t).Open(t, "")
-	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	noError(t, err)
+	keyset := must(artifact.NewKeyset(artifact.KEK{}))(t)
 	fake := exerciseArtifacts(t, func(ns review.Namespace) artifacts { return w.Artifacts(ns) })
 	want := exerciseArtifacts(t, func(ns review.Namespace) artifacts {
-		s, err := artifact.New(db.Blobs(ns), artifact.Config{Namespace: ns, Keyset: keyset, TTL: time.Hour})
-		noError(t, err)
-		return s
+		return must(artifact.New(db.Blobs(ns), artifact.Config{Namespace: ns, Keyset: keyset, TTL: time.Hour}))(t)
 	})
 	if !slices.Equal(fake, want) {
 		t.Errorf("the fake answers\n%q, the database\n%q", fake, want)

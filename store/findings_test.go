@@ -20,9 +20,7 @@ func leak(path string) review.Finding {
 
 func reported(t *testing.T, db *store.DB, v review.Version, findings ...review.Finding) []review.Finding {
 	t.Helper()
-	got, err := db.ReportFindings(t.Context(), 4711, v, findings)
-	noError(t, err)
-	return got
+	return must(db.ReportFindings(t.Context(), 4711, v, findings))(t)
 }
 
 func TestTokensAreTheSameInEveryAttempt(t *testing.T) {
@@ -70,8 +68,7 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 		if before.Opinion != step.before || finding.Path != "//depot/a.go" {
 			t.Errorf("%s: of %+v it was said before %+v", step.name, finding, before)
 		}
-		wrong, err := llm.WrongFindings(t.Context(), prints)
-		noError(t, err)
+		wrong := must(llm.WrongFindings(t.Context(), prints))(t)
 		if len(wrong) != step.wrong || slices.Contains(wrong, prints[2]) {
 			t.Errorf("%s: %d fingerprints are wrong, want %d, none of another path", step.name, len(wrong), step.wrong)
 		}
@@ -108,13 +105,11 @@ func TestWrongFindingsAreListedAndCounted(t *testing.T) {
 		_, _, err := operator.GiveFeedback(t.Context(), findings[i].FeedbackToken, opinion, "olga", "it is closed by the caller")
 		noError(t, err)
 	}
-	all, err := operator.AllWrongFindings(t.Context())
-	noError(t, err)
+	all := must(operator.AllWrongFindings(t.Context()))(t)
 	if len(all) != 1 || all[0].Path != "//depot/a.go" || all[0].Places != 1 || all[0].Who != "olga" || all[0].Note != "it is closed by the caller" {
 		t.Errorf("not reported again: %+v", all)
 	}
-	counts, err := operator.FindingCounts(t.Context(), time.Hour)
-	noError(t, err)
+	counts := must(operator.FindingCounts(t.Context(), time.Hour))(t)
 	want := []store.FindingCount{{Rule: "go", Category: review.CategoryErrorHandling, Severity: review.SeverityHigh, Reported: 3, Useful: 1, Wrong: 1}}
 	if !slices.Equal(counts, want) {
 		t.Errorf("counted %+v, want %+v", counts, want)

@@ -16,8 +16,7 @@ import (
 // finish succeeds: a job without deliveries has no recipient to notify.
 func finish(t *testing.T, db *store.DB, req review.Request) {
 	t.Helper()
-	_, err := db.FinishJob(t.Context(), req.Key, review.OutcomeClean, 0, "")
-	noError(t, err)
+	must(db.FinishJob(t.Context(), req.Key, review.OutcomeClean, 0, ""))(t)
 }
 
 // A skipped review succeeds and records the rule.
@@ -26,8 +25,7 @@ func TestSkipJob(t *testing.T) {
 	db, _ := bookkeeping(t)
 	open(t, db, v1, "run1")
 	for range 2 { // the activity may be repeated
-		job, err := db.SkipJob(t.Context(), v1.Key, review.SkipRuleTag)
-		noError(t, err)
+		job := must(db.SkipJob(t.Context(), v1.Key, review.SkipRuleTag))(t)
 		if job.State != review.JobSucceeded || job.Outcome != review.OutcomeNotReviewed || job.SkippedBy != review.SkipRuleTag {
 			t.Errorf("job = %+v", job)
 		}
@@ -49,14 +47,11 @@ func TestReviewed(t *testing.T) {
 		if outcome == review.OutcomeFindings {
 			findings = 1
 		}
-		_, err := db.FinishJob(t.Context(), req.Key, outcome, findings, "")
-		noError(t, err)
+		must(db.FinishJob(t.Context(), req.Key, outcome, findings, ""))(t)
 	}
-	shelf, err := db.ReserveShelf(t.Context(), "p4", 5, "event", "run1")
-	noError(t, err)
+	shelf := must(db.ReserveShelf(t.Context(), "p4", 5, "event", "run1"))(t)
 	finish(t, db, shelf)
-	got, err := d.Open(t, store.RoleFetch).Reviewed(t.Context(), []review.Changelist{1, 2, 3, 4, 5, 6})
-	noError(t, err)
+	got := must(d.Open(t, store.RoleFetch).Reviewed(t.Context(), []review.Changelist{1, 2, 3, 4, 5, 6}))(t)
 	if want := map[review.Changelist]bool{1: true, 2: true}; !maps.Equal(got, want) {
 		t.Errorf("reviewed are %v, want %v", got, want)
 	}
@@ -156,12 +151,10 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 	db, d := bookkeeping(t)
 	outbox := d.Open(t, store.RoleNotify)
 	open(t, db, v1, "run1")
-	rows, err := outbox.PrepareDeliveries(t.Context(), 4711, 1, []string{"a@corp.test", "b@corp.test"})
-	noError(t, err)
+	rows := must(outbox.PrepareDeliveries(t.Context(), 4711, 1, []string{"a@corp.test", "b@corp.test"}))(t)
 	// The deliveries of another version do not count.
 	open(t, db, version(2), "run2")
-	_, err = outbox.PrepareDeliveries(t.Context(), 4711, 2, []string{"a@corp.test"})
-	noError(t, err)
+	must(outbox.PrepareDeliveries(t.Context(), 4711, 2, []string{"a@corp.test"}))(t)
 
 	refused := func() {
 		t.Helper()
@@ -172,18 +165,15 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 	refused()
 	noError(t, outbox.MarkSent(t.Context(), rows[0].ID, "m1", "accepted"))
 	refused()
-	refusing, err := outbox.BeginDelivery(t.Context(), rows[1])
-	noError(t, err)
+	refusing := must(outbox.BeginDelivery(t.Context(), rows[1]))(t)
 	noError(t, outbox.MarkDeliveryFailed(t.Context(), refusing, failure.RecipientRejected))
 	refused()
 	exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived' where id = $1`, rows[1].ID)
-	job, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2, "")
-	noError(t, err)
+	job := must(db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2, ""))(t)
 	if job.State != review.JobSucceeded || job.Outcome != review.OutcomeFindings || job.Findings != 2 {
 		t.Errorf("got %+v", job)
 	}
-	again, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0, "")
-	noError(t, err)
+	again := must(db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0, ""))(t)
 	if again != job {
 		t.Errorf("finishing again changed %+v to %+v", job, again)
 	}
@@ -274,12 +264,10 @@ func TestClaimUnfinished(t *testing.T) {
 	}
 	s.take(3)
 	finish(t, s.books, of(4))
-	_, err := s.books.RecordDeadLetter(t.Context(), of(5), "run1", letterOf(failure.Unknown))
-	noError(t, err)
+	must(s.books.RecordDeadLetter(t.Context(), of(5), "run1", letterOf(failure.Unknown)))(t)
 	claim := func() (keys []string) {
 		t.Helper()
-		claimed, err := s.books.ClaimUnfinished(t.Context())
-		noError(t, err)
+		claimed := must(s.books.ClaimUnfinished(t.Context()))(t)
 		for _, r := range claimed {
 			keys = append(keys, r.WorkflowID)
 		}

@@ -32,8 +32,7 @@ func TestFigures(t *testing.T) {
 		"criticizer_retention_lag_seconds":      {map[string]string{"namespace": "raw"}, 172800, 172860},
 	}
 	for _, role := range []store.Role{store.RoleBookkeeping, store.RoleOperator} {
-		figures, err := d.Open(t, role).Figures(t.Context())
-		noError(t, err)
+		figures := must(d.Open(t, role).Figures(t.Context()))(t)
 		for name, want := range tests {
 			found := false
 			for _, f := range figures {
@@ -84,8 +83,7 @@ func TestRewriteFigures(t *testing.T) {
 	d := storetest.New(t)
 	working := d.Open(t, store.RoleRewrite)
 	queue{backend: d.Open(t, store.RoleBackend).Rewrites()}.enqueue(t, order())
-	figures, err := working.RewriteFigures(t.Context())
-	noError(t, err)
+	figures := must(working.RewriteFigures(t.Context()))(t)
 	if len(figures) != 3 || figures[0].Labels["status"] != "queued" || figures[0].Value != 1 || figures[2].Labels["namespace"] != "rewrite" {
 		t.Errorf("figures are %v, want one queued job, its age, and the lag of retention", figures)
 	}

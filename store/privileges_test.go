@@ -33,8 +33,7 @@ func owned(t *testing.T) (conn *pgx.Conn, login string) {
 	exec(t, super, `alter database "`+super.Config().Database+`" owner to `+login)
 	t.Cleanup(func() {
 		for _, statement := range []string{`alter database "` + super.Config().Database + `" owner to current_user`, "drop owned by " + login + " cascade", "drop role " + login} {
-			_, err := super.Exec(context.Background(), statement)
-			noError(t, err)
+			must(super.Exec(context.Background(), statement))(t)
 		}
 	})
 	as := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "x") })
@@ -90,10 +89,8 @@ select replace(line, $1, 'owner') from (select * from granted union all select *
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	conn, login := owned(t)
-	rows, err := conn.Query(t.Context(), privileges, login)
-	noError(t, err)
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	noError(t, err)
+	rows := must(conn.Query(t.Context(), privileges, login))(t)
+	lines := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 	wantGolden(t, "privileges.txt", lines)
 }
 
@@ -105,8 +102,7 @@ func wantGolden(t *testing.T, name string, lines []string) {
 	if *update {
 		noError(t, os.WriteFile(golden, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	}
-	content, err := os.ReadFile(golden)
-	noError(t, err)
+	content := must(os.ReadFile(golden))(t)
 	want := strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 	for _, line := range lines {
 		if !slices.Contains(want, line) {

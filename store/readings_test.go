@@ -64,12 +64,9 @@ func TestDeleteExpiredIsAudited(t *testing.T) {
 			update NS.artifacts set stored_at = now() - interval '4 hours', expires_at = now() - interval '30 minutes' where id = repeat('f', 64)`, "NS", ns))
 	}
 	retention := d.Open(t, store.RoleRetention)
-	overdue, err := retention.OverdueArtifacts(t.Context(), time.Hour)
-	noError(t, err)
-	n, err := retention.DeleteExpiredArtifacts(t.Context(), review.NamespaceRaw)
-	noError(t, err)
-	left, err := retention.OverdueArtifacts(t.Context(), time.Hour)
-	noError(t, err)
+	overdue := must(retention.OverdueArtifacts(t.Context(), time.Hour))(t)
+	n := must(retention.DeleteExpiredArtifacts(t.Context(), review.NamespaceRaw))(t)
+	left := must(retention.OverdueArtifacts(t.Context(), time.Hour))(t)
 	if all := len(namespaces); overdue != all || n != 2 || left != all-1 {
 		t.Errorf("of %d namespaces overdue %d, deleted %d, then overdue %d; want one each, 2, and the other four", all, overdue, n, left)
 	}

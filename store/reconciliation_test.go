@@ -38,9 +38,7 @@ func end(t *testing.T, d *storetest.Database, state review.JobState) {
 
 func due(t *testing.T, db *store.DB) []review.DueDelivery {
 	t.Helper()
-	rows, err := db.DueDeliveries(t.Context(), grace, bounced, watch, 10)
-	noError(t, err)
-	return rows
+	return must(db.DueDeliveries(t.Context(), grace, bounced, watch, 10))(t)
 }
 
 // The rows that reconciliation checks, and those that it must not (notification 8.2, 8.3).
@@ -123,8 +121,7 @@ func TestFailDelivery(t *testing.T) { // bounces come late (notification 8.1)
 			notify, operator, d, id := rowIn(t, state)
 			end(t, d, review.JobSucceeded)
 			seen := reread(t, notify, id)
-			changed, err := notify.FailDelivery(t.Context(), seen, failure.RecipientRejected)
-			noError(t, err)
+			changed := must(notify.FailDelivery(t.Context(), seen, failure.RecipientRejected))(t)
 			if changed != want || (len(trailOf(t, operator, id)) == 1) != want {
 				t.Fatalf("changed %v, %d audit entries", changed, len(trailOf(t, operator, id)))
 			}
@@ -156,8 +153,7 @@ func TestRequeueUnproven(t *testing.T) { // (notification 8.2, 8.3)
 	notify, operator, d, id := rowIn(t, "sent")
 	end(t, d, review.JobSucceeded)
 	for _, want := range []review.DeliveryStatus{review.DeliveryPending, review.DeliveryHeld} {
-		status, err := notify.RequeueUnproven(t.Context(), reread(t, notify, id))
-		noError(t, err)
+		status := must(notify.RequeueUnproven(t.Context(), reread(t, notify, id)))(t)
 		row := reread(t, notify, id)
 		if status != want || row.Status != want || row.NotifiedAt != nil || row.NotificationID != "" || !row.Begun {
 			t.Fatalf("requeued as %q: %+v, want %s and to be looked up before it is sent", status, row, want)
@@ -199,8 +195,7 @@ func TestReleaseDelivery(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]bool{"held": true, "begun": false, "sent": false, "failed": false} {
 		notify, _, _, id := rowIn(t, state)
-		changed, err := notify.ReleaseDelivery(t.Context(), reread(t, notify, id))
-		noError(t, err)
+		changed := must(notify.ReleaseDelivery(t.Context(), reread(t, notify, id)))(t)
 		if row := reread(t, notify, id); changed != want || want && (row.Status != review.DeliveryPending || !row.Begun) {
 			t.Errorf("%s: changed %v, row is %+v", state, changed, row)
 		}
@@ -213,13 +208,11 @@ func TestEarlierReport(t *testing.T) { // (notification 10.4)
 	notify := d.Open(t, store.RoleNotify)
 	succeed := func(v review.Version, report review.ArtifactRef) {
 		t.Helper()
-		_, err := books.FinishJob(t.Context(), version(v).Key, review.OutcomeClean, 0, report)
-		noError(t, err)
+		must(books.FinishJob(t.Context(), version(v).Key, review.OutcomeClean, 0, report))(t)
 	}
 	want := func(of, wantVersion review.Version, wantReport review.ArtifactRef) {
 		t.Helper()
-		earlier, err := notify.EarlierReport(t.Context(), 4711, of)
-		noError(t, err)
+		earlier := must(notify.EarlierReport(t.Context(), 4711, of))(t)
 		if earlier.Version != wantVersion || earlier.Report != wantReport {
 			t.Errorf("before version %d came %+v, want %d with %q", of, earlier, wantVersion, wantReport)
 		}

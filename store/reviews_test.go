@@ -21,19 +21,16 @@ func TestRecentReviews(t *testing.T) {
 	open(t, s.books, of(1), "run1")
 	finish(t, s.books, of(1))
 	open(t, s.books, of(2), "run1")
-	_, err := s.books.SkipJob(t.Context(), of(2).Key, review.SkipRuleTag)
-	noError(t, err)
+	must(s.books.SkipJob(t.Context(), of(2).Key, review.SkipRuleTag))(t)
 	s.fetched(3, false, "//depot/big/...")
 	s.fetched(4, false, "//depot/big/...")
 	s.take(3)
 	s.take(4)
-	_, err = s.conn.Exec(t.Context(), `update criticizer.jobs set created_at = now() - interval '2 hours' where changelist_id = 1`)
-	noError(t, err)
+	must(s.conn.Exec(t.Context(), `update criticizer.jobs set created_at = now() - interval '2 hours' where changelist_id = 1`))(t)
 
 	wantStage := func(want review.Stage) {
 		t.Helper()
-		found, err := operator.RecentReviews(t.Context(), store.ReviewFilter{State: review.JobInProgress, Max: 1})
-		noError(t, err)
+		found := must(operator.RecentReviews(t.Context(), store.ReviewFilter{State: review.JobInProgress, Max: 1}))(t)
 		if len(found) != 1 || found[0].Stage != want {
 			t.Errorf("found %+v, want stage %s", found, want)
 		}
@@ -41,8 +38,7 @@ func TestRecentReviews(t *testing.T) {
 	wantStage(review.StageFetch)
 	noError(t, s.fetch.SaveRecipients(t.Context(), 4, 1, []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}))
 	wantStage(review.StageLLM)
-	_, err = s.conn.Exec(t.Context(), `insert into criticizer.deliveries (changelist_id, review_version, recipient) values (4, 1, 'alice@corp.test')`)
-	noError(t, err)
+	must(s.conn.Exec(t.Context(), `insert into criticizer.deliveries (changelist_id, review_version, recipient) values (4, 1, 'alice@corp.test')`))(t)
 	wantStage(review.StageNotify)
 
 	for name, tt := range map[string]struct {
@@ -61,8 +57,7 @@ func TestRecentReviews(t *testing.T) {
 		if tt.filter.Max == 0 {
 			tt.filter.Max = 100
 		}
-		found, err := operator.RecentReviews(t.Context(), tt.filter)
-		noError(t, err)
+		found := must(operator.RecentReviews(t.Context(), tt.filter))(t)
 		got := []review.Changelist{}
 		for _, r := range found {
 			got = append(got, r.Changelist)
@@ -85,8 +80,7 @@ func TestReportOf(t *testing.T) {
 	for v := range review.Version(3) {
 		open(t, db, version(v+1), "run1")
 		if v < 2 { // the third has no report yet
-			_, err := db.FinishJob(t.Context(), version(v+1).Key, review.OutcomeFindings, 1, review.ArtifactRef(fmt.Sprint("report:", v+1)))
-			noError(t, err)
+			must(db.FinishJob(t.Context(), version(v+1).Key, review.OutcomeFindings, 1, review.ArtifactRef(fmt.Sprint("report:", v+1))))(t)
 		}
 	}
 	for v, want := range []review.ArtifactRef{"report:2", "report:1", "report:2", ""} {
@@ -111,11 +105,9 @@ func TestStandIns(t *testing.T) {
 		insert into criticizer.review_records (changelist_id, review_version, record) values (1, 1, '{"stand_in": true}'), (3, 1, '{}')`)
 	noError(t, err)
 	operator := d.Open(t, store.RoleOperator)
-	found, err := operator.RecentReviews(t.Context(), store.ReviewFilter{Max: 9})
-	noError(t, err)
+	found := must(operator.RecentReviews(t.Context(), store.ReviewFilter{Max: 9}))(t)
 	for _, r := range found {
-		of, err := operator.Reviews(t.Context(), r.Changelist)
-		noError(t, err)
+		of := must(operator.Reviews(t.Context(), r.Changelist))(t)
 		if want := r.Changelist != 3; r.StandIn != want || of[0].StandIn != want {
 			t.Errorf("changelist %d: in the list %v, alone %v, want %v", r.Changelist, r.StandIn, of[0].StandIn, want)
 		}

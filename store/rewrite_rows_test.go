@@ -37,19 +37,16 @@ func TestEnqueueRefusesWhatCannotBeRead(t *testing.T) {
 	const secretText = "you never clean"
 	good := func() map[string]any {
 		o := order()
-		body, err := json.Marshal(o)
-		noError(t, err)
+		body := must(json.Marshal(o))(t)
 		m := map[string]any{}
 		noError(t, json.Unmarshal(body, &m))
 		m["sealed"] = map[string]any{"text": map[string]any{"id": strings.Repeat("a", 64), "body": "eA=="}}
 		return m
 	}
 	call := func(m map[string]any) (string, string) {
-		sealedText, err := json.Marshal(m["sealed"])
-		noError(t, err)
+		sealedText := must(json.Marshal(m["sealed"]))(t)
 		delete(m, "sealed")
-		job, err := json.Marshal(m)
-		noError(t, err)
+		job := must(json.Marshal(m))(t)
 		return q.enqueueRaw(t, string(job), string(sealedText))
 	}
 	if code, text := call(good()); code != "" {
@@ -140,8 +137,7 @@ func TestUnreadableRowsAreReturned(t *testing.T) {
 		exec(t, q.conn, `update criticizer.rewrite_jobs set `+change+` where job_id = '`+ids[i]+`'`)
 	}
 	_, jobs := q.claim(t, rewrite.Async, 10)
-	found, err := q.operator.Find(t.Context(), store.RewriteFilter{Limit: 10})
-	noError(t, err)
+	found := must(q.operator.Find(t.Context(), store.RewriteFilter{Limit: 10}))(t)
 	if len(jobs) != 4 || len(found) != 4 {
 		t.Fatalf("claimed %d, found %d jobs, want 4", len(jobs), len(found))
 	}
@@ -150,8 +146,7 @@ func TestUnreadableRowsAreReturned(t *testing.T) {
 			t.Errorf("job %d: unreadable %q, fault %q, want %q", i, jobs[i].Unreadable, jobs[i].Fault(), want)
 		}
 	}
-	_, err = json.Marshal(found)
-	noError(t, err)
+	must(json.Marshal(found))(t)
 }
 
 // An upgrade fails the jobs that the new schema refuses, by name, routes those without any
@@ -186,8 +181,7 @@ func TestUpgradeFailsUnreadableJobs(t *testing.T) {
 	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}))
 	worker := d.Open(t, store.RoleRewrite).Rewrites()
 	for i, c := range cases {
-		job, err := worker.Job(t.Context(), fmt.Sprintf("00000000-0000-0000-0001-%012d", i))
-		noError(t, err)
+		job := must(worker.Job(t.Context(), fmt.Sprintf("00000000-0000-0000-0001-%012d", i)))(t)
 		got := string(job.Status)
 		if job.Status == rewrite.Failed {
 			got = *job.LastError
@@ -196,8 +190,7 @@ func TestUpgradeFailsUnreadableJobs(t *testing.T) {
 			t.Errorf("case %d: the job is %s, want %s", i, got, c.want)
 		}
 	}
-	unrouted, err := worker.Unrouted(t.Context(), 10)
-	noError(t, err)
+	unrouted := must(worker.Unrouted(t.Context(), 10))(t)
 	if len(unrouted) != 2 {
 		t.Errorf("%d jobs wait for the router, want 2", len(unrouted))
 	}
@@ -211,15 +204,13 @@ func TestRecordsAreFinal(t *testing.T) {
 	id := q.enqueue(t, order())[0]
 	c, _ := q.claim(t, rewrite.Async, 1)
 	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
-	_, err := q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:x"})
-	noError(t, err)
+	must(q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:x"}))(t)
 	if refused := refusal(t, q.conn, string(store.RoleRewrite), `update criticizer.rewrite_jobs set result_ref = 'rewrite:y'`); refused == nil || refused.Code != "42501" {
 		t.Errorf("change of a result: %v", refused)
 	}
 	exec(t, q.conn, `update criticizer.rewrite_runs set started_at = now() - interval '3 hours'`)
 	noError(t, q.BeginRun(t.Context(), uuid.NewString(), rewrite.AsyncLane, 5))
-	runs, err := q.operator.Runs(t.Context(), rewrite.AsyncLane, 10)
-	noError(t, err)
+	runs := must(q.operator.Runs(t.Context(), rewrite.AsyncLane, 10))(t)
 	if len(runs) != 2 || runs[0].FinishedAt != nil || runs[1].FinishedAt == nil || runs[1].Succeeded != 1 {
 		t.Errorf("runs are %+v", runs)
 	}
@@ -247,21 +238,15 @@ func TestOpenTransactionsDoNotWait(t *testing.T) {
 	q := newQueue(t)
 	var open [2]pgx.Tx
 	for i := range open {
-		conn, err := pgx.Connect(t.Context(), q.conn.Config().ConnString())
-		noError(t, err)
+		conn := must(pgx.Connect(t.Context(), q.conn.Config().ConnString()))(t)
 		defer func() { noError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
-		open[i], err = conn.Begin(t.Context())
-		noError(t, err)
-		_, err = open[i].Exec(t.Context(), `set local lock_timeout = '2s'; set local role criticizer_backend`)
-		noError(t, err)
+		open[i] = must(conn.Begin(t.Context()))(t)
+		must(open[i].Exec(t.Context(), `set local lock_timeout = '2s'; set local role criticizer_backend`))(t)
 	}
 	for _, step := range []struct{ tx, text int }{{0, 1}, {1, 2}, {0, 2}, {1, 1}} {
-		body, err := json.Marshal(order())
-		noError(t, err)
-		texts, err := json.Marshal(sealed(strings.Repeat("x", step.text)))
-		noError(t, err)
-		_, err = open[step.tx].Exec(t.Context(), `select criticizer.enqueue_rewrite($1, $2)`, body, texts)
-		noError(t, err)
+		body := must(json.Marshal(order()))(t)
+		texts := must(json.Marshal(sealed(strings.Repeat("x", step.text))))(t)
+		must(open[step.tx].Exec(t.Context(), `select criticizer.enqueue_rewrite($1, $2)`, body, texts))(t)
 	}
 	for _, tx := range open {
 		noError(t, tx.Commit(t.Context()))
@@ -315,8 +300,7 @@ func TestResultsAreAudited(t *testing.T) {
 	if failure.ClassOf(err) != failure.NotFound {
 		t.Errorf("result of a job in progress: %v", err)
 	}
-	_, err = q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:" + sealed("text").Text.ID})
-	noError(t, err)
+	must(q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:" + sealed("text").Text.ID}))(t)
 	got, err := q.backend.Result(t.Context(), id)
 	if noError(t, err); string(got.Body) != string(sealed("text").Text.Body) {
 		t.Errorf("the result is %q", got.Body)

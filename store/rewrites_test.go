@@ -63,8 +63,7 @@ func (q queue) enqueue(t *testing.T, orders ...rewrite.Order) []string {
 	for i := range texts {
 		texts[i] = sealed("text")
 	}
-	receipts, err := q.backend.Enqueue(t.Context(), orders, texts)
-	noError(t, err)
+	receipts := must(q.backend.Enqueue(t.Context(), orders, texts))(t)
 	ids := make([]string, len(receipts))
 	for i, r := range receipts {
 		ids[i] = r.JobID
@@ -74,17 +73,14 @@ func (q queue) enqueue(t *testing.T, orders ...rewrite.Order) []string {
 
 func (q queue) job(t *testing.T, id string) rewrite.Job {
 	t.Helper()
-	job, err := q.Job(t.Context(), id)
-	noError(t, err)
-	return job
+	return must(q.Job(t.Context(), id))(t)
 }
 
 // claim claims jobs as a new run.
 func (q queue) claim(t *testing.T, mode rewrite.ExecutionMode, limit int) (rewrite.Claim, []rewrite.Job) {
 	t.Helper()
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
-	jobs, err := q.Claim(t.Context(), c, mode, limit)
-	noError(t, err)
+	jobs := must(q.Claim(t.Context(), c, mode, limit))(t)
 	return c, jobs
 }
 
@@ -102,8 +98,7 @@ func TestEnqueueTwiceReturnsTheFirstJob(t *testing.T) {
 	q := newQueue(t)
 	o := order()
 	first := q.enqueue(t, o)[0]
-	again, err := q.backend.Enqueue(t.Context(), []rewrite.Order{o}, []rewrite.Sealed{sealed("text")})
-	noError(t, err)
+	again := must(q.backend.Enqueue(t.Context(), []rewrite.Order{o}, []rewrite.Sealed{sealed("text")}))(t)
 	if _, err := q.backend.Enqueue(t.Context(), []rewrite.Order{o}, []rewrite.Sealed{sealed("another text")}); err == nil {
 		t.Error("the same request with another text was accepted")
 	}
@@ -218,8 +213,7 @@ func TestStaleClaims(t *testing.T) {
 	submitted := q.submit(t, ids[3])
 	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 year' where status = 'batch_submitted'`)
 	run := uuid.NewString()
-	n, err := q.RecoverStale(t.Context(), run, 600*time.Second)
-	noError(t, err)
+	n := must(q.RecoverStale(t.Context(), run, 600*time.Second))(t)
 	if n != 2 {
 		t.Errorf("%d recovered, want 2", n)
 	}
@@ -294,19 +288,14 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	id := q.enqueue(t, order())[0]
 	first, _ := q.claim(t, rewrite.Async, 1)
 	second := rewrite.NewClaim(first.RunID, "worker 2 on test")
-	adopted, err := q.Adopt(t.Context(), second)
-	noError(t, err)
+	adopted := must(q.Adopt(t.Context(), second))(t)
 	if !slices.Equal(idsOf(adopted), []string{id}) {
 		t.Fatalf("adopted %v", idsOf(adopted))
 	}
-	begun, err := q.Begin(t.Context(), first, id)
-	noError(t, err)
-	completed, err := q.Complete(t.Context(), first.Holder(), map[string]string{id: "rewrite:x"})
-	noError(t, err)
-	failed, err := q.Fail(t.Context(), first.Holder(), []rewrite.Verdict{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}})
-	noError(t, err)
-	released, err := q.Release(t.Context(), first, 0, rewrite.Overflow)
-	noError(t, err)
+	begun := must(q.Begin(t.Context(), first, id))(t)
+	completed := must(q.Complete(t.Context(), first.Holder(), map[string]string{id: "rewrite:x"}))(t)
+	failed := must(q.Fail(t.Context(), first.Holder(), []rewrite.Verdict{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
+	released := must(q.Release(t.Context(), first, 0, rewrite.Overflow))(t)
 	if begun || completed+failed+released != 0 {
 		t.Errorf("the lost claim began %t, completed %d, failed %d, released %d", begun, completed, failed, released)
 	}
@@ -323,8 +312,7 @@ func TestFailedAttempts(t *testing.T) {
 	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{900, 7200}}
 	id := q.enqueue(t, order())[0]
 	c, jobs := q.claim(t, rewrite.Async, 1)
-	_, err := q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)})
-	noError(t, err)
+	must(q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
 	job := q.job(t, id)
 	if wait := job.NotBeforeAt.Sub(job.UpdatedAt); job.Status != rewrite.Queued || job.AttemptCount != 1 || wait != 900*time.Second || *job.LastError != "RATE_LIMITED" {
 		t.Errorf("after the first failure: %+v", job)
@@ -334,8 +322,7 @@ func TestFailedAttempts(t *testing.T) {
 	}
 	exec(t, q.conn, `update criticizer.rewrite_jobs set not_before_at = now()`)
 	c, jobs = q.claim(t, rewrite.Async, 1)
-	_, err = q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)})
-	noError(t, err)
+	must(q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
 	if job = q.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || *job.LastError != "NETWORK_TIMEOUT" || job.LastErrorAt == nil {
 		t.Errorf("after the last failure: %+v", job)
 	}
@@ -367,8 +354,7 @@ func TestTransitions(t *testing.T) {
 			now, steps = to, steps+1
 		}
 		if now.Final() { // begin another walk
-			trail, err := q.Trail(t.Context(), id)
-			noError(t, err)
+			trail := must(q.Trail(t.Context(), id))(t)
 			if len(trail) != steps {
 				t.Fatalf("%d transitions recorded, want %d", len(trail), steps)
 			}
@@ -431,8 +417,7 @@ func TestSubmissionNeedsItsJobs(t *testing.T) {
 		s := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages, Tokens: 10}
 		return s.ID, q.BeginSubmission(t.Context(), c, s, ids, time.Minute)
 	}
-	refused, err := begin()
-	noError(t, err)
+	refused := must(begin())(t)
 	noError(t, q.DropSubmission(t.Context(), c, refused))
 	if batch, err := q.Batch(t.Context(), refused); err != nil || batch.State != rewrite.Abandoned {
 		t.Errorf("the refused batch is %+v, %v", batch, err)
@@ -440,8 +425,7 @@ func TestSubmissionNeedsItsJobs(t *testing.T) {
 	if job := q.job(t, ids[0]); job.Status != rewrite.Processing || job.BatchID != nil {
 		t.Errorf("a job of the refused batch is %+v", job)
 	}
-	_, err = q.operator.Cancel(t.Context(), ids[1], "olga", "T-1")
-	noError(t, err)
+	must(q.operator.Cancel(t.Context(), ids[1], "olga", "T-1"))(t)
 	lost, err := begin()
 	wantClass(t, err, failure.WriteConflict)
 	_, err = q.Batch(t.Context(), lost)
@@ -474,16 +458,13 @@ func TestRunCounts(t *testing.T) {
 	ids := q.enqueue(t, order(), order(), order(second), order(second))
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
 	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
-	jobs, err := q.Claim(t.Context(), c, rewrite.Async, 4)
-	noError(t, err)
-	_, err = q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "rewrite:x"})
-	noError(t, err)
-	_, err = q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{
+	jobs := must(q.Claim(t.Context(), c, rewrite.Async, 4))(t)
+	must(q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "rewrite:x"}))(t)
+	_, err := q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{
 		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),
 	})
 	noError(t, err)
-	run, err := q.FinishRun(t.Context(), c.RunID)
-	noError(t, err)
+	run := must(q.FinishRun(t.Context(), c.RunID))(t)
 	want := rewrite.Counts{Claimed: 4, Succeeded: 1, Failed: 1, Requeued: 2, RateLimited: 1, Capacity: 1}
 	if run.Counts != want || run.MaxJobsPerRun != 25 || run.FinishedAt == nil || run.StartedAt.IsZero() || run.ID != c.RunID {
 		t.Errorf("run is %+v, want counts %+v", run, want)
@@ -493,8 +474,7 @@ func TestRunCounts(t *testing.T) {
 	}
 	skipped := uuid.NewString()
 	noError(t, q.SkipRun(t.Context(), skipped, rewrite.Submitter, 25))
-	runs, err := q.operator.Runs(t.Context(), rewrite.Submitter, 10)
-	noError(t, err)
+	runs := must(q.operator.Runs(t.Context(), rewrite.Submitter, 10))(t)
 	if len(runs) != 1 || runs[0].Event != "rewrite_batch_submitter skipped: no pending items" {
 		t.Errorf("runs of the submitter: %+v", runs)
 	}

@@ -141,8 +141,7 @@ func TestOneLoginWithoutSuperuser(t *testing.T) { // a managed database: the own
 	lg := slog.New(slog.DiscardHandler)
 	as := secret.New("postgres://" + login + ":x@" + net.JoinHostPort(conn.Config().Host, fmt.Sprint(conn.Config().Port)) + "/" + conn.Config().Database)
 	for _, role := range allRoles {
-		db, err := store.Open(t.Context(), lg, store.Config{URL: as}, role)
-		noError(t, err)
+		db := must(store.Open(t.Context(), lg, store.Config{URL: as}, role))(t)
 		noError(t, db.CheckSchema(t.Context()))
 		db.Close()
 	}

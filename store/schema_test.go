@@ -93,13 +93,10 @@ func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
 			t.Errorf("%s takes away: want %t", statement, takes)
 		}
 	}
-	names, err := fs.Glob(migrations.FS, "*.sql")
-	noError(t, err)
+	names := must(fs.Glob(migrations.FS, "*.sql"))(t)
 	for _, name := range names { // the first one creates the schema
-		text, err := fs.ReadFile(migrations.FS, name)
-		noError(t, err)
-		number, err := strconv.Atoi(name[:5])
-		noError(t, err)
+		text := must(fs.ReadFile(migrations.FS, name))(t)
+		number := must(strconv.Atoi(name[:5]))(t)
 		if number > 1 && takesAway.Match(text) && !strings.Contains(string(text), "update criticizer.schema_serves set oldest_build") {
 			t.Errorf("%s removes something: set criticizer.schema_serves.oldest_build in it (docs/upgrade.md)", name)
 		}
@@ -114,10 +111,8 @@ func olderSchema(t *testing.T, version int64) (*storetest.Database, *pgx.Conn) {
 	exec(t, conn, `create schema criticizer`)
 	conns := stdlib.OpenDB(*conn.Config())
 	defer func() { noError(t, conns.Close()) }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, conns, migrations.FS, goose.WithTableName("criticizer.migrations"))
-	noError(t, err)
-	_, err = provider.UpTo(t.Context(), version)
-	noError(t, err)
+	provider := must(goose.NewProvider(goose.DialectPostgres, conns, migrations.FS, goose.WithTableName("criticizer.migrations")))(t)
+	must(provider.UpTo(t.Context(), version))(t)
 	return d, conn
 }
 
@@ -151,8 +146,7 @@ func TestOpenRefuses(t *testing.T) {
 	conn := d.Conn(t)
 	exec(t, conn, "create role "+login+" login password 'hunter2'")
 	t.Cleanup(func() {
-		_, err := conn.Exec(context.Background(), "drop role "+login)
-		noError(t, err)
+		must(conn.Exec(context.Background(), "drop role "+login))(t)
 	})
 	for _, tc := range []struct {
 		name string
@@ -185,16 +179,14 @@ func TestLoginIsRenewedInUse(t *testing.T) {
 	conn := d.Conn(t)
 	login := "rotated_" + strings.ToLower(rand.Text())
 	t.Cleanup(func() {
-		_, err := conn.Exec(context.Background(), "drop role "+login)
-		noError(t, err)
+		must(conn.Exec(context.Background(), "drop role "+login))(t)
 	})
 	exec(t, conn, "create role "+login+" login superuser password 'hunter2'")
 	file := filepath.Join(t.TempDir(), "url")
 	noError(t, os.WriteFile(file, []byte(d.URL.Reveal()), 0o600))
 	databaseURL, err := secret.Lookup("URL", func(name string) string { return map[string]string{"URL_FILE": file}[name] })
 	noError(t, err)
-	db, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: databaseURL}, "")
-	noError(t, err)
+	db := must(store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: databaseURL}, ""))(t)
 	t.Cleanup(db.Close)
 
 	renewed := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") })
@@ -226,8 +218,7 @@ func TestALostDatabaseIsRetryable(t *testing.T) {
 
 func edit(t *testing.T, database secret.Value, change func(*url.URL)) secret.Value {
 	t.Helper()
-	u, err := url.Parse(database.Reveal())
-	noError(t, err)
+	u := must(url.Parse(database.Reveal()))(t)
 	change(u)
 	return secret.New(u.String())
 }

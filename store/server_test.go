@@ -17,8 +17,7 @@ func TestServerTellsOfItself(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	for _, role := range []store.Role{"", store.RoleLLM, store.RoleRetention, store.RoleReader} {
-		got, err := d.Open(t, role).Server(t.Context())
-		noError(t, err)
+		got := must(d.Open(t, role).Server(t.Context()))(t)
 		if got.MajorVersion < store.OldestPostgres || time.Since(got.Clock).Abs() > time.Minute || !got.Superuser {
 			t.Errorf("as %q the server says %+v", role, got)
 		}
@@ -31,12 +30,10 @@ func TestCreateDatabase(t *testing.T) {
 	server := storetest.NewEmpty(t)
 	conn, name := server.Conn(t), "criticizer_test_"+rand.Text()
 	t.Cleanup(func() {
-		_, err := conn.Exec(context.Background(), `drop database "`+name+`" with (force)`)
-		noError(t, err)
+		must(conn.Exec(context.Background(), `drop database "`+name+`" with (force)`))(t)
 	})
 	for range 2 {
-		created, err := store.CreateDatabase(t.Context(), server.URL, name)
-		noError(t, err)
+		created := must(store.CreateDatabase(t.Context(), server.URL, name))(t)
 		(&storetest.Database{URL: created}).Open(t, "")
 	}
 	_, err := store.CreateDatabase(t.Context(), secret.New("host=127.0.0.1 sslmode=disable"), name)

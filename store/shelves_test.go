@@ -12,9 +12,7 @@ import (
 // reserve opens a review of the shelf of changelist 4711.
 func reserve(t *testing.T, db *store.DB, event string) review.Request {
 	t.Helper()
-	req, err := db.ReserveShelf(t.Context(), "p4", 4711, event, "debounce")
-	noError(t, err)
-	return req
+	return must(db.ReserveShelf(t.Context(), "p4", 4711, event, "debounce"))(t)
 }
 
 func TestReserveShelf(t *testing.T) {
@@ -96,11 +94,8 @@ func TestSameAsShelf(t *testing.T) {
 	fetch, notify := d.Open(t, store.RoleFetch), d.Open(t, store.RoleNotify)
 	note := func(cl review.Changelist, v review.Version, c review.Content) *review.Prior {
 		t.Helper()
-		_, err := fetch.RecordContent(t.Context(), cl, v, c)
-		noError(t, err)
-		same, err := books.SameAsShelf(t.Context(), cl, v)
-		noError(t, err)
-		return same
+		must(fetch.RecordContent(t.Context(), cl, v, c))(t)
+		return must(books.SameAsShelf(t.Context(), cl, v))(t)
 	}
 	shelf := reserve(t, books, "a")
 	if same := note(4711, 1, review.Content{Digest: "x", Shelved: true}); same != nil {
@@ -112,17 +107,14 @@ func TestSameAsShelf(t *testing.T) {
 	if same := note(4800, 1, asSubmitted); same != nil {
 		t.Errorf("a review that is not finished is %+v", same)
 	}
-	_, err := books.FinishJob(t.Context(), shelf.Key, review.OutcomeFindings, 1, "report:1")
-	noError(t, err)
+	must(books.FinishJob(t.Context(), shelf.Key, review.OutcomeFindings, 1, "report:1"))(t)
 	want := review.Prior{Changelist: 4711, Version: 1, Report: "report:1"}
 	if same := note(4800, 1, asSubmitted); same == nil || *same != want {
 		t.Errorf("the submit is like %+v", same)
 	}
 	owner := func(report review.ArtifactRef) review.Owner {
 		t.Helper()
-		owner, err := notify.ReportOwner(t.Context(), submit.Owner(), report)
-		noError(t, err)
-		return owner
+		return must(notify.ReportOwner(t.Context(), submit.Owner(), report))(t)
 	}
 	if got := owner("report:1"); got != shelf.Owner() {
 		t.Errorf("the report of the shelf is of %+v", got)
@@ -150,8 +142,7 @@ func TestSameAsShelf(t *testing.T) {
 	if same := note(4800, 2, asSubmitted); same != nil {
 		t.Errorf("a rerun is like %+v", same)
 	}
-	earlier, err := notify.EarlierReport(t.Context(), 4800, 2)
-	noError(t, err)
+	earlier := must(notify.EarlierReport(t.Context(), 4800, 2))(t)
 	if earlier.Until = (time.Time{}); earlier != want {
 		t.Errorf("the mail follows %+v, want %+v", earlier, want)
 	}

@@ -181,13 +181,11 @@ func TestSlotsOfSeveralPaths(t *testing.T) {
 		s.take(cl + 1)
 	}
 	s.holders("b is free, but the second's", 1, 4)
-	waits, err := s.books.Waits(t.Context(), 2)
-	noError(t, err)
+	waits := must(s.books.Waits(t.Context(), 2))(t)
 	if w := waits[1]; !slices.Equal(w.For, []string{"//a/...", "//b/..."}) || w.Since.IsZero() {
 		t.Errorf("the second waits for %+v", w)
 	}
-	_, err = s.conn.Exec(t.Context(), `update criticizer.slots set asked_at = asked_at - interval '90 s' where changelist_id = 2`)
-	noError(t, err)
+	must(s.conn.Exec(t.Context(), `update criticizer.slots set asked_at = asked_at - interval '90 s' where changelist_id = 2`))(t)
 	use, err := s.books.SlotsInUse(t.Context())
 	if longest := use["//a/..."].Longest; longest < 90*time.Second || longest > 5*time.Minute {
 		t.Errorf("one has waited for %s, want 90 s and what the test took", longest)

@@ -94,8 +94,7 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(operations)) {
 			req := s.begin(t)
 			if name == "BeginReplay" || name == "CloseEnded" && from == "canceled" {
-				_, err := s.books.RecordDeadLetter(t.Context(), req, "run1", letterOf(failure.AuthDenied))
-				noError(t, err)
+				must(s.books.RecordDeadLetter(t.Context(), req, "run1", letterOf(failure.AuthDenied)))(t)
 			}
 			exec(t, s.conn, `update criticizer.jobs set state = $2, outcome = case when $2 = 'succeeded' then 'clean' end,
 				finished_at = case when $2 <> 'in_progress' then now() end where idempotency_key = $1`, req.Key, from)
@@ -154,12 +153,10 @@ func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(operations)) {
 				req := s.begin(t)
-				rows, err := s.notify.PrepareDeliveries(t.Context(), req.Changelist, 1, []string{"a@corp.test"})
-				noError(t, err)
+				rows := must(s.notify.PrepareDeliveries(t.Context(), req.Changelist, 1, []string{"a@corp.test"}))(t)
 				d := rows[0]
 				if begun || from != "pending" {
-					d, err = s.notify.BeginDelivery(t.Context(), d)
-					noError(t, err)
+					d = must(s.notify.BeginDelivery(t.Context(), d))(t)
 				}
 				exec(t, s.conn, `update criticizer.deliveries set status = $2, begun = begun and $2 in ('pending', 'held'),
 					notification_id = case when $2 = 'sent' then 'm1' end, notified_at = case when $2 = 'sent' then now() end,
@@ -210,12 +207,10 @@ func TestDeadLetterStatesAreThoseOfThePage(t *testing.T) {
 	for _, from := range []string{"open", "replaying", "failed_again", "resolved"} {
 		for _, name := range slices.Sorted(maps.Keys(operations)) {
 			req := s.begin(t)
-			_, err := s.books.RecordDeadLetter(t.Context(), req, "run1", letterOf(failure.AuthDenied))
-			noError(t, err)
+			must(s.books.RecordDeadLetter(t.Context(), req, "run1", letterOf(failure.AuthDenied)))(t)
 			id := query[int64](t, s.conn, `update criticizer.dead_letters set state = $2, resolved_at = case when $2 = 'resolved' then now() end
 				where workflow_id = $1 returning id`, req.Key, from)
-			letter, err := s.operator.DeadLetter(t.Context(), id)
-			noError(t, err)
+			letter := must(s.operator.DeadLetter(t.Context(), id))(t)
 			_ = operations[name](t.Context(), req, letter)
 			seen.note(from, query[string](t, s.conn, `select state from criticizer.dead_letters where id = $1`, id))
 		}
@@ -239,8 +234,7 @@ func TestRewriteJobStatesAreThoseOfThePage(t *testing.T) {
 // wantPage compares the transitions with the diagram under the heading.
 func wantPage(t *testing.T, heading string, seen transitions) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/states.md")
-	noError(t, err)
+	page := must(os.ReadFile("../docs/states.md"))(t)
 	_, section, ok := strings.Cut(string(page), "\n## "+heading+"\n")
 	if !ok {
 		t.Fatalf("docs/states.md has no section %q", heading)

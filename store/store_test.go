@@ -23,16 +23,13 @@ func version(v review.Version) review.Request {
 
 func open(t *testing.T, db *store.DB, req review.Request, runID string) review.Opening {
 	t.Helper()
-	opening, err := db.OpenJob(t.Context(), req, runID)
-	noError(t, err)
-	return opening
+	return must(db.OpenJob(t.Context(), req, runID))(t)
 }
 
 // wantState fails unless the job of req is in state want.
 func wantState(t *testing.T, db *store.DB, req review.Request, want review.JobState) review.Job {
 	t.Helper()
-	job, err := db.Job(t.Context(), req.Key)
-	noError(t, err)
+	job := must(db.Job(t.Context(), req.Key))(t)
 	if job.State != want {
 		t.Fatalf("job is %s, want %s", job.State, want)
 	}
@@ -43,6 +40,17 @@ func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// must returns the value of a call, and fails the test if the call failed:
+//
+//	job := must(db.Job(t.Context(), key))(t)
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		noError(t, err)
+		return value
 	}
 }
 
@@ -64,8 +72,7 @@ func exec(t *testing.T, conn *pgx.Conn, statement string, args ...any) {
 // query returns the one value that the statement selects.
 func query[T any](t *testing.T, conn *pgx.Conn, statement string, args ...any) T {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), statement, args...)
-	noError(t, err)
+	rows := must(conn.Query(t.Context(), statement, args...))(t)
 	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 	if err != nil {
 		t.Fatalf("%s: %v", statement, err)
@@ -76,14 +83,12 @@ func query[T any](t *testing.T, conn *pgx.Conn, statement string, args ...any) T
 // refusal runs the statement, rolls it back and returns the error of Postgres.
 func refusal(t *testing.T, conn *pgx.Conn, role, statement string) *pgconn.PgError {
 	t.Helper()
-	tx, err := conn.Begin(t.Context())
-	noError(t, err)
+	tx := must(conn.Begin(t.Context()))(t)
 	defer func() { _ = tx.Rollback(context.Background()) }()
 	if role != "" {
-		_, err = tx.Exec(t.Context(), "set local role "+role)
-		noError(t, err)
+		must(tx.Exec(t.Context(), "set local role "+role))(t)
 	}
-	_, err = tx.Exec(t.Context(), statement)
+	_, err := tx.Exec(t.Context(), statement)
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	if err != nil && !ok {
 		t.Fatalf("%s: %v", statement, err)
