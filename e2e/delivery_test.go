@@ -79,7 +79,7 @@ func TestReconciliation(t *testing.T) {
 		`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'carol@corp.test')`,
 	)
 	// Slow enough for the runs to overlap.
-	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Second, Times: 2})
+	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Wait: func() { <-time.After(time.Second) }, Times: 2})
 	var runs sync.WaitGroup
 	results := make([]activities.Reconciled, 4)
 	for i := range results[1:] {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
@@ -66,7 +65,9 @@ func TestVersionedRerun(t *testing.T) {
 func TestKilledWorkerSendsOnce(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Minute})
+	killed := make(chan struct{})
+	defer close(killed)
+	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Wait: func() { <-killed }})
 	worker := in.startWorker()
 	in.mustStart("1")
 	waitFor(t, "the accepted mail", func() bool { return len(in.mails(1)) == 1 })

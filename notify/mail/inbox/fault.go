@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/emersion/go-smtp"
 )
@@ -14,7 +13,6 @@ type Stage string
 
 // The stages, in the order of a transaction.
 const (
-	StageMail Stage = "mail" // at MAIL
 	StageRcpt Stage = "rcpt" // at RCPT
 	StageBody Stage = "body" // before the message is read
 	StageDot  Stage = "dot"  // the message was read and is not stored yet
@@ -22,14 +20,13 @@ const (
 )
 
 // A Fault makes a stage of coming transactions fail. It answers with Code, or
-// waits for Hang or for the end of Wait and continues normally, or, with none of
-// them, closes the connection.
+// waits for the end of Wait and continues normally, or, with neither of them, closes
+// the connection.
 type Fault struct {
 	Stage Stage
 	// Code and Enhanced are the reply, such as 550 and {5, 1, 1}.
 	Code     int
 	Enhanced [3]int
-	Hang     time.Duration
 	Wait     func()
 	// Times is how often the fault occurs. Default: once.
 	Times int
@@ -76,14 +73,7 @@ func (s *session) fail(at Stage) error {
 	case f.Wait != nil:
 		f.Wait()
 		return nil
-	case f.Hang == 0:
-		_ = s.conn.Close()
-		return errClosing
 	}
-	select {
-	case <-s.ctx.Done():
-		return errClosing
-	case <-time.After(f.Hang):
-		return nil
-	}
+	_ = s.conn.Close()
+	return errClosing
 }

@@ -77,7 +77,7 @@ const (
 // no answer by then may have been stored.
 func (b *Inbox) Serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	mailServer := b.newSMTPServer(ctx)
+	mailServer := b.newSMTPServer()
 	webServer := &http.Server{
 		Handler:           b.routes(),
 		ReadHeaderTimeout: shutdownTimeout,
@@ -108,9 +108,9 @@ func (b *Inbox) Serve(ctx context.Context) error {
 	return nil
 }
 
-func (b *Inbox) newSMTPServer(ctx context.Context) *smtp.Server {
+func (b *Inbox) newSMTPServer() *smtp.Server {
 	s := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
-		return &session{ctx: ctx, inbox: b, conn: c.Conn()}, nil
+		return &session{inbox: b, conn: c.Conn()}, nil
 	}))
 	s.Domain = "inbox.localhost"
 	s.MaxMessageBytes = maxMessage

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"context"
 	"io"
 	"net"
 
@@ -10,7 +9,6 @@ import (
 
 // A session is one SMTP connection.
 type session struct {
-	ctx   context.Context // ends with the inbox
 	inbox *Inbox
 	conn  net.Conn
 	from  string
@@ -20,7 +18,7 @@ type session struct {
 // Mail implements [smtp.Session].
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	s.from = from
-	return s.fail(StageMail)
+	return nil
 }
 
 // Rcpt implements [smtp.Session].
