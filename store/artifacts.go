@@ -30,38 +30,33 @@ func (b Blobs) onTable(statement string) string {
 	return fmt.Sprintf(statement, pgx.Identifier{string(b.ns), "artifacts"}.Sanitize())
 }
 
+// Each access and its record are one statement, so one transaction and one round trip.
+//
 // putBlobAgain sets the body of an artifact that exists, for it may be encrypted with a
 // newer key. putBlob adds a copy. They do not read the body from excluded: that needs the
 // right to read bodies. The database sets the times.
 const (
-	putBlob      = `insert into %s (id, body, ttl) values ($1, $2, $3)`
-	putBlobAgain = putBlob + ` on conflict (id) do update set body = $2, ttl = $3`
+	recorded     = `with recorded as (insert into criticizer.audit_log (claimed, action, object, detail) values ('', $1, $2, '{}')) `
+	getBlob      = recorded + `select body from %s where id = $3 and expires_at > now()`
+	putBlob      = recorded + `insert into %s (id, body, ttl) values ($3, $4, $5)`
+	putBlobAgain = putBlob + ` on conflict (id) do update set body = $4, ttl = $5`
 )
 
 // PutBlob stores body until ttl from now by the database's clock. Storing an existing
 // id again can extend its time and never shortens it.
 func (b Blobs) PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error {
-	return b.access(ctx, "write", id, func(tx pgx.Tx) error {
-		put := putBlobAgain
-		if b.ns == review.NamespaceRewrite { // its texts have copies
-			put = putBlob
-		}
-		_, err := tx.Exec(ctx, b.onTable(put), id, body, ttl)
-		return err
-	})
+	put := putBlobAgain
+	if b.ns == review.NamespaceRewrite { // its texts have copies
+		put = putBlob
+	}
+	_, err := b.access(ctx, "write", put, id, body, ttl)
+	return err
 }
 
 // Blob returns the body of an artifact. The error has class ARTIFACT_EXPIRED if the
 // artifact has expired or does not exist.
 func (b Blobs) Blob(ctx context.Context, id string) ([]byte, error) {
-	var body []byte
-	err := b.access(ctx, "read", id, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, b.onTable(`select body from %s where id = $1 and expires_at > now()`), id).Scan(&body)
-		if noRow(err) {
-			return nil // the access is recorded all the same
-		}
-		return err
-	})
+	body, err := b.access(ctx, "read", getBlob, id)
 	return found(body, b.ns, id, err)
 }
 
@@ -73,21 +68,21 @@ func found(body []byte, ns review.Namespace, id string, err error) ([]byte, erro
 	return body, err
 }
 
-// access runs fn and records the access in one transaction. It records a denied
-// access in another one, because the first is rolled back.
-func (b Blobs) access(ctx context.Context, verb, id string, fn func(tx pgx.Tx) error) error {
-	object, action, detail := string(b.ns)+":"+id, "artifact."+verb, map[string]any{}
-	err := interpret(verb+" artifact", pgx.BeginFunc(ctx, b.db.pool, func(tx pgx.Tx) error {
-		if err := fn(tx); err != nil {
-			return err
-		}
-		return audit(ctx, db.New(tx), object, "", action, detail)
-	}))
+// access executes one of the statements above, which records an access also if there is no
+// such artifact. It records a denied access in another transaction, because the first is
+// rolled back.
+func (b Blobs) access(ctx context.Context, verb, statement, id string, more ...any) (body []byte, err error) {
+	object, action := string(b.ns)+":"+id, "artifact."+verb
+	err = b.db.pool.QueryRow(ctx, b.onTable(statement), append([]any{action, object, id}, more...)...).Scan(&body)
+	if noRow(err) {
+		return nil, nil
+	}
+	err = interpret(verb+" artifact", err)
 	if failure.ClassOf(err) != failure.PermissionDenied {
-		return err
+		return body, err
 	}
 	b.db.lg.WarnContext(ctx, "artifact access denied", "role", string(b.db.role), "action", action, "object", object)
-	return errors.Join(err, interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", detail)))
+	return nil, errors.Join(err, interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", map[string]any{})))
 }
 
 // DeleteExpiredArtifacts deletes the expired artifacts of ns, records that in the
