@@ -89,7 +89,7 @@ var arrows = map[string][]string{
 
 	"e2e/rewritechaos": slices.Concat(product, support),
 
-	"activities/activitiestest":          slices.Concat(leaves, []string{"activities", "store", "store/storetest"}),
+	"activities/activitiestest":          slices.Concat(leaves, []string{"activities", "store", "store/artifact", "store/storetest"}),
 	"llm/llmsim":                         slices.Concat(leaves, []string{"llm"}),
 	"rewrite/provider":                   slices.Concat(leaves, []string{"llm"}),
 	"notify/mail/inbox":                  slices.Concat(leaves, []string{"notify/mail"}),

@@ -66,7 +66,7 @@ func TestCleanReviewsGoToChannelsThatWantThem(t *testing.T) {
 	for _, wants := range []bool{false, true} {
 		m := newMailing(t)
 		chat := m.withChat(wants)
-		m.input = m.world.Keep(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeClean})
+		m.input = m.db.Keep(t, review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeClean})
 		if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || (len(chat.got) == 1) != wants {
 			t.Errorf("wants clean reviews: %t, got %+v, errors %v, %v", wants, chat.got, mailed, posted)
 		}

@@ -43,14 +43,15 @@ func newCritic(t *testing.T, prices review.Prices, more ...review.File) critic {
 		t.Fatal(err)
 	}
 	w := activitiestest.New()
-	c := critic{world: w, db: openRequest(t, w), reports: w.Artifacts(review.NamespaceReport)}
-	redacted := w.Artifacts(review.NamespaceRedacted)
+	c := critic{world: w, db: openRequest(t, w)}
+	c.reports = c.db.Artifacts(t, review.NamespaceReport)
+	redacted := c.db.Artifacts(t, review.NamespaceRedacted)
 	ref, err := redacted.Put(t.Context(), request.Owner(), sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.stage = &activities.Critiquing{
-		Redacted: redacted, Reports: c.reports, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: c.db,
+		Redacted: redacted, Reports: c.reports, Answers: c.db.Artifacts(t, review.NamespaceAnswer), Accounts: c.db,
 		Reviewer: w, Pipeline: pipeline, Prices: prices,
 	}
 	c.run = func() (result activities.CritiqueResult, err error) {

@@ -30,6 +30,13 @@ func openRequest(t *testing.T, w *activitiestest.World) activitiestest.Database 
 	return db
 }
 
+// newFetching returns stage fetch with the change of the world.
+func newFetching(t *testing.T, w *activitiestest.World) *activities.Fetching {
+	t.Helper()
+	db := openRequest(t, w)
+	return &activities.Fetching{Changes: w, Recipients: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
+}
+
 type oneChange struct{ change review.Change }
 
 func (c oneChange) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {
@@ -54,8 +61,9 @@ func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.Re
 // what is there.
 func TestFetchIsPatientWithReplicas(t *testing.T) {
 	t.Parallel()
-	w, replica := activitiestest.New(), &busyReplica{}
-	stage := &activities.Fetching{Changes: replica, Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw)}
+	replica := &busyReplica{}
+	stage := newFetching(t, activitiestest.New())
+	stage.Changes = replica
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
@@ -82,7 +90,7 @@ func TestFetchIsPatientWithReplicas(t *testing.T) {
 func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
-	stage := &activities.Fetching{Changes: oneChange{review.Change{Number: 4711}}, Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw)}
+	stage := newFetching(t, w)
 	w.Fail("SaveRecipients", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
@@ -97,9 +105,9 @@ func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 // The result is part of Temporal's history: it does not name the author.
 func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
 	t.Parallel()
-	w := activitiestest.New()
 	change := review.Change{Number: 4711, User: "annabel", Recipients: []review.Recipient{{User: "annabel", Address: "annabel@corp.test", Role: review.RoleAuthor}}}
-	stage := &activities.Fetching{Changes: oneChange{change}, Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw)}
+	stage := newFetching(t, activitiestest.New())
+	stage.Changes = oneChange{change}
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.RegisterActivity(stage)
 	value, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
@@ -123,11 +131,9 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 	t.Parallel()
 	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
 	for pattern, want := range map[string]bool{"ALI*": true, "*@corp.test": true, "bob": false, "": false} {
-		w := activitiestest.New()
-		stage := &activities.Fetching{
-			Changes:    oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Address: bob, Role: review.RoleSubscriber}}}},
-			Recipients: openRequest(t, w), Raw: w.Artifacts(review.NamespaceRaw), Bots: []string{pattern},
-		}
+		stage := newFetching(t, activitiestest.New())
+		stage.Changes = oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Address: bob, Role: review.RoleSubscriber}}}}
+		stage.Bots = []string{pattern}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
 		if err != nil || result.ByBot != want {
 			t.Errorf("with bots %q the author is a bot: %v, %v; want %v", pattern, result.ByBot, err, want)
@@ -151,21 +157,18 @@ func TestOwnersOfDeniedChangesAreLeftOut(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := activitiestest.New()
-			db := openRequest(t, w)
-			stage := &activities.Fetching{
-				Changes: oneChange{review.Change{
-					Number: 4711, Recipients: []review.Recipient{author},
-					Files: []review.File{{DepotPath: "//depot/a.go", Skipped: tc.skipped}},
-				}},
-				Recipients: db, Raw: w.Artifacts(review.NamespaceRaw), Owners: oneOwner{},
-			}
+			stage := newFetching(t, activitiestest.New())
+			stage.Changes = oneChange{review.Change{
+				Number: 4711, Recipients: []review.Recipient{author},
+				Files: []review.File{{DepotPath: "//depot/a.go", Skipped: tc.skipped}},
+			}}
+			stage.Owners = oneOwner{}
 			of := request
 			of.Shelved = tc.shelved
 			if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: of}); err != nil {
 				t.Fatal(err)
 			}
-			known, err := db.Recipients(t.Context(), 4711, 1)
+			known, err := stage.Recipients.(activitiestest.Database).Recipients(t.Context(), 4711, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

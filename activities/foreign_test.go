@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
@@ -38,28 +37,27 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 		review.NamespaceRaw: encoded(t, change), review.NamespaceRedacted: sealed,
 		review.NamespaceReport: encoded(t, review.Report{Changelist: others.Changelist, Version: others.Version, Outcome: review.OutcomeFindings, Description: "embargoed"}),
 	}
-	type world = *activitiestest.World
 	stages := map[string]struct {
 		reads review.Namespace
-		run   func(m mailing, w world, p activities.StageParams) error
+		run   func(m mailing, p activities.StageParams) error
 	}{
-		"redact": {review.NamespaceRaw, func(_ mailing, w world, p activities.StageParams) error {
-			stage := &activities.Redacting{Raw: w.Artifacts(review.NamespaceRaw), Redacted: w.Artifacts(review.NamespaceRedacted), Pipeline: pipeline}
+		"redact": {review.NamespaceRaw, func(m mailing, p activities.StageParams) error {
+			stage := &activities.Redacting{Raw: m.db.Artifacts(t, review.NamespaceRaw), Redacted: m.db.Artifacts(t, review.NamespaceRedacted), Pipeline: pipeline}
 			_, err := stage.Redact(t.Context(), p)
 			return err
 		}},
-		"critique": {review.NamespaceRedacted, func(_ mailing, w world, p activities.StageParams) error {
+		"critique": {review.NamespaceRedacted, func(m mailing, p activities.StageParams) error {
 			stage := &activities.Critiquing{
-				Redacted: w.Artifacts(review.NamespaceRedacted), Reports: w.Artifacts(review.NamespaceReport), Reviewer: w, Pipeline: pipeline,
+				Redacted: m.db.Artifacts(t, review.NamespaceRedacted), Reports: m.db.Artifacts(t, review.NamespaceReport), Reviewer: m.world, Pipeline: pipeline,
 			}
 			_, err := stage.Critique(t.Context(), p)
 			return err
 		}},
-		"adopt": {review.NamespaceReport, func(m mailing, _ world, p activities.StageParams) error {
+		"adopt": {review.NamespaceReport, func(m mailing, p activities.StageParams) error {
 			_, err := m.env.ExecuteActivity(m.stage.AdoptReport, p)
 			return err
 		}},
-		"notify": {review.NamespaceReport, func(m mailing, _ world, p activities.StageParams) error {
+		"notify": {review.NamespaceReport, func(m mailing, p activities.StageParams) error {
 			_, err := m.env.ExecuteActivity(m.stage.Notify, p)
 			return err
 		}},
@@ -69,11 +67,11 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 			t.Run(name+" stored "+from, func(t *testing.T) {
 				t.Parallel()
 				m := newMailing(t)
-				ref, err := m.world.Artifacts(stage.reads).Put(t.Context(), of, bodies[stage.reads])
+				ref, err := m.db.Artifacts(t, stage.reads).Put(t.Context(), of, bodies[stage.reads])
 				if err != nil {
 					t.Fatal(err)
 				}
-				err = stage.run(m, m.world, activities.StageParams{Request: request, Input: ref})
+				err = stage.run(m, activities.StageParams{Request: request, Input: ref})
 				class := failure.ClassOf(err)
 				if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 					if class = failure.Class(e.Type()); !e.NonRetryable() {

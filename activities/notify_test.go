@@ -38,8 +38,8 @@ type mailing struct {
 func newMailing(t *testing.T) mailing {
 	t.Helper()
 	w := activitiestest.New()
-	m := mailing{world: w, db: openRequest(t, w)}.alike()
-	m.input = w.Keep(findings())
+	m := mailing{world: w, db: openRequest(t, w)}.alike(t)
+	m.input = m.db.Keep(t, findings())
 	m.saveRecipients(t,
 		review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor},
 		review.Recipient{User: "bob", Address: bob, Role: review.RoleSubscriber},
@@ -49,11 +49,12 @@ func newMailing(t *testing.T) mailing {
 
 // alike returns a stage of its own over the same world and database: an environment runs
 // one activity at a time.
-func (m mailing) alike() mailing {
+func (m mailing) alike(t *testing.T) mailing {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	m.env, m.stage = suite.NewTestActivityEnvironment(), &activities.Notifying{
-		Log: slog.New(slog.DiscardHandler), Reports: m.world.Artifacts(review.NamespaceReport), Outbox: m.db, Post: m.world,
+		Log: slog.New(slog.DiscardHandler), Reports: m.db.Artifacts(t, review.NamespaceReport), Outbox: m.db, Post: m.world,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
 	}
 	m.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain}}})
@@ -410,7 +411,7 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 	}
 	report := findings()
 	report.Omissions = omissions
-	m.input = m.world.Keep(report)
+	m.input = m.db.Keep(t, report)
 	if result, err := m.notify(); err != nil || result.Sent != 2 {
 		t.Fatalf("%+v, %v", result, err)
 	}

@@ -263,7 +263,7 @@ func TestConcurrentReconciliations(t *testing.T) {
 	m.addRow(t, carol)
 	var runs sync.WaitGroup
 	for i := range 8 {
-		other := m.alike()
+		other := m.alike(t)
 		runs.Go(func() {
 			var err error
 			if i%2 == 0 {
@@ -360,7 +360,7 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 			m := newMailing(t)
 			m.input = "report:gone"
 			if tc.body != nil {
-				m.input, _ = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), request.Owner(), tc.body)
+				m.input, _ = m.db.Artifacts(t, review.NamespaceReport).Put(t.Context(), request.Owner(), tc.body)
 			}
 			m.finish(t)
 			rerun, report := review.Request{Changelist: 4711, Version: 2, ServerID: "p4", Key: "review-p4-4711-v2"}, findings()
@@ -371,7 +371,7 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 			if err := m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.world.Keep(report)}); err != nil {
+			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.db.Keep(t, report)}); err != nil {
 				t.Fatal(err)
 			}
 			mail := m.world.Mails()[0]

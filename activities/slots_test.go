@@ -17,7 +17,6 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/review"
 )
 
 // acquire runs one attempt. lines counts its log lines.
@@ -73,8 +72,9 @@ func TestFetchNotesSlots(t *testing.T) {
 	for _, patterns := range [][]string{nil, {"//depot/..."}} {
 		w := activitiestest.New()
 		w.SetSlots(patterns, 0)
-		db := openRequest(t, w)
-		stage := &activities.Fetching{Changes: w, Recipients: db, Raw: w.Artifacts(review.NamespaceRaw), InFlight: w, Slots: db}
+		stage := newFetching(t, w)
+		db := stage.Recipients.(activitiestest.Database)
+		stage.InFlight, stage.Slots = w, db
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
 		var noted int
 		db.Scan(t, `select count(*) from criticizer.admissions where not by_bot`, nil, &noted)

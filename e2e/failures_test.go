@@ -286,7 +286,7 @@ func outdatedChange(t *testing.T) error {
 		t.Fatal(err)
 	}
 	req := review.Request{Changelist: 1, Version: 1, Key: "k"}
-	redacted := activitiestest.New().Artifacts(review.NamespaceRedacted)
+	redacted := activitiestest.New().Open(t).Artifacts(t, review.NamespaceRedacted)
 	ref, err := redacted.Put(t.Context(), req.Owner(), sealed)
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,8 @@ func (s *environment) work() {
 	}
 	w, quiet := s.world, slog.New(slog.DiscardHandler)
 	books, outbox := s.database.Open(s.t, store.RoleBookkeeping), s.database.Open(s.t, store.RoleNotify)
-	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
+	db := w.Over(s.t, s.database)
+	raw, redacted, report := db.Artifacts(s.t, review.NamespaceRaw), db.Artifacts(s.t, review.NamespaceRedacted), db.Artifacts(s.t, review.NamespaceReport)
 	notifying := &activities.Notifying{
 		Log: quiet, Reports: report, Outbox: outbox, Post: w,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
@@ -68,7 +69,7 @@ func (s *environment) work() {
 		activities.QueueBookkeeping: &activities.Bookkeeping{Jobs: books, Resets: s.runs.Namespace},
 		activities.QueueFetch:       &activities.Fetching{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
 		activities.QueueRedact:      &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: s.database.Open(s.t, store.RoleLLM), Reviewer: w, Pipeline: pipeline},
+		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Answers: db.Artifacts(s.t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		activities.QueueNotify:      notifying,
 
 		activities.ChannelQueue(review.ChannelWebhook): posting,

@@ -38,7 +38,7 @@ func TestDeadLetterOfALostAttempt(t *testing.T) {
 func TestBudgetOfAllActivitiesOfAStage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	onShelf(t, b.world, b.db, 4700)
+	onShelf(t, b.db, 4700)
 	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
 	b.world.Fail("Get report", down, down, failure.Errorf(failure.ArtifactExpired, "the report has expired"))
 	b.world.Fail("Get raw", down)
@@ -53,7 +53,7 @@ func TestBudgetOfAllActivitiesOfAStage(t *testing.T) {
 func TestBudgetOfALostActivity(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	onShelf(t, b.world, b.db, 4700)
+	onShelf(t, b.db, 4700)
 	b.world.Fail("Get report", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"), failure.Errorf(failure.ArtifactExpired, "the report has expired"))
 	const anything = "mock.Anything" // the SDK's word for any argument
 	b.OnActivity("Critique", anything, anything).Return(activities.CritiqueResult{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))

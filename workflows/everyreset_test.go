@@ -59,15 +59,16 @@ func (l *lab) call(ctx context.Context, place string, cl review.Changelist) erro
 			inProgress = job.Key
 		}
 	}
-	slotless := false
+	slotless, errSlots := false, error(nil)
 	if place == "model" {
-		acquired, err := l.db.DB.AcquireSlots(ctx, inProgress, map[string]int{"//depot/...": 0})
-		slotless = err != nil || !acquired
+		var acquired bool
+		acquired, errSlots = l.db.DB.AcquireSlots(ctx, inProgress, map[string]int{"//depot/...": 0})
+		slotless = errSlots != nil || !acquired
 	}
 	l.mu.Lock()
 	l.calls[where]++
 	if inProgress == "" || slotless {
-		l.wrong = append(l.wrong, fmt.Sprintf("call of %s: job in progress %q, without a slot: %t", where, inProgress, slotless))
+		l.wrong = append(l.wrong, fmt.Sprintf("call of %s: job in progress %q, without a slot: %t, %v", where, inProgress, slotless, errSlots))
 	}
 	hold := l.holds[where]
 	fail := l.fails[where] > 0

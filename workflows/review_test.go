@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -66,15 +67,15 @@ func activitiesOver(t *testing.T, w *activitiestest.World, db activitiestest.Dat
 		t.Fatal(err)
 	}
 	notifying := &activities.Notifying{
-		Log: discard, Reports: w.Artifacts(review.NamespaceReport), Outbox: db, Post: w,
+		Log: discard, Reports: db.Artifacts(t, review.NamespaceReport), Outbox: db, Post: w,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
 	}
-	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
+	raw, redacted, report := db.Artifacts(t, review.NamespaceRaw), db.Artifacts(t, review.NamespaceRedacted), db.Artifacts(t, review.NamespaceReport)
 	return []any{
 		&activities.Bookkeeping{Jobs: db, Resets: w, Shelves: db, Slots: db},
 		&activities.Fetching{Changes: w, Recipients: db, Contents: db, Raw: raw, InFlight: w, Slots: db},
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
+		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: db.Artifacts(t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		notifying,
 		&activities.Posting{Notifying: notifying},
 	}
@@ -167,9 +168,9 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 }
 
 // onShelf lets the change be one that was reviewed on the shelf as changelist cl.
-func onShelf(t *testing.T, w *activitiestest.World, db activitiestest.Database, cl review.Changelist) {
+func onShelf(t *testing.T, db activitiestest.Database, cl review.Changelist) {
 	t.Helper()
-	db.Shelve(t, cl, w.Keep(review.Report{
+	db.Shelve(t, cl, db.Keep(t, review.Report{
 		Changelist: cl, Version: 1, Shelved: true, Outcome: review.OutcomeFindings, FilesTotal: 1, FilesRead: 1, ReviewedAt: "2026-01-02T03:04:05Z",
 		Findings: []review.Finding{{Path: "//depot/a.go", Title: "as on the shelf"}},
 	}))
@@ -196,7 +197,7 @@ func TestReviewHasTheVersionOfItsJob(t *testing.T) {
 func TestSubmitOfReviewedShelf(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	onShelf(t, b.world, b.db, 4700)
+	onShelf(t, b.db, 4700)
 	result, err := b.review(t)
 	if err != nil {
 		t.Fatal(err)
@@ -306,11 +307,16 @@ func TestDeadLetterIsInTheFailure(t *testing.T) {
 	b.world.Fail("Review", &failure.Error{Class: failure.AuthDenied, Err: errors.New("key refused"), Upstream: "401", RequestID: "req-1"})
 	_, err := b.review(t)
 	letter := letterIn(t, err)
+	truncated := regexp.MustCompile(`^(raw|redacted):[0-9a-f]{12}$`)
+	raw, redacted := letter.SanitizedContext["raw"], letter.SanitizedContext["redacted"]
+	if !truncated.MatchString(raw) || !truncated.MatchString(redacted) {
+		t.Errorf("references %q and %q, want 12 digits", raw, redacted)
+	}
 	want := failure.DeadLetter{
 		ErrorClass: failure.AuthDenied, Stage: "llm", LastStack: "review of changelist 4711: key refused", Attempts: 1,
 		SanitizedContext: map[string]string{
-			"activity": "critique", "attempts": "1", "changelist": "4711", "not_notified": "", "raw": "raw:000000000000",
-			"redacted": "redacted:000000000001", "report": "", "request_id": "req-1", "review_version": "1", "stage": "llm", "upstream": "401",
+			"activity": "critique", "attempts": "1", "changelist": "4711", "not_notified": "", "raw": raw,
+			"redacted": redacted, "report": "", "request_id": "req-1", "review_version": "1", "stage": "llm", "upstream": "401",
 		},
 		FirstFailureAt: letter.FirstFailureAt, LastFailureAt: letter.LastFailureAt, Hint: failure.AuthDenied.Describe().Hint,
 	}

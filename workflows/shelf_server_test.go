@@ -27,8 +27,8 @@ func TestReviewsWithoutAModelCall(t *testing.T) {
 		"skipped": {request, func(c cluster) {
 			c.world.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
 		}, review.SkipRuleUser, 0},
-		"shelf_as_before": {ofShelf, func(c cluster) { onShelf(t, c.world, c.db, 4711) }, review.SkipRuleSame, 0},
-		"shelf_submitted": {request, func(c cluster) { onShelf(t, c.world, c.db, 4700) }, "", 2},
+		"shelf_as_before": {ofShelf, func(c cluster) { onShelf(t, c.db, 4711) }, review.SkipRuleSame, 0},
+		"shelf_submitted": {request, func(c cluster) { onShelf(t, c.db, 4700) }, "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,7 +32,7 @@ func TestReviewWaitsForItsSlots(t *testing.T) {
 func TestAdoptedReportNeedsNoSlots(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	onShelf(t, b.world, b.db, 4700)
+	onShelf(t, b.db, 4700)
 	b.world.SetSlots([]string{"//depot/..."}, 1)
 	if _, err := b.review(t); err != nil || b.world.Calls("AcquireSlots") != 0 || len(b.world.Mails()) == 0 {
 		t.Errorf("ended with %v after %d tries and %d mails", err, b.world.Calls("AcquireSlots"), len(b.world.Mails()))

@@ -1,5 +1,5 @@
-// Package activitiestest holds stand-ins for tests of activities and workflows: Perforce,
-// the model, the mail server and the artifacts in memory, and a real database. Each counts
+// Package activitiestest holds what tests of activities and workflows need: stand-ins of
+// Perforce, the model and the mail server, and a real database with artifacts. Each counts
 // its calls and can be made to fail.
 package activitiestest
 
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -18,8 +19,7 @@ type World struct {
 
 	change    review.Change
 	draft     review.Draft
-	blobs     map[review.ArtifactRef][]byte
-	owners    map[review.ArtifactRef]review.Owner
+	keyset    secret.Value        // of the artifacts
 	mailed    map[string][]string // the address of each copy, by message ID
 	mails     []review.Report     // as sent, in order
 	begun     map[review.DeliveryKey]time.Time
@@ -48,8 +48,7 @@ func New() *World {
 			Findings:  []review.Finding{{Path: "//depot/a.go", StartLine: 2, EndLine: 2, Severity: review.SeverityLow, Category: review.CategoryCorrectness, Title: "b", Quote: "b"}},
 			FilesRead: 1, Model: "fake",
 		},
-		blobs:    map[review.ArtifactRef][]byte{},
-		owners:   map[review.ArtifactRef]review.Owner{},
+		keyset:   newKeyset(),
 		mailed:   map[string][]string{},
 		begun:    map[review.DeliveryKey]time.Time{},
 		evidence: review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now()},

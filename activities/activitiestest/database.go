@@ -22,7 +22,12 @@ type Database struct {
 // Open opens an empty database for a user with all rights.
 func (w *World) Open(tb testing.TB) Database {
 	tb.Helper()
-	test := storetest.New(tb)
+	return w.Over(tb, storetest.New(tb))
+}
+
+// Over opens a database of a test for a user with all rights.
+func (w *World) Over(tb testing.TB, test *storetest.Database) Database {
+	tb.Helper()
 	return Database{test.Open(tb, ""), w, test}
 }
 
