@@ -173,57 +173,34 @@ func pieceIn(s string, at, end, column int) (p literal, ok bool) {
 }
 
 // keyPiecesBefore returns the pieces of the key that ends before the END line at end,
-// down to what was read, the last one first.
+// down to what was read, the last one first: on its line, and on the lines above that
+// have some. The last piece may be short; what stands between pieces and is shorter than
+// the others is the time of a log, a number, a command.
 func (d *detector) keyPiecesBefore(end int) (pieces []literal) {
-	least := min(end, max(d.keyEnd, end-maxKey))
-	begin := lineBegin(d.s, end)
-	column := end - begin
-	_, hasPiece := pieceIn(d.s, begin, end, 0)
-	inLines := !allIn(d.s[begin:end], &keyMargin) && !hasPiece
-	for {
-		p, ok := literal{}, false
-		if inLines && begin > least {
-			stop := begin
-			begin = max(least, lineBegin(d.s, begin-1))
-			p, ok = pieceIn(d.s, begin, stop, column)
-			ok = ok && (len(pieces) < 2 || p.end-p.start >= minKeyLine) && !strings.Contains(d.s[begin:stop], "-----END")
+	least := max(d.keyEnd, sectionBegin(d.s, end, maxKey))
+	begin, next := max(least, lineBegin(d.s, end)), end // next is where the piece behind begins
+	for stop := end; ; stop, begin = begin, max(least, lineBegin(d.s, begin-1)) {
+		count := len(pieces)
+		for i := stop; i > begin; i-- {
+			p := literal{start: runBack(d.s, i, &keySet, i-begin), end: i}
+			if p.start > begin && p.start < i && d.s[p.start-1] == '\\' {
+				p.start++ // after \n
+			}
+			text, gap := d.s[p.start:p.end], d.s[p.end:stop]
+			isLast := len(pieces) == 0 && len(text) >= 4 && distinct(text) > 1 && strings.TrimLeft(gap, " \t\r\n\\\"'`,+") == "" &&
+				(strings.ContainsAny(gap, "\n\\") || gap == "" && hasDigit(text) || lastByte(text) == '=')
+			if len(text) >= 40 || len(text) >= 16 && hasDigit(text) || isLast {
+				if gap = d.s[p.end:next]; strings.Contains(gap, placeholderHead) || strings.Contains(gap, "-----") {
+					return pieces
+				}
+				pieces, next = append(pieces, p), p.start
+			}
+			i = min(i, p.start)
 		}
-		if inLines = inLines && (ok || len(pieces) > 0); !inLines {
-			p, ok = pieceBefore(d.s, end, least, len(pieces) == 0)
-		}
-		if !ok {
+		if len(pieces) == count && stop < end || begin <= least {
 			return pieces
 		}
-		pieces = append(pieces, p)
-		end = p.start
 	}
-}
-
-// skipGlueBack is skipGlue for what is before end, down to least.
-func skipGlueBack(s string, end, least int) int {
-	for end > least && (glueSet.has(s[end-1]) || byteAt(s, end-2) == '\\' || isMark(s, end-1)) {
-		end--
-	}
-	return end
-}
-
-// pieceBefore returns the piece before the marks at end.
-func pieceBefore(s string, end, least int, last bool) (p literal, ok bool) {
-	p.end = skipGlueBack(s, end, max(least, end-40))
-	p.start = max(least, runBack(s, p.end, &keySet, maxKey))
-	if p.start > least && p.start < p.end && s[p.start-1] == '\\' {
-		p.start++ // after \n
-	}
-	text := s[p.start:p.end]
-	switch hasDigit := shapeOf(text).digit > 0; {
-	case !last, len(text) >= 40:
-		return p, len(text) >= 40 || len(text) >= 16 && hasDigit
-	case len(text) < 4, byteAt(s, p.end) == '.':
-		return p, false
-	case len(text) < 16 && !hasDigit && lastByte(text) != '=':
-		return p, distinct(text) > 1 && strings.ContainsAny(s[p.end:end], "\n\\") // else a word before END, such as the command that writes it
-	}
-	return p, distinct(text) > 1
 }
 
 // keyBodies masks the lines of base64 that a hunk begins with: the middle of a

@@ -30,16 +30,13 @@ func oddPairs(s string) (share float64, pairs int) {
 			odd++
 		}
 	}
-	if pairs == 0 {
-		return 0, 0
-	}
-	return float64(odd) / float64(pairs), pairs
+	return float64(odd) / float64(max(1, pairs)), pairs
 }
 
 // isGibberish reports whether the letters of s form no words.
 func isGibberish(s string) bool {
 	share, pairs := oddPairs(s)
-	return pairs >= 7 && share >= 0.2 || pairs >= 4 && share >= 0.3 || pairs >= 2 && share >= 0.5
+	return pairs >= 7 && share >= 0.2 || pairs >= 4 && share >= 0.3 || share >= 0.5
 }
 
 // entropy returns the Shannon entropy of s in bits per byte.
@@ -135,12 +132,12 @@ func (sh shape) hasRandomShape(s string) bool {
 	switch {
 	case sh.digit == 0:
 		return isGibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
-	case isSequence(s), sh.letters() > 0 && looksLikeVersion(s):
+	case isSequence(s), looksLikeVersion(s):
 		return false
 	case sh.letters() == 0:
 		return sh.other == 0 && len(s) >= 10
 	}
-	return isGibberish(s) || sh.switches >= 3 || sh.switches > 0 && (sh.digit >= 3 && len(s) >= 8 || sh.other > 0 && sh.upper > 0)
+	return isGibberish(s) || sh.switches >= 3 || sh.switches > 0 && (len(s) >= 8 && sh.digit >= 3 || sh.upper > 0 && sh.other > 0)
 }
 
 // isVeryRandom reports whether s can hardly be anything but a key: long, of many
@@ -148,18 +145,12 @@ func (sh shape) hasRandomShape(s string) bool {
 func isVeryRandom(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	if len(s) < 15 || sh.blank+sh.wide > 0 || sh.digit < 2 || sh.letters() == 0 || sh.switches < 2 {
+	if len(s) < 15 || sh.blank+sh.wide > 0 || sh.digit < 2 || sh.switches < 2 {
 		return false
 	}
-	return isSpread(s, sh) && !isSequence(s) && !looksLikeVersion(s) && !isUUID(s) && !isWordy(s)
-}
-
-// isSpread reports whether the bytes of s, of this shape, are many and mixed.
-func isSpread(s string, sh shape) bool {
-	if allIn(s, &hexSet) {
-		return len(s) >= 16 && sh.switches >= 4 && entropy(s) > 2.6
-	}
-	return entropy(s) > 3.2 && (sh.switches >= 4 || isGibberish(s))
+	isHex := allIn(s, &hexSet) // has 16 different bytes at most
+	return (isHex && entropy(s) > 2.6 || entropy(s) > 3.2) && (sh.switches >= 4 || !isHex && isGibberish(s)) &&
+		!isSequence(s) && !looksLikeVersion(s) && !isUUID(s) && !isWordy(s)
 }
 
 // isKeyLike reports whether s has the form of a key, long and of letters and
@@ -167,7 +158,7 @@ func isSpread(s string, sh shape) bool {
 func isKeyLike(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !isWordy(s)
+	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank+sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !isWordy(s)
 }
 
 // isWordy reports whether s is mostly words, also with digits, or names of algorithms.
@@ -175,41 +166,38 @@ func isWordy(s string) bool {
 	all := countIn(s, &letterSet)
 	inWords, letters, digit := 0, 0, 0
 	for w := range wordsOf(s) {
-		if (letters-inWords)*10 > all*2 {
+		if (letters-inWords)*5 > all {
 			return false // too many letters are in no word
 		}
-		core := w[run(w, 0, &digitSet, len(w)):]
-		core = core[:runBack(core, len(core), &digitSet, len(core))]
-		letters += countIn(core, &letterSet)
+		core := strings.Trim(w, digits)
+		letters += len(core)
 		digit += len(w) - len(core)
-		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || len(w) > len(core) && isAlgorithm(w) {
+		if len(core) >= 3 && isPlainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
 			inWords += len(core)
 		}
 	}
-	return letters >= 4 && inWords*10 >= letters*8 && digit*5 <= len(s)*2
+	return letters >= 4 && inWords*5 >= letters*4 && digit*5 <= len(s)*2
 }
 
-// isAlgorithm reports whether w is the name of an algorithm, in any case.
-func isAlgorithm(w string) bool { return len(w) <= maxAlgorithm && algorithms[strings.ToLower(w)] }
-
-var algorithms = lists["algorithm"]
+func isAlgorithm(w string) bool {
+	return len(w) <= maxAlgorithm && lists["algorithm"][strings.ToLower(w)]
+}
 
 // isPlainWord reports whether w has the vowels and pairs of letters of English words.
 func isPlainWord(w string) bool {
-	share, _ := oddPairs(w)
+	share, pairs := oddPairs(w)
 	vowels := countIn(w, &vowelSet)
-	return share <= 0.15 && vowels*6 >= len(w) && vowels*5 <= len(w)*4 && vowels > 0
+	return pairs == len(w)-1 && share <= 0.15 && vowels*6 >= len(w) && vowels*5 <= len(w)*4
 }
 
 // isHumanMade reports whether s looks like a password that a person made up: letters
 // with digits or marks, of 8 to 64 bytes.
 func isHumanMade(s string) bool {
 	sh := shapeOf(s)
-	if len(s) < 8 || len(s) > 64 || sh.blank > 0 || sh.wide > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 || looksLikeVersion(s) {
+	if len(s) < 8 || len(s) > 64 || sh.blank+sh.wide > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 {
 		return false
 	}
-	marks := countIn(s, &passwordMarks)
-	return sh.digit >= 2 || marks > 0 && (sh.digit > 0 || sh.upper > 0 && sh.lower > 0)
+	return sh.digit >= 2 || countIn(s, &passwordMarks) > 0 && (sh.digit > 0 || sh.upper > 0 && sh.lower > 0)
 }
 
 // isKeyLength reports whether n is a usual length of keys and digests.
@@ -219,7 +207,7 @@ func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 |
 func isSequence(s string) bool {
 	up, same := 0, 0
 	for i := 1; i < len(s); i++ {
-		if s[i] == s[i-1]+1 || s[i-1] == '9' && s[i] == '0' {
+		if s[i] == s[i-1]+1 || s[i-1:i+1] == "90" {
 			up++
 		}
 		if s[i] == s[i-1] {
@@ -232,16 +220,15 @@ func isSequence(s string) bool {
 
 // looksLikeVersion reports whether s is a version, date, time or address.
 func looksLikeVersion(s string) bool {
-	sh := shapeOf(s)
-	if dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3); len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 && len(dots[1]) < 5 {
+	if dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3); len(dots) == 3 && len(dots[0]) < 5 && len(dots[1]) < 5 && allIn(dots[0]+dots[1], &digitSet) {
 		return true
 	}
-	return sh.other >= 1 && sh.letters() <= 2 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == "" && sh.digit <= 20
+	sh := shapeOf(s)
+	return sh.other >= 1 && sh.digit <= 20 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == ""
 }
 
 // isUUID reports whether s has the 8-4-4-4-12 form of a UUID.
 func isUUID(s string) bool {
 	s = strings.Trim(s, "{}")
-	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
-		allIn(s[:8], &hexSet) && allIn(s[9:13], &hexSet) && allIn(s[14:18], &hexSet) && allIn(s[19:23], &hexSet) && allIn(s[24:], &hexSet)
+	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && countIn(s, &hexSet) == 32
 }

@@ -82,10 +82,14 @@ func isProse(text string) bool {
 
 // isPath reports whether text is the path of a file.
 func isPath(text string) bool {
-	if i := strings.LastIndexByte(text, '.'); i >= 0 && lists["extension"][strings.ToLower(text[i+1:])] {
+	slashes := strings.Count(text, "/")
+	file := text
+	if slashes > 0 { // dir/file.go:12
+		file, _, _ = strings.Cut(text, ":")
+	}
+	if i := strings.LastIndexByte(file, '.'); i >= 0 && lists["extension"][strings.ToLower(file[i+1:])] {
 		return true
 	}
-	slashes := strings.Count(text, "/")
 	if slashes > 0 && shapeOf(text).digit == 0 && isWordy(text) {
 		return true
 	}
@@ -208,17 +212,14 @@ var referenceHeads = heads["reference"]
 
 // isCommonWords reports whether text is words of no secret, each with up to spare digits.
 func isCommonWords(text string, spare int) bool {
-	if len(text) > 60 {
-		return false
-	}
 	count := 0
 	for w := range wordsOf(text) {
 		count++
 		core := strings.TrimRight(w, digits)
-		if len(w)-len(core) > spare && core != "" || core == "" && len(w) > spare+1 {
-			return false
+		if core == "" {
+			spare++ // a number of its own
 		}
-		if core != "" && !isCommonCompound(strings.ToLower(core)) {
+		if len(w)-len(core) > spare || !isCommonCompound(strings.ToLower(core)) {
 			return false
 		}
 	}
@@ -227,20 +228,14 @@ func isCommonWords(text string, spare int) bool {
 
 // isCommonCompound reports whether w is a row of common words.
 func isCommonCompound(w string) bool {
-	if len(w) > 40 {
+	if len(w) > maxLine {
 		return false
 	}
-	common := lists["common"]
 	reach := make([]bool, len(w)+1)
 	reach[0] = true
 	for i := range len(w) {
-		if !reach[i] {
-			continue
-		}
-		for j := i + 1; j <= len(w); j++ {
-			if (j-i >= 3 || len(w) == j-i) && common[w[i:j]] {
-				reach[j] = true
-			}
+		for j := i + 1; reach[i] && j <= len(w); j++ {
+			reach[j] = reach[j] || (j-i >= 3 || j-i == len(w)) && lists["common"][w[i:j]]
 		}
 	}
 	return reach[len(w)]
