@@ -169,7 +169,7 @@ func (d *detector) placeholder(_, begin, _ int) {
 
 // exceeded notes that s[start:end] is read and reports whether its stretch was
 // read too often. Then the text is masked, and no matcher reads it again.
-func (d *detector) exceeded(l *rescanLimit, class string, start, end int) bool {
+func (d *detector) exceeded(l *rescanLimit, start, end int) bool {
 	const maxReads = 8 // of each byte, on average
 	if start >= l.end {
 		*l = rescanLimit{begin: start}
@@ -179,7 +179,7 @@ func (d *detector) exceeded(l *rescanLimit, class string, start, end int) bool {
 	if l.read <= maxReads*(l.end-l.begin) {
 		return false
 	}
-	d.report(class, "rescan limit", start, end)
+	d.report("secret", "rescan limit", start, end)
 	d.maskedEnd = max(d.maskedEnd, end)
 	return true
 }

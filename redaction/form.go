@@ -178,7 +178,25 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 // beside returns the bytes that may stand beside NAME, the fast check that most forms fail.
 func (f *formRule) beside() [besideCount]charset {
 	prev, next := besideName(f.before, false), besideName(f.after, true)
-	return [besideCount]charset{prevByte: prev[0], beyondPrev: prev[1], nextByte: next[0], beyondNext: next[1]}
+	return [besideCount]charset{prevByte: prev[0], beyondPrev: prev[1], nextByte: next[0], beyondNext: next[1], secondByte: f.second()}
+}
+
+// second returns the bytes that may stand behind the word or operator that follows NAME.
+func (f *formRule) second() charset {
+	elements := f.after
+	if len(elements) > 0 && elements[0].kind == closers {
+		elements = elements[1:]
+	}
+	if len(elements) < 2 || elements[0].quoted {
+		return anyByte
+	}
+	switch first := nearEnd(elements, true); {
+	case elements[0].kind != anyWord && elements[0].kind != wordOf && elements[0].kind != exactLexeme:
+		return anyByte
+	case first[0]&closerSet[0]|first[1]&closerSet[1] != 0: // may be skipped with CLOSE
+		return anyByte
+	}
+	return nearEnd(elements[1:], true)
 }
 
 // besideName returns the bytes that the elements may have beside NAME, and those

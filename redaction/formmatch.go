@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// beside are four of the bytes around a name: the ones before and behind it and blanks,
-// and then those beyond a quote.
+// These are bytes around a name: the ones before and behind it and blanks, then those
+// beyond a quote, and the one behind what follows the name.
 const (
 	prevByte = iota
 	beyondPrev
 	nextByte
 	beyondNext
+	secondByte
 	besideCount
 )
 
@@ -77,9 +78,10 @@ func (x *formIndex) at(s string, begin, end int, found func(f *formRule)) {
 		}
 		prev2 = byteAt(s, runBack(s, i, &spaceSet, maxGap)-1)
 	}
+	second := byteAt(s, skipSpace(s, nextLexeme(s, skipClosers(s, end)).end))
 	lastOnLine := strings.IndexByte(s[end:after], '\n') >= 0
 	for word := range x.onLine {
-		set := x.may[prevByte][prev][word] & x.may[beyondPrev][prev2][word] & x.may[nextByte][next][word] & x.may[beyondNext][next2][word]
+		set := x.may[prevByte][prev][word] & x.may[beyondPrev][prev2][word] & x.may[nextByte][next][word] & x.may[beyondNext][next2][word] & x.may[secondByte][second][word]
 		if lastOnLine {
 			set &^= x.onLine[word]
 		}

@@ -190,7 +190,7 @@ func (d *detector) keyPiecesBefore(end int) (pieces []literal) {
 			isLast := len(pieces) == 0 && len(text) >= 4 && distinct(text) > 1 && strings.TrimLeft(gap, " \t\r\n\\\"'`,+") == "" &&
 				(strings.ContainsAny(gap, "\n\\") || gap == "" && hasDigit(text) || lastByte(text) == '=')
 			if len(text) >= 40 || len(text) >= 16 && hasDigit(text) || isLast {
-				if gap = d.s[p.end:next]; strings.Contains(gap, placeholderHead) || strings.Contains(gap, "-----") {
+				if containsAny(d.s[p.end:next], []string{placeholderHead, "-----", "..."}) {
 					return pieces
 				}
 				pieces, next = append(pieces, p), p.start

@@ -9,8 +9,13 @@ func (d *detector) longRuns() {
 		if inRun[d.s[i]] == 0 {
 			continue
 		}
-		begin := runBack(d.s, i, &runSet, maxToken)
-		end := run(d.s, i, &runSet, maxToken)
+		begin, end := i, i+1
+		for begin > 0 && inRun[d.s[begin-1]] != 0 && i-begin < maxToken {
+			begin--
+		}
+		for end < len(d.s) && inRun[d.s[end]] != 0 && end-i < maxToken {
+			end++
+		}
 		if end-begin >= stride {
 			d.longRun(begin, end)
 		}

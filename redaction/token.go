@@ -139,7 +139,7 @@ func (d *detector) token(index, begin, end int) {
 		return
 	}
 	first, last, ok := t.match(d.s, begin)
-	if d.exceeded(&d.tokenRuns, t.class, begin, last) || !ok {
+	if d.exceeded(&d.tokenRuns, begin, last) || !ok {
 		return
 	}
 	d.reportToken(t, first, last, begin)
@@ -291,7 +291,7 @@ func (d *detector) scheme(kind, begin, end int) {
 	}
 	scheme := &schemes[kind]
 	stop := run(d.s, at, &bearerSet, maxToken)
-	if d.exceeded(&d.schemes, scheme.class, at, stop) {
+	if d.exceeded(&d.schemes, at, stop) {
 		return
 	}
 	text := strings.TrimRight(d.s[at:stop], ".,:|")

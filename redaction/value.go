@@ -46,7 +46,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 
 // candidate masks the literal, or the end of it, if it is a secret.
 func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
-	if d.exceeded(&d.values, classOf(n), lit.start, lit.end) || d.isPlaceholder(d.text(lit)) {
+	if d.exceeded(&d.values, lit.start, lit.end) || d.isPlaceholder(d.text(lit)) {
 		return true
 	}
 	if d.secret(n, bind, lit) {
