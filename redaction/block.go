@@ -100,65 +100,49 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 	data := -1 // the indentation of data, if the line is below it
 	for at, next := from, 0; at < stop; at = next {
 		next = lineEnd(d.s[:stop], at)
-		line := strings.TrimSpace(d.s[at:next])
-		begin := at + strings.Index(d.s[at:next], line)
-		switch indent := begin - at; {
-		case line == "":
-		case data >= 0 && indent > data:
-			d.secretLine(begin, line)
-		case line == "data:", line == "stringData:":
-			data = indent
+		begin := run(d.s[:next], at, &spaceSet, next-at)
+		switch line := strings.ToLower(d.s[begin:next]); {
+		case begin == next:
+		case data >= 0 && begin-at > data:
+			d.secretValues(begin, next)
+		case strings.TrimSpace(line) == "data:", strings.TrimSpace(line) == "stringdata:":
+			data = begin - at
 		default:
 			data = -1
-			if i := strings.Index(strings.ToLower(line), `data"`); i >= 0 {
-				d.secretObject(begin + i)
+			if i := strings.Index(line, `data"`); i >= 0 { // of JSON
+				next = begin + i + indexAnyWithin(d.s[begin+i:stop], "}", maxDocument)
+				if open := begin + i + indexAnyWithin(d.s[begin+i:next], "{", 32); byteAt(d.s, open) == '{' {
+					d.secretValues(open, next)
+				}
 			}
 		}
 	}
 	return stop
 }
 
-// secretLine masks the value in a line of the data of a Secret, which begins at i.
-func (d *detector) secretLine(i int, line string) {
-	name, value, ok := strings.Cut(line, ":")
-	switch value = strings.TrimSpace(value); {
-	case ok && allIn(name, &keyNameSet):
-		if value != "" && value[0] != '|' && value[0] != '>' {
-			d.secretValue(i+len(line)-len(value), i+len(line))
-		}
-	case len(line) >= 16 && allIn(line, &base64Set):
-		d.report("secret", "value of a Secret", i, i+len(line))
+// secretValues masks the values behind the names in s[at:stop], or the line without
+// one: it goes on with a value in base64.
+func (d *detector) secretValues(at, stop int) {
+	if line := strings.TrimSpace(d.s[at:stop]); len(line) >= 16 && allIn(line, &base64Set) {
+		d.report("secret", "value of a Secret", at, at+len(line))
 	}
-}
-
-// secretObject masks the values of the JSON object whose name ends at i.
-func (d *detector) secretObject(i int) {
-	at := i + indexAnyWithin(d.s[i:], "{", 32)
-	if byteAt(d.s, at) != '{' {
-		return
-	}
-	stop := at + indexAnyWithin(d.s[at:], "}\x01", maxDocument)
 	for {
-		at += indexAnyWithin(d.s[at:stop], ":", maxDocument) + 1
-		if at >= stop {
+		name, _, ok := strings.Cut(d.s[at:stop], ":")
+		if !ok || !allIn(name, &keyNameSet) {
 			return
 		}
-		at = run(d.s[:stop], at, &spaceSet, maxGap)
-		if byteAt(d.s[:stop], at) != '"' {
-			continue
+		at = run(d.s[:stop], at+len(name)+1, &spaceSet, maxGap)
+		lit := literal{start: at, end: at + len(strings.TrimRight(d.s[at:stop], " \t\r\n")), next: stop}
+		if at < stop && quoteSet.has(d.s[at]) {
+			lit, _ = quotedAt(d.s[:stop], at)
 		}
-		if lit, ok := quotedAt(d.s[:stop], at); ok {
-			d.secretValue(lit.start, lit.end)
-			at = lit.next
-		}
+		d.secretValue(lit.start, lit.end)
+		at = lit.next
 	}
 }
 
-// secretValue masks the value s[begin:end] of a Secret, in quotes or not.
+// secretValue masks the value s[begin:end] of a Secret.
 func (d *detector) secretValue(begin, end int) {
-	for begin+1 < end && quoteSet.has(d.s[begin]) && d.s[end-1] == d.s[begin] {
-		begin, end = begin+1, end-1
-	}
 	if text := d.s[begin:end]; len(text) >= 3 && !d.isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) && !isSealed(text) {
 		d.report("secret", "value of a Secret", begin, end)
 	}

@@ -125,7 +125,7 @@ var (
 	glueSet       = setOf(" \t\r\n\"'`,;#*>|&.()")
 	joinStart     = setOf(" \t\r\n+.&\\|")
 	keyMargin     = setOf(keyMargins)
-	keyNameSet    = setOf(digits, letters, "_-.\"'/ ?")
+	keyNameSet    = setOf(digits, letters, "_-.\"'/ ?,{\t\r\n")
 	kindGap       = setOf("\"': ")
 	labelSet      = setOf("-\n").complement()
 	lineEnders    = setOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code

@@ -57,6 +57,7 @@ var strong, medium, weak, vendor = bitsOf(strongName), bitsOf(mediumName), bitsO
 // look like a key.
 var classifiers = []classifier{
 	{name: "too short", is: func(c *candidate) bool { return len(c.text) < 3 }, then: left},
+	{name: "too short for a key", strengths: weak | vendor, is: func(c *candidate) bool { return len(c.text) < 12 && c.bind != item }, then: left},
 	{name: "the name itself", is: func(c *candidate) bool { return strings.EqualFold(c.text, c.n.ident) }, then: left},
 	{name: "counting bytes", strengths: medium | weak | vendor, is: ofText(isCountingHex), then: left},
 	{name: "placeholder", is: func(c *candidate) bool { return c.d.isPlaceholder(c.text) }, then: left},
@@ -129,6 +130,7 @@ func (k *classifier) applies(c *candidate) bool {
 // isSecret decides whether the literal, bound to the name n by bind, is a secret.
 // d.why is the classifier that decided.
 func (d *detector) isSecret(n nameRef, bind binding, lit literal) bool {
+	d.work += valueWork + lit.end - lit.start
 	c := &d.asked
 	*c = candidate{d, n, bind, lit, d.text(lit)}
 	for i := range classifiers {

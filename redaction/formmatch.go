@@ -103,6 +103,7 @@ func (d *detector) matchForms(n nameRef) {
 		if bound && f.behind || f.of != nil && !f.of(n) {
 			return
 		}
+		d.work += formWork
 		if m := (formMatch{d: d, form: f}); m.around(begin, n.end) {
 			n.form = f.name
 			bound = m.binds(n) && f.behind || bound
@@ -204,6 +205,7 @@ func (m *formMatch) element(e *formElement, i int, last bool) (end int, ok bool)
 	case anyValue:
 		return m.valueAt(e, i, last)
 	}
+	m.d.work += lexemeWork
 	l := m.d.ahead.get(s, i, nextLexeme)
 	onLine := e.kind != anyWord || e.quoted || strings.IndexByte(s[i:l.begin], '\n') < 0
 	return l.end, onLine && m.matches(e, l) // WORD is on the line of what is before it
@@ -226,6 +228,7 @@ func (m *formMatch) valueAt(e *formElement, i int, last bool) (end int, ok bool)
 func (m *formMatch) skipForward(i int, elements []formElement) bool {
 	exact := len(elements) > 0 && elements[0].kind == exactLexeme // so that l decides
 	for range maxSkipped {
+		m.d.work += lexemeWork
 		l := m.d.ahead.get(m.d.s, i, nextLexeme)
 		if (!exact || m.matches(&elements[0], l)) && m.forward(i, elements) {
 			return true
@@ -282,6 +285,7 @@ func (m *formMatch) skipBackward(i int, elements []formElement) bool {
 		if m.backward(i, elements) {
 			return true
 		}
+		m.d.work += lexemeWork
 		l := m.d.behind.get(m.d.s, i, lexemeBefore)
 		if endsStatement(m.d.s, l) {
 			return false

@@ -177,7 +177,7 @@ func pieceIn(s string, at, end, column int) (p literal, ok bool) {
 // have some. The last piece may be short; what stands between pieces and is shorter than
 // the others is the time of a log, a number, a command.
 func (d *detector) keyPiecesBefore(end int) (pieces []literal) {
-	least := max(d.keyEnd, sectionBegin(d.s, end, maxKey))
+	least := max(d.keyEnd, end-maxKey)
 	begin, next := max(least, lineBegin(d.s, end)), end // next is where the piece behind begins
 	for stop := end; ; stop, begin = begin, max(least, lineBegin(d.s, begin-1)) {
 		count := len(pieces)

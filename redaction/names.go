@@ -63,7 +63,7 @@ func (n nameRef) isPassword() bool {
 // strength is lower if the name is about the secret and not the name of the secret.
 func (d *detector) computeStrength(ident string) (strength, string) {
 	folded := strings.ToLower(ident)
-	if lists["noname"][folded] || ident == "OLDPWD" || containsAny(folded, heads["nonamepart"]) {
+	if containsAny(folded, heads["noname"]) {
 		return noName, ""
 	}
 	words := splitWords(ident)
@@ -114,38 +114,27 @@ func (n *nameStem) in(folded string, words []string) bool {
 	if n.whole && n.strength == strongName {
 		return strings.TrimRight(lastWord(words), digits) == n.stem
 	}
-	for _, w := range words {
+	return folded == n.stem || slices.ContainsFunc(words, func(w string) bool {
 		core := strings.TrimRight(w, digits)
-		if n.whole && (w == n.stem || core == n.stem) || n.ending && strings.HasSuffix(core, n.stem) {
-			return true
-		}
-	}
-	return n.whole && folded == n.stem
+		return w == n.stem || core == n.stem || n.ending && strings.HasSuffix(core, n.stem)
+	})
 }
 
 // describesSecret reports whether a name is about a secret, such as password_label.
 func describesSecret(words []string) bool {
-	if len(words) < 2 {
-		return false
-	}
 	final := lastWord(words)
 	for _, stem := range []string{"password", "passwd", "secret", "token", "key"} {
 		if rest, ok := strings.CutPrefix(final, stem); ok && rest != "" {
 			final = rest
 		}
 	}
-	return lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] })
+	return len(words) > 1 && (lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] }))
 }
 
 // hasOnlyID reports whether a weak name is that of something with only a number or digest.
 func hasOnlyID(folded string, words []string) bool {
-	switch final := lastWord(words); {
-	case lists["digestname"][final]:
-		return true
-	case final == "id" || final == "ids":
-		return !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
-	}
-	return false
+	final := lastWord(words)
+	return lists["digestname"][final] || (final == "id" || final == "ids") && !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
 }
 
 // splitWords returns the words of an identifier in lower case.

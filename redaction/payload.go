@@ -84,21 +84,23 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	if pl.known.seen != nil { // from whole files
 		p.spread(pl)
 	}
+	m := masking
 	for range maxPasses {
-		if !p.pass(pl) {
+		if !p.pass(pl, m) {
 			for _, part := range pl.parts {
 				*part.out = p.text(render(part.raw, part.spans))
 			}
 			return nil
 		}
+		m = again
 	}
 	return failure.Errorf(failure.RedactionBlocked, "redact %s: still finding secrets after %d passes", pl.scope, maxPasses)
 }
 
 // pass reads the parts as they would be sent and reports whether it masked more.
-func (p *Pipeline) pass(pl *payload) (more bool) {
+func (p *Pipeline) pass(pl *payload, m mode) (more bool) {
 	for _, part := range pl.parts {
-		found := p.engine.scan(render(part.raw, part.spans), part.form, masking)
+		found := p.engine.scan(render(part.raw, part.spans), part.form, m)
 		more = part.mask(found) || more
 	}
 	if more {

@@ -19,9 +19,11 @@ func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 // namesResource reports whether the name, such as existingSecret, is that of a
 // Kubernetes object that holds the secret, and the text the name of such an object.
 func namesResource(c *candidate) bool {
+	if !allIn(c.text, &resourceSet) || isRandom(c.text) {
+		return false
+	}
 	words := splitWords(c.n.ident)
-	return len(words) > 1 && strings.HasPrefix(lastWord(words), "secret") && lists["resource"][words[len(words)-2]] &&
-		allIn(c.text, &resourceSet) && !isRandom(c.text)
+	return len(words) > 1 && strings.HasPrefix(lastWord(words), "secret") && lists["resource"][words[len(words)-2]]
 }
 
 // closesLiteral reports whether the quote before the text ends a literal that holds

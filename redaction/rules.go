@@ -146,6 +146,9 @@ func (e *engine) triggers(cfg Config) []trigger {
 	if cfg.Emails {
 		add((*detector).email, 0, "@")
 	}
+	if cfg.InternalIPs {
+		add((*detector).internalIP, 0, privateNets...)
+	}
 	add((*detector).host, 0, cfg.HostSuffixes...)
 	return slices.Clip(out)
 }

@@ -139,10 +139,9 @@ func (d *detector) token(index, begin, end int) {
 		return
 	}
 	first, last, ok := t.match(d.s, begin)
-	if d.exceeded(&d.tokenRuns, begin, last) || !ok {
-		return
+	if d.work += last - first; ok {
+		d.reportToken(t, first, last, begin)
 	}
-	d.reportToken(t, first, last, begin)
 }
 
 // reportToken masks the token s[first:last], whose anchor is at begin.
@@ -267,23 +266,22 @@ func (d *detector) awsSecretAfter(at int) {
 	}
 }
 
-// schemes are the authorization schemes and what their credentials look like outside
-// of a header, where the word may be prose.
+// schemes are the authorization schemes and what their credentials look like.
 var schemes = []struct {
 	words     []string
 	class     string
-	least     int // bytes in a header, where credentials may be cut off
 	looksLike func(text string) bool
 }{
-	{[]string{"bearer", "ssws"}, "bearer-token", 4, func(text string) bool {
+	{[]string{"bearer", "ssws"}, "bearer-token", func(text string) bool {
 		return (isRandom(text) || isVeryRandom(text)) && !isSource(text) && !isPath(text) && !isCommonWords(text, 1)
 	}},
-	{[]string{"basic", "auth plain"}, "basic-credentials", 8, func(text string) bool {
+	{[]string{"basic", "auth plain"}, "basic-credentials", func(text string) bool {
 		return isEncodedPair(text) || len(text) >= 20 && isVeryRandom(text)
 	}},
 }
 
-// scheme masks the credentials after the word s[begin:end] of a scheme.
+// scheme masks the credentials after the word s[begin:end] of a scheme. In a header,
+// any text that is no reference is a credential; elsewhere the word may be prose.
 func (d *detector) scheme(kind, begin, end int) {
 	at := run(d.s, end, &schemeGap, 8)
 	if n := len(d.detections); at == end || isAlnum(byteAt(d.s, begin-1)) || n > 0 && d.detections[n-1].start == at {
@@ -291,25 +289,14 @@ func (d *detector) scheme(kind, begin, end int) {
 	}
 	scheme := &schemes[kind]
 	stop := run(d.s, at, &bearerSet, maxToken)
-	if d.exceeded(&d.schemes, at, stop) {
-		return
-	}
+	d.work += stop - at
 	text := strings.TrimRight(d.s[at:stop], ".,:|")
-	if d.inAuthorization(begin) && isCredential(text, scheme.least) || len(text) >= 8 && scheme.looksLike(text) {
+	const gap = 24
+	inHeader := strings.Contains(strings.ToLower(d.s[max(0, begin-gap):begin]), "authorization")
+	isWord := lists["schemeword"][strings.ToLower(text)] || text == strings.ToUpper(text) && isCommonWords(text, 0)
+	if len(text) >= 4 && (scheme.looksLike(text) || inHeader && !isReference(text) && !isSource(text) && !isWord) {
 		d.report(scheme.class, "authorization", at, at+len(text))
 	}
-}
-
-// inAuthorization reports whether the scheme at i is in an Authorization header,
-// where any text after it is a credential.
-func (d *detector) inAuthorization(i int) bool {
-	const gap = 24
-	return strings.Contains(strings.ToLower(d.s[max(0, i-gap):i]), "authorization")
-}
-
-// isCredential reports whether text after a scheme is no reference and no prose.
-func isCredential(text string, least int) bool {
-	return len(text) >= least && !isReference(text) && !isSource(text) && !lists["schemeword"][strings.ToLower(text)] && (text != strings.ToUpper(text) || !isCommonWords(text, 0))
 }
 
 // isEncodedPair reports whether text is the base64 of user:password.

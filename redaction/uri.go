@@ -132,36 +132,24 @@ func (d *detector) pgpass(_, begin, end int) {
 	d.reportAfter(":", "password", "line of a pgpass file", end+len(fields[0])+1, end+len(line))
 }
 
-// userinfo masks the password of user:password@host. The @ is at at.
+// userinfo masks the password of user:password@host, where the host has a domain or a
+// port. The @ is at at.
 func (d *detector) userinfo(_, at, _ int) {
-	if d.contextFree || !continuesWord(d.s, at+1) {
-		return
-	}
 	begin := runBack(d.s, at, &userinfoSet, maxName)
 	user, password, _ := strings.Cut(d.s[begin:at], ":")
-	if len(password) < 6 || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || !isRandom(password) || isSource(password) {
+	end := run(d.s, at+1, &hostSet, 255)
+	if end == at+1 || len(password) < 6 || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || !isRandom(password) || isSource(password) {
 		return
 	}
-	if d.isHost(at + 1) {
+	if strings.Contains(d.s[at:end-1], ".") || byteAt(d.s, end) == ':' && isDigit(byteAt(d.s, end+1)) {
 		d.report("uri-password", "user and password of a host", at-len(password), at)
 	}
-}
-
-// isHost reports whether a host with a domain or a port, or an address, is at i.
-func (d *detector) isHost(i int) bool {
-	end, port := run(d.s, i, &hostSet, 255), 0
-	host := strings.TrimRight(d.s[i:end], ".")
-	if byteAt(d.s, end) == ':' {
-		port = run(d.s, end+1, &digitSet, 6) - end - 1
-	}
-	hasPort := port >= 2 && port <= 5 && !continuesWord(d.s, end+1+port)
-	return countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || hasPort) || strings.Count(host, ".") == 3
 }
 
 // windowsHashes masks the hashes of user:id:hash:hash::: that end at at.
 func (d *detector) windowsHashes(_, at, _ int) {
 	begin := at - 65
-	if !d.contextFree && byteAt(d.s, begin-1) == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
+	if byteAt(d.s, begin-1) == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
 		d.report("password", "hashes of Windows", begin, at)
 	}
 }
@@ -169,12 +157,10 @@ func (d *detector) windowsHashes(_, at, _ int) {
 // email masks the address around the @ at at (security 9.5.2).
 func (d *detector) email(_, at, _ int) {
 	begin, end := runBack(d.s, at, &mailSet, 64), run(d.s, at+1, &hostSet, 255)
-	for end > at && !isAlnum(d.s[end-1]) {
-		end--
-	}
-	dot := strings.LastIndexByte(d.s[at:max(at, end)], '.')
-	if begin < at && dot >= 2 && end-at-dot > 2 && shapeOf(d.s[at+dot+1:end]).digit == 0 {
-		d.report("email", "policy", begin, end)
+	host := strings.TrimRight(d.s[at+1:end], ".-")
+	dot := strings.LastIndexByte(host, '.')
+	if begin < at && dot > 0 && len(host)-dot > 2 && allIn(host[dot+1:], &letterSet) {
+		d.report("email", "policy", begin, at+1+len(host))
 	}
 }
 
@@ -185,25 +171,19 @@ func (d *detector) host(_, begin, end int) {
 	}
 }
 
-// beginsIP is 1 for the bytes that an address may begin with.
-var beginsIP = setOf(hexes, ":").table()
+// privateNets are how addresses of private networks begin, which internalIP masks.
+var privateNets = []string{"10.", "172.", "192.168.", "169.254.", "fc", "fd", "fe8", "fe9", "fea", "feb"}
 
-// internalIPs masks addresses of private networks.
-func (d *detector) internalIPs() {
-	for i := firstIn(d.s, 0, &beginsIP); i < len(d.s); i = firstIn(d.s, i+1, &beginsIP) {
-		end := run(d.s, i, &ipSet, 64)
-		if strings.Count(d.s[i:end], ".") < 3 && strings.Count(d.s[i:end], ":") < 2 {
-			i = end
-			continue
-		}
-		text := strings.TrimRight(d.s[i:end], ".:")
-		if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
-			text = host
-		}
-		before := byteAt(d.s, i-1)
-		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) && !isAlnum(before) && before != '.' {
-			d.report("internal-ip", "policy", i, i+len(text))
-		}
-		i = end
+// internalIP masks the address of a private network that begins at i.
+func (d *detector) internalIP(_, i, _ int) {
+	if before := byteAt(d.s, i-1); isAlnum(before) || before == '.' || before == ':' {
+		return
+	}
+	text := strings.TrimRight(d.s[i:run(d.s, i, &ipSet, 64)], ".:")
+	if host, port, ok := strings.Cut(text, ":"); ok && strings.IndexByte(port, ':') < 0 {
+		text = host
+	}
+	if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) {
+		d.report("internal-ip", "policy", i, i+len(text))
 	}
 }

@@ -46,11 +46,10 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 
 // candidate masks the literal, or the end of it, if it is a secret.
 func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
-	if d.exceeded(&d.values, lit.start, lit.end) || d.isPlaceholder(d.text(lit)) {
+	if d.isPlaceholder(d.text(lit)) {
 		return true
 	}
 	if d.secret(n, bind, lit) {
-		d.continued(n, lit)
 		return true
 	}
 	user, password, ok := strings.Cut(d.text(lit), ":") // such as bob:password
@@ -111,18 +110,6 @@ func (d *detector) phrase(n nameRef, bind binding, lit literal) literal {
 	return lit
 }
 
-// continued masks the next line of a value in a properties file, after a backslash.
-func (d *detector) continued(n nameRef, lit literal) {
-	if lit.quoted || lastByte(d.text(lit)) != '\\' || byteAt(d.s, lit.end) != '\n' {
-		return
-	}
-	at := skipBlanks(d.s, lit.end+1)
-	end := run(d.s, at, &notBlank, maxLine)
-	if strings.IndexByte(d.s[at:end], '=') < 0 {
-		d.reportValue(n, at, end)
-	}
-}
-
 // reportValue records s[start:end] as the secret that n names.
 func (d *detector) reportValue(n nameRef, start, end int) {
 	d.place = n.form
@@ -162,52 +149,47 @@ func (d *detector) list(n nameRef, at int) {
 
 // elements masks the secrets among the elements of a list from at on.
 func (d *detector) elements(n nameRef, at int) {
-	stop, count := min(len(d.s), at+maxList), 0
+	stop := min(len(d.s), at+maxList)
 	d.listEnd = stop
-	end := d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
+	d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
 		bind := item
-		if code := strings.TrimSpace(between); strings.HasSuffix(code, ":") || strings.HasSuffix(code, "=") || strings.HasSuffix(code, "=>") {
+		if code := strings.TrimSpace(between); code != "" && strings.IndexByte(":=>", lastByte(code)) >= 0 {
 			bind = member
 		}
 		if next := skipBlanks(d.s, lit.next); strings.IndexByte(":=", byteAt(d.s, next)) < 0 { // not the name of another one
 			d.secret(n, bind, lit)
 		}
-		count++
 		d.listEnd = lit.next
 		return true
 	})
-	if count == 0 && n.strength == strongName && d.s[at-1] == '(' && !strings.ContainsAny(d.s[at:end], ",;=\n") {
-		for _, lit := range words(d.s[:end], at) { // of a shell
+	if stop == d.listEnd && n.strength == strongName && strings.HasSuffix(d.s[:at], "=(") { // the words of a shell
+		for _, lit := range words(d.s[:lineEndWithin(d.s, at, maxLine)], at) {
 			d.secret(n, item, lit)
 		}
 	}
 }
 
 // literals calls found for the literals in quotes of s[at:stop] and the code before
-// each, until it returns false or there is one of the bytes of ends. It returns where it ends.
-func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) int {
+// each, until it returns false or there is one of the bytes of ends.
+func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) {
 	for at < stop {
 		q := strings.IndexAny(d.s[at:stop], "\"'`"+ends)
-		if q < 0 {
-			return stop
-		}
-		if !quoteSet.has(d.s[at+q]) {
-			return at + q
+		if q < 0 || !quoteSet.has(d.s[at+q]) {
+			return
 		}
 		lit, ok := quotedAt(d.s[:stop], at+q)
 		if !ok || !found(d.s[at:at+q], lit) {
-			return at + q
+			return
 		}
 		at = lit.next
 	}
-	return at
 }
 
 // entries masks the secrets among the entries of a list in YAML.
 func (d *detector) entries(n nameRef, at int) {
 	for stop := min(len(d.s), at+maxList); at < stop && strings.HasPrefix(d.s[at:], "- "); d.listEnd = at {
-		begin, next := at+len("- "), lineEndWithin(d.s, at, maxList)
-		lit := trimLiteral(d.s, literal{start: begin, end: max(begin, next)})
+		next := lineEndWithin(d.s, at, maxList)
+		lit := trimLiteral(d.s, literal{start: at + len("- "), end: next})
 		if lit.start < lit.end && quoteSet.has(d.s[lit.start]) {
 			lit, _ = quotedAt(d.s, lit.start)
 		}
