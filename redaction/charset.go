@@ -88,6 +88,7 @@ var (
 	actionSet     = setOf(lowers, "/")
 	azureSet      = setOf(digits, letters, "_~.-")
 	bearerSet     = setOf(digits, letters, "_-.~+/=|:!")
+	cellMargin    = setOf(" |")
 	classSet      = setOf(lowers, digits, "-")
 	decimalSet    = setOf(digits, ".")
 	dottedSet     = setOf(digits, lowers, "._-")

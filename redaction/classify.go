@@ -57,7 +57,7 @@ var strong, medium, weak, vendor = bitsOf(strongName), bitsOf(mediumName), bitsO
 // look like a key.
 var classifiers = []classifier{
 	{name: "too short", is: func(c *candidate) bool { return len(c.text) < 3 }, then: left},
-	{name: "too short for a key", strengths: weak | vendor, is: func(c *candidate) bool { return len(c.text) < 12 && c.bind != item }, then: left},
+	{name: "too short for a key", strengths: weak | vendor, bindings: ^bitsOf(item, shared), is: func(c *candidate) bool { return len(c.text) < 12 }, then: left},
 	{name: "the name itself", is: func(c *candidate) bool { return strings.EqualFold(c.text, c.n.ident) }, then: left},
 	{name: "counting bytes", strengths: medium | weak | vendor, is: ofText(isCountingHex), then: left},
 	{name: "placeholder", is: func(c *candidate) bool { return c.d.isPlaceholder(c.text) }, then: left},

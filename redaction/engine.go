@@ -111,7 +111,7 @@ func (d *detector) run() {
 		case begin < d.placeholderEnd || begin < d.maskedEnd || d.contextFree && !t.contextFree:
 		case d.work > d.allowance*(workSlack+maxWork*begin):
 			d.maskedEnd = lineEnd(d.s, begin)
-			d.report("secret", "work limit", begin, d.maskedEnd)
+			d.report("secret", "work limit", strings.LastIndexByte(d.s[:begin], '\n')+1, d.maskedEnd)
 		default:
 			t.match(d, t.index, begin, end)
 		}
@@ -152,7 +152,7 @@ type detector struct {
 	keyEnd, uriEnd, insertEnd    int
 	blockEnds                    [8]int
 	tableEnd, listEnd, branchEnd int
-	// maskedEnd is the end of the last line that was masked without parsing it.
+	// maskedEnd is the end of the last line that was masked without reading all of it.
 	maskedEnd int
 	// work is what the rules have done so far. allowance multiplies its limit.
 	work, allowance int
@@ -171,8 +171,8 @@ func (d *detector) placeholder(_, begin, _ int) {
 }
 
 // The work of all rules is bounded here. It is counted in units of about a nanosecond, and
-// where it exceeds maxWork for each byte of the text before, the rest of the line is masked
-// unread. So reading takes linear time, whatever the text. Of 117,000 files of code, none of
+// where it exceeds maxWork for each byte of the text before, the line is masked and its
+// rest not read. So reading takes linear time, whatever the text. Of 117,000 files of code, none of
 // more than 20 kB has 20 units per byte; names within names within names have hundreds.
 const (
 	maxWork   = 32

@@ -177,62 +177,45 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 
 // beside returns the bytes that may stand beside NAME, the fast check that most forms fail.
 func (f *formRule) beside() [besideCount]charset {
-	prev, next := besideName(f.before, false), besideName(f.after, true)
-	return [besideCount]charset{prevByte: prev[0], beyondPrev: prev[1], nextByte: next[0], beyondNext: next[1], secondByte: f.second()}
+	before, after := withoutQuote(f.before), withoutQuote(f.after)
+	b := [besideCount]charset{prevByte: nearEnd(before, false), nextByte: nearEnd(after, true), secondByte: anyByte}
+	if b[nextByte][0]&closerSet[0]|b[nextByte][1]&closerSet[1] != 0 { // it may be skipped
+		b[nextByte] = anyByte
+	} else if len(after) > 1 && after[0].isLexeme() {
+		b[secondByte] = nearEnd(after[1:], true)
+	}
+	return b
 }
 
-// second returns the bytes that may stand behind the word or operator that follows NAME.
-func (f *formRule) second() charset {
-	elements := f.after
-	if len(elements) > 0 && elements[0].kind == closers {
+// withoutQuote returns the elements without those that close or quote NAME.
+func withoutQuote(elements []formElement) []formElement {
+	for len(elements) > 0 && (elements[0].kind == nameQuote || elements[0].kind == closers) {
 		elements = elements[1:]
 	}
-	if len(elements) < 2 || elements[0].quoted {
-		return anyByte
-	}
-	switch first := nearEnd(elements, true); {
-	case elements[0].kind != anyWord && elements[0].kind != wordOf && elements[0].kind != exactLexeme:
-		return anyByte
-	case first[0]&closerSet[0]|first[1]&closerSet[1] != 0: // may be skipped with CLOSE
-		return anyByte
-	}
-	return nearEnd(elements[1:], true)
+	return elements
 }
 
-// besideName returns the bytes that the elements may have beside NAME, and those
-// beyond the quote around NAME. first is set for those behind it.
-func besideName(elements []formElement, first bool) [2]charset {
-	if len(elements) > 1 && elements[0].kind == nameQuote {
-		return [2]charset{quoteSet, nearEnd(elements[1:], first)}
-	}
-	near := nearEnd(elements, first)
-	if len(elements) > 0 && elements[0].kind == closers {
-		return [2]charset{near, near}
-	}
-	return [2]charset{near, anyByte}
+// isLexeme reports whether e matches one lexeme that is no literal.
+func (e *formElement) isLexeme() bool {
+	return !e.quoted && (e.kind == exactLexeme || e.kind == anyWord || e.kind == wordOf)
 }
 
 var anyByte = charset{}.complement()
 
-// nearEnd returns the bytes that elements may begin with, or end with if they are not
-// behind NAME.
+// nearEnd returns the bytes that the first of elements may begin with, or end with if it
+// is before NAME.
 func nearEnd(elements []formElement, first bool) charset {
-	if len(elements) == 0 {
+	switch {
+	case len(elements) == 0 || !elements[0].quoted && !elements[0].isLexeme():
 		return anyByte
-	}
-	words := []string{elements[0].text}
-	switch e := elements[0]; {
-	case e.kind == nameQuote, e.quoted:
+	case elements[0].quoted:
 		return quoteSet
-	case e.kind == closers:
-		near := nearEnd(elements[1:], first)
-		return charset{near[0] | closerSet[0], near[1] | closerSet[1], near[2] | closerSet[2], near[3] | closerSet[3]}
-	case e.kind == anyWord:
+	case elements[0].kind == anyWord:
 		return codeIdent
-	case e.kind == wordOf:
-		words = heads[e.text]
-	case e.kind != exactLexeme:
-		return anyByte
+	}
+	words := heads[elements[0].text]
+	if elements[0].kind == exactLexeme {
+		words = []string{elements[0].text}
 	}
 	var out charset
 	for _, w := range words {

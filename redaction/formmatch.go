@@ -7,13 +7,11 @@ import (
 	"strings"
 )
 
-// These are bytes around a name: the ones before and behind it and blanks, then those
-// beyond a quote, and the one behind what follows the name.
+// These are bytes around a name and what quotes and closes it: before it, behind it, and
+// behind the lexeme that follows it.
 const (
 	prevByte = iota
-	beyondPrev
 	nextByte
-	beyondNext
 	secondByte
 	besideCount
 )
@@ -65,23 +63,18 @@ func (f *formRule) length() (n int) {
 // at calls found with the forms that the bytes beside the name s[begin:end] do not
 // rule out.
 func (x *formIndex) at(s string, begin, end int, found func(f *formRule)) {
-	before, after := runBack(s, begin, &spaceSet, maxGap), skipSpace(s, end)
-	prev, next := byteAt(s, before-1), byteAt(s, after)
-	prev2, next2 := byte(0), next
-	if quoteSet.has(next) {
-		next2 = byteAt(s, skipSpace(s, after+1))
-	}
-	if quoteSet.has(prev) {
-		i := before - 1
-		if byteAt(s, i-1) == '@' { // of Objective-C
-			i--
+	before := runBack(s, begin, &spaceSet, maxGap)
+	if quoteSet.has(byteAt(s, before-1)) {
+		if before--; byteAt(s, before-1) == '@' { // of Objective-C
+			before--
 		}
-		prev2 = byteAt(s, runBack(s, i, &spaceSet, maxGap)-1)
+		before = runBack(s, before, &spaceSet, maxGap)
 	}
-	second := byteAt(s, skipSpace(s, nextLexeme(s, skipClosers(s, end)).end))
-	lastOnLine := strings.IndexByte(s[end:after], '\n') >= 0
+	l := nextLexeme(s, skipClosers(s, skipSpace(s, end)))
+	prev, next, second := byteAt(s, before-1), byteAt(s, l.begin), byteAt(s, skipSpace(s, l.end))
+	lastOnLine := strings.IndexByte(s[end:l.begin], '\n') >= 0
 	for word := range x.onLine {
-		set := x.may[prevByte][prev][word] & x.may[beyondPrev][prev2][word] & x.may[nextByte][next][word] & x.may[beyondNext][next2][word] & x.may[secondByte][second][word]
+		set := x.may[prevByte][prev][word] & x.may[nextByte][next][word] & x.may[secondByte][second][word]
 		if lastOnLine {
 			set &^= x.onLine[word]
 		}

@@ -93,35 +93,46 @@ func (rs *ruleset) withoutPlaceholders(raw string, spans []span) []span {
 		return spans
 	}
 	var out []span
-	at := 0
 	add := func(s span, start, end int) {
-		if s.start, s.end = max(s.start, start), min(s.end, end); s.start < s.end && strings.ContainsAny(raw[s.start:s.end], digits+letters) {
+		if s.start, s.end = start, end; strings.ContainsAny(raw[start:end], digits+letters) {
 			out = append(out, s)
 		}
 	}
+	at, length := 0, 0 // the next placeholder
 	for _, s := range spans {
-		free := s.start
+		free := s.start // where the rest of the span begins
 		for {
-			i := strings.Index(raw[at:min(len(raw), s.end+len(placeholderHead)-1)], placeholderHead)
-			if i < 0 {
-				at = max(at, s.end-len(placeholderHead))
+			for at+length <= free && at < len(raw) {
+				at, length = rs.nextPlaceholder(raw, at+length)
+			}
+			if at >= s.end {
 				break
 			}
-			at += i
-			n := rs.placeholderLen(raw[at:])
-			if n > 0 {
+			if free < at {
 				add(s, free, at)
-				free = max(free, at+n)
 			}
-			if at+n >= s.end {
-				break
-			}
-			at += max(1, n)
+			free = at + length
 		}
-		add(s, free, s.end)
-		at = max(0, min(at, s.end-maxPlaceholder))
+		if free < s.end {
+			add(s, free, s.end)
+		}
 	}
 	return out
+}
+
+// nextPlaceholder returns where the next placeholder from at on begins, and its length. If
+// there is none, it begins at the end.
+func (rs *ruleset) nextPlaceholder(raw string, at int) (begin, length int) {
+	for {
+		i := strings.Index(raw[at:], placeholderHead)
+		if i < 0 {
+			return len(raw), 0
+		}
+		if n := rs.placeholderLen(raw[at+i:]); n > 0 {
+			return at + i, n
+		}
+		at += i + 1
+	}
 }
 
 // A collector maps the detections of views to spans of the raw text.

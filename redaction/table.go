@@ -70,31 +70,25 @@ func columnMark(s string, a, b int) byte {
 
 // cells yields the cells of the line s[at:end], without quotes.
 func cells(s string, at, end int, sep byte) func(yield func(literal) bool) {
-	line := strings.TrimRight(s[at:end], "\r\n")
+	end = at + len(strings.TrimRight(s[at:end], "\r\n"))
 	if sep == '|' {
-		line = strings.TrimRight(line, " |")
-		at += len(line) - len(strings.TrimLeft(line, " |"))
-		line = strings.TrimLeft(line, " |")
+		end = runBack(s, end, &cellMargin, end-at)
+		at = run(s, at, &cellMargin, end-at)
 	}
 	return func(yield func(literal) bool) {
-		for more := true; more; {
-			lit := literal{start: at}
-			var text string
-			if inner, rest, ok := strings.Cut(strings.TrimPrefix(line, `"`), `"`); ok && line[0] == '"' && (rest == "" || rest[0] == sep) {
-				lit.quoted = true
-				text = line[:len(inner)+2]
-			} else {
-				text, _, _ = strings.Cut(line, string(sep))
+		for more := true; more; at++ {
+			lit := literal{start: at, end: end}
+			if byteAt(s[:end], at) == '"' {
+				lit, _ = quotedAt(s[:end], at)
+				at = lit.next
 			}
-			more = len(text) < len(line)
-			lit.end = at + len(text)
-			if at += len(text) + 1; more {
-				line = line[len(text)+1:]
-			}
-			if lit.quoted {
-				lit.start, lit.end = lit.start+1, lit.end-1
+			if i := strings.IndexByte(s[at:end], sep); i >= 0 {
+				at += i
 			} else {
-				lit = trimLiteral(s, lit)
+				at, more = end, false
+			}
+			if !lit.quoted {
+				lit = trimLiteral(s, literal{start: lit.start, end: at})
 			}
 			if !yield(lit) {
 				return
