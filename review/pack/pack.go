@@ -10,6 +10,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -87,13 +88,10 @@ func New(ctx context.Context, parser *outline.Parser, limits Limits, files []rev
 			}
 		}
 	}
-	for _, step := range []func(*source){p.addEnclosing, p.addDefinitions, p.addImports} {
+	for _, step := range []func(*source){p.addEnclosing, p.addOwnNames, p.addImports, p.addNames} {
 		for _, s := range p.files {
 			step(s)
 		}
-	}
-	for _, s := range p.files {
-		p.addNamed(s, review.TierChange, nil)
 	}
 	return p
 }
@@ -159,23 +157,18 @@ func (p *Pack) addEnclosing(s *source) {
 	}
 }
 
-// addDefinitions adds the definitions in the file of names on its changed lines.
-func (p *Pack) addDefinitions(s *source) {
-	used := map[string]bool{}
-	for _, line := range s.changed {
-		for _, name := range s.outline.Names[line] {
-			used[name] = true
-		}
-	}
-	p.addNamed(s, review.TierChange, used)
-}
+// addOwnNames adds the definitions in a file of names on its own changed lines.
+func (p *Pack) addOwnNames(s *source) { p.addNamed(s, review.TierChange, true) }
 
-// addNamed adds the definitions in s of names; nil are those on all changed lines.
-func (p *Pack) addNamed(s *source, tier review.Tier, names map[string]bool) (added int) {
+// addNames adds the definitions in a file of names on the changed lines of all files.
+func (p *Pack) addNames(s *source) { p.addNamed(s, review.TierChange, false) }
+
+func (p *Pack) addNamed(s *source, tier review.Tier, own bool) (added int) {
 	places := map[string]int{}
 	for _, d := range s.outline.Definitions {
 		serves := p.names[d.Name]
-		if d.Name == "" || serves == nil || names != nil && !names[d.Name] || places[d.Name] == maxPlaces {
+		_, isOwn := slices.BinarySearch(serves, s.index)
+		if d.Name == "" || serves == nil || own && !isOwn || places[d.Name] == maxPlaces {
 			continue
 		}
 		places[d.Name]++
@@ -192,15 +185,13 @@ func (p *Pack) addNamed(s *source, tier review.Tier, names map[string]bool) (add
 // withComment returns the first line of the comment above a line, or the line.
 func (s *source) withComment(line int) int {
 	first := line
-	for first > 1 && line-first < maxComment {
-		above := strings.TrimSpace(s.lines[first-2])
-		if !strings.HasPrefix(above, "//") && !strings.HasPrefix(above, "*") && !strings.HasPrefix(above, "/*") && !strings.HasPrefix(above, "#:") && !strings.HasPrefix(above, "--") {
-			break
-		}
+	for first > 1 && line-first < maxComment && comment.MatchString(s.lines[first-2]) {
 		first--
 	}
 	return first
 }
+
+var comment = regexp.MustCompile(`^\s*(//|\*|/\*|#:|--)`)
 
 func (p *Pack) addImports(s *source) {
 	for _, i := range s.outline.Imports {
@@ -230,9 +221,9 @@ func (p *Pack) Candidates() []Lookup {
 		seen[Lookup{Path: s.path}] = true
 	}
 	for _, c := range all {
-		if l := (Lookup{c.path, c.dir}); !seen[l] && len(out) < maxCandidates {
-			seen[l] = true
-			out = append(out, l)
+		if !seen[c.Lookup] && len(out) < maxCandidates {
+			seen[c.Lookup] = true
+			out = append(out, c.Lookup)
 		}
 	}
 	return out
@@ -241,22 +232,18 @@ func (p *Pack) Candidates() []Lookup {
 // Choose returns the files to read, of those that exist: at most limits.Files, best
 // first.
 func (p *Pack) Choose(existing []string) []string {
-	best, changed := map[string]int{}, map[string]bool{}
+	best, changed := map[Lookup]int{}, map[string]bool{}
 	for _, s := range p.files {
 		changed[s.path] = true
 		for _, c := range candidatesOf(s.path, s.outline, p.names) {
-			key := c.path
-			if c.dir {
-				key += "/"
-			}
-			best[key] = max(best[key], c.score)
+			best[c.Lookup] = max(best[c.Lookup], c.score)
 		}
 	}
 	existing = slices.DeleteFunc(existing, func(file string) bool { return changed[file] })
 	names := foldNames(p.names)
 	rank := make(map[string]int, len(existing))
 	for _, file := range existing {
-		rank[file] = max(best[file], best[path.Dir(file)+"/"]) + names.affinity(file)
+		rank[file] = max(best[Lookup{Path: file}], best[Lookup{path.Dir(file), true}]) + names.affinity(file)
 	}
 	slices.SortFunc(existing, func(a, b string) int { return cmp.Or(rank[b]-rank[a], strings.Compare(a, b)) })
 	existing = slices.Compact(existing)
@@ -321,7 +308,7 @@ func (p *Pack) Add(ctx context.Context, paths []string, texts map[string]string)
 	}
 	p.outline(ctx, sources)
 	for _, s := range sources {
-		if before := len(p.blocks); p.addNamed(s, review.TierSiblings, nil) > 0 && len(p.blocks) > before {
+		if before := len(p.blocks); p.addNamed(s, review.TierSiblings, false) > 0 && len(p.blocks) > before {
 			p.context.Sources = append(p.context.Sources, review.Source{Path: s.path, Whole: review.Compress(texts[s.path])})
 		}
 	}

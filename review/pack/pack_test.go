@@ -2,6 +2,7 @@ package pack
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -151,12 +152,12 @@ func TestPathRules(t *testing.T) {
 	} {
 		seen[ruleOf(tt.file)] = true
 		got := candidatesOf(tt.file, outline.Outline{Imports: []outline.Import{{Text: tt.statement}}}, nil)
-		if !slices.ContainsFunc(got, func(c candidate) bool { return c.path == tt.want && c.dir == tt.dir }) {
+		if !slices.ContainsFunc(got, func(c candidate) bool { return c.Lookup == (Lookup{tt.want, tt.dir}) }) {
 			t.Errorf("%s with %q: no %s in %v", tt.file, tt.statement, tt.want, got)
 		}
 		for _, c := range got {
-			if !strings.HasPrefix(c.path, "//d/") && c.path != "//d" || strings.Contains(c.path, "..") {
-				t.Errorf("%s leads to %s", tt.file, c.path)
+			if !strings.HasPrefix(c.Path, "//d/") && c.Path != "//d" || strings.Contains(c.Path, "..") {
+				t.Errorf("%s leads to %s", tt.file, c.Path)
 			}
 		}
 	}
@@ -185,4 +186,13 @@ func FuzzNew(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A removed line changes the line after it. A hunk without new lines shows none.
+func TestDiffLines(t *testing.T) {
+	t.Parallel()
+	shown, changed := diffLines("@@ -3,4 +3,4 @@\n a\n-b\n c\n+d\n e\n@@ -9,1 +8,0 @@\n-x\n\\ No newline at end of file\n")
+	if want := map[int]bool{3: true, 4: true, 5: true, 6: true}; !maps.Equal(shown, want) || !slices.Equal(changed, []int{4, 5}) {
+		t.Errorf("shown %v, changed %v", shown, changed)
+	}
 }

@@ -127,9 +127,8 @@ func alternatives(s string) []string {
 
 // A candidate is a path that may belong to a changed file.
 type candidate struct {
-	path  string
+	Lookup
 	score int
-	dir   bool // all files of a folder
 }
 
 // Scores of candidates: an import that names what a changed line uses is the best.
@@ -151,7 +150,7 @@ func candidatesOf(file string, o outline.Outline, names map[string][]int) []cand
 				paths = append(paths, expand(t, strings.Replace(file, testRoot, "/src/main/", 1), groups)...)
 			}
 			for _, p := range paths {
-				out = append(out, candidate{p, score, dir})
+				out = append(out, candidate{Lookup{p, dir}, score})
 			}
 		}
 	}
