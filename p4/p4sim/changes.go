@@ -32,10 +32,10 @@ func (s *session) listChanges(f flags, spec filespec) {
 	}
 	left := f.limit()
 	for c := range s.depot.changes() {
-		if left == 0 {
+		if left == 0 || c.Number < spec.low {
 			return
 		}
-		if c.Number < spec.low || c.Number > spec.high || f["s"] != "" && f["s"] != c.status() || !s.touches(c, spec) || s.faults.lags(c.Number) != nil {
+		if c.Number > spec.high || f["s"] != "" && f["s"] != c.status() || !s.touches(c, spec) || s.faults.lags(c.Number) != nil {
 			continue
 		}
 		left--
