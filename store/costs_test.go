@@ -36,23 +36,35 @@ func TestTokensOfADayAreForAllWorkersTogether(t *testing.T) {
 func TestSettledTokensCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t).Open(t, store.RoleLLM)
-	g := must(db.ReserveTokens(t.Context(), 4711, 1, 900, 1_000))(t)
-	if g.Refused || g.Tokens != 900 || g.Day.IsZero() {
-		t.Fatalf("granted %+v", g)
+	reserve := func(v review.Version, tokens int) review.Grant {
+		t.Helper()
+		return must(db.ReserveTokens(t.Context(), 4711, v, tokens, 1_000))(t)
 	}
-	over := must(db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000))(t)
+	settle := func(v review.Version, g review.Grant, used review.Usage) {
+		t.Helper()
+		noError(t, db.SettleTokens(t.Context(), 4711, v, g, used))
+	}
+	wantUsage := func(v review.Version, want review.Usage, wantTokens int) {
+		t.Helper()
+		used, tokens, err := db.ReviewUsage(t.Context(), 4711, v)
+		if noError(t, err); used != want || tokens != wantTokens {
+			t.Errorf("version %d used %+v, and %d count: want %+v and %d", v, used, tokens, want, wantTokens)
+		}
+	}
+	wholeDay := reserve(2, 1_000)
+	settle(2, wholeDay, review.Usage{Calls: 1, PromptTokens: 50, Estimated: true})
+	g, rest, over := reserve(1, 900), reserve(1, 50), reserve(1, 1)
+	if wholeDay.Refused || g.Refused || g.Tokens != 900 || g.Day.IsZero() || rest.Refused || !over.Refused {
+		t.Fatalf("granted %+v, %+v, %+v, then %+v", wholeDay, g, rest, over)
+	}
 	used := review.Usage{Calls: 1, PromptTokens: 80, CompletionTokens: 20, CachedTokens: 30}
-	noError(t, db.SettleTokens(t.Context(), 4711, 1, g, used))
-	again := must(db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000))(t)
-	unlimited := must(db.ReserveTokens(t.Context(), 1, 1, 1<<30, 0))(t)
-	if !over.Refused || again.Refused || unlimited.Refused {
-		t.Errorf("before settling refused %t, after it %t, without a limit %t", over.Refused, again.Refused, unlimited.Refused)
+	settle(1, g, used)
+	if reserve(1, 200).Refused || must(db.ReserveTokens(t.Context(), 1, 1, 1<<30, 0))(t).Refused {
+		t.Error("what was settled, or has no limit, is refused")
 	}
-	all, tokens, err := db.ReviewUsage(t.Context(), 4711, 1)
-	noError(t, err)
-	if all != used || tokens != 300 {
-		t.Errorf("the review used %+v, and %d count: want what was settled, and 200 more under way", all, tokens)
-	}
+	wantUsage(1, used, 350) // with what is under way
+	settle(2, review.Grant{}, review.Usage{Calls: 1, PromptTokens: 1})
+	wantUsage(2, review.Usage{Calls: 2, PromptTokens: 51, Estimated: true}, 51)
 }
 
 func TestReviewRecord(t *testing.T) {
@@ -67,6 +79,8 @@ func TestReviewRecord(t *testing.T) {
 	}
 	noError(t, llm.RecordReview(t.Context(), 4711, 1, review.Record{Model: "first attempt"}))
 	noError(t, llm.RecordReview(t.Context(), 4711, 1, want))
+	noError(t, llm.RecordReview(t.Context(), 4713, 1, review.Record{Model: "of another change"}))
+	must(llm.ReserveTokens(t.Context(), 4711, 2, 1, 0))(t) // has no record yet
 	got := must(operator.ReviewRecords(t.Context(), 4711))(t)
 	if len(got) != 1 || !reflect.DeepEqual(got[1], want) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -117,7 +117,7 @@ func TestRequestedReplayIsExplained(t *testing.T) {
 				t.Errorf("replays are %+v", replays)
 			}
 			finish(t, books, v1)
-			if got := onlyLetter(t, operator); got.State != store.LetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy == "" || got.Unexplained || got.Interrupted {
+			if got := onlyLetter(t, operator); got.State != store.LetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy != "olga@desk" || got.Unexplained || got.Interrupted {
 				t.Errorf("after success the letter is %+v", got)
 			}
 		})
@@ -136,6 +136,10 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	}
 	if !onlyLetter(t, operator).Unexplained {
 		t.Error("the letter is not shown as unexplained")
+	}
+	finish(t, books, v1)
+	if got := onlyLetter(t, operator); got.ResolvedBy != "olga@desk" || got.Resolution != "TICKET-1" {
+		t.Errorf("resolved by %s: %s, want the last replay", got.ResolvedBy, got.Resolution)
 	}
 	open(t, books, of(1), "run1") // another letter, whose replay is explained
 	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.AuthDenied)))(t)
@@ -240,17 +244,25 @@ func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
 	if !ok || again != page || attempt != 2 || !slices.Equal(accepted, []string{"mail"}) {
 		t.Errorf("then %+v, accepted %v, attempt %d", again, accepted, attempt)
 	}
+	open(t, books, of(1), "run1")
+	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.InvariantViolated)))(t)
+	noError(t, books.MarkPageAccepted(t.Context(), page.ID, "oncall"))
+	noError(t, books.PostponePage(t.Context(), page.ID, time.Hour))
+	other, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	if noError(t, err); !ok || other.Changelist != 1 || attempt != 1 || len(accepted) != 0 {
+		t.Errorf("the page of another letter is %+v, accepted %v, attempt %d", other, accepted, attempt)
+	}
 	noError(t, books.MarkPageSent(t.Context(), page.ID))
 	noError(t, books.PostponePage(t.Context(), page.ID, 0)) // too late to matter
 	if _, _, _, ok, _ := books.ClaimPage(t.Context(), time.Minute); ok {
 		t.Error("claimed after it was sent")
 	}
+	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages where sent_at is not null`); n != 1 {
+		t.Errorf("%d pages are sent, want 1", n)
+	}
 	state := must(operator.PageOf(t.Context(), letter.ID))(t)
 	if state == nil || state.SentAt == nil || state.Attempts != 2 {
 		t.Errorf("operators see %+v", state)
-	}
-	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages`); n != 1 {
-		t.Errorf("%d pages, want 1", n)
 	}
 }
 

@@ -41,6 +41,8 @@ func TestSaveRecipientsReplaces(t *testing.T) {
 		{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor},
 		{User: "gone", Role: review.RoleUnresolved},
 	}
+	open(t, d.Open(t, store.RoleBookkeeping), version(2), "run2")
+	noError(t, fetch.SaveRecipients(t.Context(), 4711, 2, first))
 	for _, rs := range [][]review.Recipient{first, second, second} {
 		noError(t, fetch.SaveRecipients(t.Context(), 4711, 1, rs))
 	}
@@ -48,6 +50,9 @@ func TestSaveRecipientsReplaces(t *testing.T) {
 	want := []review.Recipient{second[2], second[0], second[1], second[3]} // the author first, then as saved
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	if other := must(notify.Recipients(t.Context(), 4711, 2))(t); !slices.Equal(other, first) {
+		t.Errorf("the recipients of another version are %v", other)
 	}
 	wantClass(t, fetch.SaveRecipients(t.Context(), 9999, 1, first), failure.InvariantViolated) // a change without a job
 }

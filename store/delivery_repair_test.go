@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,28 +180,34 @@ func TestReaddressToAnotherRecipientIsRefused(t *testing.T) { // one intent, one
 
 func TestDeliveriesAreFiltered(t *testing.T) {
 	t.Parallel()
-	notify, operator, _, id := rowIn(t, "failed")
+	notify, operator, d, id := rowIn(t, "failed")
 	prepare(t, notify, "bob@corp.test")
+	for _, req := range []review.Request{of(9), version(2)} {
+		open(t, d.Open(t, store.RoleBookkeeping), req, "run1")
+		must(notify.PrepareDeliveries(t.Context(), req.Changelist, req.Version, []string{"zoe@corp.test"}))(t)
+	}
+	all := []string{"4711 v2 zoe", "4711 v1 alice", "4711 v1 bob", "9 v1 zoe"} // the newest first
 	for name, tc := range map[string]struct {
 		filter store.DeliveryFilter
-		want   int
+		want   []string
 	}{
-		"everything":         {store.DeliveryFilter{}, 2},
-		"its id":             {store.DeliveryFilter{ID: id}, 1},
-		"its changelist":     {store.DeliveryFilter{Changelist: 4711}, 2},
-		"another changelist": {store.DeliveryFilter{Changelist: 4712}, 0},
-		"its status":         {store.DeliveryFilter{Status: review.DeliveryFailed}, 1},
-		"another status":     {store.DeliveryFilter{Status: review.DeliveryHeld}, 0},
-		"no more than asked": {store.DeliveryFilter{Limit: 1}, 1},
+		"everything":         {store.DeliveryFilter{}, all},
+		"its id":             {store.DeliveryFilter{ID: id}, all[1:2]},
+		"its changelist":     {store.DeliveryFilter{Changelist: 4711}, all[:3]},
+		"another changelist": {store.DeliveryFilter{Changelist: 4712}, nil},
+		"its status":         {store.DeliveryFilter{Status: review.DeliveryFailed}, all[1:2]},
+		"another status":     {store.DeliveryFilter{Status: review.DeliveryHeld}, nil},
+		"no more than asked": {store.DeliveryFilter{Limit: 1}, all[:1]},
 	} {
-		got := must(operator.FindDeliveries(t.Context(), tc.filter))(t)
-		if len(got) != tc.want {
-			t.Errorf("%s: %d rows, want %d", name, len(got), tc.want)
-		}
-		for _, entry := range got {
-			if entry.JobState != review.JobInProgress || entry.WorkflowID != v1.Key {
-				t.Errorf("%s: row %d belongs to %q, %s", name, entry.ID, entry.WorkflowID, entry.JobState)
+		var got []string
+		for _, e := range must(operator.FindDeliveries(t.Context(), tc.filter))(t) {
+			got = append(got, fmt.Sprintf("%d v%d %s", e.Changelist, e.Version, strings.TrimSuffix(e.Recipient, "@corp.test")))
+			if e.JobState != review.JobInProgress || e.WorkflowID != review.DefaultKey("p4", e.Changelist, e.Version) {
+				t.Errorf("%s: row %d belongs to %q, %s", name, e.ID, e.WorkflowID, e.JobState)
 			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

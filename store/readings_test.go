@@ -59,7 +59,7 @@ func TestDeleteExpiredIsAudited(t *testing.T) {
 	exec(t, conn, goodRows)
 	namespaces := []string{"raw", "redacted", "report", "answer", "rewrite"}
 	for _, ns := range namespaces {
-		exec(t, conn, strings.ReplaceAll(`insert into NS.artifacts (id, body) values (repeat('e', 64), 'x'), (repeat('f', 64), 'y');
+		exec(t, conn, strings.ReplaceAll(`insert into NS.artifacts (id, body) values (repeat('e', 64), 'x'), (repeat('f', 64), 'y'), (repeat('d', 64), 'z');
 			update NS.artifacts set stored_at = now() - interval '4 hours', expires_at = now() - interval '3 hours' where id = repeat('e', 64);
 			update NS.artifacts set stored_at = now() - interval '4 hours', expires_at = now() - interval '30 minutes' where id = repeat('f', 64)`, "NS", ns))
 	}
@@ -70,8 +70,8 @@ func TestDeleteExpiredIsAudited(t *testing.T) {
 	if all := len(namespaces); overdue != all || n != 2 || left != all-1 {
 		t.Errorf("of %d namespaces overdue %d, deleted %d, then overdue %d; want one each, 2, and the other four", all, overdue, n, left)
 	}
-	if kept := query[int](t, conn, `select count(*)::int from raw.artifacts`); kept != 1 {
-		t.Errorf("%d artifacts are left, want the one whose time is not over", kept)
+	if kept := query[int](t, conn, `select count(*)::int from raw.artifacts`); kept != 2 {
+		t.Errorf("%d artifacts are left, want those whose time is not over", kept)
 	}
 	if audited := query[string](t, conn, `select detail::text from criticizer.audit_log where action = 'artifact.expire'`); audited != `{"deleted": 2}` {
 		t.Errorf("audited: %s", audited)

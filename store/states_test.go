@@ -42,6 +42,29 @@ func (s *states) begin(t *testing.T) review.Request {
 	return req
 }
 
+// do executes an operation, which may refuse, and fails if it changes rows of another review.
+func (s *states) do(t *testing.T, name string, operation func() error) {
+	t.Helper()
+	others := func() string {
+		return query[string](t, s.conn, `select coalesce(string_agg(r, ';' order by r), '') from (
+			select j::text from criticizer.jobs j where changelist_id <> $1
+			union all select d::text from criticizer.deliveries d where changelist_id <> $1
+			union all select l::text from criticizer.dead_letters l where changelist_id <> $1
+			union all select p::text from criticizer.pages p where dead_letter_id in (select id from criticizer.dead_letters where changelist_id <> $1)
+			union all select r::text from criticizer.replays r where dead_letter_id in (select id from criticizer.dead_letters where changelist_id <> $1)
+			union all select q::text from criticizer.replay_requests q where dead_letter_id in (select id from criticizer.dead_letters where changelist_id <> $1)
+			) as rows (r)`, s.changelist)
+	}
+	before := others()
+	_ = operation()
+	if after := others(); after != before {
+		t.Errorf("%s of changelist %d changed another review:\n%s\n%s", name, s.changelist, before, after)
+	}
+}
+
+// errOf is the error of a call that returns a value.
+func errOf[T any](_ T, err error) error { return err }
+
 // transitions is a set of "from --> to".
 type transitions map[string]bool
 
@@ -57,22 +80,16 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	s, seen := newStates(t), transitions{}
 	operations := map[string]func(context.Context, review.Request) error{
-		"OpenJob": func(ctx context.Context, req review.Request) error {
-			_, err := s.books.OpenJob(ctx, req, "run2")
-			return err
-		},
+		"OpenJob": func(ctx context.Context, req review.Request) error { return errOf(s.books.OpenJob(ctx, req, "run2")) },
 		"FinishJob": func(ctx context.Context, req review.Request) error {
-			_, err := s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, "")
-			return err
+			return errOf(s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, ""))
 		},
 		"SkipJob": func(ctx context.Context, req review.Request) error {
-			_, err := s.books.SkipJob(ctx, req.Key, "users")
-			return err
+			return errOf(s.books.SkipJob(ctx, req.Key, "users"))
 		},
 		"CancelJob": func(ctx context.Context, req review.Request) error { return s.books.CancelJob(ctx, req.Key) },
 		"CloseEnded": func(ctx context.Context, req review.Request) error {
-			_, err := s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated")
-			return err
+			return errOf(s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated"))
 		},
 		"BeginReplay, replaced": func(ctx context.Context, req review.Request) error {
 			newer := review.Request{Changelist: req.Changelist, Version: 2, ServerID: "p4", Key: req.Key + " again"}
@@ -82,12 +99,10 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 			return err
 		},
 		"RecordDeadLetter": func(ctx context.Context, req review.Request) error {
-			_, err := s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied))
-			return err
+			return errOf(s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied)))
 		},
 		"BeginReplay": func(ctx context.Context, req review.Request) error {
-			_, err := s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"})
-			return err
+			return errOf(s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"}))
 		},
 	}
 	for _, from := range []string{"in_progress", "succeeded", "dead_lettered", "canceled"} {
@@ -98,7 +113,7 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 			}
 			exec(t, s.conn, `update criticizer.jobs set state = $2, outcome = case when $2 = 'succeeded' then 'clean' end,
 				finished_at = case when $2 <> 'in_progress' then now() end where idempotency_key = $1`, req.Key, from)
-			_ = operations[name](t.Context(), req)
+			s.do(t, name, func() error { return operations[name](t.Context(), req) })
 			seen.note(from, query[string](t, s.conn, `select state from criticizer.jobs where idempotency_key = $1`, req.Key))
 		}
 	}
@@ -115,19 +130,18 @@ func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
 		"MarkDeliveryFailed": func(ctx context.Context, d review.Delivery) error {
 			return s.notify.MarkDeliveryFailed(ctx, d, failure.RecipientRejected)
 		},
-		"HoldDelivery": s.notify.HoldDelivery,
+		"HoldDelivery":    s.notify.HoldDelivery,
+		"BeginDelivery":   func(ctx context.Context, d review.Delivery) error { return errOf(s.notify.BeginDelivery(ctx, d)) },
+		"AbandonDelivery": s.notify.AbandonDelivery,
+		"RecordRefusal": func(ctx context.Context, d review.Delivery) error {
+			return s.notify.RecordRefusal(ctx, d, failure.TooLarge)
+		},
+		"RecordCheck": func(ctx context.Context, d review.Delivery) error { return s.notify.RecordCheck(ctx, d.ID, true) },
 		"FailDelivery": func(ctx context.Context, d review.Delivery) error {
-			_, err := s.notify.FailDelivery(ctx, d, failure.RecipientRejected)
-			return err
+			return errOf(s.notify.FailDelivery(ctx, d, failure.RecipientRejected))
 		},
-		"ReleaseDelivery": func(ctx context.Context, d review.Delivery) error {
-			_, err := s.notify.ReleaseDelivery(ctx, d)
-			return err
-		},
-		"RequeueUnproven": func(ctx context.Context, d review.Delivery) error {
-			_, err := s.notify.RequeueUnproven(ctx, d)
-			return err
-		},
+		"ReleaseDelivery": func(ctx context.Context, d review.Delivery) error { return errOf(s.notify.ReleaseDelivery(ctx, d)) },
+		"RequeueUnproven": func(ctx context.Context, d review.Delivery) error { return errOf(s.notify.RequeueUnproven(ctx, d)) },
 		"RequeueUnproven again": func(ctx context.Context, d review.Delivery) error {
 			if _, err := s.conn.Exec(ctx, `update criticizer.deliveries set unproven = 1 where id = $1`, d.ID); err != nil {
 				return err
@@ -142,8 +156,7 @@ func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
 			return s.operator.ResendDelivery(ctx, d.ID, 0, "olga", "T-1")
 		},
 		"ReaddressDelivery": func(ctx context.Context, d review.Delivery) error {
-			_, err := s.operator.ReaddressDelivery(ctx, d.ID, "new@corp.test", "olga", "T-1")
-			return err
+			return errOf(s.operator.ReaddressDelivery(ctx, d.ID, "new@corp.test", "olga", "T-1"))
 		},
 	}
 	for _, from := range []string{"pending", "sent", "failed", "held", "waived"} {
@@ -165,7 +178,7 @@ func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
 					exec(t, s.conn, `update criticizer.jobs set state = 'succeeded', outcome = 'clean', finished_at = now() where idempotency_key = $1`, req.Key)
 				}
 				d = reread(t, s.notify, d.ID)
-				_ = operations[name](t.Context(), d)
+				s.do(t, name, func() error { return operations[name](t.Context(), d) })
 				seen.note(from, query[string](t, s.conn, `select status from criticizer.deliveries where id = $1`, d.ID))
 			}
 		}
@@ -178,30 +191,32 @@ func TestDeadLetterStatesAreThoseOfThePage(t *testing.T) {
 	s, seen := newStates(t), transitions{}
 	operations := map[string]func(context.Context, review.Request, store.DeadLetter) error{
 		"RequestReplay": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
-			_, err := s.operator.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: "olga", Reason: "T-1"})
-			return err
+			return errOf(s.operator.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: "olga", Reason: "T-1"}))
 		},
 		"WithdrawReplay": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
 			return s.operator.WithdrawReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: "olga"})
 		},
 		"BeginReplay": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
-			_, err := s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"})
-			return err
+			return errOf(s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"}))
 		},
 		"RecordDeadLetter": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
-			_, err := s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied))
-			return err
+			return errOf(s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied)))
 		},
 		"FinishJob": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
-			_, err := s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, "")
-			return err
+			return errOf(s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, ""))
+		},
+		"ConfirmReplay": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
+			r, err := s.operator.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: "olga", Reason: "T-1"})
+			if err != nil {
+				return err
+			}
+			return s.operator.ConfirmReplay(ctx, r, "run2")
 		},
 		"ResolveDeadLetter": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
 			return s.operator.ResolveDeadLetter(ctx, l.ID, "olga", "T-1")
 		},
 		"CloseEnded": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
-			_, err := s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated")
-			return err
+			return errOf(s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated"))
 		},
 	}
 	for _, from := range []string{"open", "replaying", "failed_again", "resolved"} {
@@ -211,7 +226,7 @@ func TestDeadLetterStatesAreThoseOfThePage(t *testing.T) {
 			id := query[int64](t, s.conn, `update criticizer.dead_letters set state = $2, resolved_at = case when $2 = 'resolved' then now() end
 				where workflow_id = $1 returning id`, req.Key, from)
 			letter := must(s.operator.DeadLetter(t.Context(), id))(t)
-			_ = operations[name](t.Context(), req, letter)
+			s.do(t, name, func() error { return operations[name](t.Context(), req, letter) })
 			seen.note(from, query[string](t, s.conn, `select state from criticizer.dead_letters where id = $1`, id))
 		}
 	}
