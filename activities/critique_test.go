@@ -160,9 +160,9 @@ func TestReportOfGapsAndGuesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := c.report(t, result.Report)
-	if report.Outcome != review.OutcomePartial || !slices.Equal(report.Gaps, []review.Gap{review.GapJobs}) ||
+	if result.Outcome != report.Outcome || report.Outcome != review.OutcomePartial || report.FilesTotal != 3 || !slices.Equal(report.Gaps, []review.Gap{review.GapJobs}) ||
 		!slices.Equal(report.Guesses, []review.Guess{{Path: "//depot/b.c", Charset: "shift_jis"}}) {
-		t.Errorf("report = %+v", report)
+		t.Errorf("result = %+v, report = %+v", result, report)
 	}
 }
 
