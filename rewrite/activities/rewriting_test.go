@@ -200,6 +200,24 @@ func TestRetryAfterTheRuntimeBeginsNothing(t *testing.T) {
 	}
 }
 
+// The collector has a limit, too (rewrite 12): no batch exceeds the room that is left.
+func TestCollectorIsLimited(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Run.MaxJobsPerRun = 1
+	most := r.cfg.Run.MaxCollectedPerRun()
+	ids := r.enqueue(t, most+1, rewrite.Batch)
+	for range ids {
+		r.must(t, rewrite.Submitter)
+	}
+	r.must(t, rewrite.Collector)
+	if got := r.statuses(t); got[rewrite.Completed] != most || got[rewrite.BatchSubmitted] != 1 {
+		t.Errorf("jobs are %v after one run, want %d completed", got, most)
+	}
+	r.must(t, rewrite.Collector)
+	r.all(t, rewrite.Completed, ids)
+}
+
 // The outcome of a job by the error of its call. Only a failure that the job causes is
 // permanent (rewrite 8).
 func TestFailuresOfCalls(t *testing.T) {
