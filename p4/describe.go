@@ -132,16 +132,12 @@ func replicaBehind(format string, args ...any) error {
 // shelf that does not exist is skipped.
 func (s *server) explainUnknown(ctx context.Context, number review.Changelist, how review.Reading, unknown error) (description, error) {
 	gone := description{Change: review.Change{SkippedBy: review.SkipRuleGone}}
-	records, err := s.stats(ctx, command{name: "changes", flags: []string{"-m", "1"}})
+	newest, err := s.newest(ctx)
 	if err != nil {
 		return gone, err
 	}
-	newest := 0
-	for _, rec := range records {
-		newest = max(newest, rec.number("change"))
-	}
-	switch lags := int64(newest) < int64(number); {
-	case lags || how.Shelved && s.info.mayLag() && !how.LastAttempt:
+	switch {
+	case newest < number || how.Shelved && s.info.mayLag() && !how.LastAttempt:
 		return gone, replicaBehind("the server does not know the changelist, its newest is %d: it lags, or the number does not exist", newest)
 	case how.Shelved:
 		return gone, nil

@@ -17,10 +17,8 @@ func (f *ChangeFetcher) Ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.stats(ctx, command{name: "changes", flags: []string{"-m", "1"}}); err != nil {
-		return fmt.Errorf("ask the p4 server for its newest changelist: %w", err)
-	}
-	return nil
+	_, err = s.newest(ctx)
+	return err
 }
 
 // An Account is the state of the account that reads changelists.

@@ -15,7 +15,7 @@ import (
 func TestInsensitiveServer(t *testing.T) {
 	t.Parallel()
 	fetcher := simFetcher(t, "testdata/history.txtar", "P4SIM_CASE=insensitive")
-	list, err := fetcher.submitted(t.Context(), nil, []string{"//DEPOT/Tool/...@101,@107"})
+	list, err := fetcher.submitted(t.Context(), []string{"//DEPOT/Tool/...@101,@107"})
 	if err != nil || len(list) == 0 {
 		t.Errorf("changes: %v, %v", list, err)
 	}

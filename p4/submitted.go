@@ -27,7 +27,7 @@ func (f *ChangeFetcher) Submitted(ctx context.Context, after review.Changelist) 
 	window := min(cmp.Or(f.window.Load(), maxWindow), maxWindow)
 	for {
 		upTo = min(newest, after+review.Changelist(window))
-		list, err = f.submitted(ctx, nil, f.cfg.treesAt(after+1, upTo))
+		list, err = f.submitted(ctx, f.cfg.treesAt(after+1, upTo))
 		if failure.ClassOf(err) != failure.TooLarge || upTo == after+1 {
 			break
 		}
@@ -53,19 +53,32 @@ func (c Config) treesAt(from, to review.Changelist) []string {
 
 // Newest returns the server's newest submitted changelist, 0 if it has none.
 func (f *ChangeFetcher) Newest(ctx context.Context) (review.Changelist, error) {
-	newest, err := f.submitted(ctx, []string{"-m", "1"}, nil)
-	if err != nil || len(newest) == 0 {
+	s, err := f.connected(ctx)
+	if err != nil {
 		return 0, err
 	}
-	return newest[0], nil
+	return s.newest(ctx, "-s", "submitted")
 }
 
-func (f *ChangeFetcher) submitted(ctx context.Context, flags, trees []string) ([]review.Changelist, error) {
+// newest returns the newest changelist that p4 changes lists with the flags, 0 if there is
+// none.
+func (s *server) newest(ctx context.Context, flags ...string) (newest review.Changelist, err error) {
+	records, err := s.stats(ctx, command{name: "changes", flags: append(flags, "-m", "1")})
+	if err != nil {
+		return 0, fmt.Errorf("ask the p4 server for its newest changelist: %w", err)
+	}
+	for _, rec := range records {
+		newest = max(newest, review.Changelist(rec.number("change")))
+	}
+	return newest, nil
+}
+
+func (f *ChangeFetcher) submitted(ctx context.Context, trees []string) ([]review.Changelist, error) {
 	s, err := f.connected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.stats(ctx, command{name: "changes", flags: append([]string{"-s", "submitted"}, flags...), operands: trees})
+	records, err := s.stats(ctx, command{name: "changes", flags: []string{"-s", "submitted"}, operands: trees})
 	if err != nil {
 		return nil, fmt.Errorf("list submitted changelists: %w", err)
 	}

@@ -32,7 +32,7 @@
 //	P4SIM_PERMISSION   what every user may do with all files, such as list; default super
 //	P4SIM_CASE         case handling: sensitive (default) or insensitive
 //	P4SIM_SERVICES     what the server is, such as commit-server; default replica with a fault lag, otherwise standard
-//	P4SIM_LOG          file that gets one line of JSON per run: arguments and exit status
+//	P4SIM_LOG          file that gets the arguments of each run, as a line of JSON
 //	P4SIM_FAULT        faults, see below
 //	P4SIM_FAULT_FILE   file of faults, read by every run; it need not exist
 //

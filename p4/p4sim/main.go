@@ -29,15 +29,10 @@ func run(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		return fail(stderr, err)
 	}
 	s := &session{settings: set, out: &printer{stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr}}
-	err = errors.Join(s.invoke(argv[1:], stdin), s.out.stdout.Flush())
-	status := s.out.status
-	if err != nil {
-		status = fail(stderr, err)
-	}
-	if err := logInvocation(set["P4SIM_LOG"], argv, status); err != nil {
+	if err := errors.Join(s.invoke(argv[1:], stdin), s.out.stdout.Flush(), logInvocation(set["P4SIM_LOG"], argv)); err != nil {
 		return fail(stderr, err)
 	}
-	return status
+	return s.out.status
 }
 
 // fail reports an error of p4sim itself, in words that no real client prints.
@@ -74,12 +69,12 @@ func (s *session) invoke(args []string, stdin io.Reader) error {
 	return s.dispatch(name, args)
 }
 
-// logInvocation appends a line to the file, if there is one.
-func logInvocation(name string, argv []string, status int) error {
+// logInvocation appends the arguments to the file, if there is one.
+func logInvocation(name string, argv []string) error {
 	if name == "" {
 		return nil
 	}
-	line, err := json.Marshal(invocation{argv, status})
+	line, err := json.Marshal(argv)
 	if err != nil {
 		return fmt.Errorf("log invocation: %w", err)
 	}
@@ -89,10 +84,4 @@ func logInvocation(name string, argv []string, status int) error {
 	}
 	_, err = file.Write(append(line, '\n'))
 	return errors.Join(err, file.Close())
-}
-
-// An invocation is one line of P4SIM_LOG.
-type invocation struct {
-	Argv []string `json:"argv"`
-	Exit int      `json:"exit"`
 }
