@@ -66,7 +66,7 @@ func TestFetchIsPatientWithReplicas(t *testing.T) {
 	stage.Changes = replica
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain}}})
 	env.RegisterActivity(stage)
 	env.SetTestTimeout(time.Minute)
 	begin := env.Now()
@@ -92,8 +92,7 @@ func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 	w := activitiestest.New()
 	stage := newFetching(t, w)
 	w.Fail("SaveRecipients", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
+	env := newEnv(&activities.Interceptor{Scrub: plain})
 	env.RegisterActivity(stage)
 	for _, want := range []failure.Class{failure.DatabaseUnavailable, ""} {
 		if _, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request}); classOf(err) != want {

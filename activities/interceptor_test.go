@@ -23,13 +23,19 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// verdict runs an activity that does what act does and returns the error that is reported to Temporal.
-func verdict(t *testing.T, i *activities.Interceptor, act func(context.Context) error) *temporal.ApplicationError {
-	t.Helper()
+// newEnv returns an environment whose attempts pass the interceptor.
+func newEnv(i *activities.Interceptor) *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{i}})
+	return env
+}
+
+// verdict runs an activity that does what act does and returns the error that is reported to Temporal.
+func verdict(t *testing.T, i *activities.Interceptor, act func(context.Context) error) *temporal.ApplicationError {
+	t.Helper()
+	env := newEnv(i)
 	env.RegisterActivity(act)
 	_, err := env.ExecuteActivity(act)
 	var app *temporal.ApplicationError
@@ -227,13 +233,8 @@ func TestAttemptsAreLoggedWithTheSharedKeys(t *testing.T) {
 		},
 	} {
 		var out bytes.Buffer
-		var suite testsuite.WorkflowTestSuite
-		suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-		env := suite.NewTestActivityEnvironment()
 		scrub := func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
-		env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-			&activities.Interceptor{Scrub: scrub, Log: slog.New(slog.NewJSONHandler(&out, nil))},
-		}})
+		env := newEnv(&activities.Interceptor{Scrub: scrub, Log: slog.New(slog.NewJSONHandler(&out, nil))})
 		act := func(context.Context, activities.StageParams) error { return tt.ends }
 		env.RegisterActivity(act)
 		if _, err := env.ExecuteActivity(act, activities.StageParams{Request: request}); (err != nil) != (tt.ends != nil) {

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -51,13 +49,10 @@ func newMailing(t *testing.T) mailing {
 // one activity at a time.
 func (m mailing) alike(t *testing.T) mailing {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	m.env, m.stage = suite.NewTestActivityEnvironment(), &activities.Notifying{
+	m.env, m.stage = newEnv(&activities.Interceptor{Scrub: plain}), &activities.Notifying{
 		Log: slog.New(slog.DiscardHandler), Reports: m.db.Artifacts(t, review.NamespaceReport), Outbox: m.db, Post: m.world,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
 	}
-	m.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain}}})
 	m.env.RegisterActivity(m.stage)
 	return m
 }

@@ -1,58 +1,40 @@
 package activities_test
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"log/slog"
 	"slices"
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// acquire runs one attempt. lines counts its log lines.
-func acquire(t *testing.T, w *activitiestest.World) (lines int, err error) {
+// acquire runs one attempt and returns what it logs.
+func acquire(t *testing.T, w *activitiestest.World) (logged string, err error) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestActivityEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&activities.Interceptor{Scrub: plain, RetryAll: true, Log: slog.New(countingHandler{slog.DiscardHandler, &lines})},
-	}})
+	var out bytes.Buffer
+	env := newEnv(&activities.Interceptor{Scrub: plain, RetryAll: true, Log: slog.New(slog.NewTextHandler(&out, nil))})
 	b := &activities.Bookkeeping{Slots: w.Open(t)}
 	env.RegisterActivity(b)
 	_, err = env.ExecuteActivity(b.AcquireSlots, request)
-	return lines, err
+	return out.String(), err
 }
-
-// countingHandler counts records.
-type countingHandler struct {
-	slog.Handler
-	n *int
-}
-
-func (h countingHandler) Enabled(context.Context, slog.Level) bool  { return true }
-func (h countingHandler) Handle(context.Context, slog.Record) error { *h.n++; return nil }
-func (h countingHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 
 // Waiting is not a failure.
 func TestAcquireSlotsWaits(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
 	w.SetSlots(nil, 1)
-	lines, err := acquire(t, w)
+	logged, err := acquire(t, w)
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || app.NonRetryable() || app.NextRetryDelay() != time.Hour || app.Category() != temporal.ApplicationErrorCategoryBenign || lines != 0 {
-		t.Errorf("ended with %v and %d lines of log, want a benign error that is repeated when the review is woken", err, lines)
+	if !errors.As(err, &app) || app.NonRetryable() || app.NextRetryDelay() != time.Hour || app.Category() != temporal.ApplicationErrorCategoryBenign || logged != "" {
+		t.Errorf("ended with %v and logged %q, want a benign error that is repeated when the review is woken", err, logged)
 	}
 }
 
@@ -60,10 +42,10 @@ func TestAcquireSlotsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
 	w.Fail("AcquireSlots", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-	lines, err := acquire(t, w)
+	logged, err := acquire(t, w)
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || app.Type() != string(failure.DatabaseUnavailable) || lines == 0 {
-		t.Errorf("ended with %v and %d lines of log", err, lines)
+	if !errors.As(err, &app) || app.Type() != string(failure.DatabaseUnavailable) || logged == "" {
+		t.Errorf("ended with %v and logged %q", err, logged)
 	}
 }
 

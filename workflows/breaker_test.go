@@ -214,90 +214,82 @@ func TestBreakerWindowOfTime(t *testing.T) {
 // What happens while the breaker limits the queue decides what is next.
 func TestBreakerHalfOpensByResults(t *testing.T) {
 	t.Parallel()
-	outage := failed("a", "b", "c", "d")
+	const never = 99
+	stopped := []string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"} // when one has begun
 	for name, tt := range map[string]struct {
-		on          func(b *breakerBench, number int, l activities.QueueLimit)
+		at     int                // the limit, by its number, after which
+		report activities.Results // is reported,
+		then   activities.Results // and this
+		after  time.Duration      // later; 0: nothing
+		works  int                // the other limits from which on all activities succeed
+
 		want        []string
 		least, most time.Duration
 	}{
 		"no activity is waiting": {
-			func(*breakerBench, int, activities.QueueLimit) {}, []string{"open 0 by worker", "half-open 1 by worker", "free"}, 70 * time.Second, 80 * time.Second,
+			works: never, want: []string{"open 0 by worker", "half-open 1 by worker", "free"}, least: 70 * time.Second, most: 80 * time.Second,
 		},
 		"slow activities": {
-			func(b *breakerBench, number int, l activities.QueueLimit) {
-				if number == 2 {
-					b.report(activities.Results{Begun: 2})
-					b.after(3*time.Minute, workflows.SignalResults, activities.Results{By: "worker", Succeeded: 1})
-				} else if number > 3 {
-					b.answer(number, l)
-				}
-			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"}, ramp[1:]...), 3 * time.Minute, 5 * time.Minute,
+			at: 2, report: activities.Results{Begun: 2}, then: activities.Results{Succeeded: 1}, after: 3 * time.Minute, works: 4,
+			want: append(slices.Clone(stopped), ramp[1:]...), least: 3 * time.Minute, most: 5 * time.Minute,
 		},
-		"an activity of five seconds": { // the queue stops when it has begun
-			func(b *breakerBench, number int, l activities.QueueLimit) {
-				if number == 2 {
-					b.report(activities.Results{Begun: 1})
-					b.after(5*time.Second, workflows.SignalResults, activities.Results{By: "worker", Succeeded: 1})
-				} else if number > 3 {
-					b.answer(number, l)
-				}
-			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"}, ramp[1:]...), time.Minute, 2 * time.Minute,
+		"an activity of five seconds": {
+			at: 2, report: activities.Results{Begun: 1}, then: activities.Results{Succeeded: 1}, after: 5 * time.Second, works: 4,
+			want: append(slices.Clone(stopped), ramp[1:]...), least: time.Minute, most: 2 * time.Minute,
 		},
 		"lost activities": {
-			func(b *breakerBench, number int, l activities.QueueLimit) {
-				if number == 2 {
-					b.report(activities.Results{Begun: 1})
-				} else if number > 3 {
-					b.answer(number, l)
-				}
-			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"}, ramp...), 5 * time.Minute, 7 * time.Minute,
+			at: 2, report: activities.Results{Begun: 1}, works: 4,
+			want: append(slices.Clone(stopped), ramp...), least: 5 * time.Minute, most: 7 * time.Minute,
 		},
 		"half of them fail": {
-			func(b *breakerBench, number int, l activities.QueueLimit) {
-				if number == 4 {
-					b.report(activities.Results{Begun: 4, Succeeded: 1, Failed: 2, Reviews: []string{"a"}})
-				} else {
-					b.answer(number, l)
-				}
-			}, slices.Concat([]string{"open 0 by worker"}, ramp[:3], []string{"open 0 by worker"}, ramp), time.Minute, 3 * time.Minute,
+			at: 4, report: activities.Results{Begun: 4, Succeeded: 1, Failed: 2, Reviews: []string{"a"}},
+			want: slices.Concat([]string{"open 0 by worker"}, ramp[:3], []string{"open 0 by worker"}, ramp), least: time.Minute, most: 3 * time.Minute,
 		},
 		"fewer than half of them fail": {
-			func(b *breakerBench, number int, l activities.QueueLimit) {
-				if number == 4 {
-					b.report(activities.Results{Begun: 4, Succeeded: 3, Failed: 1, Reviews: []string{"a"}})
-				} else {
-					b.answer(number, l)
-				}
-			}, append([]string{"open 0 by worker"}, ramp...), time.Minute, 3 * time.Minute,
+			at: 4, report: activities.Results{Begun: 4, Succeeded: 3, Failed: 1, Reviews: []string{"a"}},
+			want: append([]string{"open 0 by worker"}, ramp...), least: time.Minute, most: 3 * time.Minute,
 		},
 		"it fails for reasons of the change": {
-			func(b *breakerBench, number int, l activities.QueueLimit) {
-				if number == 2 {
-					b.report(activities.Results{Begun: 1, Other: 1})
-				} else {
-					b.answer(number, l)
-				}
-			}, append([]string{"open 0 by worker", "half-open 1 by worker"}, ramp...), time.Minute, 3 * time.Minute,
-		},
-		"an operator sets a limit": {
-			func(b *breakerBench, number int, _ activities.QueueLimit) {
-				if number == 2 {
-					b.now = activities.QueueLimit{PerSecond: new(float32(3)), By: "bob"}
-					b.report(activities.Results{Begun: 1})
-				}
-			}, []string{"open 0 by worker", "half-open 1 by worker"}, 0, time.Minute,
+			at: 2, report: activities.Results{Begun: 1, Other: 1},
+			want: append([]string{"open 0 by worker", "half-open 1 by worker"}, ramp...), least: time.Minute, most: 3 * time.Minute,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBreakerBench()
-			b.onLimit = func(number int, l activities.QueueLimit) { tt.on(b, number, l) }
-			took, err := b.run(outage)
+			b.onLimit = func(number int, l activities.QueueLimit) {
+				switch {
+				case number == tt.at:
+					b.report(tt.report)
+					if tt.then.By = "worker"; tt.after > 0 {
+						b.after(tt.after, workflows.SignalResults, tt.then)
+					}
+				case number >= tt.works:
+					b.answer(number, l)
+				}
+			}
+			took, err := b.run(failed("a", "b", "c", "d"))
 			b.wantLimits(t, err, tt.want...)
 			if took < tt.least || took > tt.most {
 				t.Errorf("took %s", took)
 			}
 		})
+	}
+}
+
+// A breaker ends when an operator sets a limit, and leaves that alone.
+func TestBreakerYieldsToAnOperator(t *testing.T) {
+	t.Parallel()
+	b := newBreakerBench()
+	b.onLimit = func(number int, _ activities.QueueLimit) {
+		if number == 2 {
+			b.now = activities.QueueLimit{PerSecond: new(float32(3)), By: "bob"}
+			b.report(activities.Results{Begun: 1})
+		}
+	}
+	took, err := b.run(failed("a", "b", "c", "d"))
+	if b.wantLimits(t, err, "open 0 by worker", "half-open 1 by worker"); took > time.Minute {
+		t.Errorf("took %s", took)
 	}
 }
 

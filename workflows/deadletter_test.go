@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
@@ -19,9 +20,8 @@ func TestDeadLetterOfALostAttempt(t *testing.T) {
 	t.Parallel()
 	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	b := newBench(t)
-	const anything = "mock.Anything" // the SDK's word for any argument
 	earlier := temporal.NewApplicationError("model endpoint answered 503", string(failure.UpstreamUnavailable))
-	b.OnActivity("Critique", anything, anything).Return(activities.CritiqueResult{},
+	b.OnActivity("Critique", mock.Anything, mock.Anything).Return(activities.CritiqueResult{},
 		temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, earlier, map[string]time.Time{"first_failure_at": first}))
 	_, err := b.review(t)
 	if classOf(err) != failure.AttemptTimeout {
@@ -55,8 +55,7 @@ func TestBudgetOfALostActivity(t *testing.T) {
 	b := newBench(t)
 	onShelf(t, b.db, 4700)
 	b.world.Fail("Get report", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"), failure.Errorf(failure.ArtifactExpired, "the report has expired"))
-	const anything = "mock.Anything" // the SDK's word for any argument
-	b.OnActivity("Critique", anything, anything).Return(activities.CritiqueResult{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))
+	b.OnActivity("Critique", mock.Anything, mock.Anything).Return(activities.CritiqueResult{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))
 	_, err := b.review(t)
 	if letter := letterIn(t, err); letter.Attempts != failure.AttemptBudget || letter.ErrorClass != failure.AttemptTimeout {
 		t.Errorf("dead letter %+v, want %d attempts", letter, failure.AttemptBudget)
@@ -67,10 +66,9 @@ func TestBudgetOfALostActivity(t *testing.T) {
 func TestActivityRunsAgainWithTheRest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	const anything = "mock.Anything"                                                       // the SDK's word for any argument
 	for _, run := range []struct{ attempts, attempt, stopped int }{{5, 5, 3}, {3, 4, 1}} { // an operator allowed a fourth
 		lost := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, nil, map[string]int{"attempt": run.attempt, "stopped": run.stopped})
-		b.OnActivity("Redact", anything, anything).Return(activities.RedactResult{}, lost).Times(run.attempts)
+		b.OnActivity("Redact", mock.Anything, mock.Anything).Return(activities.RedactResult{}, lost).Times(run.attempts)
 	}
 	_, err := b.review(t)
 	if letter := letterIn(t, err); letter.Attempts != 5 || letter.ErrorClass != failure.AttemptTimeout {

@@ -179,10 +179,9 @@ func onShelf(t *testing.T, db activitiestest.Database, cl review.Changelist) {
 // The review has the version of its job, which another review of the change decided.
 func TestReviewHasTheVersionOfItsJob(t *testing.T) {
 	t.Parallel()
-	const anything = "mock.Anything" // the SDK's word for any argument
 	for verdict, version := range map[review.Verdict]review.Version{review.VerdictRun: 2, review.VerdictDuplicate: 1} {
 		b := newBench(t)
-		b.OnActivity("OpenJob", anything, anything, anything).Return(review.Opening{
+		b.OnActivity("OpenJob", mock.Anything, mock.Anything, mock.Anything).Return(review.Opening{
 			Verdict: verdict, Job: review.Job{ID: 1, Key: request.Key, Changelist: 4711, Version: 2, State: review.JobSucceeded},
 		}, nil)
 		_, _ = b.review(t)

@@ -23,7 +23,6 @@ import (
 
 // A Rewriter calls all providers. Its methods may be called concurrently.
 type Rewriter struct {
-	lg        *slog.Logger
 	pipeline  *redaction.Pipeline
 	cfg       Config
 	prompts   map[string]prompts
@@ -50,7 +49,7 @@ func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (*Rewriter, 
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	r := &Rewriter{lg: lg, pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[endpointKey]*llm.Endpoint{}}
+	r := &Rewriter{pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[endpointKey]*llm.Endpoint{}}
 	for name, p := range cfg.Providers {
 		for kind, a := range adapters {
 			if !p.supports(kind) {
