@@ -109,9 +109,10 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 			data = begin - at
 		default:
 			data = -1
-			if i := strings.Index(line, `data"`); i >= 0 { // of JSON
-				next = begin + i + indexAnyWithin(d.s[begin+i:stop], "}", maxDocument)
-				if open := begin + i + indexAnyWithin(d.s[begin+i:next], "{", 32); byteAt(d.s, open) == '{' {
+			for _, name := range []string{`"data"`, `"stringdata"`} { // of JSON
+				if i := strings.Index(line, name); i >= 0 {
+					open := run(d.s[:stop], begin+i+len(name), &objectGap, maxGap)
+					next = open + indexAnyWithin(d.s[open:stop], "}", maxDocument)
 					d.secretValues(open, next)
 				}
 			}
@@ -133,8 +134,10 @@ func (d *detector) secretValues(at, stop int) {
 		}
 		at = run(d.s[:stop], at+len(name)+1, &spaceSet, maxGap)
 		lit := literal{start: at, end: at + len(strings.TrimRight(d.s[at:stop], " \t\r\n")), next: stop}
-		if at < stop && quoteSet.has(d.s[at]) {
+		if at < stop && (d.s[at] == '"' || d.s[at] == '\'') {
 			lit, _ = quotedAt(d.s[:stop], at)
+		} else if strings.ContainsAny(d.text(lit), "\"{") {
+			return // JSON
 		}
 		d.secretValue(lit.start, lit.end)
 		at = lit.next

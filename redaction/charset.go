@@ -86,7 +86,6 @@ var (
 // Sets of bytes of values.
 var (
 	actionSet     = setOf(lowers, "/")
-	azureSet      = setOf(digits, letters, "_~.-")
 	bearerSet     = setOf(digits, letters, "_-.~+/=|:!")
 	cellMargin    = setOf(" |")
 	classSet      = setOf(lowers, digits, "-")
@@ -95,17 +94,13 @@ var (
 	hdlSet        = setOf(hexes, "_")
 	hostSet       = setOf(digits, letters, ".-")
 	ipSet         = setOf(hexes, ".:")
-	jwtSet        = setOf(digits, letters, "_-.+/=")
-	mailHost      = setOf(digits, letters, "-_.@")
 	mailSet       = setOf(digits, letters, "._%+-")
 	numberSet     = setOf(hexes, ".xX_uUlL")
 	passwordMarks = setOf("!@#$%^&*?~+=")
 	pgHostSet     = setOf(digits, letters, ".-*")
-	phraseSet     = setOf(lowers, " -")
 	resourceSet   = setOf(lowers, "-")
 	runSet        = setOf(digits, letters, "_-+/=.:!")
 	shadowSet     = setOf(digits, ":") // ends a line of /etc/shadow
-	urlSet        = setOf(digits, letters, "-_.:/")
 	userinfoSet   = setOf(digits, letters, "_-.:!#$%&*+^~?")
 )
 
@@ -125,7 +120,6 @@ var (
 	flagSet       = setOf(" \t\r\n\"'`;|)").complement()
 	glueSet       = setOf(" \t\r\n\"'`,;#*>|&.()")
 	joinStart     = setOf(" \t\r\n+.&\\|")
-	keyMargin     = setOf(keyMargins)
 	keyNameSet    = setOf(digits, letters, "_-.\"'/ ?,{\t\r\n")
 	kindGap       = setOf("\"': ")
 	labelSet      = setOf("-\n").complement()
@@ -133,6 +127,7 @@ var (
 	listGap       = setOf(", \t\r\n")
 	listMark      = setOf(" \t-\"'")
 	literalPrefix = setOf("bruflnxBRUFLNX@$[{(&*#")
+	objectGap     = setOf(": {\t\r\n")
 	schemeGap     = setOf(" \t:")
 	schemeSet     = setOf(digits, letters, "+.-")
 	sigilSet      = setOf("$@&*#")
@@ -142,12 +137,9 @@ var (
 	wordGap       = setOf(" \t,=[]")
 )
 
-// keyMargins is what may stand before a line of a key.
-const keyMargins = " \t\"'`#*>|/"
-
 // charsets are the charsets of token rules.
 var charsets = map[string]charset{
-	"azure":   azureSet,
+	"azure":   setOf(digits, letters, "_~.-"),
 	"base32":  base32Set,
 	"bech32":  setOf("qpzry9x8gf2tvdw0s3jn54khce6mua7l"),
 	"caps":    setOf(uppers),
@@ -155,10 +147,10 @@ var charsets = map[string]charset{
 	"hex":     hexSet,
 	"lalnum":  setOf(digits, lowers),
 	"lhex":    lowerHex,
-	"jwt":     jwtSet,
-	"mail":    mailHost,
+	"jwt":     setOf(digits, letters, "_-.+/="),
+	"mail":    setOf(digits, letters, "-_.@"),
 	"nkind":   setOf("ACNOUXPD"),
-	"url":     urlSet,
+	"url":     setOf(digits, letters, "-_.:/"),
 	"digit":   digitSet,
 	"upper":   setOf(digits, uppers),
 	"alnum":   alnumSet,

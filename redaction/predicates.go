@@ -135,7 +135,7 @@ func isField(c *candidate) bool {
 // beginsExpression reports whether a call, an index or a member follows the text.
 func beginsExpression(c *candidate) bool {
 	next := byteAt(c.d.s, c.lit.end)
-	return c.after() == '(' || c.after() == '{' || next == '[' || next == '.'
+	return c.after() == '(' || c.after() == '{' || next == '>' && lastByte(c.text) == '-' || next == '[' || next == '.'
 }
 
 // isVariable reports whether an identifier names a secret or a look-up of one.

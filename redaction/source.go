@@ -63,7 +63,7 @@ func isFloat(text string) bool {
 // isProse reports whether text is a sentence or a phrase.
 func isProse(text string) bool {
 	sh := shapeOf(text)
-	if sh.wide*3 > len(text) && sh.digit == 0 || sh.wide > 0 && sh.blank > 0 {
+	if sh.wide*3 > len(text) && sh.digit == 0 || sh.wide > 0 && sh.blank > 0 && sh.digit < 3 {
 		return true
 	}
 	if sh.blank == 0 {

@@ -19,8 +19,6 @@ type tokenRule struct {
 	anchor int
 	// free tokens may follow a letter or digit: the literal is specific enough.
 	free bool
-	// mixed is set if the runs have capitals and small letters, as base64 has.
-	mixed bool
 	// If random is set, the variable part has to look random, because other text
 	// has the shape too.
 	random bool
@@ -98,12 +96,10 @@ func parseShape(s string) (parts []tokenPart, err error) {
 	return parts, nil
 }
 
-// setAnchor makes the longest literal the anchor, sets mixed, and returns the least bytes
-// of all runs.
+// setAnchor makes the longest literal the anchor and returns the least bytes of all runs.
 func (t *tokenRule) setAnchor() (least int) {
-	t.anchor, t.mixed = -1, true
+	t.anchor = -1
 	for i, p := range t.parts {
-		t.mixed = t.mixed && (p.set == nil || p.set.has('a') && p.set.has('Z'))
 		if len(p.literal) >= 2 && len(p.literal) > len(t.anchorText()) {
 			t.anchor = i
 		}
@@ -135,7 +131,7 @@ func (t *tokenRule) contextFree() bool {
 // token masks a token of the rule whose anchor is s[begin:end].
 func (d *detector) token(index, begin, end int) {
 	t := &d.tokens[index]
-	if d.s[begin:end] != t.anchorText() || t.anchor == 0 && !t.free && (followsAlnum(d.s, begin) || t.mixed && inBase64(d.s, begin)) {
+	if d.s[begin:end] != t.anchorText() || t.anchor == 0 && !t.free && followsAlnum(d.s, begin) {
 		return
 	}
 	first, last, ok := t.match(d.s, begin)
@@ -235,16 +231,6 @@ func (t *tokenRule) ends(s string, p *tokenPart, at, last int) (end int, ok bool
 		goesOn = continuesWord(s, end)
 	}
 	return end, !goesOn && end-at >= p.least
-}
-
-// inBase64 reports whether a long run of base64 goes on at i. The folders of a path are
-// no base64: they are words.
-func inBase64(s string, i int) bool {
-	if i == 0 || s[i-1] != '/' && s[i-1] != '+' {
-		return false
-	}
-	before := s[runBack(s, i, &plain64, 24):i]
-	return len(before) >= 20 && isRandom(before)
 }
 
 // awsSecretAfter masks the secret shortly after the id of a key: 40 bytes of base64.
