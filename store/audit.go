@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/store/db"
 )
 
@@ -49,9 +48,5 @@ func oneOrNone(err error) (int64, error) {
 // audit appends an action on an object to the log. claimed is the name of a person who
 // shares the login with others, or empty.
 func audit(ctx context.Context, q *db.Queries, object, claimed, action string, detail map[string]any) error {
-	encoded, err := json.Marshal(detail)
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	return q.AppendAudit(ctx, db.AppendAuditParams{Claimed: claimed, Action: action, Object: object, Detail: encoded})
+	return q.AppendAudit(ctx, db.AppendAuditParams{Claimed: claimed, Action: action, Object: object, Detail: encoded(detail)})
 }

@@ -48,6 +48,9 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 	merged.Places = []review.Place{leak("//depot/b.go").Place()}
 	token := reported(t, llm, 1, merged)[0].FeedbackToken
 	later := reported(t, llm, 2, merged)[0].FeedbackToken
+	other := reported(t, llm, 1, leak("//depot/d.go"))[0] // stays wrong
+	_, _, err := operator.GiveFeedback(t.Context(), other.FeedbackToken, review.OpinionWrong, "omar", "")
+	noError(t, err)
 	prints := []string{leak("//depot/a.go").Fingerprint(), leak("//depot/b.go").Fingerprint(), leak("//depot/c.go").Fingerprint()}
 	for _, step := range []struct {
 		name    string
@@ -76,6 +79,10 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 	if wrong, err := llm.WrongFindings(t.Context(), nil); err != nil || len(wrong) != 0 {
 		t.Errorf("of no findings %d are wrong, %v", len(wrong), err)
 	}
+	opinions := query[string](t, d.Conn(t), `select string_agg(concat(path, ' ', opinion), ', ' order by path, review_version) from criticizer.findings`)
+	if opinions != "//depot/a.go , //depot/a.go useful, //depot/d.go wrong" {
+		t.Errorf("opinions are %s", opinions)
+	}
 	audited := query[string](t, d.Conn(t), `select string_agg(claimed || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
 	for _, want := range []string{"olga@desk feedback finding:" + token, `"opinion": "wrong"`, `"before": "useful"`, `"note": "because"`} {
 		if !strings.Contains(audited, want) {
@@ -101,7 +108,7 @@ func TestWrongFindingsAreListedAndCounted(t *testing.T) {
 	d := storetest.New(t)
 	llm, operator := d.Open(t, store.RoleLLM), d.Open(t, store.RoleOperator)
 	findings := reported(t, llm, 1, leak("//depot/a.go"), leak("//depot/b.go"), leak("//depot/c.go"))
-	for i, opinion := range []review.Opinion{review.OpinionWrong, review.OpinionUseful} {
+	for i, opinion := range []review.Opinion{review.OpinionWrong, review.OpinionUseful, review.OpinionUseful} {
 		_, _, err := operator.GiveFeedback(t.Context(), findings[i].FeedbackToken, opinion, "olga", "it is closed by the caller")
 		noError(t, err)
 	}
@@ -110,7 +117,7 @@ func TestWrongFindingsAreListedAndCounted(t *testing.T) {
 		t.Errorf("not reported again: %+v", all)
 	}
 	counts := must(operator.FindingCounts(t.Context(), time.Hour))(t)
-	want := []store.FindingCount{{Rule: "go", Category: review.CategoryErrorHandling, Severity: review.SeverityHigh, Reported: 3, Useful: 1, Wrong: 1}}
+	want := []store.FindingCount{{Rule: "go", Category: review.CategoryErrorHandling, Severity: review.SeverityHigh, Reported: 3, Useful: 2, Wrong: 1}}
 	if !slices.Equal(counts, want) {
 		t.Errorf("counted %+v, want %+v", counts, want)
 	}

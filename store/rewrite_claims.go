@@ -2,12 +2,10 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -36,11 +34,7 @@ func (r Rewrites) Unrouted(ctx context.Context, limit int) ([]rewrite.Job, error
 func (r Rewrites) Route(ctx context.Context, decisions map[string]rewrite.RoutingDecision) error {
 	var p db.RouteRewriteJobsParams
 	for id, decision := range decisions {
-		encoded, err := json.Marshal(decision)
-		if err != nil {
-			return failure.New(failure.InvariantViolated, err)
-		}
-		p.JobIds, p.Decisions = append(p.JobIds, id), append(p.Decisions, encoded)
+		p.JobIds, p.Decisions = append(p.JobIds, id), append(p.Decisions, encoded(decision))
 	}
 	_, err := r.db.q.RouteRewriteJobs(ctx, p)
 	return interpret("route rewrite jobs", err)

@@ -46,7 +46,7 @@ func (r Rewrites) enqueueAll(ctx context.Context, orders []rewrite.Order, sealed
 			}
 		}
 		for i, order := range orders {
-			row, err := enqueue(ctx, q, order, sealed[i])
+			row, err := q.EnqueueRewrite(ctx, db.EnqueueRewriteParams{Job: encoded(order), Sealed: encoded(sealed[i])})
 			if err != nil {
 				return &OrderError{i, interpret("enqueue rewrite job", err)}
 			}
@@ -71,18 +71,6 @@ func (e *OrderError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *OrderError) Unwrap() error { return e.Err }
-
-func enqueue(ctx context.Context, q *db.Queries, order rewrite.Order, sealed rewrite.Sealed) (db.EnqueueRewriteRow, error) {
-	job, err := json.Marshal(order)
-	if err != nil {
-		return db.EnqueueRewriteRow{}, failure.New(failure.InvariantViolated, err)
-	}
-	texts, err := json.Marshal(sealed)
-	if err != nil {
-		return db.EnqueueRewriteRow{}, failure.New(failure.InvariantViolated, err)
-	}
-	return q.EnqueueRewrite(ctx, db.EnqueueRewriteParams{Job: job, Sealed: texts})
-}
 
 // DeleteExpired deletes the expired texts and returns their number (security 9.4.5).
 func (r Rewrites) DeleteExpired(ctx context.Context) (int, error) {

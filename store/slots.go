@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -29,7 +28,6 @@ func (d *DB) AcquireSlots(ctx context.Context, key string, limits map[string]int
 // acquireSlots acquires slots for the review itself or, if given is set, for a review that
 // waits for them.
 func (d *DB) acquireSlots(ctx context.Context, key string, limits map[string]int, given bool) (acquired bool, err error) {
-	encoded, _ := json.Marshal(limits) //nolint:errchkjson // no error is possible
 	err = d.inTx(ctx, "acquire slots", func(q *db.Queries) error {
 		of, err := q.ShareUnfinishedJob(ctx, key)
 		if noRow(err) {
@@ -42,7 +40,7 @@ func (d *DB) acquireSlots(ctx context.Context, key string, limits map[string]int
 		if err := q.LockSlots(ctx, db.LockSlotsParams(of)); err != nil {
 			return err
 		}
-		s, err := q.SlotState(ctx, db.SlotStateParams{ChangelistID: int64(of.ChangelistID), ReviewVersion: int(of.ReviewVersion), Limits: encoded})
+		s, err := q.SlotState(ctx, db.SlotStateParams{ChangelistID: int64(of.ChangelistID), ReviewVersion: int(of.ReviewVersion), Limits: encoded(limits)})
 		if err != nil {
 			return err
 		}
@@ -86,11 +84,10 @@ func (d *DB) PassOnSlots(ctx context.Context, key string, limits map[string]int,
 // passOn gives the free slots of one pattern. A review that acquires its slots meanwhile
 // has committed its wait before the reviews in line are read.
 func (d *DB) passOn(ctx context.Context, pattern string, limits map[string]int, wake func(ctx context.Context, workflowID, runID string) error) error {
-	encoded, _ := json.Marshal(limits) //nolint:errchkjson // no error is possible
 	var next []db.NextInLineRow
 	err := d.inTx(ctx, "read the reviews next in line", func(q *db.Queries) (err error) {
 		if err = q.LockPattern(ctx, pattern); err == nil {
-			next, err = q.NextInLine(ctx, db.NextInLineParams{Pattern: pattern, Limits: encoded})
+			next, err = q.NextInLine(ctx, db.NextInLineParams{Pattern: pattern, Limits: encoded(limits)})
 		}
 		return err
 	})

@@ -16,6 +16,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -207,6 +208,16 @@ func first[T any](values []T, err error, what string, id int64) (value T, _ erro
 		return value, err
 	}
 	return values[0], nil
+}
+
+// encoded returns the JSON form of a value that always has one: a struct or map of texts,
+// numbers and times of years with four digits.
+func encoded(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return body
 }
 
 // noRow reports whether a query failed because it selected no row.
