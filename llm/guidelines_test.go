@@ -64,23 +64,6 @@ func TestRulesFollowTheInstructions(t *testing.T) {
 	}
 }
 
-// The change selects rule packs by its paths; it cannot add or alter rules.
-func TestNoChangeAltersTheRules(t *testing.T) {
-	t.Parallel()
-	book := bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- Our own trap.\n")
-	want := systemOf(t, book, "main/a.c")
-	for _, attack := range injections(t) {
-		c := attack.change(t)
-		got := sent(t, c, withRules(book)).Messages[0].Content
-		if attack.Where != "path" && got != want {
-			t.Errorf("%s: the instructions are altered:\n%s", attack.Name, got)
-		}
-		if strings.Contains(got, probe) {
-			t.Errorf("%s: the attack is in the instructions", attack.Name)
-		}
-	}
-}
-
 func TestRulesPassRedaction(t *testing.T) {
 	t.Parallel()
 	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"

@@ -112,13 +112,18 @@ func TestInjectionStaysBetweenTheFences(t *testing.T) {
 	if len(all) < 30 {
 		t.Errorf("%d attacks: want 30 at least", len(all))
 	}
-	innocent := sent(t, injection{Where: "description", Text: "Fix typo"}.change(t))
+	rules := withRules(bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- Our own trap.\n"))
+	innocent := sent(t, injection{Where: "description", Text: "Fix typo"}.change(t), rules)
 	for _, attack := range all {
 		t.Run(attack.Name, func(t *testing.T) {
 			t.Parallel()
-			got := sent(t, attack.change(t))
-			if len(got.Messages) != 2 || got.Messages[0] != innocent.Messages[0] || got.Messages[1].Role != "user" {
+			got := sent(t, attack.change(t), rules)
+			if len(got.Messages) != 2 || got.Messages[1].Role != "user" {
 				t.Fatalf("messages are not the instructions and the change: %+v", got.Messages)
+			}
+			// A path selects rules; it adds and alters none.
+			if system := got.Messages[0]; strings.Contains(system.Content, probe) || system != innocent.Messages[0] && attack.Where != "path" {
+				t.Errorf("the instructions are altered:\n%s", system.Content)
 			}
 			if !bytes.Equal(got.ResponseFormat, innocent.ResponseFormat) {
 				t.Errorf("response format %s", got.ResponseFormat)

@@ -190,14 +190,10 @@ func (s *Server) findTestRun(ctx context.Context, at topic, tokens []string) (bo
 }
 
 func (s *Server) postTestRun(ctx context.Context, at topic, run testRun) error {
-	body, err := json.Marshal(run)
-	if err != nil {
-		return failure.Errorf(failure.InvariantViolated, "encode test run: %w", err)
+	r, err := post.JSON(s.cfg.URL+s.testRunsURL(at), "", run)
+	if err == nil {
+		_, err = s.service.Send(ctx, r)
 	}
-	_, err = s.service.Send(ctx, post.Request{
-		Method: http.MethodPost, URL: s.cfg.URL + s.testRunsURL(at), Delivers: true,
-		ContentType: "application/json", Body: body,
-	})
 	return err
 }
 
