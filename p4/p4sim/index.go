@@ -122,10 +122,14 @@ func (h *history) write(name, state string) error {
 	if err == nil {
 		err = errors.Join(db.Update(func(tx *bbolt.Tx) error { return h.put(tx, state) }), db.Close())
 	}
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
 		return fmt.Errorf("write index: %w", err)
 	}
-	return os.Rename(file.Name(), name)
+	return nil
 }
 
 func (h *history) put(tx *bbolt.Tx, state string) (err error) {
