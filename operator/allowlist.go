@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
 )
@@ -93,7 +93,7 @@ func (c *console) allowList() (list store.AllowList, checked p4.AllowList, err e
 	if err != nil {
 		return list, checked, err
 	}
-	list = configured(cfg)
+	list = wiring.AllowList(cfg)
 	checked, err = checkedList(list)
 	return list, checked, err
 }
@@ -105,10 +105,6 @@ func checkedList(list store.AllowList) (p4.AllowList, error) {
 		return checked, advise(failure.New(failure.ConfigInvalid, err), "write entries such as //depot/project/...; docs/security.md has the rules")
 	}
 	return checked, nil
-}
-
-func configured(cfg *config.Config) store.AllowList {
-	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
 }
 
 func (c *console) allowlistShowCommand() *cobra.Command {

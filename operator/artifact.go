@@ -32,23 +32,19 @@ CRITICIZER_REPORT_KEYSET.`,
 		Annotations: map[string]string{rawOutput: "yes"},
 	}
 	reason := cmd.Flags().String("reason", "", "why the content is read, such as a ticket: `TEXT` for the audit log (required)")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
 		ref := review.ArtifactRef(args[0])
 		ns, err := namespaceOf(ref)
 		if err != nil {
 			return err
 		}
-		why, err := statement("reason", *reason)
-		if err != nil {
-			return err
-		}
-		body, err := c.readArtifact(cmd.Context(), ns, ref, why)
+		body, err := c.readArtifact(cmd.Context(), ns, ref, *reason)
 		if err != nil {
 			return err
 		}
 		_, err = c.stdout.Write(body)
 		return err
-	}
+	})
 	return cmd
 }
 

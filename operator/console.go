@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,8 +13,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/log"
 
+	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
@@ -157,4 +160,43 @@ func statement(flag, text string) (string, error) {
 		return "", advise(fmt.Errorf("--%s seems to contain a secret", flag), "remove it: the text is kept in Temporal's history and in the audit log")
 	}
 	return text, nil
+}
+
+func badUsage(format string, args ...any) error {
+	return cli.UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+func advise(err error, format string, args ...any) error {
+	return cli.Advise(err, fmt.Sprintf(format, args...))
+}
+
+// errReported ends a command that has reported its errors item by item.
+var errReported = errors.New("some items failed")
+
+// exitStatus reports err, unless that has been done, and returns the exit status.
+func (c *console) exitStatus(err error) int {
+	if errors.Is(err, errReported) {
+		return 1
+	}
+	return c.report(err)
+}
+
+// report prints err and its hint, and returns the exit status.
+func (c *console) report(err error) int {
+	if hint := hintOf(err); err != nil && hint != "" {
+		err = advise(err, "%s", hint)
+	}
+	return cli.Report(c.stderr, "criticizer", err)
+}
+
+// hintOf returns the hint of err itself, or else that of its class.
+func hintOf(err error) string {
+	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
+		return "correct temporal.namespace, or create it: temporal operator namespace create"
+	}
+	hint := cli.HintOf(err)
+	if class := failure.ClassOf(err); hint == "" && class != failure.Unknown {
+		hint, _, _ = strings.Cut(class.Describe().Hint, ", then replay") // which is for dead letters only
+	}
+	return hint
 }

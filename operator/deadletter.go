@@ -70,21 +70,27 @@ func (c *console) deadletterShowCommand() *cobra.Command {
 	return cmd
 }
 
-// onLetter reads the dead letter that the operand names and calls act.
-func (c *console) onLetter(act func(context.Context, *store.DB, store.DeadLetter) error) func(*cobra.Command, []string) error {
+// onRow reads the dead letter or delivery whose ID is the first operand, and calls act with
+// it and the other operands.
+func onRow[T any](c *console, of string, find func(context.Context, *store.DB, int64) (T, error), act func(context.Context, *store.DB, T, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		id, err := parseID("dead letter", args[0])
+		id, err := parseID(of, args[0])
 		if err != nil {
 			return err
 		}
-		return c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
-			l, err := findLetter(ctx, db, id)
+		return c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error {
+			row, err := find(ctx, db, id)
 			if err != nil {
 				return err
 			}
-			return act(ctx, db, l)
+			return act(ctx, db, row, args[1:])
 		})(cmd, args)
 	}
+}
+
+// onLetter calls act with the dead letter that the operand names.
+func (c *console) onLetter(act func(context.Context, *store.DB, store.DeadLetter) error) func(*cobra.Command, []string) error {
+	return onRow(c, "dead letter", findLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error { return act(ctx, db, l) })
 }
 
 // withStatement checks the statement of a flag before run.
@@ -221,7 +227,7 @@ func (c *console) replayAll(ctx context.Context, r replayer, letters []store.Dea
 		default:
 			failed = true
 			result.Result, result.Error = "failed", err.Error()
-			report(c.stderr, err)
+			c.report(err)
 		}
 		results = append(results, result)
 	}

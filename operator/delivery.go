@@ -48,31 +48,13 @@ func (c *console) deliveryListCommand() *cobra.Command {
 func (c *console) deliveryShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one delivery",
-		RunE: c.onDelivery(func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ []string) (err error) {
+		RunE: onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ []string) (err error) {
 			view := deliveryView{OutboxEntry: d, Keys: c.tokens(d)}
 			if view.Trail, err = db.DeliveryTrail(ctx, d.ID); err != nil {
 				return err
 			}
 			return c.print(view, view.print)
 		}),
-	}
-}
-
-// onDelivery reads the delivery that the first operand names and calls act with it
-// and the other operands.
-func (c *console) onDelivery(act func(context.Context, *store.DB, store.OutboxEntry, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		id, err := parseID("delivery", args[0])
-		if err != nil {
-			return err
-		}
-		return c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error {
-			d, err := findDelivery(ctx, db, id)
-			if err != nil {
-				return err
-			}
-			return act(ctx, db, d, args[1:])
-		})(cmd, args)
 	}
 }
 
@@ -88,7 +70,7 @@ type decision struct {
 // --reason and reads the delivery. apply returns what was done, in a few words.
 func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
 	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, c.onDelivery(func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
+	cmd.RunE = withStatement("reason", reason, onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
 		cfg, err := c.config(config.RoleOperator)
 		if err != nil {
 			return err

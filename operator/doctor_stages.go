@@ -81,7 +81,7 @@ func (i installation) refusedByPerforce(err error) checkResult {
 }
 
 func (i installation) allowList(ctx context.Context) []checkResult {
-	list := configured(i.cfg)
+	list := wiring.AllowList(i.cfg)
 	if _, err := checkedList(list); err != nil {
 		return []checkResult{fail(err, "")}
 	}

@@ -82,24 +82,20 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report), sarif (SARIF 2.1.0) or rdjson (reviewdog)", "text", "html", "json", "sarif", "rdjson")
 	flagOf(cmd, &version, "review-version", "version `N` of the review (default the newest that has a report)", between(1, math.MaxInt32))
 	reason := cmd.Flags().String("reason", "criticizer review show", "why the report is read: `TEXT` for the audit log")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
 		cl, err := parseChangelist(args[0])
-		if err != nil {
-			return err
-		}
-		why, err := statement("reason", *reason)
 		if err != nil {
 			return err
 		}
 		if c.format == formatJSON {
 			as = "json"
 		}
-		report, err := c.readReport(cmd.Context(), cl, review.Version(version), why)
+		report, err := c.readReport(cmd.Context(), cl, review.Version(version), *reason)
 		if err != nil {
 			return err
 		}
 		return reportFormats[as](c.stdout, report)
-	}
+	})
 	return cmd
 }
 

@@ -146,7 +146,7 @@ func TestDoctorOfRewrites(t *testing.T) {
 		{"openai", nil, statusWarn},
 		{"other", nil, statusOK}, // no route names it
 	} {
-		if got := i.provider(rewriteProvider{name: tt.of}, tt.models, nil); got.Status != tt.want {
+		if got := i.provider(tt.of, tt.models, nil); got.Status != tt.want {
 			t.Errorf("%s lists %v: %+v, want %s", tt.of, tt.models, got, tt.want)
 		}
 	}

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
 )
 
 func (c *console) statusCommand() *cobra.Command {
@@ -37,3 +43,145 @@ dropped, the deliveries, the dead letters and their replays.`,
 		},
 	}
 }
+
+// A reviewView is one review with all that belongs to it. The commands status,
+// deadletter and delivery read the parts that they show, and render.go prints them.
+type reviewView struct {
+	store.ReviewRow
+	Run         *runView            `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
+	Wait        *store.Wait         `json:"waits,omitempty"`      // nil unless it waits for slots
+	Provenance  *review.Record      `json:"provenance,omitempty"` // nil until a model has reviewed it
+	Deliveries  []store.OutboxEntry `json:"deliveries"`
+	DeadLetters []letterView        `json:"dead_letters"`
+
+	temporalAsked bool
+}
+
+// A letterView is one dead letter.
+type letterView struct {
+	store.DeadLetter
+	Replays []store.Replay     `json:"replays"`
+	Page    *store.PageState   `json:"page,omitempty"`
+	Trail   []store.AuditEntry `json:"trail"`
+}
+
+// A deliveryView is one row of the outbox, as delivery show prints it.
+type deliveryView struct {
+	store.OutboxEntry
+	// Keys are in the message, to find it at the mail server. They are known to a
+	// command with the evidence key only.
+	Keys  []string           `json:"keys,omitempty"`
+	Trail []store.AuditEntry `json:"trail,omitempty"`
+}
+
+// readReviews reads the reviews of a changelist. If Temporal cannot be asked, the
+// views are returned with the error, without their runs.
+func (c *console) readReviews(ctx context.Context, cl review.Changelist) ([]reviewView, error) {
+	db, cfg, err := c.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	views, err := readRows(ctx, db, cl)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := dialTemporal(ctx, cfg)
+	if err != nil {
+		return views, err
+	}
+	defer temporal.Close()
+	for i := range views {
+		v := &views[i]
+		if v.Run, err = temporal.withActivities(ctx, v.WorkflowID); err != nil && !errors.Is(err, errForgotten) {
+			return views, err
+		}
+		v.temporalAsked = true
+	}
+	return views, nil
+}
+
+// readRows reads what the database has about the reviews of a changelist.
+func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]reviewView, error) {
+	rows, err := db.Reviews(ctx, cl)
+	if err == nil && len(rows) == 0 {
+		err = advise(fmt.Errorf("changelist %d has no review", cl), "starter change-commit %d starts one", cl)
+	}
+	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
+	letters, errLetters := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
+	records, errRecords := db.ReviewRecords(ctx, cl)
+	waits, errWaits := db.Waits(ctx, cl)
+	if err := errors.Join(err, errDeliveries, errLetters, errRecords, errWaits); err != nil {
+		return nil, err
+	}
+	views := make([]reviewView, len(rows))
+	for i, row := range rows {
+		v := reviewView{ReviewRow: row, Deliveries: []store.OutboxEntry{}, DeadLetters: []letterView{}}
+		if record, ok := records[row.Version]; ok {
+			v.Provenance = &record
+		}
+		if wait, ok := waits[row.Version]; ok {
+			v.Wait = &wait
+		}
+		for _, d := range deliveries {
+			if d.Version == row.Version {
+				v.Deliveries = append(v.Deliveries, d)
+			}
+		}
+		for _, l := range letters {
+			if l.Version != row.Version {
+				continue
+			}
+			letter, err := completeLetter(ctx, db, l)
+			if err != nil {
+				return nil, err
+			}
+			v.DeadLetters = append(v.DeadLetters, letter)
+		}
+		views[i] = v
+	}
+	return views, nil
+}
+
+func completeLetter(ctx context.Context, db *store.DB, l store.DeadLetter) (v letterView, err error) {
+	v.DeadLetter = l
+	if v.Replays, err = db.Replays(ctx, l.ID); err != nil {
+		return v, err
+	}
+	if v.Page, err = db.PageOf(ctx, l.ID); err != nil {
+		return v, err
+	}
+	v.Trail, err = db.Trail(ctx, l.ID)
+	return v, err
+}
+
+// found adds the hint for an ID that does not exist.
+func found[T any](row T, err error, hint string) (T, error) {
+	if failure.ClassOf(err) == failure.NotFound {
+		err = advise(err, "%s", hint)
+	}
+	return row, err
+}
+
+func findLetter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
+	l, err := db.DeadLetter(ctx, id)
+	return found(l, err, "criticizer deadletter list --state all shows all dead letters")
+}
+
+func findDelivery(ctx context.Context, db *store.DB, id int64) (store.OutboxEntry, error) {
+	d, err := db.FindDelivery(ctx, id)
+	return found(d, err, "criticizer delivery list shows all deliveries")
+}
+
+func keyOf(d store.OutboxEntry) review.DeliveryKey {
+	return review.DeliveryKey{Changelist: d.Changelist, Recipient: d.Recipient, Version: d.Version}
+}
+
+// States of dead letters. Unresolved ones need attention; the dead letter of a
+// replay replaces one that failed again.
+var (
+	letterStates = []store.LetterState{store.LetterOpen, store.LetterReplaying, store.LetterFailedAgain, store.LetterResolved}
+	unresolved   = []store.LetterState{store.LetterOpen, store.LetterReplaying}
+)
+
+func isUnresolved(l store.DeadLetter) bool { return slices.Contains(unresolved, l.State) }

@@ -1,22 +1,28 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 
+	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 const (
@@ -160,4 +166,85 @@ func connectAndDrain(ctx context.Context, cfg *config.Config) (started int, err 
 	}
 	defer n.Close()
 	return drainSpool(ctx, cfg, n)
+}
+
+func (a *app) shelveCommit() *cobra.Command {
+	var submit submitFlags
+	cmd := &cobra.Command{
+		Use:   "shelve-commit CHANGELIST",
+		Short: "Start the review of a shelved changelist once its shelf is quiet",
+		Long: `Announce that a pending changelist was shelved. The review of its shelf starts
+when the shelf has not changed for a while (shelf.quiet), so that only the last
+of several shelves in a row is reviewed. If Temporal does not answer in time,
+the request is spooled as by change-commit.`,
+		Example: `  starter shelve-commit 4712`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := a.load(config.RoleStarter)
+			if err != nil {
+				return err
+			}
+			req, err := newRequest(args[0], review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true, ShelvedAt: time.Now().UTC()})
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return a.submit(cmd, cfg, req, submit)
+		},
+	}
+	submit.register(cmd)
+	return cmd
+}
+
+// signalShelf signals the workflow that waits for the shelf to be quiet, or
+// starts it.
+func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (answer, error) {
+	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: true, WorkflowID: req.Key, State: review.JobInProgress}
+	run, err := c.SignalWithStartWorkflow(ctx, req.Key, workflows.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
+		TaskQueue:             activities.QueueBookkeeping,
+		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.AttributeChangelist.ValueSet(int64(req.Changelist))),
+		StaticSummary:         fmt.Sprintf("Shelf of changelist %d", req.Changelist),
+	}, workflows.SettleShelf, workflows.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})
+	if err != nil {
+		return a, fmt.Errorf("announce shelf of changelist %d: %w", req.Changelist, err)
+	}
+	a.RunID = run.GetRunID()
+	return a, nil
+}
+
+// How long reportUnserved waits before each look.
+const (
+	firstLook = 3 * time.Second
+	nextLook  = 30 * time.Second
+)
+
+// reportUnserved writes to w which stages of a review no worker has served in the last
+// minutes, until stop is called: without a worker a review waits for ever.
+func reportUnserved(ctx context.Context, n temporalns.Namespace, w io.Writer) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for wait := firstLook; ; wait = nextLook {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+			if stages := strings.Join(unserved(ctx, n), ","); stages != "" {
+				fmt.Fprintf(w, "starter change-commit: no worker serves the stages %s: the review waits until one starts with --stages %[1]s\n", stages)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// unserved returns the stages of a review that no worker serves, as far as Temporal
+// answers.
+func unserved(ctx context.Context, n temporalns.Namespace) (stages []string) {
+	for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify"} {
+		if served, err := n.Served(ctx, activities.StageQueues[stage]); err == nil && !served {
+			stages = append(stages, stage)
+		}
+	}
+	return stages
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -196,4 +199,44 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 
 func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	return []queue{{name: activities.QueueRetention, activities: &activities.Retaining{Log: r.lg, Stored: db, JobsTTL: r.cfg.Artifacts.JobsTTL}}}, nil
+}
+
+// addChannels adds the configured channels to n. It returns the queues of all
+// channels: deliveries to a channel that was removed from the configuration may
+// be pending, and an activity has to fail them.
+func addChannels(r *runtime, n *activities.Notifying, keys *evidence.Keys) []queue {
+	posting := &activities.Posting{Notifying: n}
+	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting, anonymousPing: true}
+	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: posting}
+	if r.cfg.Webhook.URL.IsSet() {
+		webhook := wiring.Webhook(r.lg, r.cfg, keys)
+		n.Channels = append(n.Channels, activities.Channel{
+			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, webhook}, Clean: r.cfg.Webhook.Clean,
+		})
+		webhookQueue.ping = webhook.Ping
+	}
+	if r.cfg.Swarm.URL != "" {
+		swarm := wiring.Swarm(r.lg, r.cfg, keys)
+		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, swarm}, Clean: true})
+		swarmQueue.ping = swarm.Ping
+	}
+	return []queue{webhookQueue, swarmQueue}
+}
+
+// requireAppliedAllowList fails if the configured allow list is not the applied
+// one. Applying a list records who changed it, when and why (security 9.1.5).
+func (r *runtime) requireAppliedAllowList(ctx context.Context, db *store.DB) error {
+	const hint = `check the list, then run: criticizer --config FILE allowlist apply --reason "WHY", with the configuration file of this worker`
+	applied, err := db.AppliedAllowList(ctx)
+	if failure.ClassOf(err) == failure.NotFound {
+		return failure.Errorf(failure.ConfigInvalid, "p4.allowed_paths was never applied: %s", hint)
+	}
+	if err != nil {
+		return err
+	}
+	if changes := wiring.AllowList(r.cfg).Changes(applied.AllowList); len(changes) > 0 {
+		return failure.Errorf(failure.ConfigInvalid, "p4.allowed_paths and p4.embargoed_paths differ from the applied version %d of the allow list (%s): %s",
+			applied.ID, strings.Join(changes, ", "), hint)
+	}
+	return nil
 }

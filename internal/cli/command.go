@@ -1,3 +1,5 @@
+// Package cli is what our commands have in common: how they parse the command
+// line, report errors and progress, and describe their build.
 package cli
 
 import (
@@ -5,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -169,16 +174,108 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// Report writes err to stderr as program reports errors, and returns the exit
+// An advised error has a hint of its own.
+type advised struct {
+	error
+	hint string
+}
+
+func (a advised) Unwrap() error { return a.error }
+
+// Advise adds a hint to err, which says what to do.
+func Advise(err error, hint string) error { return advised{err, hint} }
+
+// HintOf returns the hint of err, or "".
+func HintOf(err error) string {
+	if a, ok := errors.AsType[advised](err); ok {
+		return a.hint
+	}
+	if usage, ok := errors.AsType[UsageError](err); ok {
+		return usage.Hint
+	}
+	return ""
+}
+
+// Report writes err and its hint to stderr as program reports errors, and returns the exit
 // status: 0 without an error, 2 for a [UsageError], 1 for any other.
 func Report(stderr io.Writer, program string, err error) int {
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintf(stderr, "%s: error: %v\n", program, err)
-	if usage, ok := errors.AsType[UsageError](err); ok {
-		fmt.Fprintf(stderr, "hint: %s\n", usage.Hint)
+	if hint := HintOf(err); hint != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", hint)
+	}
+	if _, usage := errors.AsType[UsageError](err); usage {
 		return 2
 	}
 	return 1
+}
+
+// When a running command reports its progress for the first time, and how often after that.
+const (
+	firstReport    = 2 * time.Second
+	reportInterval = 10 * time.Second
+)
+
+// Progress writes to w that a command is running, after 2 s and then every 10 s,
+// until stop is called. Nothing is written after stop returns.
+func Progress(w io.Writer, command string) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	started := time.Now()
+	go func() {
+		defer close(ended)
+		for wait := firstReport; ; wait = reportInterval {
+			select {
+			case <-done:
+				return
+			case <-time.After(wait):
+				fmt.Fprintf(w, "%s: running for %s\n", command, time.Since(started).Round(time.Second))
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// Version describes a program's build: its name, module version, commit and Go version.
+func Version(program string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return versionOf(program, info)
+}
+
+func versionOf(program string, info *debug.BuildInfo) string {
+	text := program + " " + info.Main.Version
+	if commit := setting(info, "vcs.revision"); commit != "" {
+		text += fmt.Sprintf(", commit %.12s of %s", commit, setting(info, "vcs.time"))
+		if setting(info, "vcs.modified") == "true" {
+			text += ", with changes"
+		}
+	}
+	return fmt.Sprintf("%s, %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Commit returns the first 12 digits of the commit that the program was built
+// from, or "" if that is unknown.
+func Commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%.12s", setting(info, "vcs.revision"))
+}
+
+// setting returns what the go command recorded in a program, or "".
+func setting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
 }

@@ -116,7 +116,7 @@ func TestCheckReportsAllProblemsOnce(t *testing.T) {
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
 	journal := Mailbox{Host: "imap.example.com", Port: 143, TLS: "mandatory", Username: "journal", Password: secret.New("p")}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(*Config)
 		want   string // field of the only problem
 	}{
@@ -251,8 +251,7 @@ func TestCheckRefuses(t *testing.T) {
 		"no breaker reviews":         {func(c *Config) { c.Breaker.Reviews = -1 }, "breaker.reviews"},
 		"a share above 1":            {func(c *Config) { c.Breaker.FailureRatio = 50 }, "breaker.failure_ratio"},
 		"unknown format":             {func(c *Config) { c.Log.Format = "xml" }, "log.format"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := complete(t)
@@ -298,7 +297,7 @@ func TestRetentionIsBounded(t *testing.T) {
 
 func TestCheckAccepts(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(*Config){
+	for name, change := range map[string]func(*Config){
 		"a local model without a key": func(c *Config) { c.LLM.BaseURL, c.LLM.APIKey = "http://localhost:11434/v1", secret.Value{} },
 		"a local model with a key":    func(c *Config) { c.LLM.BaseURL = "http://[::1]:8000/v1" },
 		"an allowed model without a key": func(c *Config) {
@@ -318,16 +317,12 @@ func TestCheckAccepts(t *testing.T) {
 		"a sign-in":            func(c *Config) { c.Mail.Username, c.Mail.Password = "u", secret.New("p") },
 		"no ticket":            func(c *Config) { c.P4.Ticket = secret.Value{} },
 		"a budget of one call": func(c *Config) { c.LLM.MaxTokensPerReview = 40_384 },
-	}
-	for name, change := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := complete(t)
-			change(c)
-			if err := c.Check(allRoles...); err != nil {
-				t.Error(err)
-			}
-		})
+	} {
+		c := complete(t)
+		change(c)
+		if err := c.Check(allRoles...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -148,7 +148,7 @@ func TestLoadFindsTheFile(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "server_id: named\n")
 	missing := filepath.Join(t.TempDir(), "none.yaml")
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		path    string
 		vars    map[string]string
 		want    string // server_id
@@ -161,22 +161,18 @@ func TestLoadFindsTheFile(t *testing.T) {
 		"a missing path is an error":      {missing, nil, "", missing},
 		"a missing CRITICIZER_CONFIG too": {"", map[string]string{"CRITICIZER_CONFIG": missing}, "", missing},
 		"a directory is an error":         {t.TempDir(), nil, "", "read configuration: "},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, err := Load(tt.path, environment(tt.vars))
-			switch {
-			case tt.wantErr != "":
-				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-					t.Errorf("error is %v, want %q", err, tt.wantErr)
-				}
-			case err != nil:
-				t.Error(err)
-			case c.ServerID != tt.want:
-				t.Errorf("server_id is %q, want %q", c.ServerID, tt.want)
+	} {
+		c, err := Load(tt.path, environment(tt.vars))
+		switch {
+		case tt.wantErr != "":
+			if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+				t.Errorf("%s: error is %v, want %q", name, err, tt.wantErr)
 			}
-		})
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.ServerID != tt.want:
+			t.Errorf("%s: server_id is %q, want %q", name, c.ServerID, tt.want)
+		}
 	}
 }
 
@@ -194,7 +190,7 @@ func TestMissingDefaultFileMeansDefaults(t *testing.T) {
 // The problem names the field in full, and its line.
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		file string
 		want string
 	}{
@@ -229,8 +225,7 @@ func TestLoadRefuses(t *testing.T) {
 		"two documents":               {"server_id: a\n---\nserver_id: b\n", "the file holds several documents"},
 		"broken YAML":                 {"p4:\n  user: \"a\n", "line 2: could not find end character of double-quoted text: correct the YAML there"},
 		"a tab":                       {"p4:\n\tuser: a\n", "line 2: found character"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			refuses(t, tt.file, nil, tt.want)
@@ -284,7 +279,7 @@ func TestLoadReportsAllProblemsAtOnce(t *testing.T) {
 // No secret comes from a file, and errors show none (security 9.3.1).
 func TestSecretsInTheFileAreRefused(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		file string
 		want string // variable in the hint, or field
 	}{
@@ -299,8 +294,7 @@ func TestSecretsInTheFileAreRefused(t *testing.T) {
 		"as a mapping":                {"mail: {password: {value: " + plain + "}}", "CRITICIZER_SMTP_PASSWORD"},
 		"empty":                       {"mail: {password: }", "CRITICIZER_SMTP_PASSWORD"},
 		"in broken YAML":              {"mail:\n  password: \"" + plain + "\n  host: x\n", "line 2: "},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			refuses(t, tt.file, nil, tt.want)

@@ -11,7 +11,7 @@ import (
 func TestCheckOfRewriteProviders(t *testing.T) {
 	t.Parallel()
 	key := secret.New("key")
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(*Rewrite)
 		want   []string
 	}{
@@ -24,18 +24,14 @@ func TestCheckOfRewriteProviders(t *testing.T) {
 		"a URL with a password":        {func(r *Rewrite) { r.Google.BaseURL = "https://ann:x@example.com" }, []string{"rewrite.google.base_url"}},
 		"an old key without a new one": {func(r *Rewrite) { r.OpenAI.APIKeyOld = key }, []string{"CRITICIZER_REWRITE_OPENAI_API_KEY_OLD"}},
 		"limits of zero":               {func(r *Rewrite) { r.Timeout, r.MaxAnswerTokens = 0, 0 }, []string{"rewrite.timeout", "rewrite.max_answer_tokens"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := complete(t)
-			tt.change(&c.Rewrite)
-			got := fieldsIn(c.Check(RoleRewrite))
-			slices.Sort(got)
-			slices.Sort(tt.want)
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("problems with %v, want %v", got, tt.want)
-			}
-		})
+	} {
+		c := complete(t)
+		tt.change(&c.Rewrite)
+		got := fieldsIn(c.Check(RoleRewrite))
+		slices.Sort(got)
+		slices.Sort(tt.want)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: problems with %v, want %v", name, got, tt.want)
+		}
 	}
 }

@@ -34,7 +34,7 @@ address = "clear:7233"
 api_key = "hunter2"
 tls = {disabled = true}
 `)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		yaml      string
 		env       map[string]string
 		address   string
@@ -49,8 +49,7 @@ tls = {disabled = true}
 		"the section":          {"temporal: {address: 'yaml:7233', namespace: yaml}", map[string]string{"TEMPORAL_ADDRESS": "env:7233", "TEMPORAL_NAMESPACE": "env"}, "yaml:7233", "yaml", false, false},
 		"a key":                {"", map[string]string{"TEMPORAL_API_KEY": "hunter2"}, "file:7233", "ours", true, true},
 		"a key without TLS":    {"temporal: {profile: clear}", nil, "clear:7233", "criticizer", false, true},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
@@ -83,7 +82,7 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, open, 0o644, string(text))
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		toml string
 		mode os.FileMode
 		env  map[string]string
@@ -98,8 +97,7 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 		"a private key for all":  {fmt.Sprintf("[profile.default.tls]\nclient_cert_path = %q\nclient_key_path = %q", cert, open), 0o600, nil, open},
 		"a CA that is no PEM":    {fmt.Sprintf("[profile.default.tls]\nserver_ca_cert_path = %q", key), 0o600, nil, "CA"},
 		"a key in the file, too": {"[profile.default.tls]\nclient_key_data = 'hunter2'", 0o644, nil, "chmod"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "temporal.toml")

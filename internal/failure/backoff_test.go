@@ -102,7 +102,7 @@ func TestBackoffBounds(t *testing.T) {
 // The larger of backoff and Retry-After counts, up to 5 minutes (processing 8.2.2).
 func TestBackoffHonoursRetryAfter(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		retryAfter, want time.Duration
 	}{
 		"a larger one wins":      {90 * time.Second, 90 * time.Second},
@@ -112,14 +112,10 @@ func TestBackoffHonoursRetryAfter(t *testing.T) {
 		"the ceiling itself":     {5 * time.Minute, 5 * time.Minute},
 		"over the ceiling":       {time.Hour, 5 * time.Minute},
 		"the largest value":      {math.MaxInt64, 5 * time.Minute},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := Backoff(5, 0.5, tt.retryAfter); got != tt.want {
-				t.Errorf("delay is %s, want %s", got, tt.want)
-			}
-		})
+	} {
+		if got := Backoff(5, 0.5, tt.retryAfter); got != tt.want {
+			t.Errorf("%s: delay is %s, want %s", name, got, tt.want)
+		}
 	}
 }
 
@@ -127,7 +123,7 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	date := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		seconds, millis string
 		want            time.Duration
 	}{
@@ -157,20 +153,16 @@ func TestRetryAfter(t *testing.T) {
 		"invalid":                        {"soon", "", 0},
 		"an invalid header does not hide the other": {"soon", "250", 250 * time.Millisecond},
 		"a unit": {"5s", "", 0},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := http.Header{}
-			if tt.seconds != "" {
-				h.Set("Retry-After", tt.seconds)
-			}
-			if tt.millis != "" {
-				h.Set("Retry-After-Ms", tt.millis)
-			}
-			if got := RetryAfter(h, now); got != tt.want {
-				t.Errorf("wait is %s, want %s", got, tt.want)
-			}
-		})
+	} {
+		h := http.Header{}
+		if tt.seconds != "" {
+			h.Set("Retry-After", tt.seconds)
+		}
+		if tt.millis != "" {
+			h.Set("Retry-After-Ms", tt.millis)
+		}
+		if got := RetryAfter(h, now); got != tt.want {
+			t.Errorf("%s: wait is %s, want %s", name, got, tt.want)
+		}
 	}
 }

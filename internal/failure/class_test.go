@@ -101,7 +101,7 @@ func TestDescriptionsCannotBeChangedByCallers(t *testing.T) {
 func TestClassOf(t *testing.T) {
 	t.Parallel()
 	inner := New(RateLimited, errors.New("slow down"))
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		err  error
 		want Class
 	}{
@@ -110,14 +110,10 @@ func TestClassOf(t *testing.T) {
 		"the outermost of two counts": {New(AuthDenied, fmt.Errorf("log in: %w", inner)), AuthDenied},
 		"one of several joined":       {errors.Join(errors.New("first"), inner), RateLimited},
 		"unclassified":                {errors.New("odd"), Unknown},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := ClassOf(tt.err); got != tt.want {
-				t.Errorf("class is %s, want %s", got, tt.want)
-			}
-		})
+	} {
+		if got := ClassOf(tt.err); got != tt.want {
+			t.Errorf("%s: class is %s, want %s", name, got, tt.want)
+		}
 	}
 	if !errors.Is(Errorf(NotFound, "read change 7: %w", inner), inner) {
 		t.Error("the classified error cannot be unwrapped")

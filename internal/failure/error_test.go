@@ -19,7 +19,7 @@ import (
 func TestNetworkClassOfRealErrors(t *testing.T) {
 	t.Parallel()
 	past, short := time.Now().Add(-time.Second), 20*time.Millisecond
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		provoke func(t *testing.T) error
 		want    Class
 	}{
@@ -33,8 +33,7 @@ func TestNetworkClassOfRealErrors(t *testing.T) {
 		"HTTP past the context's deadline":     {request(0, short, silent), NetworkTimeout},
 		"HTTP server closes without an answer": {request(0, 0, answering("")), NetworkUnreachable},
 		"HTTP server closes within its header": {request(0, 0, answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")), NetworkUnreachable},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := tt.provoke(t)
@@ -54,7 +53,7 @@ func TestNetworkClassOfRealErrors(t *testing.T) {
 
 func TestNetworkClassOfMadeErrors(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		err  error
 		want Class
 	}{
@@ -68,15 +67,11 @@ func TestNetworkClassOfMadeErrors(t *testing.T) {
 		"a missing file":                    {&os.PathError{Op: "open", Path: "x", Err: os.ErrNotExist}, ""},
 		"any other":                         {errors.New("odd"), ""},
 		"nil":                               {nil, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, ok := NetworkClass(tt.err)
-			if got != tt.want || ok != (tt.want != "") {
-				t.Errorf("class is %q (%t), want %q", got, ok, tt.want)
-			}
-		})
+	} {
+		got, ok := NetworkClass(tt.err)
+		if got != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s: class is %q (%t), want %q", name, got, ok, tt.want)
+		}
 	}
 }
 

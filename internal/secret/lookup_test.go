@@ -29,7 +29,7 @@ func writeFile(t *testing.T, content string, mode os.FileMode) string {
 // Credentials come from the environment or from a file that it names (security 9.3.1).
 func TestLookup(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		vars map[string]string
 		want string
 	}{
@@ -44,8 +44,7 @@ func TestLookup(t *testing.T) {
 		"other line ends and spaces are kept": {
 			map[string]string{"PASSWORD_FILE": writeFile(t, " a\nb \n", 0o640)}, " a\nb ",
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := secret.Lookup("PASSWORD", environment(tt.vars))
@@ -61,7 +60,7 @@ func TestLookup(t *testing.T) {
 
 func TestLookupRefuses(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		vars map[string]string
 		want string
 	}{
@@ -93,8 +92,7 @@ func TestLookupRefuses(t *testing.T) {
 		"an endless device": {
 			map[string]string{"PASSWORD_FILE": "/dev/zero"}, "/dev/zero",
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := secret.Lookup("PASSWORD", environment(tt.vars))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -81,4 +82,11 @@ func (o *origin) read() (Value, error) {
 		return Value{}, fmt.Errorf("%s names %s, which is empty: write the secret to it", o.variable, o.path)
 	}
 	return s, nil
+}
+
+// Exposed reports whether the permission bits of a file or directory give any of the
+// access in mask. On Windows they do not show who has access: the access list decides,
+// and Exposed returns false.
+func Exposed(info fs.FileInfo, mask fs.FileMode) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&mask != 0
 }

@@ -2,14 +2,19 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.temporal.io/sdk/client"
@@ -93,4 +98,89 @@ func (r Reading) gauge() prometheus.Metric {
 // ServeHTTP answers a scrape.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+}
+
+// The Temporal SDK adds six labels to every metric and has about forty metrics of its
+// own: thousands of series per worker. We export only those that our own metrics do
+// not cover (docs/observability.md); a test limits their number.
+
+// buckets, in seconds, cover queries as well as stages that waited for an outage.
+var buckets = []float64{0.05, 0.2, 1, 5, 15, 30, 60, 120, 600, 3600}
+
+// requestBuckets, in seconds, are for requests to Temporal.
+var requestBuckets = []float64{0.01, 0.1, 1, 10}
+
+// withoutSDKLabels keeps the labels that we add to our own metrics.
+var withoutSDKLabels = attribute.NewDenyKeysFilter("namespace", "client_name", "worker_type", "workflow_type", "activity_type", "task_queue")
+
+// A kept describes an exported metric of the SDK: its labels and, for a histogram, its
+// buckets. A histogram without buckets has a sum and a count.
+type kept struct {
+	labels  []attribute.Key
+	buckets []float64
+}
+
+var sdkMetrics = map[string]kept{
+	"temporal_request":                                 {labels: []attribute.Key{"operation"}},
+	"temporal_request_failure":                         {labels: []attribute.Key{"operation", "status_code"}},
+	"temporal_request_latency":                         {buckets: requestBuckets},
+	"temporal_long_request_failure":                    {labels: []attribute.Key{"operation", "status_code"}},
+	"temporal_activity_schedule_to_start_latency":      {labels: []attribute.Key{"task_queue"}},
+	"temporal_workflow_task_schedule_to_start_latency": {},
+	"temporal_workflow_task_execution_failed":          {labels: []attribute.Key{"failure_reason"}},
+	"temporal_worker_task_slots_available":             {labels: []attribute.Key{"task_queue", "worker_type"}},
+	"temporal_sticky_cache_size":                       {},
+}
+
+// view returns how a metric is exported; metrics of the SDK that are not listed are
+// dropped.
+func view(i metric.Instrument) (metric.Stream, bool) {
+	s := metric.Stream{Name: i.Name, Description: i.Description, Unit: i.Unit, AttributeFilter: withoutSDKLabels}
+	bounds := buckets
+	if strings.HasPrefix(i.Name, "temporal_") {
+		keep, ok := sdkMetrics[i.Name]
+		if !ok {
+			s.Aggregation = metric.AggregationDrop{}
+			return s, true
+		}
+		s.AttributeFilter, bounds = attribute.NewAllowKeysFilter(keep.labels...), keep.buckets
+	}
+	if i.Kind == metric.InstrumentKindHistogram {
+		s.Aggregation = metric.AggregationExplicitBucketHistogram{Boundaries: bounds}
+	}
+	return s, true
+}
+
+// readyTimeout limits one readiness check.
+const readyTimeout = 5 * time.Second
+
+// Serve serves /healthz, /readyz and /metrics on address until stop is called.
+// /healthz reports that the process is alive, /readyz the error of ready. That error
+// is shown to every client: it must not contain secrets.
+func Serve(address string, m *Metrics, ready func(context.Context) error) (stop func(), err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s (worker.listen): %w", address, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", m)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		if err := ready(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ready\n")
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: readyTimeout}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	return func() {
+		_ = server.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			m.lg.Error("serving metrics failed", "error", err)
+		}
+	}, nil
 }

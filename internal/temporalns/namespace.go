@@ -1,7 +1,7 @@
 // Package temporalns connects to our namespace on a Temporal server, prepares it for
 // reviews, and answers what the commands ask about it. [Dial] comes first; each subject has
-// a file: circuit breakers, schedules, health, probes of the server, and how a run was reset
-// or has ended.
+// a file: circuit breakers, schedules, the health of the server, and how a run was reset or
+// has ended.
 package temporalns
 
 import (

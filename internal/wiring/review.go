@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -19,6 +20,7 @@ import (
 	"github.com/criticizer/criticizer/review/rules"
 	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // Namespace returns the connection to Temporal.
@@ -29,6 +31,11 @@ func Namespace(cfg *config.Config) temporalns.Config {
 // Database returns the connection to the database.
 func Database(cfg *config.Config) store.Config {
 	return store.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}
+}
+
+// AllowList returns the depot paths that may be read.
+func AllowList(cfg *config.Config) store.AllowList {
+	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
 }
 
 // Selection returns the selection of files.
@@ -164,4 +171,24 @@ func Prices(cfg *config.Config) review.Prices {
 		Prompt: cfg.LLM.PricePerMillionPrompt, Cached: cfg.LLM.PricePerMillionCached,
 		Completion: cfg.LLM.PricePerMillionCompletion, Currency: cfg.LLM.PriceCurrency,
 	}
+}
+
+// Artifacts configures the artifacts of a namespace.
+func Artifacts(cfg *config.Config, ns review.Namespace) artifact.Config {
+	of := map[review.Namespace]struct {
+		keyset secret.Value
+		ttl    time.Duration
+	}{
+		review.NamespaceRaw:      {cfg.Keysets.Raw, cfg.Artifacts.RawTTL},
+		review.NamespaceRedacted: {cfg.Keysets.Redacted, cfg.Artifacts.RedactedTTL},
+		review.NamespaceReport:   {cfg.Keysets.Report, cfg.Artifacts.ReportTTL},
+		review.NamespaceAnswer:   {cfg.Keysets.Answers, cfg.Artifacts.RedactedTTL},
+		review.NamespaceRewrite:  {cfg.Keysets.Rewrite, artifact.RewriteTTL},
+	}[ns]
+	return artifact.Config{Namespace: ns, Keyset: of.keyset, KEK: KEK(cfg), TTL: of.ttl}
+}
+
+// KEK is the key that encrypts the keysets.
+func KEK(cfg *config.Config) artifact.KEK {
+	return artifact.KEK{URI: cfg.Artifacts.KEKURI, Token: cfg.Artifacts.KEKToken}
 }

@@ -3,6 +3,7 @@ package wiring
 import (
 	"cmp"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -12,27 +13,23 @@ import (
 	"github.com/criticizer/criticizer/rewrite/provider"
 )
 
-// Rewriter returns the client of the configured rewrite providers.
-func Rewriter(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*provider.Rewriter, error) {
+// RewriteProviders returns the configured rewrite providers by name.
+func RewriteProviders(cfg *config.Config) map[string]provider.Provider {
+	r := cfg.Rewrite
 	openai := []rewrite.AdapterKind{rewrite.OpenAIResponses, rewrite.OpenAIChat}
 	providers := map[string]provider.Provider{
-		"openai": {
-			BaseURL: cfg.Rewrite.OpenAI.BaseURL, APIKey: cfg.Rewrite.OpenAI.APIKey, APIKeyOld: cfg.Rewrite.OpenAI.APIKeyOld, Adapters: openai,
-		},
-		"google": {
-			BaseURL: cfg.Rewrite.Google.BaseURL, APIKey: cfg.Rewrite.Google.APIKey, Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate},
-		},
-		"other": {
-			BaseURL: cfg.Rewrite.Other.BaseURL, APIKey: cfg.Rewrite.Other.APIKey, Adapters: openai, NoBatches: !cfg.Rewrite.Other.Batches,
-		},
+		"openai": {BaseURL: r.OpenAI.BaseURL, APIKey: r.OpenAI.APIKey, APIKeyOld: r.OpenAI.APIKeyOld, Adapters: openai},
+		"google": {BaseURL: r.Google.BaseURL, APIKey: r.Google.APIKey, Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate}},
+		"other":  {BaseURL: r.Other.BaseURL, APIKey: r.Other.APIKey, Adapters: openai, NoBatches: !r.Other.Batches},
 	}
-	for name, p := range providers {
-		if p.BaseURL == "" {
-			delete(providers, name)
-		}
-	}
+	maps.DeleteFunc(providers, func(_ string, p provider.Provider) bool { return p.BaseURL == "" })
+	return providers
+}
+
+// Rewriter returns the client of the configured rewrite providers.
+func Rewriter(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*provider.Rewriter, error) {
 	return provider.New(lg, pipeline, provider.Config{
-		Providers: providers, Timeout: cfg.Rewrite.Timeout, MaxAnswerTokens: cfg.Rewrite.MaxAnswerTokens,
+		Providers: RewriteProviders(cfg), Timeout: cfg.Rewrite.Timeout, MaxAnswerTokens: cfg.Rewrite.MaxAnswerTokens,
 	})
 }
 

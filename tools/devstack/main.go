@@ -11,10 +11,12 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 )
 
@@ -80,4 +82,58 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	default:
 		return fmt.Errorf("command %q: want demo, up, exec, down or clean (see devstack -h)", command)
 	}
+}
+
+// options are the values of the flags and the environment.
+type options struct {
+	root string // the project's clone, absolute
+
+	// Ports of the parts. 0: the well-known one, or a free one if that is in use.
+	postgresPort, temporalPort, temporalUIPort, inboxPort, smtpPort, modelPort int
+
+	repo, depot string // see openDepot
+	changes     uint   // how many of its changelists; 0: a few
+
+	databaseURL string // CRITICIZER_DATABASE_URL; empty: a private cluster
+
+	// forTests is set for exec: the parts use free ports instead of the well-known ones.
+	forTests bool
+}
+
+func (o options) buildDir() string { return filepath.Join(o.root, "build") }
+func (o options) binDir() string   { return filepath.Join(o.root, "build", "bin") }
+
+// stateDir is the state of demo and up, which the next run uses again.
+func (o options) stateDir() string { return filepath.Join(o.root, "build", "dev") }
+
+// parseOptions reads the flags in args. It returns the arguments after the flags:
+// the command and its arguments.
+func parseOptions(args []string, stderr io.Writer) (options, []string, error) {
+	opts := options{databaseURL: os.Getenv("CRITICIZER_DATABASE_URL")}
+	flags := flag.NewFlagSet("devstack", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
+	flags.IntVar(&opts.postgresPort, "postgres-port", 0, "port of Postgres (default 5432, or a free one)")
+	flags.IntVar(&opts.temporalPort, "temporal-port", 0, "port of Temporal (default 7233, or a free one)")
+	flags.IntVar(&opts.temporalUIPort, "temporal-ui-port", 0, "port of Temporal's web page (default 8233, or a free one)")
+	flags.IntVar(&opts.inboxPort, "inbox-port", 0, "port of the inbox's web page (default 8025, or a free one)")
+	flags.IntVar(&opts.smtpPort, "smtp-port", 0, "port of the inbox for mail (default 1025, or a free one)")
+	flags.IntVar(&opts.modelPort, "model-port", 0, "port of the simulated model (default 8026, or a free one)")
+	flags.StringVar(&opts.repo, "repo", "", "git repository to review (default: a sample depot)")
+	flags.StringVar(&opts.depot, "depot", "", "recorded depot to review")
+	flags.UintVar(&opts.changes, "changes", 0, "number of changelists to review, the newest ones (default: a few)")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return options{}, nil, exitCode(0)
+		}
+		return options{}, nil, exitCode(2) // the flag package has reported it
+	}
+	var err error
+	if opts.root, err = os.Getwd(); err != nil {
+		return options{}, nil, err
+	}
+	if _, err := os.Stat(filepath.Join(opts.root, "tools", "temporal", "go.mod")); err != nil {
+		return options{}, nil, fmt.Errorf("run devstack in the root of a clone of Criticizer: %w", err)
+	}
+	return opts, flags.Args(), nil
 }

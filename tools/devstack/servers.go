@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -56,4 +59,56 @@ func (e *environment) startInbox(ctx context.Context) (err error) {
 		}
 		return box.Serve, nil
 	})
+}
+
+const loopback = "127.0.0.1"
+
+// choosePort returns the port for a part. A wanted port has to be free. Without
+// one, it is the well-known port or, if that is in use or the stack is for tests,
+// any free port. The flag is the one that errors name.
+func (o options) choosePort(wanted, wellKnown int, flag string) (int, error) {
+	switch {
+	case wanted < 0 || wanted > 65535:
+		return 0, fmt.Errorf("-%s %d is not a port: want 1 to 65535", flag, wanted)
+	case wanted != 0 && !isFree(wanted):
+		return 0, fmt.Errorf("-%s %d is used by another program: name another port, or none for a free one", flag, wanted)
+	case wanted != 0:
+		return wanted, nil
+	case !o.forTests && isFree(wellKnown):
+		return wellKnown, nil
+	}
+	return freePort()
+}
+
+// isFree reports whether nothing listens on port. Binding is not enough: some
+// systems let a program bind loopback although a wildcard listener exists.
+func isFree(port int) bool {
+	address := localAddress(port)
+	if conn, err := net.DialTimeout("tcp", address, time.Second); err == nil {
+		_ = conn.Close()
+		return false
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = listener.Close()
+	return true
+}
+
+// freePort returns a port that is free now, below those that Linux gives to outgoing
+// connections: one of them could take the port before the part listens.
+func freePort() (int, error) {
+	const lowest, highest, tries = 10_000, 32_768, 1000
+	for range tries {
+		if port := lowest + rand.IntN(highest-lowest); isFree(port) {
+			return port, nil
+		}
+	}
+	return 0, errors.New("find a free port: none is free")
+}
+
+// localAddress returns host and port of a part.
+func localAddress(port int) string {
+	return net.JoinHostPort(loopback, strconv.Itoa(port))
 }
