@@ -48,8 +48,7 @@ type runtime struct {
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
 	namespace temporalns.Namespace
-	metrics   *telemetry.Metrics         // nil without worker.listen
-	resources *worker.ResourceController // nil unless they limit the number of attempts
+	metrics   *telemetry.Metrics // nil without worker.listen
 	closers   []func()
 
 	// serving is set while all stages are served; databases is complete by then.
@@ -64,7 +63,7 @@ func newRuntime(ctx context.Context, cfg *config.Config, logTo io.Writer) (*runt
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{cfg: cfg, scrubber: scrubber, resources: newResources(cfg.Worker)}
+	r := &runtime{cfg: cfg, scrubber: scrubber}
 	r.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: r.scrub})
 	if err := r.connect(ctx); err != nil {
 		r.close()
@@ -219,22 +218,11 @@ func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) (worker.Wor
 	if s.workflows == nil && !r.cfg.Breaker.ByHandOnly {
 		attempts.Breaker = r.newBreaker(ctx, q)
 	}
-	deployment, err := deploymentOf(r.cfg.Worker, s.workflows != nil)
+	options, err := optionsOf(s, r.cfg.Worker)
 	if err != nil {
 		return nil, err
 	}
-	options := worker.Options{
-		DeploymentOptions:     deployment,
-		Interceptors:          []interceptor.WorkerInterceptor{attempts},
-		DisableWorkflowWorker: s.workflows == nil,
-		WorkerStopTimeout:     r.cfg.Worker.StopGrace + reportTimeout,
-	}
-	if s.rate != nil {
-		options.TaskQueueActivitiesPerSecond = s.rate(r.cfg.Worker)
-	}
-	if err := r.setSlots(&options, s); err != nil {
-		return nil, err
-	}
+	options.Interceptors = []interceptor.WorkerInterceptor{attempts}
 	w := worker.New(r.namespace.Client, q.name, options)
 	w.RegisterActivity(q.activities)
 	if s.workflows != nil {
