@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -45,7 +44,6 @@ func TestRunbookCoversEveryCategory(t *testing.T) {
 // status 1, not with wrong usage.
 func TestRunbookCommandsAreValid(t *testing.T) {
 	t.Parallel()
-	word := regexp.MustCompile(`"[^"]*"|\S+`)
 	n := 0
 	for line := range strings.Lines(runbook(t)) {
 		rest, ok := strings.CutPrefix(line, "criticizer ")
@@ -53,11 +51,7 @@ func TestRunbookCommandsAreValid(t *testing.T) {
 			continue
 		}
 		n++
-		var args []string
-		for _, w := range word.FindAllString(rest, -1) {
-			args = append(args, strings.Trim(w, `"`))
-		}
-		if got := say(t, nil, args...); got.status != 1 || !strings.Contains(got.err, "CRITICIZER_DATABASE_URL") {
+		if got := say(t, nil, words(rest)...); got.status != 1 || !strings.Contains(got.err, "CRITICIZER_DATABASE_URL") {
 			t.Errorf("criticizer %s: status %d, %s", rest, got.status, got.err)
 		}
 	}

@@ -308,7 +308,7 @@ func (b backend) asBackend(t *testing.T) {
 func TestDocumentedGo(t *testing.T) {
 	b := newBackend(t)
 	b.asBackend(t)
-	source, err := os.ReadFile("rewritebackend_test.go")
+	source, err := os.ReadFile("rewrite_test.go")
 	if err != nil || !strings.Contains(string(source), documented(t, "go")) {
 		t.Errorf("the function of the page is not the one that this test runs: %v", err)
 	}

@@ -67,14 +67,6 @@ func TestUsageErrorsAreExplained(t *testing.T) {
 	}
 }
 
-func TestCompletionIsWrittenToStdout(t *testing.T) {
-	t.Parallel()
-	var stdout strings.Builder
-	if err := Execute(t.Context(), newTool(), []string{"completion", "bash"}, &stdout, io.Discard); err != nil || stdout.Len() == 0 {
-		t.Errorf("%d bytes, %v", stdout.Len(), err)
-	}
-}
-
 func TestVersionNamesTheCommit(t *testing.T) {
 	t.Parallel()
 	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{

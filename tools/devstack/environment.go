@@ -6,14 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 )
@@ -115,15 +116,14 @@ func (e *environment) startWorker(ctx context.Context) error {
 	if err := e.writeConfig(e.settings); err != nil {
 		return err
 	}
-	secrets, err := e.keptSecrets(e.database)
-	if err != nil {
+	if err := e.makeSecrets(ctx); err != nil {
 		return err
 	}
-	e.env = append(withoutOurs(os.Environ()), secrets...)
-	if err := e.writeTool(e.command("criticizer"), secrets); err != nil {
+	if err := e.writeTool(e.command("criticizer"), e.secretFiles()); err != nil {
 		return err
 	}
-	if err := e.applyAllowList(ctx); err != nil {
+	// A worker does not start with an allow list that was not applied.
+	if _, err := e.criticizer(ctx, "allowlist", "apply", "--reason", "set up by devstack"); err != nil {
 		return err
 	}
 	proc, err := e.stack.start(program{
@@ -141,21 +141,16 @@ func (e *environment) startWorker(ctx context.Context) error {
 	})
 }
 
-// applyAllowList applies the allow list of the configuration: a worker does not
-// start with one that was not applied.
-func (e *environment) applyAllowList(ctx context.Context) error {
-	cfg, err := config.Load(e.config, os.Getenv)
-	if err != nil {
-		return err
+// makeSecrets makes the secrets that an earlier run has not made, and sets e.env.
+func (e *environment) makeSecrets(ctx context.Context) error {
+	env := withoutOurs(os.Environ())
+	if err := os.WriteFile(e.databaseURL, []byte(e.database.Reveal()), 0o600); err != nil {
+		return fmt.Errorf("write the address of the database: %w", err)
 	}
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, store.RoleOperator)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	list := store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
-	_, _, err = db.ApplyAllowList(ctx, list, "devstack", "set up by devstack")
-	return err
+	e.env = append(slices.Clone(env), e.secretFiles()...)
+	cmd := exec.CommandContext(ctx, e.command("criticizer"), "--config", e.config, "keyset", "create", e.dir)
+	cmd.Env = env // without the names of files that do not exist
+	return e.run(ctx, cmd, io.Discard)
 }
 
 // withoutOurs removes the variables that devstack sets itself, with or without

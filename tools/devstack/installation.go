@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,19 +11,17 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/notify/evidence"
-	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // An installation is the files of a Criticizer for one depot.
 type installation struct {
-	dir    string // everything below
-	config string // criticizer.yaml
-	p4     string // the p4 command
-	tool   string // the criticizer command, set up for this installation
-	mail   string // mails of the inbox
-	faults string // faults of the simulated Perforce server; need not exist
+	dir         string // everything below
+	config      string // criticizer.yaml
+	p4          string // the p4 command
+	tool        string // the criticizer command, set up for this installation
+	mail        string // mails of the inbox
+	databaseURL string // file with the address of the database, which changes at each start
+	faults      string // faults of the simulated Perforce server; need not exist
 }
 
 func newInstallation(stateDir, id string) (installation, error) {
@@ -32,7 +29,7 @@ func newInstallation(stateDir, id string) (installation, error) {
 	in := installation{
 		dir: dir, config: filepath.Join(dir, "criticizer.yaml"),
 		p4: filepath.Join(dir, "bin", "p4"), tool: filepath.Join(dir, "bin", "criticizer"), mail: filepath.Join(dir, "mail"),
-		faults: filepath.Join(dir, "p4sim-faults"),
+		databaseURL: filepath.Join(dir, "database.url"), faults: filepath.Join(dir, "p4sim-faults"),
 	}
 	return in, os.MkdirAll(filepath.Dir(in.p4), 0o750)
 }
@@ -121,45 +118,15 @@ func (in installation) writeConfig(s settings) error {
 	return nil
 }
 
-// keptSecrets makes the worker's secrets, unless in.dir has them, and returns the
-// variables that name their files. The address of the database changes at each
-// start.
-func (in installation) keptSecrets(database secret.Value) ([]string, error) {
-	url, key := filepath.Join(in.dir, "database.url"), filepath.Join(in.dir, "redaction.key")
-	env := []string{"CRITICIZER_DATABASE_URL_FILE=" + url, "CRITICIZER_REDACTION_KEY_FILE=" + key}
-	_, errKey := keptSecret(key, randomText)
-	evidenceKey := filepath.Join(in.dir, "evidence.key")
-	_, errEvidence := keptSecret(evidenceKey, evidence.Generate)
-	env = append(env, "CRITICIZER_EVIDENCE_KEY_FILE="+evidenceKey)
-	errs := []error{os.WriteFile(url, []byte(database.Reveal()), 0o600), errKey, errEvidence}
+// secretFiles returns the variables that name the files of the worker's secrets, which
+// criticizer keyset create makes, except the address of the database.
+func (in installation) secretFiles() []string {
+	env := []string{
+		"CRITICIZER_DATABASE_URL_FILE=" + in.databaseURL, "CRITICIZER_REDACTION_KEY_FILE=" + filepath.Join(in.dir, "redaction-key"),
+		"CRITICIZER_EVIDENCE_KEY_FILE=" + filepath.Join(in.dir, "evidence-key"),
+	}
 	for _, purpose := range config.KeysetPurposes {
-		path := filepath.Join(in.dir, purpose+".keyset")
-		_, err := keptSecret(path, func() (secret.Value, error) { return artifact.NewKeyset(artifact.KEK{}) })
-		errs = append(errs, err)
-		env = append(env, "CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET_FILE="+path)
+		env = append(env, "CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET_FILE="+filepath.Join(in.dir, purpose+"-keyset"))
 	}
-	return env, errors.Join(errs...)
+	return env
 }
-
-// keptSecret reads the secret in path, or makes one and writes it there: data of
-// an earlier run can only be read with the secret of that run.
-func keptSecret(path string, generate func() (secret.Value, error)) (string, error) {
-	text, err := os.ReadFile(path)
-	if err == nil {
-		return strings.TrimSpace(string(text)), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the secret of an earlier run: %w", err)
-	}
-	made, err := generate()
-	if err != nil {
-		return "", fmt.Errorf("make %s: %w", path, err)
-	}
-	if err := os.WriteFile(path, []byte(made.Reveal()+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("write secret: %w", err)
-	}
-	return made.Reveal(), nil
-}
-
-// randomText makes a password or key.
-func randomText() (secret.Value, error) { return secret.New(rand.Text() + rand.Text()), nil }

@@ -11,18 +11,11 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/secret"
 )
-
-var databaseURL = secret.New("postgres://127.0.0.1/x")
 
 func TestTheConfigurationIsComplete(t *testing.T) {
 	t.Parallel()
 	in, err := newInstallation(filepath.Join(t.TempDir(), `odd "name": #1`), "depot-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	secrets, err := in.keptSecrets(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +28,10 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{}
-	for _, assignment := range secrets {
-		name, value, _ := strings.Cut(assignment, "=")
-		env[name] = value
+	for _, assignment := range in.secretFiles() {
+		name, path, _ := strings.Cut(assignment, "=")
+		mustWrite(t, path, "a secret", 0o600)
+		env[name] = path
 	}
 	c, err := config.Load(in.config, func(name string) string { return env[name] })
 	if err != nil {
@@ -49,36 +43,6 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 	}
 	if c.ServerID != "depot-1" || c.P4.Command != in.p4 || !slices.Equal(c.P4.AllowedPaths, []string{"//depot/...", "//other/..."}) || c.Mail.Port != 1025 {
 		t.Errorf("the configuration is %+v", c)
-	}
-}
-
-func TestAnInstallationKeepsItsSecrets(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	var contents []string
-	for range 2 {
-		in, err := newInstallation(base, "depot-1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		secrets, err := in.keptSecrets(databaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, assignment := range secrets {
-			_, path, _ := strings.Cut(assignment, "=")
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			contents = append(contents, string(text))
-			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
-			}
-		}
-	}
-	if len(contents) != 16 || !slices.Equal(contents[:8], contents[8:]) || contents[3] == contents[4] {
-		t.Error("the second run has other secrets than the first")
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,8 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // A pgCluster is a private Postgres cluster of a stack.
@@ -70,13 +69,25 @@ func newCluster(s *stack, opts options) (c pgCluster, err error) {
 		c.data = filepath.Join(rootDataDir(s.base), "postgres")
 		s.out.say("the data of Postgres is in %s: it runs as another user, who may have no access to %s", c.data, s.base)
 	}
-	// Data without a password is that of a deleted clone in the same folder.
-	fresh := func() (secret.Value, error) { text, _ := randomText(); return text, os.RemoveAll(c.data) }
-	if c.password, err = keptSecret(filepath.Join(s.base, "postgres.password"), fresh); err != nil {
+	if c.password, err = c.keptPassword(filepath.Join(s.base, "postgres.password")); err != nil {
 		return c, err
 	}
 	c.port, err = opts.choosePort(opts.postgresPort, 5432, "postgres-port")
 	return c, err
+}
+
+// keptPassword reads the password of an earlier run, or makes one and writes it to path.
+func (c pgCluster) keptPassword(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the password of an earlier run: %w", err)
+	}
+	password := rand.Text()
+	// Data without a password is that of a deleted clone in the same folder.
+	return password, errors.Join(os.RemoveAll(c.data), os.WriteFile(path, []byte(password+"\n"), 0o600))
 }
 
 // start starts an installed Postgres, and creates the cluster if it is new.

@@ -106,27 +106,15 @@ func TestDataOfADeletedCloneIsRemoved(t *testing.T) {
 	if _, missing := os.Stat(left); err != nil || missing != nil || later.password != first.password {
 		t.Errorf("a later run: %v, %v, the same password %t", err, missing, later.password == first.password)
 	}
-	if err := os.Remove(filepath.Join(s.base, "postgres.password")); err != nil {
+	password := filepath.Join(s.base, "postgres.password")
+	if info, err := os.Stat(password); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the password's file: %v, %v", info.Mode(), err)
+	}
+	if err := os.Remove(password); err != nil {
 		t.Fatal(err)
 	}
 	anew, err := newCluster(s, options{forTests: true})
 	if _, there := os.Stat(left); err != nil || there == nil || anew.password == first.password {
 		t.Errorf("a new clone: %v; the data is there %t, the same password %t", err, there == nil, anew.password == first.password)
-	}
-}
-
-func TestAKeptSecretStaysTheSame(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "secret")
-	first, err := keptSecret(path, randomText)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := keptSecret(path, randomText)
-	if err != nil || first != again || len(first) < 20 {
-		t.Errorf("secrets %q and %q, %v", first, again, err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode of its file: %v, %v", info.Mode(), err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -116,7 +115,7 @@ func (e *environment) starter(ctx context.Context, args ...string) error {
 // criticizer runs a command of an operator and returns what it prints.
 func (e *environment) criticizer(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, e.tool, args...)
-	cmd.Env = os.Environ()
+	cmd.Env = e.env
 	var stdout bytes.Buffer
 	err := e.run(ctx, cmd, &stdout)
 	return stdout.String(), err
