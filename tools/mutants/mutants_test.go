@@ -299,7 +299,7 @@ func (r *run) summary(took time.Duration) {
 func TestSample(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, "tools/mutants/testdata/sample", ".*", "tools/mutants/testdata/sample")
-	r.start = 5 * time.Second
+	r.start = 10 * time.Second
 	r.measure(t)
 	var got []string
 	for _, m := range r.mutants {
