@@ -121,7 +121,7 @@ func (x *fetch) reviewedOf(ctx context.Context, known history) (map[review.Chang
 // isReviewed reports whether all revisions after since, up to that of spec, were reviewed.
 func (x *fetch) isReviewed(spec string, since int, known history, reviewed map[review.Changelist]bool) bool {
 	path, number, _ := strings.Cut(spec, "#")
-	last, _ := strconv.Atoi(number)
+	last := revisionNumber(number)
 	for n := last; n > since; n-- {
 		r, ok := known[x.fold(path)][n]
 		switch {

@@ -206,8 +206,8 @@ func numbered(fields map[string]string, name string) int {
 // parseFile parses the fields that end in index. A deleted file has no size and
 // digest; a shelved file may be based on no revision.
 func parseFile(fields map[string]string, index string, shelved bool) (*file, error) {
-	rev, err := strconv.Atoi(fields["rev"+index])
-	if (err != nil || rev < 1) && !shelved {
+	rev := revisionNumber(fields["rev"+index])
+	if rev < 1 && !shelved {
 		return nil, errors.New("it has no revision number")
 	}
 	size, _ := strconv.ParseInt(fields["fileSize"+index], 10, 64) // 0 if it is not known

@@ -45,24 +45,16 @@ func (f *file) withMerged(ctx context.Context, printed *printout, before, after 
 func merge(before, source, after string) string {
 	a, b, from := splitLines(before), splitLines(after), splitLines(source)
 	own := edits(source, after)
-	var out strings.Builder
+	var merged []string
 	at := 0
 	for _, e := range edits(before, after) {
 		for len(own) > 0 && own[0].bEnd < e.b {
 			own = own[1:]
 		}
-		writeAll(&out, a[at:e.a])
-		writeAll(&out, mergedLines(e, own, a, b, from))
+		merged = append(append(merged, a[at:e.a]...), mergedLines(e, own, a, b, from)...)
 		at = e.aEnd
 	}
-	writeAll(&out, a[at:])
-	return out.String()
-}
-
-func writeAll(out *strings.Builder, lines []string) {
-	for _, line := range lines {
-		out.WriteString(line)
-	}
+	return strings.Join(append(merged, a[at:]...), "")
 }
 
 // mergedLines returns the lines that e, an edit from before to after, would have

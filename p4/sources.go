@@ -94,11 +94,20 @@ func (f *file) addSources(fields map[string]string) {
 	}
 }
 
+// revisionNumber is the number of #3 or 3, and 0 of #none.
+func revisionNumber(rev string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(rev, "#"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // addSource records a revision that the file was moved, branched or integrated
 // from, if rev is a revision. The first one is the source of a copy.
 func (f *file) addSource(path, rev string) {
-	n, err := strconv.Atoi(strings.TrimPrefix(rev, "#"))
-	if path == "" || err != nil || n < 1 {
+	n := revisionNumber(rev)
+	if path == "" || n < 1 {
 		return
 	}
 	if f.source == "" {
@@ -111,9 +120,8 @@ func (f *file) addSource(path, rev string) {
 
 // addSince records that only the revisions of a source after srev were integrated.
 func (f *file) addSince(path, srev, erev string) {
-	since, err := strconv.Atoi(strings.TrimPrefix(srev, "#")) // none has no number
-	last, errLast := strconv.Atoi(strings.TrimPrefix(erev, "#"))
-	if err != nil || errLast != nil || since < 1 {
+	since, last := revisionNumber(srev), revisionNumber(erev)
+	if since < 1 || last < 1 {
 		return
 	}
 	if f.since == nil {
