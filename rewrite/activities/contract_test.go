@@ -38,22 +38,6 @@ func TestLostJobIsNotExecuted(t *testing.T) {
 	}
 }
 
-// The submitter queues overflow with a short wait and counts no attempt (rewrite 6.1).
-func TestOverflowOfTheSubmitter(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Limits = rewrite.BatchLimits{Requests: 2, Bytes: 1 << 20, Tokens: 20}
-	ids := r.enqueue(t, 3, rewrite.Batch)
-	r.must(t, rewrite.Submitter)
-	last := r.job(t, ids[2])
-	if last.Status != rewrite.Queued || last.AttemptCount != 0 || lastError(last) != rewrite.NoCapacity || last.ClaimedBy != nil {
-		t.Fatalf("overflow job: %+v", last)
-	}
-	if wait := last.NotBeforeAt.Sub(last.UpdatedAt); wait <= 0 || wait > time.Minute {
-		t.Errorf("it waits %s, want a short time", wait)
-	}
-}
-
 // Each run logs the required fields (rewrite 10).
 func TestRunIsLogged(t *testing.T) {
 	t.Parallel()

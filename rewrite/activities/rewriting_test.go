@@ -279,25 +279,6 @@ func TestFailuresOfCalls(t *testing.T) {
 	}
 }
 
-// An unusable answer is a failed attempt, and the next attempt can succeed.
-func TestUnusableAnswerIsRetried(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	id := r.enqueue(t, 1, rewrite.Async)[0]
-	r.provider.answer = func(item rewrite.Item) (string, error) {
-		if r.provider.executed[item.JobID] == 1 {
-			return "nonsense", nil
-		}
-		return "Kindly: " + item.Text.String(), nil
-	}
-	r.must(t, rewrite.AsyncLane)
-	r.later(t)
-	r.must(t, rewrite.AsyncLane)
-	if job := r.job(t, id); job.Status != rewrite.Completed || job.AttemptCount != 1 {
-		t.Errorf("job is %+v", job)
-	}
-}
-
 // The failure of one job neither retries nor ends the run of the others.
 func TestFailureOfOneJob(t *testing.T) {
 	t.Parallel()
@@ -311,10 +292,15 @@ func TestFailureOfOneJob(t *testing.T) {
 			}
 			odd := r.enqueue(t, 1, mode)[0]
 			r.edit(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:`+broken+`'`)
+			expired := r.enqueue(t, 1, mode)[0]
+			r.edit(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:gone' where text_ref <> 'rewrite:`+broken+`'`)
 			good := r.enqueue(t, 2, mode)
 			r.must(t, lane...)
 			if job := r.job(t, odd); job.Status != rewrite.Queued || lastError(job) != "INVARIANT_VIOLATED" || job.AttemptCount != 1 {
 				t.Errorf("job is %+v", job)
+			}
+			if job := r.job(t, expired); job.Status != rewrite.Failed || lastError(job) != "ARTIFACT_EXPIRED" {
+				t.Errorf("job with an expired message is %+v", job)
 			}
 			r.executedOnce(t, good)
 			if got := r.statuses(t); got[rewrite.Completed] != len(good) {
@@ -398,22 +384,6 @@ func TestCollectorDeletesExpiredTexts(t *testing.T) {
 	}
 	if n := r.number(t, `select sum((detail ->> 'deleted')::int) from criticizer.audit_log where action = 'artifact.expire'`); n != 1 {
 		t.Errorf("%d deletions are recorded, want 1", n)
-	}
-}
-
-// An expired message fails only its job.
-func TestExpiredMessage(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ids := r.enqueue(t, 1, rewrite.Async)
-	r.edit(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:gone'`)
-	good := r.enqueue(t, 1, rewrite.Batch)[0]
-	r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
-	if job := r.job(t, ids[0]); job.Status != rewrite.Failed || lastError(job) != "ARTIFACT_EXPIRED" {
-		t.Errorf("job is %+v", job)
-	}
-	if job := r.job(t, good); job.Status != rewrite.Completed {
-		t.Errorf("the other job is %+v", job)
 	}
 }
 
