@@ -136,7 +136,7 @@ func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err e
 		"stage":          letter.Stage,
 		"upstream":       report.Upstream,
 		"request_id":     report.RequestID,
-		"raw":            truncated(r.raw),
+		"raw":            truncated(r.fetched.Raw),
 		"redacted":       truncated(r.redacted),
 		"report":         truncated(r.verdict.Report),
 	}

@@ -53,17 +53,13 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 // reviewState is the state of one review.
 type reviewState struct {
 	req         review.Request
-	raw         review.ArtifactRef // output of fetch
+	fetched     activities.FetchResult
 	redacted    review.ArtifactRef // output of redact
 	verdict     activities.CritiqueResult
 	job         review.Job             // as last read
 	skipped     review.SkipRule        // why nothing is reviewed; empty if the change is reviewed
 	onShelf     *review.Prior          // the review of the shelf with the same content; nil if none
-	byBot       bool                   // the author is a bot: people's changes go first
-	author      string                 // pseudonym: authors take turns
 	notNotified map[review.Channel]int // the channels that stage notify failed to notify, with their attempts
-	needsSlots  bool                   // a concurrency limit applies to paths of the change
-	limits      []int                  // positions of these limits in the configuration
 	outdated    bool                   // the changelist was shelved again
 	spent       activities.Spent       // what ended activities used of the stage's attempt budget
 	run         string                 // run that the job is known to be of; empty in histories without adoptsResets
@@ -171,10 +167,9 @@ func (r *reviewState) attempt(ctx workflow.Context, p policy, spent *activities.
 func (r *reviewState) fetch(ctx workflow.Context) error {
 	var result activities.FetchResult
 	err := r.execute(ctx, fetchPolicy, "fetch", fetching.Fetch, activities.StageParams{Request: r.req}, &result)
-	r.raw, r.skipped, r.byBot, r.author = result.Raw, result.SkippedBy, result.ByBot, result.Author
-	r.needsSlots, r.limits = result.NeedsSlots, result.SlotLimits
+	r.fetched, r.skipped = result, result.SkippedBy
 	if err == nil {
-		r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[r.byBot]
+		r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[result.ByBot]
 	}
 	if err == nil && result.Shelf != 0 {
 		err = r.compareWithShelf(ctx)
@@ -236,7 +231,7 @@ func (r *reviewState) redact(ctx workflow.Context) error {
 		return nil
 	}
 	var result activities.RedactResult
-	err := r.execute(ctx, redactPolicy, "redact", redacting.Redact, activities.StageParams{Request: r.req, Input: r.raw}, &result)
+	err := r.execute(ctx, redactPolicy, "redact", redacting.Redact, activities.StageParams{Request: r.req, Input: r.fetched.Raw}, &result)
 	r.redacted = result.Redacted
 	r.spent.Add(result.Spent)
 	return err
@@ -258,10 +253,10 @@ func (r *reviewState) adoptReport(ctx workflow.Context) error {
 // acquireSlots waits until the concurrency limits of the change's paths allow the review.
 // A replay acquires them again: the slots of a run that has ended are released.
 func (r *reviewState) acquireSlots(ctx workflow.Context) error {
-	if _, err := r.adoptRun(ctx); err != nil || !r.needsSlots || r.hasSlots {
+	if _, err := r.adoptRun(ctx); err != nil || !r.fetched.NeedsSlots || r.hasSlots {
 		return err
 	}
-	r.show(ctx, "waiting for a slot of "+limitNames(r.limits))
+	r.show(ctx, "waiting for a slot of "+limitNames(r.fetched.SlotLimits))
 	defer r.show(ctx, "stage "+string(review.StageLLM))
 	r.hasSlots = true
 	return book(ctx, activities.SlotsActivity, bookkeeping.AcquireSlots, r.req, nil)
@@ -270,8 +265,8 @@ func (r *reviewState) acquireSlots(ctx workflow.Context) error {
 // ranked lets activities after fetch take turns by author, and gives them a lower
 // priority if the author is a bot.
 func (r *reviewState) ranked(ctx workflow.Context) workflow.Context {
-	rank := temporal.Priority{FairnessKey: r.author}
-	if r.byBot {
+	rank := temporal.Priority{FairnessKey: r.fetched.Author}
+	if r.fetched.ByBot {
 		rank.PriorityKey = botPriority
 	}
 	return workflow.WithPriority(ctx, rank)
