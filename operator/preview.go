@@ -118,15 +118,15 @@ func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist, p
 		p.Outcome, p.Reason, p.Recipients = review.OutcomeNotReviewed, string(change.SkippedBy), []activities.Decision{}
 		return p, nil
 	}
-	p.Outcome, p.Reason = outcomeOf(planned)
+	p.Outcome, p.Reason = outcomeOf(planned, change.Gaps)
 	p.Recipients = wiring.Recipients(cfg).Decide(activities.KnownRecipients(change, owners), review.OutcomeFindings)
 	p.Files, err = previewFiles(cfg, change, planned)
 	return p, err
 }
 
 // outcomeOf returns the outcome of the review if there are no findings.
-func outcomeOf(planned llm.Preview) (review.Outcome, string) {
-	report := review.Report{FilesTotal: len(planned.Files)}
+func outcomeOf(planned llm.Preview, gaps []review.Gap) (review.Outcome, string) {
+	report := review.Report{FilesTotal: len(planned.Files), Gaps: gaps}
 	for _, f := range planned.Files {
 		if f.Reason == "" {
 			report.FilesRead++

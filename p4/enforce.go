@@ -12,17 +12,19 @@ import (
 // deny checks the paths of the changelist when it is described. It marks the
 // denied files and reports whether the whole change is denied: unless MixedChanges
 // allows otherwise, one denied path denies all files (security 9.1.4), and so does
-// one that the account may not list. A change without visible files is denied.
+// one that the account may not list: with ReviewAllowedOnly, that is a gap of the
+// review. A change without visible files is denied.
 func (x *fetch) deny(ctx context.Context) (bool, error) {
 	var paths []string
 	for _, file := range x.files {
 		paths = append(paths, file.path)
 	}
 	if x.denied(ctx, paths) == nil {
-		if x.cfg.MixedChanges == ReviewAllowedOnly && len(paths) > 0 {
-			return false, nil
-		}
 		hides, err := x.hides(ctx)
+		if hides && x.cfg.MixedChanges == ReviewAllowedOnly && len(paths) > 0 {
+			x.Gaps = append(x.Gaps, review.GapHidden)
+			return false, err
+		}
 		if hides {
 			x.refuse(ctx)
 		}

@@ -3,8 +3,11 @@ package p4
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/review"
 )
 
 // protectionLine encodes a line of p4 protects.
@@ -27,6 +30,7 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 		policy     MixedChanges
 		unreadable bool // the change has only files that may not be listed
 		denied     bool
+		gap        bool // the review says that files may be hidden
 	}{
 		"all files may be listed":                    {protects: all},
 		"the common path of the visible file":        {protects: all, path: "//depot/pub/*"},
@@ -46,7 +50,8 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 		"no protections for the account":             {protects: nil, denied: true},
 		"no protections table":                       {protects: [][]byte{message(3, 35, "Protections table is empty.\n")}},
 		"the server refuses":                         {protects: [][]byte{message(3, 6, "You don't have permission for this operation.\n")}, denied: true},
-		"allowed files are reviewed":                 {protects: nil, policy: ReviewAllowedOnly},
+		"allowed files are reviewed":                 {protects: nil, policy: ReviewAllowedOnly, gap: true},
+		"no gap if all files may be listed":          {protects: all, policy: ReviewAllowedOnly},
 		"no visible files":                           {protects: all, unreadable: true, denied: true},
 		"no visible files under the other policy":    {protects: all, unreadable: true, policy: ReviewAllowedOnly, denied: true},
 	} {
@@ -71,6 +76,9 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 			}
 			if change.Denied() != tt.denied || (change.Description == "") != tt.denied || (len(change.Recipients) == 1) != tt.denied {
 				t.Errorf("change = %+v, want denied %t", change, tt.denied)
+			}
+			if slices.Contains(change.Gaps, review.GapHidden) != tt.gap {
+				t.Errorf("gaps: %v", change.Gaps)
 			}
 			if events := logged(t, &log, "security event"); (len(events) == 1) != tt.denied {
 				t.Errorf("security events: %v", events)

@@ -67,6 +67,7 @@ const (
 	GapShelf       Gap = "whether this is the newest shelf"
 	GapContext     Gap = "the code around the change"
 	GapRules       Gap = "the rules of the teams"
+	GapHidden      Gap = "whether files are hidden from the reviewer's account"
 )
 
 // An EmptyReason is why a change has no files. It is shown to people and is wire

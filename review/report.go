@@ -223,7 +223,7 @@ func (r Report) RedactionTotal() int {
 // Judge returns the outcome and, if not everything was reviewed, the reason. A file
 // without new content (deleted, unchanged, integrated without edits) needs no review.
 // Any other file that was not read in full makes the review partial, even if it is
-// neither in FilesRead nor in Omissions.
+// neither in FilesRead nor in Omissions, and so does a file that may be hidden.
 func (r Report) Judge() (Outcome, string) {
 	empty := 0
 	for _, o := range r.Omissions {
@@ -243,6 +243,8 @@ func (r Report) Judge() (Outcome, string) {
 		return OutcomeNotReviewed, "no file has content that can be reviewed"
 	case missed > 0:
 		return OutcomePartial, fmt.Sprintf("%d of %d files were not reviewed", missed, r.FilesTotal)
+	case slices.Contains(r.Gaps, GapHidden):
+		return OutcomePartial, "the changelist may have files that are hidden from the reviewer's account"
 	case len(r.Findings) > 0:
 		return OutcomeFindings, ""
 	}

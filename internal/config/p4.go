@@ -27,7 +27,8 @@ type P4 struct {
 	EmbargoedPaths []string `yaml:"embargoed_paths"`
 	// How a change is handled of which only some files are allowed: deny_whole
 	// reads none of them, also if a file may be hidden from the account;
-	// review_allowed_only reads the allowed ones, and the report names the others.
+	// review_allowed_only reads the allowed ones, and the report names the others;
+	// if a file may be hidden, the outcome is partial.
 	MixedChanges string `yaml:"mixed_changes" default:"deny_whole" oneof:"deny_whole review_allowed_only"`
 	// Timeout of one p4 command.
 	Timeout time.Duration `yaml:"timeout" default:"60s" check:"positive"`
