@@ -22,9 +22,6 @@ worker rejects a list that was not applied.`,
 		c.allowlistCheckCommand(), c.allowlistShowCommand(), c.allowlistApplyCommand(), c.allowlistHistoryCommand())
 }
 
-// A caseRule says how the Perforce server compares letters.
-type caseRule string
-
 func (c *console) allowlistCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Check whether depot paths may be read",
@@ -33,7 +30,7 @@ written as p4 prints it: %40 for @, %23 for #, %25 for %, %2A for *. The exit
 status is 1 unless all paths may be read.`,
 		Example: "  criticizer allowlist check -- //depot/project/file.c",
 	}
-	rule := caseRule("unknown")
+	rule := "unknown"
 	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, hybrid, or unknown; the last two allow only paths that both other rules allow (`RULE`)",
 		"sensitive", "insensitive", "hybrid", "unknown")
 	cmd.RunE = func(_ *cobra.Command, paths []string) error {
@@ -66,10 +63,10 @@ type pathVerdict struct {
 	Why     string `json:"why,omitempty"`
 }
 
-func checkPaths(list p4.AllowList, paths []string, rule caseRule) (verdicts []pathVerdict, denied int) {
+func checkPaths(list p4.AllowList, paths []string, rule string) (verdicts []pathVerdict, denied int) {
 	for _, path := range paths {
 		v := pathVerdict{Path: path, Allowed: true}
-		if err := list.Check(path, string(rule)); err != nil {
+		if err := list.Check(path, rule); err != nil {
 			v.Allowed, v.Why = false, err.Error()
 			denied++
 		}

@@ -239,7 +239,7 @@ func (i installation) sendsMail() bool {
 func (i installation) configuration(context.Context) []checkResult {
 	err := i.cfg.Check(i.roles...)
 	if err == nil {
-		return []checkResult{ok("has everything that %s need", stageList(i.roles))}
+		return []checkResult{ok("has everything that %s need", strings.Join(texts(i.roles), ", "))}
 	}
 	var found []checkResult
 	_, problems, _ := strings.Cut(err.Error(), "\n")
@@ -261,14 +261,6 @@ func (i installation) onCall(context.Context) []checkResult {
 		return []checkResult{warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "no pages are sent about dead letters")}
 	}
 	return []checkResult{ok("pages are sent")}
-}
-
-func stageList(roles []config.Role) string {
-	var names []string
-	for _, r := range roles {
-		names = append(names, string(r))
-	}
-	return strings.Join(names, ", ")
 }
 
 // secrets checks that keysets can be opened, and the age of the secrets that are in

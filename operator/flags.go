@@ -66,12 +66,18 @@ func oneOf[T ~string](words ...T) func(string) (T, error) {
 	}
 }
 
-// alternatives joins words as in "a, b or c".
-func alternatives[T ~string](words ...T) string {
+// texts returns words as strings.
+func texts[T ~string](words []T) []string {
 	list := make([]string, len(words))
 	for i, w := range words {
 		list[i] = string(w)
 	}
+	return list
+}
+
+// alternatives joins words as in "a, b or c".
+func alternatives[T ~string](words ...T) string {
+	list := texts(words)
 	if last := len(list) - 1; last > 0 {
 		return strings.Join(list[:last], ", ") + " or " + list[last]
 	}
@@ -134,11 +140,7 @@ func must(err error) {
 
 // fixed completes one of the words.
 func fixed[T ~string](words ...T) cobra.CompletionFunc {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
-	}
-	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+	return cobra.FixedCompletions(texts(words), cobra.ShellCompDirectiveNoFileComp)
 }
 
 // first completes the first operand only.

@@ -41,11 +41,8 @@ its current stage. It needs Postgres only; criticizer status also asks Temporal.
 	})
 }
 
-// A reportFormat is a value of review show --format.
-type reportFormat string
-
 // reportFormats write a report, by the value of --format.
-var reportFormats = map[reportFormat]func(io.Writer, review.Report) error{
+var reportFormats = map[string]func(io.Writer, review.Report) error{
 	"text": func(w io.Writer, r review.Report) error {
 		text, _, err := mail.Bodies(r, time.UTC)
 		return write(w, text, err)
@@ -78,7 +75,7 @@ CRITICIZER_REPORT_KEYSET must be set.`,
   criticizer review show 4711 --format sarif > 4711.sarif`,
 		ValidArgsFunction: c.changelists(),
 	}
-	as, version := reportFormat("text"), 0
+	as, version := "text", 0
 	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report), sarif (SARIF 2.1.0) or rdjson (reviewdog)", "text", "html", "json", "sarif", "rdjson")
 	flagOf(cmd, &version, "review-version", "version `N` of the review (default the newest that has a report)", between(1, math.MaxInt32))
 	reason := cmd.Flags().String("reason", "criticizer review show", "why the report is read: `TEXT` for the audit log")

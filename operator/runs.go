@@ -74,7 +74,7 @@ func (r runs) withActivities(ctx context.Context, workflowID string) (*runView, 
 	}
 	last := map[string]activityView{}
 	scheduledBy := map[int64]string{} // activity ID by the event that scheduled it
-	err = r.eachEvent(ctx, workflowID, view.ID, func(event *historypb.HistoryEvent) bool {
+	err = r.EachEvent(ctx, workflowID, view.ID, func(event *historypb.HistoryEvent) bool {
 		follow(event, last, scheduledBy)
 		return true
 	})
@@ -87,21 +87,6 @@ func (r runs) withActivities(ctx context.Context, workflowID string) (*runView, 
 		}
 	}
 	return &view, err
-}
-
-// eachEvent calls see with the events of a run until see returns false.
-func (r runs) eachEvent(ctx context.Context, workflowID, runID string, see func(*historypb.HistoryEvent) bool) error {
-	events := r.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			return failure.Errorf(failure.NetworkUnreachable, "read history of run %s: %w", runID, err)
-		}
-		if !see(event) {
-			break
-		}
-	}
-	return nil
 }
 
 // follow updates the activities by one event.
@@ -175,7 +160,7 @@ func (r runs) reset(ctx context.Context, letter store.DeadLetter, request store.
 // workflowTasks returns the first and the last completed workflow task of a failed
 // run. If the run was canceled, the last is the one before the cancellation.
 func (r runs) workflowTasks(ctx context.Context, letter store.DeadLetter) (first, last int64, err error) {
-	err = r.eachEvent(ctx, letter.WorkflowID, letter.RunID, func(event *historypb.HistoryEvent) bool {
+	err = r.EachEvent(ctx, letter.WorkflowID, letter.RunID, func(event *historypb.HistoryEvent) bool {
 		switch event.GetEventType() {
 		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 			return false

@@ -52,6 +52,20 @@ func (b backend) jobs(t *testing.T) (n int) {
 	return n
 }
 
+// sealed returns a message as rewrite seal encrypts it.
+func (b backend) sealed(t *testing.T, message string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "message.json")
+	if err := os.WriteFile(path, []byte(message), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := b.run(t, "rewrite", "seal", "--file", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
 // jobFields returns the fields of a valid line.
 func jobFields() map[string]any {
 	return map[string]any{
@@ -172,25 +186,9 @@ func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
 func TestDocumentedSQL(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
-	page, err := os.ReadFile("../docs/rewrite.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(page), "```sql\n")
-	example, _, ended := strings.Cut(rest, "```")
-	if !found || !ended {
-		t.Fatal("docs/rewrite.md has no SQL example")
-	}
-	path := filepath.Join(t.TempDir(), "message.json")
-	if err := os.WriteFile(path, []byte(`{"text": "You never clean!", "preferences": {"tone": "warm"}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := b.run(t, "rewrite", "seal", "--file", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := b.sealed(t, `{"text": "You never clean!", "preferences": {"tone": "warm"}}`)
 	conn := b.db.Conn(t)
-	statements := strings.Split(strings.ReplaceAll(example, ":'sealed'", "'"+sealed+"'"), ";\n")
+	statements := strings.Split(strings.ReplaceAll(documented(t, "sql"), ":'sealed'", "'"+sealed+"'"), ";\n")
 	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
 		t.Fatal(err)
 	}
@@ -209,14 +207,7 @@ func TestDocumentedSQL(t *testing.T) {
 func TestSealAndResult(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
-	path := filepath.Join(t.TempDir(), "message.json")
-	if err := os.WriteFile(path, []byte(`{"text": "you never clean"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := b.run(t, "rewrite", "seal", "--file", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := b.sealed(t, `{"text": "you never clean"}`)
 	fields := jobFields()
 	delete(fields, "text")
 	delete(fields, "preferences")

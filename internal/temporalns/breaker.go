@@ -148,9 +148,6 @@ type BreakerStatus struct {
 	Limit   activities.QueueLimit // the queue's limit, whether or not the breaker set it
 }
 
-// HalfOpen reports whether a few activities start.
-func (s BreakerStatus) HalfOpen() bool { return s.Limit.Phase() == activities.PhaseHalfOpen }
-
 // BreakerOf returns the status of a task queue's circuit breaker.
 func (n Namespace) BreakerOf(ctx context.Context, queue string) (BreakerStatus, error) {
 	limit, err := n.LimitOf(ctx, queue)

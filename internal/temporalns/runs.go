@@ -8,10 +8,12 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -39,18 +41,29 @@ func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, er
 // ResetOf returns who made the run by a reset and why, from its history; both are empty if
 // no reset made it.
 func (n Namespace) ResetOf(ctx context.Context, workflowID, runID string) (identity, reason string, err error) {
-	events := n.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			return "", "", fmt.Errorf("read history of run %s: %w", runID, err)
-		}
+	err = n.EachEvent(ctx, workflowID, runID, func(event *historypb.HistoryEvent) bool {
 		failed := event.GetWorkflowTaskFailedEventAttributes()
 		if failed.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
 			identity, reason = failed.GetIdentity(), failed.GetFailure().GetMessage()
 		}
+		return true
+	})
+	return identity, reason, err
+}
+
+// EachEvent calls see with the events of a run until see returns false.
+func (n Namespace) EachEvent(ctx context.Context, workflowID, runID string, see func(*historypb.HistoryEvent) bool) error {
+	events := n.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return failure.Errorf(failure.NetworkUnreachable, "read history of run %s: %w", runID, err)
+		}
+		if !see(event) {
+			break
+		}
 	}
-	return identity, reason, nil
+	return nil
 }
 
 // WakeForSlots makes a run that waits for slots ask for them at once: it resets the attempts

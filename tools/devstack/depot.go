@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -55,9 +54,8 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 // checkGit returns an error unless path is a git repository with a commit.
 func checkGit(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "HEAD^{commit}")
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: %s: name another in REPO=", path, err, bytes.TrimSpace(text))
+	if _, err := run(ctx, cmd); err != nil {
+		return fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: name another in REPO=", path, err)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -150,7 +149,8 @@ func (e *environment) makeSecrets(ctx context.Context) error {
 	e.env = append(slices.Clone(env), e.secretFiles()...)
 	cmd := exec.CommandContext(ctx, e.command("criticizer"), "--config", e.config, "keyset", "create", e.dir)
 	cmd.Env = env // without the names of files that do not exist
-	return e.run(ctx, cmd, io.Discard)
+	_, err := run(ctx, cmd)
+	return err
 }
 
 // withoutOurs removes the variables that devstack sets itself, with or without

@@ -43,7 +43,7 @@ func main() {
 	// the shutdown.
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := runCommand(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	var code exitCode
 	switch {
 	case err == nil:
@@ -57,8 +57,8 @@ func main() {
 	}
 }
 
-// run runs one command. Results go to stdout, progress to stderr.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// runCommand runs one command. Results go to stdout, progress to stderr.
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	opts, rest, err := parseOptions(args, stderr)
 	if err != nil {
 		return err

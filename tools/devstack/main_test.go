@@ -192,7 +192,7 @@ func TestRunRejects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(c.dir)
-			err := run(t.Context(), c.args, io.Discard, io.Discard)
+			err := runCommand(t.Context(), c.args, io.Discard, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}

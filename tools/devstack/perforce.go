@@ -44,8 +44,8 @@ func (e *environment) openSimulation(ctx context.Context) error {
 		return err
 	}
 	return e.out.during("reading "+e.depot.path, func() error {
-		if text, err := e.p4Command(ctx, "info", "-s").CombinedOutput(); err != nil {
-			return fmt.Errorf("read %s: %w\n%s", e.depot.path, err, text)
+		if _, err := run(ctx, e.p4Command(ctx, "info", "-s")); err != nil {
+			return fmt.Errorf("read %s: %w", e.depot.path, err)
 		}
 		return nil
 	})
@@ -55,7 +55,6 @@ func (e *environment) openSimulation(ctx context.Context) error {
 // have the settings of a real server.
 func (e *environment) p4Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.p4, args...)
-	interruptible(cmd)
 	if e.depot.port == "" {
 		cmd.Env = []string{"P4PORT=" + e.settings.p4Port, "P4USER=" + e.settings.p4User}
 	}
@@ -69,14 +68,11 @@ func (e *environment) listChanges(ctx context.Context) ([]submitted, error) {
 		few = allChanges
 	}
 	args := []string{"-ztag", "changes", "-s", "submitted", "-m", fmt.Sprint(cmp.Or(e.opts.changes, few))}
-	cmd := e.p4Command(ctx, append(args, e.depot.allowed...)...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
+	text, err := run(ctx, e.p4Command(ctx, append(args, e.depot.allowed...)...))
 	if err != nil {
-		return nil, fmt.Errorf("list the changes: p4 changes: %w: %s", err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("list the changes: %w", err)
 	}
-	list, err := parseChanges(string(text))
+	list, err := parseChanges(text)
 	if err == nil && len(list) == 0 {
 		err = errors.New("list the changes: there are none")
 	}

@@ -156,8 +156,8 @@ func (c pgCluster) init(ctx context.Context, b pgBinaries) error {
 		"--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")
 	cmd.Dir = incomplete
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.user}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("create Postgres cluster in %s: initdb: %w\n%s", incomplete, err, out)
+	if _, err := run(ctx, cmd); err != nil {
+		return fmt.Errorf("create Postgres cluster in %s: %w", incomplete, err)
 	}
 	return os.Rename(incomplete, c.data)
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/cli"
 )
 
 // A program describes a child process and how to stop it.
@@ -106,10 +108,21 @@ func logTail(logPath string) string {
 	return fmt.Sprintf("its log %s ends:\n    %s", logPath, strings.Join(last, "\n    "))
 }
 
-// interruptible makes cmd end its own children when its context ends.
-func interruptible(cmd *exec.Cmd) {
+// run runs cmd and returns what it prints. When its context ends, cmd ends its own
+// children. The error has what cmd wrote to standard error.
+func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", fmt.Errorf("run %s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.String(), nil
 }
 
 // goBuild runs go build with args in dir. what names the result.
@@ -118,16 +131,12 @@ func goBuild(ctx context.Context, out *progress, what, dir string, args ...strin
 		// Version stamping runs git, which fails in a clone that belongs to another user.
 		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false"}, args...)...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0") // as make build
-		interruptible(cmd)
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", what, err, text)
+		if _, err := run(ctx, cmd); err != nil {
+			return fmt.Errorf("build %s: %w", what, err)
 		}
 		return nil
 	})
 }
-
-// progressEvery is how often a long step reports that it is running.
-const progressEvery = 10 * time.Second
 
 // progress prints what devstack does.
 type progress struct {
@@ -137,39 +146,25 @@ type progress struct {
 
 // say prints one line.
 func (p *progress) say(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fmt.Fprintf(p.w, "==> "+format+"\n", args...)
+	fmt.Fprintf(p, "==> "+format+"\n", args...)
 }
 
 // during runs f and reports every few seconds that it is running. The label is
 // what f does: "building temporal".
 func (p *progress) during(label string, f func() error) error {
 	p.say("%s", label)
-	start := time.Now()
-	done := make(chan struct{})
-	var ticker sync.WaitGroup
-	ticker.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				p.detail("still %s (%ds)", label, int(time.Since(start).Seconds()))
-			}
-		}
-	})
-	err := f()
-	close(done)
-	ticker.Wait()
-	return err
+	defer cli.Progress(p, "    still "+label)()
+	return f()
+}
+
+// Write implements [io.Writer].
+func (p *progress) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.w.Write(text)
 }
 
 // detail prints one line that belongs to the last one.
 func (p *progress) detail(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fmt.Fprintf(p.w, "    "+format+"\n", args...)
+	fmt.Fprintf(p, "    "+format+"\n", args...)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -109,31 +108,15 @@ func (e *environment) review(ctx context.Context, db *store.DB, cl review.Change
 func (e *environment) starter(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, e.command("starter"), append([]string{"--config", e.config}, args...)...)
 	cmd.Env = e.env
-	return e.run(ctx, cmd, io.Discard)
+	_, err := run(ctx, cmd)
+	return err
 }
 
 // criticizer runs a command of an operator and returns what it prints.
 func (e *environment) criticizer(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, e.tool, args...)
 	cmd.Env = e.env
-	var stdout bytes.Buffer
-	err := e.run(ctx, cmd, &stdout)
-	return stdout.String(), err
-}
-
-// run runs cmd. The error has what it wrote to standard error.
-func (e *environment) run(ctx context.Context, cmd *exec.Cmd, stdout io.Writer) error {
-	interruptible(cmd)
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = stdout, &stderr
-	err := cmd.Run()
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("run %s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return nil
+	return run(ctx, cmd)
 }
 
 // showMail prints the plain text of a mail about the review with the most findings.
