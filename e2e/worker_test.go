@@ -6,6 +6,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/review"
 )
 
 // If a worker dies during a long activity, Temporal notices it by the missing
@@ -61,5 +62,17 @@ func TestDeployDuringModelCall(t *testing.T) {
 	}
 	if n := in.countRows("dead_letters", "true"); n != 0 || in.model.Stats().Calls != 2 {
 		t.Errorf("%d dead letters, %d model calls", n, in.model.Stats().Calls)
+	}
+}
+
+// A worker whose attempts at once depend on memory and processors reviews, also on a busy
+// machine.
+func TestWorkerTunedByResources(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	in.env = append(in.env, "CRITICIZER_WORKER_TUNER=resource")
+	in.startWorker()
+	if a := in.mustStart("--wait", "1"); a.State != review.JobSucceeded {
+		t.Errorf("the review is %+v", a)
 	}
 }

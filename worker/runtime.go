@@ -48,7 +48,8 @@ type runtime struct {
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
 	namespace temporalns.Namespace
-	metrics   *telemetry.Metrics // nil without worker.listen
+	metrics   *telemetry.Metrics         // nil without worker.listen
+	resources *worker.ResourceController // nil unless they limit the number of attempts
 	closers   []func()
 
 	// serving is set while all stages are served; databases is complete by then.
@@ -63,7 +64,7 @@ func newRuntime(ctx context.Context, cfg *config.Config, logTo io.Writer) (*runt
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{cfg: cfg, scrubber: scrubber}
+	r := &runtime{cfg: cfg, scrubber: scrubber, resources: newResources(cfg.Worker)}
 	r.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: r.scrub})
 	if err := r.connect(ctx); err != nil {
 		r.close()
@@ -218,11 +219,22 @@ func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) (worker.Wor
 	if s.workflows == nil && !r.cfg.Breaker.ByHandOnly {
 		attempts.Breaker = r.newBreaker(ctx, q)
 	}
-	options, err := optionsOf(s, r.cfg.Worker)
+	deployment, err := deploymentOf(r.cfg.Worker, s.workflows != nil)
 	if err != nil {
 		return nil, err
 	}
-	options.Interceptors = []interceptor.WorkerInterceptor{attempts}
+	options := worker.Options{
+		DeploymentOptions:     deployment,
+		Interceptors:          []interceptor.WorkerInterceptor{attempts},
+		DisableWorkflowWorker: s.workflows == nil,
+		WorkerStopTimeout:     r.cfg.Worker.StopGrace + reportTimeout,
+	}
+	if s.rate != nil {
+		options.TaskQueueActivitiesPerSecond = s.rate(r.cfg.Worker)
+	}
+	if err := r.setSlots(&options, s); err != nil {
+		return nil, err
+	}
 	w := worker.New(r.namespace.Client, q.name, options)
 	w.RegisterActivity(q.activities)
 	if s.workflows != nil {

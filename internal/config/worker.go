@@ -2,6 +2,9 @@ package config
 
 import "time"
 
+// TunerResource is the value of worker.tuner that measures memory and processors.
+const TunerResource = "resource"
+
 // Worker configures the rate limits of all workers together, and the process of a
 // worker.
 type Worker struct {
@@ -22,6 +25,13 @@ type Worker struct {
 	LLMAtOnce int `yaml:"llm_at_once" default:"64" check:"not-negative"`
 	// Notify stages that one worker runs at the same time, and posts to each channel.
 	NotifyAtOnce int `yaml:"notify_at_once" default:"16" check:"not-negative"`
+	// How a worker chooses the number of attempts that it runs at the same time. fixed: as many
+	// as the fields above say. resource: up to that many, as long as less than 80 % of the
+	// memory and 90 % of the processors of the machine or its control group are in use.
+	Tuner string `yaml:"tuner" default:"fixed" oneof:"fixed resource"`
+	// Experimental: lets the Temporal SDK choose how many polls of a task queue are in
+	// progress. Otherwise it keeps 2.
+	AutoscalePollers bool `yaml:"autoscale_pollers" default:"false"`
 	// Concurrency limits per path. Each entry is a path with p4 wildcards and a
 	// number of reviews, such as //depot/main/... 4. Quote a path with spaces. A
 	// review needs a slot of every entry that matches its change, from before
