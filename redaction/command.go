@@ -59,42 +59,54 @@ func (d *detector) command(index, begin, end int) {
 		end++
 	}
 	args := words(line, end)
-	if find := commandArguments[c.how]; find == nil {
+	switch c.how {
+	case "next", "word", "second", "last":
+		if lit, ok := d.positional(c, args); ok && wordGap.has(byteAt(line, end)) {
+			d.secret(n, argument, lit)
+		}
+	default:
 		for i := range args {
 			d.flagValue(c, n, args[i:])
 		}
-	} else if lit, ok := find(d, c, args); ok && wordGap.has(byteAt(line, end)) {
-		d.secret(n, argument, lit)
 	}
 }
 
-// commandArguments return the argument that may be the secret, by the forms that have no
-// flag before it.
-var commandArguments = map[string]func(d *detector, c *command, args []literal) (literal, bool){
-	"next": func(d *detector, _ *command, args []literal) (literal, bool) {
-		lit, ok := nth(args, 0)
-		return lit, ok && (lit.quoted || isRandom(d.text(lit)))
-	},
-	"word": func(d *detector, _ *command, args []literal) (literal, bool) {
-		if len(args) > 1 && lists["digit"][d.text(args[0])] { // how the secret is encrypted
-			args = args[1:]
-		}
-		lit, ok := nth(args, 0)
-		return lit, ok && isCommunity(d.text(lit))
-	},
-	"second": func(d *detector, _ *command, args []literal) (literal, bool) {
-		lit, ok := nth(args, 1)
-		return lit, ok && d.s[lit.start] != '+'
-	},
-	"last": (*detector).lastArgument,
-}
-
-// nth returns the argument i.
-func nth(args []literal, i int) (literal, bool) {
+// positional returns the argument that may be the secret of a command that takes it
+// without a flag.
+func (d *detector) positional(c *command, args []literal) (lit literal, ok bool) {
+	i := 0
+	switch {
+	case c.how == "last":
+		args = d.withoutFlags(c, args)
+		i = max(1, len(args)-1)
+	case c.how == "second", len(args) > 1 && lists["digit"][d.text(args[0])]: // how the secret is encrypted
+		i = 1
+	}
 	if i >= len(args) {
 		return literal{}, false
 	}
-	return args[i], true
+	lit = args[i]
+	text := d.text(lit)
+	if c.how == "next" {
+		return lit, lit.quoted || isRandom(text)
+	}
+	return lit, isCommunity(text) && strings.IndexByte(`\*+`, text[0]) < 0 && lastByte(text) != ':'
+}
+
+// withoutFlags returns the arguments that are no flags, or nothing if the flag that c names
+// is not there.
+func (d *detector) withoutFlags(c *command, args []literal) []literal {
+	flagged := len(c.flags) == 0
+	args = slices.DeleteFunc(args, func(lit literal) bool {
+		text := d.text(lit)
+		isFlag := !lit.quoted && text[0] == '-'
+		flagged = flagged || isFlag && strings.Contains(text, c.flags[0])
+		return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
+	})
+	if !flagged {
+		return nil
+	}
+	return args
 }
 
 // isAt reports whether s[begin:end] is the command and no part of a longer word.
@@ -109,18 +121,17 @@ func (c *command) isAt(s string, begin, end int) bool {
 // commandLine returns s up to the end of the line of the command that ends at end, with
 // the lines that continue it. Each line is read once per command.
 func (d *detector) commandLine(index, end int) string {
-	stop, most := end, min(len(d.s), end+maxCommand)
+	line := d.s[:min(len(d.s), end+maxCommand)]
+	stop := lineEnd(line, end)
 	for range maxContinued {
-		stop = lineEnd(d.s[:most], stop)
-		if stop-2 < end || d.s[stop-2] != '\\' && d.s[stop-2] != '`' || stop >= len(d.s) {
+		if stop-2 < end || stop == len(line) || line[stop-2] != '\\' && line[stop-2] != '`' {
 			break
 		}
+		stop = lineEnd(line, stop)
 	}
 	d.commandEnd[index] = stop
-	if i := strings.Index(d.s[end:stop], " && "); i >= 0 {
-		stop = end + i
-	}
-	return d.s[:stop]
+	command, _, _ := strings.Cut(line[end:stop], " && ")
+	return line[:end+len(command)]
 }
 
 // words returns the words of a command in line from at on, as a shell splits them, or
@@ -161,8 +172,9 @@ func (d *detector) flagValue(c *command, n nameRef, args []literal) {
 		value := literal{args[0].end - len(rest), args[0].end, false, 0}
 		switch {
 		case rest == "" || rest == "=": // the value is the next word
-			value, ok = nth(args, 1)
-			ok = ok && (c.how != "stuck" || quoteSet.has(d.s[args[0].end]))
+			if ok = len(args) > 1 && (c.how != "stuck" || quoteSet.has(d.s[args[0].end])); ok {
+				value = args[1]
+			}
 		case rest[0] == '=':
 			value.start++
 		default:
@@ -190,23 +202,6 @@ func (d *detector) cutPair(c *command, lit *literal) bool {
 // a router takes as a secret, is not a default.
 func isCommunity(text string) bool {
 	return len(text) >= 4 && !lists["community"][strings.ToLower(text)]
-}
-
-// lastArgument returns the last of at least two arguments that are no flags.
-func (d *detector) lastArgument(c *command, args []literal) (literal, bool) {
-	flagged := len(c.flags) == 0
-	args = slices.DeleteFunc(args, func(lit literal) bool {
-		text := d.text(lit)
-		isFlag := !lit.quoted && text[0] == '-'
-		flagged = flagged || isFlag && strings.Contains(text, c.flags[0])
-		return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
-	})
-	if !flagged || len(args) < 2 {
-		return literal{}, false
-	}
-	lit := args[len(args)-1]
-	text := d.text(lit)
-	return lit, strings.IndexByte(`\*`, text[0]) < 0 && lastByte(text) != ':' && isCommunity(text)
 }
 
 // piped masks what an echo, a printf, a literal before the bar, or a word after <<<
@@ -256,17 +251,15 @@ func (d *detector) pipedArgument(c *command, n nameRef, at, stop int) {
 
 // pairLines masks the secrets of the lines user:secret below a chpasswd.
 func (d *detector) pairLines(n nameRef, index int) {
+	const maxOther = 2 // lines between
 	at := lineEndWithin(d.s, n.end, maxPipe)
-	for count := 0; at < len(d.s) && d.s[at-1] == '\n'; count++ {
-		stop := lineEndWithin(d.s, at, maxPipe)
-		begin := run(d.s, at, &listMark, maxGap)
+	for other := 0; at < len(d.s) && d.s[at-1] == '\n' && other <= maxOther; {
+		begin, stop := run(d.s, at, &listMark, maxGap), lineEndWithin(d.s, at, maxPipe)
 		line := strings.TrimRight(d.s[begin:max(begin, stop)], " \t\r\n\"'")
 		at = stop
 		user, text, ok := strings.Cut(line, ":")
 		if !ok || user == "" || !allIn(user, &identSet) || strings.ContainsAny(text, " \t") {
-			if count > 2 {
-				return
-			}
+			other++
 			continue
 		}
 		end := begin + len(line)
