@@ -178,10 +178,12 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 // beside returns the bytes that may stand beside NAME, the fast check that most forms fail.
 func (f *formRule) beside() [besideCount]charset {
 	before, after := withoutQuote(f.before), withoutQuote(f.after)
-	b := [besideCount]charset{prevByte: nearEnd(before, false), nextByte: nearEnd(after, true), secondByte: anyByte}
-	if b[nextByte][0]&closerSet[0]|b[nextByte][1]&closerSet[1] != 0 { // it may be skipped
-		b[nextByte] = anyByte
-	} else if len(after) > 1 && after[0].isLexeme() {
+	b := [besideCount]charset{prevByte: nearEnd(before, false), nextByte: anyByte, secondByte: anyByte}
+	if len(after) > 0 && after[0].kind == exactLexeme && closerSet.has(after[0].text[0]) {
+		return b // it is skipped as a closer
+	}
+	b[nextByte] = nearEnd(after, true)
+	if len(after) > 1 && after[0].isLexeme() {
 		b[secondByte] = nearEnd(after[1:], true)
 	}
 	return b
