@@ -2,6 +2,7 @@ package redaction
 
 import (
 	"errors"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -242,11 +243,7 @@ func (d *detector) strengthOf(ident string) strength { return d.rate(ident).stre
 
 // rate returns the strength of ident and the rule that gives it.
 func (d *detector) rate(ident string) *knownStrength {
-	h := uint32(0x811c9dc5)
-	for i := range len(ident) {
-		h = (h ^ uint32(ident[i])) * 0x01000193
-	}
-	known := &d.strengths[h>>(32-strengthBits)]
+	known := &d.strengths[maphash.String(processSeed, ident)>>(64-strengthBits)]
 	if known.ident != ident {
 		known.ident = strings.Clone(ident)
 		known.strength, known.rule = d.computeStrength(ident)

@@ -9,14 +9,13 @@
 // secret near its word. The rules and their examples are the files of rules/,
 // which ruleset.go reads:
 //
-//   - token rules describe tokens by their shape (token.go);
-//   - name rules rate an identifier such as db_password (names.go). binding.go
-//     finds the value that is bound to it, and classify.go decides whether the
-//     value is a secret;
-//   - form rules describe places of a value beside its name as the text looks
-//     (form.go); they read lexemes (lex.go);
+//   - token rules describe tokens by their shape (token.go, longrun.go);
+//   - name rules rate an identifier such as db_password (names.go). Form rules
+//     describe the places of a value beside it as the text looks (form.go,
+//     formmatch.go); they read lexemes (lex.go). value.go and literal.go read the
+//     value, and classify.go decides whether it is a secret;
 //   - call and command rules name functions and programs that take a secret
-//     (literal.go, command.go).
+//     (table.go, command.go).
 //
 // uri.go, key.go, block.go and table.go read structures that no
 // line describes. span.go merges the detections of all views into the spans that
