@@ -24,6 +24,7 @@ func (d *detector) table(n nameRef) {
 	}
 	end := lineEndWithin(d.s, n.end, maxHeader)
 	d.tableEnd = end
+	d.work += end - n.begin
 	var columns []nameRef
 	for lit := range cells(d.s, lineBegin(d.s, n.begin), end, sep) {
 		name := strings.Trim(d.text(lit), " \"'`\ufeff")

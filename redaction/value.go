@@ -177,6 +177,7 @@ func (d *detector) literals(at, stop int, ends string, found func(between string
 		if q < 0 || !quoteSet.has(d.s[at+q]) {
 			return
 		}
+		d.work += lexemeWork
 		lit, ok := quotedAt(d.s[:stop], at+q)
 		if !ok || !found(d.s[at:at+q], lit) {
 			return
@@ -227,6 +228,7 @@ func (d *detector) bytes(n nameRef, at int) bool {
 		return false
 	}
 	head := d.s[at:lineEndWithin(d.s, at, maxType)]
+	d.work += lexemeWork + len(head)
 	inRegistry := strings.HasPrefix(head, "hex")
 	for i := 0; i < len(head) && !quoteSet.has(head[i]); i++ {
 		if strings.IndexByte("{[(", head[i]) < 0 && !(inRegistry && head[i] == ':') {
