@@ -30,6 +30,7 @@ func TestNewAllowListRefuses(t *testing.T) {
 		"a raw percent sign":           "//depot/100%/...",
 		"an encoding p4 does not use":  "//depot/%2e%2e/...",
 		"half an encoding":             "//depot/a%4",
+		"a raw one after an encoded":   "//depot/a%40b/100%/...",
 		"a control character":          "//depot/a\n/...",
 		"NUL":                          "//depot/a\x00",
 		"a depot alone":                "//depot",
@@ -92,6 +93,7 @@ func TestAllowListCheck(t *testing.T) {
 		{"//depot/a@b/x", false, false, false},
 		{"//depot/projA/%2e%2e/x", false, false, false},
 		{"//depot/projA/%0 x", false, false, false},
+		{"//depot/projA/%40/100%", false, false, false},
 		// Permissions fold ASCII letters only, byte by byte.
 		{"//depot/caf\xe9/x", false, true, false},
 		{"//depot/caf\xc9/x", false, false, false},
