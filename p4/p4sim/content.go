@@ -68,9 +68,11 @@ var keyword = regexp.MustCompile(`\$(Id|Header|Author|DateTime|Date|Change|File|
 
 // expandKeywords expands $Id$ and the like if the type of the file has +k.
 func (s *session) expandKeywords(f *file) {
-	_, modifiers, _ := strings.Cut(f.fileType, "+")
+	if _, modifiers, _ := strings.Cut(f.fileType, "+"); !strings.Contains(modifiers, "k") {
+		return // without reading the change, which holds all its files
+	}
 	c := s.depot.change(f.Change) // nil if the file is shelved
-	if c == nil || !strings.Contains(modifiers, "k") {
+	if c == nil {
 		return
 	}
 	at, rev := time.Unix(f.Time, 0).UTC(), "#"+strconv.Itoa(f.Rev)
