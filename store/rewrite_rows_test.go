@@ -196,6 +196,26 @@ func TestUpgradeFailsUnreadableJobs(t *testing.T) {
 	}
 }
 
+// The database evaluates a decision and the languages while the job is queued, so neither
+// changes when or after it is claimed.
+func TestDecisionOfClaimedJobIsFinal(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	q.enqueue(t, order())
+	const decide = `update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"model": "you never clean"}'`
+	for statement, want := range map[string]string{
+		decide: "23514",
+		decide + `, status = 'processing', claimed_at = now(), claimed_by = 'w'`: "42501",
+		claimed + decide + `, status = 'queued'`:                                 "42501",
+		claimed + decide:                                                         "42501",
+		claimed + `update criticizer.rewrite_jobs set language_pair = '{}'`:      "42501",
+	} {
+		if refused := refusal(t, q.conn, "", statement); refused == nil || refused.Code != want {
+			t.Errorf("%s: %v, want code %s", statement, refused, want)
+		}
+	}
+}
+
 // The worker can neither change the result of an ended job nor the counts of a run, and a
 // run that was terminated ends with the next one.
 func TestRecordsAreFinal(t *testing.T) {
