@@ -212,6 +212,9 @@ var referenceHeads = heads["reference"]
 
 // isCommonWords reports whether text is words of no secret, each with up to spare digits.
 func isCommonWords(text string, spare int) bool {
+	if len(text) > maxPhrase {
+		return false
+	}
 	count := 0
 	for w := range wordsOf(text) {
 		count++

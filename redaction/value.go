@@ -46,6 +46,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 
 // candidate masks the literal, or the end of it, if it is a secret.
 func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
+	d.work += valueWork + lit.end - lit.start
 	if d.isPlaceholder(d.text(lit)) {
 		return true
 	}
