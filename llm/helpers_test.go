@@ -24,21 +24,21 @@ var pipeline = sync.OnceValues(func() (*redaction.Pipeline, error) {
 	return redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
 })
 
-func newPipeline(t testing.TB) *redaction.Pipeline {
-	t.Helper()
+func newPipeline(tb testing.TB) *redaction.Pipeline {
+	tb.Helper()
 	p, err := pipeline()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }
 
 // redacted returns a change of files whose description holds the canary.
-func redacted(t testing.TB, files ...review.File) redaction.Change {
-	t.Helper()
-	c, err := newPipeline(t).Change(review.Change{Number: 4711, User: "ann", Description: "Tidy up.\n" + canary, Files: files})
+func redacted(tb testing.TB, files ...review.File) redaction.Change {
+	tb.Helper()
+	c, err := newPipeline(tb).Change(review.Change{Number: 4711, User: "ann", Description: "Tidy up.\n" + canary, Files: files})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
@@ -53,19 +53,19 @@ func addedDiff(lines ...string) string {
 }
 
 // newReviewer returns a reviewer that uses endpoint, and its log.
-func newReviewer(t testing.TB, endpoint http.Handler, change ...func(*Config)) (*Reviewer, *syncBuffer) {
-	t.Helper()
+func newReviewer(tb testing.TB, endpoint http.Handler, change ...func(*Config)) (*Reviewer, *syncBuffer) {
+	tb.Helper()
 	server := httptest.NewServer(endpoint)
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	cfg := Config{BaseURL: server.URL + "/v1", Model: "test-model", Nitpicks: true, Verify: VerifyOff}
 	for _, c := range change {
 		c(&cfg)
 	}
 	logs := &syncBuffer{}
 	lg := slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	r, err := New(lg, newPipeline(t), cfg)
+	r, err := New(lg, newPipeline(tb), cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r, logs
 }
@@ -79,21 +79,21 @@ type simulated struct {
 }
 
 // withFaults returns a reviewer whose endpoint has faults.
-func withFaults(t testing.TB, change func(*Config), faults ...llmsim.Fault) simulated {
-	t.Helper()
+func withFaults(tb testing.TB, change func(*Config), faults ...llmsim.Fault) simulated {
+	tb.Helper()
 	sim := llmsim.New(llmsim.Config{})
 	for _, f := range faults {
 		if err := sim.Inject(f); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	return simulate(t, sim, change)
+	return simulate(tb, sim, change)
 }
 
-func simulate(t testing.TB, sim *llmsim.Server, change func(*Config)) simulated {
-	t.Helper()
+func simulate(tb testing.TB, sim *llmsim.Server, change func(*Config)) simulated {
+	tb.Helper()
 	sent := &bodies{next: sim}
-	r, logs := newReviewer(t, sent, func(c *Config) {
+	r, logs := newReviewer(tb, sent, func(c *Config) {
 		if change != nil {
 			change(c)
 		}
@@ -102,9 +102,9 @@ func simulate(t testing.TB, sim *llmsim.Server, change func(*Config)) simulated 
 }
 
 // review is Review without options.
-func (s simulated) review(t testing.TB, files ...review.File) (review.Draft, error) {
-	t.Helper()
-	return s.Review(t.Context(), redacted(t, files...), review.Options{})
+func (s simulated) review(tb testing.TB, files ...review.File) (review.Draft, error) {
+	tb.Helper()
+	return s.Review(tb.Context(), redacted(tb, files...), review.Options{})
 }
 
 func (s simulated) calls() int { return s.sim.Stats().Calls }
