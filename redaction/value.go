@@ -51,6 +51,7 @@ func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
 		return true
 	}
 	if d.secret(n, bind, lit) {
+		d.continued(n, lit)
 		return true
 	}
 	user, password, ok := strings.Cut(d.text(lit), ":") // such as bob:password
@@ -109,6 +110,19 @@ func (d *detector) phrase(n nameRef, bind binding, lit literal) literal {
 		lit.end = lit.start + len(text)
 	}
 	return lit
+}
+
+// continued masks the rest of a value that a properties file continues on the next line,
+// after a backslash.
+func (d *detector) continued(n nameRef, lit literal) {
+	if lit.quoted || lastByte(d.text(lit)) != '\\' || byteAt(d.s, lit.end) != '\n' {
+		return
+	}
+	at := skipBlanks(d.s, lit.end+1)
+	end := run(d.s, at, &notBlank, maxLine)
+	if strings.IndexByte(d.s[at:end], '=') < 0 {
+		d.reportValue(n, at, end)
+	}
 }
 
 // reportValue records s[start:end] as the secret that n names.
