@@ -37,6 +37,8 @@ type CritiqueResult struct {
 	Outcome  review.Outcome     `json:"outcome"`
 	Findings int                `json:"findings"`
 	Usage    review.Usage       `json:"usage"`
+	// StandIn is set if a simulation answered in place of a model.
+	StandIn bool `json:"stand_in,omitempty"`
 }
 
 // Critique has the model review a redacted change. The model's output is untrusted: it is
@@ -74,7 +76,7 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 	if err != nil {
 		return CritiqueResult{}, about(cl, "store report", err)
 	}
-	return CritiqueResult{Report: ref, Outcome: report.Outcome, Findings: len(report.Findings), Usage: report.Usage}, nil
+	return CritiqueResult{Report: ref, Outcome: report.Outcome, Findings: len(report.Findings), Usage: report.Usage, StandIn: report.StandIn}, nil
 }
 
 // draft returns the model's findings. It redacts all text of the endpoint, including the

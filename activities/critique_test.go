@@ -142,8 +142,8 @@ func TestStandInIsRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report, record := c.report(t, result.Report), c.record(t); report.StandIn != want || record.StandIn != want {
-			t.Errorf("after %d calls report and record say %v and %v, want %v", calls, report.StandIn, record.StandIn, want)
+		if report, record := c.report(t, result.Report), c.record(t); report.StandIn != want || record.StandIn != want || result.StandIn != want {
+			t.Errorf("after %d calls report, record and result say %v, %v and %v, want %v", calls, report.StandIn, record.StandIn, result.StandIn, want)
 		}
 	}
 }

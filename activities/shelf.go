@@ -62,7 +62,7 @@ func (n *Notifying) AdoptReport(ctx context.Context, p StageParams) (Adoption, e
 	}
 	switch {
 	case err == nil:
-		return Adoption{CritiqueResult{Report: p.Input, Outcome: report.Outcome, Findings: len(report.Findings)}, spent(ctx)}, nil
+		return Adoption{CritiqueResult{Report: p.Input, Outcome: report.Outcome, Findings: len(report.Findings), StandIn: report.StandIn}, spent(ctx)}, nil
 	case failure.ClassOf(err).Retryable(), failure.ClassOf(err) == failure.ArtifactForeign:
 		return Adoption{}, err
 	}

@@ -41,7 +41,7 @@ func stateText(r store.ReviewRow) string {
 	if r.State != review.JobSucceeded {
 		return string(r.State)
 	}
-	return fmt.Sprintf("%s, %s, %s", r.State, outcomeText(r), plural(r.Findings, "finding"))
+	return fmt.Sprintf("%s, %s, %s", r.State, r.Outcome.Named(r.StandIn), plural(r.Findings, "finding"))
 }
 
 func (v reviewView) fields() fields {
@@ -144,7 +144,7 @@ var reviewTable = table[store.RecentReview]{
 	cells: func(r store.RecentReview) []any {
 		outcome, findings := "-", "-"
 		if r.Outcome != "" {
-			outcome, findings = outcomeText(r.ReviewRow), fmt.Sprint(r.Findings)
+			outcome, findings = r.Outcome.Named(r.StandIn), fmt.Sprint(r.Findings)
 		}
 		took := age(time.Since(r.CreatedAt)) + " so far"
 		if r.FinishedAt != nil {
@@ -152,14 +152,6 @@ var reviewTable = table[store.RecentReview]{
 		}
 		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, stamp(r.CreatedAt), took, reviewDetail(r)}
 	},
-}
-
-// outcomeText names the outcome of a review. Without a model, clean is no approval.
-func outcomeText(r store.ReviewRow) string {
-	if r.StandIn {
-		return string(r.Outcome) + " (no model read it)"
-	}
-	return string(r.Outcome)
 }
 
 // reviewDetail says why a review was skipped or failed, or where it stands.

@@ -116,6 +116,14 @@ const (
 	OutcomeSuperseded  Outcome = "superseded"   // the replay of a review that has succeeded meanwhile
 )
 
+// Named returns the outcome for people. Without a model, clean is no approval.
+func (o Outcome) Named(standIn bool) string {
+	if standIn {
+		return string(o) + " (no model read it)"
+	}
+	return string(o)
+}
+
 // A JobState is the state of a [Job].
 type JobState string
 
@@ -184,6 +192,8 @@ type Result struct {
 	Job Job `json:"job"`
 	// Duplicate is set if the job is that of an earlier review.
 	Duplicate bool `json:"duplicate"`
+	// StandIn is set if a simulation answered in place of a model.
+	StandIn bool `json:"stand_in,omitempty"`
 }
 
 // A Replay is one replay of a dead-lettered review.

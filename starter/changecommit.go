@@ -144,7 +144,7 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 	failed, isFailure := errors.AsType[*temporal.ApplicationError](err)
 	switch {
 	case err == nil:
-		a.State, a.Outcome, a.Findings = result.Job.State, result.Job.Outcome, result.Job.Findings
+		a.State, a.Outcome, a.Findings, a.StandIn = result.Job.State, result.Job.Outcome, result.Job.Findings, result.StandIn
 		a.Version = result.Job.Version // higher than requested if reviews of the shelf used that version
 		a.Duplicate = a.Duplicate || result.Duplicate
 		return nil
@@ -186,6 +186,8 @@ type answer struct {
 	State    review.JobState `json:"state,omitempty"`
 	Outcome  review.Outcome  `json:"outcome,omitempty"`
 	Findings int             `json:"findings"`
+	// StandIn is set if a simulation answered in place of a model.
+	StandIn bool `json:"stand_in,omitempty"`
 }
 
 // print writes the answer as JSON or as text; oneLine leaves out the workflow.
@@ -223,11 +225,12 @@ func (a answer) subject() string {
 }
 
 func (a answer) summary() string {
+	outcome := a.Outcome.Named(a.StandIn)
 	switch {
 	case a.Outcome == "":
 		return string(a.State)
 	case a.Findings == 1:
-		return fmt.Sprintf("%s, 1 finding", a.Outcome)
+		return outcome + ", 1 finding"
 	}
-	return fmt.Sprintf("%s, %d findings", a.Outcome, a.Findings)
+	return fmt.Sprintf("%s, %d findings", outcome, a.Findings)
 }

@@ -82,7 +82,7 @@ func (r *reviewState) review(ctx workflow.Context) (review.Result, error) {
 	if err != nil {
 		return review.Result{}, err
 	}
-	return review.Result{Job: r.job}, r.showOutcome(ctx, r.job.Outcome)
+	return review.Result{Job: r.job, StandIn: r.verdict.StandIn}, r.showOutcome(ctx, r.job.Outcome)
 }
 
 func (r *reviewState) open(ctx workflow.Context) (review.Opening, error) {

@@ -33,6 +33,8 @@ type bench struct {
 	*testsuite.TestWorkflowEnvironment
 	world *activitiestest.World
 	db    activitiestest.Database
+	// standIn is set if the model is a simulation.
+	standIn bool
 }
 
 func newBench(t *testing.T) bench {
@@ -54,6 +56,9 @@ func (b bench) again(t *testing.T) bench {
 	b.RegisterWorkflow(workflows.ReviewChangelist)
 	b.RegisterWorkflow(workflows.SettleShelf)
 	for _, a := range activitiesOver(t, b.world, b.db) {
+		if c, ok := a.(*activities.Critiquing); ok {
+			c.StandIn = b.standIn
+		}
 		b.RegisterActivity(a)
 	}
 	return b
@@ -101,6 +106,19 @@ func jobOf(t *testing.T, db activitiestest.Database, key string) review.Job {
 		t.Fatal(err)
 	}
 	return job
+}
+
+// The program that waits for the review reports that no model read the change.
+func TestResultOfAStandIn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.standIn = true
+	b = b.again(t)
+	b.world.SetDraft(review.Draft{FilesRead: 1, Usage: review.Usage{Calls: 1, PromptTokens: 100}})
+	result, err := b.review(t)
+	if err != nil || !result.StandIn {
+		t.Errorf("result = %+v, %v", result, err)
+	}
 }
 
 func TestReviewRunsEachStageOnce(t *testing.T) {
