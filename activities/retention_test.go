@@ -135,3 +135,17 @@ func TestEnforceRetention(t *testing.T) {
 		})
 	}
 }
+
+// Without a lifetime, reviews are kept forever.
+func TestReviewsAreKeptWithoutALifetime(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	if _, err := d.Conn(t).Exec(t.Context(), retained); err != nil {
+		t.Fatal(err)
+	}
+	job := activities.Retaining{Log: slog.New(slog.DiscardHandler), Stored: d.Open(t, "criticizer_retention")}
+	got, err := job.EnforceRetention(t.Context())
+	if err != nil || got.Reviews != 0 || got.Paths != 2 {
+		t.Errorf("result = %+v, %v", got, err)
+	}
+}
