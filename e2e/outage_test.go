@@ -129,6 +129,7 @@ type outageProxy struct {
 	mu       sync.Mutex
 	address  string
 	listener net.Listener
+	conns    []net.Conn
 }
 
 // proxyMail puts an outageProxy in front of the mail server.
@@ -174,11 +175,18 @@ func (d *outageProxy) takeDown() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_ = d.listener.Close()
+	for _, conn := range d.conns { // a sender may keep one for its next message
+		_ = conn.Close()
+	}
+	d.conns = nil
 }
 
 // relay copies in both directions until one side closes.
 func (d *outageProxy) relay(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
+	d.mu.Lock()
+	d.conns = append(d.conns, conn)
+	d.mu.Unlock()
 	server, err := net.Dial("tcp", d.server)
 	if err != nil {
 		return
