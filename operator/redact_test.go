@@ -40,7 +40,7 @@ func TestRedactExplainsWithoutTheSecret(t *testing.T) {
 	}
 	for i, want := range [][]string{
 		{"line 2 bytes 14-26 password: name password", "place: form NAME CLOSE @assign VALUE", "classifier: quoted value", "example: password = "},
-		{"line 3 bytes 37-48 not masked: name token", "classifier: ", "example: token = "},
+		{"line 3 bytes 37-48 not masked: name token", "classifier: no key", "example: token = "},
 	} {
 		line := strings.Split(out, "\n")[i]
 		for _, part := range want {
