@@ -98,7 +98,7 @@ func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
 		text := must(fs.ReadFile(migrations.FS, name))(t)
 		number := must(strconv.Atoi(name[:5]))(t)
 		if number > 1 && takesAway.Match(text) && !strings.Contains(string(text), "update criticizer.schema_serves set oldest_build") {
-			t.Errorf("%s removes something: set criticizer.schema_serves.oldest_build in it (docs/upgrade.md)", name)
+			t.Errorf("%s removes something: set criticizer.schema_serves.oldest_build in it (CONTRIBUTING.md)", name)
 		}
 	}
 }
