@@ -252,7 +252,7 @@ func TestDocumentedServicesExist(t *testing.T) {
 			}
 		}
 	}
-	if n < 7 {
+	if n < 5 {
 		t.Errorf("%d commands were found: this test does not read the pages", n)
 	}
 }
