@@ -114,12 +114,7 @@ func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evi
 	if err != nil {
 		return review.Evidence{}, err
 	}
-	var evidence review.Evidence
-	if by, ok := post.(lookUpByID); ok && row.NotificationID != "" {
-		evidence, err = by.LookupID(ctx, row.Key, row.NotificationID, since)
-	} else {
-		evidence, err = post.Lookup(ctx, row.Key, since)
-	}
+	evidence, err := post.Lookup(ctx, row.Key, row.NotificationID, since)
 	if err != nil {
 		return review.Evidence{}, fmt.Errorf("look up outbox row %d: %w", row.ID, err)
 	}

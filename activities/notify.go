@@ -61,13 +61,8 @@ type post interface {
 	// class, and may have been accepted all the same. Send fails, sending nothing, if
 	// the attempt began too long ago.
 	Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (notificationID string, err error)
-	Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
-}
-
-// lookUpByID is a post that is asked by the provider's ID of a message, if one is stored
-// (notification 6.4).
-type lookUpByID interface {
-	LookupID(ctx context.Context, key review.DeliveryKey, id string, since time.Time) (review.Evidence, error)
+	// Lookup also gets the provider's ID of the message, if one is stored (notification 6.4).
+	Lookup(ctx context.Context, key review.DeliveryKey, notificationID string, since time.Time) (review.Evidence, error)
 }
 
 // NotifyResult counts the mails of a review.

@@ -110,7 +110,7 @@ func (r realServers) want(t *testing.T, name, account string, want review.Eviden
 	var got review.Evidence
 	var err error
 	if !poll(time.Minute, 50*time.Millisecond, func() bool {
-		got, err = r.each[name].Lookup(t.Context(), keyOf(account), time.Now().Add(-age))
+		got, err = r.each[name].Lookup(t.Context(), keyOf(account), "", time.Now().Add(-age))
 		return err != nil || got.State == want && got.Source == wantSource
 	}) || err != nil {
 		t.Errorf("%s says %s is %s (%s), want %s: %v", name, account, got.State, got.Source, want, err)
@@ -157,7 +157,7 @@ func (r realServers) bounced(t *testing.T) {
 	r.want(t, "bounce", "gone", review.EvidenceRejected)
 	r.want(t, "mta log", "gone", review.EvidenceRejected)
 	r.want(t, "journal", "gone", review.EvidenceAccepted)
-	e, err := r.all.Lookup(t.Context(), keyOf("gone"), time.Now())
+	e, err := r.all.Lookup(t.Context(), keyOf("gone"), "", time.Now())
 	if err != nil || e.State != review.EvidenceRejected {
 		t.Errorf("%+v, %v: a bounce outranks acceptance", e, err)
 	}

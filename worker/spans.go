@@ -42,7 +42,7 @@ type tracedPost struct {
 	channel review.Channel
 	post    interface {
 		Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (string, error)
-		Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
+		Lookup(ctx context.Context, key review.DeliveryKey, notificationID string, since time.Time) (review.Evidence, error)
 	}
 }
 
@@ -53,9 +53,9 @@ func (p tracedPost) Send(ctx context.Context, r review.Report, key review.Delive
 	return id, err
 }
 
-func (p tracedPost) Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error) {
+func (p tracedPost) Lookup(ctx context.Context, key review.DeliveryKey, notificationID string, since time.Time) (review.Evidence, error) {
 	ctx, end := traces.Span(ctx, string(p.channel)+" lookup")
-	evidence, err := p.post.Lookup(ctx, key, since)
+	evidence, err := p.post.Lookup(ctx, key, notificationID, since)
 	end(1, err)
 	return evidence, err
 }

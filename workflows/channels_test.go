@@ -21,7 +21,7 @@ func (c *chat) Send(context.Context, review.Report, review.DeliveryKey, time.Tim
 	return "chat-1", nil
 }
 
-func (c *chat) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Evidence, error) {
+func (c *chat) Lookup(context.Context, review.DeliveryKey, string, time.Time) (review.Evidence, error) {
 	return review.Evidence{State: review.EvidenceUnknown}, nil
 }
 

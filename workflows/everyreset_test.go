@@ -123,7 +123,7 @@ func (l *lab) Send(ctx context.Context, _ review.Report, key review.DeliveryKey,
 	return fmt.Sprint(key), nil
 }
 
-func (l *lab) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Evidence, error) {
+func (l *lab) Lookup(context.Context, review.DeliveryKey, string, time.Time) (review.Evidence, error) {
 	return review.Evidence{State: review.EvidenceAbsent}, nil
 }
 

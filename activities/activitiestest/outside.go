@@ -134,7 +134,7 @@ func messageID(key review.DeliveryKey) string {
 
 // Lookup returns the evidence of an accepted message, or that of [World.SetEvidence]. The
 // search has to begin at the last attempt.
-func (w *World) Lookup(_ context.Context, key review.DeliveryKey, since time.Time) (e review.Evidence, err error) {
+func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ string, since time.Time) (e review.Evidence, err error) {
 	e.State = review.EvidenceUnknown
 	err = w.call("Lookup", func() {
 		if at, ok := w.begun[key]; ok && at.Sub(since).Abs() > time.Minute {

@@ -149,7 +149,7 @@ func (s slowSource) find(context.Context, messageRef) (review.EvidenceState, int
 func TestAbsenceNeedsTwoQueries(t *testing.T) {
 	t.Parallel()
 	queries := 0
-	if e, err := evidenced(t, unused, slowSource{&queries}).Lookup(t.Context(), testKey, longAgo); err != nil || e.State != review.EvidenceAccepted {
+	if e, err := evidenced(t, unused, slowSource{&queries}).Lookup(t.Context(), testKey, "", longAgo); err != nil || e.State != review.EvidenceAccepted {
 		t.Errorf("%+v, %v after %d queries", e, err, queries)
 	}
 }
@@ -157,7 +157,7 @@ func TestAbsenceNeedsTwoQueries(t *testing.T) {
 // A source that is down must not use up the attempts within seconds.
 func TestBrokenSourceDelaysTheRetry(t *testing.T) {
 	t.Parallel()
-	_, err := evidenced(t, unused, broken).Lookup(t.Context(), testKey, longAgo)
+	_, err := evidenced(t, unused, broken).Lookup(t.Context(), testKey, "", longAgo)
 	e, ok := errors.AsType[*failure.Error](err)
 	if !ok || e.RetryAfter < 10*time.Second || e.Class != failure.NetworkUnreachable {
 		t.Errorf("%v, want an error with a retry delay", err)

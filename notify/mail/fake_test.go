@@ -21,7 +21,7 @@ import (
 type mailSide struct {
 	Provider interface {
 		Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (string, error)
-		Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
+		Lookup(ctx context.Context, key review.DeliveryKey, notificationID string, since time.Time) (review.Evidence, error)
 	}
 	fail   func(class failure.Class, kept bool)
 	stop   func() // ends the server: look-ups fail
@@ -125,7 +125,7 @@ func exerciseMail(t *testing.T, s mailSide) (steps []string) {
 	plain := func(*review.Report, *time.Time) {}
 	look := func(what string, k review.DeliveryKey) {
 		for range 2 { // a look-up changes nothing
-			e, err := s.Provider.Lookup(t.Context(), k, longAgo)
+			e, err := s.Provider.Lookup(t.Context(), k, "", longAgo)
 			id, sent := ids[strings.ToLower(fmt.Sprint(k))]
 			note("look-up of "+what, err, e.State, e.Observed, e.AskAgain.IsZero(), e.Source != "", e.NotificationID != "", sent && e.NotificationID == id)
 		}
@@ -172,7 +172,7 @@ func exerciseMail(t *testing.T, s mailSide) (steps []string) {
 	note("after the end of its context", err, s.copies(cid.Recipient))
 	look("what was not sent", cid)
 	s.stop()
-	e, err := s.Provider.Lookup(t.Context(), ann, longAgo)
+	e, err := s.Provider.Lookup(t.Context(), ann, "", longAgo)
 	note("look-up at a server that is down", err, e.State, e.NotificationID)
 	return steps
 }

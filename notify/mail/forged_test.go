@@ -187,7 +187,7 @@ func TestLookupAfterAKeyRotation(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg.Keys = keysText(t, tc.keys)
-			e, err := newInboxMailer(t, &strings.Builder{}, cfg).Lookup(t.Context(), testKey, sent)
+			e, err := newInboxMailer(t, &strings.Builder{}, cfg).Lookup(t.Context(), testKey, "", sent)
 			if err != nil || e.State != tc.want {
 				t.Errorf("%+v, %v, want %s", e, err, tc.want)
 			}
@@ -219,7 +219,7 @@ func TestResendAfterAKeyRotation(t *testing.T) {
 	_, p := serveResend(t)
 	p.cfg.Keys = keysText(t, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)+" "+lineOf('n')+"\n2020-01-01T00:00:00Z "+lineOf('k'))
 	for ago, want := range map[time.Duration]review.EvidenceState{2 * time.Hour: review.EvidenceUnknown, 10 * time.Minute: review.EvidenceAbsent} {
-		if e, err := p.Lookup(t.Context(), testKey, time.Now().Add(-ago)); err != nil || e.State != want {
+		if e, err := p.Lookup(t.Context(), testKey, "", time.Now().Add(-ago)); err != nil || e.State != want {
 			t.Errorf("sent %s ago: %+v, %v, want %s", ago, e, err, want)
 		}
 	}

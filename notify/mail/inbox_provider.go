@@ -50,7 +50,7 @@ type holding struct {
 
 // Lookup implements [Provider]. The settle window is short, so Lookup waits for
 // its end. Unknown then means that a transaction stays open.
-func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
+func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
 	evidence := review.Evidence{State: review.EvidenceUnknown, Source: "inbox", AskAgain: time.Now().Add(inboxSettle)}
 	ref := p.cfg.messageRef(k, since)
 	h, id, err := p.query(ctx, ref)

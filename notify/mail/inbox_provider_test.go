@@ -57,7 +57,7 @@ func newInboxMailer(t *testing.T, log io.Writer, cfg Config) *Mailer {
 
 func expectEvidence(t *testing.T, p *Mailer, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
 	t.Helper()
-	e, err := p.Lookup(t.Context(), k, since)
+	e, err := p.Lookup(t.Context(), k, "", since)
 	if err != nil {
 		t.Fatalf("look up: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestWaitForTheSettleWindowEndsWithTheContext(t *testing.T) {
 	p := newInboxMailer(t, io.Discard, cfg)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // enough to connect
 	defer cancel()
-	e, err := p.Lookup(ctx, testKey, time.Now().Add(time.Hour))
+	e, err := p.Lookup(ctx, testKey, "", time.Now().Add(time.Hour))
 	if err != nil || e.State != review.EvidenceUnknown {
 		t.Errorf("evidence %+v, error %v", e, err)
 	}
@@ -235,7 +235,7 @@ func TestFailedLookupIsAnErrorAndUnknown(t *testing.T) {
 	} {
 		cfg := cfg
 		cfg.InboxURL = tc.url
-		e, err := newInboxMailer(t, io.Discard, cfg).Lookup(t.Context(), testKey, longAgo)
+		e, err := newInboxMailer(t, io.Discard, cfg).Lookup(t.Context(), testKey, "", longAgo)
 		if failure.ClassOf(err) != tc.class || e.State != review.EvidenceUnknown {
 			t.Errorf("%s: evidence %+v, error %v, want %s", name, e, err, tc.class)
 		}

@@ -32,7 +32,7 @@ const (
 //     window.
 //   - A journal does not show messages in the server's queue. If it is the only
 //     witness, absence requires the time that a message may stay there.
-func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
+func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
 	return p.lookUp(ctx, p.SMTPProvider.cfg.messageRef(k, since))
 }
 

@@ -83,9 +83,10 @@ type Provider interface {
 	// with any other class it was not.
 	Send(ctx context.Context, m Message) (notificationID string, err error)
 	// Lookup returns evidence whether the message of k was accepted
-	// (notification 8.2). since is when its last attempt started. Absence counts
+	// (notification 8.2). notificationID is what Send returned for it, or empty if
+	// that is not known. since is when its last attempt started. Absence counts
 	// only after the provider's settle window, which starts then.
-	Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error)
+	Lookup(ctx context.Context, k review.DeliveryKey, notificationID string, since time.Time) (review.Evidence, error)
 }
 
 // A Mailer renders digests and sends them through a provider.
@@ -121,15 +122,4 @@ func (p *Mailer) Send(ctx context.Context, report review.Report, k review.Delive
 	p.lg.InfoContext(ctx, "mail accepted",
 		"changelist", int64(k.Changelist), "review_version", int(k.Version), "notification_id", id, "bytes", len(m.Text)+len(m.HTML))
 	return id, nil
-}
-
-// LookupID is Lookup of a message whose id is known (notification 6.4). Only some providers
-// can be asked for it; the others are asked by the key.
-func (p *Mailer) LookupID(ctx context.Context, k review.DeliveryKey, id string, since time.Time) (review.Evidence, error) {
-	if by, ok := p.Provider.(interface {
-		LookupID(ctx context.Context, k review.DeliveryKey, id string, since time.Time) (review.Evidence, error)
-	}); ok {
-		return by.LookupID(ctx, k, id, since)
-	}
-	return p.Lookup(ctx, k, since)
 }

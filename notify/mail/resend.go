@@ -56,25 +56,30 @@ func NewResendProvider(cfg ResendConfig) (*ResendProvider, error) {
 	}}, nil
 }
 
-// Lookup implements [Provider]. Absent means that sending again is safe: the
+// Lookup implements [Provider]. It asks for a message whose id is known. For one without
+// an id, or if the API key may only send, absent means that sending again is safe: the
 // idempotency key of the attempt is still valid, and the next attempt has the same.
-func (p *ResendProvider) Lookup(_ context.Context, _ review.DeliveryKey, since time.Time) (review.Evidence, error) {
+func (p *ResendProvider) Lookup(ctx context.Context, k review.DeliveryKey, id string, since time.Time) (review.Evidence, error) {
+	if id != "" {
+		if e, asked, err := p.askFor(ctx, k, id); asked {
+			return e, err
+		}
+	}
 	if time.Since(since) < resendKeyLife && p.cfg.Keys.Unchanged(since) || p.cfg.ResendInDoubt {
 		return review.Evidence{State: review.EvidenceAbsent, Source: "idempotency key"}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil
 }
 
-// LookupID asks for the message by Resend's id. A key that may only send cannot ask:
-// then [ResendProvider.Lookup] answers.
-func (p *ResendProvider) LookupID(ctx context.Context, k review.DeliveryKey, id string, since time.Time) (review.Evidence, error) {
-	e := review.Evidence{State: review.EvidenceUnknown, Source: "resend", NotificationID: id}
+// askFor asks for the message with Resend's id. asked is false if the API key may only send.
+func (p *ResendProvider) askFor(ctx context.Context, k review.DeliveryKey, id string) (e review.Evidence, asked bool, err error) {
+	e = review.Evidence{State: review.EvidenceUnknown, Source: "resend", NotificationID: id}
 	a, err := p.service.Send(ctx, post.Request{Method: http.MethodGet, URL: p.cfg.URL + "/emails/" + url.PathEscape(id)})
 	switch a.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return p.Lookup(ctx, k, since)
+		return e, false, nil
 	case http.StatusNotFound:
-		return review.Evidence{State: review.EvidenceAbsent, Source: e.Source, Observed: true}, nil
+		return review.Evidence{State: review.EvidenceAbsent, Source: e.Source, Observed: true}, true, nil
 	}
 	var email struct {
 		To        []string
@@ -90,7 +95,7 @@ func (p *ResendProvider) LookupID(ctx context.Context, k review.DeliveryKey, id 
 	default:
 		e.State = review.EvidenceAccepted
 	}
-	return e, err
+	return e, true, err
 }
 
 // A resendEmail has the JSON of the API, which sets Date, Message-ID and the MIME

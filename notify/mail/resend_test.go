@@ -155,7 +155,7 @@ func TestResendSendsOnce(t *testing.T) {
 				if failure.ClassOf(err) != tc.class || strings.Contains(fmt.Sprint(err), "@") {
 					t.Fatalf("error %v, want class %s and no address", err, tc.class)
 				}
-				if e, err := p.Lookup(t.Context(), testKey, time.Now()); err != nil || e.State != review.EvidenceAbsent {
+				if e, err := p.Lookup(t.Context(), testKey, "", time.Now()); err != nil || e.State != review.EvidenceAbsent {
 					t.Fatalf("look-up returns %+v, %v, want that it can be sent again", e, err)
 				}
 				id, err := p.Send(t.Context(), m)
@@ -191,13 +191,13 @@ func TestResendLookupByID(t *testing.T) {
 		{"delivered", "another", testKey, review.EvidenceAbsent, true},
 	} {
 		s.event = tt.event
-		e, err := p.LookupID(t.Context(), tt.key, tt.id, time.Now())
+		e, err := p.Lookup(t.Context(), tt.key, tt.id, time.Now())
 		if err != nil || e.State != tt.want || e.Observed != tt.observed {
 			t.Errorf("%s of %s: %+v, %v", tt.event, tt.id, e, err)
 		}
 	}
 	p.service.Authorize = func(r *http.Request) { r.Header.Set("Authorization", "Bearer another") }
-	if e, err := p.LookupID(t.Context(), testKey, "another", time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceUnknown || e.Observed {
+	if e, err := p.Lookup(t.Context(), testKey, "another", time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceUnknown || e.Observed {
 		t.Errorf("without the right to read: %+v, %v", e, err)
 	}
 }
@@ -232,12 +232,12 @@ func TestResendRefusals(t *testing.T) {
 func TestResendKeyExpires(t *testing.T) {
 	t.Parallel()
 	_, p := serveResend(t)
-	e, err := p.Lookup(t.Context(), testKey, time.Now().Add(-24*time.Hour))
+	e, err := p.Lookup(t.Context(), testKey, "", time.Now().Add(-24*time.Hour))
 	if err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
 		t.Errorf("%+v, %v", e, err)
 	}
 	p.cfg.ResendInDoubt = true
-	if e, err = p.Lookup(t.Context(), testKey, time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceAbsent {
+	if e, err = p.Lookup(t.Context(), testKey, "", time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceAbsent {
 		t.Errorf("with ResendInDoubt: %+v, %v", e, err)
 	}
 }

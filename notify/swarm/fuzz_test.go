@@ -36,7 +36,7 @@ func FuzzAnswers(f *testing.F) {
 	s := New(slog.New(slog.DiscardHandler), Config{URL: listener.URL, User: "bot", Ticket: secret.New(ticket), Test: "criticizer", Keys: keys})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		answer = body
-		found, err := s.Lookup(t.Context(), key, time.Now().Add(-time.Hour))
+		found, err := s.Lookup(t.Context(), key, "", time.Now().Add(-time.Hour))
 		if err == nil && found.State == review.EvidenceAccepted {
 			t.Errorf("the answer %q counts as our comment: %+v", body, found)
 		}

@@ -158,7 +158,7 @@ func (s *Server) put(ctx context.Context, at topic, body string, existing commen
 
 // Lookup reports whether all parts of k's message exist. since is when the last
 // attempt started.
-func (s *Server) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
+func (s *Server) Lookup(ctx context.Context, k review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
 	found, err := s.find(ctx, k, since)
 	switch {
 	case err != nil:

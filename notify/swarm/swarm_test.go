@@ -371,7 +371,7 @@ func TestForgedParts(t *testing.T) {
 			s := reviewed()
 			s.comments, s.runs = append(s.comments, tc.comments...), tc.runs
 			server := newServer(t, s)
-			if e, err := server.Lookup(t.Context(), key, time.Now().Add(-time.Hour)); err != nil || e.State != review.EvidenceAbsent {
+			if e, err := server.Lookup(t.Context(), key, "", time.Now().Add(-time.Hour)); err != nil || e.State != review.EvidenceAbsent {
 				t.Errorf("%+v, %v", e, err)
 			}
 			if _, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now()); err != nil {
@@ -394,7 +394,7 @@ func TestLookupIsBounded(t *testing.T) {
 		s.comments = append(s.comments, map[string]any{"id": i + 10, "user": "mallory", "body": "more"})
 	}
 	server := newServer(t, s)
-	if e, err := server.Lookup(t.Context(), key, time.Now().Add(-time.Hour)); err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
+	if e, err := server.Lookup(t.Context(), key, "", time.Now().Add(-time.Hour)); err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if _, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now()); failure.ClassOf(err) != failure.DeliveryAmbiguous || len(s.forms) != 0 {
@@ -408,7 +408,7 @@ func TestLookup(t *testing.T) {
 	server := newServer(t, s)
 	look := func(since time.Time, want review.EvidenceState) {
 		t.Helper()
-		got, err := server.Lookup(t.Context(), key, since)
+		got, err := server.Lookup(t.Context(), key, "", since)
 		if err != nil || got.State != want {
 			t.Errorf("%+v, %v: want %s", got, err, want)
 		}

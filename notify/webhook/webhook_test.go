@@ -144,7 +144,7 @@ func TestMessageInDoubt(t *testing.T) {
 	} {
 		h := New(slog.New(slog.DiscardHandler), secret.New("https://hooks.example.com/x"), doubt, signing)
 		for i, since := range []time.Time{time.Now(), before} {
-			evidence, err := h.Lookup(t.Context(), key, since)
+			evidence, err := h.Lookup(t.Context(), key, "", since)
 			if err != nil || evidence.State != want[i] || !evidence.AskAgain.IsZero() || evidence.Observed {
 				t.Errorf("%s, attempt of %s: %+v, %v", doubt, since, evidence, err)
 			}
