@@ -108,6 +108,7 @@ var classifiers = []classifier{
 
 	{name: "number", strengths: weak, is: ofText(isNumber), then: left},
 	{name: "user and password in base64", strengths: weak, is: func(c *candidate) bool { return isEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
+	{name: "SHA-1 of a lock file", strengths: weak, quotes: onlyBare, is: isFileDigest, then: left},
 	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
 	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
 

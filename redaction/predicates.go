@@ -114,6 +114,11 @@ func isRandomKey(c *candidate) bool {
 	return (isVeryRandom(c.text) || isKeyLike(c.text) && isKeyLength(len(c.text))) && (c.lit.quoted || shapeOf(c.text).other <= len(c.text)/6)
 }
 
+// isFileDigest reports whether the text is the SHA-1 of a module in a lock file of CocoaPods.
+func isFileDigest(c *candidate) bool {
+	return len(c.text) == 40 && allIn(c.text, &lowerHex) && byteAt(c.d.s, c.n.end) == ':'
+}
+
 func isServiceKey(c *candidate) bool {
 	return isKeyLike(c.text) || isUUID(c.text) || len(c.text) >= 14 && isRandom(c.text) && shapeOf(c.text).other == 0
 }

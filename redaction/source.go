@@ -14,9 +14,9 @@ func isIdentifier(text string) bool {
 }
 
 // isSource reports whether text is an expression rather than a value: a call, an
-// element of an array, members joined by dots, a URL.
+// element of an array, members joined by dots, a URL, the digest of an image.
 func isSource(text string) bool {
-	return strings.Contains(text, "://") || strings.Contains(text, "->") || strings.Contains(text, "::") ||
+	return strings.Contains(text, "://") || strings.Contains(text, "->") || strings.Contains(text, "::") || strings.Contains(text, "@sha256:") ||
 		isAction(text) || isCall(text) || strings.Contains(text, ".") && isChain(text)
 }
 
