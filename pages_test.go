@@ -3,6 +3,7 @@ package criticizer_test
 import (
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +43,29 @@ func TestPagesNameTests(t *testing.T) {
 		for _, row := range rowsWithoutTest(text) {
 			t.Errorf("%s: no test in the row %s", page, row)
 		}
+	}
+}
+
+// namedPath matches a file or folder as CONTRIBUTING.md names it.
+var namedPath = regexp.MustCompile("`([a-z0-9]+/[a-z0-9/_*.-]*)`")
+
+// The table of changes in CONTRIBUTING.md names files and folders that exist.
+func TestContributingNamesFiles(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for line := range strings.Lines(readPage(t, "CONTRIBUTING.md")) {
+		if !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		for _, match := range namedPath.FindAllStringSubmatch(line, -1) {
+			n++
+			if found, err := filepath.Glob(match[1]); err != nil || len(found) == 0 {
+				t.Errorf("CONTRIBUTING.md names %s, which does not exist", match[1])
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("%d files were found: this test does not read the table", n)
 	}
 }
 

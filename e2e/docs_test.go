@@ -32,7 +32,9 @@ var placeholders = strings.NewReplacer("%changelist%", "4711", "CHANGELIST", "47
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	all["README.md"] = readFile(t, "../README.md")
+	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+		all[name] = readFile(t, "../"+name)
+	}
 	err := fs.WalkDir(os.DirFS(".."), "docs", func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, ".md") {
 			all[name] = readFile(t, filepath.Join("..", name))

@@ -27,7 +27,7 @@ Its status is one of
   waived   an operator decided that it need not be sent
 
 The review of a dead letter continues when the dead letter is replayed; then only
-unsent deliveries are sent. docs/recipients.md has the details.`,
+unsent deliveries are sent. docs/delivery.md has the steps.`,
 		c.deliveryListCommand(), c.deliveryShowCommand(), c.waiveCommand(), c.readdressCommand(), c.resendCommand(), c.reconcileCommand())
 }
 
