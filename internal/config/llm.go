@@ -82,7 +82,7 @@ type LLM struct {
 	// on, or the lowest severity it is made for. It costs tokens and removes false
 	// findings.
 	Verify string `yaml:"verify" default:"high" oneof:"off on low medium high critical"`
-	// Code around the change in the calls that review it (docs/findings.md): none, file for
+	// Code around the change in the calls that review it (docs/context.md): none, file for
 	// that of the changed files, or all for that of files beside them, too.
 	ReviewContext string `yaml:"review_context" default:"file" oneof:"none file all"`
 	// Code around the change in the calls of the verification pass.
