@@ -15,7 +15,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
+	"znkr.io/diff"
+	"znkr.io/diff/textdiff"
 
 	"github.com/criticizer/criticizer/review"
 )
@@ -171,15 +172,16 @@ type Line struct {
 }
 
 // Diff returns the checked replacement of f as a small diff, nil if f has none.
-func Diff(f review.Finding) (diff []Line) {
+func Diff(f review.Finding) (shown []Line) {
 	if !f.ReplacementChecked {
 		return nil
 	}
-	text := udiff.Unified("", "", f.Quote+"\n", strings.ReplaceAll(f.Replacement, "\r", "")+"\n")
-	for i, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if i > 1 && l[0] != '@' { // no file header or head of a hunk
-			diff = append(diff, Line{l[0], l[1:]})
+	for _, hunk := range textdiff.Hunks(f.Quote+"\n", strings.ReplaceAll(f.Replacement, "\r", "")+"\n") {
+		for _, e := range hunk.Edits {
+			shown = append(shown, Line{marks[e.Op], strings.TrimSuffix(e.Line, "\n")})
 		}
 	}
-	return diff
+	return shown
 }
+
+var marks = [...]byte{diff.Match: ' ', diff.Delete: '-', diff.Insert: '+'}
