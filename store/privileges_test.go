@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -30,6 +31,7 @@ func owned(t *testing.T) (conn *pgx.Conn, login string) {
 	super := d.Conn(t)
 	login = "owner_" + strings.ToLower(rand.Text())
 	exec(t, super, "create role "+login+" login createrole password 'x'")
+	inherit(t, super, login)
 	exec(t, super, `alter database "`+super.Config().Database+`" owner to `+login)
 	t.Cleanup(func() {
 		for _, statement := range []string{`alter database "` + super.Config().Database + `" owner to current_user`, "drop owned by " + login + " cascade", "drop role " + login} {
@@ -38,8 +40,22 @@ func owned(t *testing.T) (conn *pgx.Conn, login string) {
 	})
 	as := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "x") })
 	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: as}))
-	exec(t, super, "alter role "+login+" nocreaterole")
+	exec(t, super, "alter role "+login+" nocreaterole; revoke criticizer_audit from "+login)
 	return (&storetest.Database{URL: as}).Conn(t), login
+}
+
+// inherit gives a login the roles that earlier logins of this cluster have created: from
+// Postgres 16 on, the right to create roles does not include the right to grant those of
+// others.
+func inherit(t *testing.T, super *pgx.Conn, login string) {
+	t.Helper()
+	if query[int](t, super, "select current_setting('server_version_num')::int") < 160000 {
+		return
+	}
+	for _, role := range append([]store.Role{"criticizer_audit"}, everyRole...) {
+		exec(t, super, fmt.Sprintf(`do $$ begin create role %s nologin; exception when duplicate_object or unique_violation then null; end $$`, role))
+		exec(t, super, fmt.Sprintf("grant %s to %s with admin option", role, login))
+	}
 }
 
 // privileges lists who may do what, as lines. $1 is the owner's login, which the lines
@@ -78,7 +94,7 @@ with roles as (
     from pg_attribute a join pg_class c on c.oid = a.attrelid join spaces s on s.oid = c.relnamespace, aclexplode(attacl)
     where privilege_type = 'SELECT' group by nspname, relname, grantee
 ), members as (
-    select 'members of ' || rolname || ': ' || coalesce(string_agg(pg_get_userbyid(member), ', '), 'none') as line
+    select 'members of ' || rolname || ': ' || coalesce(string_agg(distinct pg_get_userbyid(member), ', '), 'none') as line
     from roles left join pg_auth_members on roleid = roles.oid and pg_get_userbyid(member) = $1 group by rolname
 )
 select replace(line, $1, 'owner') from (select * from granted union all select * from columns union all select * from readable union all select * from members) every`
