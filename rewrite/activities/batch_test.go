@@ -174,18 +174,18 @@ func TestEndsOfBatches(t *testing.T) {
 	}
 	done := map[rewrite.Status]int{rewrite.Completed: 3}
 	for name, tt := range map[string]struct {
-		onDone func(p *fakeProvider, b *batch)
+		onDone func(p *editedProvider, b *batch)
 		want   want
 	}{
-		"lines twice, and strange ones": {func(p *fakeProvider, b *batch) {
+		"lines twice, and strange ones": {func(p *editedProvider, b *batch) {
 			file := b.OutputFileID
 			second := p.lines[file][0]
 			second.Answer.Text = "nonsense"
 			p.lines[file] = slices.Concat([]rewrite.Line{{JobID: "unknown"}, {JobID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
 		}, want{statuses: done, log: "unknown_lines=2 repeated_lines=1 missing_lines=0 read_lines=3"}},
-		"a line is missing": {func(p *fakeProvider, b *batch) { p.lines[b.OutputFileID] = p.lines[b.OutputFileID][1:] },
+		"a line is missing": {func(p *editedProvider, b *batch) { p.lines[b.OutputFileID], b.Lines = p.lines[b.OutputFileID][1:], 2 },
 			want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "UPSTREAM_INTERNAL", "unknown_lines=0 repeated_lines=0 missing_lines=1 read_lines=2"}},
-		"expired with a part of the results": {func(p *fakeProvider, b *batch) {
+		"expired with a part of the results": {func(p *editedProvider, b *batch) {
 			b.Status, b.ErrorFileID = rewrite.BatchExpired, "err"
 			lines := p.lines[b.OutputFileID]
 			p.lines[b.OutputFileID] = lines[:1]
@@ -193,26 +193,26 @@ func TestEndsOfBatches(t *testing.T) {
 				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.UpstreamUnavailable, "expired")})
 			}
 		}, want{map[rewrite.Status]int{rewrite.Completed: 1, rewrite.Queued: 2}, 1, "UPSTREAM_UNAVAILABLE", ""}},
-		"cancelled without files": {func(_ *fakeProvider, b *batch) { b.Status, b.OutputFileID = rewrite.BatchCancelled, "" },
+		"cancelled without files": {func(_ *editedProvider, b *batch) { b.Status, b.OutputFileID, b.Lines = rewrite.BatchCancelled, "", 0 },
 			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL", ""}},
-		"all lines failed, and no output file": {func(p *fakeProvider, b *batch) {
+		"all lines failed, and no output file": {func(p *editedProvider, b *batch) {
 			for _, l := range p.lines[b.OutputFileID] {
 				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.ContentPolicy, "no")})
 			}
 			b.OutputFileID, b.ErrorFileID = "", "err"
 		}, want{statuses: map[rewrite.Status]int{rewrite.Failed: 3}}},
-		"two different results of one job": {func(p *fakeProvider, b *batch) {
+		"two different results of one job": {func(p *editedProvider, b *batch) {
 			second := p.lines[b.OutputFileID][0]
 			second.Answer.Text = "Dear you: " + second.Answer.Text
 			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], second)
 		}, want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "SCHEMA_INVALID", ""}},
-		"refused: no room for the tokens": {func(_ *fakeProvider, b *batch) {
+		"refused: no room for the tokens": {func(_ *editedProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.NoCapacity, ""}},
-		"refused for one line": {func(_ *fakeProvider, b *batch) {
+		"refused for one line": {func(_ *editedProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 2}}
 		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow, ""}},
-		"refused as a whole": {func(_ *fakeProvider, b *batch) {
+		"refused as a whole": {func(_ *editedProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_mismatch"}}
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.Bisected, ""}},
 	} {
@@ -318,7 +318,7 @@ func TestCulpritIsFound(t *testing.T) {
 	culprit := ids[6]
 	r.provider.onDone = func(b *batch) {
 		if slices.ContainsFunc(b.items, func(i rewrite.Item) bool { return i.JobID == culprit }) {
-			b.Status, b.OutputFileID = rewrite.BatchFailed, ""
+			b.Status, b.OutputFileID, b.Lines = rewrite.BatchFailed, "", 0
 		}
 	}
 	for range 8 {

@@ -2,8 +2,9 @@ package activities
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -14,14 +15,16 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	client "github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A rig is the queue of one test in a real Postgres, with a provider in memory.
+// A rig is the queue of one test in a real Postgres, with a simulated provider.
 // A worker that reaches the moment named by crash panics.
 type rig struct {
 	db      *storetest.Database
@@ -30,8 +33,8 @@ type rig struct {
 	scan     func(query string, into any) error
 	exec     func(statement string) error
 	texts    *artifact.Store
-	provider *fakeProvider
-	real     provider // instead of the fake, if set
+	provider *editedProvider
+	lying    provider // instead of the other, if set
 	log      *strings.Builder
 	queue    queue // of all workers
 	cfg      Config
@@ -72,7 +75,7 @@ func newRig(t *testing.T) *rig {
 		_, err := conn.Exec(t.Context(), statement)
 		return err
 	}
-	r.provider = newFakeProvider(r)
+	r.provider = newEditedProvider(t, r)
 	return r
 }
 
@@ -90,8 +93,8 @@ func (r *rig) worker(t *testing.T) *Activities {
 	noError(t, err)
 	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var used provider = r.provider
-	if r.real != nil {
-		used = r.real
+	if r.lying != nil {
+		used = r.lying
 	}
 	w, err := New(lg, Parts{
 		Queue: crashingQueue{r.queue, r}, Texts: damagedTexts{r.texts}, Pipeline: r.pipeline,
@@ -262,19 +265,33 @@ func (d damagedTexts) Get(ctx context.Context, of review.Owner, ref review.Artif
 	return d.Store.Get(ctx, of, ref)
 }
 
-// A fakeProvider counts how often each job is executed: by a call, or by a created batch.
-type fakeProvider struct {
+// newClient returns the client of the providers openai and other, which handler serves.
+func newClient(t *testing.T, pipeline *redaction.Pipeline, handler http.Handler) *client.Rewriter {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	endpoint := client.Provider{BaseURL: server.URL + "/v1", APIKey: secret.New("a key of this test")}
+	c, err := client.New(slog.New(slog.DiscardHandler), pipeline, client.Config{
+		Timeout: 2 * time.Minute, Providers: map[string]client.Provider{"openai": endpoint, "other": endpoint},
+	})
+	noError(t, err)
+	return c
+}
+
+// An editedProvider is the client of a simulated provider. It counts how often each job is
+// executed: by a call, or by a created batch. A test can edit what the provider replies.
+type editedProvider struct {
+	provider
 	rig *rig
 
 	mu       sync.Mutex
 	executed map[string]int
-	files    map[string][]rewrite.Item
-	lines    map[string][]rewrite.Line
+	files    map[string][]rewrite.Item // uploaded
+	lines    map[string][]rewrite.Line // of ended batches, by file
 	batches  map[string]*batch
 	deleted  []string
-	uploads  int
 
-	answer     func(rewrite.Item) (string, error) // default: a rewrite of the text
+	answer     func(rewrite.Item) (string, error) // default: that of the simulation
 	createErr  error                              // returned after the batch was created
 	findErr    error
 	notCreated bool
@@ -284,125 +301,108 @@ type fakeProvider struct {
 	canceled   int
 }
 
-func newFakeProvider(r *rig) *fakeProvider {
-	return &fakeProvider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
+func newEditedProvider(t *testing.T, r *rig) *editedProvider {
+	t.Helper()
+	return &editedProvider{
+		provider: newClient(t, r.pipeline, llmsim.New(llmsim.Config{})), rig: r, executed: map[string]int{},
+		batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{},
+	}
 }
 
 type batch struct {
 	rewrite.ProviderBatch
-	key, file string
-	items     []rewrite.Item
+	items []rewrite.Item
 }
 
-func (p *fakeProvider) execute(item rewrite.Item) {
-	if p.executed == nil {
-		p.executed = map[string]int{}
-	}
-	p.executed[item.JobID]++
+// known replaces the version of the prompts by the one that the client has.
+func known(to rewrite.RoutingDecision) rewrite.RoutingDecision {
+	to.PromptVersion = "v1"
+	return to
 }
 
-func (p *fakeProvider) Rewrite(_ context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
-	if to.AdapterKind != rewrite.OpenAIResponses {
-		return rewrite.Answer{}, failure.Errorf(failure.AdapterUnsupported, "no adapter %s", to.AdapterKind)
-	}
+func (p *editedProvider) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
 	p.rig.at("call before")
+	answer, err := p.provider.Rewrite(ctx, known(to), item)
+	if err != nil {
+		return answer, err
+	}
 	p.mu.Lock()
-	p.execute(item)
+	p.executed[item.JobID]++
 	p.mu.Unlock()
 	p.rig.at("call after")
-	text, err := p.say(item)
-	return rewrite.Answer{Text: text}, err
-}
-
-func (p *fakeProvider) say(item rewrite.Item) (string, error) {
 	if p.answer != nil {
-		return p.answer(item)
+		answer.Text, err = p.answer(item)
 	}
-	return "Kindly: " + item.Text.String(), nil
+	return answer, err
 }
 
-func (p *fakeProvider) Check(_ rewrite.Item, answer rewrite.Answer) error {
-	if answer.Text == "" || strings.Contains(answer.Text, "nonsense") {
-		return failure.Errorf(failure.SchemaInvalid, "this is no rewrite")
-	}
-	return nil
+func (p *editedProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
+	weight, err := p.provider.Weigh(known(to), item)
+	weight.Tokens = 10
+	return weight, err
 }
 
-func (p *fakeProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
-	if to.AdapterKind != rewrite.OpenAIResponses {
-		return rewrite.Weight{}, failure.Errorf(failure.AdapterUnsupported, "no batches of %s", to.AdapterKind)
-	}
-	return rewrite.Weight{Bytes: len(item.Text.String()), Tokens: 10}, nil
-}
-
-func (p *fakeProvider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
+func (p *editedProvider) Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
 	p.rig.at("upload before")
+	id, err := p.provider.Upload(ctx, known(to), items)
 	p.mu.Lock()
-	p.uploads++
-	id := fmt.Sprintf("file-%d", p.uploads)
 	p.files[id] = items
 	p.mu.Unlock()
 	p.rig.at("upload after")
-	return id, nil
+	return id, err
 }
 
-func (p *fakeProvider) Create(_ context.Context, _ rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
+func (p *editedProvider) Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (b rewrite.ProviderBatch, err error) {
 	p.rig.at("create before")
-	p.mu.Lock()
-	b := &batch{key: key, file: fileID, items: p.files[fileID]}
-	if b.items == nil {
-		p.mu.Unlock()
-		return b.ProviderBatch, failure.Errorf(failure.NotFound, "no file %s", fileID)
-	}
 	if !p.notCreated {
-		b.ProviderBatch = rewrite.ProviderBatch{ID: fmt.Sprintf("batch-%d", len(p.batches)), Status: rewrite.BatchValidating, CreatedAt: time.Now()}
-		p.batches[b.ID] = b
-		for _, item := range b.items {
-			p.execute(item)
+		if b, err = p.provider.Create(ctx, to, fileID, key); err != nil {
+			return b, err
 		}
+		p.mu.Lock()
+		p.batches[b.ID] = &batch{b, p.files[fileID]}
+		for _, item := range p.files[fileID] {
+			p.executed[item.JobID]++
+		}
+		p.mu.Unlock()
 	}
-	p.mu.Unlock()
 	p.rig.at("create after")
-	return b.ProviderBatch, p.createErr
+	return b, p.createErr
 }
 
-func (p *fakeProvider) Find(_ context.Context, _ rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var found []rewrite.ProviderBatch
-	for _, b := range p.batches {
-		if (b.key == key || b.file == fileID) && b.CreatedAt.After(since) {
-			found = append(found, b.ProviderBatch)
-		}
+func (p *editedProvider) Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
+	if p.findErr != nil {
+		return nil, p.findErr
 	}
-	return found, p.findErr
+	return p.provider.Find(ctx, to, key, fileID, since)
 }
 
-// Poll ends a batch on the first call.
-func (p *fakeProvider) Poll(_ context.Context, _ rewrite.RoutingDecision, id string) (rewrite.ProviderBatch, error) {
+// Poll reads the lines of a batch that has ended.
+func (p *editedProvider) Poll(ctx context.Context, to rewrite.RoutingDecision, id string) (rewrite.ProviderBatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.batches[id]
-	if p.pollErr != nil {
-		return rewrite.ProviderBatch{}, p.pollErr
+	if p.pollErr != nil || p.running || b.Status.Final() {
+		return b.ProviderBatch, p.pollErr
 	}
-	if b == nil {
-		return rewrite.ProviderBatch{}, failure.Errorf(failure.NotFound, "no batch %s", id)
+	var err error
+	if b.ProviderBatch, err = p.provider.Poll(ctx, to, id); err != nil {
+		return b.ProviderBatch, err
 	}
-	if !p.running && !b.Status.Final() {
-		b.Status, b.OutputFileID = rewrite.BatchCompleted, "out-"+id
-		for _, item := range slices.Backward(b.items) { // output order is not input order
-			text, err := p.say(item)
-			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], rewrite.Line{JobID: item.JobID, Answer: rewrite.Answer{Text: text}, Err: err})
+	err = p.provider.Results(ctx, to, b.OutputFileID, func(line rewrite.Line) error {
+		i := slices.IndexFunc(b.items, func(item rewrite.Item) bool { return item.JobID == line.JobID })
+		if p.answer != nil {
+			line.Answer.Text, line.Err = p.answer(b.items[i])
 		}
-		if p.onDone != nil {
-			p.onDone(b)
-		}
+		p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], line)
+		return nil
+	})
+	if p.onDone != nil {
+		p.onDone(b)
 	}
-	return b.ProviderBatch, nil
+	return b.ProviderBatch, err
 }
 
-func (p *fakeProvider) Results(_ context.Context, _ rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
+func (p *editedProvider) Results(_ context.Context, _ rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
 	p.mu.Lock()
 	lines, ok := p.lines[fileID]
 	p.mu.Unlock()
@@ -417,23 +417,18 @@ func (p *fakeProvider) Results(_ context.Context, _ rewrite.RoutingDecision, fil
 	return nil
 }
 
-func (p *fakeProvider) Cancel(_ context.Context, _ rewrite.RoutingDecision, id string) error {
+func (p *editedProvider) Cancel(ctx context.Context, to rewrite.RoutingDecision, id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.batches[id] == nil {
-		return failure.Errorf(failure.NotFound, "no batch %s", id)
-	}
 	p.canceled++
-	return nil
+	return p.provider.Cancel(ctx, to, id)
 }
 
-func (p *fakeProvider) Delete(_ context.Context, _ rewrite.RoutingDecision, fileID string) error {
+func (p *editedProvider) Delete(ctx context.Context, to rewrite.RoutingDecision, fileID string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deleted = append(p.deleted, fileID)
-	delete(p.files, fileID)
-	delete(p.lines, fileID)
-	return nil
+	return p.provider.Delete(ctx, to, fileID)
 }
 
 // crashingQueue is a queue whose worker can crash before and after its writes.

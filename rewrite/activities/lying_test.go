@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -22,11 +21,9 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
-	client "github.com/criticizer/criticizer/rewrite/provider"
 )
 
 // A liar is a provider whose every reply may be a lie. The model of a request selects it.
@@ -171,13 +168,7 @@ func jobsPerLie() int {
 func TestLyingProvider(t *testing.T) {
 	t.Parallel()
 	r, l := newRig(t), newLiar(lies())
-	server := httptest.NewServer(l)
-	t.Cleanup(server.Close)
-	real, err := client.New(slog.New(slog.DiscardHandler), r.pipeline, client.Config{Timeout: 2 * time.Minute, Providers: map[string]client.Provider{
-		"openai": {BaseURL: server.URL + "/v1", APIKey: secret.New("a key of this test")},
-	}})
-	noError(t, err)
-	r.real = real
+	r.lying = newClient(t, r.pipeline, l)
 	r.cfg.Run.MaxJobsPerRun, r.cfg.Run.MaxRuntimeSeconds, r.cfg.Run.ClaimTimeoutSeconds = rewrite.MaxJobsPerRun, 3600, 7200
 	ids := make([][]string, len(l.lies))
 	for i := range l.lies {
