@@ -15,8 +15,6 @@ type block struct {
 var blocks = []block{
 	{[]string{"-----begin", "---- begin", "----end"}, true, (*detector).pem},
 	{[]string{"private-lines:"}, false, (*detector).putty},
-	{keyHeads, false, (*detector).bareKey},
-	{[]string{pemBase64}, false, (*detector).pemInBase64},
 	{[]string{"kty"}, false, (*detector).webKey},
 	{[]string{"<rsakeyvalue>"}, false, (*detector).xmlKey},
 	{[]string{"kind"}, false, (*detector).kubernetesSecret},

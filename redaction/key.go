@@ -1,9 +1,6 @@
 package redaction
 
-import (
-	"encoding/base64"
-	"strings"
-)
+import "strings"
 
 // This file masks private keys in PEM, PGP and PuTTY files, also cut off, quoted,
 // escaped, commented, joined or logged, and base64 that is known to be a key by how
@@ -233,54 +230,4 @@ func (d *detector) keyBodies() {
 // putty masks the private lines of a PuTTY key file, whose number begins at i.
 func (d *detector) putty(_, _, i int) int {
 	return d.key("putty key", lineEndWithin(d.s, i, maxName))
-}
-
-// keyHeads begin private keys and stores of keys without a BEGIN line, in base64. In
-// DER the content of a sequence of up to 64 kB begins with the version, and for PKCS 8
-// the algorithm.
-var keyHeads = []string{
-	"IBAzCC", "IBADANBgkqhkiG9w0BAQEFAAS", "IBAAKC", // PKCS 12, PKCS 8 and PKCS 1 for RSA, behind the length
-	"MHcCAQEEI", "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg", // SEC 1 and PKCS 8 for P-256
-	"MC4CAQAwBQYDK2VwBCIEI", // PKCS 8 for Ed25519
-	"/u3+7QAAAA",            // a Java key store
-}
-
-// bareKey masks the base64 of a key or of a store of keys that begins with one of
-// keyHeads at i.
-func (d *detector) bareKey(_, i, end int) int {
-	if i >= len("MIIEvQ") && beginsWith(d.s[i:], keyHeads[:3]) && strings.HasPrefix(d.s[i-len("MIIEvQ"):], "MII") {
-		i -= len("MIIEvQ")
-	} else if !beginsWith(d.s[i:], keyHeads[3:]) {
-		return end
-	}
-	stop := run(d.s, i, &keySet, maxKey)
-	if i < d.keyEnd || stop-i < minStore || plain64.has(byteAt(d.s, i-1)) {
-		return end
-	}
-	// After a BEGIN line, the label of the block decides.
-	if before := strings.TrimRight(d.s[max(0, i-maxGap):i], " \t\r\n\"'`+\\n"); strings.HasSuffix(before, "-----") {
-		return end
-	}
-	d.report("private-key", "key without armour", i, stop)
-	if stop-i <= maxKeyWidth { // the first of several lines
-		return d.key("key without armour", i)
-	}
-	d.keyEnd = stop
-	return stop
-}
-
-// pemBase64 is the base64 of "-----BEGI".
-const pemBase64 = "LS0tLS1CRUdJ"
-
-// pemInBase64 masks base64 of a PEM block unless the block is a public one.
-func (d *detector) pemInBase64(_, begin, end int) int {
-	if !strings.HasPrefix(d.s[begin:], pemBase64) {
-		return end
-	}
-	stop := run(d.s, begin, &base64Set, maxKey)
-	head := d.s[begin:min(stop, begin+64)]
-	if label, err := base64.StdEncoding.DecodeString(head[:len(head)&^3]); err != nil || strings.Contains(string(label), "PRIVATE") {
-		d.report("private-key", "key block in base64", begin, stop)
-	}
-	return stop
 }

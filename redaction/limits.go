@@ -30,6 +30,5 @@ const (
 	maxURI       = 512      // the part of a URI that may hold a password
 	maxValue     = 4 << 10  // a value; the rest of a longer one is read as the next value
 	minKnown     = 8        // a value that is masked wherever it occurs, at least
-	minStore     = 48       // the base64 that is taken for a key store, at least
 	minVaultLine = 40       // a line of ansible-vault that is not the last one, at least
 )

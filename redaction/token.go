@@ -152,8 +152,11 @@ func (d *detector) reportToken(t *tokenRule, first, last, begin int) {
 		return
 	}
 	d.report(t.class, t.name, first, last)
-	if t.class == "aws-key" {
+	switch {
+	case t.class == "aws-key":
 		d.awsSecretAfter(last)
+	case t.class == "private-key" && len(token) <= maxKeyWidth: // the first of several lines
+		d.key(t.name, first)
 	}
 }
 
@@ -226,7 +229,7 @@ func (p *tokenPart) before(s string, i int) (begin int, ok bool) {
 // before the marks of the text around the token.
 func (t *tokenRule) ends(s string, p *tokenPart, at, last int) (end int, ok bool) {
 	end = at + len(strings.TrimRight(s[at:last], ".,:?&"))
-	goesOn := last < len(s) && p.set.has(s[last]) // longer than the format allows
+	goesOn := p.most < maxToken && last < len(s) && p.set.has(s[last]) // longer than the format allows
 	if !goesOn && !t.free && strings.IndexByte("+/=", byteAt(s, end-1)) < 0 {
 		goesOn = continuesWord(s, end)
 	}
