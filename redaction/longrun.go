@@ -31,12 +31,9 @@ var inRun = runSet.table()
 
 // longRun masks the tokens in the run s[begin:end].
 func (d *detector) longRun(begin, end int) {
-	if s := d.s[begin:end]; !strings.HasPrefix(s, "//") && !strings.Contains(s, "://") {
-		if isTicketLine(d.s, begin, end) {
-			d.report("p4-ticket", "p4 ticket", end-32, end)
-			return
-		}
-		d.storageKey(begin, end)
+	if isTicketLine(d.s, begin, end) {
+		d.report("p4-ticket", "p4 ticket", end-32, end)
+		return
 	}
 	for at := begin; at < end; at++ {
 		if at > begin && isAlnum(d.s[at-1]) {
@@ -62,26 +59,6 @@ func isTicketLine(s string, begin, end int) bool {
 	ticket := text[len(text)-32:]
 	return text[len(text)-33] == ':' && allIn(ticket, &upperHex) && !allIn(ticket, &digitSet) &&
 		strings.ContainsAny(text[:len(text)-33], "=:")
-}
-
-// storageKey masks keys of Azure Storage and Cosmos DB: 64 bytes in base64.
-func (d *detector) storageKey(begin, end int) {
-	s := d.s[begin:end]
-	if !strings.HasSuffix(s, "==") || len(s) < 88 {
-		return
-	}
-	key := s[len(s)-88:]
-	before := s[:len(s)-88]
-	if allIn(key[:86], &plain64) && (before == "" || !plain64.has(lastByte(before))) && !strings.HasSuffix(before, "-") && isMixedCase(key) && !d.isContentHash(end-88) {
-		d.report("azure-key", "storage key", end-88, end)
-	}
-}
-
-// isContentHash reports whether a digest of a package, in a NuGet lock file, begins at i.
-func (d *detector) isContentHash(i int) bool {
-	before := strings.TrimRight(d.s[max(0, i-maxName):i], " \t\"':=")
-	name := before[runBack(before, len(before), &codeIdent, maxName):]
-	return lists["digest"][strings.ToLower(name)]
 }
 
 // isMixedCase reports whether s has capitals, small letters and digits.

@@ -112,7 +112,6 @@ func (e *engine) triggers(cfg Config) []trigger {
 	contextFree((*detector).placeholder, 0, placeholderHead)
 	contextFree((*detector).uri, 0, "://")
 	add((*detector).userinfo, 0, "@")
-	add((*detector).windowsHashes, 0, ":::")
 	add((*detector).dsn, 0, "@tcp(", "@unix(", "@udp(")
 	add((*detector).oracle, 0, "jdbc:oracle:thin:", "jdbc:oracle:oci:", "sqlplus ", "connect ", "conn ", "userid=")
 	add((*detector).insert, 0, "insert into ")

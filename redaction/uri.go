@@ -146,14 +146,6 @@ func (d *detector) userinfo(_, at, _ int) {
 	}
 }
 
-// windowsHashes masks the hashes of user:id:hash:hash::: that end at at.
-func (d *detector) windowsHashes(_, at, _ int) {
-	begin := at - 65
-	if byteAt(d.s, begin-1) == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
-		d.report("password", "hashes of Windows", begin, at)
-	}
-}
-
 // email masks the address around the @ at at (security 9.5.2).
 func (d *detector) email(_, at, _ int) {
 	begin, end := runBack(d.s, at, &mailSet, 64), run(d.s, at+1, &hostSet, 255)
