@@ -78,7 +78,8 @@ type StageParams struct {
 func (p StageParams) request() review.Request { return p.Request }
 
 // wantChangelist returns an error if the decoded input is of another changelist. The
-// artifact store has refused artifacts of other reviews; those of schema 1 name no owner.
+// artifact store refuses the artifacts of other reviews, except artifacts of schema 1,
+// which name no owner.
 func wantChangelist(p StageParams, got review.Changelist) error {
 	if got == p.Request.Changelist {
 		return nil

@@ -29,8 +29,8 @@ type accounts interface {
 	WrongFindings(ctx context.Context, fingerprints []string) ([]string, error)
 }
 
-// options returns what this attempt at a review shares with others. ctx is that of the
-// activity.
+// options returns the answer cache and the token budget, which the attempts at a review
+// share, and what they have used. ctx is the activity's context.
 func (c *Critiquing) options(ctx context.Context, req review.Request) (review.Options, error) {
 	_, spent, err := c.Accounts.ReviewUsage(ctx, req.Changelist, req.Version)
 	if err != nil {

@@ -46,7 +46,7 @@ type breakerControl interface {
 	Limit(ctx context.Context) (QueueLimit, error)
 }
 
-// BreakerRules say when a circuit breaker opens. They are wire format.
+// BreakerRules are the limits at which a circuit breaker opens. They are wire format.
 type BreakerRules struct {
 	Failures int     `json:"failures"` // smallest number of failures
 	Reviews  int     `json:"reviews"`  // smallest number of reviews among them
@@ -81,7 +81,7 @@ type Results struct {
 // Bad is the number of results that blame the endpoint.
 func (r Results) Bad() int { return r.Failed + r.Refused + len(r.Denied) }
 
-// Decisive is the number of results that say how the endpoint does.
+// Decisive is the number of results that show whether the endpoint works.
 func (r Results) Decisive() int { return r.Succeeded + r.Bad() }
 
 // Add adds o to r.
@@ -100,7 +100,7 @@ func (r *Results) Add(o Results) {
 	}
 }
 
-// withReview adds an ID to some IDs; more than 20 say nothing new.
+// withReview adds an ID to ids, up to 20: more do not change any decision.
 func withReview(ids []string, id string) []string {
 	if len(ids) >= 20 || slices.Contains(ids, id) {
 		return ids

@@ -80,7 +80,7 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 }
 
 // draft returns the model's findings. It redacts all text of the endpoint, including the
-// model's name. The usage is that of all attempts.
+// model's name. The usage is the sum of all attempts.
 func (c *Critiquing) draft(ctx context.Context, req review.Request, change redaction.Change) (review.Draft, error) {
 	o, err := c.options(ctx, req)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Critiquing) draft(ctx context.Context, req review.Request, change redac
 func (c *Critiquing) standsIn(d review.Draft) bool { return c.StandIn && d.Usage.Asked() }
 
 // recordReview records how the review was made and returns its cost; nil if another model
-// answered, because the prices are those of the configured model.
+// answered, because the configured prices are the configured model's.
 func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d review.Draft) (*review.Cost, error) {
 	var cost *review.Cost
 	if len(d.Switches) == 0 {

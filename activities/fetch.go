@@ -77,7 +77,7 @@ type FetchResult struct {
 	Shelf review.Changelist `json:"shelf,omitempty"`
 	// ByBot means that the author is a bot: people's changes go first.
 	ByBot bool `json:"by_bot,omitempty"`
-	// Author is a pseudonym: the reviews of one author take turns with those of others.
+	// Author is a pseudonym of the author: reviews of several authors take turns.
 	Author string `json:"author,omitempty"`
 	// NeedsSlots means that the review must call [Bookkeeping.AcquireSlots].
 	NeedsSlots bool `json:"needs_slots,omitempty"`

@@ -117,15 +117,15 @@ type queueLimits interface {
 	LimitQueue(ctx context.Context, queue string, limit QueueLimit) error
 }
 
-// A LimitMode says over which limits another one is set. It is wire format.
+// A LimitMode decides which existing limits a new limit may replace. It is wire format.
 type LimitMode string
 
 // The modes of [Bookkeeping.LimitQueue]. All keep the operator's limit.
 const (
-	LimitTake    LimitMode = "take"    // over any but that of an operator who stopped the queue
-	LimitForce   LimitMode = "force"   // over any
-	LimitKeep    LimitMode = "keep"    // over that of a circuit breaker
-	LimitRestore LimitMode = "restore" // sets the operator's limit over that of a circuit breaker
+	LimitTake    LimitMode = "take"    // replaces any limit except an operator's stop
+	LimitForce   LimitMode = "force"   // replaces any limit
+	LimitKeep    LimitMode = "keep"    // replaces a circuit breaker's limit
+	LimitRestore LimitMode = "restore" // replaces a circuit breaker's limit by the operator's
 )
 
 // LimitParams is the input of [Bookkeeping.LimitQueue].

@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// CleanTo says who is notified of a review without findings.
+// CleanTo is who is notified of a review without findings.
 type CleanTo string
 
 // The choices for reviews without findings.

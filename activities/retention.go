@@ -14,7 +14,7 @@ import (
 type Retaining struct {
 	Log    *slog.Logger
 	Stored expirables
-	// JobsTTL is how long the rows of a review are kept. 0: forever.
+	// JobsTTL is how long the rows of a review are kept. 0: unlimited.
 	JobsTTL time.Duration
 }
 

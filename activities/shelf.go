@@ -52,9 +52,10 @@ type Adoption struct {
 	Spent Spent `json:"spent"`
 }
 
-// AdoptReport reads the report of a shelf's review, which becomes that of the submit. The
-// report is not copied: [Notifying.Notify] puts the submit's changelist into it. It
-// returns an error for a report that the database does not name as that of the shelf.
+// AdoptReport reads the report of a shelf's review, which becomes the submit's report.
+// The report is not copied: [Notifying.Notify] puts the submit's changelist into it. It
+// returns an error for any report other than the one that the database names for the
+// shelf.
 func (n *Notifying) AdoptReport(ctx context.Context, p StageParams) (Adoption, error) {
 	report, err := n.report(ctx, p.Request.Owner(), p.Input)
 	if err == nil && report.Owner() == p.Request.Owner() {

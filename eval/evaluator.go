@@ -170,7 +170,7 @@ func (e *Evaluator) ask(ctx context.Context, c redaction.Change, all *attempts) 
 	}
 }
 
-// restorePaths replaces redacted paths in findings by those of the case.
+// restorePaths replaces redacted paths in findings by the paths of the case.
 func restorePaths(c *Case, shown redaction.Change, findings []review.Finding) {
 	original := map[string]string{}
 	for i, f := range shown.Files {

@@ -7,8 +7,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A matcher compares the findings of one review, whose paths are those of the
-// case, with the expectations.
+// A matcher compares the findings of one review with the expectations. The paths of the
+// findings are not redacted.
 type matcher struct{ tolerance int }
 
 // meets reports whether f meets x.

@@ -19,8 +19,8 @@ type place struct {
 	part       bool   // the model quoted a part of a line
 }
 
-// maxQuoteLines is how many lines of a quote are searched for: the work is their
-// number times that of the lines of the file.
+// maxQuoteLines is how many lines of a quote are searched for: the work is this number
+// times the number of lines of the file.
 const maxQuoteLines = 100
 
 // anchor returns the place of quote in the hunks of a file. Line numbers come

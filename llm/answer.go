@@ -37,7 +37,8 @@ func (e thoughtError) Error() string {
 }
 
 // open returns the object in the content of c, which has the list for the task, and
-// whether the answer was cut off after a part of the list. limit is that of the call.
+// whether the answer was cut off after a part of the list. limit is the answer limit of
+// the call, in tokens.
 func (c completion) open(list string, limit int) (o object, cut bool, err error) {
 	end := endings[strings.ToLower(c.finish)]
 	switch {

@@ -55,7 +55,7 @@ type sentPrompt struct {
 	tokens       int // estimated
 }
 
-// prompt renders q for a server. note, if not empty, says why earlier answers were
+// prompt renders q for a server. note, if not empty, is why earlier answers were
 // unusable. The last code is new in every call, so that an answer to another call is
 // noticed.
 func (run *run) prompt(w wire, q question, note string) (sentPrompt, error) {
@@ -74,7 +74,7 @@ func (run *run) prompt(w wire, q question, note string) (sentPrompt, error) {
 	return sentPrompt{system, user, codes, countTokens(system) + countTokens(user)}, nil
 }
 
-// ask returns the answer to q: the cached one, or else that of the first model
+// ask returns the answer to q: the cached answer, or else the answer of the first model
 // that can answer. setAside is the part of the review's budget reserved for q.
 func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer, error) {
 	budget := &tokenBudget{run: run, setAside: setAside}

@@ -38,8 +38,9 @@ func (r *Reviewer) Describe(ctx context.Context) string {
 	return text
 }
 
-// CheckUp sends a prompt of the configured size, without anything of a change. The error is
-// that of a call that says nothing about the endpoint, such as a network error.
+// CheckUp sends a prompt of the configured size, without any part of a change. It returns
+// an error only if a call failed in a way that does not depend on the endpoint's
+// abilities, such as a network error.
 func (r *Reviewer) CheckUp(ctx context.Context) (Trial, error) {
 	r.probe(ctx)
 	trial, err := r.tryPrompt(ctx)

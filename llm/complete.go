@@ -201,8 +201,8 @@ func (c *completion) whole(body io.Reader) error {
 	return c.add(all)
 }
 
-// add adds a part of the answer. An error within an answer has the status of its code,
-// because the one of the response is 200.
+// add adds a part of the answer. An error within an answer gets its status from its code,
+// because the status of the response is 200.
 func (c *completion) add(part reply) error {
 	if len(part.Error) > len("null") {
 		return bodyError(http.StatusOK, part.Error, c.header)

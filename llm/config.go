@@ -16,7 +16,7 @@ import (
 // answer is validated against the same schema.
 type AnswerFormat string
 
-// The answer formats, most reliable first. [FormatAuto] is the one of the dialect.
+// The answer formats, most reliable first. [FormatAuto] is the dialect's format.
 const (
 	FormatAuto   AnswerFormat = "auto"
 	FormatSchema AnswerFormat = "json_schema" // decoding constrained by the schema
@@ -26,8 +26,8 @@ const (
 
 var answerFormats = []AnswerFormat{FormatSchema, FormatObject, FormatText}
 
-// A VerifyMode selects the findings for the verification pass: none, all, or
-// those of a severity and worse, whose name is then the mode.
+// A VerifyMode selects the findings for the verification pass: none, all, or all from a
+// severity on. The mode is then the name of that severity.
 type VerifyMode string
 
 // The verify modes that are no severity.

@@ -61,8 +61,9 @@ func (b *block) serves(c chunk) bool {
 	return slices.ContainsFunc(c, func(s section) bool { return slices.Contains(b.serve, s.file) })
 }
 
-// contextOf returns the blocks for c that mode selects and room has tokens for, without
-// those of shown. A block that does not fit is left out, and the next one is tried.
+// contextOf returns the blocks for c that mode selects and that fit into room tokens,
+// except the blocks in shown. A block that does not fit is left out, and the next one is
+// tried.
 func (run *run) contextOf(c chunk, mode ContextMode, room int, shown chunk) (context chunk, use review.ContextUse) {
 	for _, b := range run.blocks {
 		switch {

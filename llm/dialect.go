@@ -45,7 +45,7 @@ const (
 	limitOlder      = "max_tokens"
 )
 
-// dialects are all families; the last entry is that of an unknown server.
+// dialects are all families; the last entry is the dialect of unknown servers.
 var dialects = []Dialect{
 	{
 		Name: "openai", Aliases: true, Hosts: []string{"api.openai.com"}, Owners: []string{"openai", "system", "openai-internal"}, LimitField: limitCompletion, Format: FormatSchema,
@@ -93,7 +93,7 @@ var dialects = []Dialect{
 // generic is the dialect of an unknown server.
 func generic() Dialect { return dialects[len(dialects)-1] }
 
-// dialectOf returns the dialect that the configuration names, or else that of the
+// dialectOf returns the dialect that the configuration names, or else the dialect of the
 // host.
 func dialectOf(name, baseURL string) Dialect {
 	host := ""

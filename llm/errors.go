@@ -145,8 +145,8 @@ func meaningOf(status int) meaning {
 	return statuses[http.StatusBadRequest]
 }
 
-// known returns the listed code of e: its code, its type, a reason in its details, or
-// one that the wording of a dialect stands for.
+// known returns the listed code of e: its code, its type, a reason in its details, or the
+// code that its message means.
 func (e apiError) known() string {
 	code, _ := e.Code.(string)
 	named := []string{code, e.Type}

@@ -99,7 +99,7 @@ next:
 	return merged, duplicates
 }
 
-// repeats reports whether f says the same as m at one of its places.
+// repeats reports whether f has the same statement as m at one of m's places.
 func repeats(m, f review.Finding) bool {
 	for _, p := range append([]review.Place{m.Place()}, m.Places...) {
 		if p.Path != f.Path || p.EndLine < f.StartLine || f.EndLine < p.StartLine {

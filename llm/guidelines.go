@@ -77,9 +77,9 @@ type guide struct {
 	left  []string // packs without room
 }
 
-// guide selects the packs for files, those of the most files first while they fit
-// in limit tokens. All calls of a review have the same guide, so that providers
-// can cache their common prefix.
+// guide selects the packs for files, as many as fit in limit tokens. Packs that apply to
+// more files come first. All calls of a review have the same guide, so that providers can
+// cache their common prefix.
 func (g *guidelines) guide(files []*file, limit int) guide {
 	count := map[string]int{}
 	for _, f := range files {

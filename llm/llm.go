@@ -116,7 +116,8 @@ func (r *Reviewer) Ping(ctx context.Context) error {
 	return err
 }
 
-// say asks model in its dialect, and again while the endpoint refuses a field.
+// say asks model in its dialect. If the endpoint refuses a field, it asks again without
+// the field.
 func (r *Reviewer) say(ctx context.Context, model, user string, limit int) (completion, error) {
 	for {
 		w := r.wire(model)

@@ -44,12 +44,12 @@ type ChunkPreview struct {
 	Files []string `json:"files"` // redacted paths
 	// Tokens is the size of the chunk, without the instructions.
 	Tokens int `json:"tokens"`
-	// PromptTokens is the size of the whole prompt, and ContextTokens that of the code
-	// around the change in it.
+	// PromptTokens is the size of the whole prompt, and ContextTokens the size of the
+	// code around the change in it.
 	PromptTokens  int `json:"prompt_tokens"`
 	ContextTokens int `json:"context_tokens"`
-	// Prompts are those of the review and of a verification, whose findings stand for all
-	// that the review may make.
+	// Prompts has the prompt of the review and of a verification. The findings in the
+	// latter are an example.
 	Prompts []PromptPreview `json:"prompts,omitempty"`
 }
 

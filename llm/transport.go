@@ -51,8 +51,8 @@ func newRequest(ctx context.Context, method, target string, body io.Reader) (*ht
 	return req, nil
 }
 
-// do makes the only connections to the endpoint. Its errors have a class, that of the
-// context excepted, and quote nothing.
+// do makes the only connections to the endpoint. Its errors have a class, except the
+// error of the context, and quote nothing.
 func (e *Endpoint) do(req *http.Request) (*http.Response, error) {
 	resp, err := e.keys.send(e.client, req)
 	switch {

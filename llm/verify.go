@@ -19,10 +19,10 @@ import (
 // maxListedBytes bounds each text of a finding in a verification.
 const maxListedBytes = 1_500
 
-// verify is the verification pass: calls that try to refute findings, one for
-// each part of the change. It can only remove findings or lower their severity;
-// if a call fails, its findings stay unchanged. The check is nil if there was
-// nothing to verify. The only error is that of ctx.
+// verify is the verification pass: calls that try to refute findings, one for each part
+// of the change. It can only remove findings or lower their severity; if a call fails,
+// its findings stay unchanged. The check is nil if there was nothing to verify. The only
+// error is the error of ctx.
 func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *review.Check, error) {
 	all := run.verifications(found)
 	if len(all) == 0 {
@@ -80,7 +80,7 @@ func failureReason(err error) string {
 }
 
 // A verification is one call about some findings in one part of the change. Its prompt
-// begins as that of the review of the part.
+// begins like the prompt that reviewed the part, so that a provider can use its cache.
 type verification struct {
 	question
 	findings []*candidate

@@ -189,7 +189,7 @@ func (c *console) report(err error) int {
 	return cli.Report(c.stderr, "criticizer", err)
 }
 
-// hintOf returns the hint of err itself, or else that of its class.
+// hintOf returns the hint of err itself, or else the hint of its class.
 func hintOf(err error) string {
 	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
 		return "correct temporal.namespace, or create it: temporal operator namespace create"

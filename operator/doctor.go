@@ -180,7 +180,7 @@ func printResults(w io.Writer, found []checkResult) {
 // (security 9.3.5).
 const maxSecretAge = 90 * 24 * time.Hour
 
-// checks returns the checks of what the roles need, or those of doctor --model.
+// checks returns the checks of what the roles need, or of doctor --model.
 func (c *console) checks(roles []config.Role, model bool) []check {
 	cfg, err := config.Load(c.configPath, c.getenv)
 	if err != nil {

@@ -64,7 +64,8 @@ placeholders are keyed for this run.`,
 type preview struct {
 	Changelist review.Changelist `json:"changelist"`
 	Author     string            `json:"author"`
-	// Outcome is that of a review without findings; Reason says why it is not clean.
+	// Outcome is what the review would be without findings. Reason is why it would not be
+	// clean, or empty.
 	Outcome review.Outcome `json:"outcome"`
 	Reason  string         `json:"reason,omitempty"`
 	llm.Preview

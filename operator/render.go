@@ -154,7 +154,7 @@ var reviewTable = table[store.RecentReview]{
 	},
 }
 
-// reviewDetail says why a review was skipped or failed, or where it stands.
+// reviewDetail returns why a review was skipped or failed, or the stage it is in.
 func reviewDetail(r store.RecentReview) string {
 	var words []string
 	if r.Shelved {

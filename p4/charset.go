@@ -11,9 +11,9 @@ import (
 // defaultCharset includes Latin-1.
 const defaultCharset = "windows-1252"
 
-// confidences are the charsets that the detector recognizes, with the least confidence
-// with which it was right for the comments of source files (charset_test.go). It
-// confuses other charsets, such as those of Turkish and of Western Europe.
+// confidences are the charsets that the detector recognizes, each with the lowest
+// confidence at which it was right for the comments of source files (charset_test.go). It
+// confuses other charsets, such as Turkish and Western European ones.
 var confidences = map[string]float64{
 	"shift_jis": 0.9, "euc-jp": 0.9, "euc-kr": 0.9, "gb18030": 0.9, "big5": 0.9, "windows-1251": 0.7, "koi8-r": 0.7,
 }

@@ -11,8 +11,8 @@ import (
 // maxListed bounds the files of folders that are considered.
 const maxListed = 5_000
 
-// readContext adds the code around the change. What lies outside of the change takes one
-// p4 files and one p4 print. The review goes on without what they fail to read.
+// readContext adds the code around the change. Files outside of the change take one p4
+// files and one p4 print. If these fail, the review continues without the files.
 func (x *fetch) readContext(ctx context.Context, change *review.Change) error {
 	if x.cfg.Context.Tokens == 0 {
 		return nil

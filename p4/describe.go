@@ -29,8 +29,8 @@ type file struct {
 	base     string // revision it is compared with, path#rev; empty for none
 	// merged are the revisions that were integrated into the one before, path#rev.
 	merged []string
-	// since is, for a merged revision, the one of the source that was integrated
-	// before; without it the whole source was integrated.
+	// since is, by merged revision, the revision up to which the source had been
+	// integrated before. Without an entry the whole source was integrated.
 	since map[string]int
 	// outside is set if a source is outside of the reviewed paths.
 	outside bool

@@ -105,7 +105,7 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 	return change, err
 }
 
-// orGap returns nil and records the gap if the review goes on without what a command
+// orGap returns nil and records the gap if the review continues without what a command
 // failed to read: another attempt would fail, too, and what is missing is not the change
 // itself. Otherwise it returns err.
 func (x *fetch) orGap(gap review.Gap, err error) error {

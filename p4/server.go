@@ -31,7 +31,7 @@ const (
 	caseInsensitive = "insensitive"
 )
 
-// mayLag reports whether the server can be a replica, or stand before one.
+// mayLag reports whether the server can be a replica, or a broker in front of one.
 func (i ServerInfo) mayLag() bool {
 	return i.Broker || i.Services != "standard" && i.Services != "commit-server"
 }

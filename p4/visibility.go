@@ -26,8 +26,8 @@ func (x *fetch) hides(ctx context.Context) (bool, error) {
 }
 
 // exceeds reports whether the server's common path of all files of the change, such as
-// //depot/a/* or //depot/a/..., is wider than that of the visible files. The server
-// stored it with the change. A shelf has none.
+// //depot/a/* or //depot/a/..., is wider than the common path of the visible files. The
+// server stored it with the change. A shelf has none.
 func (x *fetch) exceeds() bool {
 	root, pattern := path.Split(x.fold(x.root))
 	dir, deep := parent(x.fold(x.files[0].path)), false

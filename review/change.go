@@ -179,7 +179,8 @@ type File struct {
 	FromRevision int    `json:"from_revision,omitempty"`
 	Size         int64  `json:"size"`
 	Digest       string `json:"digest,omitempty"` // MD5, as the server reports it
-	// SHA256 is that of the bytes that p4 printed, in hex; empty if they were not read.
+	// SHA256 is the hash of the bytes that p4 printed, in hex; empty if they were not
+	// read.
 	SHA256 string `json:"sha256,omitempty"`
 	// Diff holds the hunks of a unified diff, without file headers. Lines end in LF; a
 	// CR of the file is kept. It is empty if Skipped is set or nothing differs.

@@ -5,8 +5,8 @@ import "time"
 // A Channel is a way of delivering reviews. It is wire format.
 type Channel string
 
-// The channels. Mail has one recipient per address. Each other channel is one
-// recipient, whose name in the outbox is that of the channel.
+// The channels. Mail has one recipient per address. Each other channel is one recipient,
+// which has the channel's name in the outbox.
 const (
 	ChannelMail    Channel = "mail"
 	ChannelWebhook Channel = "webhook"

@@ -18,7 +18,7 @@ type Draft struct {
 
 	Check    *Check
 	Switches []Switch
-	// Proofs are those of the parts that the model received, in no order.
+	// Proofs has one entry per part that the model received, in no order.
 	Proofs  []Proof
 	Context ContextUse
 	Rules   []RuleSource
@@ -27,7 +27,7 @@ type Draft struct {
 // A ContextUse counts the blocks of code around the change, in all calls.
 type ContextUse struct {
 	Shown int `json:"shown"`
-	// LeftOut counts those without room in a prompt.
+	// LeftOut counts the blocks without room in a prompt.
 	LeftOut int `json:"left_out,omitempty"`
 }
 

@@ -171,7 +171,7 @@ type Report struct {
 	Check *Check `json:"check,omitempty"`
 	// Switches list the calls of fallback models.
 	Switches []Switch `json:"switches,omitempty"`
-	// Proofs are those of the parts that the model received.
+	// Proofs has one entry per part that the model received.
 	Proofs []Proof `json:"proofs,omitempty"`
 	// Context counts the code around the change that the model was shown.
 	Context ContextUse `json:"context,omitzero"`
@@ -194,8 +194,8 @@ type Report struct {
 	Links     Links         `json:"-"`
 }
 
-// Adopt turns the report of a shelf's review into that of the submit of the same
-// content, whose review began at the given time.
+// Adopt turns the report of a shelf's review into the report of a submit with the same
+// content. at is when the submit's review began.
 func (r *Report) Adopt(submit Request, at time.Time) {
 	r.Changelist, r.Version = submit.Changelist, submit.Version
 	r.Shelved, r.AsShelved = false, true

@@ -190,7 +190,7 @@ const (
 // A Result is the result of a review workflow, without content.
 type Result struct {
 	Job Job `json:"job"`
-	// Duplicate is set if the job is that of an earlier review.
+	// Duplicate is set if the job belongs to an earlier review.
 	Duplicate bool `json:"duplicate"`
 	// StandIn is set if a simulation answered in place of a model.
 	StandIn bool `json:"stand_in,omitempty"`

@@ -30,8 +30,8 @@ type RunConfig struct {
 // A Profile holds the defaults of one kind of installation (rewrite 14).
 type Profile struct {
 	RunConfig
-	// ScheduleSeconds is the interval of the async lane, the others those of the batch lane
-	// (rewrite 5).
+	// ScheduleSeconds is the interval of the async lane. The other two are intervals of
+	// the batch lane (rewrite 5).
 	ScheduleSeconds int `json:"schedule_seconds"`
 	SubmitSeconds   int `json:"submit_seconds"`
 	CollectSeconds  int `json:"collect_seconds"`

@@ -16,7 +16,7 @@ type Item struct {
 	Model         string
 	PromptVersion string
 	Text          redaction.Text
-	// Preferences are those of the recipient's snapshot, by name.
+	// Preferences are the recipient's preferences at the time of the snapshot, by name.
 	Preferences map[string]redaction.Text
 }
 

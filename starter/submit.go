@@ -218,7 +218,7 @@ const (
 )
 
 // reportUnserved writes to w which stages of a review no worker has served in the last
-// minutes, until stop is called: without a worker a review waits for ever.
+// minutes, until stop is called: without a worker a review never starts.
 func reportUnserved(ctx context.Context, n temporalns.Namespace, w io.Writer) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

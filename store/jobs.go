@@ -116,8 +116,8 @@ func (d *DB) CancelJob(ctx context.Context, key string) error {
 // A Run is a run of a review as its job names it.
 type Run struct{ WorkflowID, RunID string }
 
-// ClaimWatch reports whether this worker is the one of all that looks after the reviews
-// until the interval has passed.
+// ClaimWatch reports whether this worker has to look for ended reviews until the interval
+// has passed. It returns true for one worker at a time.
 func (d *DB) ClaimWatch(ctx context.Context, every time.Duration) (bool, error) {
 	n, err := d.q.ClaimWatch(ctx, every)
 	return n > 0, interpret("claim the watch", err)

@@ -17,7 +17,7 @@ type ReviewRow struct {
 	UpdatedAt  time.Time  `json:"updated_at"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 	// StandIn is set if a simulation has answered in place of a model: no model has read
-	// the change, whatever the outcome is.
+	// the change, with any outcome.
 	StandIn bool `json:"stand_in,omitempty"`
 }
 

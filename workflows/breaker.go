@@ -41,7 +41,7 @@ type BreakerState struct {
 	// Rate is the limit of phase throttled, and Top the rate at which it ends.
 	Rate float64 `json:"rate,omitempty"`
 	Top  float64 `json:"top,omitempty"`
-	// Rules are those of the last report.
+	// Rules are the rules of the last report.
 	Rules activities.BreakerRules `json:"rules,omitzero"`
 	// Openings is how often the breaker opened since the endpoint recovered.
 	Openings int `json:"openings,omitempty"`
@@ -358,7 +358,7 @@ func (b *breaker) limitQueue(ctx workflow.Context, limit activities.QueueLimit, 
 	return book(ctx, b.id("limit"), bookkeeping.LimitQueue, activities.LimitParams{Queue: b.queue, Limit: limit, Mode: mode}, out)
 }
 
-// id makes a new activity ID: that of a canceled activity can still be in use.
+// id returns a new activity ID: the ID of a canceled activity can still be in use.
 func (b *breaker) id(name string) string {
 	b.activities++
 	return fmt.Sprintf("%s-%d", name, b.activities)

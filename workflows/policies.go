@@ -11,13 +11,13 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A policy says on which task queue an activity runs, how long and how often.
+// A policy is the task queue of an activity, its timeouts and its attempts.
 //
 // The policies of this file are the only place with timeouts and attempts of activities.
 // [activities.Interceptor] computes the delay before the next attempt by
-// [failure.Backoff]. If Temporal itself declares the failure, such as a missed
-// heartbeat, it applies the retry policy, whose intervals are those of failure.Backoff for
-// one random number per activity and run.
+// [failure.Backoff]. If Temporal itself declares the failure, such as a missed heartbeat,
+// it applies the retry policy, whose intervals come from failure.Backoff with one random
+// number per activity and run.
 type policy struct {
 	queue     string
 	timeout   time.Duration // of one attempt
@@ -60,8 +60,8 @@ const (
 	redactAgainLimit = 30
 )
 
-// localTimeout is that of the first try of [bookLocally]. The SDK fails a workflow task
-// that takes 5 s.
+// localTimeout is the timeout of the first try of [bookLocally]. The SDK fails a workflow
+// task that takes 5 s.
 const localTimeout = 4 * time.Second
 
 // Scheduled work gives up in time for the next run of its schedule, which continues it.

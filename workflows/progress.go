@@ -13,8 +13,8 @@ import (
 // QueryState asks a running or closed review for its [Progress]. It is wire format.
 const QueryState = "state"
 
-// A Progress is where a review stands. It holds nothing of the change; its field names are
-// wire format.
+// A Progress is how far a review has come. It holds no content of the change; its field
+// names are wire format.
 type Progress struct {
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`

@@ -188,9 +188,9 @@ func (r *reviewState) compareWithShelf(ctx workflow.Context) error {
 }
 
 // critique is stage llm: up to three activities that share one attempt budget. A replay
-// keeps the redacted change of the dead run. If the model stage has other rules of
-// redaction than those of the change, because workers are being replaced, the change is
-// redacted again.
+// keeps the redacted change of the dead run. If the model stage has other redaction rules
+// than the redact stage had, because workers are being replaced, the change is redacted
+// again.
 func (r *reviewState) critique(ctx workflow.Context) error {
 	if err := r.adoptReport(ctx); err != nil || r.verdict.Report != "" {
 		return err

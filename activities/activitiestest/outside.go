@@ -124,7 +124,7 @@ func (w *World) Send(ctx context.Context, report review.Report, key review.Deliv
 	return id, err
 }
 
-// sendLimit is the age at which an attempt sends nothing, as that of a mail server.
+// sendLimit is the age from which an attempt sends nothing, as with a mail server.
 const sendLimit = 2 * time.Minute
 
 // messageID contains no address.
@@ -132,8 +132,8 @@ func messageID(key review.DeliveryKey) string {
 	return fmt.Sprintf("message %.16x", sha256.Sum256([]byte(fmt.Sprint(key))))
 }
 
-// Lookup returns the evidence of an accepted message, or that of [World.SetEvidence]. The
-// search has to begin at the last attempt.
+// Lookup returns the evidence of an accepted message, or the evidence that
+// [World.SetEvidence] set. The search has to begin at the last attempt.
 func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ string, since time.Time) (e review.Evidence, err error) {
 	e.State = review.EvidenceUnknown
 	err = w.call("Lookup", func() {

@@ -35,11 +35,11 @@ func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
 	return min(max(delay, retryAfter), DelayCeiling)
 }
 
-// Delays returns the first and the longest delay of a retry policy, which is fixed when an
-// activity is scheduled. It applies to the failures that Temporal declares itself. The
-// delays are those of [Backoff] for one random number, which is uniform over activities and
-// runs, and the same in every replay of a run. The longest is at least [InitialDelay]: an
-// activity that no worker knows fails at once, for as long as it takes to deploy one.
+// Delays returns the first and the longest delay of a retry policy, which is fixed when
+// an activity is scheduled. It applies to the failures that Temporal declares itself.
+// Both come from [Backoff] with one random number, which is uniform over activities and
+// runs, and the same in every replay of a run. The longest is at least [InitialDelay]:
+// until a worker that knows the activity is deployed, each attempt fails at once.
 func Delays(activityID, runID string) (first, longest time.Duration) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(activityID + " " + runID)) // never fails

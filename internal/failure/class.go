@@ -112,7 +112,7 @@ var descriptions = []Description{
 // Descriptions returns the descriptions of all classes.
 func Descriptions() []Description { return slices.Clone(descriptions) }
 
-// Describe returns the description of c, or that of Unknown.
+// Describe returns the description of c; an unknown class has the description of Unknown.
 func (c Class) Describe() Description {
 	for _, d := range descriptions {
 		if d.Class == c {

@@ -65,7 +65,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 // redacted returns the value as a handler may write it. Numbers, times and booleans do
-// not change, and those of named types lose their methods; any other value, such as an
+// not change, but values of named types lose their methods; any other value, such as an
 // error, becomes its redacted text.
 func redacted(v slog.Value, scrub func(string) string) slog.Value {
 	if v.Kind() != slog.KindString && v.Kind() != slog.KindAny {

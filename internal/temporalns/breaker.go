@@ -108,7 +108,7 @@ func (n Namespace) LimitOf(ctx context.Context, queue string) (activities.QueueL
 }
 
 // OpenBreaker opens the circuit breaker of a task queue. If the server cannot limit task
-// queues it fails, because the order would wait forever.
+// queues it fails, because no workflow would ever execute the order.
 func (n Namespace) OpenBreaker(ctx context.Context, queue string, order activities.BreakerOrder) error {
 	return n.startBreaker(ctx, queue, workflows.SignalOpen, order)
 }

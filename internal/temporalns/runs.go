@@ -17,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// IsOpen reports whether a run in this state goes on: a paused one does.
+// IsOpen reports whether a run in this state is open. A paused run is open.
 func IsOpen(status enumspb.WorkflowExecutionStatus) bool {
 	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
 }

@@ -126,7 +126,7 @@ func (k *Keys) keys() []key {
 }
 
 // signer returns the index of the key that signs at that time. Before the first key's
-// time it is that of the first key.
+// time, the first key signs.
 func signer(keys []key, at time.Time) int {
 	i := slices.IndexFunc(keys, func(k key) bool { return !k.from.After(at) })
 	if i < 0 {
@@ -141,10 +141,10 @@ func (k *Keys) Token(d review.DeliveryKey) string {
 	return keys[signer(keys, time.Now())].token(d)
 }
 
-// Tokens returns the tokens that identify the message of d, first that of a message
-// sent at the time given. A key that does not sign yet is included: the clock of
-// another worker may be ahead. If complete is false, the key of that time was removed
-// or has expired, and no look-up proves that the message does not exist.
+// Tokens returns the tokens that identify the message of d. The first one belongs to a
+// message sent at the time given. A key that does not sign yet is included: the clock of
+// another worker may be ahead. If complete is false, the key of that time was removed or
+// has expired, and no look-up proves that the message does not exist.
 func (k *Keys) Tokens(d review.DeliveryKey, sent time.Time) (tokens []string, complete bool) {
 	keys := k.keys()
 	likely := signer(keys, sent)

@@ -88,8 +88,8 @@ var senderDomainCodes = []string{
 	"5.7.20", "5.7.21", "5.7.22", "5.7.23", "5.7.24", "5.7.25", "5.7.26", "5.7.27", "5.7.29", "5.7.30",
 }
 
-// classify converts an error at the given step of the conversation into one whose
-// class says whether the message may be sent again (notification 8.1).
+// classify converts an error at the given step of the conversation into one whose class
+// decides whether the message may be sent again (notification 8.1).
 func classify(ctx context.Context, at step, err error) error {
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e // it has its class

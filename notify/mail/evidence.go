@@ -72,8 +72,8 @@ func (c Config) messageRef(k review.DeliveryKey, since time.Time) messageRef {
 // id returns the Message-ID of the last attempt.
 func (ref messageRef) id() string { return messageID(ref.tokens[0], ref.domain) }
 
-// identifies reports whether a value of X-Criticizer-Key or of Message-ID, which may
-// be empty, is that of the message.
+// identifies reports whether key, a value of X-Criticizer-Key, or id, a Message-ID,
+// belongs to the message. Each may be empty.
 func (ref messageRef) identifies(key, id string) bool {
 	return slices.ContainsFunc(ref.tokens, func(token string) bool {
 		return key == token || id == messageID(token, ref.domain)
@@ -83,9 +83,8 @@ func (ref messageRef) identifies(key, id string) bool {
 // clockSkew bounds the difference between the clocks of a mail server and ours.
 const clockSkew = 15 * time.Minute
 
-// rejectedAt returns the state for a rejection at that time. A message is not
-// rejected before it is sent, so an older rejection is that of an earlier
-// attempt.
+// rejectedAt returns the state for a rejection at that time. A message is not rejected
+// before it is sent, so an older rejection belongs to an earlier attempt.
 func (ref messageRef) rejectedAt(at time.Time) review.EvidenceState {
 	if at.Before(ref.since.Add(-clockSkew)) {
 		return review.EvidenceUnknown

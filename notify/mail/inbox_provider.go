@@ -43,8 +43,7 @@ func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
 // A holding is the inbox's answer to a look-up.
 type holding struct {
 	Copies int `json:"copies"`
-	// Settled says that no transaction is open that was open when the request
-	// arrived.
+	// Settled is set if no transaction is open that was open when the request arrived.
 	Settled bool `json:"settled"`
 }
 

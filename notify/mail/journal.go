@@ -65,9 +65,9 @@ func (ref messageRef) anyToken(match func(token string) imap.SearchCriteria) (al
 	return all
 }
 
-// copies counts the messages with a token of ref, and those of them with another
-// sender or recipient. An IMAP search matches parts of a field, so copies compares
-// the fields found.
+// copies counts the messages with a token of ref. others is the number of them with
+// another sender or recipient. An IMAP search matches parts of a field, so copies
+// compares the fields found.
 func (b openMailbox) copies(ref messageRef) (copies, others int, err error) {
 	found, err := b.search(ref, ref.anyToken(func(token string) imap.SearchCriteria {
 		return either(hasField(headerKey, token), hasField(headerID, messageID(token, ref.domain)))

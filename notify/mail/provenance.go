@@ -12,7 +12,8 @@ import (
 // maxGuesses limits the files that are named with a guessed encoding.
 const maxGuesses = 5
 
-// footnotes says what became of the change and of the findings before the mail.
+// footnotes explains what was changed or left out: masked secrets, dropped findings,
+// unread files.
 func footnotes(r review.Report) []string {
 	var gaps, guesses []string
 	for _, g := range r.Gaps {
@@ -61,7 +62,7 @@ func redactions(r review.Report) string {
 		count(r.RedactionTotal(), "secret"), plain.Line(strings.Join(classes, ", "), maxProse))
 }
 
-// dropped says why findings or replacements of the model are not in the report.
+// dropped explains why findings or replacements of the model are not in the report.
 func dropped(noun string, reasons []review.DropReason, counts map[review.DropReason]int) string {
 	var parts []string
 	total := 0

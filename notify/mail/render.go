@@ -103,9 +103,9 @@ func messageID(token, domain string) string { return idPrefix + token + "@" + do
 // headers returns the header fields that are not addresses. Their values are
 // ours, except the subject, which is set apart.
 func headers(r review.Report, token, domain string) map[string]string {
-	// The root of a thread is an id that no message has: mail programs then show
-	// all versions as one thread even for a recipient who did not get the first.
-	// The thread of a submitted shelf is that of the shelf.
+	// The root of a thread is an id that no message has: mail programs then show all
+	// versions as one thread even for a recipient who did not get the first. A submitted
+	// shelf continues the thread of the shelf.
 	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, cmp.Or(r.EarlierOf, r.Changelist), domain)
 	h := map[string]string{
 		"Auto-Submitted":           "auto-generated",

@@ -105,9 +105,8 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 	return stepDot, nil
 }
 
-// remaining returns what is left of limit since begun. It counts by both clocks:
-// the monotonic clock stands still while the machine sleeps, and the wall clock
-// may be set.
+// remaining returns what is left of limit since begun. It counts by both clocks: the
+// monotonic clock stops while the machine sleeps, and the wall clock may be set.
 func remaining(begun time.Time, limit time.Duration) time.Duration {
 	wall := begun.Round(0) // without the monotonic reading
 	return limit - max(time.Since(begun), time.Since(wall))

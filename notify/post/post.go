@@ -69,7 +69,7 @@ func newClient() *http.Client {
 type Request struct {
 	Method string
 	URL    string
-	// ContentType is that of Body.
+	// ContentType is the media type of Body.
 	ContentType string
 	Body        []byte
 	// Key is sent as Idempotency-Key, if set.
@@ -107,7 +107,7 @@ func (s *Service) Send(ctx context.Context, r Request) (Answer, error) {
 	return a, err
 }
 
-// Do makes the request once and returns the answer, whatever its status.
+// Do makes the request once and returns the answer with any status.
 func (s *Service) Do(ctx context.Context, r Request) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, failure.Errorf(failure.NetworkTimeout, "%s: nothing was sent: %w", s.Name, err)

@@ -24,15 +24,15 @@ const (
 // keyPrefix and tokens are the last line of everything posted, by which it is found again.
 const keyPrefix = "criticizer-key "
 
-// runKey is the key of the test run of k. It is not that of the comment, which anyone
-// who reads the comment could post first.
+// runKey is the key of the test run of k. It differs from the comment's key, because
+// everyone who reads the comment could post a test run with that key first.
 func runKey(k review.DeliveryKey) review.DeliveryKey {
 	k.Recipient += " test run"
 	return k
 }
 
-// threadKeys are the keys of a part that all versions of a review share, first that of
-// the change itself: a submit may have renumbered its shelf.
+// threadKeys are the keys of a part that all versions of a review share. The key of the
+// change itself is the first: a submit may have renumbered its shelf.
 func threadKeys(part string, r review.Report) []review.DeliveryKey {
 	keys := []review.DeliveryKey{{Changelist: r.Changelist, Recipient: "swarm " + part}}
 	if r.EarlierOf != 0 && r.EarlierOf != r.Changelist {
@@ -41,8 +41,8 @@ func threadKeys(part string, r review.Report) []review.DeliveryKey {
 	return keys
 }
 
-// newSummary returns the text of the summary of r, the same in every attempt. Its last line
-// has the token of the version, that of all versions, and the version.
+// newSummary returns the text of the summary of r, the same in every attempt. Its last
+// line has the token of the version, the token that all versions share, and the version.
 func newSummary(r review.Report, token, thread string) string {
 	lines := []string{verdict(r), fmt.Sprintf("%d of %d files reviewed.", r.FilesRead, r.FilesTotal)}
 	if r.Reason != "" {

@@ -132,7 +132,7 @@ func (s *session) describeOne(f flags, c *change) error {
 	return nil
 }
 
-// revisions are the files that p4 describe lists, with -S those of the shelf.
+// revisions are the files that p4 describe lists, or with -S the files of the shelf.
 func (c *change) revisions(shelved bool) []*revision {
 	switch {
 	case shelved:

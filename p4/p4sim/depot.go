@@ -91,7 +91,8 @@ func (d *depot) change(n int) *change {
 // changes yields all changes, newest first.
 func (d *depot) changes() iter.Seq[*change] { return backward[change](d.tx, bucketChanges) }
 
-// revisions are those of a file, from the first on; nil if there is no such file.
+// revisions returns the revisions of a file, from the first on, or nil if there is no
+// such file.
 func (d *depot) revisions(path string) []*revision {
 	if revs := find[[]*revision](d.tx, bucketFiles, []byte(path)); revs != nil {
 		return *revs

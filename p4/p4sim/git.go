@@ -70,7 +70,7 @@ func (g *gitSource) readLog(visit func(commit)) error {
 	}
 	err = parseLog(bufio.NewReaderSize(pipe, 1<<20), visit)
 	if err != nil {
-		// This error is returned; that of the killed git is its consequence.
+		// This error is returned; the error of the killed git is its consequence.
 		_ = cmd.Process.Kill()
 	}
 	if wait := cmd.Wait(); wait != nil && err == nil {

@@ -44,7 +44,7 @@ func (h *history) addChange(c *change, revs []*revision) {
 	h.changes = append(h.changes, c)
 }
 
-// addUser adds a user, or replaces the one of the name.
+// addUser adds a user, or replaces the user of the same name.
 func (h *history) addUser(u user) { h.users[u.Name] = u }
 
 // head is the newest revision of a file, nil if there is none.
@@ -71,7 +71,7 @@ func changeKey(n int) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(n)) //nolint:gosec // changes have 31 bits
 }
 
-// indexName names the index of a depot. The number is that of the format.
+// indexName names the index of a depot. The number is the version of the index format.
 func indexName(stateDir, depotPath string) string {
 	sum := sha256.Sum256([]byte(depotPath))
 	return filepath.Join(stateDir, fmt.Sprintf("index3-%s-%x.db", filepath.Base(depotPath), sum[:6]))

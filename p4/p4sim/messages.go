@@ -55,7 +55,7 @@ var faultMessages = map[string]message{
 	"MsgDb::MaxResults":          {failed, genericAdmin, "Request too large (over 1000); see 'p4 help maxresults'."},
 }
 
-// format returns the text; that of a fault is no format.
+// format returns the text with args. The text of a fault is used as it is.
 func (m message) format(args ...any) string {
 	if len(args) == 0 {
 		return m.text

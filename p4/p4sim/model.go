@@ -85,7 +85,7 @@ func (r *revision) deleted() bool {
 	return false
 }
 
-// next is the number after that of a file's newest revision, which may be nil.
+// next returns the number of the revision after r, the newest of a file; r may be nil.
 func (r *revision) next() int {
 	if r == nil {
 		return 1

@@ -2,10 +2,10 @@
 // findings, against the lines of the new text that the reviewer was shown. It applies
 // them in memory only.
 //
-// A checked replacement applies: the quoted lines are those of the text. It changes only
-// them, keeps the indentation and the line ends, and holds no secret. A replacement in
-// Go, JSON, YAML or XML leaves text that parses (syntax.go); one in another language
-// opens and closes as many brackets as the lines that it replaces.
+// A checked replacement applies: the text has the quoted lines. It changes only them,
+// keeps the indentation and the line ends, and holds no secret. A replacement in Go,
+// JSON, YAML or XML leaves text that parses (syntax.go); one in another language opens
+// and closes as many brackets as the lines that it replaces.
 package fix
 
 import (
@@ -116,8 +116,9 @@ func codeLines(lines []string) (out []string) {
 	return out
 }
 
-// lineEnds gives lines the carriage returns of old. It fails for lines with carriage
-// returns that old does not have. The model is not shown those of the text.
+// lineEnds returns lines with the line ends of old: a prompt shows no carriage returns,
+// so a replacement has none. ok is false if lines has carriage returns that old does not
+// have.
 func lineEnds(old, lines []string) (out []string, ok bool) {
 	end := ""
 	if strings.HasSuffix(old[0], "\r") {

@@ -57,7 +57,7 @@ func writeList(out *strings.Builder, head string, items []string) {
 	}
 }
 
-// A Book is an ordered list of packs, and those of teams. The zero Book is empty.
+// A Book is an ordered list of packs, and the packs of teams. The zero Book is empty.
 type Book struct{ packs, team []Pack }
 
 // A Match is a pack that applies to a file, and its pattern that the path matches.
@@ -175,7 +175,7 @@ func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
 	return out, nil
 }
 
-// Packs returns the packs in their order, those of teams first.
+// Packs returns the packs in their order, the packs of teams first.
 func (b *Book) Packs() []Pack { return slices.Concat(b.team, b.packs) }
 
 // For returns the packs that apply to a file: all of teams with a matching pattern, the

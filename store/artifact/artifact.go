@@ -70,8 +70,8 @@ type Config struct {
 	TTL time.Duration
 }
 
-// New returns a store. Errors have class CONFIG_INVALID, or that of the key management
-// service.
+// New returns a store. Errors have class CONFIG_INVALID, or the class of the key
+// management service's answer.
 func New(b blobs, cfg Config) (*Store, error) {
 	if limit := maxTTL[cfg.Namespace]; cfg.TTL <= 0 || cfg.TTL > limit {
 		return nil, failure.Errorf(failure.ConfigInvalid, "store %q artifacts for %s: want more than 0 and at most %s", cfg.Namespace, cfg.TTL, limit)
@@ -189,8 +189,8 @@ func (s *Store) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef
 	return s.Open(id, sealed)
 }
 
-// Show returns the bytes of ref, of whichever review they are, for a person. Errors are
-// those of [Store.Get].
+// Show returns the bytes of ref for an operator, without a check of the review to which
+// they belong. Errors are those of [Store.Get].
 func (s *Store) Show(ctx context.Context, ref review.ArtifactRef) ([]byte, error) {
 	id, sealed, err := s.load(ctx, ref)
 	if err != nil {

@@ -86,7 +86,7 @@ func (c pgCluster) keptPassword(path string) (string, error) {
 		return "", fmt.Errorf("read the password of an earlier run: %w", err)
 	}
 	password := rand.Text()
-	// Data without a password is that of a deleted clone in the same folder.
+	// Data without a password belongs to a deleted clone in the same folder.
 	return password, errors.Join(os.RemoveAll(c.data), os.WriteFile(path, []byte(password+"\n"), 0o600))
 }
 

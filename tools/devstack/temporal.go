@@ -156,9 +156,8 @@ func obtainTemporal(ctx context.Context, s *stack, opts options) func() (string,
 	return func() (string, error) { <-done; return path, err }
 }
 
-// temporalCommand returns the path of the temporal command: the one on PATH if it is
-// new enough, the one of an earlier run, the released one, or else one that it builds
-// from tools/temporal/go.mod.
+// temporalCommand returns the path of the temporal command: on PATH if it is new enough,
+// from an earlier run, downloaded, or else built from tools/temporal/go.mod.
 func temporalCommand(ctx context.Context, opts options, out *progress) (string, error) {
 	if path, err := exec.LookPath("temporal"); err == nil {
 		text, err := exec.CommandContext(ctx, path, "--version").Output()
