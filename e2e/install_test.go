@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,10 @@ import (
 )
 
 // commandBlock matches the commands that a reader copies into a shell.
-var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+var (
+	commandBlock   = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	secondDatabase = regexp.MustCompile("(?s)```sql\n(.*?)```")
+)
 
 // TestInstallPage runs every command of docs/install.md in order, as root on a new host
 // does. Directories are below a temporary one, the servers are the test's, and scripts
@@ -25,13 +29,17 @@ func TestInstallPage(t *testing.T) {
 	temporal := temporalCommand(t)
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	host := newHost(t, in, temporal)
-	blocks := commandBlock.FindAllStringSubmatch(readFile(t, "../docs/install.md"), -1)
+	page := readFile(t, "../docs/install.md")
+	blocks := commandBlock.FindAllStringSubmatch(page, -1)
 	if len(blocks) != 9 {
 		t.Fatalf("the page has %d blocks of commands, want one for each of its 9 steps", len(blocks))
 	}
 	var steps strings.Builder
 	for i, block := range blocks {
 		fmt.Fprintf(&steps, "echo step %d\n%s", i+1, block[1])
+		if i == 1 { // the test's cluster has other databases
+			fmt.Fprintf(&steps, "psql -v ON_ERROR_STOP=1 <<'SQL'\n%sSQL\n", secondDatabase.FindStringSubmatch(page)[1])
+		}
 	}
 	if out, err := host.run(steps.String()); err != nil {
 		log, _ := os.ReadFile(filepath.Join(host.dir, "worker.log"))
@@ -59,7 +67,8 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 	}
 	password, _ := server.User.Password()
 	name := strings.ToLower(strings.ReplaceAll(filepath.Base(in.dir)+filepath.Base(dir), "/", "")) + fmt.Sprint(os.Getpid())
-	h := &host{t: t, dir: dir, env: append(os.Environ(), "ROOT="+dir,
+	outside := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "CRITICIZER_DATABASE_") })
+	h := &host{t: t, dir: dir, env: append(outside, "ROOT="+dir,
 		"PATH="+dir+"/fake:"+os.Getenv("PATH"),
 		"PGHOST="+server.Hostname(), "PGPORT="+server.Port(), "PGUSER="+server.User.Username(), "PGPASSWORD="+password, "PGDATABASE=postgres",
 		"TEMPORAL_ADDRESS="+in.temporal.Address,
@@ -99,7 +108,7 @@ echo $! > "$ROOT/worker.pid"`)
 		"/opt/criticizer", dir+"/opt", "/etc/criticizer", dir+"/etc", "/etc/systemd/system/", dir+"/systemd/", "/var/lib/criticizer", dir+"/var",
 		"--namespace criticizer", "--namespace installed-"+name,
 		"alter role criticizer", "alter role "+database, "criticizer_audit from criticizer", "criticizer_audit from "+database,
-		"create role criticizer login createrole", fmt.Sprintf("create role %s login superuser", database),
+		"create role criticizer login", "create role "+database+" login", "to criticizer with admin option", "to "+database+" with admin option",
 		"create database criticizer owner criticizer", fmt.Sprintf("create database %s owner %s", database, database),
 		"//criticizer:CHANGE-ME@127.0.0.1:5432/criticizer", fmt.Sprintf("//%s:CHANGE-ME@%s/%s", database, server.Host, database),
 		" 4711", " 1",
