@@ -47,7 +47,7 @@ func BreakerQueues() []string {
 	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
 }
 
-// WatchedQueues lists the task queues whose backlog is shown: that in which reviews
+// WatchedQueues lists the task queues whose backlog is shown: the queue in which reviews
 // begin, and [BreakerQueues].
 func WatchedQueues() []string { return append([]string{QueueBookkeeping}, BreakerQueues()...) }
 

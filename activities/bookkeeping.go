@@ -139,8 +139,9 @@ type ReplayParams struct {
 
 func (p ReplayParams) request() review.Request { return p.Request }
 
-// BeginReplay makes the job one of this run and stores the replay record: who reset the
-// former run, and why. Unless the returned job is in progress, nothing is left to do.
+// BeginReplay assigns the job to this run and stores the replay record: who reset the
+// former run, and why. If the returned job is not in progress, there is nothing to
+// repeat.
 func (b *Bookkeeping) BeginReplay(ctx context.Context, p ReplayParams) (review.Job, error) {
 	defer b.passOnSlots(ctx, p.Request)
 	run := runID(ctx)

@@ -14,7 +14,7 @@ type answers interface {
 	GetAs(ctx context.Context, name string) ([]byte, error)
 }
 
-// accounts stores what reviews cost and what readers answered to findings.
+// accounts stores what reviews cost and how readers rated findings.
 type accounts interface {
 	// ReserveTokens takes the tokens of one call from the budget of the day, which is
 	// perDay tokens; 0 is unlimited.

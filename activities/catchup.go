@@ -23,8 +23,8 @@ type searchMarks interface {
 // submits lists submitted changelists.
 type submits interface {
 	Newest(ctx context.Context) (review.Changelist, error)
-	// Submitted lists a range of numbers above after, up to upTo; upTo is after if
-	// there are none.
+	// Submitted lists the changelists above after, up to the number upTo. If the server
+	// has none, upTo is after.
 	Submitted(ctx context.Context, after review.Changelist) (list []review.Changelist, upTo review.Changelist, err error)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A Channel is a place besides mail that is notified of reviews. Like a recipient it has a
-// row in the outbox.
+// A Channel is a destination other than mail that is notified of reviews. Like a
+// recipient it has a row in the outbox.
 type Channel struct {
 	Name review.Channel
 	Post post

@@ -18,10 +18,10 @@ import (
 // process while the breaker is open wait.
 //
 // Once the results of this process show an outage by the rules, its attempts wait for the
-// decision of the workflow: they would fail in the second or two that it takes.
+// decision of the workflow, which takes a second or two: meanwhile they would fail.
 //
-// It sends at most one report per second, of failures or while a breaker runs; else one
-// in 10 seconds, and none without attempts.
+// While there are failures or a breaker runs, it sends at most one report per second,
+// otherwise one in 10 seconds. It sends none without attempts.
 type CircuitBreaker struct {
 	lg    *slog.Logger
 	rules BreakerRules

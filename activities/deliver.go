@@ -121,8 +121,9 @@ func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evi
 	return evidence, nil
 }
 
-// awaitEvidence neither sends nor settles. If evidence can still come, the next attempt
-// waits until askAgain, so that no attempt is spent before; if not, it holds the row.
+// awaitEvidence decides about an attempt whose result stays unknown. If evidence can
+// still arrive, the next attempt waits until askAgain, so that no attempt is used before
+// that. Otherwise it holds the row.
 func (n *Notifying) awaitEvidence(ctx context.Context, row review.Delivery, askAgain time.Time) error {
 	if !askAgain.IsZero() {
 		wait := failure.Errorf(failure.DeliveryAmbiguous,

@@ -70,7 +70,7 @@ type artifactReader interface {
 type FetchResult struct {
 	Raw   review.ArtifactRef `json:"raw"`
 	Files int                `json:"files"`
-	// SkippedBy says why the change is not reviewed, and not stored; else empty.
+	// SkippedBy is the rule by which the change is neither stored nor reviewed, or empty.
 	SkippedBy review.SkipRule `json:"skipped_by,omitempty"`
 	// Shelf is the changelist of the shelf that became this change, if that has a
 	// review; else 0.

@@ -118,7 +118,7 @@ func (n *Notifying) deliverAll(ctx context.Context, report review.Report, author
 }
 
 // mostRetryable returns the error that decides about the next attempt, which all errors
-// share: of the retryable ones that with the longest Retry-After, else the first.
+// share: the retryable error with the longest Retry-After, or else the first error.
 func mostRetryable(errs []error) error {
 	best, longest := errs[0], time.Duration(-1)
 	for _, err := range errs {

@@ -22,7 +22,7 @@ type BreakerOrder struct {
 	Until  time.Time `json:"until,omitzero"`
 }
 
-// Limit is a limit that carries the order out: 0 per second stops the queue.
+// Limit returns the queue limit that executes the order: 0 per second stops the queue.
 func (o BreakerOrder) Limit(phase Phase, perSecond float32) QueueLimit {
 	return QueueLimit{PerSecond: &perSecond, By: o.By, Reason: fmt.Sprintf("%s %s: %s", breakerMark, phase, cut(o.Reason, 400))}
 }
@@ -48,7 +48,8 @@ type QueueLimit struct {
 }
 
 // breakerMark begins the reason of every limit that a circuit breaker sets. The reason
-// also holds the limit before it: so that outlives the workflow, even a terminated one.
+// also holds the limit before it, which then outlives the workflow, even a terminated
+// one.
 const breakerMark = "circuit breaker"
 
 var breakerReason = regexp.MustCompile(`(?s)^` + breakerMark + ` ?([a-z-]*): (.*?)(?:; before: (\{.*\}))?$`)
@@ -86,7 +87,7 @@ func (l QueueLimit) Before() (before QueueLimit) {
 	return before
 }
 
-// over adds the limit before l to its reason, and does not exceed that.
+// over returns l with the limit before it in its reason, and no higher than that limit.
 func (l QueueLimit) over(before QueueLimit) QueueLimit {
 	if before.PerSecond == nil {
 		return l

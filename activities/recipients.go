@@ -34,7 +34,7 @@ type RecipientPolicy struct {
 // A Decision is the decision about one person.
 type Decision struct {
 	review.Recipient
-	// Why says why the person is not notified; empty if notified.
+	// Why is the reason for not notifying the person; empty if the person is notified.
 	Why string `json:"why,omitempty"`
 }
 
@@ -134,7 +134,8 @@ func matches(entries []string, r review.Recipient, same func(entry, name string)
 	})
 }
 
-// matchesPattern ignores an invalid pattern: the configuration is validated at its load.
+// matchesPattern ignores an invalid pattern: the configuration is validated when it is
+// loaded.
 func matchesPattern(pattern, name string) bool {
 	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
 	return ok && err == nil

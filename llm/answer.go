@@ -29,7 +29,7 @@ var endings = map[string]ending{
 	"content_filter": endRefused, "safety": endRefused, "refusal": endRefused, "recitation": endRefused, "prohibited_content": endRefused,
 }
 
-// A thoughtError is an answer whose limit was used up by thinking.
+// A thoughtError is the error of an answer whose token limit was used up by thinking.
 type thoughtError struct{ limit int }
 
 func (e thoughtError) Error() string {
@@ -86,9 +86,9 @@ type remark struct {
 	Replacement string          `json:"replacement"`
 }
 
-// decodeItems returns the valid elements of a list, and the number of the others. It
-// fails if none is valid, with what is wrong with the first. Its errors quote nothing of
-// the answer; they are shown to the model.
+// decodeItems returns the valid elements of a list, and the number of the others. If none
+// is valid, the error describes the first. It is shown to the model and quotes nothing of
+// the answer.
 func decodeItems[T any](schema *jsonschema.Schema, items []json.RawMessage) (valid []T, invalid int, err error) {
 	for i, raw := range items {
 		item, why := decodeItem[T](schema, raw)

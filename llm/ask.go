@@ -32,8 +32,8 @@ func (q question) key() string {
 	return q.list + "\x00" + q.about + text + pack + q.listed
 }
 
-// withCodes renders context and part, with a check code between them, so that much of the
-// one leaves no larger gaps in the other.
+// withCodes renders context and part, with a check code between them, so that a long
+// context does not widen the gaps between the codes of the part.
 func (q question) withCodes(fence string) (text string, codes []string) {
 	text, codes = q.context.withCodes(fence)
 	if text != "" {
@@ -260,8 +260,8 @@ func (r *Reviewer) redactedName(model string) string {
 	return name.String()
 }
 
-// An unusableError is an answer in another form than requested; why says so in
-// our words.
+// An unusableError is an answer in another form than requested. why is the reason in our
+// words.
 type unusableError struct{ why string }
 
 func (e unusableError) Error() string { return "answer of the model is unusable: " + e.why }

@@ -16,8 +16,8 @@ type cachedAnswer struct {
 	// Answer is what the question's read returned, nil if no answer was usable.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Model  string          `json:"model,omitempty"`
-	// Proof is how it is known that the model received the question, and Cut is set if
-	// the answer ended within its list.
+	// Proof proves that the model received the question. Cut is set if the answer ended
+	// within its list.
 	Proof review.Proof `json:"proof,omitzero"`
 	Cut   bool         `json:"cut,omitempty"`
 	// TooLong is set if the endpoint found the prompt or its answer too long.

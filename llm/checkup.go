@@ -17,7 +17,7 @@ const (
 	TrialRefused = "refused" // with an error
 )
 
-// A Trial is what an endpoint makes of the request of a [Reviewer.CheckUp].
+// A Trial is how an endpoint handled the request of [Reviewer.CheckUp].
 type Trial struct {
 	Result string
 	Detail string

@@ -13,8 +13,8 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A Dialect is what the servers of one family make of the API. Every entry of
-// dialects has answers of its family in testdata/recorded.json, with their source.
+// A Dialect describes how the servers of one family differ in their use of the API.
+// testdata/recorded.json has answers of each family, with their source.
 type Dialect struct {
 	// Name is the value of the setting dialect.
 	Name string

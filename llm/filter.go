@@ -73,9 +73,8 @@ func (run *run) dropMarkedWrong(ctx context.Context, found []candidate) ([]candi
 	return rest, nil
 }
 
-// merge merges equal findings: of several at one place the worst is kept, and the
-// same remark at several places becomes one finding with all places. found is
-// sorted.
+// merge merges equal findings: it keeps the worst of several at one place, and makes one
+// finding with all places of the same remark at several places. found is sorted.
 func merge(found []candidate) (merged []candidate, duplicates int) {
 next:
 	for _, f := range found {

@@ -66,7 +66,7 @@ func (k *keyring) sign(req *http.Request, key secret.Value) {
 	}
 }
 
-// log logs which of the keys is in use when that changes, never the key.
+// log logs the name of the key in use when it changes, never the key itself.
 func (k *keyring) log(req *http.Request, name string) {
 	if k.inUse.Swap(name) != name {
 		k.lg.InfoContext(req.Context(), "model key in use", "key", name)

@@ -19,8 +19,8 @@ type Preview struct {
 	Tokens int `json:"tokens"`
 	// Budget is the limit of tokens of one review.
 	Budget int `json:"budget"`
-	// Rules are the names of the rule packs in the prompt, in order of precedence,
-	// and RulesLeftOut of those that do not fit.
+	// Rules are the names of the rule packs in the prompt, in order of precedence, and
+	// RulesLeftOut the names of packs that do not fit.
 	Rules        []string `json:"rules"`
 	RulesLeftOut []string `json:"rules_left_out,omitempty"`
 }

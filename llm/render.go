@@ -44,8 +44,8 @@ func described(head, text string, limit int) string {
 	return strings.TrimSuffix(clipped, "\n") + "\n"
 }
 
-// listed renders a file in the list of files. The size of a file that is shown is left out,
-// so that an edit of it changes no cached prompt about another.
+// listed renders a file in the list of files. It leaves out the size of a file that is
+// shown, so that an edit of the file changes no cached prompt about other files.
 func listed(f redaction.File) string {
 	text := string(f.Action) + " " + f.Path.String()
 	if from := f.FromPath.String(); from != "" {

@@ -52,7 +52,7 @@ type run struct {
 	switches map[string]*review.Switch // by the model that answered instead
 }
 
-// A result is what the answer about a chunk amounts to.
+// A result is the decoded and filtered answer about a chunk.
 type result struct {
 	Findings []review.Finding `json:"findings"`
 	tally
@@ -229,7 +229,7 @@ func (run *run) givenUp() bool {
 	return run.lost >= maxLost || run.lost > 0 && len(run.parts) == 0
 }
 
-// leaveOut records that c was not read in full, and the error if that is the endpoint's.
+// leaveOut records that c was not read in full, and err if the endpoint is the cause.
 func (run *run) leaveOut(c chunk, why review.SkipReason, err error) {
 	run.mu.Lock()
 	run.omit(c, why)

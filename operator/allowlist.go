@@ -56,7 +56,7 @@ status is 1 unless all paths may be read.`,
 	return cmd
 }
 
-// A pathVerdict says whether a path may be read, and if not, why.
+// A pathVerdict is whether a path may be read, and the reason if not.
 type pathVerdict struct {
 	Path    string `json:"path"`
 	Allowed bool   `json:"allowed"`

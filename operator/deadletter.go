@@ -202,7 +202,7 @@ func (c *console) announce(r replayer, letters []store.DeadLetter) {
 	writeTable(c.stdout, "  ", letterTable.rows(letters))
 }
 
-// A replayResult is what happened to one dead letter.
+// A replayResult is the result of the replay of one dead letter.
 type replayResult struct {
 	ID         int64             `json:"id"`
 	Changelist review.Changelist `json:"changelist"`

@@ -254,8 +254,8 @@ func (i installation) configuration(context.Context) []checkResult {
 	return found
 }
 
-// onCall checks that a dead letter that needs a person reaches one. If that is required,
-// configuration fails without.
+// onCall checks that a dead letter that needs a person can page one. If oncall.required
+// is set, the check of the configuration fails otherwise.
 func (i installation) onCall(context.Context) []checkResult {
 	if !i.cfg.OnCall.Pages() {
 		return []checkResult{warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "no pages are sent about dead letters")}

@@ -186,7 +186,7 @@ func (c *console) rewriteRepairCommand(action, short, done string,
 	return cmd
 }
 
-// explainRefusal says why the status of a job does not allow an action.
+// explainRefusal returns why the status of a job does not allow an action.
 func explainRefusal(ctx context.Context, queue store.Rewrites, action, id string, err error) error {
 	if failure.ClassOf(err) != failure.WriteConflict {
 		return err

@@ -68,14 +68,14 @@ func parseEntries(texts []string) ([]entry, error) {
 
 // Check returns nil if path may be read from a server with the case handling, as in
 // [ServerInfo]. For an insensitive server allowed entries are compared with ASCII
-// folding, as such a server does, and embargoed ones with Unicode folding, as it does
-// in unicode mode; in doubt a path is denied. Of a hybrid server it is only known
-// that names which differ in case are different files, and of others nothing: both
-// ways of comparing must allow the path. An embargo overrides a permission, and covers
-// everything below its path, also if the entry lacks the /... at its end. Embargoes
-// are compared in Unicode's composed form. A server that is not in unicode mode
-// keeps paths in the encoding of the client that added them, which it does not
-// report: such a path is denied if there is an encoding in which it is embargoed.
+// folding, as such a server does, and embargoed ones with Unicode folding, as it does in
+// unicode mode; in doubt a path is denied. A hybrid server treats names that differ in
+// case as different files; how it and servers of unknown case handling compare is not
+// known: both ways of comparing must allow the path. An embargo overrides a permission,
+// and covers everything below its path, also if the entry lacks the /... at its end.
+// Embargoes are compared in Unicode's composed form. A server that is not in unicode mode
+// stores each path in the encoding of the client that added it, and does not report the
+// encoding: the path is denied if it is embargoed in any encoding.
 func (l AllowList) Check(path, caseHandling string) error {
 	if err := checkPath(path); err != nil {
 		return err

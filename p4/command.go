@@ -18,7 +18,7 @@ type command struct {
 	name  string
 	flags []string // constants of this package
 	// operands come from outside. Each is one argument; none may begin with a dash,
-	// for p4 has no argument that ends its options.
+	// because p4 has no argument that ends its options.
 	operands []string
 	// lines are operands passed on the standard input: a changelist may have more
 	// paths than the 10,000 or so that a command line holds.

@@ -21,9 +21,9 @@ type revisionInfo struct {
 	moved  bool // the content is that of another path
 }
 
-// creditSources removes the sources whose content no review has read: integrating
-// them would bring it past the review. What is left is reviewed, or is
-// outside of the reviewed paths, which the report says.
+// creditSources removes the sources whose content no review has read: integrating them
+// would bring the content past the review. The remaining sources are reviewed, or outside
+// of the reviewed paths, which the report mentions.
 func (x *fetch) creditSources(ctx context.Context, files []*file) error {
 	var specs, paths []string
 	for _, f := range files {

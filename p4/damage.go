@@ -19,9 +19,9 @@ import (
 // archives if not one revision of the change can be read.
 const manyDamaged = 3
 
-// findDamage reads content again that differs from the server's digest or size,
-// because it may have been damaged on the way, and sets the reason of what is still
-// different. It reports damaged revisions to the administrator.
+// findDamage reads content that differs from the server's digest or size once more,
+// because it may have been damaged in transit. If it still differs, it sets the reason.
+// It reports damaged revisions to the administrator.
 func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout) error {
 	var suspects []string
 	for _, c := range damagedIn(files, printed) {

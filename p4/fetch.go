@@ -14,17 +14,18 @@ import (
 // Fetch reads a submitted changelist. A file that is not read has the reason in
 // Skipped; a changelist without visible files has the reason in Empty.
 //
-// If a path is denied by the allow list, nothing of the change is read: every file
-// is skipped as not allowed, there is no description, and the author is the only
-// recipient, for file names can be under embargo, too. The same holds if the change
-// may have files that the account may not list, or has none that it may list. With
+// If a path is denied by the allow list, nothing of the change is read: every file is
+// skipped as not allowed, there is no description, and the author is the only recipient,
+// because file names can be under embargo, too. The same holds if the change may have
+// files that the account may not list, or has none that it may list. With
 // [ReviewAllowedOnly] that holds only if all visible paths are denied.
 //
 // If a skip rule matches, only the description is read, and the rule is in SkippedBy.
 //
-// Errors have a class and do not name the changelist. One that the server does not
-// know is NotFound, or ReplicaBehind if the server knows none that is as new. One
-// that is pending is ReplicaBehind, or InputInvalid if the server does not lag.
+// Errors have a class and do not name the changelist. For a changelist that the server
+// does not know it is NotFound, or ReplicaBehind if all changelists that the server knows
+// are older. For a pending changelist it is ReplicaBehind, or InputInvalid if the server
+// does not lag.
 func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (review.Change, error) {
 	return f.Read(ctx, number, review.Reading{})
 }

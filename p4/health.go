@@ -26,8 +26,8 @@ type Account struct {
 	// TicketLeft is the remaining life of the account's ticket; 0 if it does not
 	// expire, or if the account needs none.
 	TicketLeft time.Duration
-	// Unreadable are the entries of the allow list of which a file could not be printed,
-	// Empty those in which the account sees no file.
+	// Unreadable are the entries of the allow list in which a file could not be printed.
+	// Empty are the entries in which the account sees no file.
 	Unreadable []Unreadable
 	Empty      []string
 	// ListsAll is set if the protections prove that the account may list all files.
@@ -38,7 +38,7 @@ type Account struct {
 type Unreadable struct{ Entry, Lacks string }
 
 // Account asks the server for the account's ticket and protections, and prints one file
-// of each entry of the allow list: the permission to list does not include the one to
+// of each entry of the allow list: the permission list does not include the permission
 // read. Errors have the class that a fetch would have.
 func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
 	s, err := connect(ctx, f.runner, f.cfg.Charset)

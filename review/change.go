@@ -44,7 +44,7 @@ type Change struct {
 	NewlyDamaged int `json:"-"`
 }
 
-// A Reading says how a change is read.
+// A Reading is how a change is to be read.
 type Reading struct {
 	// Shelved is set to read the shelf of a pending changelist. ShelvedAt is when the
 	// trigger saw it, zero if that is not known.

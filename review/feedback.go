@@ -38,8 +38,9 @@ type FeedbackLinks struct {
 	URL     string // HTTP URL, or empty
 }
 
-// To returns the link that gives opinion o of the finding with token, or empty if no
-// target is configured. A URL has both in its query, a mail in its subject.
+// To returns the link that gives opinion o of the finding with token, or an empty string
+// if no target is configured. Token and opinion are in the query of a URL, or in the
+// subject of a mail.
 func (l FeedbackLinks) To(token string, o Opinion) string {
 	if u, err := url.Parse(l.URL); err == nil && l.URL != "" {
 		query := u.Query()

@@ -91,10 +91,10 @@ func syncDir(dir string) error {
 // back, the next drain tries it again.
 const setAsideSuffix = ".refused"
 
-// drain starts the requests, oldest first, and deletes the started ones. Each stands
-// alone: a request that Temporal refuses, or that cannot be read, is set aside, and
-// after any other failure it stays. The error names both kinds. drain ends early if
-// the next request would fail, too.
+// drain starts the requests, oldest first, and deletes the started ones. The requests are
+// independent: one that Temporal refuses, or that cannot be read, is set aside; after any
+// other failure it stays. The error names both kinds. drain ends early if the next
+// request would fail, too.
 func (s spool) drain(ctx context.Context, start func(context.Context, review.Request) error) (started int, err error) {
 	names, err := s.list()
 	if err != nil {

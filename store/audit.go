@@ -37,7 +37,8 @@ func (d *DB) changeAudited(ctx context.Context, object, claimed, action string, 
 	return changed && err == nil, err
 }
 
-// oneOrNone is the number of rows that a statement changed which returns the row.
+// oneOrNone returns the number of rows that a statement changed, from the error of
+// reading the row that it returns.
 func oneOrNone(err error) (int64, error) {
 	if noRow(err) {
 		return 0, nil

@@ -123,8 +123,8 @@ func (d *DB) ClaimWatch(ctx context.Context, every time.Duration) (bool, error) 
 	return n > 0, interpret("claim the watch", err)
 }
 
-// ClaimUnfinished returns some reviews that are unfinished or replayed, and that no worker
-// has looked at for a while.
+// ClaimUnfinished returns some reviews that are unfinished or replayed, and that no
+// worker has checked for a while.
 func (d *DB) ClaimUnfinished(ctx context.Context) ([]Run, error) {
 	const atMost, uncheckedFor = 50, 20 * time.Second
 	rows, err := d.q.ClaimUnfinishedJobs(ctx, db.ClaimUnfinishedJobsParams{UncheckedFor: uncheckedFor, AtMost: atMost})

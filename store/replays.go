@@ -163,8 +163,8 @@ func (d *DB) InterruptedReplay(ctx context.Context, letter int64) (r ReplayReque
 	return ReplayRequest(row), err == nil, interpret("read replay request", err)
 }
 
-// ConfirmReplay records that the reset has happened and created the run newRunID, and
-// explains the run's replay record. The record may exist: the run may have begun.
+// ConfirmReplay records that the reset has created the run newRunID, and who requested it
+// in the run's replay record. If the run has begun, the record exists.
 func (d *DB) ConfirmReplay(ctx context.Context, r ReplayRequest, newRunID string) error {
 	return d.inTx(ctx, "confirm replay", func(q *db.Queries) error {
 		changed, err := q.CloseReplayRequest(ctx, db.CloseReplayRequestParams{ID: r.ID, NewRunID: newRunID})

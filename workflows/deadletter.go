@@ -76,7 +76,7 @@ func (r *reviewState) recordDeadLetter(ctx workflow.Context, stage review.Stage,
 	return recorded.RunID, nil
 }
 
-// adoptRun makes the review one of this run, if a reset made this run from the one that
+// adoptRun assigns the review to this run, if a reset made this run from the one that
 // came this far. The side effect records the run that makes the call: in the part of the
 // history that a reset copies it returns the former run, and after that part this one.
 func (r *reviewState) adoptRun(ctx workflow.Context) (adopted bool, err error) {

@@ -32,10 +32,10 @@ type Shelf struct {
 // maxQuiets limits how long a shelf that never settles waits, in quiet times.
 const maxQuiets = 10
 
-// SettleShelf waits until a changelist is not shelved for the quiet time, then starts one
-// review of the shelf's content. Each changelist has at most one run: a shelve event
-// signals it, or starts it with the signal. It does not wait for the end of the review;
-// a later shelve event starts another run, which ends that review.
+// SettleShelf waits until the changelist has not been shelved for the quiet time, then
+// starts one review of the shelf's content. Each changelist has at most one run: a shelve
+// event signals it, or starts it with the signal. It does not wait for the end of the
+// review; a later shelve event starts another run, which ends that review.
 func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 	shelved := workflow.GetSignalChannel(ctx, ShelfSignal)
 	if err := shelf.outdate(ctx); err != nil {

@@ -106,8 +106,8 @@ type Evidence struct {
 	Key secret.Value `yaml:"key" required:"the output of criticizer keyset evidence"`
 }
 
-// Feedback configures the links in a mail by which readers rate a finding. The
-// command criticizer feedback needs none (docs/feedback.md).
+// Feedback configures the links in a mail by which readers rate a finding. The command
+// criticizer feedback needs none (docs/findings.md).
 type Feedback struct {
 	// Mail address that the links write to, with the rating in the subject.
 	Address string `yaml:"address" check:"address"`

@@ -83,9 +83,9 @@ func (to connection) check(p *problems, allowed bool) {
 	}
 }
 
-// perforce reads P4PORT as [protocol:][host:]port. Without a protocol it is tcp, without
-// a host it is this one. The ticket is no reason to refuse what is allowed: every
-// connection needs it.
+// perforce reads P4PORT as [protocol:][host:]port. The default protocol is tcp, the
+// default host this one. The ticket does not count as a secret here: every connection
+// needs it, so allow_cleartext would have no effect.
 func perforce(port string) connection {
 	protocol, address, found := strings.Cut(port, ":")
 	encrypted := found && slices.Contains([]string{"ssl", "ssl4", "ssl6", "ssl46", "ssl64"}, protocol)
@@ -98,7 +98,7 @@ func perforce(port string) connection {
 	return connection{section: "p4", field: "p4.port", host: hostOf(address), encrypted: encrypted, hint: "write ssl:host:port"}
 }
 
-// overHTTP returns the connection to a URL. One that is not a URL is reported elsewhere.
+// overHTTP returns the connection to a URL. Config.Check reports an invalid URL.
 func overHTTP(section, field, address, variable string, s secret.Value) connection {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -59,8 +59,8 @@ type LLM struct {
 	// Token budget of one review, failed attempts included; the report names what
 	// was not reviewed for lack of tokens.
 	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"300000"`
-	// Token budget of a day (UTC) for all workers. The default is that of 100 reviews
-	// with max_tokens_per_review. 0: no limit.
+	// Token budget of a day (UTC) for all workers. The default is enough for 100
+	// reviews of max_tokens_per_review. 0: no limit.
 	MaxTokensPerDay int `yaml:"max_tokens_per_day" default:"30000000" check:"not-negative"`
 	// Price of a million prompt tokens. The report shows the cost of a review if
 	// all prices it needs are set. 0: unknown.
@@ -82,8 +82,8 @@ type LLM struct {
 	// on, or the lowest severity it is made for. It costs tokens and removes false
 	// findings.
 	Verify string `yaml:"verify" default:"high" oneof:"off on low medium high critical"`
-	// Code around the change in the calls that review it (docs/context.md): none, file for
-	// that of the changed files, or all for that of files beside them, too.
+	// Code around the change in the calls that review it (docs/context.md): none, file
+	// (from the changed files), or all (from files beside them, too).
 	ReviewContext string `yaml:"review_context" default:"file" oneof:"none file all"`
 	// Code around the change in the calls of the verification pass.
 	VerifyContext string `yaml:"verify_context" default:"all" oneof:"none file all"`

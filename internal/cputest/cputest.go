@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Linear fails the test if large takes most times as long as small, or longer, in each
-// of four tries. A small that takes less than floor counts as floor: less is not measured
-// well.
+// Linear fails the test if large takes most times as long as small, or longer, in each of
+// four tries. If small takes less than floor, floor is used: shorter times cannot be
+// measured well.
 func Linear(tb testing.TB, most int, floor time.Duration, small, large func()) {
 	tb.Helper()
 	const tries = 4

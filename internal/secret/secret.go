@@ -14,9 +14,8 @@ const mask = "[secret]"
 // Reveal returns the secret. A Value from a file can be updated, together with all
 // its copies: see [Follow].
 //
-// The secret is behind a pointer because fmt prints the fields of a Value without
-// its methods inside an unexported field of another struct, and for %p. There fmt
-// prints an address.
+// The secret is behind a pointer, of which fmt prints the address: in an unexported field
+// of another struct, and for %p, fmt does not call the methods of a Value.
 type Value struct{ c *cell }
 
 // A cell is shared by the copies of a Value.

@@ -15,7 +15,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// Config says where the namespace is.
+// Config describes the connection to the namespace.
 type Config struct {
 	// Address is host:port of the Temporal frontend. Required.
 	Address string

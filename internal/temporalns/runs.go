@@ -22,8 +22,8 @@ func IsOpen(status enumspb.WorkflowExecutionStatus) bool {
 	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
 }
 
-// EndOf says how the newest run of a workflow ended, such as "run 1234 is terminated"; it
-// is empty while the run is open. A workflow that Temporal does not know has ended.
+// EndOf returns how the newest run of a workflow ended, such as "run 1234 is terminated";
+// it is empty while the run is open. A workflow that Temporal does not know has ended.
 func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, err error) {
 	described, err := n.DescribeWorkflow(ctx, workflowID, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {

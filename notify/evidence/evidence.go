@@ -68,7 +68,7 @@ func New(text secret.Value, life time.Duration) (*Keys, error) {
 // Generate returns a text with one key that signs from now on.
 func Generate() (secret.Value, error) { return secret.New(newLine(time.Now())), nil }
 
-// Rotate returns old with another key, which signs from an hour later on.
+// Rotate returns old with another key, which signs from one hour later on.
 func Rotate(old secret.Value) (secret.Value, error) {
 	if _, err := parse(old); err != nil {
 		return secret.Value{}, err
@@ -165,8 +165,8 @@ func (k *Keys) Unchanged(sent time.Time) bool {
 	return !sent.Before(from.Add(clockSkew))
 }
 
-// valid reports whether the key identifies messages: its successor has not signed for
-// longer than its life.
+// valid reports whether key i still identifies messages: its successor began to sign at
+// most one life ago.
 func (k *Keys) valid(keys []key, i int) bool {
 	return i == 0 || time.Since(keys[i-1].from) < k.life
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/criticizer/criticizer/review/plain"
 )
 
-// Limits of untrusted text, in characters or items. Together they keep a digest
-// with one finding below maxHTML, whatever the texts are.
+// Limits of untrusted text, in characters or items. Together they keep a digest with one
+// finding below maxHTML for any text.
 const (
 	maxSubject     = 100
 	maxName        = 80
@@ -65,7 +65,7 @@ type digest struct {
 	Prompt    string
 }
 
-// A tone is the color of the verdict. Only a clean review gets the good one.
+// A tone is the color of the verdict. Only a clean review gets the tone good.
 type tone string
 
 const (

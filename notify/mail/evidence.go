@@ -95,11 +95,11 @@ func (ref messageRef) rejectedAt(at time.Time) review.EvidenceState {
 // A source is a record of a mail server.
 type source interface {
 	name() string
-	// find returns accepted, rejected or absent. It returns unknown if the record
-	// does not reach back far enough to prove absence, if it is longer than find
-	// reads, if the token is that of the message and the sender or recipient is not,
-	// or if an earlier attempt was rejected: other entries may then be of that
-	// attempt. copies is how often the message was accepted.
+	// find returns accepted, rejected or absent. It returns unknown if the record does
+	// not reach back far enough to prove absence, if it is longer than find reads, if an
+	// entry has the message's token with another sender or recipient, or if an earlier
+	// attempt was rejected: other entries may then belong to that attempt. copies is how
+	// often the message was accepted.
 	find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error)
 }
 

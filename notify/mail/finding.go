@@ -51,7 +51,7 @@ func codeText(l string) string {
 	return strings.ReplaceAll(plain.Text(l, maxQuoteLine), "\t", "    ")
 }
 
-// A feedbackView says how a reader can give feedback on a finding.
+// A feedbackView holds the ways to give feedback on a finding.
 type feedbackView struct {
 	Command string // empty if the finding has no token
 	Useful  string // a link, empty if none is configured

@@ -44,7 +44,7 @@ const (
 	// earlier attempt may have been accepted.
 	searchDays = 30
 	// maxMessages and maxRead bound what one query reads: messages, and bytes of the
-	// connection. A query that would need more finds nothing out.
+	// connection. A query that would need more has no result.
 	maxMessages = 20
 	maxRead     = 8 << 20
 )

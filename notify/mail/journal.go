@@ -48,7 +48,7 @@ func hasField(name, text string) imap.SearchCriteria {
 	return imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: name, Value: text}}}
 }
 
-// either matches what one of both matches.
+// either matches what a or b matches.
 func either(a, b imap.SearchCriteria) imap.SearchCriteria {
 	return imap.SearchCriteria{Or: [][2]imap.SearchCriteria{{a, b}}}
 }

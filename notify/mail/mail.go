@@ -33,7 +33,7 @@ import (
 
 // A Message is one mail to one recipient.
 type Message struct {
-	// ID is the Message-ID without angle brackets. That of a digest holds its Key,
+	// ID is the Message-ID without angle brackets. The ID of a digest holds its Key,
 	// which can be derived again after a crash.
 	ID string
 	// Key is the token of a digest (package evidence), empty if the message has none.

@@ -37,7 +37,7 @@ const (
 // errors contain neither its address nor anything it answered: both may hold
 // secrets or mail addresses.
 type Service struct {
-	// Name is how errors call the service.
+	// Name is the name of the service in errors.
 	Name string
 	// Denied is the hint for an answer that rejects the credential, Invalid the
 	// hint for an answer that no other row of the status table covers.
@@ -74,8 +74,8 @@ type Request struct {
 	Body        []byte
 	// Key is sent as Idempotency-Key, if set.
 	Key string
-	// Delivers says that the service may act on the request, so that a missing
-	// or unclear answer leaves a message in doubt.
+	// Delivers is set if the service may act on the request: then a missing or unclear
+	// answer leaves a message in doubt.
 	Delivers bool
 }
 

@@ -2,9 +2,9 @@
 // in files of a kind. Packs are shipped, come from files of the administrator, or from
 // files of teams in the depot, never from the change under review.
 //
-// For each file the first pack with a matching pattern counts, and those with one that it
-// names in also: the administrator's packs in the order of the configuration, then the
-// shipped ones. Packs of teams add to these.
+// For each file the first pack with a matching pattern applies, and of the packs that it
+// names in also those that match: the administrator's packs in the order of the
+// configuration, then the shipped ones. Packs of teams add to these.
 package rules
 
 import (
@@ -153,7 +153,7 @@ func readShipped() ([]Pack, error) {
 const TeamPrefix = "depot:"
 
 // WithTeam returns b with the packs of a file of a team. They add to the others: they
-// cannot replace one. origin is the file and its revision.
+// cannot replace one. origin names the file and its revision.
 func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
 	defer func() {
 		if recover() != nil { // the parser of YAML is not made for hostile files
@@ -178,8 +178,8 @@ func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
 // Packs returns the packs in their order, the packs of teams first.
 func (b *Book) Packs() []Pack { return slices.Concat(b.team, b.packs) }
 
-// For returns the packs that apply to a file: all of teams with a matching pattern, the
-// first of the others, and those that it adds.
+// For returns the packs that apply to a file: all packs of teams with a matching pattern,
+// the first of the other packs, and the packs that this one adds by also.
 func (b *Book) For(depotPath string) (found []Match) {
 	for _, p := range b.team {
 		if pattern, ok := p.files.Match(depotPath); ok {

@@ -37,7 +37,8 @@ func New(cfg Config) (*Policy, error) {
 	return &Policy{exclude, include}, nil
 }
 
-// A Verdict is why a file is skipped. The zero Verdict means that it is reviewed.
+// A Verdict is the reason for skipping a file. The zero Verdict means that the file is
+// reviewed.
 type Verdict struct {
 	Reason review.SkipReason
 	// Pattern is the matching pattern, as written.

@@ -48,8 +48,8 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 	return err
 }
 
-// executeOne executes one job and returns the error class of its attempt. An error is
-// not the job's: the run is retried.
+// executeOne executes one job and returns the error class of its attempt. err is not the
+// job's fault: the run is retried.
 func (a *Activities) executeOne(ctx context.Context, claim rewrite.Claim, job rewrite.Job) (failure.Class, error) {
 	fail := func(err error) (failure.Class, error) {
 		class := failure.ClassOf(err)

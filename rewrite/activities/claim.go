@@ -68,8 +68,8 @@ func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func
 	return cancel
 }
 
-// release queues the jobs that were not begun, without an attempt, if err ends the run: their
-// claims would become stale, which counts one. It returns err.
+// If err ends the run, release queues the jobs that were not begun and counts no attempt:
+// otherwise their claims would become stale, which counts one. It returns err.
 func (a *Activities) release(ctx context.Context, claim rewrite.Claim, err error) error {
 	if failure.ClassOf(err).Retryable() {
 		return err

@@ -73,9 +73,9 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-// insist retries a write of a result until it succeeds or the activity is canceled: the
-// result is billed and would be lost. The write is not canceled with the activity, so
-// that a stopping worker can finish it.
+// insist retries write until it succeeds or the activity is canceled: a result that is
+// already billed must not be lost. The write is not canceled with the activity, so that a
+// stopping worker can finish it.
 func (a *Activities) insist(ctx context.Context, write func(context.Context) error) error {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
