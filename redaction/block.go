@@ -15,10 +15,8 @@ type block struct {
 var blocks = []block{
 	{[]string{"-----begin", "---- begin", "----end"}, true, (*detector).pem},
 	{[]string{"private-lines:"}, false, (*detector).putty},
-	{[]string{"kty"}, false, (*detector).webKey},
-	{[]string{"<rsakeyvalue>"}, false, (*detector).xmlKey},
+	{[]string{"kty", "<rsakeyvalue>"}, false, (*detector).keyMembers},
 	{[]string{"kind"}, false, (*detector).kubernetesSecret},
-	{[]string{"$ansible_vault;"}, false, (*detector).vault},
 }
 
 // block reads the block with the trigger s[begin:end].
@@ -28,37 +26,23 @@ func (d *detector) block(kind, begin, end int) {
 	}
 }
 
-// webKey masks the private members of the JSON web key whose kty is s[begin:end].
-func (d *detector) webKey(after, begin, end int) int {
-	from := max(after, begin-maxDocument)
-	open := strings.LastIndexAny(d.s[from:begin], "{\x01")
-	if begin > 0 && isAlnum(d.s[begin-1]) || continuesWord(d.s, end) || open < 0 || d.s[from+open] != '{' {
+// keyMembers masks the base64 behind the names of private members of a JSON web key, whose
+// kty is s[begin:end], or of an RSAKeyValue in XML.
+func (d *detector) keyMembers(after, begin, end int) int {
+	if d.s[begin] != '<' && (isAlnum(byteAt(d.s, begin-1)) || continuesWord(d.s, end)) {
 		return end
 	}
+	at := sectionBegin(d.s, begin, maxDocument)
+	at = max(after, at+1+strings.LastIndexByte(d.s[at:begin], '{'))
 	stop := end + indexAnyWithin(d.s[end:], "}\x01", maxDocument)
-	d.keyMembers("member of a JSON web key", from+open, stop)
-	return stop
-}
-
-// xmlKey masks the private elements of the RSAKeyValue that begins at i.
-func (d *detector) xmlKey(_, _, i int) int {
-	stop := i + indexAnyWithin(d.s[i:], "\x01", maxDocument)
-	if end := strings.Index(d.s[i:stop], "</RSAKeyValue>"); end >= 0 {
-		stop = i + end
-	}
-	d.keyMembers("element of an RSA key", i, stop)
-	return stop
-}
-
-// keyMembers masks the base64 in s[at:stop] behind the names of private members.
-func (d *detector) keyMembers(rule string, at, stop int) {
-	for begin := at; begin < stop; begin++ {
-		end := run(d.s, begin, &base64Set, stop-begin)
-		if end-begin >= 16 && lists["keymember"][d.fieldBefore(begin)] {
-			d.report("private-key", rule, begin, end)
+	for ; at < stop; at++ {
+		next := run(d.s, at, &base64Set, stop-at)
+		if next-at >= 16 && lists["keymember"][d.fieldBefore(at)] {
+			d.report("private-key", "member of a key", at, next)
 		}
-		begin = end
+		at = next
 	}
+	return stop
 }
 
 // indexAnyWithin returns the offset of the first of chars in the first n bytes of s,
@@ -144,41 +128,14 @@ func (d *detector) secretValues(at, stop int) {
 
 // secretValue masks the value s[begin:end] of a Secret.
 func (d *detector) secretValue(begin, end int) {
-	if text := d.s[begin:end]; len(text) >= 3 && !d.isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) && !isSealed(text) {
+	if text := d.s[begin:end]; len(text) >= 3 && !d.isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) {
 		d.report("secret", "value of a Secret", begin, end)
 	}
 }
 
-// vault masks the lines of hex below the head of an ansible-vault file, as one secret.
-func (d *detector) vault(_, _, i int) int {
-	first, end := 0, 0
-	for at := lineEndWithin(d.s, i, maxName); at < len(d.s); at = lineEndWithin(d.s, end, 2) {
-		begin := skipBlanks(d.s, at)
-		stop := run(d.s, begin, &lowerHex, maxName*2)
-		if stop-begin < 2 || stop < len(d.s) && d.s[stop] != '\n' && d.s[stop] != '\r' {
-			break
-		}
-		if end = stop; first == 0 {
-			first = begin
-		}
-		if stop-begin < minVaultLine {
-			break // only the last line is short
-		}
-	}
-	d.report("vault", "lines of ansible-vault", first, end)
-	return max(i, end)
-}
-
 // nonASCIIName looks for the value of a name that is no ASCII identifier.
 func (d *detector) nonASCIIName(index, begin, end int) {
-	if !strings.EqualFold(d.s[begin:end], d.names[index].stem) {
-		return
-	}
-	i := skipBlanks(d.s, skipClosers(d.s, end))
-	for _, mark := range []string{":", "=>", "=", "：", "是", "为", "は"} {
-		if rest, ok := strings.CutPrefix(d.s[i:], mark); ok && rest != "" {
-			d.value(nameRef{ident: "password", begin: begin, end: end, strength: strongName, rule: d.names[index].name}, assigned, skipBlanks(d.s, i+len(mark)))
-			return
-		}
+	if n := d.names[index]; strings.EqualFold(d.s[begin:end], n.stem) {
+		d.matchForms(nameRef{ident: "password", begin: begin, end: end, strength: strongName, rule: n.name})
 	}
 }

@@ -15,7 +15,6 @@ var checks = map[string]check{
 	"crc62":   {valid: hasCRC62},
 	"crchex":  {valid: hasCRCHex},
 	"crc16":   {valid: hasCRC16},
-	"bech32":  {valid: hasBech32},
 	"stellar": {valid: hasCRC16, required: true},
 	"json":    {valid: hasSecretField, required: true},
 	"none":    {},
@@ -70,41 +69,6 @@ func hasCRC16(token string) bool {
 		}
 	}
 	return binary.LittleEndian.Uint16(data[len(data)-2:]) == sum
-}
-
-// hasBech32 checks keys of age and Nostr (BIP 173).
-func hasBech32(token string) bool {
-	const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
-	token = strings.ToLower(token)
-	i := strings.LastIndexByte(token, '1')
-	if i < 1 {
-		return false
-	}
-	sum := uint32(1)
-	add := func(v uint32) {
-		top := sum >> 25
-		sum = sum&0x1ffffff<<5 ^ v
-		for bit, generator := range [...]uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3} {
-			if top>>bit&1 == 1 {
-				sum ^= generator
-			}
-		}
-	}
-	for _, c := range []byte(token[:i]) {
-		add(uint32(c >> 5))
-	}
-	add(0)
-	for _, c := range []byte(token[:i]) {
-		add(uint32(c & 31))
-	}
-	for _, c := range []byte(token[i+1:]) {
-		v := strings.IndexByte(alphabet, c)
-		if v < 0 {
-			return false
-		}
-		add(uint32(v)) //nolint:gosec // v is at most 31
-	}
-	return sum == 1
 }
 
 // hasSecretField reports whether base64 text holds JSON with a field of a secret.

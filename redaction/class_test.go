@@ -322,7 +322,6 @@ func TestCodeIsNotRedacted(t *testing.T) {
 		"@@ -9,4 +9,9 @@\n " + strings.Repeat(certificateBody+"\n ", 3) + "-----END CERTIFICATE-----\n+x\n",
 		"INSERT INTO users (name, password) VALUES ('bob', ?), ($1, 'password')", `f("a");item.renderPass=renderPass;item`, "password: String", "(the password: see below)", "'!': encodeHost | encodePassword | encodeZone2,", `{token.IMAG, "0x12efp-123", "x"}`, "| password | string | required |", "secret := load(a)",
 		"password_id = 2938479", `openssl req -passin "file:dkajco1" -new`,
-		"encryptedData:\n  PASSWORD: AgB" + strings.Repeat(alnum40, 18), "encryptedData:\n  PASSWORD: AQA" + strings.Repeat(alnum40, 10),
 	})
 }
 

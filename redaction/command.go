@@ -14,7 +14,7 @@ type command struct {
 	flags []string
 }
 
-var commandForms = []string{"flag", "glued", "stuck", "pair", "gluedpair", "next", "word", "last", "pipe", "lines", "second"}
+var commandForms = []string{"flag", "glued", "stuck", "pair", "gluedpair", "next", "word", "last", "pipe", "pipepair", "second"}
 
 // parseCommand reads "command HOW WORD... : FLAG...".
 func parseCommand(rs *ruleset, f []string) ([]named, error) {
@@ -47,11 +47,8 @@ func (d *detector) command(index, begin, end int) {
 		return
 	}
 	n := nameRef{begin: begin, end: end, strength: strongName, rule: c.name}
-	if c.how == "pipe" || c.how == "lines" {
+	if c.how == "pipe" || c.how == "pipepair" {
 		d.piped(c, n)
-		if c.how == "lines" {
-			d.pairLines(n, index)
-		}
 		return
 	}
 	line := d.commandLine(index, end)
@@ -189,7 +186,7 @@ func (d *detector) flagValue(c *command, n nameRef, args []literal) {
 // cutPair removes the user from a literal such as user:secret, if c takes such. It
 // reports whether there is a secret.
 func (d *detector) cutPair(c *command, lit *literal) bool {
-	if c.how != "pair" && c.how != "gluedpair" && c.how != "lines" {
+	if !strings.HasSuffix(c.how, "pair") {
 		return true
 	}
 	text := d.text(*lit)
@@ -247,41 +244,4 @@ func (d *detector) pipedArgument(c *command, n nameRef, at, stop int) {
 		return
 	}
 	d.secret(n, argument, args[0])
-}
-
-// pairLines masks the secrets of the lines user:secret below a chpasswd.
-func (d *detector) pairLines(n nameRef, index int) {
-	const maxOther = 2 // lines between
-	at := lineEndWithin(d.s, n.end, maxPipe)
-	for other := 0; at < len(d.s) && d.s[at-1] == '\n' && other <= maxOther; {
-		begin, stop := run(d.s, at, &listMark, maxGap), lineEndWithin(d.s, at, maxPipe)
-		line := strings.TrimRight(d.s[begin:max(begin, stop)], " \t\r\n\"'")
-		at = stop
-		user, text, ok := strings.Cut(line, ":")
-		if !ok || user == "" || !allIn(user, &identSet) || strings.ContainsAny(text, " \t") {
-			other++
-			continue
-		}
-		end := begin + len(line)
-		d.secret(n, argument, literal{end - len(text), end, false, end})
-		d.commandEnd[index] = at
-	}
-}
-
-// promptAnswer masks the literal after the trigger, as in send "...\r", if it
-// answers a prompt for a password shortly before.
-func (d *detector) promptAnswer(_, begin, end int) {
-	at := skipWord(d.s, skipBlanks(d.s, end), "-- ")
-	if d.contextFree || at >= len(d.s) || !quoteSet.has(d.s[at]) {
-		return
-	}
-	from := sectionBegin(d.s, begin, maxPrompt)
-	prompt := strings.LastIndex(strings.ToLower(d.s[from:begin]), "assw")
-	if prompt < 0 || strings.Contains(d.s[from+prompt:begin], "send") {
-		return
-	}
-	if lit, ok := quotedAt(d.s, at); ok {
-		lit.end = lit.start + len(strings.TrimSuffix(strings.TrimSuffix(d.text(lit), `\n`), `\r`))
-		d.secret(nameRef{begin: begin, end: end, strength: strongName, rule: "answer to a prompt"}, argument, lit)
-	}
 }

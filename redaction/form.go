@@ -55,7 +55,7 @@ const (
 	exactLexeme elementKind = iota // the lexeme text
 	anyWord                        // WORD
 	wordOf                         // @LIST
-	nameItself                     // NAME, PAIR, CONSTANT, IDENT
+	nameItself                     // NAME, CONSTANT, IDENT
 	nameQuote                      // QUOTE, or a quote around NAME
 	closers                        // CLOSE
 	skipped                        // ...
@@ -66,12 +66,11 @@ const (
 
 // elementWords are the words of forms that stand for something else.
 var elementWords = map[string]elementKind{
-	"NAME": nameItself, "PAIR": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType, "LINE": beginOfLine,
+	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType, "LINE": beginOfLine,
 }
 
 // namePredicates are those of the words that stand for the name.
 var namePredicates = map[string]func(n nameRef) bool{
-	"PAIR":     func(n nameRef) bool { return n.isPair },
 	"CONSTANT": func(n nameRef) bool { return isConstant(n.ident) },
 	"IDENT":    func(n nameRef) bool { return isIdentifier(n.ident) },
 }

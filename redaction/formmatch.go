@@ -114,7 +114,7 @@ func (m *formMatch) binds(n nameRef) bool {
 	if m.at > 0 {
 		found, secret = m.d.value(n, m.form.bind, m.at)
 	}
-	return found && (secret || m.form.bind != written && m.form.bind != shared)
+	return found && (secret || m.form.bind != written)
 }
 
 // A formMatch is the state of matching a form.

@@ -25,10 +25,8 @@ const (
 	maxName      = 64       // an identifier, on each side of the stem that was found in it
 	maxPhrase    = 64       // a passphrase
 	maxPipe      = 256      // from what is written into a program to the program
-	maxPrompt    = 120      // from a prompt to its answer
 	maxToken     = 8 << 10  // a token; the longest known ones have a few thousand bytes
 	maxURI       = 512      // the part of a URI that may hold a password
 	maxValue     = 4 << 10  // a value; the rest of a longer one is read as the next value
 	minKnown     = 8        // a value that is masked wherever it occurs, at least
-	minVaultLine = 40       // a line of ansible-vault that is not the last one, at least
 )

@@ -36,10 +36,6 @@ func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 	if bind == compared || bind == listed || bind == called {
 		return literal{}, false
 	}
-	if n := run(s, at, &digitSet, 6); n > at && n+1 < len(s) && s[n] == '\'' && foldByte(s[n+1]) == 'h' { // a number of a hardware language
-		end := run(s, n+2, &hdlSet, maxValue)
-		return literal{n + 2, end, true, end}, end > n+2
-	}
 	return d.bareAt(at, bind)
 }
 

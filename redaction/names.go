@@ -24,9 +24,6 @@ func (d *detector) name(_, begin, end int) {
 	}
 	if n.strength >= mediumName {
 		d.table(n)
-		if i := runBack(d.s, a, &spaceOnly, 4); (byteAt(d.s, i-1) == ',' || byteAt(d.s, b) == ',') && d.tuple(n) {
-			return
-		}
 	}
 	d.matchForms(n)
 }

@@ -1,7 +1,6 @@
 package redaction
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -166,25 +165,6 @@ func isWordLike(text string) bool {
 	return shapeOf(text).letters() == len(text) && !isGibberish(text)
 }
 
-// isSalt reports whether text is a long key of all printable characters, blanks
-// included, such as the salts of a WordPress installation.
-func isSalt(text string) bool {
-	if len(text) < 40 || len(text) > 80 || strings.Contains(text, "\n") {
-		return false
-	}
-	sh := shapeOf(text)
-	return sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.blank <= 4 && entropy(text) > 4.5
-}
-
-// isSeedPhrase reports whether text is the words of a wallet's key (BIP 39):
-// twelve to twenty-four words of three to eight small letters.
-func isSeedPhrase(text string) bool {
-	words := strings.Split(text, " ")
-	return len(words) >= 12 && len(words) <= 24 && len(words)%3 == 0 && !slices.ContainsFunc(words, func(w string) bool {
-		return len(w) < 3 || len(w) > 8 || !allIn(w, &lowerSet)
-	})
-}
-
 // isPassphrase reports whether text is up to seven words with a digit among
 // them and without the words of a sentence about a password, or four groups of
 // four letters, such as the application passwords of mail services.
@@ -206,11 +186,6 @@ func isPassphrase(text string) bool {
 // isOtherFunction reports whether the last member of the name, which is called, names no secret.
 func isOtherFunction(c *candidate) bool {
 	return c.d.strengthOf(c.n.ident[strings.LastIndexByte(c.n.ident, '.')+1:]) == noName
-}
-
-// isShared reports whether the text after a user and a slash is a password.
-func isShared(c *candidate) bool {
-	return strings.IndexByte(c.text, '/') < 0 && (isHumanMade(c.text) || isMixed(c.text) && byteAt(c.d.s, c.lit.start-1) == ' ')
 }
 
 // isWritten reports whether a word of prose can only be a password that a

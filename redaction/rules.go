@@ -118,7 +118,6 @@ func (e *engine) triggers(cfg Config) []trigger {
 	for kind, b := range blocks {
 		with(b.contextFree)((*detector).block, kind, b.begins...)
 	}
-	add((*detector).promptAnswer, 0, "send ", "sendline(")
 	for kind, s := range schemes {
 		add((*detector).scheme, kind, s.words...)
 	}
@@ -126,7 +125,6 @@ func (e *engine) triggers(cfg Config) []trigger {
 		add((*detector).command, i, c.word)
 	}
 	add((*detector).pgpass, 0, ":5432:", ":5433:", ":5434:", ":6432:", ":*:")
-	add((*detector).saslPasswd, 0, "]:25 ", "]:465 ", "]:587 ")
 	for i, c := range e.calls {
 		add((*detector).call, i, c.word)
 	}

@@ -1,7 +1,6 @@
 package redaction
 
 import (
-	"encoding/hex"
 	"strings"
 )
 
@@ -106,28 +105,6 @@ func isSchema(text string) bool {
 // of a structure that begins with the key's algorithm.
 func isPublicKey(text string) bool {
 	return beginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && strings.Contains(text[:min(len(text), 30)], "IjANBgkqhkiG9w0BAQEFAA")
-}
-
-// isCountingHex reports whether text is hex that counts up, as in test vectors: 000102...
-func isCountingHex(text string) bool {
-	data, err := hex.DecodeString(text)
-	for i := 1; i < len(data); i++ {
-		if data[i] != data[i-1]+1 {
-			return false
-		}
-	}
-	return err == nil && len(data) >= 8
-}
-
-// isSealed reports whether text is encrypted by Sealed Secrets of Kubernetes,
-// and so may be published: in base64, two bytes with the length of the encrypted
-// key, which is 256 or 512, the key, and the data.
-func isSealed(text string) bool {
-	const short, long = 366, 707 // with a tag of 16 bytes, in base64
-	if len(text) < short || text[0] != 'A' || text[2] < 'A' || text[2] > 'D' || strings.ContainsAny(text, "-_") {
-		return false
-	}
-	return text[1] == 'Q' || text[1] == 'g' && len(text) >= long
 }
 
 // inConnectionString reports whether the semicolon at i ends a field of a connection string.

@@ -135,30 +135,6 @@ func (d *detector) insert(_, _, at int) {
 	d.insertEnd = at
 }
 
-// tuple masks the value of the name n in an assignment to several names: user,
-// password = "bob", "...". It reports whether it is one.
-func (d *detector) tuple(n nameRef) bool {
-	before := strings.TrimSpace(d.s[lineBegin(d.s, n.begin):n.begin])
-	after := d.s[n.end:lineEndWithin(d.s, n.end, maxBranch)]
-	eq := strings.IndexByte(after, '=')
-	if eq <= 0 || byteAt(after, eq+1) == '=' {
-		return false
-	}
-	left := before + " " + strings.TrimSuffix(after[:eq], ":")
-	left = left[skipWord(left, 0, "var ", "let ", "const ", "local ", "my ("):]
-	if strings.Trim(left, digits+letters+"_.$, )") != "" || !strings.Contains(left, ",") {
-		return false
-	}
-	n.form = "one of several names"
-	d.arguments(skipBlanks(d.s, n.end+eq+1), func(i int, lit literal, ok bool) bool {
-		if ok && i == strings.Count(before, ",") {
-			d.candidate(n, assigned, lit)
-		}
-		return i < strings.Count(left, ",")
-	})
-	return true
-}
-
 // A function takes a secret as one of its arguments.
 type function struct {
 	name string

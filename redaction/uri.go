@@ -115,12 +115,6 @@ func (d *detector) dsn(_, at, _ int) {
 	d.reportAfter(":", "uri-password", "data source name", runBack(d.s, at, &uriSet, 128), at)
 }
 
-// saslPasswd masks the password after host and port in a line of Postfix's sasl_passwd.
-func (d *detector) saslPasswd(_, _, at int) {
-	at = skipBlanks(d.s, at)
-	d.reportAfter(":", "password", "line of sasl_passwd", at, run(d.s, at, &notBlank, maxURI))
-}
-
 // pgpass masks the last field of host:port:database:user:password, with the port at begin.
 func (d *detector) pgpass(_, begin, end int) {
 	line := strings.TrimSpace(d.s[end:lineEndWithin(d.s, end, maxURI)])

@@ -17,7 +17,6 @@ const (
 	stated           // name is value
 	paired           // key="name" value="value"
 	written          // "change the password to value": only what looks like one
-	shared           // user / value
 	item             // of a list
 	member           // of a map
 	argument         // of a call or command
@@ -25,7 +24,7 @@ const (
 )
 
 // bindingNames are the bindings that a form rule may name.
-var bindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written", "shared"}
+var bindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written"}
 
 // value masks the secrets of the value at s[at], which n names. found is set if
 // there is a value, secret if it is one.
@@ -40,8 +39,8 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 		d.list(n, at)
 		d.branches(n, at)
 	}
-	lit, found := d.literalAt(d.innerValue(at), bind)
-	return found, found && d.candidate(n, bind, d.phrase(n, bind, d.trimmed(bind, lit)))
+	lit, found := d.literalAt(at, bind)
+	return found, found && d.candidate(n, bind, d.trimmed(bind, lit))
 }
 
 // candidate masks the literal, or the end of it, if it is a secret.
@@ -77,37 +76,8 @@ func (d *detector) trimmed(bind binding, lit literal) literal {
 	switch {
 	case lit.quoted:
 		return trimLiteral(d.s, lit)
-	case bind == stated, bind == written, bind == shared:
+	case bind == stated, bind == written:
 		lit.end = lit.start + len(strings.TrimRight(d.text(lit), ".,;:?)\"'`"))
-	}
-	return lit
-}
-
-// innerValue returns where the default of the template at at begins, or at.
-func (d *detector) innerValue(at int) int {
-	const head = "default("
-	if i := run(d.s, at, &quoteSet, 1); strings.HasPrefix(d.s[i:], "{{") {
-		line := d.s[i:lineEndWithin(d.s, i, maxBranch)]
-		if n := strings.Index(line, head); n > 0 && !strings.Contains(line[:n], "}}") {
-			return i + n + len(head)
-		}
-	}
-	return at
-}
-
-// phrase returns the passphrase without quotes whose first word is lit: the rest of
-// the line of configuration that its name begins.
-func (d *detector) phrase(n nameRef, bind binding, lit literal) literal {
-	if lit.quoted || bind != assigned || n.strength < strongName || byteAt(d.s, lit.end) != ' ' || !n.isPassword() {
-		return lit
-	}
-	begin := lineBegin(d.s, n.begin)
-	if !allIn(d.s[begin:n.begin], &blankSet) || lit.start > lineEndWithin(d.s, n.end, maxGap) {
-		return lit
-	}
-	text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n")
-	if isPassphrase(text) {
-		lit.end = lit.start + len(text)
 	}
 	return lit
 }
@@ -177,11 +147,6 @@ func (d *detector) elements(n nameRef, at int) {
 		d.listEnd = lit.next
 		return true
 	})
-	if stop == d.listEnd && n.strength == strongName && strings.HasSuffix(d.s[:at], "=(") { // the words of a shell
-		for _, lit := range words(d.s[:lineEndWithin(d.s, at, maxLine)], at) {
-			d.secret(n, item, lit)
-		}
-	}
 }
 
 // literals calls found for the literals in quotes of s[at:stop] and the code before
@@ -204,13 +169,10 @@ func (d *detector) literals(at, stop int, ends string, found func(between string
 // entries masks the secrets among the entries of a list in YAML.
 func (d *detector) entries(n nameRef, at int) {
 	for stop := min(len(d.s), at+maxList); at < stop && strings.HasPrefix(d.s[at:], "- "); d.listEnd = at {
-		next := lineEndWithin(d.s, at, maxList)
-		lit := trimLiteral(d.s, literal{start: at + len("- "), end: next})
-		if lit.start < lit.end && quoteSet.has(d.s[lit.start]) {
-			lit, _ = quotedAt(d.s, lit.start)
+		if lit, ok := d.literalAt(at+len("- "), item); ok {
+			d.secret(n, item, lit)
 		}
-		d.secret(n, item, lit)
-		at = skipBlanks(d.s, next)
+		at = skipBlanks(d.s, lineEndWithin(d.s, at, maxList))
 	}
 }
 
