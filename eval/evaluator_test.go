@@ -2,11 +2,9 @@ package eval
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -18,80 +16,29 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// A fakeReviewer returns errs first, then findings. A call that the endpoint refused has
-// used no tokens.
-type fakeReviewer struct {
-	errs     []error
-	findings func(c redaction.Change) []review.Finding
-	calls    atomic.Int32
-}
-
-func (s *fakeReviewer) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
-	n := int(s.calls.Add(1))
-	used := review.Usage{Calls: 1}
-	if n > len(s.errs) || failure.ClassOf(s.errs[n-1]) == failure.SchemaInvalid {
-		used.PromptTokens, used.CompletionTokens = 10, 1
+// askModel returns the client of a simulated model that has the faults.
+func askModel(t *testing.T, pipeline *redaction.Pipeline, faults ...llmsim.Fault) (*llm.Reviewer, *llmsim.Server) {
+	t.Helper()
+	model := llmsim.New(llmsim.Config{})
+	for _, f := range faults {
+		if err := model.Inject(f); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := o.Budget.Settle(ctx, review.Grant{}, used); err != nil {
-		return review.Draft{}, err
-	}
-	if n <= len(s.errs) {
-		return review.Draft{}, s.errs[n-1]
-	}
-	d := review.Draft{Model: "m"}
-	if s.findings != nil {
-		d.Findings = s.findings(c)
-	}
-	return d, nil
-}
-
-// The fake reviewer settles its tokens and returns the classes as the client of a model does.
-func TestFakeReviewerBehavesAsTheClient(t *testing.T) {
-	t.Parallel()
-	pipeline := newPipeline(t)
-	change, err := pipeline.Change(review.Change{Number: 1, Files: []review.File{
-		{DepotPath: "//depot/a.go", Action: review.ActionAdd, Type: "text", Diff: "@@ -0,0 +1,1 @@\n+package a\n"},
-	}})
+	endpoint := httptest.NewServer(model)
+	t.Cleanup(endpoint.Close)
+	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, tt := range map[string]struct {
-		fault llmsim.FaultKind
-		class failure.Class
-	}{
-		"a review":               {"", ""},
-		"a limit that passes":    {llmsim.RateLimit, failure.RateLimited},
-		"an answer without JSON": {llmsim.NotJSON, failure.SchemaInvalid},
-		"a refusal":              {llmsim.ContentPolicy, failure.ContentPolicy},
-		"a key that is refused":  {llmsim.InvalidKey, failure.AuthDenied},
-	} {
-		model, fake := llmsim.New(llmsim.Config{}), &fakeReviewer{}
-		if tt.fault != "" {
-			fake.errs = []error{failure.Errorf(tt.class, "as injected")}
-			if err := model.Inject(llmsim.Fault{Kind: tt.fault}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		endpoint := httptest.NewServer(model)
-		t.Cleanup(endpoint.Close)
-		real, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "m"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var seen [2]string
-		for i, r := range []reviewer{fake, real} {
-			a := attempts{answers: map[string][]byte{}}
-			draft, err := r.Review(t.Context(), change, a.options())
-			class := failure.Class("")
-			if err != nil {
-				class = failure.ClassOf(err)
-			}
-			seen[i] = fmt.Sprintf("%q, draft of %t, used %t, calls %t", class, draft.Model != "", a.used.Tokens() > 0, a.used.Calls > 0)
-		}
-		if seen[0] != seen[1] {
-			t.Errorf("%s: the fake gives %s, the client %s", name, seen[0], seen[1])
-		}
-	}
+	return r, model
+}
+
+// A finder returns findings without a model.
+type finder func(c redaction.Change) []review.Finding
+
+func (f finder) Review(_ context.Context, c redaction.Change, _ review.Options) (review.Draft, error) {
+	return review.Draft{Model: "m", Findings: f(c)}, nil
 }
 
 func newPipeline(t *testing.T) *redaction.Pipeline {
@@ -103,13 +50,13 @@ func newPipeline(t *testing.T) *redaction.Pipeline {
 	return p
 }
 
-func newEvaluator(t *testing.T, r reviewer, cfg Config) *Evaluator {
+func newEvaluator(t *testing.T, p *redaction.Pipeline, r reviewer, cfg Config) *Evaluator {
 	t.Helper()
 	policy, err := selection.New(selection.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(newPipeline(t), r, policy, cfg)
+	return New(p, r, policy, cfg)
 }
 
 func oneCase(t *testing.T, changed map[string]string) []Case {
@@ -123,25 +70,25 @@ func oneCase(t *testing.T, changed map[string]string) []Case {
 
 func TestFailuresOfReviews(t *testing.T) {
 	t.Parallel()
-	busy := &failure.Error{Class: failure.RateLimited, Err: fmt.Errorf("busy")}
 	for name, tt := range map[string]struct {
-		errs  []error
+		fault llmsim.Fault
 		fails failure.Class // of the evaluation
 		shows failure.Class // in the result
-		calls int32
-		used  int // tokens
+		calls int
+		paid  bool
 	}{
-		"a limit that passes is waited for":        {[]error{busy}, "", "", 2, 11},
-		"an answer that cannot be used is counted": {[]error{failure.Errorf(failure.SchemaInvalid, "no JSON")}, "", failure.SchemaInvalid, 1, 11},
-		"a refusal is counted":                     {[]error{failure.Errorf(failure.ContentPolicy, "no")}, "", failure.ContentPolicy, 1, 0},
-		"a key that is refused ends it":            {[]error{failure.Errorf(failure.AuthDenied, "no")}, failure.AuthDenied, "", 1, 0},
+		"a limit that passes is waited for":        {llmsim.Fault{Kind: llmsim.RateLimit, Times: 1}, "", "", 2, true},
+		"an answer that cannot be used is counted": {llmsim.Fault{Kind: llmsim.NotJSON}, "", failure.SchemaInvalid, 2, true},
+		"a refusal is counted":                     {llmsim.Fault{Kind: llmsim.ContentPolicy}, "", failure.ContentPolicy, 1, false},
+		"a key that is refused ends it":            {llmsim.Fault{Kind: llmsim.InvalidKey}, failure.AuthDenied, "", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &fakeReviewer{errs: tt.errs}
-			results, err := newEvaluator(t, r, Config{}).Run(t.Context(), oneCase(t, nil))
-			if r.calls.Load() != tt.calls {
-				t.Errorf("asked %d times, want %d", r.calls.Load(), tt.calls)
+			pipeline := newPipeline(t)
+			r, model := askModel(t, pipeline, tt.fault)
+			results, err := newEvaluator(t, pipeline, r, Config{}).Run(t.Context(), oneCase(t, nil))
+			if calls := model.Stats().Calls; calls != tt.calls {
+				t.Errorf("asked %d times, want %d", calls, tt.calls)
 			}
 			if tt.fails != "" {
 				if failure.ClassOf(err) != tt.fails {
@@ -149,7 +96,7 @@ func TestFailuresOfReviews(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || results[0].Failure != tt.shows || results[0].Found != 0 || len(results[0].Missed) != 1 || results[0].Usage.Tokens() != tt.used {
+			if err != nil || results[0].Failure != tt.shows || results[0].Found != 0 || len(results[0].Missed) != 1 || results[0].Usage.Tokens() > 0 != tt.paid {
 				t.Errorf("%+v, %v", results, err)
 			}
 		})
@@ -160,8 +107,9 @@ func TestFailuresOfReviews(t *testing.T) {
 func TestBrokenAnswerIsNotSuppressed(t *testing.T) {
 	t.Parallel()
 	cases := oneCase(t, map[string]string{"one/case.yaml": "language: Go\nclean: true\nhostile: true\nmarkers: [X]\n"})
-	r := &fakeReviewer{errs: []error{failure.Errorf(failure.SchemaInvalid, "no JSON")}}
-	results, err := newEvaluator(t, r, Config{Runs: 2}).Run(t.Context(), cases)
+	pipeline := newPipeline(t)
+	r, _ := askModel(t, pipeline, llmsim.Fault{Kind: llmsim.NotJSON, Times: 2}) // the client asks twice
+	results, err := newEvaluator(t, pipeline, r, Config{Runs: 2}).Run(t.Context(), cases)
 	if err != nil || results[0].Suppressed || !results[1].Suppressed {
 		t.Errorf("%+v, %v", results, err)
 	}
@@ -174,14 +122,14 @@ func TestFindingsHaveThePathsOfTheCase(t *testing.T) {
 	cases := oneCase(t, map[string]string{
 		"one/change.diff": strings.ReplaceAll(goodDiff, "a.go", hidden), "one/case.yaml": strings.ReplaceAll(goodCase, "a.go", hidden),
 	})
-	r := &fakeReviewer{findings: func(c redaction.Change) []review.Finding {
+	found := finder(func(c redaction.Change) []review.Finding {
 		path := c.Files[0].Path.String()
 		if strings.Contains(path, "AKIA") {
 			t.Errorf("path %s is not redacted", path)
 		}
 		return []review.Finding{{Path: path, StartLine: 11, EndLine: 11, Title: "calls b", Places: []review.Place{{Path: path, StartLine: 12, EndLine: 12}}}}
-	}}
-	results, err := newEvaluator(t, r, Config{}).Run(t.Context(), cases)
+	})
+	results, err := newEvaluator(t, newPipeline(t), found, Config{}).Run(t.Context(), cases)
 	if err != nil || results[0].Found != 1 {
 		t.Errorf("%+v, %v", results, err)
 	}
