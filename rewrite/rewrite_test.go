@@ -2,8 +2,6 @@ package rewrite
 
 import (
 	"encoding/json"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"testing/quick"
@@ -26,37 +24,6 @@ func TestParseStatus(t *testing.T) {
 	for _, word := range []string{"", "done", "Queued", "cancelled"} {
 		if got, err := ParseStatus(word); err == nil {
 			t.Errorf("%q is read as %q", word, got)
-		}
-	}
-}
-
-// Random walks over the transitions: no walk reaches completed without processing, leaves
-// a final status, or ends before one (rewrite 3).
-func TestRandomWalks(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(3, 1))
-	for range 5000 {
-		walk := []Status{Queued}
-		for now := Queued; !now.Final(); now = walk[len(walk)-1] {
-			next := slices.DeleteFunc(Statuses(), func(to Status) bool { return !now.MayBecome(to) })
-			if len(next) == 0 {
-				t.Fatalf("stuck after %v", walk)
-			}
-			walk = append(walk, next[random.IntN(len(next))])
-		}
-		end := walk[len(walk)-1]
-		if end != Canceled && !slices.Contains(walk, Processing) {
-			t.Fatalf("%v skips processing", walk)
-		}
-		for i, status := range walk[1:] {
-			if status == BatchSubmitted && walk[i] != Processing {
-				t.Fatalf("%v submits an unclaimed job", walk)
-			}
-		}
-		for _, to := range Statuses() {
-			if end.MayBecome(to) {
-				t.Fatalf("%s is final and may become %s", end, to)
-			}
 		}
 	}
 }

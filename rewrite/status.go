@@ -8,7 +8,8 @@ import (
 // A Status is the status of a job (rewrite 3). It is wire format.
 type Status string
 
-// The canonical statuses.
+// The canonical statuses. The constraint rewrite_transitions_legal of the schema holds the
+// legal changes of status; docs/states.md draws them.
 const (
 	Queued         Status = "queued"          // eligible once not_before_at has passed
 	Processing     Status = "processing"      // claimed: executed or submitted now
@@ -20,22 +21,6 @@ const (
 
 // aliases are other names that the contract allows as input (rewrite 3).
 var aliases = map[string]Status{"running": Processing, "succeeded": Completed}
-
-// transitions are all legal changes of status. The constraint rewrite_transitions_legal
-// of the schema holds the same list; a test compares the two.
-var transitions = []struct{ from, to Status }{
-	{Queued, Processing}, // claimed (rewrite 7.1)
-	{Queued, Canceled},
-	{Processing, Queued}, // overflow, retry, or a stale claim (rewrite 6.1, 8.1, 7.2)
-	{Processing, BatchSubmitted},
-	{Processing, Completed}, // by the async lane
-	{Processing, Failed},
-	{Processing, Canceled},
-	{BatchSubmitted, Queued}, // retry (rewrite 8.1)
-	{BatchSubmitted, Completed},
-	{BatchSubmitted, Failed},
-	{BatchSubmitted, Canceled},
-}
 
 // Statuses returns the statuses in the order in which a job has them.
 func Statuses() []Status {
@@ -51,11 +36,6 @@ func ParseStatus(s string) (Status, error) {
 		return Status(s), nil
 	}
 	return "", fmt.Errorf("unknown status %q: want one of %v", s, Statuses())
-}
-
-// MayBecome reports whether a job may change from s to the given status.
-func (s Status) MayBecome(to Status) bool {
-	return slices.Contains(transitions, struct{ from, to Status }{s, to})
 }
 
 // Final reports whether no status follows.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -72,9 +71,11 @@ type transitions map[string]bool
 // refuses is expected: it leaves the state as it is.
 func (t transitions) note(from, to string) {
 	if from != to {
-		t[from+" --> "+to] = true
+		t[edgeOf(from, to)] = true
 	}
 }
+
+func edgeOf[S ~string](from, to S) string { return fmt.Sprintf("%s --> %s", from, to) }
 
 func TestJobStatesAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
@@ -233,21 +234,8 @@ func TestDeadLetterStatesAreThoseOfThePage(t *testing.T) {
 	wantPage(t, "Dead letter", seen)
 }
 
-func TestRewriteJobStatesAreThoseOfThePage(t *testing.T) {
-	t.Parallel()
-	seen := transitions{}
-	for _, from := range rewrite.Statuses() {
-		for _, to := range rewrite.Statuses() {
-			if from.MayBecome(to) {
-				seen.note(string(from), string(to))
-			}
-		}
-	}
-	wantPage(t, "Rewrite job", seen)
-}
-
-// wantPage compares the transitions with the diagram under the heading.
-func wantPage(t *testing.T, heading string, seen transitions) {
+// drawn returns the transitions of the diagram under the heading.
+func drawn(t *testing.T, heading string) transitions {
 	t.Helper()
 	page := must(os.ReadFile("../docs/states.md"))(t)
 	_, section, ok := strings.Cut(string(page), "\n## "+heading+"\n")
@@ -255,10 +243,17 @@ func wantPage(t *testing.T, heading string, seen transitions) {
 		t.Fatalf("docs/states.md has no section %q", heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	drawn := transitions{}
+	edges := transitions{}
 	for _, edge := range regexp.MustCompile(`(?m)^ *(\w+) --> (\w+)\b`).FindAllStringSubmatch(section, -1) {
-		drawn.note(edge[1], edge[2])
+		edges.note(edge[1], edge[2])
 	}
+	return edges
+}
+
+// wantPage compares the transitions with the diagram under the heading.
+func wantPage(t *testing.T, heading string, seen transitions) {
+	t.Helper()
+	drawn := drawn(t, heading)
 	for edge := range seen {
 		if !drawn[edge] {
 			t.Errorf("docs/states.md, %s: the code makes the transition %s, which the diagram lacks", heading, edge)

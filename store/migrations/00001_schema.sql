@@ -570,7 +570,7 @@ create index rewrite_jobs_claimed on criticizer.rewrite_jobs (claimed_at) where 
 create index rewrite_jobs_in_batch on criticizer.rewrite_jobs (batch_id) where batch_id is not null;
 
 -- Every change of a job's status. Triggers write it, in the transaction of the
--- change. rewrite_transitions_legal holds the same table as package rewrite
+-- change. rewrite_transitions_legal holds the same table as docs/states.md
 -- (rewrite 3): a statement that makes another change fails as a whole. Every
 -- change of a job inserts a row here, so the table has few indexes; the rows of a
 -- run are found by time.
