@@ -13,13 +13,23 @@ import (
 // A pathRule is an entry of paths.txt.
 type pathRule struct {
 	imports           []importRule
-	partners, folders []string
+	partners, folders []template
 }
 
 type importRule struct {
 	matches     *regexp.Regexp
-	paths, dirs []string
+	paths, dirs []template
 }
+
+// A template is the alternatives of a path, with $dir, $up and $stem for {dir}, {up} and
+// {stem}.
+type template []string
+
+var placeholders = strings.NewReplacer("{dir}", "$dir", "{up}", "$up", "{stem}", "$stem")
+
+// parseTemplate expands the alternatives before names of the depot, which may have any
+// number of braces, are put into the template.
+func parseTemplate(text string) template { return alternatives(placeholders.Replace(text)) }
 
 //go:embed paths.txt
 var pathsText string
@@ -46,13 +56,13 @@ func parsePathRules(text string) map[string]*pathRule {
 		case "import":
 			r.imports = append(r.imports, importRule{matches: regexp.MustCompile(value)})
 		case "path":
-			last.paths = append(last.paths, value)
+			last.paths = append(last.paths, parseTemplate(value))
 		case "partner":
-			r.partners = append(r.partners, value)
+			r.partners = append(r.partners, parseTemplate(value))
 		case "dir":
-			last.dirs = append(last.dirs, value)
+			last.dirs = append(last.dirs, parseTemplate(value))
 		case "folder":
-			r.folders = append(r.folders, value)
+			r.folders = append(r.folders, parseTemplate(value))
 		case "", "#":
 		default:
 			panic("paths.txt: unknown key " + key)
@@ -84,24 +94,24 @@ func stem(depotPath string) string {
 	return testWords.ReplaceAllString(strings.TrimSuffix(name, path.Ext(name)), "")
 }
 
-// expand returns the depot paths that a template stands for, nearest first.
-func expand(template, file string, groups []string) []string {
+// paths returns the depot paths that the template stands for, nearest first.
+func (t template) paths(file string, groups []string) []string {
+	values := []string{"$stem", stem(file)}
 	for i, g := range groups {
 		n := "$" + strconv.Itoa(i)
-		template = strings.ReplaceAll(strings.ReplaceAll(template, n+"s", strings.ReplaceAll(g, ".", "/")), n, g)
+		values = append(values, n+"s", strings.ReplaceAll(g, ".", "/"), n, g)
 	}
-	template = strings.ReplaceAll(template, "{stem}", stem(file))
 	var out []string
 	dir := path.Dir(file[1:])
-	rest, up := strings.CutPrefix(template, "{up}")
 	for range maxUp {
-		for _, p := range alternatives(strings.ReplaceAll(map[bool]string{true: dir + rest, false: template}[up], "{dir}", dir)) {
+		fill := strings.NewReplacer(append(values, "$dir", dir, "$up", dir)...)
+		for _, p := range t {
 			// At least a depot and a name; .. may not leave the depot.
-			if p = path.Clean(p); strings.Count(p, "/") > 1 || p == path.Dir(file[1:]) {
+			if p = path.Clean(fill.Replace(p)); strings.Count(p, "/") > 1 || p == path.Dir(file[1:]) {
 				out = append(out, "/"+p)
 			}
 		}
-		if dir = path.Dir(dir); !up || strings.Count(dir, "/") < 1 || dir == "/" {
+		if dir = path.Dir(dir); !strings.HasPrefix(t[0], "$up") || strings.Count(dir, "/") < 1 || dir == "/" {
 			break
 		}
 	}
@@ -143,11 +153,11 @@ const (
 func candidatesOf(file string, o outline.Outline, names map[string][]int) []candidate {
 	r := ruleOf(file)
 	var out []candidate
-	add := func(score int, dir bool, templates, groups []string) {
+	add := func(score int, dir bool, templates []template, groups []string) {
 		for _, t := range templates {
-			paths := expand(t, file, groups)
+			paths := t.paths(file, groups)
 			if strings.Contains(file, testRoot) {
-				paths = append(paths, expand(t, strings.Replace(file, testRoot, "/src/main/", 1), groups)...)
+				paths = append(paths, t.paths(strings.Replace(file, testRoot, "/src/main/", 1), groups)...)
 			}
 			for _, p := range paths {
 				out = append(out, candidate{Lookup{p, dir}, score})
