@@ -115,7 +115,13 @@ func (f *file) revisions() []string {
 	if f.base == "" {
 		return []string{f.spec()}
 	}
-	return append([]string{f.spec(), f.base}, f.merged...)
+	all := append([]string{f.spec(), f.base}, f.merged...)
+	for _, spec := range f.merged {
+		if since := f.since[spec]; since > 0 {
+			all = append(all, revision(pathOf(spec), since))
+		}
+	}
+	return all
 }
 
 // actionSkip returns the reason why a revision made by the action has no content.

@@ -45,17 +45,21 @@ func (x *fetch) creditSources(ctx context.Context, files []*file) error {
 		return err
 	}
 	for _, f := range files {
-		refused := func(spec string) bool {
-			if x.isOutside(pathOf(spec)) {
-				f.outside = true
+		whole := func(spec string) bool {
+			isOutside := x.isOutside(pathOf(spec))
+			f.outside = f.outside || isOutside
+			return isOutside || x.isReviewed(spec, 0, known, reviewed)
+		}
+		if f.isBranch() && !whole(revision(f.source, f.FromRevision)) {
+			f.source = ""
+		}
+		f.merged = slices.DeleteFunc(f.merged, func(spec string) bool {
+			if whole(spec) {
+				delete(f.since, spec)
 				return false
 			}
 			return !x.isReviewed(spec, f.since[spec], known, reviewed)
-		}
-		if f.isBranch() && refused(revision(f.source, f.FromRevision)) {
-			f.source = ""
-		}
-		f.merged = slices.DeleteFunc(f.merged, refused)
+		})
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 		reviewedUpTo review.Changelist
 		skip         []string
 		source       string // default //depot/dev/f
+		before       string // revision 2 of the source
 		want         review.SkipReason
 		diff         string
 	}{
@@ -35,7 +36,10 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 		"older than the installation":              {file: branch, reviewedUpTo: 3, want: review.SkipIntegrated},
 		"reviewed since the installation":          {file: branch, reviewedUpTo: 1, reviewed: []review.Changelist{2, 3}, want: review.SkipIntegrated},
 		"moved from elsewhere, which nobody read":  {file: branch, firstAction: "move/add", reviewed: []review.Changelist{1, 2, 3}, diff: added},
-		"a merge of reviewed revisions":            {how: "copy from", since: "#2", reviewed: []review.Changelist{3}, want: review.SkipIntegrated},
+		"a merge of reviewed revisions":            {how: "copy from", since: "#2", reviewed: []review.Changelist{3}, before: "old\n", want: review.SkipIntegrated},
+		"a merge that brings an earlier revision":  {how: "copy from", since: "#2", reviewed: []review.Changelist{3}, before: "new\n", diff: edited},
+		"an earlier revision that is gone":         {how: "copy from", since: "#2", reviewed: []review.Changelist{3}, diff: edited},
+		"earlier revisions that were reviewed":     {how: "copy from", since: "#2", reviewed: []review.Changelist{1, 2, 3}, before: "new\n", want: review.SkipIntegrated},
 		"a merge of a revision that was not":       {how: "copy from", since: "#1", reviewed: []review.Changelist{3}, diff: edited},
 		"a merge of the whole source":              {how: "copy from", since: "#none", reviewed: []review.Changelist{2, 3}, diff: edited},
 		"a source whose changes are skipped":       {how: "copy from", since: "#none", skip: []string{"//depot/dev/..."}, want: review.SkipIntegratedOutside},
@@ -56,6 +60,9 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 			}
 			f.submitted(12, tt.file)
 			f.has(rev{path: source, rev: 3, data: "new\n"})
+			if tt.before != "" {
+				f.has(rev{path: source, rev: 2, data: tt.before})
+			}
 			var fields []string
 			for i, n := range []string{"3", "2", "1"} {
 				action := "edit"

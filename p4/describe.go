@@ -30,7 +30,8 @@ type file struct {
 	// merged are the revisions that were integrated into the one before, path#rev.
 	merged []string
 	// since is, by merged revision, the revision up to which the source had been
-	// integrated before. Without an entry the whole source was integrated.
+	// integrated before, if no review has read all of that. Without an entry the whole
+	// source counts.
 	since map[string]int
 	// outside is set if a source is outside of the reviewed paths.
 	outside bool

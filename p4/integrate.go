@@ -35,9 +35,19 @@ func (f *file) withMerged(ctx context.Context, printed *printout, before, after 
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
+		if since := f.since[source]; since > 0 && f.hasTextOf(printed.of(revision(pathOf(source), since)), before, after) {
+			continue
+		}
 		before = merge(before, text, after)
 	}
 	return before, nil
+}
+
+// hasTextOf reports whether after has, or may have, text of an earlier revision of a source
+// that before lacks: a merge of later revisions can bring it along.
+func (f *file) hasTextOf(earlier *content, before, after string) bool {
+	text, ok := f.sourceText(earlier)
+	return !ok || len(before)+len(text)+len(after) > maxMergeBytes || merge(before, text, after) != before
 }
 
 // merge applies to before the edits that lead to after and come from source. Both
