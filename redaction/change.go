@@ -48,7 +48,8 @@ type File struct {
 	Size     int64  // in bytes, of the new content; 0 if it is not known
 	Charset  string // as in [review.File]: one of the product's names, or empty
 	// Skipped is [review.SkipNotDecodable] for a diff that this package cannot
-	// read as text. The diff is left out.
+	// read as text, and [review.SkipSecret] for one that it masked without reading all of
+	// it. The diff is left out.
 	Skipped review.SkipReason
 }
 
@@ -115,8 +116,16 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	for i := range out.Jobs {
 		out.Jobs[i] = p.text(cut(out.Jobs[i].s, maxJob))
 	}
+	unread := map[*Text]bool{}
+	for _, pt := range pl.parts {
+		unread[pt.out] = pt.unread
+	}
 	for i := range out.Files {
-		out.Files[i].Diff = p.text(cutHeadings(out.Files[i].Diff.s))
+		if to := &out.Files[i]; unread[&to.Diff] {
+			to.Diff, to.Skipped = Text{}, review.SkipSecret
+		} else {
+			to.Diff = p.text(cutHeadings(to.Diff.s))
+		}
 	}
 	out.Redactions = pl.counts()
 	return out, nil

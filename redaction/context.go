@@ -80,7 +80,8 @@ func (p *Pipeline) scanContext(pl *payload, c *cutter, context review.Context) e
 			return err
 		}
 		text = strings.ToValidUTF8(text, "\uFFFD")
-		c.from(source.Path, scanned{text, p.scanAll(pl, text)})
+		spans, _ := p.scanAll(pl, text)
+		c.from(source.Path, scanned{text, spans})
 	}
 	if len(c.byPath) > 0 {
 		return fmt.Errorf("%d files have blocks and no text", len(c.byPath))

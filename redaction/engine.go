@@ -66,16 +66,25 @@ const (
 )
 
 // scan returns the ranges of raw to mask: sorted, disjoint, each within a line. If it
-// explains, they are the ranges that a classifier decided to leave.
-func (e *engine) scan(raw string, f form, m mode) []span {
+// explains, they are the ranges that a classifier decided to leave. unread is set if the
+// rest of raw was not read: it may hold more secrets anywhere.
+func (e *engine) scan(raw string, f form, m mode) (_ []span, unread bool) {
 	c := collector{raw: raw}
 	e.read(views(raw, f), m, func(d *detector) {
+		unread = unread || d.unread
 		if c.take(d.view, d.detections); m == explaining {
 			c.spans = c.spans[:0]
 			c.take(d.view, d.misses)
 		}
 	})
-	return e.withoutPlaceholders(raw, c.finish())
+	return e.withoutPlaceholders(raw, c.finish()), unread
+}
+
+// everyLine returns the ranges of raw that mask all of it.
+func (e *engine) everyLine(raw string) []span {
+	c := collector{raw: raw}
+	c.addLines(span{reason: reason{class: "secret", rule: workLimit}, value: raw}, 0, len(raw))
+	return e.withoutPlaceholders(raw, c.spans)
 }
 
 // read calls take with the detections in each view and in its unfolded lines. They
@@ -109,15 +118,14 @@ func (e *engine) read(views []*view, m mode, take func(d *detector)) {
 func (d *detector) run() {
 	d.all.each(d.s, func(t *trigger, begin, end int) {
 		switch {
-		case begin < d.placeholderEnd || begin < d.maskedEnd || d.contextFree && !t.contextFree:
+		case d.unread || begin < d.placeholderEnd || d.contextFree && !t.contextFree:
 		case d.work > d.allowance*(workSlack+maxWork*begin):
-			d.maskedEnd = lineEnd(d.s, begin)
-			d.report("secret", "work limit", strings.LastIndexByte(d.s[:begin], '\n')+1, d.maskedEnd)
+			d.unread = true
 		default:
 			t.match(d, t.index, begin, end)
 		}
 	})
-	if d.contextFree {
+	if d.contextFree || d.unread {
 		return
 	}
 	d.keyBodies()
@@ -128,8 +136,11 @@ func (d *detector) run() {
 // without context, or "".
 func (e *engine) contextFreeRule(s string) (rule string) {
 	e.read([]*view{whole(s)}, checking, func(d *detector) {
-		if len(d.detections) > 0 {
+		switch {
+		case len(d.detections) > 0:
 			rule = d.detections[0].rule
+		case d.unread:
+			rule = workLimit
 		}
 	})
 	return rule
@@ -153,8 +164,8 @@ type detector struct {
 	keyEnd, uriEnd, insertEnd    int
 	blockEnds                    [8]int
 	tableEnd, listEnd, branchEnd int
-	// maskedEnd is the end of the last line that was masked without reading all of it.
-	maskedEnd int
+	// unread is set if the rest of the text is not read.
+	unread bool
 	// work is what the rules have done so far. allowance multiplies its limit.
 	work, allowance int
 	// place and why are the reason for the next detection.
@@ -172,10 +183,12 @@ func (d *detector) placeholder(_, begin, _ int) {
 }
 
 // The work of all rules is bounded here. It is counted in units of a few nanoseconds, and
-// where it exceeds maxWork for each byte of the text before, the line is masked and its
-// rest not read. So reading takes linear time for every text. Of 58,000 files of code,
-// none of more than 20 kB has 18 units per byte; names within names within names have hundreds.
+// where it exceeds maxWork for each byte of the text before, the rest is not read, and the
+// whole text is masked: a name far above, such as the head of a table, can make any line a
+// secret. So reading takes linear time for every text. Of 58,000 files of code, none of
+// more than 20 kB has 18 units per byte; names within names within names have hundreds.
 const (
+	workLimit = "work limit" // the rule of such a text
 	maxWork   = 20
 	workSlack = 1 << 22
 	// The units of a form that is tried, of a lexeme, of a value that is classified, and of a secret.

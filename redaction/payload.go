@@ -25,6 +25,8 @@ type part struct {
 	out  *Text
 	// spans are the masked ranges of raw: sorted, disjoint, each within a line.
 	spans []span
+	// unread is set if the text is masked whole, because it was not read whole.
+	unread bool
 }
 
 // A payload is the text that is sent together.
@@ -100,7 +102,11 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 // pass reads the parts as they would be sent and reports whether it masked more.
 func (p *Pipeline) pass(pl *payload, m mode) (more bool) {
 	for _, part := range pl.parts {
-		found := p.engine.scan(render(part.raw, part.spans), part.form, m)
+		rendered := render(part.raw, part.spans)
+		found, unread := p.engine.scan(rendered, part.form, m)
+		if part.unread = part.unread || unread; part.unread {
+			found = p.engine.everyLine(rendered)
+		}
 		more = part.mask(found) || more
 	}
 	if more {

@@ -141,7 +141,8 @@ func (p *Pipeline) NearMisses(s string, diff bool) (marks []Mark, err error) {
 	if err != nil {
 		return nil, err
 	}
-	misses := slices.DeleteFunc(p.engine.scan(s, formOf(diff), explaining), func(m span) bool {
+	misses, _ := p.engine.scan(s, formOf(diff), explaining)
+	misses = slices.DeleteFunc(misses, func(m span) bool {
 		return slices.ContainsFunc(masked, func(k Mark) bool { return k.Start < m.end && m.start < k.End })
 	})
 	return p.marks(s, misses), nil

@@ -29,7 +29,8 @@ func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) (scanned, 
 	whole := scanned{text: after.text}
 	c := collector{raw: pt.raw}
 	for _, side := range []wholeSide{after, before} {
-		spans := p.scanAll(pl, side.text)
+		spans, unread := p.scanAll(pl, side.text)
+		pt.unread = pt.unread || unread
 		c.spans = append(c.spans, side.inDiff(spans)...)
 		if side.text == after.text {
 			whole.spans = spans
@@ -39,14 +40,18 @@ func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) (scanned, 
 	return whole, nil
 }
 
-// scanAll returns the spans of a whole text, which become known values.
-func (p *Pipeline) scanAll(pl *payload, text string) []span {
-	spans := p.engine.scan(text, formText, masking)
+// scanAll returns the spans of a whole text, which become known values. unread is set if
+// the text is masked whole, because it was not read whole.
+func (p *Pipeline) scanAll(pl *payload, text string) (_ []span, unread bool) {
+	spans, unread := p.engine.scan(text, formText, masking)
 	for i := range spans {
 		spans[i].value = strings.Clone(spans[i].value) // a part of the text would keep all of it
 	}
 	pl.known.add(spans, isSpecific)
-	return spans
+	if unread {
+		spans = p.engine.everyLine(text)
+	}
+	return spans, unread
 }
 
 // A wholeSide is the text of one side of a diff.
