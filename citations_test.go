@@ -12,8 +12,12 @@ import (
 // citation matches a reference to a specification document, in any spelling.
 var citation = regexp.MustCompile(`\b(criticizer-processing|review-notification|complaint-rewrite-queue|processing|notification|security|queue|rewrite) (\d+(?:\.\d+)*(?:, \d+(?:\.\d+)*)*)`)
 
+// namedPage matches a page as comments and messages name it.
+var namedPage = regexp.MustCompile(`\bdocs/[a-z/-]+\.md\b`)
+
 // A comment cites a specification as docs/requirements.md introduces it, and the
-// section it cites, a section above it or one below it, has a row there.
+// section it cites, a section above it or one below it, has a row there. The pages that
+// the source names exist.
 func TestCitationsAreListed(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("docs/requirements.md")
@@ -44,6 +48,11 @@ func TestCitationsAreListed(t *testing.T) {
 		source, err := os.ReadFile(name)
 		if err != nil {
 			return err
+		}
+		for _, page := range namedPage.FindAllString(string(source), -1) {
+			if _, err := os.Stat(page); err != nil {
+				t.Errorf("%s names %s, which does not exist", name, page)
+			}
 		}
 		for line := range strings.Lines(string(source)) {
 			if !strings.Contains(line, "//") && !strings.Contains(line, "--") {
