@@ -18,7 +18,7 @@ import (
 type Fetching struct {
 	Changes    changes
 	Submits    submits
-	Recipients recipientBook
+	Recipients recipientStore
 	Contents   contents // nil if shelves are not reviewed
 	Raw        rawArtifacts
 	Owners     owners   // nil if no owners are configured
@@ -45,8 +45,8 @@ type contents interface {
 	RecordContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error)
 }
 
-// recipientBook stores the people around a change. It is idempotent.
-type recipientBook interface {
+// recipientStore stores the people around a change. It is idempotent.
+type recipientStore interface {
 	SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error
 }
 
@@ -96,7 +96,7 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if change.SkippedBy != "" {
 		return FetchResult{SkippedBy: change.SkippedBy}, nil
 	}
-	result, err := f.note(ctx, p.Request, change)
+	result, err := f.recordMetadata(ctx, p.Request, change)
 	if err != nil {
 		return FetchResult{}, err
 	}
@@ -111,18 +111,18 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	return result, nil
 }
 
-// note stores what other stages need besides the content of the change.
-func (f *Fetching) note(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
+// recordMetadata stores what other stages need besides the content of the change.
+func (f *Fetching) recordMetadata(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
 	result := FetchResult{Files: len(change.Files), ByBot: f.isBot(change)}
 	var err error
 	if result.Author, err = f.Raw.Pseudonym(change.User); err != nil {
 		return result, about(req.Changelist, "name the author", err)
 	}
-	if result.Shelf, err = f.noteContent(ctx, req, change); err != nil {
-		return result, about(req.Changelist, "note content", err)
+	if result.Shelf, err = f.recordContent(ctx, req, change); err != nil {
+		return result, about(req.Changelist, "record content", err)
 	}
-	if result.SlotLimits, err = f.noteSlots(ctx, req, change, result.ByBot); err != nil {
-		return result, about(req.Changelist, "note slots", err)
+	if result.SlotLimits, err = f.recordSlotNeeds(ctx, req, change, result.ByBot); err != nil {
+		return result, about(req.Changelist, "record slot needs", err)
 	}
 	result.NeedsSlots = result.SlotLimits != nil
 	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change, f.Owners)); err != nil {
@@ -158,7 +158,7 @@ func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change,
 	return change, err
 }
 
-func (f *Fetching) noteContent(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
+func (f *Fetching) recordContent(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
 	if f.Contents == nil {
 		return 0, nil
 	}

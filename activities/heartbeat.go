@@ -18,15 +18,15 @@ type progress struct {
 	Total int `json:"total,omitempty"`
 }
 
-// A heart sends the heartbeats of one attempt.
-type heart struct {
+// A heartbeater sends the heartbeats of one attempt.
+type heartbeater struct {
 	mu  sync.Mutex
 	now progress
 }
 
-type heartKey struct{}
+type heartbeatKey struct{}
 
-func (h *heart) beat(ctx context.Context) {
+func (h *heartbeater) beat(ctx context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	activity.RecordHeartbeat(ctx, h.now)
@@ -35,7 +35,7 @@ func (h *heart) beat(ctx context.Context) {
 // showProgress adds the progress to the heartbeats of this attempt. Activities without
 // heartbeats ignore it.
 func showProgress(ctx context.Context, done, total int) {
-	h, ok := ctx.Value(heartKey{}).(*heart)
+	h, ok := ctx.Value(heartbeatKey{}).(*heartbeater)
 	if !ok {
 		return
 	}
@@ -52,7 +52,7 @@ func keepHeartbeating(ctx context.Context) (beating context.Context, stop func()
 	if timeout == 0 {
 		return ctx, func() {}
 	}
-	h := &heart{now: before(ctx)}
+	h := &heartbeater{now: before(ctx)}
 	done := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
@@ -68,5 +68,5 @@ func keepHeartbeating(ctx context.Context) (beating context.Context, stop func()
 			}
 		}
 	}()
-	return context.WithValue(ctx, heartKey{}, h), func() { close(done); <-stopped }
+	return context.WithValue(ctx, heartbeatKey{}, h), func() { close(done); <-stopped }
 }

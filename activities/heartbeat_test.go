@@ -26,7 +26,7 @@ func TestHeartbeatsShowProgress(t *testing.T) {
 		sent = append(sent, p)
 	})
 	review := func(ctx context.Context) error {
-		showProgress(context.WithValue(ctx, heartKey{}, &heart{}), 2, 5)
+		showProgress(context.WithValue(ctx, heartbeatKey{}, &heartbeater{}), 2, 5)
 		showProgress(ctx, 3, 5) // ignored: the activity has no heartbeats
 		return nil
 	}

@@ -40,9 +40,9 @@ type waker interface {
 	WakeForSlots(ctx context.Context, workflowID, runID string) error
 }
 
-// noteSlots records which slots the review needs, and returns the positions of their
+// recordSlotNeeds records which slots the review needs, and returns the positions of their
 // limits in the configuration, from 1.
-func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change review.Change, byBot bool) (positions []int, err error) {
+func (f *Fetching) recordSlotNeeds(ctx context.Context, req review.Request, change review.Change, byBot bool) (positions []int, err error) {
 	if f.InFlight == nil {
 		return nil, nil
 	}

@@ -12,27 +12,27 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// An ending is what a finish reason means.
-type ending int
+// A finishReason is the meaning of a finish reason.
+type finishReason int
 
 const (
-	endUnknown ending = iota // none or another: the content decides
-	endWhole
-	endCut     // at the limit of tokens
-	endRefused // by a filter
+	finishUnknown finishReason = iota // none or another: the content decides
+	finishWhole
+	finishCut     // at the limit of tokens
+	finishRefused // by a filter
 )
 
-// endings are the finish reasons of all dialects, in lower case.
-var endings = map[string]ending{
-	"stop": endWhole, "end_turn": endWhole, "eos": endWhole, "completed": endWhole, "stop_sequence": endWhole,
-	"length": endCut, "max_tokens": endCut, "max_output_tokens": endCut, "model_context_window_exceeded": endCut,
-	"content_filter": endRefused, "safety": endRefused, "refusal": endRefused, "recitation": endRefused, "prohibited_content": endRefused,
+// finishReasons are the finish reasons of all dialects, in lower case.
+var finishReasons = map[string]finishReason{
+	"stop": finishWhole, "end_turn": finishWhole, "eos": finishWhole, "completed": finishWhole, "stop_sequence": finishWhole,
+	"length": finishCut, "max_tokens": finishCut, "max_output_tokens": finishCut, "model_context_window_exceeded": finishCut,
+	"content_filter": finishRefused, "safety": finishRefused, "refusal": finishRefused, "recitation": finishRefused, "prohibited_content": finishRefused,
 }
 
-// A thoughtError is the error of an answer whose token limit was used up by thinking.
-type thoughtError struct{ limit int }
+// A thinkingLimitError is the error of an answer whose token limit was used up by thinking.
+type thinkingLimitError struct{ limit int }
 
-func (e thoughtError) Error() string {
+func (e thinkingLimitError) Error() string {
 	return fmt.Sprintf("thinking of the model used up the limit of %d tokens for an answer: raise llm.max_answer_tokens or lower llm.reasoning_effort", e.limit)
 }
 
@@ -40,9 +40,9 @@ func (e thoughtError) Error() string {
 // whether the answer was cut off after a part of the list. limit is the answer limit of
 // the call, in tokens.
 func (c completion) open(list string, limit int) (o object, cut bool, err error) {
-	end := endings[strings.ToLower(c.finish)]
+	end := finishReasons[strings.ToLower(c.finish)]
 	switch {
-	case end == endRefused:
+	case end == finishRefused:
 		return o, false, answerError(failure.ContentPolicy, c.header, errors.New("model endpoint did not review the change: its content filter cut the answer off"))
 	case c.refusal != "":
 		return o, false, answerError(failure.ContentPolicy, c.header, errors.New("model endpoint did not review the change: the model refused"))
@@ -51,13 +51,13 @@ func (c completion) open(list string, limit int) (o object, cut bool, err error)
 	}
 	o, err = findObject(c.content, list)
 	switch {
-	case end == endCut && !o.whole && len(o.items) == 0 && c.mostlyThinking():
-		return o, true, answerError(failure.TooLarge, c.header, thoughtError{limit})
-	case end == endCut && !o.whole && len(o.items) == 0:
+	case end == finishCut && !o.whole && len(o.items) == 0 && c.mostlyThinking():
+		return o, true, answerError(failure.TooLarge, c.header, thinkingLimitError{limit})
+	case end == finishCut && !o.whole && len(o.items) == 0:
 		return o, true, answerError(failure.TooLarge, c.header, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise llm.max_answer_tokens", limit))
 	case err != nil:
 		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{err.Error()})
-	case !o.whole && end != endCut:
+	case !o.whole && end != finishCut:
 		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{errNoObject.Error()})
 	}
 	return o, !o.whole, nil

@@ -58,7 +58,7 @@ type sentPrompt struct {
 // prompt renders q for a server. note, if not empty, is why earlier answers were
 // unusable. The last code is new in every call, so that an answer to another call is
 // noticed.
-func (run *run) prompt(w wire, q question, note string) (sentPrompt, error) {
+func (run *run) prompt(w modelDialect, q question, note string) (sentPrompt, error) {
 	text, codes := q.withCodes(run.fence)
 	pack, packCodes := q.pack.withCodes(run.fence)
 	last := newNonce()[:2*codeBytes]
@@ -125,7 +125,7 @@ func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string,
 			run.cache(ctx, key, answer)
 			return answer, nil
 		}
-		if _, thought := errors.AsType[thoughtError](err); thought {
+		if _, thought := errors.AsType[thinkingLimitError](err); thought {
 			larger := min(thinkingFactor*limit, budget.room()-run.maxTokens(q, 0))
 			if again || larger <= limit {
 				return a, err
@@ -169,7 +169,7 @@ func reasonOf(err error) (why string, ok bool) {
 // field.
 func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string, limit int) (cachedAnswer, error) {
 	for {
-		w, asks := run.wire(model), note
+		w, asks := run.modelDialect(model), note
 		if note != "" && w.inPrompt {
 			asks += " It has to be valid under this JSON schema:\n" + run.prompts.schema
 		}
@@ -204,10 +204,10 @@ func (run *run) accept(ctx context.Context, budget *tokenBudget, grant review.Gr
 	answer.Model = run.redactedName(done.model)
 	run.addUsage(used, answer.Model, model == run.cfg.Model)
 	if used.CompletionTokens > limit+limit/10 {
-		run.learn(ctx, model, "more tokens than granted", func(w *wire) bool { return w.limitBy(otherLimit(w.LimitField)) })
+		run.learn(ctx, model, "more tokens than granted", func(w *modelDialect) bool { return w.limitBy(otherLimit(w.LimitField)) })
 	}
 	if failure.ClassOf(err) == failure.SchemaInvalid {
-		run.learn(ctx, model, "format is not followed", func(w *wire) bool {
+		run.learn(ctx, model, "format is not followed", func(w *modelDialect) bool {
 			was := w.inPrompt || w.Format != FormatSchema
 			w.inPrompt = true
 			return !was
@@ -218,7 +218,7 @@ func (run *run) accept(ctx context.Context, budget *tokenBudget, grant review.Gr
 
 // read returns the answer in a completion if it proves that the endpoint read all of p.
 func (run *run) read(model string, q question, p sentPrompt, limit int, done completion, used review.Usage) (cachedAnswer, error) {
-	meter, w := run.meter(model), run.wire(model)
+	meter, w := run.meter(model), run.modelDialect(model)
 	if err := meter.check(used, p.tokens); err != nil {
 		return cachedAnswer{}, err
 	}
@@ -248,7 +248,7 @@ func (run *run) read(model string, q question, p sentPrompt, limit int, done com
 // whether there was one.
 func (r *Reviewer) learnFrom(ctx context.Context, model string, err error) bool {
 	e, ok := errors.AsType[apiError](err)
-	return ok && r.learn(ctx, model, "endpoint refuses a field", func(w *wire) bool { return w.simpler(e) })
+	return ok && r.learn(ctx, model, "endpoint refuses a field", func(w *modelDialect) bool { return w.adjust(e) })
 }
 
 // redactedName redacts the model's name in a response, which is untrusted.

@@ -27,7 +27,7 @@ type Trial struct {
 // Describe probes the endpoint and returns the dialect that requests are made in.
 func (r *Reviewer) Describe(ctx context.Context) string {
 	r.probe(ctx)
-	w := r.wire(r.cfg.Model)
+	w := r.modelDialect(r.cfg.Model)
 	text := fmt.Sprintf("dialect %s: answers limited by %s, format %s, prompts of %d tokens", w.Name, w.LimitField, w.Format, r.promptLimit())
 	if w.inPrompt {
 		text += ", schema in the prompt"
@@ -74,7 +74,7 @@ func filler(n int) (chunk, error) {
 func (r *Reviewer) tryPrompt(ctx context.Context) (Trial, error) {
 	limit := r.promptLimit()
 	run := &run{Reviewer: r, system: r.prompts.system, fence: newNonce()}
-	w := r.wire(r.cfg.Model)
+	w := r.modelDialect(r.cfg.Model)
 	fix := fmt.Sprintf("raise %s of the server to %d tokens, or set llm.context_tokens to what it has", w.ContextSetting, limit+r.cfg.MaxAnswerTokens)
 	part, err := filler(limit - minPromptTokens/2)
 	if err != nil {

@@ -27,8 +27,8 @@ type completion struct {
 	header                  http.Header
 }
 
-// A said is what a message or a part of it holds.
-type said struct {
+// A messageContent is the content of a message or of a part of it.
+type messageContent struct {
 	Content      string          `json:"content"`
 	Refusal      string          `json:"refusal"`
 	ToolCalls    json.RawMessage `json:"tool_calls"`
@@ -40,7 +40,7 @@ type said struct {
 type reply struct {
 	Model   string `json:"model"`
 	Choices []struct {
-		Message, Delta said
+		Message, Delta messageContent
 		FinishReason   string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage    *usage          `json:"usage"`
@@ -212,7 +212,7 @@ func (c *completion) add(part reply) error {
 	}
 	if len(part.Choices) > 0 {
 		choice := part.Choices[0]
-		for _, s := range []said{choice.Message, choice.Delta} {
+		for _, s := range []messageContent{choice.Message, choice.Delta} {
 			c.content += s.Content
 			c.refusal += s.Refusal
 			c.tools = c.tools || len(s.ToolCalls) > len("null") || len(s.FunctionCall) > len("null")

@@ -127,26 +127,26 @@ func (d Dialect) checkModel(asked, answered string) error {
 	return failure.Errorf(failure.ConfigInvalid, "model endpoint answered as another model than %s: set llm.model to a name that its list of models has", asked)
 }
 
-// A wire is what is known about requests to one model: its dialect, as corrected by
+// A modelDialect is what is known about requests to one model: its dialect, as corrected by
 // the endpoint's answers, and how it counts tokens.
-type wire struct {
+type modelDialect struct {
 	Dialect
 	without  []string // fields that the endpoint refuses
 	inPrompt bool     // it accepts the format and ignores it: the schema is in the prompt
 }
 
-// A retreat is a change of requests after an error that names a field.
-type retreat struct {
+// An adjustment is a change of requests after an error that names a field.
+type adjustment struct {
 	words, unless []string // of the error, in lower case
-	change        func(*wire) bool
+	change        func(*modelDialect) bool
 }
 
-// retreats are in the order in which they are tried. An error about a limit that is
+// adjustments are in the order in which they are tried. An error about a limit that is
 // too large does not mean that the field is unknown.
-var retreats = []retreat{
-	{[]string{limitCompletion}, []string{"too large", "at most", "maximum", "exceed"}, func(w *wire) bool { return w.limitBy(limitOlder) }},
-	{[]string{limitOlder}, []string{"too large", "at most", "maximum", "exceed", "or equal"}, func(w *wire) bool { return w.limitBy(limitCompletion) }},
-	{[]string{"response_format", "response format", "json_schema", "json_object", "json schema", "grammar", "structured output", "text.format"}, nil, func(w *wire) bool {
+var adjustments = []adjustment{
+	{[]string{limitCompletion}, []string{"too large", "at most", "maximum", "exceed"}, func(w *modelDialect) bool { return w.limitBy(limitOlder) }},
+	{[]string{limitOlder}, []string{"too large", "at most", "maximum", "exceed", "or equal"}, func(w *modelDialect) bool { return w.limitBy(limitCompletion) }},
+	{[]string{"response_format", "response format", "json_schema", "json_object", "json schema", "grammar", "structured output", "text.format"}, nil, func(w *modelDialect) bool {
 		at := slices.Index(answerFormats, w.Format)
 		if at+1 < len(answerFormats) {
 			w.Format = answerFormats[at+1]
@@ -156,18 +156,18 @@ var retreats = []retreat{
 		}
 		return at+1 < len(answerFormats)
 	}},
-	{[]string{"temperature"}, nil, func(w *wire) bool { return w.drop("temperature") }},
-	{[]string{"top_p"}, nil, func(w *wire) bool { return w.drop("top_p") }},
-	{[]string{"seed"}, nil, func(w *wire) bool { return w.drop("seed") }},
-	{[]string{"reasoning"}, nil, func(w *wire) bool { return w.drop("reasoning_effort") }},
-	{[]string{"stream_options", "include_usage"}, nil, func(w *wire) bool { return w.drop("stream_options") }},
-	{[]string{"stream"}, nil, func(w *wire) bool {
+	{[]string{"temperature"}, nil, func(w *modelDialect) bool { return w.drop("temperature") }},
+	{[]string{"top_p"}, nil, func(w *modelDialect) bool { return w.drop("top_p") }},
+	{[]string{"seed"}, nil, func(w *modelDialect) bool { return w.drop("seed") }},
+	{[]string{"reasoning"}, nil, func(w *modelDialect) bool { return w.drop("reasoning_effort") }},
+	{[]string{"stream_options", "include_usage"}, nil, func(w *modelDialect) bool { return w.drop("stream_options") }},
+	{[]string{"stream"}, nil, func(w *modelDialect) bool {
 		w.drop("stream_options")
 		return w.drop("stream")
 	}},
 }
 
-func (w *wire) limitBy(field string) bool {
+func (w *modelDialect) limitBy(field string) bool {
 	if w.LimitField == field || slices.Contains(w.without, field) {
 		return false
 	}
@@ -183,7 +183,7 @@ func otherLimit(field string) string {
 	return limitOlder
 }
 
-func (w *wire) drop(field string) bool {
+func (w *modelDialect) drop(field string) bool {
 	if slices.Contains(w.without, field) {
 		return false
 	}
@@ -191,9 +191,9 @@ func (w *wire) drop(field string) bool {
 	return true
 }
 
-// simpler changes w as the endpoint's error asks for, and reports whether it names
+// adjust changes w as the endpoint's error asks for, and reports whether it names
 // something that can be changed.
-func (w *wire) simpler(e apiError) bool {
+func (w *modelDialect) adjust(e apiError) bool {
 	if !slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented}, e.status) {
 		return false
 	}
@@ -201,7 +201,7 @@ func (w *wire) simpler(e apiError) bool {
 	has := func(words []string) bool {
 		return slices.ContainsFunc(words, func(s string) bool { return strings.Contains(text, s) })
 	}
-	for _, r := range retreats {
+	for _, r := range adjustments {
 		if has(r.words) && !has(r.unless) {
 			return r.change(w)
 		}
@@ -209,14 +209,14 @@ func (w *wire) simpler(e apiError) bool {
 	return false
 }
 
-// wire returns what is known about requests to model.
-func (r *Reviewer) wire(model string) wire {
-	if w, ok := r.wires.Load(model); ok {
-		return w.(wire)
+// modelDialect returns what is known about requests to model.
+func (r *Reviewer) modelDialect(model string) modelDialect {
+	if w, ok := r.modelDialects.Load(model); ok {
+		return w.(modelDialect)
 	}
 	r.probing.Lock()
 	defer r.probing.Unlock()
-	w := wire{Dialect: r.dialect}
+	w := modelDialect{Dialect: r.dialect}
 	if f := r.cfg.AnswerFormat; f != FormatAuto {
 		w.Format = f
 	}
@@ -224,12 +224,12 @@ func (r *Reviewer) wire(model string) wire {
 }
 
 // learn stores a change of requests to model.
-func (r *Reviewer) learn(ctx context.Context, model, why string, change func(*wire) bool) bool {
-	w := r.wire(model)
+func (r *Reviewer) learn(ctx context.Context, model, why string, change func(*modelDialect) bool) bool {
+	w := r.modelDialect(model)
 	if !change(&w) {
 		return false
 	}
-	r.wires.Store(model, w)
+	r.modelDialects.Store(model, w)
 	r.lg.InfoContext(ctx, "requests to the model endpoint changed", "reason", why, "answer_format", string(w.Format),
 		"limit_field", w.LimitField, "without", w.without, "schema_in_prompt", w.inPrompt)
 	return true

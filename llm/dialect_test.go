@@ -183,7 +183,7 @@ func TestResponsesAPI(t *testing.T) {
 	const event = `data: {"type":"response.completed","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},` +
 		`"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":5,"output_tokens":9,"output_tokens_details":{"reasoning_tokens":8}}}}`
 	stream := "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\"}}\n\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"hi\"}\n\n" + event + "\n\n"
-	if err := c.read(strings.NewReader(stream), 100); err != nil || c.content != "hi" || endings[c.finish] != endCut || c.reasoning != 8 || c.usage.CompletionTokens != 9 {
+	if err := c.read(strings.NewReader(stream), 100); err != nil || c.content != "hi" || finishReasons[c.finish] != finishCut || c.reasoning != 8 || c.usage.CompletionTokens != 9 {
 		t.Errorf("read %+v, %v", c, err)
 	}
 }

@@ -41,7 +41,7 @@ func rank(s review.Severity) int { return slices.Index(review.Severities(), s) }
 
 // dropMinor removes, and counts, the findings that are not configured to be
 // reported.
-func (c Config) dropMinor(found []candidate, counts tally) []candidate {
+func (c Config) dropMinor(found []candidate, counts remarkCounts) []candidate {
 	return slices.DeleteFunc(found, func(f candidate) bool {
 		switch {
 		case rank(f.Severity) > rank(c.MinSeverity):

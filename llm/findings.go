@@ -14,18 +14,18 @@ const (
 	maxTextBytes  = 4_000
 )
 
-// A tally counts the model's remarks by anchor and by reason for dropping them.
-type tally struct {
+// remarkCounts counts the model's remarks by anchor and by reason for dropping them.
+type remarkCounts struct {
 	Anchors map[review.Anchor]int     `json:"anchors,omitempty"`
 	Dropped map[review.DropReason]int `json:"dropped,omitempty"`
 	Fixes   map[review.DropReason]int `json:"fixes,omitempty"` // dropped replacements
 }
 
-func newTally() tally {
-	return tally{map[review.Anchor]int{}, map[review.DropReason]int{}, map[review.DropReason]int{}}
+func newRemarkCounts() remarkCounts {
+	return remarkCounts{map[review.Anchor]int{}, map[review.DropReason]int{}, map[review.DropReason]int{}}
 }
 
-func (t tally) add(other tally) {
+func (t remarkCounts) add(other remarkCounts) {
 	for a, n := range other.Anchors {
 		t.Anchors[a] += n
 	}
@@ -38,7 +38,7 @@ func (t tally) add(other tally) {
 }
 
 // drop counts n dropped remarks. Reasons with a count of 0 have no entry.
-func (t tally) drop(why review.DropReason, n int) {
+func (t remarkCounts) drop(why review.DropReason, n int) {
 	if n > 0 {
 		t.Dropped[why] += n
 	}
@@ -46,9 +46,9 @@ func (t tally) drop(why review.DropReason, n int) {
 
 // findings turns the remarks on the part of q into findings, whose lines it computes, and
 // counts the dropped remarks.
-func (q question) findings(remarks []remark) ([]review.Finding, tally) {
+func (q question) findings(remarks []remark) ([]review.Finding, remarkCounts) {
 	var found []review.Finding
-	counts := newTally()
+	counts := newRemarkCounts()
 	for _, m := range remarks {
 		f, at := q.locate(m)
 		if f != nil && f.inChange() {

@@ -31,14 +31,14 @@ import (
 
 // A Reviewer reviews changes with one model. It is safe for concurrent use.
 type Reviewer struct {
-	lg         *slog.Logger
-	guard      redactor
-	cfg        Config
-	endpoint   *Endpoint
-	prompts    *prompts
-	guidelines *guidelines
-	wires      sync.Map // wire by model, as learned
-	meters     sync.Map // *meter by model
+	lg            *slog.Logger
+	guard         redactor
+	cfg           Config
+	endpoint      *Endpoint
+	prompts       *prompts
+	guidelines    *guidelines
+	modelDialects sync.Map // modelDialect by model, as learned
+	meters        sync.Map // *meter by model
 
 	probing sync.Mutex // guards the fields below
 	probed  bool
@@ -112,15 +112,15 @@ const pingTokens = 16
 // model of a review. Its errors carry the class that a review would report.
 func (r *Reviewer) Ping(ctx context.Context) error {
 	r.probe(ctx)
-	_, err := r.say(ctx, r.cfg.Model, "Answer: ready.", pingTokens)
+	_, err := r.sendPrompt(ctx, r.cfg.Model, "Answer: ready.", pingTokens)
 	return err
 }
 
-// say asks model in its dialect. If the endpoint refuses a field, it asks again without
+// sendPrompt asks model in its dialect. If the endpoint refuses a field, it asks again without
 // the field.
-func (r *Reviewer) say(ctx context.Context, model, user string, limit int) (completion, error) {
+func (r *Reviewer) sendPrompt(ctx context.Context, model, user string, limit int) (completion, error) {
 	for {
-		w := r.wire(model)
+		w := r.modelDialect(model)
 		w.Format = FormatText
 		done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, model, "", user, limit), limit)
 		if err == nil || !r.learnFrom(ctx, model, err) {

@@ -102,7 +102,7 @@ func TestOllama(t *testing.T) {
 	})
 	t.Run("is detected, with its context", func(t *testing.T) {
 		r := reviewer("clean")
-		if _, err := r.say(t.Context(), "clean", "ready?", 5); err != nil { // loads the model
+		if _, err := r.sendPrompt(t.Context(), "clean", "ready?", 5); err != nil { // loads the model
 			t.Fatal(err)
 		}
 		r.probe(t.Context())
@@ -113,7 +113,7 @@ func TestOllama(t *testing.T) {
 	t.Run("the limit is kept in the field of the dialect only", func(t *testing.T) {
 		for dialect, kept := range map[string]bool{"ollama": true, "generic": false} {
 			r := reviewer("loop", func(c *Config) { c.Dialect = dialect })
-			done, err := r.say(t.Context(), "loop", "go on", 12)
+			done, err := r.sendPrompt(t.Context(), "loop", "go on", 12)
 			if spent := max(done.usage.CompletionTokens, done.events); err != nil || spent <= 14 != kept {
 				t.Errorf("%s: %d tokens of 12, error %v", dialect, spent, err)
 			}
@@ -121,7 +121,7 @@ func TestOllama(t *testing.T) {
 	})
 	t.Run("the schema is enforced", func(t *testing.T) {
 		r := reviewer("random", func(c *Config) { c.Dialect = "ollama" })
-		body := r.request(r.wire("random"), "random", "Answer in JSON.", "go", 60)
+		body := r.request(r.modelDialect("random"), "random", "Answer in JSON.", "go", 60)
 		done, err := r.endpoint.complete(t.Context(), apiChat, body, 60)
 		if err != nil || !begins.MatchString(done.content) || !strings.HasPrefix(done.content, `{`) {
 			t.Errorf("answer %q, error %v", done.content, err)

@@ -31,7 +31,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		files:    make([]*file, len(c.Files)),
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
 		omitted:  map[*file]review.SkipReason{},
-		counts:   newTally(),
+		counts:   newRemarkCounts(),
 		model:    r.cfg.Model,
 		switches: map[string]*review.Switch{},
 	}
@@ -69,7 +69,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 // has room for. The layout depends on the whole budget and not on what is left of
 // it, so that it is the same in every attempt.
 func (run *run) plan(ctx context.Context, files []*file) error {
-	w := wire{Dialect: Dialect{Format: run.cfg.AnswerFormat}, inPrompt: true}
+	w := modelDialect{Dialect: Dialect{Format: run.cfg.AnswerFormat}, inPrompt: true}
 	empty, err := run.prompt(w, question{about: run.about}, "")
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func (run *run) previewPrompts(q question) ([]PromptPreview, error) {
 	tasks := map[string]string{listFindings: "review", listVerdicts: "verify"}
 	var out []PromptPreview
 	for _, q := range questions {
-		p, err := run.prompt(run.wire(run.cfg.Model), q, "")
+		p, err := run.prompt(run.modelDialect(run.cfg.Model), q, "")
 		if err != nil {
 			return nil, err
 		}

@@ -140,7 +140,7 @@ func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := &run{Reviewer: &Reviewer{prompts: p}, system: p.system, fence: newNonce()}
-	most, err := run.prompt(wire{Dialect: Dialect{Format: FormatText}}, question{about: about(withDescription(t, description), minPromptTokens), part: chunk{{f, f.hunks}}}, "")
+	most, err := run.prompt(modelDialect{Dialect: Dialect{Format: FormatText}}, question{about: about(withDescription(t, description), minPromptTokens), part: chunk{{f, f.hunks}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func about(c redaction.Change, limit int) string {
 }
 
 func described(head, text string, limit int) string {
-	clipped, _ := clip(head+"\n"+barred(strings.TrimSpace(text)), limit, "text")
+	clipped, _ := clip(head+"\n"+quoteLines(strings.TrimSpace(text)), limit, "text")
 	return strings.TrimSuffix(clipped, "\n") + "\n"
 }
 
@@ -57,9 +57,9 @@ func listed(f redaction.File) string {
 	return strings.ReplaceAll(text, "\n", " ")
 }
 
-// barred puts "| " before every line of s, so that none can pass for a line of
+// quoteLines puts "| " before every line of s, so that none can pass for a line of
 // the prompt.
-func barred(s string) string {
+func quoteLines(s string) string {
 	var out strings.Builder
 	for l := range strings.Lines(s) {
 		out.WriteString("| " + visible(strings.TrimRight(l, "\r\n")) + "\n")

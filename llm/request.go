@@ -15,7 +15,7 @@ var apiPaths = map[string]string{apiChat: "/chat/completions", apiResponses: "/r
 
 // request returns the request body that asks model, as w describes its server. limit
 // bounds the tokens of the answer.
-func (r *Reviewer) request(w wire, model, system, user string, limit int) map[string]any {
+func (r *Reviewer) request(w modelDialect, model, system, user string, limit int) map[string]any {
 	body := map[string]any{"model": model, "stream": true}
 	set := func(name string, value any, ok bool) {
 		if ok {
@@ -53,7 +53,7 @@ func (r *Reviewer) request(w wire, model, system, user string, limit int) map[st
 const schemaName = "review"
 
 // responseFormat returns the field of the chat API.
-func (r *Reviewer) responseFormat(w wire) map[string]any {
+func (r *Reviewer) responseFormat(w modelDialect) map[string]any {
 	if w.Format != FormatSchema {
 		return map[string]any{"type": w.Format}
 	}
@@ -63,7 +63,7 @@ func (r *Reviewer) responseFormat(w wire) map[string]any {
 }
 
 // textFormat returns the field of the responses API.
-func (r *Reviewer) textFormat(w wire) map[string]any {
+func (r *Reviewer) textFormat(w modelDialect) map[string]any {
 	if w.Format != FormatSchema {
 		return map[string]any{"type": w.Format}
 	}

@@ -46,7 +46,7 @@ type run struct {
 	proofs   []review.Proof // of parts
 	lost     int            // parts in a row that no call could read
 	found    []candidate
-	counts   tally
+	counts   remarkCounts
 	usage    review.Usage
 	model    string
 	switches map[string]*review.Switch // by the model that answered instead
@@ -55,7 +55,7 @@ type run struct {
 // A result is the decoded and filtered answer about a chunk.
 type result struct {
 	Findings []review.Finding `json:"findings"`
-	tally
+	remarkCounts
 }
 
 // reviewOf returns the question for the findings in c, with room tokens of code around it.
@@ -194,7 +194,7 @@ func (q question) smaller(cut bool) []question {
 // splitsFor returns how often a part may be split after err, which is nil if the answer
 // was cut off. A smaller part takes as much thinking as a larger one.
 func splitsFor(err error) int {
-	_, thought := errors.AsType[thoughtError](err)
+	_, thought := errors.AsType[thinkingLimitError](err)
 	_, refused := errors.AsType[apiError](err)
 	switch class := failure.ClassOf(err); {
 	case thought:
@@ -254,7 +254,7 @@ func (run *run) keep(q question, a cachedAnswer) error {
 	run.parts = append(run.parts, q)
 	run.context = run.context.Add(q.use)
 	run.proofs = append(run.proofs, a.Proof)
-	run.counts.add(r.tally)
+	run.counts.add(r.remarkCounts)
 	run.lost = 0
 	return nil
 }

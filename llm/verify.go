@@ -165,7 +165,7 @@ func (v *verification) render() string {
 			{"path", f.Path}, {"title", f.Title}, {"explanation", f.Explanation}, {"code", f.Quote},
 		} {
 			short, _ := clip(field.text, maxListedBytes, "text")
-			out.WriteString(field.name + ":\n" + barred(short))
+			out.WriteString(field.name + ":\n" + quoteLines(short))
 		}
 	}
 	return out.String()

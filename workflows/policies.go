@@ -19,12 +19,12 @@ import (
 // it applies the retry policy, whose intervals come from failure.Backoff with one random
 // number per activity and run.
 type policy struct {
-	queue     string
-	timeout   time.Duration // of one attempt
-	total     time.Duration // of all attempts and the delays between them; 0 is unlimited
-	heartbeat time.Duration // longest time between heartbeats; 0 is none
-	attempts  int           // the first included; 0 is unlimited
-	toEnd     bool          // a cancellation waits until the attempt has ended
+	queue               string
+	timeout             time.Duration // of one attempt
+	total               time.Duration // of all attempts and the delays between them; 0 is unlimited
+	heartbeat           time.Duration // longest time between heartbeats; 0 is none
+	attempts            int           // the first included; 0 is unlimited
+	waitForCancellation bool          // a cancellation waits until the attempt has ended
 }
 
 // heartbeat limits how long a lost worker of a long activity goes unnoticed.
@@ -104,7 +104,7 @@ func (p policy) on(ctx workflow.Context, id string) workflow.Context {
 			InitialInterval: first, BackoffCoefficient: failure.DelayMultiplier, MaximumInterval: longest,
 			MaximumAttempts: int32(p.attempts), //nolint:gosec // at most failure.AttemptBudget
 		},
-		WaitForCancellation: p.toEnd,
+		WaitForCancellation: p.waitForCancellation,
 	})
 }
 
@@ -116,8 +116,8 @@ func (p policy) without(spent activities.Spent) policy {
 	return p
 }
 
-func (p policy) toItsEnd(toEnd bool) policy {
-	p.toEnd = toEnd
+func (p policy) waitingForCancellation(waitForCancellation bool) policy {
+	p.waitForCancellation = waitForCancellation
 	return p
 }
 

@@ -109,7 +109,7 @@ func (r *reviewState) open(ctx workflow.Context) (review.Opening, error) {
 }
 
 func (r *reviewState) runStages(ctx workflow.Context) error {
-	newest := r.whileNewest(ctx)
+	newest := r.untilReshelved(ctx)
 	for _, step := range []struct {
 		ctx   workflow.Context
 		stage review.Stage
@@ -150,7 +150,7 @@ func (r *reviewState) execute(ctx workflow.Context, p policy, id string, activit
 // stopped; if they used up the budget, attempt runs the activity again with the rest.
 func (r *reviewState) attempt(ctx workflow.Context, p policy, spent *activities.Spent, id string, activity, in, out any) error {
 	for {
-		err := workflow.ExecuteActivity(r.ranked(p.without(*spent).on(ctx, id)), activity, in).Get(ctx, out)
+		err := workflow.ExecuteActivity(r.withPriority(p.without(*spent).on(ctx, id)), activity, in).Get(ctx, out)
 		if err == nil || r.run == "" {
 			return err
 		}
@@ -262,9 +262,9 @@ func (r *reviewState) acquireSlots(ctx workflow.Context) error {
 	return book(ctx, activities.SlotsActivity, bookkeeping.AcquireSlots, r.req, nil)
 }
 
-// ranked lets activities after fetch take turns by author, and gives them a lower
+// withPriority lets activities after fetch take turns by author, and gives them a lower
 // priority if the author is a bot.
-func (r *reviewState) ranked(ctx workflow.Context) workflow.Context {
+func (r *reviewState) withPriority(ctx workflow.Context) workflow.Context {
 	rank := temporal.Priority{FairnessKey: r.fetched.Author}
 	if r.fetched.ByBot {
 		rank.PriorityKey = botPriority
@@ -279,7 +279,7 @@ func (r *reviewState) ranked(ctx workflow.Context) workflow.Context {
 func (r *reviewState) notify(ctx workflow.Context) error {
 	p := activities.StageParams{Request: r.req, Input: r.verdict.Report}
 	var mailed activities.NotifyResult
-	err := r.execute(ctx, mailPolicy.toItsEnd(r.run != ""), "notify", notifying.Notify, p, &mailed)
+	err := r.execute(ctx, mailPolicy.waitingForCancellation(r.run != ""), "notify", notifying.Notify, p, &mailed)
 	if temporal.IsCanceledError(err) || errors.Is(err, errSuperseded) {
 		return err
 	}
@@ -308,7 +308,7 @@ func (r *reviewState) notifyChannels(ctx workflow.Context, p activities.StagePar
 		done.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer done.Done()
-			errs[i] = r.attempt(ctx, channelPolicy(c).toItsEnd(r.run != ""), &spent[i], "notify-"+string(c), posting.NotifyChannel,
+			errs[i] = r.attempt(ctx, channelPolicy(c).waitingForCancellation(r.run != ""), &spent[i], "notify-"+string(c), posting.NotifyChannel,
 				activities.ChannelParams{StageParams: p, Channel: c}, nil)
 		})
 	}

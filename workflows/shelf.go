@@ -98,8 +98,8 @@ func (s Shelf) review(ctx workflow.Context) error {
 	return startChild(ctx, req)
 }
 
-// whileNewest returns a context that ends when the shelf under review is shelved again.
-func (r *reviewState) whileNewest(ctx workflow.Context) workflow.Context {
+// untilReshelved returns a context that ends when the shelf under review is shelved again.
+func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
 	if !r.req.Shelved {
 		return ctx
 	}

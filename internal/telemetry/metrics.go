@@ -113,14 +113,14 @@ var requestBuckets = []float64{0.01, 0.1, 1, 10}
 // withoutSDKLabels keeps the labels that we add to our own metrics.
 var withoutSDKLabels = attribute.NewDenyKeysFilter("namespace", "client_name", "worker_type", "workflow_type", "activity_type", "task_queue")
 
-// A kept describes an exported metric of the SDK: its labels and, for a histogram, its
+// An sdkMetric is an exported metric of the SDK: its labels and, for a histogram, its
 // buckets. A histogram without buckets has a sum and a count.
-type kept struct {
+type sdkMetric struct {
 	labels  []attribute.Key
 	buckets []float64
 }
 
-var sdkMetrics = map[string]kept{
+var sdkMetrics = map[string]sdkMetric{
 	"temporal_request":                                 {labels: []attribute.Key{"operation"}},
 	"temporal_request_failure":                         {labels: []attribute.Key{"operation", "status_code"}},
 	"temporal_request_latency":                         {buckets: requestBuckets},

@@ -92,15 +92,15 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 	if err != nil {
 		return 0, err
 	}
-	patient := s.FinalAge < a.readTimeout()
-	c.decideRead(patient)
+	mayWait := s.FinalAge < a.readTimeout()
+	c.decideRead(mayWait)
 	if unread != nil {
 		missing = failure.ClassOf(unread)
 	} else {
 		c.decideProblems(s.ID, jobs, at)
 	}
 	lost := len(c.open)
-	waits := patient && lost > 0 && (unread != nil || c.lacks(at))
+	waits := mayWait && lost > 0 && (unread != nil || c.lacks(at))
 	if unread != nil || c.unknown+c.repeated+lost > 0 {
 		a.lg.WarnContext(ctx, "files of a batch do not match its jobs", "batch_id", s.ID, "run_id", claim.RunID, "provider_status", at.Status,
 			"unknown_lines", c.unknown, "repeated_lines", c.repeated, "missing_lines", lost, "read_lines", len(c.seen), "provider_count", at.Lines,

@@ -24,7 +24,7 @@ type collection struct {
 	errors  map[string]failure.Class
 	// unknown and repeated count the lines of no job, and of jobs with another line.
 	unknown, repeated int
-	torn              bool // the output was not read to its end: a later line may contradict an earlier one
+	truncated         bool // the output was not read to its end: a later line may contradict an earlier one
 
 	results map[string]string // not yet written
 	failed  []rewrite.Verdict // not yet written
@@ -60,7 +60,7 @@ func (c *collection) readAll(ctx context.Context, output, errors string) (unread
 			return nil, err
 		}
 		if failed != nil {
-			unread, c.torn = failed, c.torn || file == output
+			unread, c.truncated = failed, c.truncated || file == output
 		}
 	}
 	// From here on, seen has only the jobs with a line.
@@ -117,10 +117,10 @@ func (c *collection) result(ctx context.Context, job rewrite.Job, answer rewrite
 	return c.accept(ctx, item, message, answer)
 }
 
-// decideRead decides about the jobs with lines. If it is patient, it waits for the whole
+// decideRead decides about the jobs with lines. If mayWait is set, it waits for the whole
 // output.
-func (c *collection) decideRead(patient bool) {
-	if c.torn && patient {
+func (c *collection) decideRead(mayWait bool) {
+	if c.truncated && mayWait {
 		return
 	}
 	for id, job := range c.open {

@@ -95,7 +95,7 @@ func (a *Activities) accept(ctx context.Context, item rewrite.Item, message reda
 	if err != nil {
 		return "", fmt.Errorf("restore secrets of job %s: %w", item.JobID, err)
 	}
-	err = a.insist(ctx, func(ctx context.Context) error {
+	err = a.retryWrite(ctx, func(ctx context.Context) error {
 		stored, err := a.parts.Texts.Put(ctx, review.Owner{}, []byte(result))
 		ref = string(stored)
 		return err

@@ -58,7 +58,7 @@ func (a *Activities) write(ctx context.Context, by rewrite.Holder, n int, write 
 	if n == 0 {
 		return nil
 	}
-	return a.insist(ctx, func(ctx context.Context) error {
+	return a.retryWrite(ctx, func(ctx context.Context) error {
 		written, err := write(ctx)
 		if err == nil && written < n {
 			a.lg.WarnContext(ctx, "dropped results of jobs that another worker or an operator has taken", "run_id", by.RunID, "batch_id", by.BatchID, "jobs", n-written)
@@ -68,15 +68,15 @@ func (a *Activities) write(ctx context.Context, by rewrite.Holder, n int, write 
 }
 
 const (
-	firstWait    = 200 * time.Millisecond // between two attempts of insist
+	firstWait    = 200 * time.Millisecond // between two attempts of retryWrite
 	longestWait  = 10 * time.Second
 	writeTimeout = 10 * time.Second
 )
 
-// insist retries write until it succeeds or the activity is canceled: a result that is
+// retryWrite retries write until it succeeds or the activity is canceled: a result that is
 // already billed must not be lost. The write is not canceled with the activity, so that a
 // stopping worker can finish it.
-func (a *Activities) insist(ctx context.Context, write func(context.Context) error) error {
+func (a *Activities) retryWrite(ctx context.Context, write func(context.Context) error) error {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		err := write(attempt)

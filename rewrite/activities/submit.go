@@ -29,11 +29,11 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 		return fmt.Errorf("claim jobs of the batch lane: %w", err)
 	}
 	defer a.extend(ctx, claim)()
-	loads, err := a.load(ctx, claim, claimed)
+	prepared, err := a.prepare(ctx, claim, claimed)
 	if err != nil {
 		return a.release(ctx, claim, err)
 	}
-	for _, group := range groupsOf(loads) {
+	for _, group := range groupsOf(prepared) {
 		if err := a.submitGroup(ctx, claim, group, deadline); err != nil {
 			return fmt.Errorf("submit group %s: %w", group[0].job.BatchKey(), err)
 		}
@@ -42,17 +42,17 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 	return err
 }
 
-// A load is a job that is ready for a batch.
-type load struct {
+// A preparedJob is a job that is ready for a batch.
+type preparedJob struct {
 	job    rewrite.Job
 	item   rewrite.Item
 	weight rewrite.Weight
 }
 
-// load reads the jobs' texts. A job that fits no batch fails with its own error. Jobs
+// prepare reads the jobs' texts. A job that fits no batch fails with its own error. Jobs
 // that an earlier attempt has bound to a batch are left to resolve.
-func (a *Activities) load(ctx context.Context, claim rewrite.Claim, claimed []rewrite.Job) ([]load, error) {
-	var loads []load
+func (a *Activities) prepare(ctx context.Context, claim rewrite.Claim, claimed []rewrite.Job) ([]preparedJob, error) {
+	var prepared []preparedJob
 	var failed []rewrite.Verdict
 	for _, job := range claimed {
 		if job.BatchID != nil {
@@ -70,17 +70,17 @@ func (a *Activities) load(ctx context.Context, claim rewrite.Claim, claimed []re
 			failed = append(failed, a.failed(job, failure.ClassOf(err)))
 			continue
 		}
-		loads = append(loads, load{job, item, weight})
+		prepared = append(prepared, preparedJob{job, item, weight})
 	}
-	return loads, a.settle(ctx, claim.Holder(), failed...)
+	return prepared, a.settle(ctx, claim.Holder(), failed...)
 }
 
 // groupsOf returns the jobs that may share a batch, group by group, in the order of the
 // groups' oldest jobs.
-func groupsOf(loads []load) [][]load {
-	var groups [][]load
+func groupsOf(prepared []preparedJob) [][]preparedJob {
+	var groups [][]preparedJob
 	index := map[rewrite.BatchKey]int{}
-	for _, l := range loads {
+	for _, l := range prepared {
 		i, known := index[l.job.BatchKey()]
 		if !known {
 			i = len(groups)
@@ -93,7 +93,7 @@ func groupsOf(loads []load) [][]load {
 
 // submitGroup splits a group by the provider's limits, queues the jobs for which the
 // provider has no room, and submits each batch.
-func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group []load, deadline time.Time) error {
+func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group []preparedJob, deadline time.Time) error {
 	route := *group[0].job.Routing
 	enqueued, err := a.parts.Queue.EnqueuedTokens(ctx, route.Provider, route.Model)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group
 	if err != nil {
 		return err
 	}
-	var parts [][]load
+	var parts [][]preparedJob
 	for _, r := range ranges {
 		parts = append(parts, group[r[0]:r[1]])
 	}
@@ -120,7 +120,7 @@ func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group
 
 // submitParts submits each part as one batch. more is false if the provider accepts no
 // more batches now or the run's time is over; submit releases the other jobs.
-func (a *Activities) submitParts(ctx context.Context, claim rewrite.Claim, parts [][]load, deadline time.Time) (more bool, err error) {
+func (a *Activities) submitParts(ctx context.Context, claim rewrite.Claim, parts [][]preparedJob, deadline time.Time) (more bool, err error) {
 	for _, part := range parts {
 		if time.Now().After(deadline) || ctx.Err() != nil {
 			return false, nil
@@ -132,9 +132,9 @@ func (a *Activities) submitParts(ctx context.Context, claim rewrite.Claim, parts
 	return true, nil
 }
 
-func verdicts(loads []load, verdict func(rewrite.Job) rewrite.Verdict) []rewrite.Verdict {
-	all := make([]rewrite.Verdict, len(loads))
-	for i, l := range loads {
+func verdicts(prepared []preparedJob, verdict func(rewrite.Job) rewrite.Verdict) []rewrite.Verdict {
+	all := make([]rewrite.Verdict, len(prepared))
+	for i, l := range prepared {
 		all[i] = verdict(l.job)
 	}
 	return all
@@ -144,10 +144,10 @@ func verdicts(loads []load, verdict func(rewrite.Job) rewrite.Verdict) []rewrite
 // If the worker crashes after the first step, or the result of the creation is unknown,
 // a later run resolves the submission. more is false if the provider accepts no more
 // batches now.
-func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads []load, deadline time.Time) (more bool, err error) {
-	s := rewrite.Submission{ID: uuid.NewString(), Routing: *loads[0].job.Routing, Languages: loads[0].job.Languages}
-	items, ids := make([]rewrite.Item, len(loads)), make([]string, len(loads))
-	for i, l := range loads {
+func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, prepared []preparedJob, deadline time.Time) (more bool, err error) {
+	s := rewrite.Submission{ID: uuid.NewString(), Routing: *prepared[0].job.Routing, Languages: prepared[0].job.Languages}
+	items, ids := make([]rewrite.Item, len(prepared)), make([]string, len(prepared))
+	for i, l := range prepared {
 		items[i], ids[i] = l.item, l.job.ID
 		s.Tokens += l.weight.Tokens
 	}
@@ -162,7 +162,7 @@ func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads
 	defer cancel()
 	fileID, err := a.parts.Provider.Upload(call, s.Routing, items)
 	if err != nil {
-		return a.refused(ctx, claim, s, loads, err, deadline)
+		return a.refused(ctx, claim, s, prepared, err, deadline)
 	}
 	s.InputFileID = fileID
 	if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, fileID, a.cfg.Lease); err != nil {
@@ -171,14 +171,14 @@ func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads
 	created, err := a.parts.Provider.Create(call, s.Routing, fileID, s.ID)
 	switch {
 	case err == nil:
-		return true, a.insist(ctx, func(ctx context.Context) error {
+		return true, a.retryWrite(ctx, func(ctx context.Context) error {
 			return a.parts.Queue.MarkSubmitted(ctx, claim.RunID, s.ID, created)
 		})
 	case slices.Contains(ambiguous, failure.ClassOf(err)):
 		a.lg.WarnContext(ctx, "result of a batch creation is unknown", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 		return false, a.parts.Queue.RecordCreateError(context.WithoutCancel(ctx), claim, s.ID, string(failure.ClassOf(err)))
 	}
-	return a.refused(ctx, claim, s, loads, err, deadline)
+	return a.refused(ctx, claim, s, prepared, err, deadline)
 }
 
 // ambiguous are the failures of a creation after which the provider may have the
@@ -191,20 +191,20 @@ var ambiguous = []failure.Class{
 // refused decides about the jobs of a batch that the provider did not accept. If the input
 // is at fault, the batch is bisected until the job at fault is alone: only that job fails.
 // If the provider has no room, no attempt is counted.
-func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, loads []load, err error, deadline time.Time) (more bool, _ error) {
+func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, prepared []preparedJob, err error, deadline time.Time) (more bool, _ error) {
 	class := failure.ClassOf(err)
 	if ctx.Err() != nil {
 		class = failure.WorkerStopped
 	}
 	a.deleteFiles(context.WithoutCancel(ctx), s, rewrite.ProviderBatch{})
-	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(loads), "error_class", class)
-	if n := len(loads); n > 1 && class != failure.AdapterUnsupported && slices.Contains(permanent, class) {
+	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(prepared), "error_class", class)
+	if n := len(prepared); n > 1 && class != failure.AdapterUnsupported && slices.Contains(permanent, class) {
 		if err := a.parts.Queue.DropSubmission(ctx, claim, s.ID); err != nil {
 			return false, err
 		}
-		return a.submitParts(ctx, claim, [][]load{loads[:n/2], loads[n/2:]}, deadline)
+		return a.submitParts(ctx, claim, [][]preparedJob{prepared[:n/2], prepared[n/2:]}, deadline)
 	}
-	failed := verdicts(loads, func(job rewrite.Job) rewrite.Verdict { return a.unsubmitted(job, class) })
+	failed := verdicts(prepared, func(job rewrite.Job) rewrite.Verdict { return a.unsubmitted(job, class) })
 	if err := a.settle(ctx, claim.Holder(), failed...); err != nil {
 		return false, err
 	}

@@ -35,7 +35,7 @@ func Start(ctx context.Context, lg *slog.Logger, service string, flushTimeout ti
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the process in traces: %w", err)
 	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(strict{exporter}), trace.WithResource(about))
+	provider := trace.NewTracerProvider(trace.WithBatcher(textlessExporter{exporter}), trace.WithResource(about))
 	otel.SetTracerProvider(provider)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { lg.WarnContext(ctx, "trace export failed", "error", err) }))
 	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{
@@ -77,12 +77,12 @@ func enabled() bool {
 // spanKeys lists the exported attributes: IDs, stages and counts.
 var spanKeys = []attribute.Key{"temporalWorkflowID", "temporalRunID", "temporalActivityID", "stage", "result", "count"}
 
-// strict exports spans without texts, which may hold a path or an address: other
+// textlessExporter exports spans without texts, which may hold a path or an address: other
 // attributes, events, links and error messages (security 9.3.3).
-type strict struct{ trace.SpanExporter }
+type textlessExporter struct{ trace.SpanExporter }
 
 // ExportSpans implements [trace.SpanExporter].
-func (s strict) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
+func (s textlessExporter) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	bare := make([]trace.ReadOnlySpan, len(spans))
 	for i, span := range spans {
 		bare[i] = bareSpan{span}
