@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,5 +58,23 @@ func TestRunbookCommandsAreValid(t *testing.T) {
 	}
 	if n < 20 {
 		t.Errorf("%d commands were found: this test no longer reads the page", n)
+	}
+}
+
+// The runbook says where to begin with each alert.
+func TestRunbookCoversEveryAlert(t *testing.T) {
+	t.Parallel()
+	rules, err := os.ReadFile("../docs/deploy/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(rules), -1)
+	if len(alerts) < 10 {
+		t.Fatalf("%d alerts were found", len(alerts))
+	}
+	for _, alert := range alerts {
+		if !strings.Contains(runbook(t), "`"+alert[1]+"`") {
+			t.Errorf("docs/runbook.md lacks the alert %s", alert[1])
+		}
 	}
 }
