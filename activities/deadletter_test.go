@@ -25,13 +25,9 @@ func TestDeadLetterIsLogged(t *testing.T) {
 	_, err := env.ExecuteActivity(books.RecordDeadLetter, activities.DeadLetterParams{
 		Request: request, Letter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied, SanitizedContext: map[string]string{}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var line map[string]any
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(out.Bytes(), &line))
 	for key, want := range map[string]any{"changelist": 4711.0, "review_version": 1.0, "stage": "llm", "error_class": "AUTH_DENIED"} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)

@@ -110,9 +110,7 @@ func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.RegisterActivity(stage)
 	value, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var result activities.FetchResult
 	if err := value.Get(&result); err != nil || result.Author == "" || strings.Contains(fmt.Sprint(result), "annabel") {
 		t.Errorf("result %+v, %v", result, err)
@@ -168,9 +166,7 @@ func TestOwnersOfDeniedChangesAreLeftOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			known, err := stage.Recipients.(activitiestest.Database).Recipients(t.Context(), 4711, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			var users []string
 			for _, r := range known {
 				users = append(users, r.User)

@@ -21,18 +21,12 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 	t.Parallel()
 	others := review.Owner{Changelist: 9999, Version: 1}
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	change := review.Change{Number: others.Changelist, Description: "embargoed"}
 	redacted, err := pipeline.Change(change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	sealed, err := pipeline.Seal(redacted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	bodies := map[review.Namespace][]byte{
 		review.NamespaceRaw: encoded(t, change), review.NamespaceRedacted: sealed,
 		review.NamespaceReport: encoded(t, review.Report{Changelist: others.Changelist, Version: others.Version, Outcome: review.OutcomeFindings, Description: "embargoed"}),
@@ -68,9 +62,7 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 				t.Parallel()
 				m := newMailing(t)
 				ref, err := m.db.Artifacts(t, stage.reads).Put(t.Context(), of, bodies[stage.reads])
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				err = stage.run(m, activities.StageParams{Request: request, Input: ref})
 				class := failure.ClassOf(err)
 				if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
@@ -99,8 +91,6 @@ func TestAdoptsOnlyTheReportOfTheShelf(t *testing.T) {
 func encoded(t *testing.T, v any) []byte {
 	t.Helper()
 	body, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return body
 }

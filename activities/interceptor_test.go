@@ -124,9 +124,7 @@ func TestPanicIsAnInvariantViolated(t *testing.T) {
 	t.Parallel()
 	app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error { panic("nil map") })
 	var report failure.Report
-	if err := app.Details(&report); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, app.Details(&report))
 	if report.Class != failure.InvariantViolated || !strings.Contains(report.Stack, "interceptor_test.go") {
 		t.Errorf("report = %+v, want the class of a bug and its stack", report)
 	}
@@ -207,13 +205,9 @@ func TestReportIsScrubbedAndBounded(t *testing.T) {
 		}
 	})
 	var report failure.Report
-	if err := app.Details(&report); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, app.Details(&report))
 	body, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if all := string(body) + app.Message(); strings.Contains(all, "hunter2") || len(all) > 50<<10 {
 		t.Errorf("%d bytes went into the history, beginning %.80q", len(all), all)
 	}

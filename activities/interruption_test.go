@@ -64,18 +64,14 @@ func (q workQueue) startWorkerOver(t *testing.T, connection client.Client, work 
 			RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2},
 		}), "Work").Get(ctx, nil)
 	}, workflow.RegisterOptions{Name: "OneActivity"})
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Start())
 	return w
 }
 
 func (q workQueue) startWorkflow(t *testing.T) client.WorkflowRun {
 	t.Helper()
 	run, err := q.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: queueName}, "OneActivity")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return run
 }
 
@@ -83,9 +79,7 @@ func (q workQueue) startWorkflow(t *testing.T) client.WorkflowRun {
 func (q workQueue) lastFailure(t *testing.T, run client.WorkflowRun) (class string) {
 	t.Helper()
 	described, err := q.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, a := range described.GetPendingActivities() {
 		class = a.GetLastFailure().GetApplicationFailureInfo().GetType()
 	}
@@ -166,9 +160,7 @@ func TestCancellationIsReportedAsSuch(t *testing.T) {
 	defer w.Stop()
 	run := q.startWorkflow(t)
 	<-q.begun
-	if err := q.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, q.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()))
 	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
 		t.Errorf("ended with %v, want a cancellation", err)
 	}
@@ -202,9 +194,7 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 	connection, err := client.DialContext(t.Context(), client.Options{
 		HostPort: q.address, Namespace: q.namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var failed time.Time
 	died := make(chan struct{})
 	first := q.startWorkerOver(t, connection, func(ctx context.Context) error {

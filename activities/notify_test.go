@@ -64,9 +64,7 @@ func findings() review.Report {
 
 func (m mailing) saveRecipients(t *testing.T, rs ...review.Recipient) {
 	t.Helper()
-	if err := m.db.SaveRecipients(t.Context(), 4711, 1, rs); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, m.db.SaveRecipients(t.Context(), 4711, 1, rs))
 }
 
 // addRow adds an outbox row, as an operator can.
@@ -81,9 +79,7 @@ func (m mailing) addRow(t *testing.T, address string) {
 func (m mailing) row(t *testing.T, recipient string) (row review.Delivery) {
 	t.Helper()
 	rows, err := m.db.PrepareDeliveries(t.Context(), 4711, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, row = range rows {
 		if row.Key.Recipient == recipient {
 			return row
@@ -464,4 +460,11 @@ func classOf(err error) failure.Class {
 		return ""
 	}
 	return failure.Class(app.Type())
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

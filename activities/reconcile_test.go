@@ -18,9 +18,7 @@ func (m mailing) reconcile(t *testing.T) activities.Reconciled {
 	t.Helper()
 	m.db.Backdate(t, time.Hour)
 	done, err := m.tryReconcile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return done
 }
 
@@ -368,9 +366,7 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 			if _, err := m.db.OpenJob(t.Context(), rerun, "run"); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}))
 			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.db.Keep(t, report)}); err != nil {
 				t.Fatal(err)
 			}

@@ -71,13 +71,9 @@ new file mode 100644
 func TestChangeOfADiff(t *testing.T) {
 	t.Parallel()
 	files, err := parseDiff(manyFiles)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	policy, err := selection.New(selection.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	c := Case{Description: "Do much.", files: files}
 	change := c.change(policy)
 	want := []struct {

@@ -21,16 +21,12 @@ func askModel(t *testing.T, pipeline *redaction.Pipeline, faults ...llmsim.Fault
 	t.Helper()
 	model := llmsim.New(llmsim.Config{})
 	for _, f := range faults {
-		if err := model.Inject(f); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, model.Inject(f))
 	}
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
 	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return r, model
 }
 
@@ -44,27 +40,21 @@ func (f finder) Review(_ context.Context, c redaction.Change, _ review.Options) 
 func newPipeline(t *testing.T) *redaction.Pipeline {
 	t.Helper()
 	p, err := redaction.New(redaction.Config{Key: secret.New("0123456789abcdef")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return p
 }
 
 func newEvaluator(t *testing.T, p *redaction.Pipeline, r reviewer, cfg Config) *Evaluator {
 	t.Helper()
 	policy, err := selection.New(selection.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return New(p, r, policy, cfg)
 }
 
 func oneCase(t *testing.T, changed map[string]string) []Case {
 	t.Helper()
 	cases, err := Read(caseDir(changed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return cases
 }
 
@@ -139,9 +129,7 @@ func TestLeakDetectorFindsPlantedSecrets(t *testing.T) {
 	t.Parallel()
 	detector := NewLeakDetector(newPipeline(t), []Case{{Name: "a", Secrets: []string{"plain words", `quo"ted`}}, {Name: "b", Secrets: []string{"elsewhere"}}})
 	for _, body := range []string{`{"x":"some plain words"}`, `{"x":["quo\"ted"]}`, `{"x":"plain words"}`, `{"x":"\u0065lse"}`} {
-		if err := detector.Check([]byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, detector.Check([]byte(body)))
 	}
 	if leaks := detector.Leaks(); len(leaks) != 1 || leaks["a"] != 2 {
 		t.Errorf("leaks %v, want both of a, each once", leaks)
@@ -151,5 +139,12 @@ func TestLeakDetectorFindsPlantedSecrets(t *testing.T) {
 	}
 	if detector.Leaks()["b"] != 0 {
 		t.Error("what was blocked counts as sent")
+	}
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -114,9 +114,7 @@ func TestInvalidCases(t *testing.T) {
 func TestBuiltInCasesAreEnough(t *testing.T) {
 	t.Parallel()
 	cases, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	classes, languages := map[string]int{}, map[string]int{}
 	secrets := 0
 	for _, c := range cases {

@@ -196,8 +196,6 @@ func emptyFile(t *testing.T) string { return writeLines(t) }
 func writeLines(t *testing.T, lines ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600))
 	return file
 }

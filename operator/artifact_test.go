@@ -22,17 +22,11 @@ func TestArtifactIsShownForAReason(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	raw, err := artifact.New(d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw), artifact.Config{Namespace: review.NamespaceRaw, Keyset: keyset, TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	ref, err := raw.Put(t.Context(), review.Owner{Changelist: 4711, Version: 1}, []byte("a change"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	env := map[string]string{
 		"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "CRITICIZER_RAW_KEYSET": keyset.Reveal(), "CRITICIZER_REPORT_KEYSET": keyset.Reveal(),
 	}

@@ -31,9 +31,7 @@ func newBreakerEnvironment(t *testing.T) *environment {
 	}})
 	w.RegisterWorkflow(workflows.CircuitBreaker)
 	w.RegisterActivity(&activities.Bookkeeping{Queues: n})
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Start())
 	t.Cleanup(w.Stop)
 	return s
 }
@@ -82,17 +80,13 @@ func TestCloseWithoutARunningBreaker(t *testing.T) {
 	t.Parallel()
 	s := newBreakerEnvironment(t)
 	s.must("breaker", "open", "llm", "--reason", "INC-7")
-	if err := s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"))
 	s.isBreaker("llm", "open", "olga@", "INC-7")
 	s.must("breaker", "close", "llm")
 	s.eventually("llm", "closed")
 
 	rate := float32(0)
-	if err := s.runs.LimitQueue(t.Context(), activities.QueueNotify, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "by hand"}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.runs.LimitQueue(t.Context(), activities.QueueNotify, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "by hand"}))
 	s.isBreaker("notify", "open", "bob", "by hand")
 	s.must("breaker", "close", "notify")
 }
@@ -102,9 +96,7 @@ func TestBreakerRestoresALimit(t *testing.T) {
 	t.Parallel()
 	s := newBreakerEnvironment(t)
 	rate := float32(3)
-	if err := s.runs.LimitQueue(t.Context(), activities.QueueLLM, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "contract"}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.runs.LimitQueue(t.Context(), activities.QueueLLM, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "contract"}))
 	s.isBreaker("llm", "at most 3/s", "bob", "contract")
 	s.must("breaker", "open", "llm", "--for", "1s", "--reason", "INC-7")
 	s.eventually("llm", "at most 3/s")

@@ -243,3 +243,10 @@ func (s *environment) letterOf(cl review.Changelist) string {
 	}
 	return fmt.Sprint(id)
 }
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -49,9 +49,7 @@ func TestEvalOfTheBuiltInCases(t *testing.T) {
 			Suppressed    bool
 		} `json:"results"`
 	}
-	if err := json.Unmarshal([]byte(got.out), &r); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(got.out), &r))
 	t.Logf("precision %v, recall %v, F1 %v, %d tokens", *r.Precision, *r.Recall, *r.F1, r.Tokens)
 	if *r.AnchorRate != 1 || *r.FalsePerClean != 0 || *r.ParseFailures != 0 || *r.Suppressed != 1 || *r.Leaks != 0 || r.Tokens == 0 {
 		t.Errorf("anchored %v, false per clean change %v, parse failures %d, suppressed %v, leaks %d",
@@ -71,9 +69,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 		"path": "//depot/Server/Sums.cs", "severity": "critical", "category": "correctness", "confidence": 1, "title": "SKY-IS-FALLING",
 		"explanation": "It falls.", "suggestion": "", "quote": "return invoice.Lines.Sum(l => l.Amount);", "line": 14,
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for name, tt := range map[string]struct {
 		fault llmsim.Fault
 		only  string
@@ -99,9 +95,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sim, env := newEvalEnvironment(t)
-			if err := sim.Inject(tt.fault); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, sim.Inject(tt.fault))
 			got := say(t, env, "eval", "--json", "--only", tt.only)
 			var r eval.Report
 			if err := json.Unmarshal([]byte(got.out), &r); got.status != 0 || err != nil {
@@ -119,9 +113,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 func TestEvalDoesNotScoreAnUnprovenEndpoint(t *testing.T) {
 	t.Parallel()
 	sim, env := newEvalEnvironment(t)
-	if err := sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`}))
 	checkRefusal(t, "unproven", say(t, env, "eval", "--json", "--only", "clean-*"), 1, "OLLAMA_CONTEXT_LENGTH")
 }
 
@@ -142,12 +134,8 @@ func evalCase(t *testing.T, yaml string) (dir string) {
 		"change.diff":     "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+the harmless words\n",
 		"description.txt": "Change a word.\n", "case.yaml": yaml,
 	} {
-		if err := os.MkdirAll(filepath.Join(dir, "one"), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "one", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.MkdirAll(filepath.Join(dir, "one"), 0o750))
+		noError(t, os.WriteFile(filepath.Join(dir, "one", name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -222,9 +210,7 @@ func TestEvalOfCasesBelowOthers(t *testing.T) {
 	t.Parallel()
 	_, env := newEvalEnvironment(t)
 	parent := t.TempDir()
-	if err := os.CopyFS(filepath.Join(parent, "own"), os.DirFS(evalCase(t, "language: text\nclean: true\n"))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.CopyFS(filepath.Join(parent, "own"), os.DirFS(evalCase(t, "language: text\nclean: true\n"))))
 	for only, want := range map[string]int{"": 0, "one": 0, "own/**": 0, "other/**": 1} {
 		args := []string{"eval", "--json", "--cases", parent}
 		if only != "" {

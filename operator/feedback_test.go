@@ -18,9 +18,7 @@ func newFeedbackEnvironment(t *testing.T) (env map[string]string, first, second 
 		{Path: "//depot/a.go", Rule: "go", Severity: review.SeverityLow, Category: review.CategoryTesting, Quote: "a"},
 		{Path: "//depot/b.sql", Severity: review.SeverityHigh, Category: review.CategorySecurity, Quote: "b"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	env = map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "SUDO_USER": "olga"}
 	return env, findings[0].FeedbackToken, findings[1].FeedbackToken
 }
@@ -93,9 +91,7 @@ func TestStats(t *testing.T) {
 	contains(t, strings.Join(rows, "\n")+"\n", "of the last 90 days", "all 2 1 1 50%", "rule go 1 0 1 100%", "none 1 1 0 0%",
 		"category security 1 1 0 0%", "testing 1 0 1 100%", "severity high 1 1 0 0%", "low 1 0 1 100%")
 	var figures ratings
-	if err := json.Unmarshal([]byte(say(t, env, "stats", "--json", "--days", "1").out), &figures); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(say(t, env, "stats", "--json", "--days", "1").out), &figures))
 	if figures.Days != 1 || figures.All.Reported != 2 || *figures.BySeverity[1].WrongRate != 1 {
 		t.Errorf("figures %+v", figures)
 	}

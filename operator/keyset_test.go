@@ -75,17 +75,13 @@ func TestKeysetRotateAndPrune(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keyset")
 	made, err := artifact.NewKeyset(artifact.KEK{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	text := made.Reveal()
 	for _, step := range []struct {
 		command string
 		keys    int
 	}{{"rotate", 2}, {"rotate", 3}, {"prune", 1}} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(file, []byte(text), 0o600))
 		got := say(t, nil, "keyset", step.command, file)
 		if text = got.out; got.status != 0 || strings.Count(text, `"keyId"`) != step.keys {
 			t.Fatalf("%s: status %d, %d keys, %s; want %d keys", step.command, got.status, strings.Count(text, `"keyId"`), got.err, step.keys)

@@ -46,28 +46,18 @@ func TestReference(t *testing.T) {
 	for _, cmd := range commands(root) {
 		cmd.DisableAutoGenTag = true
 		var page bytes.Buffer
-		if err := doc.GenMarkdown(cmd, &page); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, doc.GenMarkdown(cmd, &page))
 		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "_")+".md"] = bytes.ReplaceAll(page.Bytes(), []byte("\t"), []byte("    "))
 	}
 	if *update {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.RemoveAll(dir))
+		noError(t, os.MkdirAll(dir, 0o755))
 		for name, page := range pages {
-			if err := os.WriteFile(filepath.Join(dir, name), page, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.WriteFile(filepath.Join(dir, name), page, 0o644))
 		}
 	}
 	written, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if len(written) != len(pages) {
 		t.Errorf("docs/reference has %d pages, want %d: run this test with -update", len(written), len(pages))
 	}

@@ -66,9 +66,7 @@ func TestRewriteJobs(t *testing.T) {
 		NotBeforeAt *time.Time        `json:"not_before_at"`
 		Transitions []json.RawMessage `json:"transitions"`
 	}
-	if err := json.Unmarshal([]byte(s.must("rewrite", "show", "--json", ids[2])), &view); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(s.must("rewrite", "show", "--json", ids[2])), &view))
 	if view.Status != rewrite.Canceled || len(view.Transitions) != 2 {
 		t.Errorf("the canceled job: %+v", view)
 	}
@@ -109,9 +107,7 @@ func TestRewriteRuns(t *testing.T) {
 	s.refuses(s.criticizer("rewrite", "run"), 1, "there is no schedule rewrite_batch_submitter")
 	s.refuses(s.criticizer("rewrite", "run", "unknown"), 2, `worker "unknown": want`)
 	every := map[rewrite.Worker]time.Duration{rewrite.Submitter: time.Hour, rewrite.Collector: time.Hour, rewrite.AsyncLane: time.Hour}
-	if err := s.runs.ScheduleRewrites(t.Context(), every); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.runs.ScheduleRewrites(t.Context(), every))
 	if out := s.must("rewrite", "run", "rewrite_async"); out != "triggered: rewrite_async\n" {
 		t.Error(out)
 	}
@@ -119,9 +115,7 @@ func TestRewriteRuns(t *testing.T) {
 		t.Error(out)
 	}
 	queue := s.database.Open(t, store.RoleRewrite).Rewrites()
-	if err := queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))
 	contains(t, s.must("rewrite", "runs", "--worker", "rewrite_batch_collector"), "rewrite_batch_collector skipped: no pending items")
 	for worker := range every {
 		if err := s.runs.ScheduleClient().GetHandle(t.Context(), string(worker)).Delete(t.Context()); err != nil {

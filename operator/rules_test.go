@@ -18,9 +18,7 @@ func newRulesEnvironment(t *testing.T, rules string) map[string]string {
 		"site.yaml":       rules,
 		"criticizer.yaml": fmt.Sprintf("llm: {rules: [%q]}\n", filepath.Join(dir, "site.yaml")),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return map[string]string{"CRITICIZER_CONFIG": filepath.Join(dir, "criticizer.yaml")}
 }

@@ -12,9 +12,7 @@ import (
 func runbook(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/runbook.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return string(text)
 }
 

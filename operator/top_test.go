@@ -15,9 +15,7 @@ func TestTop(t *testing.T) {
 	s.review(4711, errDenied)
 	contains(t, s.must("top"), "BREAKER", "workflows", "notify", "AUTH_DENIED")
 	var now overview
-	if err := json.Unmarshal([]byte(s.must("top", "--json")), &now); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(s.must("top", "--json")), &now))
 	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 7 {
 		t.Errorf("got %+v", now)
 	}
@@ -38,9 +36,7 @@ func TestTopShowsSlots(t *testing.T) {
 		if _, err := books.OpenJob(t.Context(), requestFor(cl), "run"); err != nil {
 			t.Fatal(err)
 		}
-		if err := fetch.RequireSlots(t.Context(), cl, 1, paths, false); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, fetch.RequireSlots(t.Context(), cl, 1, paths, false))
 	}
 	if _, err := s.database.Conn(t).Exec(t.Context(), `update criticizer.slots set asked_at = now() - interval '4 minutes 30 seconds' + (changelist_id - 4711) * interval '1 s'`); err != nil {
 		t.Fatal(err)

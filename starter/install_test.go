@@ -16,9 +16,7 @@ import (
 func TestInstallNamesProblems(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for name, tt := range map[string]struct {
 		file            string
 		mode, spoolMode os.FileMode
@@ -43,16 +41,10 @@ func TestInstallNamesProblems(t *testing.T) {
 			}
 			file, spool := filepath.Join(dir, tt.file), filepath.Join(dir, "spool")
 			text := fmt.Sprintf("temporal: {address: '127.0.0.1:1'}\nstarter: {spool_dir: %q, spool_limit: 1}\n", spool)
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(file, 0o600|tt.mode); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.WriteFile(file, []byte(text), 0o600))
+			noError(t, os.Chmod(file, 0o600|tt.mode))
 			if tt.spoolMode != 0 {
-				if err := os.Mkdir(spool, tt.spoolMode); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, os.Mkdir(spool, tt.spoolMode))
 			}
 			var out strings.Builder
 			err := run(t.Context(), append([]string{"--config", file, "install"}, strings.Fields(tt.args)...), func(string) string { return "" }, &out, &out)

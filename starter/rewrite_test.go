@@ -29,9 +29,7 @@ func newBackend(t *testing.T) backend {
 	t.Helper()
 	db := storetest.New(t)
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return backend{db, map[string]string{
 		"CRITICIZER_DATABASE_URL": db.URL.Reveal(), "CRITICIZER_REWRITE_KEYSET": keyset.Reveal(), "CRITICIZER_CONFIG": os.DevNull,
 	}}
@@ -46,9 +44,7 @@ func (b backend) run(t *testing.T, args ...string) (string, error) {
 
 func (b backend) jobs(t *testing.T) (n int) {
 	t.Helper()
-	if err := b.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, b.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n))
 	return n
 }
 
@@ -56,13 +52,9 @@ func (b backend) jobs(t *testing.T) (n int) {
 func (b backend) sealed(t *testing.T, message string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "message.json")
-	if err := os.WriteFile(path, []byte(message), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(message), 0o600))
 	sealed, err := b.run(t, "rewrite", "seal", "--file", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return sealed
 }
 
@@ -80,14 +72,10 @@ func writeJobs(t *testing.T, lines ...map[string]any) string {
 	t.Helper()
 	var body bytes.Buffer
 	for _, line := range lines {
-		if err := json.NewEncoder(&body).Encode(line); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.NewEncoder(&body).Encode(line))
 	}
 	path := filepath.Join(t.TempDir(), "jobs.jsonl")
-	if err := os.WriteFile(path, body.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, body.Bytes(), 0o600))
 	return path
 }
 
@@ -212,9 +200,7 @@ func TestSealAndResult(t *testing.T) {
 	delete(fields, "text")
 	delete(fields, "preferences")
 	job, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	conn := b.db.Conn(t)
 	var receipt rewrite.Receipt
 	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
@@ -268,9 +254,7 @@ func enqueue(ctx context.Context, db *sql.DB, job, message string) (jobID, statu
 func documented(t *testing.T, language string) string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/rewrite.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, rest, found := strings.Cut(string(page), "```"+language+"\n")
 	block, _, ended := strings.Cut(rest, "```")
 	if !found || !ended {
@@ -283,13 +267,9 @@ func documented(t *testing.T, language string) string {
 func (b backend) asBackend(t *testing.T) {
 	t.Helper()
 	this, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	dir := t.TempDir()
-	if err := os.Symlink(this, filepath.Join(dir, "starter")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Symlink(this, filepath.Join(dir, "starter")))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for name, value := range b.env {
 		t.Setenv(name, value)
@@ -304,9 +284,7 @@ func TestDocumentedGo(t *testing.T) {
 		t.Errorf("the function of the page is not the one that this test runs: %v", err)
 	}
 	db, err := sql.Open("pgx", b.db.URL.Reveal())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1)
 	if _, err := db.ExecContext(t.Context(), `set role criticizer_backend`); err != nil {
@@ -316,9 +294,7 @@ func TestDocumentedGo(t *testing.T) {
 	delete(fields, "text")
 	delete(fields, "preferences")
 	job, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	id, status, err := enqueue(t.Context(), db, string(job), `{"text": "You never clean!"}`)
 	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
 		t.Errorf("job %q is %q, %v", id, status, err)
@@ -339,5 +315,12 @@ func TestDocumentedPython(t *testing.T) {
 	id, status, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
 		t.Errorf("%v, output %q", err, out)
+	}
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

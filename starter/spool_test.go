@@ -25,9 +25,7 @@ func spoolWith(t *testing.T, kept ...review.Changelist) spool {
 	t.Helper()
 	s := spool{filepath.Join(t.TempDir(), "spool"), 10}
 	for i, cl := range kept {
-		if err := s.put(request(cl)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.put(request(cl)))
 		names, err := filepath.Glob(filepath.Join(s.dir, "*"))
 		if err != nil || len(names) != i+1 {
 			t.Fatalf("spool holds %v, %v", names, err)
@@ -52,19 +50,13 @@ func TestDrainStartsOldestFirst(t *testing.T) {
 	t.Parallel()
 	s := spoolWith(t)
 	for i, cl := range []review.Changelist{30, 10, 20} {
-		if err := s.put(request(cl)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.put(request(cl)))
 		names, err := s.list()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, name := range names { // file times are too coarse to order the files
 			if req, err := readRequest(name); err == nil && req.Changelist == cl {
 				at := time.Unix(int64(1000+i), 0)
-				if err := os.Chtimes(name, at, at); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, os.Chtimes(name, at, at))
 			}
 		}
 	}
@@ -93,9 +85,7 @@ func TestSpoolIsPrivate(t *testing.T) {
 func TestSpoolStoresARequestOnce(t *testing.T) {
 	t.Parallel()
 	s := spoolWith(t, 1)
-	if err := s.put(request(1)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.put(request(1)))
 	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
@@ -127,9 +117,7 @@ func TestDrainAfterAFailure(t *testing.T) {
 			t.Parallel()
 			s := spoolWith(t, 1, 2, 3)
 			names, err := filepath.Glob(filepath.Join(s.dir, "*"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			for _, file := range names { // file times are too coarse to order the files
 				if req, err := readRequest(file); err != nil || os.Chtimes(file, time.Time{}, time.Unix(int64(req.Changelist), 0)) != nil {
 					t.Fatal(err)
@@ -153,22 +141,14 @@ func TestSpoolIsExported(t *testing.T) {
 	t.Parallel()
 	s, file, now := spoolWith(t, 1, 2), filepath.Join(t.TempDir(), "criticizer.prom"), time.Now()
 	requests, err := s.list()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for i, name := range requests {
-		if err := os.Chtimes(name, time.Time{}, now.Add(-time.Hour*time.Duration(i+1))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.Chtimes(name, time.Time{}, now.Add(-time.Hour*time.Duration(i+1))))
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "bad.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(s.dir, "bad.json"), nil, 0o600))
 	want := func(text string) {
 		t.Helper()
-		if err := s.export(file, now); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.export(file, now))
 		got, err := os.ReadFile(file)
 		if info, errStat := os.Stat(file); err != nil || errStat != nil || info.Mode().Perm() != 0o644 || string(got) != fmt.Sprintf(text, now.Unix()) {
 			t.Errorf("exported %q with mode %v, %v, %v", got, info.Mode(), err, errStat)
@@ -197,9 +177,7 @@ func TestDrainSetsDamagedFilesAside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := spoolWith(t, 7)
-			if err := os.WriteFile(filepath.Join(s.dir, "bad.json"), []byte(body), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.WriteFile(filepath.Join(s.dir, "bad.json"), []byte(body), 0o600))
 			if got, err := drainAll(s, nil); !errors.Is(err, errDamaged) || !slices.Equal(got, []review.Changelist{7}) {
 				t.Errorf("drained %v, %v", got, err)
 			}
@@ -213,9 +191,7 @@ func TestDrainSetsDamagedFilesAside(t *testing.T) {
 func TestSpoolIgnoresUnfinishedFiles(t *testing.T) {
 	t.Parallel()
 	s := spoolWith(t, 7)
-	if err := os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600))
 	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
@@ -226,9 +202,7 @@ func TestSpoolOfOthersIsRefused(t *testing.T) {
 	t.Parallel()
 	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o750: true, 0o770: true, 0o707: true, 0o777: true} {
 		s := spool{dir: t.TempDir(), limit: 10}
-		if err := os.Chmod(s.dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.Chmod(s.dir, mode))
 		started := false
 		_, errDrain := s.drain(t.Context(), func(context.Context, review.Request) error { started = true; return nil })
 		errPut := s.put(review.Request{Changelist: 1, Version: 1, Key: "k"})

@@ -21,9 +21,7 @@ func TestCatchUpMark(t *testing.T) {
 	}
 	raise := func(server string, mark review.Changelist) {
 		t.Helper()
-		if err := db.RaiseCatchUpMark(t.Context(), server, mark); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, db.RaiseCatchUpMark(t.Context(), server, mark))
 	}
 	want(0, 0, false)
 	raise("p4", 100)

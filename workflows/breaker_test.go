@@ -565,9 +565,7 @@ func TestBreakerContinuesAsNew(t *testing.T) {
 	}
 	var queue string
 	var state workflows.BreakerState
-	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &queue, &state); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &queue, &state))
 	again := newBreakerBench()
 	again.now, again.onLimit = b.now, again.answer
 	again.ExecuteWorkflow(workflows.CircuitBreaker, queue, state)
@@ -607,9 +605,7 @@ func (s *breakerServer) serve(t *testing.T, queue string, acts any) worker.Worke
 	}})
 	w.RegisterActivity(acts)
 	w.RegisterWorkflow(workflows.CircuitBreaker)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Start())
 	t.Cleanup(w.Stop)
 	return w
 }
@@ -655,9 +651,7 @@ func TestBreakerSurvivesCanceledProbe(t *testing.T) {
 			func(t *testing.T, s *breakerServer, probing <-chan struct{}, release func()) {
 				began(t, probing)
 				order := activities.BreakerOrder{By: "ann", Reason: "INC-7", Manual: true, Until: time.Now().Add(time.Second)}
-				if err := s.n.OpenBreaker(t.Context(), activities.QueueLLM, order); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, s.n.OpenBreaker(t.Context(), activities.QueueLLM, order))
 				s.limited(t, activities.PhaseHalfOpen)
 				release()
 				s.report(t, outage)
@@ -677,9 +671,7 @@ func TestBreakerSurvivesCanceledProbe(t *testing.T) {
 				s.report(t, outage)
 				began(t, probing)
 				s.worker.Stop()
-				if err := s.n.CloseBreaker(t.Context(), activities.QueueLLM); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
 				s.cancel(t)
 				s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
 			},
@@ -712,9 +704,7 @@ func TestBreakerSurvivesCanceledProbe(t *testing.T) {
 func closeAndReopen(t *testing.T, s *breakerServer, probing <-chan struct{}, release func()) {
 	t.Helper()
 	began(t, probing)
-	if err := s.n.CloseBreaker(t.Context(), activities.QueueLLM); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
 	s.limited(t, activities.PhaseHalfOpen)
 	release()
 	s.report(t, failed("a", "b", "c", "d"))
@@ -733,9 +723,7 @@ func began(t *testing.T, probing <-chan struct{}) {
 
 func (s *breakerServer) cancel(t *testing.T) {
 	t.Helper()
-	if err := s.CancelWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), ""); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.CancelWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), ""))
 }
 
 // ends waits for the end of the breaker. No workflow task may fail, and the queue is free.
@@ -750,9 +738,7 @@ func (s *breakerServer) ends(t *testing.T) {
 	events := s.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
 			t.Errorf("event %d: %s", event.GetEventId(), failed.GetFailure().GetMessage())
 		}
@@ -769,9 +755,7 @@ func TestBreakerOpensByResults(t *testing.T) {
 	s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
 	s.pace = time.Minute
 	bob := activities.QueueLimit{PerSecond: new(float32(50)), By: "bob", Reason: "contract"}
-	if err := s.n.LimitQueue(t.Context(), activities.QueueLLM, bob); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.n.LimitQueue(t.Context(), activities.QueueLLM, bob))
 	for _, review := range []string{"a", "b", "c", "d"} {
 		s.report(t, failed(review))
 	}
@@ -789,13 +773,9 @@ func TestBreakerOpensByResults(t *testing.T) {
 		limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
 		return err == nil && limit.Phase() == ""
 	})
-	if err := s.n.CloseBreaker(t.Context(), activities.QueueLLM); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
 	id := workflows.BreakerID(activities.QueueLLM)
-	if err := s.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
 	s.keepRun(t, id, "breaker")
 	limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
 	if err != nil || limit.By != bob.By || limit.PerSecond == nil || *limit.PerSecond != *bob.PerSecond || probes.Load() != 2 {

@@ -139,9 +139,7 @@ func (l *lab) tasks(ctx context.Context, t *testing.T, key, run string) (ids []i
 	events := l.GetWorkflowHistory(ctx, key, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			ids = append(ids, event.GetEventId())
 		}
@@ -258,9 +256,7 @@ func (l *lab) prepare(ctx context.Context, t *testing.T, k kind, cl review.Chang
 		l.mu.Lock()
 		l.fails[at("model", cl)] = 0
 		l.mu.Unlock()
-		if err := l.start(t, requestOf(cl, 2)).Get(ctx, nil); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, l.start(t, requestOf(cl, 2)).Get(ctx, nil))
 	}
 	return p
 }

@@ -89,9 +89,7 @@ func TestCancellationWaitsForTheMail(t *testing.T) {
 	l.holds[at("mail", cl)] = hold
 	run := l.start(t, requestOf(cl, 1))
 	waitUntil(ctx, t, func() bool { return l.count("mail", cl) == 1 })
-	if err := l.CancelWorkflow(ctx, keyOf(cl, 1), ""); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, l.CancelWorkflow(ctx, keyOf(cl, 1), ""))
 	waitUntil(ctx, t, func() bool { return l.canceling(ctx, t, keyOf(cl, 1)) })
 	if job, err := l.db.Job(ctx, keyOf(cl, 1)); err != nil || job.State != review.JobInProgress {
 		t.Errorf("while a mail is being sent the job is %s, %v", job.State, err)
@@ -115,9 +113,7 @@ func (l *lab) canceling(ctx context.Context, t *testing.T, key string) bool {
 	events := l.GetWorkflowHistory(ctx, key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED {
 			return true
 		}

@@ -28,9 +28,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
 		StaticSummary: workflows.StartSummary(request), StaticDetails: workflows.StartDetails(request),
 	}, workflows.ReviewChangelist, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	want := workflows.Progress{
 		Changelist: 4711, Version: 1, Author: "a person", Link: "https://swarm.test/changes/4711", Stage: "llm",
 		Now: "waiting for a slot of worker.max_in_flight_per_path 1",
@@ -57,9 +55,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		activity := event.GetActivityTaskScheduledEventAttributes().GetActivityId()
 		if (activity != "" || event.GetEventId() == 1) && event.GetUserMetadata().GetSummary() == nil {
 			t.Errorf("event %d, activity %q has no summary", event.GetEventId(), activity)
@@ -76,9 +72,7 @@ func (c cluster) ask(t *testing.T, query string, out any) {
 		answer, err = c.QueryWorkflow(t.Context(), request.Key, "", query)
 		return err == nil
 	})
-	if err := answer.Get(out); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, answer.Get(out))
 }
 
 // eventually waits until cond holds, which reads the state of a server.

@@ -32,9 +32,7 @@ func (c cluster) serve(t *testing.T, taskQueue string, register func(worker.Regi
 	for name, fake := range fakes {
 		w.RegisterActivityWithOptions(fake, activity.RegisterOptions{Name: name})
 	}
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Start())
 	t.Cleanup(w.Stop)
 }
 
@@ -77,14 +75,10 @@ func TestRewriteRuns(t *testing.T) {
 				},
 			})
 			run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: name, TaskQueue: queue.Queue}, string(tt.worker))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if tt.cancel {
 				<-working
-				if err := c.CancelWorkflow(t.Context(), name, ""); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, c.CancelWorkflow(t.Context(), name, ""))
 			}
 			err = run.Get(t.Context(), nil)
 			var canceled *temporal.CanceledError
@@ -141,13 +135,9 @@ func TestCatchUpRuns(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: name, TaskQueue: activities.QueueBookkeeping}, workflows.CatchUp, "p4")
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			var done workflows.CaughtUp
-			if err := run.Get(ctx, &done); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, run.Get(ctx, &done))
 			if done.Started != tt.started {
 				t.Errorf("%d reviews were started, want %d", done.Started, tt.started)
 			}

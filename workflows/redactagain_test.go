@@ -22,9 +22,7 @@ type olderRedactor struct {
 func newOlderRedactor(t *testing.T, stage any, calls int32) *olderRedactor {
 	t.Helper()
 	older, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more"), Emails: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	r := &olderRedactor{Redacting: stage.(*activities.Redacting), older: older}
 	r.left.Store(calls)
 	return r
@@ -57,9 +55,7 @@ func TestUpgradeOfTheRedactionRules(t *testing.T) {
 				}
 				_, err = c.reset(t)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			c.keep(t, name)
 			if n := c.world.Calls("Get raw"); n != 2 || c.world.Calls("Fetch") != 1 || c.world.Calls("Review") != 1 || c.world.Copies("alice@corp.test") != 1 {
 				t.Errorf("%d redactions, %d fetches, %d model calls, %d mails: want 2 redactions, else 1",

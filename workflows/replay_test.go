@@ -75,13 +75,9 @@ func replay(history *historypb.History) error {
 func load(t *testing.T, file string) *historypb.History {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	history := &historypb.History{}
-	if err := (temporalproto.CustomJSONUnmarshalOptions{}).Unmarshal(data, history); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, (temporalproto.CustomJSONUnmarshalOptions{}).Unmarshal(data, history))
 	return history
 }
 
@@ -112,21 +108,13 @@ func (c cluster) keepRun(t *testing.T, workflowID, name string) {
 	events := c.GetWorkflowHistory(t.Context(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		history.Events = append(history.Events, event)
 	}
 	data, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&history)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	data = machine.ReplaceAll(data, []byte(`${1}recorded"`))
 	folder := filepath.Join(histories, *record)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name+".json"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(folder, 0o750))
+	noError(t, os.WriteFile(filepath.Join(folder, name+".json"), data, 0o600))
 }

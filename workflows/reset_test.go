@@ -53,9 +53,7 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 			serving.RegisterWorkflow(workflows.ReviewChangelist)
 			serving.RegisterWorkflow(workflows.SettleShelf)
 		}
-		if err := serving.Start(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, serving.Start())
 		t.Cleanup(serving.Stop)
 	}
 	return c
@@ -72,9 +70,7 @@ func (c cluster) start(t *testing.T, req review.Request) client.WorkflowRun {
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
 	}, workflows.ReviewChangelist, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return run
 }
 
@@ -85,9 +81,7 @@ func (c cluster) reset(t *testing.T) (review.Result, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // an attempt may take one, and be lost
 	defer cancel()
 	described, err := c.DescribeWorkflow(ctx, request.Key, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	run := described.WorkflowExecution.RunID
 	_, err = c.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:                 c.namespace,
@@ -95,9 +89,7 @@ func (c cluster) reset(t *testing.T) (review.Result, error) {
 		Reason:                    "the model is back",
 		WorkflowTaskFinishEventId: c.lastWorkflowTask(ctx, t, run),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var result review.Result
 	return result, c.GetWorkflow(ctx, request.Key, "").Get(ctx, &result)
 }
@@ -108,9 +100,7 @@ func (c cluster) activities(t *testing.T) (names []string) {
 	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if name := event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName(); name != "" {
 			names = append(names, name)
 		}
@@ -123,9 +113,7 @@ func (c cluster) lastWorkflowTask(ctx context.Context, t *testing.T, runID strin
 	events := c.GetWorkflowHistory(ctx, request.Key, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			id = event.GetEventId()
 		}
@@ -149,9 +137,7 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	}
 	c.keep(t, "dead_lettered_again")
 	result, err := c.reset(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	c.keep(t, "replayed")
 	if result.Job.State != review.JobSucceeded {
 		t.Errorf("second replay = %+v", result)
@@ -189,9 +175,7 @@ func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 func (c cluster) escalated(t *testing.T) bool {
 	t.Helper()
 	described, err := c.DescribeWorkflow(t.Context(), request.Key, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	shown, _ := described.TypedSearchAttributes.GetBool(workflows.AttributeEscalated)
 	return shown
 }
@@ -209,9 +193,7 @@ func TestReplayOfASucceededReviewDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := c.reset(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	c.keep(t, "superseded")
 	if !result.Duplicate || c.world.Calls("Review") != 1 || c.world.Calls("Send") != 0 {
 		t.Errorf("replay = %+v after %d model calls and %d mails", result, c.world.Calls("Review"), c.world.Calls("Send"))
@@ -222,9 +204,7 @@ func TestReviewOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.world.Fail("Get raw", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-	if err := c.review(t); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.review(t))
 	c.keep(t, "reviewed")
 	if scheduled := c.activities(t); slices.Contains(scheduled, "OpenJob") || slices.Contains(scheduled, "FinishJob") {
 		t.Errorf("activities = %v, want the job opened and closed within workflow tasks", scheduled)
@@ -240,9 +220,7 @@ func TestOutageOfTheDatabaseOnTheRealServer(t *testing.T) {
 	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
 	c.world.Fail("OpenJob", down, down)
 	c.world.Fail("FinishJob", down, down)
-	if err := c.review(t); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.review(t))
 	c.keep(t, "database_down")
 	if got := c.activities(t); !slices.Contains(got, "OpenJob") || !slices.Contains(got, "FinishJob") {
 		t.Errorf("activities = %v, want those that wait for the database among them", got)

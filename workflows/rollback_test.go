@@ -119,9 +119,7 @@ func (l *lab) build(t *testing.T, id string, review any) {
 	})
 	w.RegisterWorkflowWithOptions(review, workflow.RegisterOptions{Name: "ReviewChangelist"})
 	w.RegisterActivity(l.books)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Start())
 	t.Cleanup(w.Stop)
 	eventually(t, "poller of build "+id, func() bool {
 		_, err := l.WorkerDeploymentClient().GetHandle("criticizer").DescribeVersion(t.Context(), client.WorkerDeploymentDescribeVersionOptions{BuildID: id})
@@ -137,9 +135,7 @@ var command = regexp.MustCompile(`(?m)^ +temporal (.*)$`)
 func (l *lab) documented(ctx context.Context, t *testing.T, section, pattern string, replacements ...string) string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/upgrade.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, text, found := strings.Cut(string(page), "\n## "+section)
 	text, _, _ = strings.Cut(text, "\n## ")
 	for _, match := range command.FindAllStringSubmatch(text, -1) {
@@ -169,9 +165,7 @@ func (l *lab) awaitNone(ctx context.Context, t *testing.T, pattern string) {
 func (l *lab) buildOf(ctx context.Context, t *testing.T, key string) string {
 	t.Helper()
 	described, err := l.DescribeWorkflowExecution(ctx, key, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return described.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId()
 }
 
@@ -181,9 +175,7 @@ func (l *lab) failedTasks(ctx context.Context, t *testing.T, key string) (n int)
 	events := l.GetWorkflowHistory(ctx, key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if event.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR {
 			n++
 		}

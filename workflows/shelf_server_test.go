@@ -35,9 +35,7 @@ func TestReviewsWithoutAModelCall(t *testing.T) {
 			c := newCluster(t)
 			tt.is(c)
 			var result review.Result
-			if err := c.start(t, tt.request).Get(t.Context(), &result); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, c.start(t, tt.request).Get(t.Context(), &result))
 			if result.Job.SkippedBy != tt.skipped || c.world.Calls("Review") != 0 || len(c.world.Mails()) != tt.mails {
 				t.Errorf("review ended as %+v after %d model calls and %d mails", result.Job, c.world.Calls("Review"), len(c.world.Mails()))
 			}
@@ -53,9 +51,7 @@ func TestShelfOnTheRealServer(t *testing.T) {
 	defer cancel()
 	c.settle(ctx, t)
 	c.keepRun(t, settling, "shelf_settled")
-	if err := c.GetWorkflow(ctx, settling+"-v1", "").Get(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.GetWorkflow(ctx, settling+"-v1", "").Get(ctx, nil))
 	c.keepRun(t, settling+"-v1", "shelf_reviewed")
 	if c.world.Calls("FetchShelf") != 1 || len(c.world.Mails()) == 0 {
 		t.Errorf("%d shelves were read and %d mails sent", c.world.Calls("FetchShelf"), len(c.world.Mails()))
@@ -72,12 +68,8 @@ func (c cluster) settle(ctx context.Context, t *testing.T) {
 	run, err := c.SignalWithStartWorkflow(ctx, settling, workflows.ShelfSignal, nil,
 		client.StartWorkflowOptions{TaskQueue: activities.QueueBookkeeping}, workflows.SettleShelf,
 		workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Get(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
+	noError(t, run.Get(ctx, nil))
 }
 
 // The review of a replaced shelf ends without a mail, and the newer content is reviewed.

@@ -44,17 +44,13 @@ func TestWaitingOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.world.SetSlots([]string{"//depot/..."}, 0)
-	if err := c.review(t); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.review(t))
 	c.keep(t, "slots_acquired")
 	long := newCluster(t)
 	long.world.SetSlots([]string{"//depot/..."}, 2)
 	run := long.start(t, request)
 	long.wake(t, 3)
-	if err := run.Get(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, run.Get(t.Context(), nil))
 	long.keep(t, "slots_waited")
 	if n := long.world.Calls("AcquireSlots"); n != 3 {
 		t.Errorf("%d tries, want 3", n)
@@ -91,9 +87,7 @@ func (c cluster) eventsOfSlots(t *testing.T) (types []enumspb.EventType) {
 	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == activities.SlotsActivity {
 			scheduled = event.GetEventId()
 		}
@@ -119,9 +113,7 @@ func TestCancellationOfAWaitingReview(t *testing.T) {
 			t.Fatal("the review did not try to acquire slots")
 		}
 	}
-	if err := c.CancelWorkflow(ctx, request.Key, ""); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.CancelWorkflow(ctx, request.Key, ""))
 	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) || jobOf(t, c.db, request.Key).State != review.JobCanceled || c.world.Calls("Review") != 0 {
 		t.Errorf("ended with %v, job %s", err, jobOf(t, c.db, request.Key).State)
 	}

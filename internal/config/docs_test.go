@@ -29,9 +29,7 @@ const (
 func TestDocsListEveryField(t *testing.T) {
 	t.Parallel()
 	have, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	before, rest, ok1 := bytes.Cut(have, []byte(beginTables))
 	_, after, ok2 := bytes.Cut(rest, []byte(endTables))
 	if !ok1 || !ok2 {
@@ -44,9 +42,7 @@ func TestDocsListEveryField(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s is not up to date: run go test ./internal/config -run TestDocs -update", page)
 	}
-	if err := os.WriteFile(page, want, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(page, want, 0o600))
 }
 
 // tables renders one table per section.
@@ -99,15 +95,11 @@ func defaultOf(f field) string {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	found := map[string]string{}
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, decl := range file.Decls {
 			gen, ok := decl.(*ast.GenDecl)
 			if !ok || gen.Tok != token.TYPE {
@@ -132,9 +124,7 @@ func comments(t *testing.T) map[string]string {
 func yamlName(t *testing.T, f *ast.Field) string {
 	t.Helper()
 	tag, err := strconv.Unquote(f.Tag.Value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return reflect.StructTag(tag).Get("yaml")
 }
 
@@ -145,9 +135,7 @@ func oneLine(c *ast.CommentGroup) string {
 func TestDocsExampleWorks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, rest, _ := strings.Cut(string(text), "```yaml\n")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {
@@ -162,9 +150,7 @@ func TestDocsExampleWorks(t *testing.T) {
 	vars["CRITICIZER_ONCALL_WEBHOOK_URL"] = "https://hooks.example.com/set"
 	vars["CRITICIZER_WEBHOOK_URL"] = "https://hooks.example.com/set"
 	c, err := load(t, example, vars)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if err := c.Check(allRoles...); err != nil {
 		t.Error(err)
 	}
@@ -173,9 +159,7 @@ func TestDocsExampleWorks(t *testing.T) {
 func TestDocsListEveryRole(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for role, sections := range needs {
 		row := regexp.MustCompile(`(?m)^\|[^|]*\b` + string(role) + `\b[^|]*\| ` + strings.Join(sections, ", ") + ` \|$`)
 		if !row.Match(text) {

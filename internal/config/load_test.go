@@ -20,9 +20,7 @@ func environment(vars map[string]string) func(string) string {
 func writeFile(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "criticizer.yaml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -52,9 +50,7 @@ worker:
   llm_per_second: 3
 log: {level: debug}
 `, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	want := defaults(t)
 	want.ServerID = "edge.eu"
 	want.Temporal.Address = "temporal:7233"
@@ -74,9 +70,7 @@ log: {level: debug}
 func defaults(t *testing.T) *Config {
 	t.Helper()
 	c, err := load(t, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return c
 }
 
@@ -110,9 +104,7 @@ func TestEnvironmentOverridesEveryField(t *testing.T) {
 		vars[f.variable] = texts[f.value.Type()]
 	}
 	got, err := load(t, "mail: {port: 25}\n", vars)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for i, f := range fieldsOf(got) {
 		if reflect.DeepEqual(f.value.Interface(), before[i].value.Interface()) {
 			t.Errorf("%s did not override %s", f.variable, f.name)
@@ -179,9 +171,7 @@ func TestLoadFindsTheFile(t *testing.T) {
 func TestMissingDefaultFileMeansDefaults(t *testing.T) {
 	t.Parallel()
 	c, err := loadOr("", filepath.Join(t.TempDir(), "none.yaml"), environment(map[string]string{"CRITICIZER_SERVER_ID": "env"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if c.ServerID != "env" || c.Temporal.Namespace != "criticizer" {
 		t.Errorf("configuration is %+v, want defaults and environment", c)
 	}
@@ -306,9 +296,7 @@ func TestSecretsAreReadFromFiles(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "hunter2\n")
 	c, err := load(t, "", map[string]string{"CRITICIZER_SMTP_PASSWORD_FILE": path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if got := c.Mail.Password.Reveal(); got != "hunter2" {
 		t.Errorf("password is %q", got)
 	}
@@ -339,4 +327,11 @@ func FuzzLoad(f *testing.F) {
 			t.Error("an empty problem")
 		}
 	})
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -10,9 +10,7 @@ func TestSecretsAreThoseOfTheRoles(t *testing.T) {
 	c, err := load(t, "", map[string]string{
 		"CRITICIZER_DATABASE_URL": "postgres://u:p@host/d", "OPENAI_API_KEY": "key", "CRITICIZER_MAIL_JOURNAL_PASSWORD": "p",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for name, tt := range map[string]struct {
 		roles []Role
 		want  []string

@@ -34,9 +34,7 @@ func follow(t *testing.T, accept func(secret.Value) error, test func(*testing.T,
 	synctest.Test(t, func(t *testing.T) {
 		f := &followedFile{t: t, path: path, now: make(chan os.Signal)}
 		value, err := secret.Lookup("PASSWORD", environment(map[string]string{"PASSWORD_FILE": f.path}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		f.value = value
 		lg := slog.New(slog.NewTextHandler(&f.log, nil))
 		var running sync.WaitGroup
@@ -155,13 +153,9 @@ func TestFileOfASecret(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, plain, 0o600)
 	written := time.Now().Add(-100 * 24 * time.Hour).Truncate(time.Second)
-	if err := os.Chtimes(file, written, written); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Chtimes(file, written, written))
 	fromFile, err := secret.Lookup("PASSWORD", environment(map[string]string{"PASSWORD_FILE": file}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if path, when := fromFile.File(); path != file || !when.Equal(written) {
 		t.Errorf("came from %q of %s, want %q of %s", path, when, file, written)
 	}

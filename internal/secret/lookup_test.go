@@ -17,9 +17,7 @@ func environment(vars map[string]string) func(string) string {
 func writeFile(t *testing.T, content string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(content), 0o600))
 	if err := os.Chmod(path, mode); err != nil { // independent of the umask
 		t.Fatal(err)
 	}
@@ -48,9 +46,7 @@ func TestLookup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := secret.Lookup("PASSWORD", environment(tt.vars))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if got.Reveal() != tt.want || got.IsSet() != (tt.want != "") {
 				t.Errorf("found %q (set: %t), want %q", got.Reveal(), got.IsSet(), tt.want)
 			}
@@ -113,8 +109,13 @@ func TestLookupRefuses(t *testing.T) {
 func privateDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "dir")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Mkdir(dir, 0o700))
 	return dir
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -63,9 +63,7 @@ func TestValueIsMaskedByEncoders(t *testing.T) {
 			t.Parallel()
 			for _, v := range []any{secret.New(plain), newHolder(), map[string]any{"password": secret.New(plain)}} {
 				out, err := marshal(v)
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				assertMasked(t, name, string(out))
 				if !strings.Contains(string(out), "[secret]") {
 					t.Errorf("%s wrote %q, want the mask in it", name, out)
@@ -80,17 +78,13 @@ func TestValueIsMaskedByEncoders(t *testing.T) {
 			A       secret.Value `xml:"a,attr"`
 			B       secret.Value
 		}{A: secret.New(plain), B: secret.New(plain)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		assertMasked(t, "xml", string(out))
 	})
 	t.Run("json key", func(t *testing.T) {
 		t.Parallel()
 		out, err := json.Marshal(map[secret.Value]int{secret.New(plain): 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		assertMasked(t, "json key", string(out))
 	})
 }

@@ -27,9 +27,7 @@ func TestHealthOfANamespace(t *testing.T) {
 	if kept, err := n.Retention(t.Context()); err != nil || kept < time.Hour {
 		t.Errorf("keeps histories for %s: %v", kept, err)
 	}
-	if err := n.RegisterAttributes(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, n.RegisterAttributes(t.Context()))
 	if missing, err := n.MissingAttributes(t.Context()); err != nil || len(missing) > 0 {
 		t.Errorf("lacks %v: %v", missing, err)
 	}
@@ -54,9 +52,7 @@ func TestAttributesMadeBeforehand(t *testing.T) {
 				return call(ctx, method, req, reply, c, opts...)
 			})}
 		n, err := temporalns.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		t.Cleanup(n.Close)
 		return n
 	}
@@ -81,5 +77,12 @@ func TestAttributesMadeBeforehand(t *testing.T) {
 	}
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("attributes that are missing: %v", err)
+	}
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

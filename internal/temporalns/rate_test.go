@@ -31,9 +31,7 @@ func TestConfiguredRateIsReached(t *testing.T) {
 			var begun []time.Time
 			options := worker.Options{DisableWorkflowWorker: true}
 			if tt.api {
-				if err := n.LimitQueue(t.Context(), "ticks", activities.QueueLimit{PerSecond: new(float32(tt.rate))}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, n.LimitQueue(t.Context(), "ticks", activities.QueueLimit{PerSecond: new(float32(tt.rate))}))
 			} else {
 				options.TaskQueueActivitiesPerSecond = tt.rate
 			}
@@ -46,9 +44,7 @@ func TestConfiguredRateIsReached(t *testing.T) {
 			}, activity.RegisterOptions{Name: "Tick"})
 			steps.RegisterWorkflowWithOptions(tick, workflow.RegisterOptions{Name: "Ticks"})
 			for _, w := range []worker.Worker{ticks, steps} {
-				if err := w.Start(); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, w.Start())
 				t.Cleanup(w.Stop)
 			}
 			// A slow machine lowers the rate for a while, an unequal server for good.
@@ -57,12 +53,8 @@ func TestConfiguredRateIsReached(t *testing.T) {
 				begun = nil
 				mu.Unlock()
 				run, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: "steps"}, "Ticks", int(12*tt.rate))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := run.Get(t.Context(), nil); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
+				noError(t, run.Get(t.Context(), nil))
 				// The limiter lets the tasks of the first second begin at once.
 				mu.Lock()
 				counted := begun[int(2*tt.rate):]

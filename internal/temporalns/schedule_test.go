@@ -22,22 +22,16 @@ func TestScheduleReconciliationTwice(t *testing.T) {
 	}
 	schedule := n.ScheduleClient().GetHandle(t.Context(), workflows.ReconciliationSchedule)
 	for _, every := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
-		if err := n.ScheduleReconciliation(t.Context(), every); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, n.ScheduleReconciliation(t.Context(), every))
 		described, err := schedule.Describe(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if got := described.Schedule.Spec.Intervals; len(got) != 1 || got[0].Every != every {
 			t.Errorf("intervals are %+v, want %s", got, every)
 		}
 		if paused := every == 5*time.Minute; described.Schedule.State.Paused != paused {
 			t.Errorf("paused: %t, want %t", described.Schedule.State.Paused, paused)
 		}
-		if err := schedule.Pause(t.Context(), client.SchedulePauseOptions{Note: "maintenance"}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, schedule.Pause(t.Context(), client.SchedulePauseOptions{Note: "maintenance"}))
 	}
 	if err := schedule.Delete(t.Context()); err != nil {
 		t.Error(err)
@@ -53,18 +47,14 @@ func TestScheduleRewrites(t *testing.T) {
 		t.Errorf("without a schedule: %v, want NOT_FOUND", err)
 	}
 	every := map[rewrite.Worker]time.Duration{rewrite.Submitter: 15 * time.Minute, rewrite.Collector: 30 * time.Minute, rewrite.AsyncLane: time.Hour}
-	if err := n.ScheduleRewrites(t.Context(), every); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, n.ScheduleRewrites(t.Context(), every))
 	for worker, interval := range every {
 		if err := n.TriggerRewrite(t.Context(), worker); err != nil {
 			t.Error(err)
 		}
 		schedule := n.ScheduleClient().GetHandle(t.Context(), string(worker))
 		described, err := schedule.Describe(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if got := described.Schedule.Spec.Intervals; len(got) != 1 || got[0].Every != interval {
 			t.Errorf("%s: intervals are %+v, want %s", worker, got, interval)
 		}

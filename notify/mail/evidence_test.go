@@ -167,9 +167,7 @@ func TestBrokenSourceDelaysTheRetry(t *testing.T) {
 func TestMissingEvidenceIsLoggedAtTheStart(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "mail.log")
-	if err := os.WriteFile(log, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(log, nil, 0o600))
 	for name, tc := range map[string]struct {
 		cfg  EvidenceConfig
 		warn bool

@@ -79,9 +79,7 @@ func realMail(t *testing.T) mailSide {
 		},
 		copies: func(address string) (n int) {
 			var list struct{ Messages []inbox.Entry }
-			if err := json.Unmarshal(get(t, b.URL()+"/api/messages"), &list); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, json.Unmarshal(get(t, b.URL()+"/api/messages"), &list))
 			for _, m := range list.Messages {
 				if len(m.To) == 1 && strings.EqualFold(m.To[0], address) {
 					n++

@@ -67,9 +67,7 @@ func TestForgedMailDoesNotCountAsSent(t *testing.T) {
 			writeLog(t, log, text)
 			server := serveScript(t, map[string]string{"dot": "554 5.7.1 no"})
 			p, err := NewEvidencedProvider(newSMTP(t, plainConfig(server.addr)), EvidenceConfig{MTALog: log})
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			m := render(t, findingsReport())
 			m.Begun = time.Now().Add(-recordTime)
 			if id, err := p.Send(t.Context(), m); err == nil || id != "" {
@@ -155,9 +153,7 @@ func TestLongLogIsReadFromItsEnd(t *testing.T) {
 	for limit, want := range map[int64]struct{ accepted, complete bool }{1 << 20: {true, true}, int64(len(end)) + 10: {false, false}} {
 		s := newLogScan(tr)
 		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		s.log, err = s.read(t.Context(), file, limit)
 		if err = errors.Join(err, file.Close()); err != nil || s.accepted != want.accepted || s.complete() != want.complete || !s.ours {
 			t.Errorf("limit %d: accepted %t, complete %t, %v", limit, s.accepted, s.complete(), err)

@@ -43,9 +43,7 @@ func lineOf(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repe
 func keysText(t *testing.T, text string) *evidence.Keys {
 	t.Helper()
 	keys, err := evidence.New(secret.New(text), 24*time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return keys
 }
 
@@ -171,9 +169,7 @@ func render(t *testing.T, r review.Report) Message {
 	key := testKey
 	key.Changelist, key.Version = r.Changelist, r.Version
 	m, err := Render(r, key, testKeys.Token(key), testFrom, testDomain, time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return m
 }
 
@@ -181,9 +177,7 @@ func render(t *testing.T, r review.Report) Message {
 func mime(t *testing.T, m Message) []byte {
 	t.Helper()
 	raw, err := m.MIME()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return raw
 }
 
@@ -225,9 +219,7 @@ func plainConfig(addr *net.TCPAddr) Config {
 func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
 	t.Helper()
 	p, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return p
 }
 
@@ -248,5 +240,12 @@ func checkError(t *testing.T, err error, class failure.Class, upstream string) {
 				t.Errorf("the error contains %q: %v", private, chain)
 			}
 		}
+	}
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -36,9 +36,7 @@ func TestPasswordRotation(t *testing.T) {
 				From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, TLSMandatory), RootCAs: pool,
 				Username: "criticizer", Password: secret.New(tt.password), PasswordOld: secret.New(tt.old),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			for range 2 {
 				_, err := p.Send(t.Context(), render(t, findingsReport()))
 				if tt.class == "" && err != nil || tt.class != "" && failure.ClassOf(err) != tt.class {
@@ -64,9 +62,7 @@ func TestOldPasswordIsForRejectedSignInsOnly(t *testing.T) {
 	cfg := plainConfig(serveScript(t, map[string]string{"greeting": "421 4.3.2 later"}).addr)
 	cfg.Username, cfg.Password, cfg.PasswordOld = "ann", secret.New(testPassword), secret.New(rand.Text())
 	p, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, err = p.Send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.UpstreamUnavailable, "421 4.3.2")
 	if log.Len() > 0 {

@@ -92,9 +92,7 @@ func rfc3339(log string) string {
 
 func writeLog(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // A log may have a gap around the attempt. It proves absence only if no line is
@@ -133,9 +131,7 @@ func TestPostfixLogRotatedDuringTheScanIsAnError(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mail.log")
 		writeLog(t, path, logStart)
 		log, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		l := postfixLog{path}
 		before := l.unchanged(log)
 		_, read := newLogScan(testRef()).read(t.Context(), log, maxLog)

@@ -45,9 +45,7 @@ func golden(t *testing.T, name, got string) {
 	path := filepath.Join("testdata", name)
 	got = strings.ReplaceAll(got, "\r\n", "\n")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -62,13 +60,9 @@ func golden(t *testing.T, name, got string) {
 func TestTimesAreInTheZoneOfTheRecipient(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	pune, err := time.LoadLocation("Asia/Kolkata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	cfg := Config{Zones: map[string]*time.Location{"example.de": berlin, "max@example.de": pune}}
 	for address, want := range map[string]string{
 		"eva@Example.de": "2026-11-20 11:15 CET", "Max@example.de": "2026-11-20 15:45 IST", "ann@example.com": "2026-11-20 10:15 UTC",
@@ -96,9 +90,7 @@ func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
 	other := testKey
 	other.Recipient = "bruno@example.com"
 	m, err := Render(r, other, testKeys.Token(other), testFrom, testDomain, time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if m.ID == first.ID || m.Key == first.Key {
 		t.Error("two recipients share a Message-ID or a key")
 	}
@@ -273,9 +265,7 @@ func visibleText(t *testing.T, page string) string {
 func injections(t *testing.T) (texts []string) {
 	t.Helper()
 	data, err := os.ReadFile("../../llm/testdata/injections.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var attacks []struct{ Text string }
 	if err := json.Unmarshal(data, &attacks); err != nil || len(attacks) == 0 {
 		t.Fatalf("%d attacks, %v", len(attacks), err)

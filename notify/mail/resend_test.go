@@ -99,9 +99,7 @@ func serveResend(t *testing.T) (*resendServer, *ResendProvider) {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	p, err := NewResendProvider(ResendConfig{URL: server.URL, APIKey: secret.New(testPassword), Keys: testKeys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return s, p
 }
 
@@ -173,9 +171,7 @@ func TestResendLookupByID(t *testing.T) {
 	t.Parallel()
 	s, p := serveResend(t)
 	id, err := p.Send(t.Context(), render(t, findingsReport()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	other := testKey
 	other.Recipient = "eve@example.com"
 	for _, tt := range []struct {

@@ -39,9 +39,7 @@ var usualReplies = map[string]string{
 func serveScript(t *testing.T, replies map[string]string) *scriptedServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	s := &scriptedServer{addr: l.Addr().(*net.TCPAddr), replies: replies, hung: make(chan struct{}), count: map[string]int{}}
 	var conns sync.WaitGroup
 	stop, cancel := context.WithCancel(context.Background())

@@ -23,9 +23,7 @@ func TestInvalidAnswersAreRejected(t *testing.T) {
 				item.Text = text(t, "You never clean the kitchen!")
 			}
 			answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIChat), item)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			err = r.Check(item, answer)
 			if failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Fatalf("got %v, want class %s", err, failure.SchemaInvalid)
@@ -85,9 +83,7 @@ func TestAnswerIsRestoredFromTheRawText(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim())
 	m, err := pipeline().Message("job-1", "You never write to ann@corp.example, nor to bob@corp.example!")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	item := complaint(t, "job-1")
 	item.Text = m.Text
 	answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIResponses), item)

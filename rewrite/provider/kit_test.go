@@ -33,9 +33,7 @@ var pipeline = sync.OnceValue(func() *redaction.Pipeline {
 func text(t *testing.T, s string) redaction.Text {
 	t.Helper()
 	m, err := pipeline().Message("job", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return m.Text
 }
 
@@ -72,9 +70,7 @@ func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*provider.C
 	}
 	logs := &logged{}
 	r, err := provider.New(slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), pipeline(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return r, logs
 }
 
@@ -83,9 +79,7 @@ func newSim() *llmsim.Server { return llmsim.New(llmsim.Config{APIKey: secret.Ne
 func inject(t *testing.T, sim *llmsim.Server, faults ...llmsim.Fault) {
 	t.Helper()
 	for _, f := range faults {
-		if err := sim.Inject(f); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, sim.Inject(f))
 	}
 }
 
@@ -113,5 +107,12 @@ func mustNotShow(t *testing.T, what, s string) {
 		if strings.Contains(s, secret) {
 			t.Errorf("%s shows %q: %s", what, secret, s)
 		}
+	}
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

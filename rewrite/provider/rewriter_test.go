@@ -34,9 +34,7 @@ func TestEveryAdapterRewrites(t *testing.T) {
 			r, logs := newRewriter(t, sim)
 			item := complaint(t, "job-1")
 			answer, err := r.Rewrite(t.Context(), decision, item)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if err := r.Check(item, answer); err != nil {
 				t.Errorf("the answer %q is refused: %v", answer.Text, err)
 			}
@@ -151,13 +149,9 @@ func TestConfiguredBaseURLIsAccepted(t *testing.T) {
 func TestPipelineBlocks(t *testing.T) {
 	t.Parallel()
 	lenient, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	other, err := lenient.Message("job", "Write to ann@corp.example.")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for name, change := range map[string]func(*rewrite.Item, *rewrite.RoutingDecision){
 		"text of another policy":       func(i *rewrite.Item, _ *rewrite.RoutingDecision) { i.Text = other.Text },
 		"preference of another policy": func(i *rewrite.Item, _ *rewrite.RoutingDecision) { i.Preferences["tone"] = other.Text },

@@ -102,18 +102,14 @@ func classOf(err error) failure.Class {
 func newKeyset(t *testing.T) secret.Value {
 	t.Helper()
 	keyset, err := NewKeyset(KEK{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return keyset
 }
 
 func newStore(t *testing.T, b blobs, ns review.Namespace, keyset secret.Value) *Store {
 	t.Helper()
 	s, err := New(b, Config{Namespace: ns, Keyset: keyset, TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return s
 }
 
@@ -123,9 +119,7 @@ var owner = review.Owner{Changelist: 4711, Version: 2}
 func put(t *testing.T, s *Store, body []byte) review.ArtifactRef {
 	t.Helper()
 	ref, err := s.Put(t.Context(), owner, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return ref
 }
 
@@ -273,9 +267,7 @@ func TestArtifactsOfSchema1Open(t *testing.T) {
 	b := &fakeBlobs{bodies: map[string][]byte{}}
 	s := newStore(t, b, review.NamespaceReport, newKeyset(t))
 	k, err := s.currentKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	id := k.id([]byte("old"))
 	if b.bodies[id], err = k.seal.Encrypt(s.compressor.EncodeAll([]byte("old"), nil), []byte(s.ref(id))); err != nil {
 		t.Fatal(err)
@@ -290,9 +282,7 @@ func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // (security 9.3.5)
 	b, old := &fakeBlobs{}, newKeyset(t)
 	before := put(t, newStore(t, b, review.NamespaceReport, old), []byte("sealed before"))
 	rotated, err := RotateKeyset(old, KEK{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	s := newStore(t, b, review.NamespaceReport, rotated)
 	if body, err := s.Get(t.Context(), owner, before); err != nil || string(body) != "sealed before" {
 		t.Fatalf("old artifact: got %q, %v", body, err)
@@ -308,20 +298,14 @@ func TestKeysetIsRenewedInUse(t *testing.T) {
 	t.Parallel()
 	first := newKeyset(t)
 	second, err := RotateKeyset(first, KEK{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	file := filepath.Join(t.TempDir(), "keyset")
 	write := func(s secret.Value) {
-		if err := os.WriteFile(file, []byte(s.Reveal()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(file, []byte(s.Reveal()), 0o600))
 	}
 	write(first)
 	keyset, err := secret.Lookup("KEYSET", func(name string) string { return map[string]string{"KEYSET_FILE": file}[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceRaw, keyset)
 	before := put(t, s, []byte("before"))
@@ -416,9 +400,7 @@ func TestNamedArtifacts(t *testing.T) {
 	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceAnswer, keyset)
 	for _, body := range []string{"first", "second"} {
-		if err := s.PutAs(t.Context(), "question", []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.PutAs(t.Context(), "question", []byte(body)))
 	}
 	got, err := s.GetAs(t.Context(), "question")
 	if err != nil || string(got) != "second" {
@@ -426,5 +408,12 @@ func TestNamedArtifacts(t *testing.T) {
 	}
 	if _, err := s.GetAs(t.Context(), "another"); failure.ClassOf(err) != failure.ArtifactExpired {
 		t.Errorf("an unknown name: got %v", err)
+	}
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -93,13 +93,9 @@ func (v *fakeVault) set(token string, status int) {
 func newVault(t *testing.T) (*fakeVault, KEK) {
 	t.Helper()
 	block, err := aes.NewCipher(make([]byte, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	key, err := cipher.NewGCM(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	v := &fakeVault{token: "t-1", calls: map[string]int{}, key: key}
 	server := httptest.NewTLSServer(v)
 	t.Cleanup(server.Close)
@@ -117,9 +113,7 @@ func TestKeysetIsEncryptedByTheKEK(t *testing.T) {
 	t.Parallel()
 	v, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var stored struct {
 		EncryptedKeyset []byte
 		Key             []any
@@ -128,9 +122,7 @@ func TestKeysetIsEncryptedByTheKEK(t *testing.T) {
 		t.Fatalf("the keyset is not encrypted: %v", err)
 	}
 	s, err := New(&fakeBlobs{}, Config{Namespace: review.NamespaceRaw, Keyset: keyset, KEK: kek, TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, body := range []string{"first", "second"} {
 		if got, err := s.Get(t.Context(), owner, put(t, s, []byte(body))); err != nil || string(got) != body {
 			t.Errorf("got %q, %v", got, err)
@@ -154,9 +146,7 @@ func TestKEKRefuses(t *testing.T) {
 	t.Parallel()
 	v, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for name, tc := range map[string]struct {
 		token  string
 		status int
@@ -188,18 +178,12 @@ func TestKEKThatIsDownKeepsTheKeys(t *testing.T) {
 	t.Parallel()
 	v, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	s, err := New(&fakeBlobs{}, Config{Namespace: review.NamespaceRaw, Keyset: keyset, KEK: kek, TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	ref := put(t, s, []byte("before"))
 	rotated, err := RotateKeyset(keyset, kek)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	v.set("t-1", http.StatusServiceUnavailable)
 	s.cfg.Keyset = rotated
 	if body, err := s.Get(t.Context(), owner, ref); err != nil || string(body) != "before" {
@@ -218,14 +202,10 @@ func TestFakeVaultIsTheTransitEngine(t *testing.T) {
 	ask := func(method, path, token, body string) (status int, data map[string]any) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+host+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		req.Header.Set("X-Vault-Token", token)
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		var answer struct {
 			Data   map[string]any
@@ -282,22 +262,16 @@ func TestDamagedKeysetIsRefused(t *testing.T) {
 	t.Parallel()
 	_, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var stored struct{ EncryptedKeyset []byte }
-	if err := json.Unmarshal([]byte(keyset.Reveal()), &stored); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(keyset.Reveal()), &stored))
 	for i := len("vault:v1:") + 4; i < len(stored.EncryptedKeyset)-4; i += 11 {
 		altered := bytes.Clone(stored.EncryptedKeyset)
 		if altered[i]++; altered[i] == ':' || altered[i] == '{' || altered[i] == '[' || altered[i] == ',' {
 			altered[i] = 'a'
 		}
 		body, err := json.Marshal(map[string]any{"encryptedKeyset": altered})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		wantClass(t, CheckKeyset(secret.New(string(body)), kek), failure.ConfigInvalid)
 	}
 }

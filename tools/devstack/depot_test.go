@@ -51,9 +51,7 @@ func TestOpenDepot(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if got.path != c.want.path || got.id == "" {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}

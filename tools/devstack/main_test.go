@@ -34,9 +34,7 @@ func devstackCommand(t *testing.T, root string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	// With a buffer, Wait would wait for every process that inherited the pipe.
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	cmd.Stdout, cmd.Stderr = out, out
 	t.Cleanup(func() {
 		if text, _ := os.ReadFile(out.Name()); t.Failed() {
@@ -58,23 +56,15 @@ func makeRoot(t *testing.T) string {
 	root := t.TempDir()
 	mustWrite(t, filepath.Join(root, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	bin := filepath.Join(root, "build", "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(command, filepath.Join(bin, "temporal")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(bin, 0o755))
+	noError(t, os.Symlink(command, filepath.Join(bin, "temporal")))
 	return root
 }
 
 func mustWrite(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	noError(t, os.WriteFile(path, []byte(content), mode))
 }
 
 // execScript records the environment of the command of exec, its pid and the pids
@@ -101,9 +91,7 @@ func TestExecStopsEverythingOnASignal(t *testing.T) {
 	t.Parallel()
 	root := makeRoot(t)
 	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"sleep 600", root)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	awaitFile(t, filepath.Join(root, "started"))
 	_ = cmd.Process.Signal(syscall.SIGINT)
 	if got := exitStatus(cmd.Wait()); got != 130 {
@@ -116,9 +104,7 @@ func TestDownStopsTheProcessesOfAKilledDevstack(t *testing.T) {
 	t.Parallel()
 	root := makeRoot(t)
 	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"exec sleep 600", root)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	awaitFile(t, filepath.Join(root, "started"))
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -150,9 +136,7 @@ func awaitFile(t *testing.T, path string) {
 func wantNothingLeft(t *testing.T, root string) {
 	t.Helper()
 	pids, err := os.ReadFile(filepath.Join(root, "pids"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if got := len(strings.Fields(string(pids))); got != 3 {
 		t.Errorf("%d children were recorded, want Postgres, Temporal and the command", got)
 	}
@@ -205,10 +189,15 @@ func TestParseOptions(t *testing.T) {
 	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	t.Chdir(clone)
 	opts, rest, err := parseOptions([]string{"-temporal-port", "7003", "-changes", "3", "exec", "--", "-x"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if opts.temporalPort != 7003 || opts.changes != 3 || !slices.Equal(rest, []string{"exec", "--", "-x"}) {
 		t.Errorf("got %+v and %q", opts, rest)
+	}
+}
+
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -74,9 +74,7 @@ func TestADownloadThatFailsIsAnError(t *testing.T) {
 	t.Cleanup(repository.Close)
 	ctx, s := testStack(t)
 	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	config := embeddedConfig(pgCluster{data: filepath.Join(s.base, "postgres"), port: port}, s.base, s.base)
 	err = startEmbedded(ctx, s, config.BinaryRepositoryURL(repository.URL))
 	if err == nil || !strings.Contains(err.Error(), string(embeddedVersion)) || !strings.Contains(err.Error(), howToInstallPostgres()) {
@@ -92,16 +90,12 @@ func TestDataOfADeletedCloneIsRemoved(t *testing.T) {
 	t.Parallel()
 	_, s := testStack(t)
 	first, err := newCluster(s, options{forTests: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	left := filepath.Join(first.data, "PG_VERSION")
 	if os.Geteuid() == 0 {
 		t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(first.data)) })
 	}
-	if err := errors.Join(os.MkdirAll(first.data, 0o700), os.WriteFile(left, []byte("15\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.MkdirAll(first.data, 0o700), os.WriteFile(left, []byte("15\n"), 0o600)))
 	later, err := newCluster(s, options{forTests: true})
 	if _, missing := os.Stat(left); err != nil || missing != nil || later.password != first.password {
 		t.Errorf("a later run: %v, %v, the same password %t", err, missing, later.password == first.password)
@@ -110,9 +104,7 @@ func TestDataOfADeletedCloneIsRemoved(t *testing.T) {
 	if info, err := os.Stat(password); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the password's file: %v, %v", info.Mode(), err)
 	}
-	if err := os.Remove(password); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Remove(password))
 	anew, err := newCluster(s, options{forTests: true})
 	if _, there := os.Stat(left); err != nil || there == nil || anew.password == first.password {
 		t.Errorf("a new clone: %v; the data is there %t, the same password %t", err, there == nil, anew.password == first.password)

@@ -15,9 +15,7 @@ import (
 func testStack(t *testing.T) (context.Context, *stack) {
 	t.Helper()
 	ctx, s, err := openStack(t.Context(), t.TempDir(), &progress{w: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(s.close)
 	return ctx, s
 }
@@ -96,9 +94,7 @@ func TestALeftoverIsEndedEvenWithoutItsLeader(t *testing.T) {
 	t.Parallel()
 	_, first := testStack(t)
 	proc, err := startProcess(shell("orphan", "sleep 600 & exit 0"), first.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	<-proc.done
 	first.close()
 	pidFile := filepath.Join(first.base, "run", "orphan.pid")
@@ -106,9 +102,7 @@ func TestALeftoverIsEndedEvenWithoutItsLeader(t *testing.T) {
 		t.Fatal("the child's child does not hold the lock")
 	}
 	_, s, err := openStack(t.Context(), first.base, &progress{w: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer s.close()
 	awaitReleased(t, pidFile)
 }
@@ -118,9 +112,7 @@ func TestAwaitReadyQuotesTheLog(t *testing.T) {
 	ctx, s := testStack(t)
 	warm := filepath.Join(s.base, "warm")
 	proc, err := s.start(shell("slow", "echo warming up; touch "+warm+"; exec sleep 600"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	awaitFile(t, warm)
 	err = awaitReady(ctx, proc, 10*time.Millisecond, func(context.Context) error { return errors.New("it is starting") })
 	for _, want := range []string{"10ms", "it is starting", proc.logPath, "warming up"} {
@@ -145,9 +137,7 @@ func awaitReleased(t *testing.T, pidFile string) {
 func listen(t *testing.T, address string) int {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -155,9 +145,7 @@ func listen(t *testing.T, address string) int {
 func TestChoosePort(t *testing.T) {
 	t.Parallel()
 	free, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	taken, wildcard := listen(t, loopback+":0"), listen(t, ":0")
 	for name, c := range map[string]struct {
 		wanted, wellKnown int
@@ -181,9 +169,7 @@ func TestChoosePort(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if c.want != 0 && got != c.want || c.want == 0 && (got == c.wellKnown || got == 0) {
 				t.Errorf("port %d, want %d", got, c.want)
 			}

@@ -85,16 +85,12 @@ func archiveOf(t *testing.T, files map[string]string) []byte {
 	zipped := gzip.NewWriter(&buf)
 	out := tar.NewWriter(zipped)
 	for name, content := range files {
-		if err := out.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, out.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}))
 		if _, err := out.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(out.Close(), zipped.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(out.Close(), zipped.Close()))
 	return buf.Bytes()
 }
 
@@ -102,9 +98,7 @@ func archiveOf(t *testing.T, files map[string]string) []byte {
 func TestTemporalVersionIsThatOfTheModule(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile("../temporal/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if !regexp.MustCompile(`(?m)github\.com/temporalio/cli v` + regexp.QuoteMeta(temporalVersion) + `\b`).Match(module) {
 		t.Errorf("tools/temporal/go.mod names another version than %s", temporalVersion)
 	}
