@@ -89,13 +89,7 @@ func (r *runtime) pageChannels() ([]oncall.Channel, error) {
 	}
 	// SMTP for every provider: the embedded inbox accepts it too.
 	server, err := mail.NewSMTPProvider(r.lg, wiring.Mail(r.cfg, nil))
-	if err != nil {
-		return nil, err
-	}
-	byMail, err := oncall.NewMail(r.cfg.Mail.From, r.cfg.OnCall.Address,
-		func(ctx context.Context, m oncall.Message) error {
-			_, err := server.Send(ctx, mail.Message{ID: m.ID, From: m.From, To: m.To, Date: time.Now(), Subject: m.Subject, Text: m.Text})
-			return err
-		})
-	return append(channels, byMail), err
+	return append(channels, oncall.NewMail(func(ctx context.Context, id, subject, text string) error {
+		return server.SendText(ctx, r.cfg.OnCall.Address, id, subject, text)
+	})), err
 }

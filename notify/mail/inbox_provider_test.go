@@ -24,9 +24,7 @@ var longAgo = time.Now().Add(-2 * time.Hour)
 func startInbox(t *testing.T) (*inbox.Inbox, Config) {
 	t.Helper()
 	b, err := inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{Dir: t.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(ctx) }()
@@ -45,13 +43,9 @@ func newInboxMailer(t *testing.T, log io.Writer, cfg Config) *Mailer {
 	t.Helper()
 	lg := slog.New(slog.NewTextHandler(log, nil))
 	provider, err := NewInboxProvider(lg, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	p, err := New(lg, provider, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return p
 }
 
@@ -76,9 +70,7 @@ func TestSentMailArrivesUnchangedAndIsFound(t *testing.T) {
 	p := newInboxMailer(t, &log, cfg)
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAbsent)
 	id, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if id != messageID(testToken, testDomain) {
 		t.Errorf("notification id %q", id)
 	}
@@ -89,6 +81,21 @@ func TestSentMailArrivesUnchangedAndIsFound(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "ann") {
 		t.Errorf("the log contains the address: %s", &log)
+	}
+}
+
+// The mail of a page has only text, and a Message-ID of its own.
+func TestMailOfPlainText(t *testing.T) {
+	t.Parallel()
+	b, cfg := startInbox(t)
+	server, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
+	noError(t, err)
+	noError(t, server.SendText(t.Context(), "oncall@example.com", "page-7", "A page", "What to do"))
+	raw := fetchOnly(t, b)
+	for _, want := range []string{"Message-ID: <page-7@" + testDomain + ">", "To: <oncall@example.com>", "Subject: A page", "text/plain", "What to do"} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("the mail lacks %q:\n%s", want, raw)
+		}
 	}
 }
 
@@ -105,14 +112,10 @@ func fetchOnly(t *testing.T, b *inbox.Inbox) string {
 func get(t *testing.T, url string) []byte {
 	t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return body
 }
 
@@ -251,9 +254,7 @@ func TestNonASCIIAddressNeedsSMTPUTF8(t *testing.T) {
 		t.Errorf("a server with SMTPUTF8: %v", err)
 	}
 	m, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, err = newSMTP(t, plainConfig(serveScript(t, nil).addr)).Send(t.Context(), m)
 	checkError(t, err, failure.RecipientRejected, "")
 }

@@ -54,6 +54,19 @@ func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID stri
 	return m.ID, nil
 }
 
+// SendText sends a mail of plain text that is no digest. id is its Message-ID before the
+// domain.
+func (p *SMTPProvider) SendText(ctx context.Context, to, id, subject, text string) error {
+	from, err := mail.ParseAddress(p.cfg.From)
+	if err != nil {
+		return configError("From is not a mail address")
+	}
+	_, err = p.Send(ctx, Message{
+		ID: id + "@" + p.cfg.MessageIDDomain, From: *from, To: to, Date: time.Now(), Subject: subject, Text: text,
+	})
+	return err
+}
+
 // Ping signs in to the mail server and names our sender, without sending. Errors
 // have the class that sending would have.
 func (p *SMTPProvider) Ping(ctx context.Context) error {

@@ -3,39 +3,20 @@ package oncall
 import (
 	"context"
 	"fmt"
-	"net/mail"
-	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A Message is a page as a mail of plain text.
-type Message struct {
-	ID            string // Message-ID without angle brackets
-	From          mail.Address
-	To            string // a bare address
-	Subject, Text string
-}
-
 // A Mail sends pages to one mail address.
 type Mail struct {
-	from *mail.Address
-	to   string
-	send func(context.Context, Message) error
+	send func(ctx context.Context, id, subject, text string) error
 }
 
-// NewMail returns a channel to the bare address to. from is the sender, with or
-// without a name. send passes a message to a mail server.
-func NewMail(from, to string, send func(context.Context, Message) error) (*Mail, error) {
-	sender, err := mail.ParseAddress(from)
-	if err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "page by mail: mail.from is not a mail address")
-	}
-	if a, err := mail.ParseAddress(to); err != nil || a.Address != to {
-		return nil, failure.Errorf(failure.ConfigInvalid, "page by mail: oncall.address is not a bare mail address")
-	}
-	return &Mail{sender, to, send}, nil
+// NewMail returns a channel to the address of send, which passes a mail of plain text to a
+// mail server. id is the Message-ID before its domain.
+func NewMail(send func(ctx context.Context, id, subject, text string) error) *Mail {
+	return &Mail{send}
 }
 
 // Name implements [Channel].
@@ -43,13 +24,8 @@ func (m *Mail) Name() string { return "mail" }
 
 // Notify implements [Channel].
 func (m *Mail) Notify(ctx context.Context, p failure.Page) error {
-	_, domain, _ := strings.Cut(m.from.Address, "@")
-	err := m.send(ctx, Message{
-		ID: fmt.Sprintf("criticizer-page-%d@%s", p.ID, domain), From: *m.from, To: m.to,
-		Subject: fmt.Sprintf("[criticizer] %s: %s in stage %s of CL %d", p.Reason, p.ErrorClass, p.Stage, p.Changelist),
-		Text:    text(p),
-	})
-	if err != nil {
+	subject := fmt.Sprintf("[criticizer] %s: %s in stage %s of CL %d", p.Reason, p.ErrorClass, p.Stage, p.Changelist)
+	if err := m.send(ctx, fmt.Sprintf("criticizer-page-%d", p.ID), subject, text(p)); err != nil {
 		return fmt.Errorf("mail page: %w", err)
 	}
 	return nil
