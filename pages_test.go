@@ -21,7 +21,7 @@ var namedFunction = regexp.MustCompile("`([A-Za-z0-9/_-]+\\.go):(?:([A-Za-z]+)\\
 func TestPagesNameTests(t *testing.T) {
 	t.Parallel()
 	skipped := readPage(t, "tools/skips.txt")
-	for page, least := range map[string]int{"docs/security.md": 20, "docs/threat-model.md": 40, "docs/requirements.md": 100} {
+	for page, least := range map[string]int{"docs/threat-model.md": 40, "docs/requirements.md": 100} {
 		text := readPage(t, page)
 		named := namedTest.FindAllStringSubmatch(text, -1)
 		if len(named) < least {
