@@ -137,6 +137,28 @@ func TestCollectorCrashes(t *testing.T) {
 	}
 }
 
+// The provider names a job by its line. A worker that crashes after it has queued some of the
+// other jobs leaves fewer jobs than lines: no other job is taken for the one at fault.
+func TestCrashWithinAFaultyBatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Run.MaxJobsPerRun = flushSize + 30
+	ids := r.enqueue(t, r.cfg.Run.MaxJobsPerRun, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	r.provider.onDone = func(b *batch) {
+		b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 3}}
+	}
+	r.crash = "fail after"
+	if dead, err := r.run(t, rewrite.Collector, uuid.NewString()); !dead {
+		t.Fatalf("it did not crash: %v", err)
+	}
+	r.later(t)
+	r.must(t, rewrite.Collector)
+	if got := r.statuses(t); r.job(t, ids[2]).Status != rewrite.Failed || got[rewrite.Failed] != 1 || got[rewrite.Queued] != len(ids)-1 {
+		t.Errorf("jobs are %v, want the third failed and the others queued", got)
+	}
+}
+
 // If the result of a creation is unknown, the batch is searched and not created again.
 func TestCreationWithUnknownResult(t *testing.T) {
 	t.Parallel()

@@ -97,7 +97,7 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 	if unread != nil {
 		missing = failure.ClassOf(unread)
 	} else {
-		c.decideProblems(s.ID, jobs, at)
+		c.decideProblems(s, jobs, at)
 	}
 	lost := len(c.open)
 	waits := mayWait && lost > 0 && (unread != nil || c.lacks(at))

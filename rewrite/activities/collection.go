@@ -139,16 +139,20 @@ func (c *collection) decideRead(mayWait bool) {
 // of faulty lines fail permanently. If the provider had no room, or other lines were
 // faulty, the other jobs are queued and no attempt is counted. If the provider names
 // neither, the halves of the batch are submitted separately, until the job at fault is
-// alone.
-func (c *collection) decideProblems(batchID string, jobs []rewrite.Job, at rewrite.ProviderBatch) {
+// alone. If jobs are missing, because a crashed worker has queued them again, the numbers of
+// the lines are those of other jobs.
+func (c *collection) decideProblems(s rewrite.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) {
 	reason := ""
 	for _, p := range at.Problems {
 		switch {
 		case p.Capacity:
 			reason = rewrite.NoCapacity
-		case p.Line > 0 && p.Line <= len(jobs):
+		case p.Line > 0 && p.Line <= s.Requests:
 			if reason == "" {
 				reason = rewrite.Overflow
+			}
+			if len(jobs) < s.Requests {
+				break
 			}
 			if job, ok := c.open[jobs[p.Line-1].ID]; ok {
 				c.failed = append(c.failed, c.Activities.failed(job, failure.InputInvalid))
@@ -167,9 +171,9 @@ func (c *collection) decideProblems(batchID string, jobs []rewrite.Job, at rewri
 	for i, job := range jobs {
 		v := c.cfg.Run.Postpone(job, reason)
 		if half > 0 && i < half {
-			v.Part = batchID + "/1"
+			v.Part = s.ID + "/1"
 		} else if half > 0 {
-			v.Part = batchID + "/2"
+			v.Part = s.ID + "/2"
 		}
 		c.failed = append(c.failed, v)
 	}

@@ -467,6 +467,11 @@ func (m crashingQueue) Complete(ctx context.Context, by rewrite.Holder, results 
 	return m.queue.Complete(ctx, by, results)
 }
 
+func (m crashingQueue) Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error) {
+	defer m.r.at("fail after")
+	return m.queue.Fail(ctx, by, verdicts)
+}
+
 func (m crashingQueue) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {
 	m.r.at("end before")
 	defer m.r.at("end after")
