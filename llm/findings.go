@@ -96,7 +96,7 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 	switch {
 	case f == nil:
 		return review.DropUnknownPath
-	case m.quotesOnlyPrompt():
+	case m.quotesOnlyPrompt(at.quote != "" && !f.cut):
 		return review.DropMarker
 	case !f.inChange(), at.anchor == review.AnchorContext && !severe:
 		return review.DropOutside
@@ -164,11 +164,12 @@ func withoutHeads(quote string) string {
 	return out.String()
 }
 
-// quotesOnlyPrompt reports whether m is about text that the prompt added. A
-// placeholder may be quoted by a security finding: the secret itself is a defect.
-func (m remark) quotesOnlyPrompt() bool {
+// quotesOnlyPrompt reports whether m is about text that the prompt added. If the quote is
+// code of a file without cut lines, the author wrote the mark. A placeholder may be quoted by
+// a security finding: the secret itself is a defect.
+func (m remark) quotesOnlyPrompt(isCode bool) bool {
 	switch {
-	case cutMark.MatchString(m.Quote):
+	case !isCode && cutMark.MatchString(m.Quote):
 		return true
 	case redactedMark.MatchString(m.Quote):
 		return m.Category != review.CategorySecurity

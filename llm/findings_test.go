@@ -133,6 +133,16 @@ func TestReportedFindings(t *testing.T) {
 	}
 }
 
+// A mark of the prompt in a line of code does not keep findings on the line out of the draft.
+func TestAuthorsCutMark(t *testing.T) {
+	t.Parallel()
+	const path, code = "//depot/a.go", "\trun(input) // [line cut: 17 bytes more]"
+	d, _, err := scripted(t, []review.File{added(path, "one()", code)}, nil, answerWith(fields{"path": path, "quote": code}))
+	if got := summary(d); err != nil || !slices.Equal(got, []string{"high a.go:2-2 added"}) {
+		t.Errorf("shows %q, dropped %v, %v", got, d.Dropped, err)
+	}
+}
+
 // A replacement reaches the draft only if it can be applied to what the change shows; one
 // that cannot is counted, and the finding stays. The explanation begins with the trigger.
 func TestTriggerAndReplacement(t *testing.T) {
