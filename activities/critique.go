@@ -63,11 +63,11 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 	if draft.Findings, err = c.Accounts.ReportFindings(ctx, cl, p.Request.Version, draft.Findings); err != nil {
 		return CritiqueResult{}, about(cl, "record findings", err)
 	}
-	report := newReport(p.Request, change, draft)
-	report.StandIn = c.standsIn(draft)
-	if report.Cost, err = c.recordReview(ctx, p.Request, draft); err != nil {
+	c.priceAndMark(&draft.Record)
+	if err := c.Accounts.RecordReview(ctx, cl, p.Request.Version, draft.Record); err != nil {
 		return CritiqueResult{}, about(cl, "record review", err)
 	}
+	report := newReport(p.Request, change, draft)
 	body, err := json.Marshal(report)
 	if err != nil {
 		return CritiqueResult{}, about(cl, "encode report", err)
@@ -106,48 +106,34 @@ func (c *Critiquing) draft(ctx context.Context, req review.Request, change redac
 	return draft, err
 }
 
-// standsIn reports whether a simulation has answered in place of a model.
-func (c *Critiquing) standsIn(d review.Draft) bool { return c.StandIn && d.Usage.Asked() }
-
-// recordReview records how the review was made and returns its cost; nil if another model
-// answered, because the configured prices are the configured model's.
-func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d review.Draft) (*review.Cost, error) {
-	var cost *review.Cost
-	if len(d.Switches) == 0 {
-		cost = c.Prices.Of(d.Usage)
+// priceAndMark sets the cost and whether a simulation answered. There is no cost if another
+// model answered, because the configured prices are the configured model's.
+func (c *Critiquing) priceAndMark(r *review.Record) {
+	r.StandIn = c.StandIn && r.Usage.Asked()
+	if len(r.Switches) == 0 {
+		r.Cost = c.Prices.Of(r.Usage)
 	}
-	return cost, c.Accounts.RecordReview(ctx, req.Changelist, req.Version, review.Record{
-		Model: d.Model, StandIn: c.standsIn(d), PromptDigest: d.PromptDigest, Usage: d.Usage, Anchors: d.Anchors, Dropped: d.Dropped, FixesDropped: d.FixesDropped,
-		Check: d.Check, Switches: d.Switches, Cost: cost, Proofs: d.Proofs, Rules: d.Rules,
-	})
 }
 
 func newReport(req review.Request, change redaction.Change, draft review.Draft) review.Report {
 	report := review.Report{
-		Changelist:   req.Changelist,
-		Version:      req.Version,
-		Shelved:      req.Shelved,
-		Author:       change.User.String(),
-		Description:  change.Description.String(),
-		Findings:     draft.Findings,
-		Omissions:    draft.Omissions,
-		FilesTotal:   len(change.Files),
-		Gaps:         change.Gaps,
-		FilesRead:    draft.FilesRead,
-		Redactions:   change.Redactions,
-		Model:        draft.Model,
-		PromptDigest: draft.PromptDigest,
-		Usage:        draft.Usage,
-		Dropped:      draft.Dropped,
-		FixesDropped: draft.FixesDropped,
-		Check:        draft.Check,
-		Switches:     draft.Switches,
-		Proofs:       draft.Proofs,
-		Context:      draft.Context,
-		Rules:        draft.Rules,
-		SubmittedAt:  change.SubmittedAt.UTC().Format(time.RFC3339),
-		ReviewedAt:   time.Now().UTC().Format(time.RFC3339),
+		Changelist:  req.Changelist,
+		Version:     req.Version,
+		Shelved:     req.Shelved,
+		Author:      change.User.String(),
+		Description: change.Description.String(),
+		Findings:    draft.Findings,
+		Omissions:   draft.Omissions,
+		FilesTotal:  len(change.Files),
+		Gaps:        change.Gaps,
+		FilesRead:   draft.FilesRead,
+		Redactions:  change.Redactions,
+		Record:      draft.Record,
+		Context:     draft.Context,
+		SubmittedAt: change.SubmittedAt.UTC().Format(time.RFC3339),
+		ReviewedAt:  time.Now().UTC().Format(time.RFC3339),
 	}
+	report.Anchors = nil
 	for _, f := range change.Files {
 		if f.Charset != "" && f.Skipped == "" {
 			report.Guesses = append(report.Guesses, review.Guess{Path: f.Path.String(), Charset: f.Charset})

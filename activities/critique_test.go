@@ -82,7 +82,7 @@ func TestReportHoldsNoSecretOfTheModel(t *testing.T) {
 	t.Parallel()
 	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"
 	c := newCritic(t, review.Prices{})
-	c.world.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, FilesRead: 1, Model: key})
+	c.world.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, FilesRead: 1, Record: review.Record{Model: key}})
 	result, err := c.run()
 	noError(t, err)
 	body, err := c.reports.Get(t.Context(), request.Owner(), result.Report)
@@ -95,7 +95,7 @@ func TestReportHoldsNoSecretOfTheModel(t *testing.T) {
 func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 	t.Parallel()
 	c := newCritic(t, review.Prices{Prompt: 2, Completion: 10, Currency: "USD"})
-	draft := review.Draft{FilesRead: 1, Model: "m-1", Usage: review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}}
+	draft := review.Draft{FilesRead: 1, Record: review.Record{Model: "m-1", Usage: review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}}}
 	c.world.SetDraft(draft)
 	c.world.Fail("RecordReview", failure.Errorf(failure.DatabaseUnavailable, "away"))
 	if _, err := c.run(); err == nil {
@@ -119,7 +119,7 @@ func TestStandInIsRecorded(t *testing.T) {
 	for calls, want := range []bool{false, true} {
 		c := newCritic(t, review.Prices{})
 		c.stage.StandIn = true
-		c.world.SetDraft(review.Draft{Usage: review.Usage{Calls: calls, PromptTokens: 100 * calls}})
+		c.world.SetDraft(review.Draft{Record: review.Record{Usage: review.Usage{Calls: calls, PromptTokens: 100 * calls}}})
 		result, err := c.run()
 		noError(t, err)
 		if report, record := c.report(t, result.Report), c.record(t); report.StandIn != want || record.StandIn != want || result.StandIn != want {
@@ -134,7 +134,7 @@ func TestReportOfGapsAndGuesses(t *testing.T) {
 	t.Parallel()
 	c := newCritic(t, review.Prices{}, review.File{DepotPath: "//depot/b.c", Charset: "shift_jis", Diff: "@@ -0,0 +1,1 @@\n+b\n"},
 		review.File{DepotPath: "//depot/c.c", Charset: "euc-kr", Skipped: review.SkipDamaged})
-	c.world.SetDraft(review.Draft{FilesRead: 2, Omissions: []review.Omission{{Reason: review.SkipDamaged}}, Usage: review.Usage{Calls: 1}})
+	c.world.SetDraft(review.Draft{FilesRead: 2, Omissions: []review.Omission{{Reason: review.SkipDamaged}}, Record: review.Record{Usage: review.Usage{Calls: 1}}})
 	result, err := c.run()
 	noError(t, err)
 	report := c.report(t, result.Report)
@@ -153,12 +153,12 @@ func TestCostIsShownOnlyIfKnown(t *testing.T) {
 		draft  review.Draft
 		known  bool
 	}{
-		"all is known":          {prices, review.Draft{Usage: used}, true},
-		"no price":              {review.Prices{}, review.Draft{Usage: used}, false},
-		"no price of answers":   {review.Prices{Prompt: 2}, review.Draft{Usage: used}, false},
-		"no price of the cache": {prices, review.Draft{Usage: review.Usage{Calls: 1, PromptTokens: 500, CachedTokens: 1}}, false},
-		"another model":         {prices, review.Draft{Usage: used, Switches: []review.Switch{{From: "a", To: "b"}}}, false},
-		"estimated tokens":      {prices, review.Draft{Usage: review.Usage{Calls: 1, PromptTokens: 500, Estimated: true}}, false},
+		"all is known":          {prices, review.Draft{Record: review.Record{Usage: used}}, true},
+		"no price":              {review.Prices{}, review.Draft{Record: review.Record{Usage: used}}, false},
+		"no price of answers":   {review.Prices{Prompt: 2}, review.Draft{Record: review.Record{Usage: used}}, false},
+		"no price of the cache": {prices, review.Draft{Record: review.Record{Usage: review.Usage{Calls: 1, PromptTokens: 500, CachedTokens: 1}}}, false},
+		"another model":         {prices, review.Draft{Record: review.Record{Usage: used, Switches: []review.Switch{{From: "a", To: "b"}}}}, false},
+		"estimated tokens":      {prices, review.Draft{Record: review.Record{Usage: review.Usage{Calls: 1, PromptTokens: 500, Estimated: true}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

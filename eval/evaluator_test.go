@@ -34,7 +34,7 @@ func askModel(t *testing.T, pipeline *redaction.Pipeline, faults ...llmsim.Fault
 type finder func(c redaction.Change) []review.Finding
 
 func (f finder) Review(_ context.Context, c redaction.Change, _ review.Options) (review.Draft, error) {
-	return review.Draft{Model: "m", Findings: f(c)}, nil
+	return review.Draft{Record: review.Record{Model: "m"}, Findings: f(c)}, nil
 }
 
 func newPipeline(t *testing.T) *redaction.Pipeline {

@@ -29,9 +29,11 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 		final = append(final, run.checkFix(c.Finding))
 	}
 	d := review.Draft{
-		Findings: final, FixesDropped: run.counts.Fixes,
-		Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage,
-		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check, Proofs: run.proofs, Context: run.context, Rules: run.sources,
+		Record: review.Record{
+			Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage, Anchors: run.counts.Anchors, Dropped: run.counts.Dropped,
+			FixesDropped: run.counts.Fixes, Check: check, Proofs: run.proofs, Rules: run.sources,
+		},
+		Findings: final, Context: run.context,
 	}
 	for i, f := range run.change.Files {
 		if reason := run.omission(i); reason != "" {

@@ -90,11 +90,11 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Opti
 		return review.Draft{}, err
 	}
 	if err := run.reviewAll(ctx); err != nil {
-		return review.Draft{Usage: run.usage}, err
+		return review.Draft{Record: review.Record{Usage: run.usage}}, err
 	}
 	draft, err := run.draft(ctx)
 	if err != nil {
-		return review.Draft{Usage: run.usage}, err
+		return review.Draft{Record: review.Record{Usage: run.usage}}, err
 	}
 	dropped := 0
 	for _, n := range draft.Dropped {

@@ -3,25 +3,12 @@ package review
 // A Draft is the result of the model's review: checked against the schema, anchored and
 // filtered, but not yet redacted as a whole.
 type Draft struct {
+	Record
 	Findings  []Finding
 	Omissions []Omission
 	// FilesRead is the number of files that the model received in full.
-	FilesRead    int
-	Model        string
-	PromptDigest string
-	Usage        Usage
-	// Anchors counts the model's remarks with a place, including those dropped later.
-	Anchors map[Anchor]int
-	Dropped map[DropReason]int
-	// FixesDropped counts the replacements that failed their check. The findings stay.
-	FixesDropped map[DropReason]int
-
-	Check    *Check
-	Switches []Switch
-	// Proofs has one entry per part that the model received, in no order.
-	Proofs  []Proof
-	Context ContextUse
-	Rules   []RuleSource
+	FilesRead int
+	Context   ContextUse
 }
 
 // A ContextUse counts the blocks of code around the change, in all calls.
@@ -135,16 +122,24 @@ func (p Prices) Of(u Usage) *Cost {
 
 // A Record describes how a review was made, without its content.
 type Record struct {
-	Model        string             `json:"model"`
-	StandIn      bool               `json:"stand_in,omitempty"` // a simulation answered in place of a model
-	PromptDigest string             `json:"prompt_digest"`
-	Usage        Usage              `json:"usage"` // of all attempts
-	Anchors      map[Anchor]int     `json:"anchors"`
-	Dropped      map[DropReason]int `json:"dropped"`
+	Model string `json:"model"`
+	// StandIn is set if a simulation answered in place of a model.
+	StandIn      bool   `json:"stand_in,omitempty"`
+	PromptDigest string `json:"prompt_digest,omitempty"`
+	Usage        Usage  `json:"usage"` // of all attempts
+	// Anchors counts the model's remarks with a place, including those dropped later. A
+	// report has none.
+	Anchors map[Anchor]int     `json:"anchors,omitempty"`
+	Dropped map[DropReason]int `json:"dropped,omitempty"` // remarks that are not findings
+	// FixesDropped counts the replacements that failed their check. The findings stay.
 	FixesDropped map[DropReason]int `json:"fixes_dropped,omitempty"`
-	Check        *Check             `json:"check,omitempty"`
-	Switches     []Switch           `json:"switches,omitempty"`
-	Cost         *Cost              `json:"cost,omitempty"`
-	Proofs       []Proof            `json:"proofs,omitempty"`
-	Rules        []RuleSource       `json:"rules,omitempty"`
+	// Check counts the results of the verification pass, nil if there was to be none.
+	Check    *Check   `json:"check,omitempty"`
+	Switches []Switch `json:"switches,omitempty"`
+	// Cost is nil if it is not known exactly.
+	Cost *Cost `json:"cost,omitempty"`
+	// Proofs has one entry per part that the model received, in no order.
+	Proofs []Proof `json:"proofs,omitempty"`
+	// Rules are the files with rules of teams.
+	Rules []RuleSource `json:"rules,omitempty"`
 }

@@ -153,32 +153,13 @@ type Report struct {
 	Guesses []Guess `json:"guesses,omitempty"`
 	// Outside lists users with an address outside of the allowed domains.
 	Outside []string `json:"outside,omitempty"`
-	Model   string   `json:"model"`
-	// StandIn is set if a simulation answered in place of a model.
-	StandIn     bool   `json:"stand_in,omitempty"`
-	Usage       Usage  `json:"usage"`
+	Record
 	SubmittedAt string `json:"submitted_at"` // RFC 3339, UTC
 	// ReviewedAt is when the review ended, RFC 3339, UTC. It is the date of the mail, so
 	// it must not change between attempts to send.
-	ReviewedAt   string `json:"reviewed_at,omitempty"`
-	PromptDigest string `json:"prompt_digest,omitempty"`
-	// Dropped counts the model's remarks that are not findings, and FixesDropped the
-	// replacements that findings lost.
-	Dropped      map[DropReason]int `json:"dropped,omitempty"`
-	FixesDropped map[DropReason]int `json:"fixes_dropped,omitempty"`
-	// Check counts the results of the verification pass, nil if there was
-	// to be none.
-	Check *Check `json:"check,omitempty"`
-	// Switches list the calls of fallback models.
-	Switches []Switch `json:"switches,omitempty"`
-	// Proofs has one entry per part that the model received.
-	Proofs []Proof `json:"proofs,omitempty"`
+	ReviewedAt string `json:"reviewed_at,omitempty"`
 	// Context counts the code around the change that the model was shown.
 	Context ContextUse `json:"context,omitzero"`
-	// Rules are the files with rules of teams.
-	Rules []RuleSource `json:"rules,omitempty"`
-	// Cost is nil if it is not known exactly.
-	Cost *Cost `json:"cost,omitempty"`
 	// Shelved is set for the review of a shelf.
 	Shelved bool `json:"shelved,omitempty"`
 	// Earlier is the last version that had succeeded when this review began, or 0.

@@ -108,7 +108,7 @@ func TestResultOfAStandIn(t *testing.T) {
 	b := newBench(t)
 	b.standIn = true
 	b = b.again(t)
-	b.world.SetDraft(review.Draft{FilesRead: 1, Usage: review.Usage{Calls: 1, PromptTokens: 100}})
+	b.world.SetDraft(review.Draft{FilesRead: 1, Record: review.Record{Usage: review.Usage{Calls: 1, PromptTokens: 100}}})
 	result, err := b.review(t)
 	if err != nil || !result.StandIn {
 		t.Errorf("result = %+v, %v", result, err)

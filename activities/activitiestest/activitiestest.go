@@ -46,7 +46,7 @@ func New() *World {
 		},
 		draft: review.Draft{
 			Findings:  []review.Finding{{Path: "//depot/a.go", StartLine: 2, EndLine: 2, Severity: review.SeverityLow, Category: review.CategoryCorrectness, Title: "b", Quote: "b"}},
-			FilesRead: 1, Model: "fake",
+			FilesRead: 1, Record: review.Record{Model: "fake"},
 		},
 		keyset:   newKeyset(),
 		mailed:   map[string][]string{},

@@ -78,10 +78,10 @@ func findingsReport() review.Report {
 				Title: "No test reloads while requests run", Explanation: "The defect above passes all tests of this change.",
 			},
 		},
-		Redactions: []review.Redaction{{Class: "aws-access-key", Count: 1}, {Class: "password", Count: 2}},
-		Unresolved: []string{"buildbot"},
-		Model:      "gpt-test-1", Usage: review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640},
-		SubmittedAt: "2026-11-20T10:15:00Z", ReviewedAt: "2026-11-20T10:16:30Z", PromptDigest: "3f9a2c",
+		Redactions:  []review.Redaction{{Class: "aws-access-key", Count: 1}, {Class: "password", Count: 2}},
+		Unresolved:  []string{"buildbot"},
+		Record:      review.Record{Model: "gpt-test-1", Usage: review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640}, PromptDigest: "3f9a2c"},
+		SubmittedAt: "2026-11-20T10:15:00Z", ReviewedAt: "2026-11-20T10:16:30Z",
 	}
 }
 

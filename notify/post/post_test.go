@@ -201,7 +201,7 @@ func TestUnreadableAnswer(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	clean := Outcome(review.Report{Outcome: review.OutcomeClean})
-	if got := Outcome(review.Report{Outcome: review.OutcomeClean, StandIn: true}); strings.Contains(got, clean) {
+	if got := Outcome(review.Report{Outcome: review.OutcomeClean, Record: review.Record{StandIn: true}}); strings.Contains(got, clean) {
 		t.Errorf("the report of a stand-in reads %q", got)
 	}
 	for _, outcome := range []review.Outcome{review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed, ""} {

@@ -19,7 +19,7 @@ import (
 func reports() map[string]review.Report {
 	return map[string]review.Report{
 		"clean":    {Changelist: 1, Version: 1, Outcome: review.OutcomeClean},
-		"stand-in": {Changelist: 5, Version: 1, Outcome: review.OutcomeClean, StandIn: true},
+		"stand-in": {Changelist: 5, Version: 1, Outcome: review.OutcomeClean, Record: review.Record{StandIn: true}},
 		"findings": {Changelist: 2, Version: 3, Links: review.Links{File: "https://swarm.example.com/files/{path}#L{line}"}, Outcome: review.OutcomeFindings, Findings: []review.Finding{
 			{Path: "//depot/a b/ä%40#.c", StartLine: 3, EndLine: 4, Severity: review.SeverityCritical, Category: review.CategorySecurity, Confidence: 0.9,
 				Title: "Overflow", Explanation: "It <b>runs</b> over.", Suggestion: "Check.", Quote: "x\ny", Replacement: "x\r\nz", ReplacementChecked: true,

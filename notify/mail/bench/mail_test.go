@@ -169,7 +169,7 @@ func (s stage) begin(b *testing.B) {
 func report(number int) review.Report {
 	return review.Report{
 		Changelist: review.Changelist(number), Version: 1, Outcome: review.OutcomeFindings, Author: "reader0",
-		Description: "Make the benchmark faster.", Model: "bench", SubmittedAt: "2026-11-21T09:00:00Z", ReviewedAt: "2026-11-21T09:01:00Z",
+		Description: "Make the benchmark faster.", Record: review.Record{Model: "bench"}, SubmittedAt: "2026-11-21T09:00:00Z", ReviewedAt: "2026-11-21T09:01:00Z",
 		Findings: []review.Finding{{
 			Path: "//depot/main/bench.go", StartLine: 7, EndLine: 9, Severity: review.SeverityHigh, Category: "correctness",
 			Title: "The loop never ends", Explanation: strings.Repeat("It has no condition that changes. ", 8), Quote: "for {\n}",
