@@ -38,7 +38,7 @@ func parseDiff(diff string) ([]file, error) {
 	parsed, before, err := gitdiff.Parse(strings.NewReader(diff))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("is no output of git diff: %w", err)
+		return nil, fmt.Errorf("is not the output of git diff: %w", err)
 	case strings.TrimSpace(before) != "":
 		return nil, fmt.Errorf("has text before the first file: write only the output of git diff")
 	case len(parsed) == 0:

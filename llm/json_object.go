@@ -11,8 +11,8 @@ import (
 // The errors of an answer without exactly one JSON object. They are shown to the
 // model.
 var (
-	errNoObject  = errors.New("there is no JSON object in it that is whole")
-	errAmbiguous = errors.New("there is more than one JSON object in it")
+	errNoObject  = errors.New("it has no complete JSON object")
+	errAmbiguous = errors.New("it has more than one JSON object")
 	errTooMany   = fmt.Errorf("its list has more than %d elements", maxItems)
 )
 

@@ -16,7 +16,7 @@ import (
 func (c *console) deadletterCommand() *cobra.Command {
 	return group("deadletter", "List, show, replay, resolve or annotate dead letters",
 		`A dead letter records a stage of a review that used its attempt budget or met an
-error that no retry can fix. docs/runbook.md says what to do about each class.`,
+error that no retry can fix. docs/runbook.md has the action for each class.`,
 		c.deadletterListCommand(), c.deadletterShowCommand(), c.replayCommand(), c.resolveCommand(), c.annotateCommand())
 }
 

@@ -23,7 +23,7 @@ import (
 
 func (c *console) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check everything that workers need, and say how to fix it",
+		Use: "doctor", Short: "Check everything that workers need, and print how to fix it",
 		Long: `Checks what the workers of this machine need: configuration, secrets and their
 age, Postgres with its version, clock, roles and schema, Temporal with retention and
 search attributes, p4 with ticket and permissions, the allow list, the model (a
@@ -300,7 +300,7 @@ func (i installation) spool(context.Context) []checkResult {
 	case err != nil:
 		return []checkResult{fail(fmt.Errorf("list starter.spool_dir: %w", err), "")}
 	case len(refused) > 0:
-		return []checkResult{warn("docs/trigger.md says what to do with them", "%d requests were set aside: no review of them was started", len(refused))}
+		return []checkResult{warn("docs/trigger.md has the steps", "%d requests were set aside: no review of them was started", len(refused))}
 	}
 	return []checkResult{ok("holds %d requests for the next drain", len(waiting))}
 }

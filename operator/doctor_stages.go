@@ -170,7 +170,7 @@ func (i installation) mail(ctx context.Context) []checkResult {
 func (i installation) journal(ctx context.Context) []checkResult {
 	box := wiring.Journal(i.cfg)
 	if box == nil && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.MTALog == "" {
-		return []checkResult{warn("set mail.journal or mail.mta_log: docs/delivery.md says how",
+		return []checkResult{warn("set mail.journal or mail.mta_log: docs/delivery.md describes how",
 			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")}
 	}
 	return checkMailbox(ctx, box)

@@ -37,7 +37,7 @@ the simulated model of the tests answers, in this process. An endpoint that does
 prove that it read its prompts is not scored. docs/eval.md explains every figure
 and the format of a case.
 
-Exit status: 0 measured, whatever the figures; 1 a case is invalid, the model
+Exit status: 0 measured, with any figures; 1 a case is invalid, the model
 failed, or a planted secret was sent to it; 2 wrong usage.`,
 		Example: `  criticizer eval
   criticizer eval --only 'go-*' --json

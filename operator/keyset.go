@@ -133,7 +133,7 @@ func (c *console) evidenceKeyCommand() *cobra.Command {
 		Use: "evidence", Short: "Print a new or rotated value for CRITICIZER_EVIDENCE_KEY",
 		Long: `Prints a new value for CRITICIZER_EVIDENCE_KEY, the secret of stage notify that
 makes its mails and posts recognizable. With --rotate it prints the present value
-with another key, which signs from an hour later on: give it to all workers within
+with another key, which signs from one hour later on: give it to all workers within
 that hour. Old keys identify messages for evidence.key_life; then delete their lines.`,
 		Example:     "  criticizer keyset evidence > /etc/criticizer/secrets/evidence-key",
 		Annotations: map[string]string{rawOutput: "yes"},

@@ -14,9 +14,9 @@ import (
 
 func (c *console) rulesCommand() *cobra.Command {
 	return group("rules", "Show which rule pack applies to a path, or list the packs",
-		`The packs are those of teams in the depot (rules.depot of the configuration), as
-they are now, those of llm.rules, and the shipped ones. Both commands check all of
-them first; docs/rules.md describes the format.`,
+		`The packs come from files of teams in the depot (rules.depot of the
+configuration, at the newest revision), from llm.rules, and from this build. Both
+commands check all of them first; docs/rules.md describes the format.`,
 		c.rulesCheckCommand(), c.rulesListCommand())
 }
 

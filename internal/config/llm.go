@@ -130,7 +130,7 @@ func (l LLM) HeaderFields() (map[string]string, error) {
 	for _, h := range l.Headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.ContainsAny(name, " \t") {
-			return nil, fmt.Errorf("read llm.headers: an entry is no header")
+			return nil, fmt.Errorf("read llm.headers: an entry is not a header")
 		}
 		headers[name] = strings.TrimSpace(value)
 	}
