@@ -86,7 +86,6 @@ var classifiers = []classifier{
 
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
 	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(called), is: looksUp, then: left},
-	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
 	{name: "quoted in a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
 	{name: "stated password", strengths: strong, bindings: bitsOf(stated), is: isStatedSecret, then: masked, otherwise: left},
@@ -108,7 +107,6 @@ var classifiers = []classifier{
 	{name: "code", is: isBareCode, then: left},
 	{name: "operator", is: func(c *candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !isRandom(c.text) }, then: left},
 	{name: "field of a connection string", is: isField, then: masked},
-	{name: "begin of an expression", is: beginsExpression, then: left},
 	{name: "no identifier", is: ofText(isIdentifier), otherwise: masked},
 	{name: "variable", is: isVariable, then: left},
 	{name: "identifier", is: isBareValue, then: masked, otherwise: left},

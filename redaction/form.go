@@ -61,12 +61,11 @@ const (
 	skipped                        // ...
 	anyValue                       // VALUE or "VALUE"
 	anyType                        // TYPE
-	beginOfLine                    // LINE
 )
 
 // elementWords are the words of forms that stand for something else.
 var elementWords = map[string]elementKind{
-	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType, "LINE": beginOfLine,
+	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType,
 }
 
 // namePredicates are those of the words that stand for the name.

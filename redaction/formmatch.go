@@ -65,10 +65,7 @@ func (f *formRule) length() (n int) {
 func (x *formIndex) at(s string, begin, end int, found func(f *formRule)) {
 	before := runBack(s, begin, &spaceSet, maxGap)
 	if quoteSet.has(byteAt(s, before-1)) {
-		if before--; byteAt(s, before-1) == '@' { // of Objective-C
-			before--
-		}
-		before = runBack(s, before, &spaceSet, maxGap)
+		before = runBack(s, before-1, &spaceSet, maxGap)
 	}
 	l := nextLexeme(s, skipClosers(s, skipSpace(s, end)))
 	prev, next, second := byteAt(s, before-1), byteAt(s, l.begin), byteAt(s, skipSpace(s, l.end))
@@ -157,8 +154,6 @@ func (m *formMatch) matches(e *formElement, l lexeme) bool {
 	switch e.kind {
 	case exactLexeme:
 		return strings.EqualFold(lexed, e.text)
-	case beginOfLine:
-		return allIn(m.d.s[lineBegin(m.d.s, l.end):l.end], &blankSet)
 	case anyWord:
 		return e.quoted || l.kind == lexWord
 	case wordOf:
@@ -246,8 +241,6 @@ func (m *formMatch) backward(i int, elements []formElement) bool {
 		e := &elements[k]
 		l := lexeme{begin: i - 1}
 		switch {
-		case e.kind == skipped:
-			return m.skipBackward(i, elements[k+1:])
 		case e.kind == nameQuote:
 			if !quoteSet.has(byteAt(s, i-1)) {
 				return false
@@ -259,31 +252,11 @@ func (m *formMatch) backward(i int, elements []formElement) bool {
 				return false
 			}
 		default:
-			if l = m.d.behind.get(s, i, lexemeBefore); e.kind == beginOfLine {
-				l = lexeme{begin: i, end: i}
-			}
-			if !m.matches(e, l) {
+			if l = m.d.behind.get(s, i, lexemeBefore); !m.matches(e, l) {
 				return false
 			}
 		}
-		if i = l.begin; quoteSet.has(s[i]) && byteAt(s, i-1) == '@' { // of Objective-C
-			i--
-		}
-	}
-	return true
-}
-
-func (m *formMatch) skipBackward(i int, elements []formElement) bool {
-	for range maxSkipped {
-		if m.backward(i, elements) {
-			return true
-		}
-		m.d.work += lexemeWork
-		l := m.d.behind.get(m.d.s, i, lexemeBefore)
-		if endsStatement(m.d.s, l) {
-			return false
-		}
 		i = l.begin
 	}
-	return false
+	return true
 }

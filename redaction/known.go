@@ -13,10 +13,11 @@ type values struct {
 	sorted []span          // by value
 	// parents has, for each value, the longest other value that it begins with, or -1.
 	parents []int
-	// heads has 1<<bits bits, one set for the hash of the head of each value.
+	// heads has 1<<headBits bits, one set for the hash of the head of each value.
 	heads []uint64
-	bits  int
 }
+
+const headBits = 20 // most of the bits are 0
 
 // add adds the values that are specific, and not shorter than minKnown.
 func (v *values) add(spans []span, specific func(string) bool) {
@@ -56,13 +57,9 @@ func (v *values) index() {
 		}
 		v.parents = append(v.parents, parent)
 	}
-	v.bits = 18 // most of the bits have to be 0
-	if len(v.sorted) > 1<<12 {
-		v.bits = 23
-	}
-	v.heads = make([]uint64, 1<<v.bits/64)
+	v.heads = make([]uint64, 1<<headBits/64)
 	for _, s := range v.sorted {
-		h := headHash(s.value) >> (32 - v.bits)
+		h := headHash(s.value) >> (32 - headBits)
 		v.heads[h>>6] |= 1 << (h & 63)
 	}
 }
@@ -76,7 +73,7 @@ func headHash(s string) uint32 {
 // at returns the longest value that s begins with. Such a value sorts before s,
 // so the greatest value that is not after s begins with it, or is it.
 func (v *values) at(s string) (span, bool) {
-	h := headHash(s) >> (32 - v.bits)
+	h := headHash(s) >> (32 - headBits)
 	if v.heads[h>>6]>>(h&63)&1 == 0 {
 		return span{}, false
 	}

@@ -206,9 +206,6 @@ func wholeLine(s string, at int) bool {
 	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
 		return false
 	}
-	if i := strings.IndexByte(text, ';'); i >= 0 && inConnectionString(s, at+i) {
-		return false
-	}
 	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
 }
 

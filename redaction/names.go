@@ -45,12 +45,6 @@ type nameRef struct {
 	rule, form string
 }
 
-// isLaterField reports whether n is a field of a connection string after the
-// first. Such a field begins with a capital, unlike names in code.
-func (n nameRef) isLaterField(s string) bool {
-	return n.begin > 0 && s[n.begin-1] == ';' && isUpper(n.ident[0])
-}
-
 // isPassword reports whether n names a password and not something about it.
 func (n nameRef) isPassword() bool {
 	return lists["password"][strings.TrimRight(lastWordOf(n.ident), digits)]

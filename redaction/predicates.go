@@ -43,17 +43,6 @@ func isListed(c *candidate) bool {
 	return !isWordLike(c.text) && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
 }
 
-// isSpacedQuoted reports whether a quoted text after a name and a blank is its
-// value, as in SQL and command lines, and not the name of something that a message
-// is about.
-func isSpacedQuoted(c *candidate) bool {
-	if isFlag(c.d.s, c.n.begin) {
-		return true
-	}
-	return len(c.text) < 80 && !strings.EqualFold(c.n.ident, "pass") && !strings.Contains(c.n.ident, ".") &&
-		!beginsWith(c.d.s[c.lit.next:], []string{" not found", " already ", " does not"})
-}
-
 // isStatedSecret reports whether a word of prose after "password is" is one.
 func isStatedSecret(c *candidate) bool {
 	return len(c.text) >= 5 && !isWordLike(c.text) && !strings.Contains(c.text, "'") && !isCode(c.text)
@@ -72,20 +61,9 @@ func isSpacedBare(c *candidate) bool {
 	case isFlag(s, n.begin):
 		return true
 	case line == "":
-		return lists["directive"][n.ident] || isFirstOfLine(c)
+		return lists["directive"][n.ident]
 	}
 	return containsAny(line, heads["login"]) || beginsWith(line, heads["variable"]) || beginsWith(line, heads["setting"]) && !isWordLike(c.text)
-}
-
-// isFirstOfLine reports whether a line begins with the name and its value: one of a
-// properties file, or one below a login.
-func isFirstOfLine(c *candidate) bool {
-	s := c.d.s
-	if strings.Contains(c.n.ident, ".") || isRandom(c.text) && hasDigit(c.text) && strings.IndexByte("\x00\r\n", byteAt(s, c.lit.end)) >= 0 {
-		return true
-	}
-	begin := lineBegin(s, c.n.begin)
-	return begin > 0 && beginsWith(strings.TrimLeft(s[lineBegin(s, begin-1):begin], " \t"), []string{"login ", "machine "})
 }
 
 // isKey reports whether the text looks like a key, or like one that a person made up.
@@ -132,14 +110,10 @@ func isBareCode(c *candidate) bool {
 // after returns the byte that follows the candidate and blanks.
 func (c *candidate) after() byte { return byteAt(c.d.s, skipBlanks(c.d.s, c.lit.end)) }
 
+// isField reports whether the text is a field of a connection string after the first. Such
+// a field begins with a capital, unlike names in code.
 func isField(c *candidate) bool {
-	return c.after() == ';' && (inConnectionString(c.d.s, c.lit.end) || c.n.isLaterField(c.d.s))
-}
-
-// beginsExpression reports whether a call, an index or a member follows the text.
-func beginsExpression(c *candidate) bool {
-	next := byteAt(c.d.s, c.lit.end)
-	return c.after() == '(' || c.after() == '{' || next == '>' && lastByte(c.text) == '-' || next == '[' || next == '.'
+	return c.after() == ';' && byteAt(c.d.s, c.n.begin-1) == ';' && isUpper(c.n.ident[0])
 }
 
 // isVariable reports whether an identifier names a secret or a look-up of one.

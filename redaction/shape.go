@@ -132,7 +132,7 @@ func (sh shape) hasRandomShape(s string) bool {
 	switch {
 	case sh.digit == 0:
 		return isGibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
-	case isSequence(s), looksLikeVersion(s):
+	case looksLikeVersion(s):
 		return false
 	case sh.letters() == 0:
 		return sh.other == 0 && len(s) >= 10
@@ -150,7 +150,7 @@ func isVeryRandom(s string) bool {
 	}
 	isHex := allIn(s, &hexSet) // has 16 different bytes at most
 	return (isHex && entropy(s) > 2.6 || entropy(s) > 3.2) && (sh.switches >= 4 || !isHex && isGibberish(s)) &&
-		!isSequence(s) && !looksLikeVersion(s) && !isUUID(s) && !isWordy(s)
+		!looksLikeVersion(s) && !isUUID(s) && !isWordy(s)
 }
 
 // isKeyLike reports whether s has the form of a key, long and of letters and
@@ -202,21 +202,6 @@ func isHumanMade(s string) bool {
 
 // isKeyLength reports whether n is a usual length of keys and digests.
 func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 || n >= 43 }
-
-// isSequence reports whether s counts up or repeats, like the values of examples.
-func isSequence(s string) bool {
-	up, same := 0, 0
-	for i := 1; i < len(s); i++ {
-		if s[i] == s[i-1]+1 || s[i-1:i+1] == "90" {
-			up++
-		}
-		if s[i] == s[i-1] {
-			same++
-		}
-	}
-	n := len(s) - 1
-	return n > 0 && (up*10 >= n*6 || same*10 >= n*6)
-}
 
 // looksLikeVersion reports whether s is a version, date, time or address.
 func looksLikeVersion(s string) bool {

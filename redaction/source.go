@@ -107,12 +107,6 @@ func isPublicKey(text string) bool {
 	return beginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && strings.Contains(text[:min(len(text), 30)], "IjANBgkqhkiG9w0BAQEFAA")
 }
 
-// inConnectionString reports whether the semicolon at i ends a field of a connection string.
-func inConnectionString(s string, i int) bool {
-	next := run(s, i+1, &fieldSet, 40)
-	return next < len(s) && next > i+1 && s[next] == '='
-}
-
 // containsKey reports whether a run of text is a key by itself.
 func containsKey(text string) bool {
 	for i := 0; i < len(text); i++ {

@@ -200,39 +200,28 @@ func (d *detector) arguments(at int, found func(i int, lit literal, ok bool) boo
 
 // argument reads the argument at at, before next. ok is set if it is one literal.
 func (d *detector) argument(at int) (next int, lit literal, ok bool) {
-	i := skipLiteralPrefix(d.s, at)
-	inner, unwrapped := unwrapCall(d.s, i)
-	if unwrapped {
-		i = skipLiteralPrefix(d.s, inner)
-	}
-	if i < len(d.s) && quoteSet.has(d.s[i]) && (unwrapped || !strings.ContainsAny(d.s[at:i], "{[")) {
-		lit, ok = quotedAt(d.s, i)
-		return d.afterArgument(lit.next, unwrapped), lit, ok
+	lit, ok = d.literalAt(at, called)
+	before := d.s[at:max(at, lit.start)]
+	if call := strings.LastIndexByte(before, '('); ok && !strings.ContainsAny(before[call+1:], "{[") {
+		next = lit.next
+		if byteAt(d.s, next) == '.' { // a method of it
+			next = skipWord(d.s, run(d.s, next+1, &codeIdent, maxName), "()")
+		}
+		if call >= 0 {
+			next = skipWord(d.s, next, ")")
+		}
+		return run(d.s, next, &spaceSet, maxGap), lit, true
 	}
 	depth := 0
-	for end := at; end < len(d.s) && end-at < maxArgument; end++ {
-		switch c := d.s[end]; {
+	for next = at; next < len(d.s) && next-at < maxArgument; next++ {
+		switch c := d.s[next]; {
 		case c == '{' || c == '[':
 			depth++
 		case c == '}' || c == ']':
 			depth--
 		case depth <= 0 && strings.IndexByte(",()\n;", c) >= 0:
-			return end, literal{}, false
+			return next, literal{}, false
 		}
 	}
-	return min(len(d.s), at+maxArgument), literal{}, false
-}
-
-// afterArgument skips a method and the end of a call behind the literal that ends
-// at i, to the comma or parenthesis. unwrapped is set for the argument of a call.
-func (d *detector) afterArgument(i int, unwrapped bool) int {
-	if byteAt(d.s, i) == '.' {
-		i = run(d.s, i+1, &codeIdent, maxName)
-	}
-	if end := skipWord(d.s, i, "()"); end > i || !unwrapped {
-		i = end
-	} else {
-		i = skipWord(d.s, i, ")")
-	}
-	return run(d.s, i, &spaceSet, maxGap)
+	return next, literal{}, false
 }

@@ -39,9 +39,6 @@ func (d *detector) uri(_, at, begin int) {
 // URI or, in a list of hosts, a comma.
 func (d *detector) authorityAt(begin int) string {
 	end := run(d.s, begin, &uriSet, maxURI)
-	if end > begin && byteAt(d.s, end) == '<' && d.s[end-1] == ':' { // a password such as <x>
-		end = run(d.s, end+1, &uriSet, maxURI)
-	}
 	d.uriEnd = end
 	authority, _, _ := strings.Cut(d.s[begin:end], "://")
 	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
@@ -76,16 +73,11 @@ func userinfoOf(authority string) (string, bool) {
 	}
 	colon := strings.IndexByte(authority[:path], ':')
 	at := strings.LastIndexByte(authority, '@')
-	if colon < 0 || at < path || isPort(authority[colon+1:path]) || !isAlnum(byteAt(authority, at+1)) ||
+	if colon < 0 || at < path || !isAlnum(byteAt(authority, at+1)) ||
 		strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
 		return "", false
 	}
 	return authority[:at], true
-}
-
-// isPort reports whether s, after a host and a colon, is a port or a variable.
-func isPort(s string) bool {
-	return s == "" || allIn(s, &digitSet) || strings.IndexByte("$%{<:*", s[0]) >= 0
 }
 
 // isDummyPassword reports whether the password of a URI is not a real one.
