@@ -32,8 +32,8 @@ func (d *detector) keyMembers(after, begin, end int) int {
 	if d.s[begin] != '<' && (isAlnum(byteAt(d.s, begin-1)) || continuesWord(d.s, end)) {
 		return end
 	}
-	at := sectionBegin(d.s, begin, maxDocument)
-	at = max(after, at+1+strings.LastIndexByte(d.s[at:begin], '{'))
+	at := max(after, begin-maxDocument)
+	at += strings.LastIndexAny(d.s[at:begin], "{\x01") + 1
 	stop := end + indexAnyWithin(d.s[end:], "}\x01", maxDocument)
 	for ; at < stop; at++ {
 		next := run(d.s, at, &base64Set, stop-at)

@@ -115,7 +115,6 @@ var (
 	elementStops  = setOf("<\r\n")
 	equals        = setOf("=")
 	fieldGap      = setOf(" \t\r\n\"'`:=<>")
-	fieldSet      = setOf(digits, letters, " _")
 	flagSet       = setOf(" \t\r\n\"'`;|)").complement()
 	glueSet       = setOf(" \t\r\n\"'`,;#*>|&.()")
 	joinStart     = setOf(" \t\r\n+.&\\|")

@@ -3,8 +3,8 @@ package redaction
 import "strings"
 
 // This file masks private keys in PEM, PGP and PuTTY files, also cut off, quoted,
-// escaped, commented, joined or logged, and base64 that is known to be a key by how
-// it begins. A key is read as pieces of base64, usually one per line.
+// escaped, commented, joined or logged. A key is read as pieces of base64, usually one
+// per line.
 
 // pem masks the key with the BEGIN or END line of the trigger. A hunk may show only
 // one of the two.
@@ -14,17 +14,39 @@ func (d *detector) pem(_, begin, end int) int {
 	switch {
 	case !strings.Contains(strings.ToUpper(label), "PRIVATE"):
 	case strings.EqualFold(d.s[end-len("END"):end], "END"):
-		for _, p := range d.keyPiecesBefore(runBack(d.s, begin, &dashSet, 8)) {
-			// Short text right before END may be anything, such as a line number, and
-			// a detection without context blocks a request.
-			if !d.contextFree || p.end-p.start >= 16 {
-				d.report("private-key", "key block", p.start, p.end)
-			}
-		}
+		d.key("key block", d.keyBegin(begin))
+		d.keyEnd = max(d.keyEnd, begin)
 	default:
 		d.key("key block", run(d.s, labelEnd, &dashSet, 8))
 	}
 	return end
+}
+
+// keyBegin returns where the first line of the key begins that ends before the END line
+// at end: the lines above, down to what was read, as long as they have long pieces.
+func (d *detector) keyBegin(end int) int {
+	least := max(d.keyEnd, end-maxKey)
+	at := max(least, lineBegin(d.s, max(0, lineBegin(d.s, end)-1)))
+	for at > least {
+		begin := max(least, lineBegin(d.s, at-1))
+		if !hasLongRun(d.s[begin:at]) {
+			break
+		}
+		at = begin
+	}
+	return at
+}
+
+// hasLongRun reports whether a line has a piece of a key that is not the last one.
+func hasLongRun(line string) bool {
+	for i := 0; i < len(line); i++ {
+		end := run(line, i, &keySet, len(line))
+		if end-i >= 40 || end-i >= 16 && hasDigit(line[i:end]) {
+			return true
+		}
+		i = end
+	}
+	return false
 }
 
 // key masks the key that begins after i, and returns its end.
@@ -33,183 +55,114 @@ func (d *detector) key(rule string, i int) int {
 		return i
 	}
 	d.keyEnd = i
-	for _, p := range d.keyPieces(i) {
-		d.report("private-key", rule, p.start, p.end)
+	for _, p := range keyPieces(d.s, i) {
+		// Short text before END may be anything, such as a line number, and a detection
+		// without context blocks a request.
+		if !d.contextFree || p.end-p.start >= 16 {
+			d.report("private-key", rule, p.start, p.end)
+		}
 		d.keyEnd = p.end
 	}
 	d.nameEnd = max(d.nameEnd, d.keyEnd)
 	return d.keyEnd
 }
 
-// keyPieces returns the pieces of the key that begins after i. Only marks stand
-// between two pieces, or each piece stands in a line that has something else before
-// it: the time of a log, a number, a command that writes it.
-func (d *detector) keyPieces(i int) (pieces []literal) {
-	s := d.s[:min(len(d.s), i+maxKey)]
-	column := max(0, strings.LastIndex(s[lineBegin(s, i):i], "-----BEGIN"))
-	inLines := false
-	for width := 0; ; {
-		p, ok := literal{}, false
-		if !inLines {
-			p, ok = pieceAfter(s, i, width)
-		}
-		if !ok && (inLines || width == 0) {
-			p, ok = pieceInLines(s, lineEndWithin(s, i, maxKeyLine), column)
-			inLines = true
-		}
-		if !ok {
+// keyPieces returns the pieces of the key that begins after i. Between two pieces are marks, or
+// each piece stands in a line with something else before it: the time of a log, a number, a
+// command that writes it.
+func keyPieces(s string, i int) (pieces []literal) {
+	s = s[:min(len(s), i+maxKey)]
+	width, line, found := 0, i, true // found is set if the line is one of a key
+	glued := true                    // only marks are before s[at] in its line, or behind the piece before
+	for at, last := i, i; at < len(s) && at-last < maxKeyLine; {
+		switch c := s[at]; {
+		case c == '\n':
+			text := s[line:at]
+			if !found && strings.TrimSpace(text) != "" && !containsAny(text, heads["keyheader"]) {
+				return pieces
+			}
+			line, found, glued = at+1, false, true
+			at++
+		case c == sectionEnd[1], c == '-' && strings.HasPrefix(s[at:], "-----"):
 			return pieces
+		case keySet.has(c):
+			p := literal{start: at, end: run(s, at, &keySet, maxKey)}
+			n := p.end - p.start
+			at = p.end
+			if !isPiece(s, p, glued, width) {
+				glued = glued && strings.Trim(s[p.start:p.end], "+/") == ""
+				continue
+			}
+			p.end = skipWord(s, p.end, "...") // cut short by its author
+			pieces = append(pieces, p)
+			if n < width && width >= 40 {
+				return pieces // only the last line is short
+			}
+			width, last, found, glued = max(width, n), at, true, true
+		case c == '\\':
+			at += 2
+		default:
+			glued = glued && glueSet.has(c)
+			at++
 		}
-		pieces = append(pieces, p)
-		if n := p.end - p.start; n < width && width >= 40 {
-			return pieces // only the last line is short
-		} else if n > width {
-			width = n
-		}
-		i = p.end
 	}
+	return pieces
 }
 
-// pieceAfter returns the piece after the marks at i. The pieces before have up to
-// width bytes. A short piece is the last one and has to look like it.
-func pieceAfter(s string, i, width int) (p literal, ok bool) {
-	p.start = skipGlue(s, i)
-	end := run(s, p.start, &plain64, maxKey)
-	p.end = run(s, end, &equals, 4)
+// isPiece reports whether the base64 p is a piece of a key, whose pieces before have up to
+// width bytes. A short one is the last one and has to look like it.
+func isPiece(s string, p literal, glued bool, width int) bool {
 	text, n := s[p.start:p.end], p.end-p.start
 	switch {
-	case end == p.start:
-		return p, false
-	case n >= 40 || p.end > end:
-		p.end = skipWord(s, p.end, "...") // cut short by its author
-		return p, true
-	case strings.IndexByte("(.:_", byteAt(s, end)) >= 0:
-		return p, false
+	case n >= 40:
+		return glued || isMixedCase(text)
+	case strings.IndexByte("(.:_", byteAt(s, p.end)) >= 0:
+		return false
+	case n >= 4 && distinct(text) > 1 && endsKey(s, p):
+		return true
+	case !glued:
+		return false
 	case width < 40:
-		return p, n >= 12 && shapeOf(text).digit > 0 || strings.HasPrefix(text, "MI")
+		return n >= 12 && hasDigit(text) || strings.HasPrefix(text, "MI")
 	}
-	rest := s[end:min(len(s), end+24)]
-	return p, n >= 16 || isRandom(text) || strings.Contains(rest, "----") || strings.TrimLeft(rest, " \t\\nr\"'`+,;)") == ""
+	return n >= 16 || isRandom(text)
+}
+
+// endsKey reports whether p is the last piece: the END line follows, behind a line end, which
+// may be escaped, or padding.
+func endsKey(s string, p literal) bool {
+	rest, next := skipGlue(s, p.end), lineEndWithin(s, p.end, maxGap)
+	padded := s[p.end-1] == '='
+	if strings.HasPrefix(s[rest:], "-----") {
+		return padded || strings.ContainsAny(s[p.end:rest], "\n\\") || p.end == rest && hasDigit(s[p.start:p.end])
+	}
+	return (padded || rest >= next) && strings.Contains(s[next:lineEndWithin(s, next, maxKeyLine)], "-----END")
 }
 
 // skipGlue skips what stands between two pieces of a key: line ends, also escaped,
-// quotes, operators, comment marks and headers.
+// quotes, operators, comment marks.
 func skipGlue(s string, i int) int {
-	for limit := min(len(s), i+400); i < limit; {
-		switch c := s[i]; {
-		case c == '\\' && i+1 < limit:
-			i += 2
-		case glueSet.has(c), isMark(s, i):
+	for limit := min(len(s), i+400); i < limit && (s[i] == '\\' || glueSet.has(s[i]) || s[i] == '+' || s[i] == '/'); i++ {
+		if s[i] == '\\' {
 			i++
-		default:
-			end := headerEnd(s, i)
-			if end == i {
-				return i
-			}
-			i = end
 		}
 	}
 	return min(i, len(s))
-}
-
-// isMark reports whether the byte at i, which may be base64, joins two literals or
-// begins a comment.
-func isMark(s string, i int) bool {
-	return s[i] == '+' && !plain64.has(byteAt(s, i+1)) || s[i] == '/' && (byteAt(s, i+1) == '/' || byteAt(s, i-1) == '/')
-}
-
-// headerEnd returns the end of a header such as "DEK-Info: ..." at i, or i.
-func headerEnd(s string, i int) int {
-	name := run(s, i, &wordSet, 24)
-	if name == i || !strings.HasPrefix(s[name:], ": ") {
-		return i
-	}
-	line := s[name:lineEndWithin(s, name, 120)]
-	if escaped := strings.Index(line, `\n`); escaped > 0 {
-		return name + escaped
-	}
-	if word := run(s, name+2, &notBlank, 64); byteAt(s, word) == ' ' && containsAny(s[i:name+2], heads["keyheader"][:2]) {
-		return word
-	}
-	return lineEnd(s, name)
-}
-
-// pieceInLines returns the piece in the line at i, or below blank lines and headers.
-func pieceInLines(s string, i, column int) (p literal, ok bool) {
-	for n := 0; n < 8 && i < len(s); n++ {
-		end := lineEndWithin(s, i, maxKeyLine)
-		line := s[i:end]
-		if strings.Contains(line, "-----END") {
-			break
-		}
-		if p, ok = pieceIn(s, i, end, column); ok || strings.TrimSpace(line) != "" && !containsAny(line, heads["keyheader"]) {
-			return p, ok
-		}
-		i = end
-	}
-	return p, false
-}
-
-// pieceIn returns the piece in the line s[at:end]: its longest run of base64, or a
-// short run that begins in the given column, the last line of a key.
-func pieceIn(s string, at, end, column int) (p literal, ok bool) {
-	for i := at; i < end; i++ {
-		next := run(s, i, &keySet, end-i)
-		if next-i > p.end-p.start {
-			p = literal{start: i, end: next}
-		}
-		i = next
-	}
-	if p.end-p.start >= 40 && isMixedCase(s[p.start:p.end]) {
-		return p, true
-	}
-	p.start = min(end, at+column)
-	p.end = run(s, p.start, &keySet, end-p.start)
-	text := s[p.start:p.end]
-	return p, len(text) >= 4 && (p.start == at || !keySet.has(s[p.start-1])) && (lastByte(text) == '=' || isRandom(text) || isGibberish(text))
-}
-
-// keyPiecesBefore returns the pieces of the key that ends before the END line at end,
-// down to what was read, the last one first: on its line, and on the lines above that
-// have some. The last piece may be short; what stands between pieces and is shorter than
-// the others is the time of a log, a number, a command.
-func (d *detector) keyPiecesBefore(end int) (pieces []literal) {
-	least := max(d.keyEnd, end-maxKey)
-	begin, next := max(least, lineBegin(d.s, end)), end // next is where the piece behind begins
-	for stop := end; ; stop, begin = begin, max(least, lineBegin(d.s, begin-1)) {
-		count := len(pieces)
-		for i := stop; i > begin; i-- {
-			p := literal{start: runBack(d.s, i, &keySet, i-begin), end: i}
-			if p.start > begin && p.start < i && d.s[p.start-1] == '\\' {
-				p.start++ // after \n
-			}
-			text, gap := d.s[p.start:p.end], d.s[p.end:stop]
-			isLast := len(pieces) == 0 && len(text) >= 4 && distinct(text) > 1 && strings.TrimLeft(gap, " \t\r\n\\\"'`,+") == "" &&
-				(strings.ContainsAny(gap, "\n\\") || gap == "" && hasDigit(text) || lastByte(text) == '=')
-			if len(text) >= 40 || len(text) >= 16 && hasDigit(text) || isLast {
-				if containsAny(d.s[p.end:next], []string{placeholderHead, "-----", "..."}) {
-					return pieces
-				}
-				pieces, next = append(pieces, p), p.start
-			}
-			i = min(i, p.start)
-		}
-		if len(pieces) == count && stop < end || begin <= least {
-			return pieces
-		}
-	}
 }
 
 // keyBodies masks the lines of base64 that a hunk begins with: the middle of a
 // block whose BEGIN line is not shown. A block with a public end is left.
 func (d *detector) keyBodies() {
 	for _, at := range d.view.sections {
+		for containsAny(d.s[at:lineEndWithin(d.s, at, maxKeyLine)], heads["keyheader"]) {
+			at = lineEndWithin(d.s, at, maxKeyLine)
+		}
 		first := skipGlue(d.s, at)
 		width := run(d.s, first, &keySet, maxKeyLine) - first
 		if width < 40 || !isMixedCase(d.s[first:first+width]) {
 			continue
 		}
-		pieces := d.keyPieces(at)
+		pieces := keyPieces(d.s, at)
 		if len(pieces) == 0 {
 			continue
 		}
