@@ -103,8 +103,8 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 	return stop
 }
 
-// secretValues masks the values behind the names in s[at:stop], or the line without
-// one: it goes on with a value in base64.
+// secretValues masks the values behind the names in s[at:stop], or a line without a name,
+// which continues a value in base64.
 func (d *detector) secretValues(at, stop int) {
 	if line := strings.TrimSpace(d.s[at:stop]); len(line) >= 16 && allIn(line, &base64Set) {
 		d.report("secret", "value of a Secret", at, at+len(line))

@@ -103,7 +103,7 @@ var (
 	userinfoSet   = setOf(digits, letters, "_-.:!#$%&*+^~?")
 )
 
-// Sets of bytes of names, and of what stands between names, values and operators.
+// Sets of bytes of names, and of the text between names, values and operators.
 var (
 	backslash     = setOf("\\")
 	bareStops     = setOf(" \t\r\n\"'`;,&<>(){}[]|")
@@ -243,7 +243,7 @@ func containsAny(s string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
-// continuesWord reports whether the run that ended at i goes on as a longer word.
+// continuesWord reports whether the run that ended at i is part of a longer word.
 func continuesWord(s string, i int) bool { return i < len(s) && isAlnum(s[i]) }
 
 // followsAlnum reports whether a letter or digit that is no escape, such as \n, is before i.

@@ -2,8 +2,8 @@ package redaction
 
 import "strings"
 
-// A candidate is a text that a binding ties to a name, or that stands where a
-// name says that a secret stands.
+// A candidate is a text that may be a secret: a binding connects it with a name, or its
+// position shows it, such as the column of a table.
 type candidate struct {
 	d    *detector
 	n    nameRef
@@ -12,7 +12,7 @@ type candidate struct {
 	text string
 }
 
-// A verdict is what a classifier says about a candidate.
+// A verdict is the result of a classifier for a candidate.
 type verdict uint8
 
 const (

@@ -5,9 +5,9 @@ import "strings"
 // sectionEnd separates the hunks and headers of a side. No detector reads across it.
 const sectionEnd = "\n\x01\n"
 
-// views returns what the detectors read: raw itself, or the new and the old side of
-// a diff, so that a secret is found whole although lines of the other side stand
-// between its lines. The old side has only hunks that remove something.
+// views returns what the detectors read: raw itself, or the new and the old side of a
+// diff, so that a secret is found whole although lines of the other side are between its
+// lines. The old side has only hunks that remove something.
 func views(raw string, f form) []*view {
 	if f == formText && !looksLikeDiff(raw) {
 		return []*view{whole(raw)}

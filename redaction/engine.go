@@ -236,8 +236,8 @@ type detection struct {
 // A reason is why a range is masked, or is not.
 type reason struct {
 	class, rule string
-	// place is where the value stands beside its name, or "". why is the classifier
-	// that decided, or "".
+	// place is the position of the value relative to its name, or "". why is the
+	// classifier that decided, or "".
 	place, why string
 }
 

@@ -44,7 +44,7 @@ type formElement struct {
 	first charset
 	// quoted elements are in quotes.
 	quoted bool
-	// gap skips what may stand before a value. If it is after a word, there has to be a blank.
+	// gap skips what may precede a value. After a word, a blank is required.
 	gap       func(s string, i int) int
 	afterWord bool
 }
@@ -63,12 +63,12 @@ const (
 	anyType                        // TYPE
 )
 
-// elementWords are the words of forms that stand for something else.
+// elementWords are the words of forms with a meaning of their own, such as NAME.
 var elementWords = map[string]elementKind{
 	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType,
 }
 
-// namePredicates are those of the words that stand for the name.
+// namePredicates are the conditions of the words that match the name.
 var namePredicates = map[string]func(n nameRef) bool{
 	"CONSTANT": func(n nameRef) bool { return isConstant(n.ident) },
 	"IDENT":    func(n nameRef) bool { return isIdentifier(n.ident) },
@@ -173,7 +173,7 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 	return e, l.end, nil
 }
 
-// beside returns the bytes that may stand beside NAME, the fast check that most forms fail.
+// beside returns the bytes that may be next to NAME: a fast check, which most forms fail.
 func (f *formRule) beside() [besideCount]charset {
 	before, after := withoutQuote(f.before), withoutQuote(f.after)
 	b := [besideCount]charset{prevByte: nearEnd(before, false), nextByte: anyByte, secondByte: anyByte}

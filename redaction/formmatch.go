@@ -21,7 +21,7 @@ type formIndex struct {
 	forms []*formRule
 	// may has a set of forms, a bit each, for every byte at each of the places.
 	may [besideCount][256][]uint64
-	// onLine are the forms that match only if the line goes on behind the name.
+	// onLine are the forms that match only if the line has text behind the name.
 	onLine []uint64
 }
 

@@ -66,7 +66,7 @@ func delimited(s string, i int, open, end string) (literal, bool) {
 	return literal{start, start + len(text), true, start + len(text) + len(end)}, ok && strings.IndexByte(text, '\n') < 0
 }
 
-// skipLiteralPrefix skips what may stand before a quote: b"x", L"x", @"x", N'x', [ "x".
+// skipLiteralPrefix skips what may precede a quote: b"x", L"x", @"x", N'x', [ "x".
 func skipLiteralPrefix(s string, i int) int {
 	j := skipWord(s, i, "_T(")
 	j = run(s, j, &literalPrefix, 3)

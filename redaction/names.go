@@ -39,7 +39,7 @@ type nameRef struct {
 	ident      string
 	begin, end int
 	strength   strength
-	// isPair is set if the name is that of a user and a password together.
+	// isPair is set if the name announces a user and a password together.
 	isPair bool
 	// rule gives the strength. form is the place of the value beside the name.
 	rule, form string
@@ -122,7 +122,8 @@ func describesSecret(words []string) bool {
 	return len(words) > 1 && (lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] }))
 }
 
-// hasOnlyID reports whether a weak name is that of something with only a number or digest.
+// hasOnlyID reports whether a weak name names something that has only a number or a
+// digest.
 func hasOnlyID(folded string, words []string) bool {
 	final := lastWord(words)
 	return lists["digestname"][final] || (final == "id" || final == "ids") && !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")

@@ -111,7 +111,7 @@ type Mark struct {
 	Line       int // from 1
 	Class      string
 	Rule       string
-	// Place is where the value stands beside its name. Empty for other rules.
+	// Place is the position of the value relative to its name. Empty for other rules.
 	Place string
 	// Classifier is the predicate that decided. Empty if none was asked.
 	Classifier string

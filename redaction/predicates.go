@@ -15,8 +15,8 @@ func ofText(is func(text string) bool) func(c *candidate) bool {
 
 func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 
-// namesResource reports whether the name, such as existingSecret, is that of a
-// Kubernetes object that holds the secret, and the text the name of such an object.
+// namesResource reports whether the name, such as existingSecret, refers to a Kubernetes
+// object that holds the secret, and the text is the name of an object.
 func namesResource(c *candidate) bool {
 	if !allIn(c.text, &resourceSet) || isRandom(c.text) {
 		return false

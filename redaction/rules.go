@@ -12,7 +12,7 @@ func validClass(s string) bool {
 	return len(s) > 0 && len(s) <= 32 && allIn(s, &classSet)
 }
 
-// A strength is how reliably a name says that its value is a secret.
+// A strength is how reliably a name shows that its value is a secret.
 type strength uint8
 
 const (

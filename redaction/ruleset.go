@@ -42,7 +42,8 @@ type ruleset struct {
 	classes map[string]bool
 	// off has the names of the rules that are switched off.
 	off map[string]bool
-	// template is the example of the rules without own ones. @ stands for a subject.
+	// template is the example of the rules without examples of their own. @ is replaced
+	// by a subject.
 	template string
 }
 
@@ -50,8 +51,8 @@ type ruleset struct {
 // returns the rules of the line: a line may have several.
 type ruleParser func(rs *ruleset, fields []string) ([]named, error)
 
-// A named is the name of a rule, without its kind, and the subjects that stand for
-// @ in the examples of all rules below an "example" line.
+// A named is the name of a rule, without its kind, and the subjects that replace @ in the
+// examples of all rules below an "example" line.
 type named struct {
 	name     string
 	subjects []string

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// This file masks columns of tables and arguments of calls: values whose position
-// says what they are.
+// This file masks columns of tables and arguments of calls: values whose position shows
+// what they are.
 
 const separators = ",;\t|"
 
-// table masks the columns of a table if its head, the line of the name n, says
-// that they hold secrets. A head has nothing but names.
+// table masks the columns of a table that hold secrets by its head, the line of the name
+// n. A head consists of names only.
 func (d *detector) table(n nameRef) {
 	if n.begin < d.tableEnd || d.contextFree {
 		return

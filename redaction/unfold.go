@@ -10,10 +10,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// unfold returns the view of the lines of v that hold zero-width characters,
-// look-alike letters, NULs, escapes of URLs, HTML and JSON, or joined literals,
-// with each replaced by the text it stands for, or nil if no line does. The view
-// is read in addition to v.
+// unfold returns the view of the lines of v that hold zero-width characters, look-alike
+// letters, NULs, escapes of URLs, HTML and JSON, or joined literals, with each replaced
+// by the text that it encodes, or nil if no line has one. The view is read in addition to
+// v.
 func unfold(v *view) *view {
 	var b viewBuilder
 	s := v.text
@@ -34,7 +34,7 @@ func unfold(v *view) *view {
 	return b.view(v)
 }
 
-// nextEncoded returns the offset of the next byte that stands for other text, or len(s).
+// nextEncoded returns the offset of the next byte that encodes other text, or len(s).
 func nextEncoded(s string, at int) int {
 	for i := firstIn(s, at, &mayBeEncoded); i < len(s); i = firstIn(s, i, &mayBeEncoded) {
 		if _, n := unfoldAt(s, i); n > 0 {
@@ -49,7 +49,8 @@ func nextEncoded(s string, at int) int {
 // mayBeEncoded is 1 for the bytes that may begin something that is unfolded.
 var mayBeEncoded = charset{0, 0, ^uint64(0), ^uint64(0)}.with("\x00\x1b%&\\\"'`").table()
 
-// unfoldAt returns what the n bytes at s[i] stand for. n is 0 if s[i] is itself.
+// unfoldAt returns the text that the n bytes at s[i] encode. n is 0 if s[i] encodes
+// nothing.
 func unfoldAt(s string, i int) (text string, n int) {
 	switch c := s[i]; c {
 	case 0:
@@ -81,9 +82,9 @@ var lookalikes = func() map[rune]string {
 
 const graphemeJoiner = '\u034f' // has no width, but is a mark
 
-// foldRune returns the ASCII text that the n bytes of the rune at s[i] stand for.
-// n is 0 if the rune stands for itself. A look-alike is folded only beside an
-// ASCII letter, so that text in another script stays what it is.
+// foldRune returns the ASCII text that the n bytes of the rune at s[i] look like. n is 0
+// if the rune is kept. A look-alike is folded only beside an ASCII letter, so that text
+// in another script is kept.
 func foldRune(s string, i int) (text string, n int) {
 	r, n := utf8.DecodeRuneInString(s[i:])
 	switch {

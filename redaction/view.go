@@ -68,7 +68,7 @@ type viewBuilder struct {
 	sections []int
 }
 
-// add appends text that stands for below[at:at+n].
+// add appends text, the decoded form of below[at:at+n].
 func (b *viewBuilder) add(text string, at, n int) {
 	if text == "" {
 		return

@@ -11,9 +11,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A hunk does not show that a value in it is a secret if what says so, such as the head
-// of a table, is far above. So the whole text of a file is read, on both sides. What
-// it reveals is masked in the hunks, and as a known value in the whole change.
+// A hunk does not show that a value in it is a secret if the text that shows it, such as
+// the head of a table, is far above. Therefore the whole text of a file is read, on both
+// sides. Secrets that it reveals are masked in the hunks, and as a known value in the
+// whole change.
 
 // scanWhole masks in pt, the diff of the file, what the file's whole text reveals.
 // Secrets outside of the hunks become known values. It returns the new side.

@@ -246,7 +246,7 @@ func (s *Store) bound(id string, head []byte) []byte {
 // none: it begins with Tink's prefix, which is 1, and expires within 30 days.
 const format = 2
 
-// header returns the clear text before the ciphertext, which names the owner.
+// header returns the clear text that precedes the ciphertext and names the owner.
 func header(of review.Owner) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint([]byte{format}, uint64(of.Changelist)), uint64(of.Version)) //nolint:gosec // both are positive
 }
