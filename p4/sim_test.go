@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -27,6 +28,26 @@ func TestInsensitiveServer(t *testing.T) {
 	p, err := x.print(t.Context(), []string{"//Depot/TOOL/main.c#1"}, 0)
 	if err != nil || !p.of("//depot/tool/MAIN.c#1").complete {
 		t.Errorf("print: %+v, %v", p, err)
+	}
+}
+
+// A connection that ends within the content of a file is a failure to retry, and the
+// next attempt reads what another server answers.
+func TestConnectionEndsWithinAnAnswer(t *testing.T) {
+	t.Parallel()
+	broken := simFetcher(t, "testdata/history.txtar", `P4SIM_FAULT={"fault":"drop","cmd":"print","after":2,"times":2}`)
+	for range 2 {
+		if change, err := broken.Fetch(t.Context(), 107); failure.ClassOf(err) != failure.NetworkUnreachable {
+			t.Errorf("an answer that was cut off: %d files, %v", len(change.Files), err)
+		}
+	}
+	got, err := broken.Fetch(t.Context(), 107)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := simFetcher(t, "testdata/history.txtar").Fetch(t.Context(), 107)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("after the fault: %+v, want %+v, %v", got, want, err)
 	}
 }
 

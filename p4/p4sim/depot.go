@@ -15,9 +15,9 @@ import (
 
 // A depot answers queries from the index of a source, in one read transaction.
 type depot struct {
-	source
-	db *bbolt.DB
-	tx *bbolt.Tx
+	git *gitSource // nil for another source
+	db  *bbolt.DB
+	tx  *bbolt.Tx
 	// mailDomain, if set, replaces the domain of mail addresses.
 	mailDomain string
 	caseFold
@@ -29,9 +29,6 @@ type source interface {
 	state() (string, error)
 	// history reads all of it.
 	history() (*history, error)
-	// content reads the bytes that the Content of a revision names.
-	content(key string) ([]byte, error)
-	close() error
 }
 
 // The values of P4SIM_MAIL_DOMAIN. The domains of git authors are replaced by
@@ -56,18 +53,18 @@ func (s settings) openDepot() (*depot, error) {
 	}
 	d := &depot{mailDomain: s["P4SIM_MAIL_DOMAIN"], caseFold: s["P4SIM_CASE"] == "insensitive"}
 	recorded, isRecorded := findRecorded(path)
+	var src source = recorded
 	switch {
 	case strings.HasSuffix(path, ".txtar"):
-		d.source = txtarSource{path}
-	case isRecorded:
-		d.source = recorded
-	default:
-		d.source, d.mailDomain = &gitSource{dir: path}, cmp.Or(d.mailDomain, defaultMailDomain)
+		src = txtarSource{path}
+	case !isRecorded:
+		d.git, d.mailDomain = &gitSource{dir: path}, cmp.Or(d.mailDomain, defaultMailDomain)
+		src = d.git
 	}
 	if d.mailDomain == keepMailDomain {
 		d.mailDomain = ""
 	}
-	if d.db, err = openIndex(indexName(dir, path), d.source); err != nil {
+	if d.db, err = openIndex(indexName(dir, path), src); err != nil {
 		return nil, fmt.Errorf("open depot %s: %w", path, err)
 	}
 	if d.tx, err = d.db.Begin(false); err != nil {
@@ -77,7 +74,19 @@ func (s settings) openDepot() (*depot, error) {
 }
 
 func (d *depot) close() error {
-	return errors.Join(d.tx.Rollback(), d.source.close(), d.db.Close())
+	return errors.Join(d.tx.Rollback(), d.git.close(), d.db.Close())
+}
+
+// content reads the bytes that the Content of a revision names.
+func (d *depot) content(key string) ([]byte, error) {
+	if d.git != nil {
+		return d.git.content(key)
+	}
+	content := d.tx.Bucket(bucketContents).Get([]byte(key))
+	if content == nil {
+		return nil, errors.New("the depot has no content " + key)
+	}
+	return content, nil
 }
 
 // change returns nil if there is no such change.

@@ -78,13 +78,14 @@
 //
 // # Faults
 //
-// A fault is one line of JSON; several may be active. All faults have cmd, the
-// commands they apply to, separated by commas (default all).
+// A fault is one line of JSON; several may be active. All faults have cmd, the commands
+// they apply to, separated by commas (default all), and times, after how many of those
+// commands the fault ends (default never).
 //
 //	{"fault":"refused"}               connection refused
 //	{"fault":"trust"}                 the server's key is not trusted
 //	{"fault":"hang"}                  the server does not answer
-//	{"fault":"drop"}                  the server closes the connection
+//	{"fault":"drop","after":2}        the server closes the connection, with -G after that many records
 //	{"fault":"lag","for":"30s"}       a change is unknown until that long after the first request for it;
 //	                                  with "as":"pending" it is pending, without files and shelf
 //	{"fault":"damaged","path":"//depot/a.c#2"}  the archive of a revision cannot be read

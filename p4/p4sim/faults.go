@@ -25,6 +25,8 @@ type fault struct {
 	As       string `json:"as"`
 	Path     string `json:"path"`
 	Rows     int    `json:"rows"`
+	After    int    `json:"after"`
+	Times    int    `json:"times"`
 
 	line string        // the fault as it was written, which names its files of state
 	lag  time.Duration // For, parsed
@@ -83,9 +85,10 @@ func loadFaults(s settings, command string, out *printer) (*faults, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read fault %s: %w", line, err)
 		}
-		if f.Cmd == "" || slices.Contains(strings.Split(f.Cmd, ","), command) {
-			all.active = append(all.active, f)
+		if f.Cmd != "" && !slices.Contains(strings.Split(f.Cmd, ","), command) || f.Times > 0 && all.count(f) > f.Times {
+			continue
 		}
+		all.active = append(all.active, f)
 	}
 	return all, nil
 }
@@ -109,8 +112,10 @@ func (fs *faults) connect(port string) bool {
 		case "trust":
 			fs.out.message(keyNotTrusted, port, strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
 		case "drop":
-			fs.out.message(partnerExited)
-			fs.out.clientError(partnerExited.text)
+			if fs.out.left = f.After; f.After > 0 {
+				continue
+			}
+			fs.out.drop()
 		case "message":
 			fs.out.message(f.message())
 		case "hang":
@@ -138,8 +143,7 @@ func (fs *faults) lags(change int) *fault {
 	if f == nil {
 		return nil
 	}
-	sum := sha256.Sum256([]byte(f.line))
-	name := filepath.Join(fs.stateDir, fmt.Sprintf("fault-%x-lag-%d", sum[:6], change))
+	name := fs.stateFile(*f, fmt.Sprintf("lag-%d", change))
 	stat, err := os.Stat(name)
 	if err == nil && time.Since(stat.ModTime()) >= f.lag {
 		return nil
@@ -148,6 +152,20 @@ func (fs *faults) lags(change int) *fault {
 		_ = file.Close()
 	}
 	return f
+}
+
+// stateFile names a file of a fault that outlives the process.
+func (fs *faults) stateFile(f fault, what string) string {
+	sum := sha256.Sum256([]byte(f.line))
+	return filepath.Join(fs.stateDir, fmt.Sprintf("fault-%x-%s", sum[:6], what))
+}
+
+// count counts the commands that a fault applies to, as the bytes of a file.
+func (fs *faults) count(f fault) int {
+	name := fs.stateFile(f, "times")
+	before, _ := os.ReadFile(name)
+	_ = os.WriteFile(name, append(before, '.'), 0o600)
+	return len(before) + 1
 }
 
 // damages reports whether a fault says that the archive of a revision is damaged.

@@ -124,8 +124,9 @@ func (g *gitSource) ask(key string) ([]byte, error) {
 	return content[:size], err
 }
 
+// close ends the process; g may be nil.
 func (g *gitSource) close() error {
-	if g.cmd == nil {
+	if g == nil || g.cmd == nil {
 		return nil
 	}
 	return errors.Join(g.in.Close(), g.cmd.Wait())

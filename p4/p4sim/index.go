@@ -20,15 +20,16 @@ import (
 // A depot can have tens of thousands of changes, and every command is a process: an index
 // makes what a command reads independent of the size of the depot.
 
-// A history is all that a source holds but the contents, to be written to an index.
+// A history is all that a source holds, to be written to an index.
 type history struct {
-	changes []*change
-	files   map[string][]*revision // by path, from the first on
-	users   map[string]user
+	changes  []*change
+	files    map[string][]*revision // by path, from the first on
+	users    map[string]user
+	contents map[string][]byte // by the Content of the revisions; git has its own
 }
 
 func newHistory() *history {
-	return &history{files: map[string][]*revision{}, users: map[string]user{}}
+	return &history{files: map[string][]*revision{}, users: map[string]user{}, contents: map[string][]byte{}}
 }
 
 // addChange adds a change that made the given revisions. Those without a number become
@@ -58,12 +59,13 @@ func (h *history) head(path string) *revision {
 
 // The buckets of an index.
 var (
-	bucketMeta    = []byte("meta")
-	bucketChanges = []byte("changes") // by changeKey
-	bucketFiles   = []byte("files")   // the revisions of each path
-	bucketUsers   = []byte("users")
-	buckets       = [][]byte{bucketMeta, bucketChanges, bucketFiles, bucketUsers}
-	keyState      = []byte("state")
+	bucketMeta     = []byte("meta")
+	bucketChanges  = []byte("changes") // by changeKey
+	bucketFiles    = []byte("files")   // the revisions of each path
+	bucketUsers    = []byte("users")
+	bucketContents = []byte("contents")
+	buckets        = [][]byte{bucketMeta, bucketChanges, bucketFiles, bucketUsers, bucketContents}
+	keyState       = []byte("state")
 )
 
 // changeKey makes keys that sort by number.
@@ -74,7 +76,7 @@ func changeKey(n int) []byte {
 // indexName names the index of a depot. The number is the version of the index format.
 func indexName(stateDir, depotPath string) string {
 	sum := sha256.Sum256([]byte(depotPath))
-	return filepath.Join(stateDir, fmt.Sprintf("index3-%s-%x.db", filepath.Base(depotPath), sum[:6]))
+	return filepath.Join(stateDir, fmt.Sprintf("index4-%s-%x.db", filepath.Base(depotPath), sum[:6]))
 }
 
 // openIndex opens the index of a source for reading. If it is missing, broken or stale, it
@@ -155,6 +157,9 @@ func (h *history) put(tx *bbolt.Tx, state string) (err error) {
 	}
 	for name, u := range h.users {
 		add(bucketUsers, []byte(name), u)
+	}
+	for key, content := range h.contents {
+		err = cmp.Or(err, tx.Bucket(bucketContents).Put([]byte(key), content))
 	}
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ type printer struct {
 	marshalled bool
 	quiet      bool // content without its records
 	status     int  // of the process
+	left       int  // records before the connection is dropped; not positive for no drop
+	dropped    bool
 }
 
 // record prints one record of a report.
@@ -94,6 +96,16 @@ func (p *printer) marshal(code string, fields []field, numbers []number) {
 		b = binary.LittleEndian.AppendUint32(b, uint32(n.value)) //nolint:gosec // a severity or generic code
 	}
 	p.write(string(append(b, '0')))
+	if p.left--; p.left == 0 {
+		p.drop()
+	}
+}
+
+// drop reports that the server closed the connection. Nothing is printed after it.
+func (p *printer) drop() {
+	p.message(partnerExited)
+	p.clientError(partnerExited.text)
+	p.dropped = true
 }
 
 func appendString(b []byte, s string) []byte {
@@ -102,4 +114,8 @@ func appendString(b []byte, s string) []byte {
 }
 
 // write leaves errors to the flush at the end.
-func (p *printer) write(text string) { _, _ = p.stdout.WriteString(text) }
+func (p *printer) write(text string) {
+	if !p.dropped {
+		_, _ = p.stdout.WriteString(text)
+	}
+}

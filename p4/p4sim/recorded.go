@@ -19,10 +19,7 @@ const recordedDomain = "example.com"
 
 // A recorded is a depot that was recorded from a server: a file with one
 // JSON object per changelist, and an archive of contents.
-type recorded struct {
-	changes, archive string
-	files            map[string][]byte // of the archive, by name; nil before the first is read
-}
+type recorded struct{ changes, archive string }
 
 // findRecorded looks for the files of a recorded depot in a directory.
 func findRecorded(dir string) (*recorded, bool) {
@@ -31,7 +28,7 @@ func findRecorded(dir string) (*recorded, bool) {
 	if len(changes) != 1 || len(archives) != 1 {
 		return nil, false
 	}
-	return &recorded{changes: changes[0], archive: archives[0]}, true
+	return &recorded{changes[0], archives[0]}, true
 }
 
 type recordedChange struct {
@@ -71,6 +68,9 @@ func (r *recorded) history() (*history, error) {
 	}
 	defer func() { _ = file.Close() }()
 	h := newHistory()
+	if err := h.unpack(r.archive); err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.archive, err)
+	}
 	decoder := json.NewDecoder(bufio.NewReader(file))
 	for {
 		var c recordedChange
@@ -94,24 +94,9 @@ func (h *history) addRecorded(c recordedChange) {
 	}, revs)
 }
 
-// content unpacks the archive when it is called for the first time.
-func (r *recorded) content(key string) ([]byte, error) {
-	if r.files == nil {
-		if err := r.unpack(); err != nil {
-			return nil, fmt.Errorf("read %s: %w", r.archive, err)
-		}
-	}
-	content, ok := r.files[key]
-	if !ok {
-		return nil, fmt.Errorf("content %s is not in %s", key, r.archive)
-	}
-	return content, nil
-}
-
-func (r *recorded) close() error { return nil }
-
-func (r *recorded) unpack() error {
-	file, err := os.Open(r.archive)
+// unpack adds the contents of an archive, by the base name of each file.
+func (h *history) unpack(archive string) error {
+	file, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
@@ -120,9 +105,8 @@ func (r *recorded) unpack() error {
 	if err != nil {
 		return err
 	}
-	r.files = map[string][]byte{}
-	for archive := tar.NewReader(unzipped); ; {
-		header, err := archive.Next()
+	for packed := tar.NewReader(unzipped); ; {
+		header, err := packed.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -132,7 +116,7 @@ func (r *recorded) unpack() error {
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		if r.files[path.Base(header.Name)], err = io.ReadAll(archive); err != nil {
+		if h.contents[path.Base(header.Name)], err = io.ReadAll(packed); err != nil {
 			return err
 		}
 	}

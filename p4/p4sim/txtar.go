@@ -14,18 +14,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A txtarSource is a depot written by hand; the package comment has the format. Content
-// is its own key.
+// A txtarSource is a depot written by hand; the package comment has the format.
 type txtarSource struct{ path string }
 
 func (t txtarSource) state() (string, error) {
 	text, err := os.ReadFile(t.path)
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
-
-func (t txtarSource) content(key string) ([]byte, error) { return []byte(key), nil }
-
-func (t txtarSource) close() error { return nil }
 
 func (t txtarSource) history() (*history, error) {
 	archive, err := txtar.ParseFile(t.path)
@@ -154,7 +149,8 @@ func (t *txtarReader) addFile(section txtar.File) error {
 		}
 	}
 	if !r.deleted() {
-		r.Content = string(content)
+		r.Content = fmt.Sprintf("%x", sha256.Sum256(content))
+		t.contents[r.Content] = content
 	}
 	t.add(r, shelved)
 	return nil
