@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,7 +100,7 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 		return FetchResult{}, err
 	}
 	change.Recipients, change.Unresolved = nil, nil
-	body, err := json.Marshal(change)
+	body, err := review.Encode(change)
 	if err != nil {
 		return FetchResult{}, about(p.Request.Changelist, "encode change", err)
 	}

@@ -37,6 +37,18 @@ func newFetching(t *testing.T, w *activitiestest.World) *activities.Fetching {
 	return &activities.Fetching{Changes: w, Recipients: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
 }
 
+// A change of markup is stored: within the limits of p4 its escapes must not exceed those of
+// an artifact, which would fail the review of all its files.
+func TestLargeChangeOfMarkupIsStored(t *testing.T) {
+	t.Parallel()
+	const line = "+<td>5</td>\n"
+	w := activitiestest.New()
+	w.SetChange(review.Change{Number: 4711, Files: []review.File{{DepotPath: "//depot/a.xml", Diff: "@@ -0,0 +1 @@\n" + strings.Repeat(line, 30e6/len(line)-2)}}})
+	if _, err := newFetching(t, w).Fetch(t.Context(), activities.StageParams{Request: request}); err != nil {
+		t.Error(err)
+	}
+}
+
 type oneChange struct{ change review.Change }
 
 func (c oneChange) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {

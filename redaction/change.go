@@ -167,7 +167,7 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, b := range c.Context {
 		raw.Context.Blocks = append(raw.Context.Blocks, review.Block{Tier: b.Tier, Kind: b.Kind, Path: b.Path.s, Line: b.Line, Text: b.Text.s, For: b.For, Names: strings.Fields(b.Names.s)})
 	}
-	body, err := json.Marshal(sealedChange{raw, c.Redactions})
+	body, err := review.Encode(sealedChange{raw, c.Redactions})
 	if err != nil {
 		return nil, failure.Errorf(failure.RedactionBlocked, "seal changelist %d: %w", c.Number, err)
 	}
