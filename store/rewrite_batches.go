@@ -79,19 +79,6 @@ func (r Rewrites) MarkSubmitted(ctx context.Context, runID, batchID string, at r
 	})
 }
 
-// AbandonSubmission ends a batch that the provider certainly does not have and queues
-// its jobs after wait, without counting an attempt.
-func (r Rewrites) AbandonSubmission(ctx context.Context, runID, batchID string, wait time.Duration, reason string) error {
-	return r.db.inTx(ctx, "abandon submission", func(q *db.Queries) error {
-		_, err := q.ReleaseRewriteJobs(ctx, db.ReleaseRewriteJobsParams{Wait: wait, Error: reason, RunID: runID, BatchID: &batchID})
-		if err != nil {
-			return err
-		}
-		_, err = q.EndRewriteBatch(ctx, db.EndRewriteBatchParams{State: rewrite.Abandoned, BatchID: batchID})
-		return err
-	})
-}
-
 // Lease leases a batch in the given state that has no lease and that this run has not
 // polled; ok is false if there is none.
 func (r Rewrites) Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (s rewrite.Submission, ok bool, err error) {

@@ -84,13 +84,12 @@ func (r Rewrites) Begin(ctx context.Context, c rewrite.Claim, jobID string) (boo
 	return n == 1, interpret("begin rewrite job", err)
 }
 
-// Release queues the jobs of the claim that have neither begun nor joined a batch and
-// returns their number. It counts no attempt (rewrite 6.1).
-func (r Rewrites) Release(ctx context.Context, c rewrite.Claim, wait time.Duration, reason string) (int, error) {
-	n, err := r.db.q.ReleaseRewriteJobs(ctx, db.ReleaseRewriteJobsParams{
-		Wait: wait, Error: reason, RunID: c.RunID, ClaimToken: &c.Token,
-	})
-	return int(n), interpret("release rewrite jobs", err)
+// Release queues the jobs of the claim that have neither begun nor joined a batch, after
+// wait. It counts no attempt (rewrite 6.1).
+func (r Rewrites) Release(ctx context.Context, c rewrite.Claim, wait time.Duration) error {
+	return interpret("release rewrite jobs", r.db.q.ReleaseRewriteJobs(ctx, db.ReleaseRewriteJobsParams{
+		Wait: wait, Error: rewrite.Overflow, RunID: c.RunID, ClaimToken: c.Token,
+	}))
 }
 
 // Complete marks jobs completed and records the references of their results, by job

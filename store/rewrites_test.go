@@ -295,9 +295,9 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	begun := must(q.Begin(t.Context(), first, id))(t)
 	completed := must(q.Complete(t.Context(), first.Holder(), map[string]string{id: "rewrite:x"}))(t)
 	failed := must(q.Fail(t.Context(), first.Holder(), []rewrite.Verdict{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
-	released := must(q.Release(t.Context(), first, 0, rewrite.Overflow))(t)
-	if begun || completed+failed+released != 0 {
-		t.Errorf("the lost claim began %t, completed %d, failed %d, released %d", begun, completed, failed, released)
+	noError(t, q.Release(t.Context(), first, 0))
+	if begun || completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
+		t.Errorf("the lost claim began %t, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
 	}
 	if n, err := q.Complete(t.Context(), second.Holder(), map[string]string{id: "rewrite:x"}); err != nil || n != 1 {
 		t.Errorf("the claim itself completed %d, %v", n, err)
@@ -405,7 +405,9 @@ func TestSubmissionLease(t *testing.T) {
 	if err := q.BeginCreation(t.Context(), c, batch.ID, "file", time.Minute); failure.ClassOf(err) != failure.WriteConflict {
 		t.Errorf("creation without the lease: %v", err)
 	}
-	noError(t, q.AbandonSubmission(t.Context(), other.RunID, batch.ID, time.Second, rewrite.Overflow))
+	freed := []rewrite.Verdict{{JobID: id, Status: rewrite.Queued, Error: rewrite.Overflow}}
+	must(q.Fail(t.Context(), rewrite.Holder{RunID: other.RunID, BatchID: batch.ID}, freed))(t)
+	noError(t, q.EndBatch(t.Context(), batch.ID, rewrite.Abandoned, ""))
 	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
 		t.Errorf("job of an abandoned batch: %+v", job)
 	}

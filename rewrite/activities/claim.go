@@ -74,8 +74,7 @@ func (a *Activities) release(ctx context.Context, claim rewrite.Claim, err error
 	if failure.ClassOf(err).Retryable() {
 		return err
 	}
-	_, unreleased := a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff(), rewrite.Overflow)
-	return errors.Join(err, unreleased)
+	return errors.Join(err, a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff()))
 }
 
 // route decides about jobs without a routing decision.

@@ -40,7 +40,7 @@ type queue interface {
 	// claim was lost.
 	Begin(ctx context.Context, c rewrite.Claim, jobID string) (bool, error)
 	// Release queues claimed jobs that have neither begun nor joined a batch.
-	Release(ctx context.Context, c rewrite.Claim, wait time.Duration, reason string) (int, error)
+	Release(ctx context.Context, c rewrite.Claim, wait time.Duration) error
 	// Input returns the references of a job's texts.
 	Input(ctx context.Context, jobID string) (text, preferences string, err error)
 	// Newest returns the newest jobs, of any status.
@@ -52,13 +52,12 @@ type queue interface {
 	// EnqueuedTokens returns the tokens of a model's batches at its provider.
 	EnqueuedTokens(ctx context.Context, provider, model string) (int, error)
 	// BeginSubmission records the submission key and binds the jobs to it. BeginCreation
-	// records that the provider may have the batch from now on. Then one of
-	// RecordCreateError, MarkSubmitted and AbandonSubmission records the result.
+	// records that the provider may have the batch from now on. Then RecordCreateError or
+	// MarkSubmitted records the result.
 	BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error
 	BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error
 	RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error
 	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
-	AbandonSubmission(ctx context.Context, runID, batchID string, wait time.Duration, reason string) error
 	// DropSubmission ends a batch that the provider refused and keeps the claim of its jobs.
 	DropSubmission(ctx context.Context, c rewrite.Claim, batchID string) error
 	// Lease leases a batch in the given state, each batch once in a run. RecordPoll ends

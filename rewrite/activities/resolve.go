@@ -30,7 +30,7 @@ func (a *Activities) resolve(ctx context.Context, runID string) error {
 
 func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Submission) error {
 	if s.CreateBegunAt == nil { // the provider has at most a file, which expires there
-		return a.parts.Queue.AbandonSubmission(ctx, runID, s.ID, 0, rewrite.Overflow)
+		return a.neverCreated(ctx, runID, s)
 	}
 	found, err := a.parts.Provider.Find(ctx, s.Routing, s.ID, s.InputFileID, s.CreateBegunAt.Add(-skew))
 	switch {
@@ -52,18 +52,20 @@ func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Sub
 // more. It counts an attempt if the provider returned an error other than a rate limit, and
 // none if the worker crashed.
 func (a *Activities) neverCreated(ctx context.Context, runID string, s rewrite.Submission) error {
-	if s.CreateError == "" {
-		return a.parts.Queue.AbandonSubmission(ctx, runID, s.ID, 0, rewrite.Overflow)
-	}
 	jobs, err := a.parts.Queue.BatchJobs(ctx, s.ID)
 	if err != nil {
 		return err
 	}
 	var verdicts []rewrite.Verdict
 	for _, job := range jobs {
-		if job.Status == rewrite.Processing {
-			verdicts = append(verdicts, a.unsubmitted(job, failure.Class(s.CreateError)))
+		if job.Status != rewrite.Processing {
+			continue
 		}
+		v := rewrite.Verdict{JobID: job.ID, Status: rewrite.Queued, Attempts: job.AttemptCount, Error: rewrite.Overflow}
+		if s.CreateError != "" {
+			v = a.unsubmitted(job, failure.Class(s.CreateError))
+		}
+		verdicts = append(verdicts, v)
 	}
 	if err := a.settle(ctx, rewrite.Holder{RunID: runID, BatchID: s.ID}, verdicts...); err != nil {
 		return err

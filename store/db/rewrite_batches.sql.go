@@ -341,36 +341,30 @@ func (q *Queries) RecordRewriteUpload(ctx context.Context, arg RecordRewriteUplo
 	return result.RowsAffected(), nil
 }
 
-const releaseRewriteJobs = `-- name: ReleaseRewriteJobs :execrows
+const releaseRewriteJobs = `-- name: ReleaseRewriteJobs :exec
 update criticizer.rewrite_jobs j
 set status = 'queued', not_before_at = now() + $1::interval, last_error = $2::text, last_error_at = now(), updated_at = now(),
     run_id = $3::uuid, claimed_at = null, claimed_by = null, claim_token = null, batch_id = null
-where j.status = 'processing' and j.begun_at is null
-  and ((j.claim_token = $4::uuid and j.batch_id is null) or j.batch_id = $5::uuid)
+where j.status = 'processing' and j.begun_at is null and j.claim_token = $4::uuid and j.batch_id is null
 `
 
 type ReleaseRewriteJobsParams struct {
 	Wait       time.Duration
 	Error      string
 	RunID      string
-	ClaimToken *string
-	BatchID    *string
+	ClaimToken string
 }
 
-// Queues jobs again, of a claim or of a batch that the provider does not have. No
-// provider was asked to execute them, so this counts no attempt (rewrite 6.1).
-func (q *Queries) ReleaseRewriteJobs(ctx context.Context, arg ReleaseRewriteJobsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, releaseRewriteJobs,
+// Queues the jobs of a claim again. No provider was asked to execute them, so this
+// counts no attempt (rewrite 6.1).
+func (q *Queries) ReleaseRewriteJobs(ctx context.Context, arg ReleaseRewriteJobsParams) error {
+	_, err := q.db.Exec(ctx, releaseRewriteJobs,
 		arg.Wait,
 		arg.Error,
 		arg.RunID,
 		arg.ClaimToken,
-		arg.BatchID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const rewriteBatch = `-- name: RewriteBatch :one

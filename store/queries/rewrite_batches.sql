@@ -64,14 +64,13 @@ set state = @state, provider_status = coalesce(nullif(@provider_status::text, ''
 where b.batch_id = @batch_id and b.state in ('submitting', 'submitted')
   and not exists (select from criticizer.rewrite_jobs j where j.batch_id = b.batch_id and j.status in ('processing', 'batch_submitted'));
 
--- name: ReleaseRewriteJobs :execrows
--- Queues jobs again, of a claim or of a batch that the provider does not have. No
--- provider was asked to execute them, so this counts no attempt (rewrite 6.1).
+-- name: ReleaseRewriteJobs :exec
+-- Queues the jobs of a claim again. No provider was asked to execute them, so this
+-- counts no attempt (rewrite 6.1).
 update criticizer.rewrite_jobs j
 set status = 'queued', not_before_at = now() + @wait::interval, last_error = @error::text, last_error_at = now(), updated_at = now(),
     run_id = @run_id::uuid, claimed_at = null, claimed_by = null, claim_token = null, batch_id = null
-where j.status = 'processing' and j.begun_at is null
-  and ((j.claim_token = sqlc.narg(claim_token)::uuid and j.batch_id is null) or j.batch_id = sqlc.narg(batch_id)::uuid);
+where j.status = 'processing' and j.begun_at is null and j.claim_token = @claim_token::uuid and j.batch_id is null;
 
 -- name: PendingRewriteBatches :one
 select exists (
