@@ -138,8 +138,8 @@ func (c *console) allowlistApplyCommand() *cobra.Command {
 when, why, and what changed.`,
 		Example: `  criticizer allowlist apply --reason "TICKET-42: project joins"`,
 	}
-	reason := cmd.Flags().String("reason", "", "why, such as a ticket: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+	reason := statementFlag(cmd, "reason", "", "why, such as a ticket: `TEXT` for the audit log (required)")
+	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
 		list, _, err := c.allowList()
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ when, why, and what changed.`,
 			return c.done("nothing to do: the list is version %d, in force since %s", version.ID, stamp(version.AppliedAt))
 		}
 		return c.done("version %d is in force:\n  %s", version.ID, strings.Join(changes, "\n  "))
-	}))
+	})
 	return cmd
 }
 

@@ -31,8 +31,8 @@ CRITICIZER_REPORT_KEYSET.`,
 		Example:     `  criticizer artifact show raw:6f1b0c2d --reason "INC-7: garbled diff"`,
 		Annotations: map[string]string{rawOutput: "yes"},
 	}
-	reason := cmd.Flags().String("reason", "", "why the content is read, such as a ticket: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
+	reason := statementFlag(cmd, "reason", "", "why the content is read, such as a ticket: `TEXT` for the audit log (required)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ref := review.ArtifactRef(args[0])
 		ns, err := namespaceOf(ref)
 		if err != nil {
@@ -44,7 +44,7 @@ CRITICIZER_REPORT_KEYSET.`,
 		}
 		_, err = c.stdout.Write(body)
 		return err
-	})
+	}
 	return cmd
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,7 +107,7 @@ func (c *console) breakerOpenCommand() *cobra.Command {
 stays open until it is closed by hand or the time of --for has passed.`,
 		Example: `  criticizer breaker open llm --reason "INC-7: provider's maintenance" --for 2h`,
 	}
-	reason := cmd.Flags().String("reason", "", "why: `TEXT` that breaker list shows (required)")
+	reason := statementFlag(cmd, "reason", "", "why: `TEXT` that breaker list shows (required)")
 	var length time.Duration
 	flagOf(cmd, &length, "for", "close it after this `DURATION`, such as 30m (default never)", positive)
 	c.onStage(cmd, func(ctx context.Context, temporal runs, stage, queue string) error {
@@ -122,14 +121,14 @@ stays open until it is closed by hand or the time of --for has passed.`,
 		if err := temporal.OpenBreaker(ctx, queue, order); err != nil {
 			return adviseBreaker(err)
 		}
+		want := order.Limit(activities.PhaseOpen, 0)
 		if err := awaitBreaker(ctx, temporal, queue, func(s temporalns.BreakerStatus) bool {
-			return s.Limit.Stopped() && s.Limit.Why() != "" && strings.HasPrefix(order.Reason, s.Limit.Why())
+			return s.Limit.Stopped() && s.Limit.Why() == want.Why()
 		}); err != nil {
 			return err
 		}
 		return c.done("the circuit breaker of stage %s is open %s", stage, until)
 	})
-	cmd.RunE = withStatement("reason", reason, cmd.RunE)
 	return cmd
 }
 

@@ -93,14 +93,15 @@ func (c *console) onLetter(act func(context.Context, *store.DB, store.DeadLetter
 	return onRow(c, "dead letter", findLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error { return act(ctx, db, l) })
 }
 
-// withStatement checks the statement of a flag before run.
-func withStatement(flag string, text *string, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) (err error) {
-		if *text, err = statement(flag, *text); err != nil {
-			return err
-		}
-		return run(cmd, args)
+// statementFlag adds a flag whose text goes into the audit log, and checks the text before
+// cmd runs.
+func statementFlag(cmd *cobra.Command, flag, preset, usage string) *string {
+	text := cmd.Flags().String(flag, preset, usage)
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		*text, err = statement(flag, *text)
+		return err
 	}
+	return text
 }
 
 func (c *console) resolveCommand() *cobra.Command {
@@ -110,8 +111,8 @@ func (c *console) resolveCommand() *cobra.Command {
 		Example:           `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"`,
 		ValidArgsFunction: first(c.letterIDs()),
 	}
-	reason := cmd.Flags().String("reason", "", "what was done and where it is recorded: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
+	reason := statementFlag(cmd, "reason", "", "what was done and where it is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
 		if l.State == store.LetterResolved {
 			return advise(fmt.Errorf("dead letter %d is resolved already, %s", l.ID, byWhom(l.ResolvedBy, l.Resolution)),
 				"criticizer deadletter annotate %d --note TEXT adds a note", l.ID)
@@ -120,7 +121,7 @@ func (c *console) resolveCommand() *cobra.Command {
 			return err
 		}
 		return c.done("dead letter %d, %s: resolved", l.ID, reviewName(l.Changelist, l.Version))
-	}))
+	})
 	return cmd
 }
 
@@ -130,13 +131,13 @@ func (c *console) annotateCommand() *cobra.Command {
 		Example:           `  criticizer deadletter annotate 12 --note "INC-42: key expires in May"`,
 		ValidArgsFunction: first(c.letterIDs()),
 	}
-	note := cmd.Flags().String("note", "", "the note: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("note", note, c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
+	note := statementFlag(cmd, "note", "", "the note: `TEXT` for the audit log (required)")
+	cmd.RunE = c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
 		if err := db.AnnotateDeadLetter(ctx, l.ID, c.operator(), *note); err != nil {
 			return err
 		}
 		return c.done("dead letter %d, %s: noted", l.ID, reviewName(l.Changelist, l.Version))
-	}))
+	})
 	return cmd
 }
 

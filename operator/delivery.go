@@ -69,8 +69,8 @@ type decision struct {
 // decide completes a command that carries out a decision: it adds the flag
 // --reason and reads the delivery. apply returns what was done, in a few words.
 func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
-	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
+	reason := statementFlag(cmd, "reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
 		cfg, err := c.config(config.RoleOperator)
 		if err != nil {
 			return err
@@ -83,7 +83,7 @@ func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.
 			return err
 		}
 		return c.noteNext(ctx, db, d)
-	}))
+	})
 	return cmd
 }
 

@@ -78,8 +78,8 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 	as, version := "text", 0
 	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report), sarif (SARIF 2.1.0) or rdjson (reviewdog)", "text", "html", "json", "sarif", "rdjson")
 	flagOf(cmd, &version, "review-version", "version `N` of the review (default the newest that has a report)", between(1, math.MaxInt32))
-	reason := cmd.Flags().String("reason", "criticizer review show", "why the report is read: `TEXT` for the audit log")
-	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
+	reason := statementFlag(cmd, "reason", "criticizer review show", "why the report is read: `TEXT` for the audit log")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cl, err := parseChangelist(args[0])
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 			return err
 		}
 		return reportFormats[as](c.stdout, report)
-	})
+	}
 	return cmd
 }
 

@@ -176,13 +176,13 @@ func (c *console) rewriteRepairCommand(action, short, done string,
 		Use: action + " JOB_ID", Short: short, Args: oneJob,
 		Example: fmt.Sprintf(`  criticizer rewrite %s 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-12: asked by the author"`, action),
 	}
-	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) error {
+	reason := statementFlag(cmd, "reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) error {
 		if _, err := change(queue, ctx, args[0], c.operator(), *reason); err != nil {
 			return explainRefusal(ctx, queue, action, args[0], err)
 		}
 		return c.done("rewrite job %s is %s", args[0], done)
-	}))
+	})
 	return cmd
 }
 
@@ -311,13 +311,13 @@ open jobs are queued again, or fail if they have no attempt left. Results that t
 provider has are lost. The next run of the collector cancels the batch there.`,
 		Example: `  criticizer rewrite batch abandon 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-14: the provider lost it"`,
 	}
-	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) error {
+	reason := statementFlag(cmd, "reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) error {
 		jobs, err := queue.AbandonBatch(ctx, args[0], c.operator(), *reason)
 		if err != nil {
 			return advise(err, "criticizer rewrite batch list lists the open batches")
 		}
 		return c.done("rewrite batch %s is abandoned: %d jobs left it", args[0], jobs)
-	}))
+	})
 	return cmd
 }
