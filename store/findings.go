@@ -139,18 +139,11 @@ func (d *DB) AllWrongFindings(ctx context.Context) ([]WrongFinding, error) {
 }
 
 // A FindingCount counts the reported findings of one kind, and the readers' opinions.
-type FindingCount struct {
-	Rule     string
-	Category review.Category
-	Severity review.Severity
-	Reported int
-	Useful   int
-	Wrong    int
-}
+type FindingCount = db.FindingCountsRow
 
 // FindingCounts returns the counts of the findings that were reported within the last
 // since.
 func (d *DB) FindingCounts(ctx context.Context, since time.Duration) ([]FindingCount, error) {
-	rows, err := d.q.FindingCounts(ctx, since)
-	return convert("count findings", rows, err, func(r db.FindingCountsRow) FindingCount { return FindingCount(r) })
+	counts, err := d.q.FindingCounts(ctx, since)
+	return counts, interpret("count findings", err)
 }
