@@ -216,7 +216,7 @@ func reviewError(t *testing.T, fault llmsim.Fault) error {
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
 	pipeline := newPipeline(t)
-	reviewer, err := llm.New(discard, pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "llmsim-1", Timeout: 2 * time.Second})
+	reviewer, err := llm.New(discard, pipeline, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: endpoint.URL + "/v1", Timeout: 2 * time.Second}, Model: "llmsim-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func askModel(t *testing.T, pipeline *redaction.Pipeline, faults ...llmsim.Fault
 	}
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
-	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "m"})
+	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: endpoint.URL + "/v1"}, Model: "m"})
 	noError(t, err)
 	return r, model
 }

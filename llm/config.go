@@ -56,31 +56,18 @@ const (
 	maxConcurrency  = 64
 )
 
-// Config configures a [Reviewer]. Tokens are counted with the o200k vocabulary,
+// Config configures a [Reviewer]. KeyHeader is set by the dialect. Tokens are counted with the o200k vocabulary,
 // which is an estimate for models with another vocabulary.
 type Config struct {
-	// BaseURL is the prefix of the OpenAI API's paths, such as
-	// https://api.openai.com/v1. Required. With http:// the redacted change and
-	// the key cross the network unencrypted.
-	BaseURL string
+	EndpointConfig
 	// Model is the model's name at the endpoint. Required.
 	Model string
 	// Fallbacks are models of the same endpoint. Each is asked if the one before
 	// it cannot answer. Default none.
 	Fallbacks []string
-	// APIKey is sent as a bearer token. Unset for servers that need none.
-	APIKey secret.Value
-	// APIKeyOld is tried if the endpoint refuses APIKey. It is set during a key
-	// rotation. Default none.
-	APIKeyOld secret.Value
 	// CodeKey makes the check code of the instructions one that only this installation
 	// knows. Default: a code of the prompt version.
 	CodeKey secret.Value
-	// Headers are sent with every request, besides the key. Default none.
-	Headers map[string]string
-	// Timeout is the longest silence of the endpoint during a call, before or within its
-	// answer. Default 5 minutes.
-	Timeout time.Duration
 	// Dialect is the name of a [Dialect], or "auto" to detect it. Default auto.
 	Dialect string
 	// API is chat or responses. Default chat.
@@ -131,7 +118,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.MaxPromptTokens = cmp.Or(c.MaxPromptTokens, 16_000)
 	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, 16_384)
 	c.MaxTokensPerReview = cmp.Or(c.MaxTokensPerReview, 400_000)

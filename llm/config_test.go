@@ -32,7 +32,7 @@ func TestNewRefusesAnInvalidConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := Config{BaseURL: "https://host/v1", Model: "m", APIKey: secret.New("hunter2")}
+			cfg := Config{EndpointConfig: EndpointConfig{BaseURL: "https://host/v1", APIKey: secret.New("hunter2")}, Model: "m"}
 			change(&cfg)
 			_, err := New(slog.New(slog.DiscardHandler), newPipeline(t), cfg)
 			if got := failure.ClassOf(err); got != failure.ConfigInvalid {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -21,11 +22,12 @@ import (
 // An Endpoint is the connection to one model endpoint: it has the guard, the
 // keys and the error classes. It is safe for concurrent use and retries nothing.
 type Endpoint struct {
-	cfg    EndpointConfig
-	base   *url.URL
-	guard  guard
-	keys   *keyring
-	client *http.Client
+	lg       *slog.Logger
+	cfg      EndpointConfig
+	base     *url.URL
+	guard    guard
+	client   *http.Client
+	keyInUse atomic.Value // string: "new", "old" or "none", as last logged
 }
 
 // EndpointConfig configures an [Endpoint].
@@ -62,13 +64,12 @@ func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, e
 	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
 	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, defaultTransferTimeout)
 	base.Path = strings.TrimRight(base.Path, "/")
-	keys := &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld, header: cfg.KeyHeader, headers: cfg.Headers}
 	client := &http.Client{
 		Transport: http.DefaultTransport.(*http.Transport).Clone(),
 		// A redirect would send the change to a host that is not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &Endpoint{cfg: cfg, base: base, guard: guard, keys: keys, client: client}, nil
+	return &Endpoint{lg: lg, cfg: cfg, base: base, guard: guard, client: client}, nil
 }
 
 // azureQuery matches the only query that is part of a base URL, and so of every request.

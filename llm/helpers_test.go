@@ -57,7 +57,7 @@ func newReviewer(tb testing.TB, endpoint http.Handler, change ...func(*Config)) 
 	tb.Helper()
 	server := httptest.NewServer(endpoint)
 	tb.Cleanup(server.Close)
-	cfg := Config{BaseURL: server.URL + "/v1", Model: "test-model", Nitpicks: true, Verify: VerifyOff}
+	cfg := Config{EndpointConfig: EndpointConfig{BaseURL: server.URL + "/v1"}, Model: "test-model", Nitpicks: true, Verify: VerifyOff}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -58,7 +58,8 @@ type redactor interface {
 func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	cfg = cfg.withDefaults()
 	dialect := dialectOf(cfg.Dialect, cfg.BaseURL)
-	endpoint, err := NewEndpoint(lg, guard, EndpointConfig{BaseURL: cfg.BaseURL, APIKey: cfg.APIKey, APIKeyOld: cfg.APIKeyOld, KeyHeader: dialect.KeyHeader, Headers: cfg.Headers, Timeout: cfg.Timeout})
+	cfg.KeyHeader = dialect.KeyHeader
+	endpoint, err := NewEndpoint(lg, guard, cfg.EndpointConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func reviewBehind(t *testing.T, guard *redaction.Pipeline, c redaction.Change, m
 	sim := llmsim.New(llmsim.Config{Model: model})
 	server := httptest.NewServer(sim)
 	defer server.Close()
-	r, err := llm.New(slog.New(slog.DiscardHandler), guard, llm.Config{BaseURL: server.URL + "/v1", Model: model})
+	r, err := llm.New(slog.New(slog.DiscardHandler), guard, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: server.URL + "/v1"}, Model: model})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestGuardBlocksWhatItsPipelineDidNotMake(t *testing.T) {
 
 func TestReviewerNeedsAGuard(t *testing.T) {
 	t.Parallel()
-	_, err := llm.New(slog.New(slog.DiscardHandler), nil, llm.Config{BaseURL: "http://127.0.0.1:1/v1", Model: "m"})
+	_, err := llm.New(slog.New(slog.DiscardHandler), nil, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: "http://127.0.0.1:1/v1"}, Model: "m"})
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("got %v, want class %s", err, failure.ConfigInvalid)
 	}

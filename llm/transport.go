@@ -54,7 +54,7 @@ func newRequest(ctx context.Context, method, target string, body io.Reader) (*ht
 // do makes the only connections to the endpoint. Its errors have a class, except the
 // error of the context, and quote nothing.
 func (e *Endpoint) do(req *http.Request) (*http.Response, error) {
-	resp, err := e.keys.send(e.client, req)
+	resp, err := e.sendSigned(req)
 	switch {
 	case err != nil:
 		return nil, connectionError(req.Context(), err)

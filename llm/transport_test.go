@@ -78,7 +78,7 @@ func TestGuardBlocks(t *testing.T) {
 
 func guardedBy(t *testing.T, g redactor, url string) *Reviewer {
 	t.Helper()
-	r, err := New(slog.New(slog.DiscardHandler), g, Config{BaseURL: url + "/v1", Model: "m"})
+	r, err := New(slog.New(slog.DiscardHandler), g, Config{EndpointConfig: EndpointConfig{BaseURL: url + "/v1"}, Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}

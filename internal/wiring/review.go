@@ -133,6 +133,9 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
 	return llm.New(lg, guard, llm.Config{
+		EndpointConfig: llm.EndpointConfig{
+			BaseURL: cfg.LLM.BaseURL, APIKey: cfg.LLM.APIKey, APIKeyOld: cfg.LLM.APIKeyOld, Headers: headers, Timeout: cfg.LLM.Timeout,
+		},
 		CodeKey:            cfg.Redaction.Key,
 		Dialect:            cfg.LLM.Dialect,
 		API:                cfg.LLM.API,
@@ -141,13 +144,8 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 		Temperature:        cfg.LLM.Temperature,
 		TopP:               cfg.LLM.TopP,
 		Seed:               cfg.LLM.Seed,
-		Headers:            headers,
 		Extra:              extra,
-		BaseURL:            cfg.LLM.BaseURL,
 		Model:              cfg.LLM.Model,
-		APIKey:             cfg.LLM.APIKey,
-		APIKeyOld:          cfg.LLM.APIKeyOld,
-		Timeout:            cfg.LLM.Timeout,
 		MaxPromptTokens:    cfg.LLM.MaxPromptTokens,
 		MaxAnswerTokens:    cfg.LLM.MaxAnswerTokens,
 		MaxTokensPerReview: cfg.LLM.MaxTokensPerReview,

@@ -36,7 +36,7 @@ func TestKeysOverlap(t *testing.T) {
 			server := httptest.NewServer(sim)
 			defer server.Close()
 			r, err := New(slog.New(slog.NewTextHandler(&log, nil)), newRecordingGuard(t), Config{
-				BaseURL: server.URL + "/v1", Model: "m", APIKey: secret.New("key-new"), APIKeyOld: secret.New(tt.old),
+				EndpointConfig: EndpointConfig{BaseURL: server.URL + "/v1", APIKey: secret.New("key-new"), APIKeyOld: secret.New(tt.old)}, Model: "m",
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func TestKeyIsReadForEveryRequest(t *testing.T) {
 	}
 	server := httptest.NewServer(llmsim.New(llmsim.Config{APIKey: secret.New("key-2")}))
 	defer server.Close()
-	r, err := New(slog.New(slog.DiscardHandler), newRecordingGuard(t), Config{BaseURL: server.URL + "/v1", Model: "m", APIKey: key})
+	r, err := New(slog.New(slog.DiscardHandler), newRecordingGuard(t), Config{EndpointConfig: EndpointConfig{BaseURL: server.URL + "/v1", APIKey: key}, Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
