@@ -206,7 +206,8 @@ func TestEveryReadIsGuarded(t *testing.T) {
 					return bytes.Count(body, []byte("\n"))
 				}
 				before := commands()
-				err = read(t.Context(), &fetch{s, f.cfg, list, f.skip, f.selection, f.parser, &f.damage, d, review.Reading{}})
+				f.list = list
+				err = read(t.Context(), &fetch{f, s, d, review.Reading{}})
 				if err == nil && want != "" || err != nil && failure.ClassOf(err) != want {
 					t.Errorf("error = %v, want class %q", err, want)
 				}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/review/outline"
-	"github.com/criticizer/criticizer/review/selection"
 )
 
 // Fetch reads a submitted changelist. A file that is not read has the reason in
@@ -52,19 +50,14 @@ func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how 
 	if rule := cmp.Or(d.SkippedBy, f.skip.match(d, s.info.CaseHandling)); rule != "" {
 		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: how.Shelved, SkippedBy: rule}, nil
 	}
-	x := fetch{s, f.cfg, f.list, f.skip, f.selection, f.parser, &f.damage, d, how}
+	x := fetch{f, s, d, how}
 	return x.read(ctx)
 }
 
 // A fetch reads one changelist.
 type fetch struct {
+	*ChangeFetcher
 	*server
-	cfg       Config
-	list      AllowList
-	skip      skipper
-	selection *selection.Policy
-	parser    *outline.Parser
-	damage    *damageLog
 	description
 	how review.Reading
 }

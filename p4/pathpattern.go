@@ -76,17 +76,8 @@ func compileWildcards(path string) (*regexp.Regexp, error) {
 	case strings.ContainsAny(path, "@#"):
 		return nil, errors.New("the path has a revision: write %40 for @ and %23 for #")
 	}
-	var pattern strings.Builder
-	for i, part := range strings.Split(path, "...") {
-		if i > 0 {
-			pattern.WriteString(`.*`)
-		}
-		for j, literal := range strings.Split(part, "*") {
-			if j > 0 {
-				pattern.WriteString(`[^/]*`)
-			}
-			pattern.WriteString(regexp.QuoteMeta(decodePath(literal)))
-		}
-	}
-	return regexp.Compile(`(?is)^` + pattern.String() + `$`)
+	return regexp.Compile(`(?is)^` + wildcards.Replace(regexp.QuoteMeta(path)) + `$`)
 }
+
+// wildcards translates the wildcards and the encoded characters of a quoted path.
+var wildcards = strings.NewReplacer(`\.\.\.`, `.*`, `\*`, `[^/]*`, "%40", "@", "%23", "#", "%25", "%", "%2A", `\*`)

@@ -24,7 +24,7 @@ func TestInsensitiveServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := fetch{server: s, cfg: fetcher.cfg}
+	x := fetch{ChangeFetcher: fetcher, server: s}
 	p, err := x.print(t.Context(), []string{"//Depot/TOOL/main.c#1"}, 0)
 	if err != nil || !p.of("//depot/tool/MAIN.c#1").complete {
 		t.Errorf("print: %+v, %v", p, err)
