@@ -464,7 +464,7 @@ func checkMarkdown(t *testing.T, s string) {
 
 // The payloads are checked by every run of the tests.
 func FuzzComment(f *testing.F) {
-	for _, s := range plaintest.Payloads(f) {
+	for _, s := range plaintest.Payloads() {
 		f.Add(s)
 	}
 	f.Fuzz(checkMarkdown)

@@ -204,7 +204,7 @@ func checkPlain(t *testing.T, s string) {
 
 // The payloads are checked by every run of the tests.
 func FuzzMessage(f *testing.F) {
-	for _, s := range plaintest.Payloads(f) {
+	for _, s := range plaintest.Payloads() {
 		f.Add(s)
 	}
 	f.Fuzz(checkPlain)

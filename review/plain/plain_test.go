@@ -53,7 +53,7 @@ func TestText(t *testing.T) {
 
 func TestPayloads(t *testing.T) {
 	t.Parallel()
-	for _, s := range plaintest.Payloads(t) {
+	for _, s := range plaintest.Payloads() {
 		plaintest.NoLinks(t, plain.Text(s, 500))
 		plaintest.NoMarkdown(t, plain.Markdown(plain.Text(s, 500)))
 		plaintest.NoMarkdown(t, "high: x\n"+plain.Markdown(plain.Line(s, 500))+"\n")
@@ -63,7 +63,7 @@ func TestPayloads(t *testing.T) {
 // Not even the checks above may pass for nothing.
 func TestChecksFindLinks(t *testing.T) {
 	t.Parallel()
-	for _, s := range plaintest.Payloads(t)[:4] {
+	for _, s := range plaintest.Payloads()[:4] {
 		probe := &testing.T{}
 		plaintest.NoLinks(probe, s)
 		if !probe.Failed() {
@@ -78,7 +78,7 @@ func TestChecksFindLinks(t *testing.T) {
 }
 
 func FuzzPlain(f *testing.F) {
-	for _, s := range plaintest.Payloads(f) {
+	for _, s := range plaintest.Payloads() {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -2,10 +2,8 @@
 package plaintest
 
 import (
-	"os"
-	"path/filepath"
+	_ "embed" // payloads.txt
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -15,32 +13,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Payloads returns texts that try to become links, mentions, images or markup.
-func Payloads(tb testing.TB) []string {
-	tb.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	file, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../testdata/payloads.txt"))
-	if os.IsNotExist(err) { // built with -trimpath
-		file, err = os.ReadFile(fromModule(tb, "review/plain/testdata/payloads.txt"))
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return strings.Split(strings.TrimSpace(string(file)), "\n")
-}
+//go:embed payloads.txt
+var payloads string
 
-// fromModule returns the path of a file of this module.
-func fromModule(tb testing.TB, name string) string {
-	tb.Helper()
-	dir, err := os.Getwd()
-	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, name)
-		}
-	}
-	tb.Fatal("the test does not run inside of the module")
-	return ""
-}
+// Payloads returns texts that try to become links, mentions, images or markup.
+func Payloads() []string { return strings.Split(strings.TrimSpace(payloads), "\n") }
 
 // links match what mail programs, chat services and terminals link in plain text.
 var links = regexp.MustCompile(`(?i)\w://\S|\bwww\.\w|\b(?:mailto|tel|javascript|data|file|skype|search-ms|ms-word):\S|` +
