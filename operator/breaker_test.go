@@ -40,9 +40,7 @@ func newBreakerEnvironment(t *testing.T) *environment {
 func (s *environment) breaker(stage string) breakerView {
 	s.t.Helper()
 	var listed []breakerView
-	if err := json.Unmarshal([]byte(s.must("breaker", "list", "--json")), &listed); err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, json.Unmarshal([]byte(s.must("breaker", "list", "--json")), &listed))
 	i := slices.IndexFunc(listed, func(b breakerView) bool { return b.Stage == stage })
 	if i < 0 {
 		s.t.Fatalf("stage %s is not listed: %+v", stage, listed)

@@ -52,9 +52,7 @@ func newRefusal(t *testing.T) refusal {
 
 func (r refusal) must(err error) {
 	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	noError(r.t, err)
 }
 
 // run runs criticizer delivery.

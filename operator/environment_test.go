@@ -52,9 +52,7 @@ func newEnvironment(t *testing.T) *environment {
 func (s *environment) work() {
 	s.t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 	w, quiet := s.world, slog.New(slog.DiscardHandler)
 	books, outbox := s.database.Open(s.t, store.RoleBookkeeping), s.database.Open(s.t, store.RoleNotify)
 	db := w.Over(s.t, s.database)
@@ -82,9 +80,7 @@ func (s *environment) work() {
 		if queue == activities.QueueBookkeeping {
 			serving.RegisterWorkflow(workflows.ReviewChangelist)
 		}
-		if err := serving.Start(); err != nil {
-			s.t.Fatal(err)
-		}
+		noError(s.t, serving.Start())
 		stops = append(stops, serving.Stop)
 	}
 	s.stop = sync.OnceFunc(func() {
@@ -107,9 +103,7 @@ func (s *environment) review(cl review.Changelist, model ...error) {
 	run, err := s.runs.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
 		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
 	}, workflows.ReviewChangelist, req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 	if err := run.Get(s.t.Context(), nil); (err != nil) != (len(model) > 0) {
 		s.t.Fatalf("review of %d ended with %v", cl, err)
 	}
@@ -203,15 +197,11 @@ func (s *environment) digest() string {
 		union all select 'request ' || id || coalesce(new_run_id, '') from criticizer.replay_requests
 		union all select 'audit ' || id from criticizer.audit_log
 		union all select 'job ' || id || state || run_id from criticizer.jobs order by 1`)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 	var lines []string
 	for rows.Next() {
 		var line string
-		if err := rows.Scan(&line); err != nil {
-			s.t.Fatal(err)
-		}
+		noError(s.t, rows.Scan(&line))
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
@@ -223,9 +213,7 @@ func (s *environment) count(query string, want int64) {
 	var got int64
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		answer, err := s.runs.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: s.runs.name, Query: query})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		noError(s.t, err)
 		if got = answer.GetCount(); got == want {
 			return
 		}
@@ -238,9 +226,7 @@ func (s *environment) letterOf(cl review.Changelist) string {
 	s.t.Helper()
 	var id int64
 	err := s.database.Conn(s.t).QueryRow(s.t.Context(), `select max(id) from criticizer.dead_letters where changelist_id = $1`, int64(cl)).Scan(&id)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 	return fmt.Sprint(id)
 }
 

@@ -33,9 +33,7 @@ func (s *environment) enqueueRewrites() []string {
 		}
 	}
 	receipts, err := s.database.Open(s.t, store.RoleBackend).Rewrites().Enqueue(s.t.Context(), orders, texts)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 	var ids []string
 	for _, r := range receipts {
 		ids = append(ids, r.JobID)

@@ -63,9 +63,7 @@ func TestRunbookCommandsAreValid(t *testing.T) {
 func TestRunbookCoversEveryAlert(t *testing.T) {
 	t.Parallel()
 	rules, err := os.ReadFile("../docs/deploy/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(rules), -1)
 	if len(alerts) < 10 {
 		t.Fatalf("%d alerts were found", len(alerts))

@@ -58,9 +58,7 @@ func (f *followedFile) replace(content string, mode os.FileMode) {
 	f.t.Helper()
 	fresh := filepath.Join(filepath.Dir(f.path), "fresh")
 	err := errors.Join(os.WriteFile(fresh, []byte(content), mode), os.Chmod(fresh, mode), os.Rename(fresh, f.path))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	noError(f.t, err)
 }
 
 func TestFollowReadsAChangedFile(t *testing.T) {
@@ -68,9 +66,7 @@ func TestFollowReadsAChangedFile(t *testing.T) {
 	for name, change := range map[string]func(*followedFile){
 		"replaced": func(f *followedFile) { f.replace("renewed\n", 0o600) },
 		"written in place": func(f *followedFile) {
-			if err := os.WriteFile(f.path, []byte("renewed"), 0o600); err != nil {
-				f.t.Fatal(err)
-			}
+			noError(f.t, os.WriteFile(f.path, []byte("renewed"), 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,9 +111,7 @@ func TestFollowKeepsTheSecretOfAnInvalidFile(t *testing.T) {
 		"empty":                func(f *followedFile) { f.replace("\n", 0o600) },
 		"not accepted":         func(f *followedFile) { f.replace("unusable", 0o600) },
 		"missing": func(f *followedFile) {
-			if err := os.Remove(f.path); err != nil {
-				f.t.Fatal(err)
-			}
+			noError(f.t, os.Remove(f.path))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
