@@ -11,6 +11,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
@@ -63,7 +64,7 @@ func (l *lab) call(ctx context.Context, place string, cl review.Changelist) erro
 	if place == "model" {
 		var acquired bool
 		acquired, errSlots = l.db.DB.AcquireSlots(ctx, inProgress, map[string]int{"//depot/...": 0})
-		slotless = errSlots != nil || !acquired
+		slotless = errSlots != nil || !acquired && l.isCurrent(ctx)
 	}
 	l.mu.Lock()
 	l.calls[where]++
@@ -81,6 +82,14 @@ func (l *lab) call(ctx context.Context, place string, cl review.Changelist) erro
 		return failure.Errorf(failure.AuthDenied, "%s refused the key", place)
 	}
 	return nil
+}
+
+// isCurrent reports whether the attempt is of the current run of its review. A second reset
+// takes the slots of the first one's run, whose attempt ends with its next heartbeat.
+func (l *lab) isCurrent(ctx context.Context) bool {
+	attempt := activity.GetInfo(ctx).WorkflowExecution
+	current, err := l.DescribeWorkflow(ctx, attempt.ID, "")
+	return err != nil || current.WorkflowExecution.RunID == attempt.RunID
 }
 
 func (l *lab) count(place string, cl review.Changelist) int {
