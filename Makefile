@@ -15,7 +15,7 @@ RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-r
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-server race corpus context-coverage canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest upgradetest benchcheck vulncheck fuzz mutants reproduce sbom bench bench-save bench-diff fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test test-server race corpus context-coverage canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest kubernetestest upgradetest benchcheck vulncheck fuzz mutants reproduce sbom bench bench-save bench-diff fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -79,6 +79,13 @@ endpointtest: build/ollama/ollama ## a real Ollama with its default context: bui
 build/ollama/ollama: tools/ollama.sh
 	sh tools/ollama.sh build/ollama
 	@touch $@
+
+kubernetestest: build/kube-apiserver ## the manifests on a real API server: Debian package etcd-server; building it takes 15 minutes once
+	CRITICIZER_TEST_APISERVER="$(CURDIR)/build/kube-apiserver" go test -C tools/deploy -count=1 -v -run '^TestManifestsOnAnAPIServer$$' .
+
+build/kube-apiserver: tools/kubernetes.sh
+	@mkdir -p build
+	@$(PROGRESS) "building the API server of Kubernetes" sh tools/kubernetes.sh 1.33.13 build/kube-apiserver
 
 outage: $(DEVSTACK) ## model, Perforce, mail, webhook down for OUTAGE=2m each, with and without breaker
 	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
