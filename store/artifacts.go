@@ -85,28 +85,6 @@ func (b Blobs) access(ctx context.Context, verb, statement, id string, more ...a
 	return nil, errors.Join(err, interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", map[string]any{})))
 }
 
-// DeleteExpiredArtifacts deletes the expired artifacts of ns, records that in the
-// audit log and returns their number (security 9.4.5).
-func (d *DB) DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error) {
-	var n int64
-	op := fmt.Sprintf("delete expired %s artifacts", ns)
-	err := interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
-		deleted, err := tx.Exec(ctx, d.Blobs(ns).onTable(`delete from %s where expires_at <= now()`))
-		if n = deleted.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		return audit(ctx, db.New(tx), string(ns), "", "artifact.expire", map[string]any{"deleted": n})
-	}))
-	return int(n), err
-}
-
-// OverdueArtifacts counts the artifacts of all namespaces that expired more than
-// grace ago and still exist: a check of the retention workflow (security 9.4.5).
-func (d *DB) OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error) {
-	n, err := d.q.CountOverdue(ctx, grace)
-	return int(n), interpret("count overdue artifacts", err)
-}
-
 // A Reading lets one person read artifacts for one reason. The database returns no
 // content without a record of both (security 9.4.3).
 type Reading struct {

@@ -36,32 +36,6 @@ func (d *DB) Recipients(ctx context.Context, cl review.Changelist, v review.Vers
 	return convert("read recipients", rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
 }
 
-// DeleteOldRecipients deletes the recipients of reviews whose report is older than the
-// longest TTL, which can no longer be mailed, and returns their number.
-func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
-	n, err := d.q.DeleteOldRecipients(ctx)
-	return int(n), interpret("delete old recipients", err)
-}
-
-// PurgeReviews deletes the rows of reviews that succeeded longer than ttl, and 30 days,
-// ago, and returns the number of reviews. Their jobs stay and reject a second review.
-func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, err error) {
-	const atMost = 500
-	for n := int64(atMost); n == atMost && err == nil; total += int(n) {
-		n, err = d.q.PurgeReviews(ctx, db.PurgeReviewsParams{Ttl: ttl, AtMost: atMost})
-	}
-	return total, interpret("purge reviews", err)
-}
-
-// ForgetMetadata forgets the addresses of deliveries and the paths of findings that are
-// older than 30 days, and returns their numbers. A forgotten address is replaced by a
-// keyed digest, by which [DB.PrepareDeliveries] still finds its row. Addresses of running
-// reviews and of attempts in doubt stay, and so do paths of findings marked wrong.
-func (d *DB) ForgetMetadata(ctx context.Context) (addresses, paths int, err error) {
-	row, err := d.q.ForgetMetadata(ctx)
-	return row.Addresses, row.Paths, interpret("forget addresses and paths", err)
-}
-
 // PrepareDeliveries inserts the missing outbox rows, one per address regardless of
 // case, and returns all rows of the version by recipient (notification 6.3).
 func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
