@@ -300,6 +300,23 @@ func TestFetchKeepsLimits(t *testing.T) {
 	}
 }
 
+// The file before a change may be far larger than the file that the change made of it. It
+// exceeds the output of print, and the others are printed without it.
+func TestLargeBaseTakesNoOtherFileAlong(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	large, old := rev{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 1<<16)}, rev{path: "//depot/b", rev: 1, data: "old\n"}
+	f.submitted(12, rev{path: "//depot/a", rev: 2, data: "y\n"}, rev{path: "//depot/b", rev: 2, data: "new\n"})
+	f.has(large, old)
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes, c.maxOutputBytes = 1_000, 100_000 }).Fetch(t.Context(), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := change.Files[0], change.Files[1]; a.Skipped != review.SkipTooLarge || b.Skipped != "" || b.Diff == "" {
+		t.Errorf("skipped %q and %q, want the first as too large", a.Skipped, b.Skipped)
+	}
+}
+
 // Redaction reads whole texts: a file whose texts are too long for that is skipped, and
 // not sent with hunks that were checked alone.
 func TestTextsTooLongForRedactionAreSkipped(t *testing.T) {

@@ -35,6 +35,7 @@ type printout struct {
 	// damaged counts such messages about damage.
 	unnamed review.SkipReason
 	damaged int
+	cut     bool // the output ended in a content that is too large
 }
 
 // newPrintout returns an empty printout of the given revisions, and lists each once: two
@@ -57,19 +58,25 @@ func (x *fetch) newPrintout(specs []string, shelf review.Changelist) (p *printou
 func (p *printout) of(spec string) *content { return p.contents[p.fold(spec)] }
 
 // maxPrints limits the processes of one print: a server may end a print at each
-// damaged revision.
-const maxPrints = 100
+// damaged revision. maxLargest limits those that end at the limit of output.
+const (
+	maxPrints  = 100
+	maxLargest = 4
+)
 
 // print reads the given revisions: submitted ones, or, if shelf is not 0, files
 // shelved there. A content of more than maxBytes is dropped as it arrives, and not
 // shortened. It takes one process, and one more for each damaged revision at which
-// the server ends.
+// the server ends, and for a content of more than maxBytes that exceeds the output.
 func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changelist) (*printout, error) {
 	p, left := x.newPrintout(specs, shelf)
+	largest := 0
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
-		p.unnamed, p.damaged, p.current = "", 0, nil
+		p.unnamed, p.damaged, p.current, p.cut = "", 0, nil, false
 		err := x.run(ctx, command{name: "print", lines: left}, p.add)
 		switch {
+		case errors.Is(err, errOutputLimit) && largest < maxLargest && p.dropCurrent():
+			largest++
 		case errors.Is(err, errOutputLimit):
 			p.unnamed, p.damaged = review.SkipTooLarge, 0
 		case err != nil:
@@ -134,6 +141,16 @@ func (c *content) add(chunk string, maxBytes int64) {
 	}
 }
 
+// dropCurrent drops the content that arrives if it is one of more than maxBytes: the output
+// is cut within it, and the others are requested again.
+func (p *printout) dropCurrent() bool {
+	if p.current == nil || p.current.size <= p.maxBytes {
+		return false
+	}
+	p.current.missing, p.current.data, p.cut = review.SkipTooLarge, nil, true
+	return true
+}
+
 func (p *printout) endCurrent() {
 	if p.current != nil {
 		p.current.complete = true
@@ -173,7 +190,7 @@ func (p *printout) addMessage(rec record) error {
 // a failure of the command, also if its exit status is 0.
 func (p *printout) explainMissing(specs []string) (again []string, err error) {
 	var missing []*content
-	wasDamaged := p.damaged > 0
+	wasDamaged := p.damaged > 0 || p.cut
 	for _, spec := range specs {
 		switch c := p.of(spec); {
 		case c.missing == "" && !c.complete:
