@@ -10,23 +10,22 @@ import (
 // This file masks columns of tables and arguments of calls: values whose position shows
 // what they are.
 
-const separators = ",;\t|"
-
 // table masks the columns of a table that hold secrets by its head, the line of the name
 // n. A head consists of names only.
 func (d *detector) table(n nameRef) {
-	if n.begin < d.tableEnd || d.contextFree {
+	if n.begin < d.tableEnd {
 		return
 	}
-	sep := columnMark(d.s, n.begin, n.end)
-	if sep == 0 {
-		return
-	}
-	end := lineEndWithin(d.s, n.end, maxHeader)
+	begin, end := lineBegin(d.s, n.begin), lineEndWithin(d.s, n.end, maxHeader)
 	d.tableEnd = end
 	d.work += end - n.begin
+	mark := strings.IndexAny(d.s[begin:end], ",;\t|")
+	if mark < 0 {
+		return
+	}
+	sep := d.s[begin+mark]
 	var columns []nameRef
-	for lit := range cells(d.s, lineBegin(d.s, n.begin), end, sep) {
+	for lit := range cells(d.s, begin, end, sep) {
 		name := strings.Trim(d.text(lit), " \"'`\ufeff")
 		if name == "" || len(name) > maxColumn || !allIn(name, &columnSet) || !letterSet.has(name[0]) {
 			return
@@ -50,23 +49,6 @@ func (d *detector) table(n nameRef) {
 		}
 		d.tableEnd = lineEndWithin(d.s, at, maxHeader)
 	}
-}
-
-// columnMark returns the byte between columns, of which s[a:b] names one, or 0.
-func columnMark(s string, a, b int) byte {
-	if quoteSet.has(byteAt(s, a-1)) && byteAt(s, b) == s[a-1] {
-		a, b = a-1, b+1
-	}
-	before, after := byteAt(s, a-1), byteAt(s, b)
-	switch {
-	case after == ' ' && byteAt(s, b+1) == '|':
-		return '|' // a table of Markdown
-	case after != 0 && strings.IndexByte(separators, after) >= 0:
-		return after
-	case before != 0 && strings.IndexByte(separators, before) >= 0 && strings.IndexByte("\x00\r\n", after) >= 0:
-		return before
-	}
-	return 0
 }
 
 // cells yields the cells of the line s[at:end], without quotes.
