@@ -83,46 +83,36 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 	for at, next := from, 0; at < stop; at = next {
 		next = lineEnd(d.s[:stop], at)
 		begin := run(d.s[:next], at, &spaceSet, next-at)
-		switch line := strings.ToLower(d.s[begin:next]); {
-		case begin == next:
+		line := strings.TrimSpace(d.s[begin:next])
+		switch name := strings.ToLower(strings.TrimRight(line, ": {")); {
+		case line == "":
 		case data >= 0 && begin-at > data:
-			d.secretValues(begin, next)
-		case strings.TrimSpace(line) == "data:", strings.TrimSpace(line) == "stringdata:":
+			d.secretLine(begin, begin+len(line))
+		case line != name && secretData[strings.Trim(name, `"`)]:
 			data = begin - at
 		default:
 			data = -1
-			for _, name := range []string{`"data"`, `"stringdata"`} { // of JSON
-				if i := strings.Index(line, name); i >= 0 {
-					open := run(d.s[:stop], begin+i+len(name), &objectGap, maxGap)
-					next = open + indexAnyWithin(d.s[open:stop], "}", maxDocument)
-					d.secretValues(open, next)
-				}
-			}
 		}
 	}
 	return stop
 }
 
-// secretValues masks the values behind the names in s[at:stop], or a line without a name,
-// which continues a value in base64.
-func (d *detector) secretValues(at, stop int) {
-	if line := strings.TrimSpace(d.s[at:stop]); len(line) >= 16 && allIn(line, &base64Set) {
-		d.report("secret", "value of a Secret", at, at+len(line))
+// secretData are the members of a Secret that hold its values.
+var secretData = map[string]bool{"data": true, "stringdata": true}
+
+// secretLine masks the value behind the name in the line s[at:stop], or a line without
+// a name, which continues a value in base64.
+func (d *detector) secretLine(at, stop int) {
+	name, text, ok := strings.Cut(d.s[at:stop], ":")
+	if !ok && len(name) >= 16 && allIn(name, &base64Set) {
+		d.report("secret", "value of a Secret", at, stop)
 	}
-	for {
-		name, _, ok := strings.Cut(d.s[at:stop], ":")
-		if !ok || !allIn(name, &keyNameSet) {
-			return
-		}
-		at = run(d.s[:stop], at+len(name)+1, &spaceSet, maxGap)
-		lit := literal{start: at, end: at + len(strings.TrimRight(d.s[at:stop], " \t\r\n")), next: stop}
-		if at < stop && (d.s[at] == '"' || d.s[at] == '\'') {
-			lit, _ = quotedAt(d.s[:stop], at)
-		} else if strings.ContainsAny(d.text(lit), "\"{") {
-			return // JSON
-		}
+	lit := trimLiteral(d.s, literal{start: stop - len(text), end: stop})
+	if lit.start < stop && quoteSet.has(d.s[lit.start]) {
+		lit, _ = quotedAt(d.s[:stop], lit.start)
+	}
+	if ok && allIn(name, &keyNameSet) {
 		d.secretValue(lit.start, lit.end)
-		at = lit.next
 	}
 }
 

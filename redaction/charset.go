@@ -113,7 +113,6 @@ var (
 	columnSet     = setOf(digits, letters, "_-. ")
 	dashSet       = setOf("-")
 	elementStops  = setOf("<\r\n")
-	equals        = setOf("=")
 	fieldGap      = setOf(" \t\r\n\"'`:=<>")
 	flagSet       = setOf(" \t\r\n\"'`;|)").complement()
 	glueSet       = setOf(" \t\r\n\"'`,;#*>|&.()")
@@ -124,7 +123,6 @@ var (
 	lineEnders    = setOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
 	listGap       = setOf(", \t\r\n")
 	literalPrefix = setOf("bruflnxBRUFLNX@$[{(&*#")
-	objectGap     = setOf(": {\t\r\n")
 	schemeGap     = setOf(" \t:")
 	schemeSet     = setOf(digits, letters, "+.-")
 	sigilSet      = setOf("$@&*#")

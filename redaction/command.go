@@ -14,7 +14,7 @@ type command struct {
 	flags []string
 }
 
-var commandForms = []string{"flag", "glued", "stuck", "pair", "gluedpair", "next", "word", "last", "pipe", "pipepair", "second"}
+var commandForms = []string{"flag", "glued", "pair", "gluedpair", "next", "word", "last", "pipe", "pipepair", "second"}
 
 // parseCommand reads "command HOW WORD... : FLAG...".
 func parseCommand(rs *ruleset, f []string) ([]named, error) {
@@ -74,7 +74,7 @@ func (d *detector) positional(c *command, args []literal) (lit literal, ok bool)
 	i := 0
 	switch {
 	case c.how == "last":
-		args = d.withoutFlags(c, args)
+		args = d.withoutFlags(args)
 		i = max(1, len(args)-1)
 	case c.how == "second", len(args) > 1 && lists["digit"][d.text(args[0])]: // how the secret is encrypted
 		i = 1
@@ -90,20 +90,12 @@ func (d *detector) positional(c *command, args []literal) (lit literal, ok bool)
 	return lit, isCommunity(text) && strings.IndexByte(`\*+`, text[0]) < 0 && lastByte(text) != ':'
 }
 
-// withoutFlags returns the arguments that are no flags, or nothing if the flag that c names
-// is not there.
-func (d *detector) withoutFlags(c *command, args []literal) []literal {
-	flagged := len(c.flags) == 0
-	args = slices.DeleteFunc(args, func(lit literal) bool {
+// withoutFlags returns the arguments that are no flags.
+func (d *detector) withoutFlags(args []literal) []literal {
+	return slices.DeleteFunc(args, func(lit literal) bool {
 		text := d.text(lit)
-		isFlag := !lit.quoted && text[0] == '-'
-		flagged = flagged || isFlag && strings.Contains(text, c.flags[0])
-		return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
+		return text == "" || !lit.quoted && (text[0] == '-' || text[0] == '/' && strings.IndexByte(text[1:], '/') < 0)
 	})
-	if !flagged {
-		return nil
-	}
-	return args
 }
 
 // isAt reports whether s[begin:end] is the command and no part of a longer word.
@@ -169,13 +161,13 @@ func (d *detector) flagValue(c *command, n nameRef, args []literal) {
 		value := literal{args[0].end - len(rest), args[0].end, false, 0}
 		switch {
 		case rest == "" || rest == "=": // the value is the next word
-			if ok = len(args) > 1 && (c.how != "stuck" || quoteSet.has(d.s[args[0].end])); ok {
+			if ok = len(args) > 1; ok {
 				value = args[1]
 			}
 		case rest[0] == '=':
 			value.start++
 		default:
-			ok = lists["glued"][c.how] && (!isAlnum(lastByte(flag)) || shapeOf(rest).digit > 0 || isGibberish(rest))
+			ok = strings.HasPrefix(c.how, "glued") && (!isAlnum(lastByte(flag)) || shapeOf(rest).digit > 0 || isGibberish(rest))
 		}
 		if ok && d.cutPair(c, &value) {
 			d.secret(n, argument, value)

@@ -191,9 +191,7 @@ func isItem(c *candidate) bool {
 	if c.n.strength == strongName {
 		return (isMixed(text) || isHumanMade(text)) && !looksLikeVersion(text)
 	}
-	before := strings.TrimRight(c.d.s[max(0, c.lit.start-maxGap):c.lit.start-1], " \t\r\n")
-	return isUUID(text) || (isKeyLike(text) || isVeryRandom(text)) && allIn(text, &bearerSet) ||
-		c.n.isPair && lastByte(before) == ',' && hasDigit(text) && isMixed(text)
+	return isUUID(text) || (isKeyLike(text) || isVeryRandom(text)) && allIn(text, &bearerSet)
 }
 
 // isMember reports whether a value of a map is a secret.

@@ -35,7 +35,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 	if bitsOf(called, compared, stated, written)>>bind&1 == 0 && d.bytes(n, at) {
 		return true, true
 	}
-	if (bind == assigned || bind == fallback) && (n.strength >= mediumName || n.isPair) {
+	if (bind == assigned || bind == fallback) && n.strength >= mediumName {
 		d.list(n, at)
 		d.branches(n, at)
 	}
@@ -206,18 +206,17 @@ func (d *detector) bytes(n nameRef, at int) bool {
 	}
 	head := d.s[at:lineEndWithin(d.s, at, maxType)]
 	d.work += lexemeWork + len(head)
-	inRegistry := strings.HasPrefix(head, "hex")
 	for i := 0; i < len(head) && !quoteSet.has(head[i]); i++ {
-		if strings.IndexByte("{[(", head[i]) < 0 && !(inRegistry && head[i] == ':') {
+		if strings.IndexByte("{[(", head[i]) < 0 {
 			continue
 		}
 		begin, end, numbers, chars := readBytes(d.s, at+i+1)
-		if numbers >= least || inRegistry && numbers >= leastChars || chars >= leastChars && n.strength == strongName {
+		if numbers >= least || chars >= leastChars && n.strength == strongName {
 			d.reportValue(n, begin, end)
 			return true
 		}
 	}
-	return inRegistry && strings.Contains(head, ":")
+	return false
 }
 
 // readBytes reads a list of numbers or characters at i. It returns where they are and
