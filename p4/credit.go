@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -82,7 +83,8 @@ func (x *fetch) isOutside(path string) bool {
 	return len(x.skip.Paths) > 0 && x.skip.paths.Check(path, x.info.CaseHandling) == nil || x.selection.ByPath(decodePath(path)).Reason != ""
 }
 
-// revisionsOf runs one p4 filelog for the revisions that led to the given ones.
+// revisionsOf runs one p4 filelog for the revisions that led to the given ones. Those beyond
+// its output count as not reviewed.
 func (x *fetch) revisionsOf(ctx context.Context, specs []string) (history, error) {
 	known := history{}
 	if specs == nil || x.cfg.Reviewed == nil && x.cfg.ReviewedUpTo == 0 {
@@ -101,6 +103,9 @@ func (x *fetch) revisionsOf(ctx context.Context, specs []string) (history, error
 				review.Changelist(rec.number("change" + n)), rec.fields["action"+n] == string(review.ActionMoveAdd),
 			}
 		}
+	}
+	if failure.ClassOf(err) == failure.TooLarge {
+		err = nil
 	}
 	return known, err
 }

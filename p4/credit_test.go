@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/review"
@@ -89,5 +90,22 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 				t.Errorf("skipped = %q, diff = %q; want %q, %q", got.Skipped, got.Diff, tt.want, tt.diff)
 			}
 		})
+	}
+}
+
+// The histories of many sources can exceed the output of a command. Then the content counts as
+// not reviewed, and the review of the change goes on.
+func TestSourcesWithTooMuchHistory(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "branch", data: "new\n", from: "//depot/dev/f#3"})
+	f.has(rev{path: "//depot/dev/f", rev: 3, data: "new\n"})
+	f.reply("filelog -m 200 //depot/dev/f#3", stat("depotFile", "//depot/dev/f", "rev0", "3", "change0", "3", "desc0", strings.Repeat("x", 100_000)))
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.ReviewedUpTo, c.maxOutputBytes = 3, 50_000 }).Fetch(t.Context(), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := change.Files[0]; got.Skipped != "" || got.Diff == "" {
+		t.Errorf("skipped = %q, want it reviewed as new", got.Skipped)
 	}
 }
