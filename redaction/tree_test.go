@@ -14,7 +14,7 @@ import (
 var samples = []string{
 	"../docs/redaction-rules.md", "../redaction/rules/tokens.rules", "../tools/devstack/harbor.txtar",
 	"../eval/builtin/hostile-secret-cloud-key.txtar", "../eval/builtin/hostile-secret-private-key.txtar",
-	"../eval/builtin/hostile-secret-removed.txtar", "../eval/builtin/hostile-secret-url.txtar",
+	"../eval/builtin/hostile-secret-removed.txtar", "../eval/builtin/hostile-secret-url.txtar", "../review/plain/plaintest/payloads.txt",
 }
 
 // No credential stands in the source, in a default configuration or in a page (security
