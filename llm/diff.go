@@ -1,12 +1,11 @@
 package llm
 
 import (
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A file is one file of the change as it is shown to the model.
@@ -54,31 +53,20 @@ func parseFile(f redaction.File) (*file, error) {
 	return out, err
 }
 
-var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@ ?(.*)$`)
-
-// parse parses a unified diff without file headers. It ignores the line counts of
-// hunk headers: the first byte of a line determines its kind.
+// parse adds the lines of a diff.
 func (f *file) parse(diff string) error {
-	next := 0 // number of the next line of the new content
-	for s := range strings.Lines(diff) {
-		s = strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
-		if m := hunkHeader.FindStringSubmatch(s); m != nil {
-			next, _ = strconv.Atoi(m[1])
-			f.begin(m[2])
-			continue
-		}
-		l, ok := parseLine(s)
-		if !ok || len(f.hunks) == 0 {
+	for l := range review.DiffLines(diff) {
+		text := strings.TrimSuffix(l.Text, "\r")
+		switch {
+		case l.Mark == '@':
+			f.begin(text)
+		case l.Mark == 0 || len(f.hunks) == 0:
 			return failure.Errorf(failure.InvariantViolated, "read diff: hunk %d has a line without a mark", len(f.hunks))
+		case l.Mark == '-':
+			f.add(line{mark: '-', text: text})
+		default:
+			f.add(line{mark: l.Mark, number: l.Number, text: text})
 		}
-		if l.mark == '\\' {
-			continue // "\ No newline at end of file"
-		}
-		if l.mark != '-' {
-			l.number = next
-			next++
-		}
-		f.add(l)
 	}
 	return nil
 }
@@ -99,16 +87,4 @@ func (f *file) add(l line) {
 	f.cut = f.cut || cut
 	h := &f.hunks[len(f.hunks)-1]
 	h.lines = append(h.lines, l)
-}
-
-// parseLine parses one line of a hunk. An empty one is an unchanged empty line
-// without its leading blank.
-func parseLine(s string) (l line, ok bool) {
-	if s == "" {
-		return line{mark: ' '}, true
-	}
-	if !strings.ContainsRune(` +-\`, rune(s[0])) {
-		return line{}, false
-	}
-	return line{mark: s[0], text: s[1:]}, true
 }

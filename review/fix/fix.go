@@ -12,7 +12,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"znkr.io/diff"
@@ -24,20 +23,12 @@ import (
 // A Text has the known lines of a file by their number, without line feeds.
 type Text map[int]string
 
-var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d+)`)
-
 // Read returns the lines of the new text that a diff shows.
 func Read(diff string) Text {
 	t := Text{}
-	next := 0
-	for line := range strings.Lines(diff) {
-		line = strings.TrimSuffix(line, "\n")
-		switch m := hunkHeader.FindStringSubmatch(line); {
-		case m != nil:
-			next, _ = strconv.Atoi(m[1])
-		case line == "" || line[0] == ' ' || line[0] == '+':
-			t[next] = line[min(1, len(line)):]
-			next++
+	for l := range review.DiffLines(diff) {
+		if l.Mark == ' ' || l.Mark == '+' {
+			t[l.Number] = l.Text
 		}
 	}
 	return t

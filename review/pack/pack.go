@@ -96,6 +96,23 @@ func New(ctx context.Context, parser *outline.Parser, limits Limits, files []rev
 	return p
 }
 
+// diffLines returns the lines of the new text that a diff shows, and those that it
+// changes: the added ones, and the one after removed ones.
+func diffLines(diff string) (shown map[int]bool, changed []int) {
+	shown = map[int]bool{}
+	before := byte('@') // mark of the line before
+	for l := range review.DiffLines(diff) {
+		if l.Mark == '+' || l.Mark == ' ' && before == '-' {
+			changed = append(changed, l.Number)
+		}
+		if l.Mark == '+' || l.Mark == ' ' {
+			shown[l.Number] = true
+		}
+		before = l.Mark
+	}
+	return shown, changed
+}
+
 // outline parses the sources on all processors. After a while the rest is not parsed, but
 // read by indentation.
 func (p *Pack) outline(ctx context.Context, sources []*source) {
