@@ -64,12 +64,12 @@ func TestPackLosesNoLineAndKeepsTheLimit(t *testing.T) {
 			t.Fatalf("seed %d: lines were lost, repeated or moved in their file", seed)
 		}
 		for i, c := range chunks {
-			if n := countTokens(plain(c)); n > limit {
+			if n := countTokens(uncoded(c)); n > limit {
 				t.Errorf("seed %d: chunk %d of %d has %d tokens, limit %d", seed, i, len(chunks), n, limit)
 			}
 		}
 		for _, c := range whole {
-			if n := countTokens(plain(c)); n < limit-50 && chunksOf(chunks, c[0].file) > 1 {
+			if n := countTokens(uncoded(c)); n < limit-50 && chunksOf(chunks, c[0].file) > 1 {
 				t.Errorf("seed %d: a file of %d tokens is in %d chunks of %d", seed, n, chunksOf(chunks, c[0].file), limit)
 			}
 		}
@@ -245,8 +245,8 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
-// plain renders c without the tokens of check codes and the heads after them.
-func plain(c chunk) string {
+// uncoded renders c without the tokens of check codes and the heads after them.
+func uncoded(c chunk) string {
 	var out strings.Builder
 	for _, s := range c {
 		out.WriteString(s.file.head())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // Bounds of rendered text. A longer text is cut, with a note.
@@ -85,20 +86,7 @@ func (l line) render() string {
 
 // visible replaces invisible characters by their code points, so that no text
 // holds a message that only a model reads, or ends a line of the prompt.
-func visible(s string) string {
-	if !strings.ContainsFunc(s, invisible) {
-		return s
-	}
-	var out strings.Builder
-	for _, r := range s {
-		if invisible(r) {
-			fmt.Fprintf(&out, "[U+%04X]", r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
-}
+func visible(s string) string { return plain.Show(s, invisible) }
 
 // invisible reports control and format characters, the line ends of Unicode, and
 // the variation selectors, which can encode bytes. Tabs, the byte order mark,

@@ -37,13 +37,20 @@ var (
 	reference = regexp.MustCompile(`#(\d)`) // to an issue or a change
 )
 
-// visible replaces characters that are invisible or change how text is displayed.
-// Reviewers should see them: a right-to-left override becomes [U+202E].
+// visible shows hidden characters. Reviewers should see them: a right-to-left override
+// becomes [U+202E].
 func visible(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	return Show(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n"), Hidden)
+}
+
+// Show replaces the characters that hidden selects by their code points.
+func Show(s string, hidden func(rune) bool) string {
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
 	var out strings.Builder
 	for _, r := range s {
-		if Hidden(r) {
+		if hidden(r) {
 			fmt.Fprintf(&out, "[U+%04X]", r)
 		} else {
 			out.WriteRune(r)
