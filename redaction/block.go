@@ -2,10 +2,10 @@ package redaction
 
 import "strings"
 
-// A block is a structure that no line describes, such as a key or a document. A
-// reader masks what is secret in the block around its trigger s[begin:end], but not
-// before after, where the last one ended. It returns where the block ends: until
-// there, the kind is not read again.
+// A block is a structure that no line describes, such as a key or a document. read masks
+// the secrets of the block around its trigger s[begin:end], but nothing before after, the
+// end of the last block of the kind. It returns the end of the block, up to which the
+// kind is not read again.
 type block struct {
 	begins      []string
 	contextFree bool

@@ -67,9 +67,9 @@ func (d *detector) key(rule string, i int) int {
 	return d.keyEnd
 }
 
-// keyPieces returns the pieces of the key that begins after i. Between two pieces are marks, or
-// each piece stands in a line with something else before it: the time of a log, a number, a
-// command that writes it.
+// keyPieces returns the pieces of the key that begins after i. Between two pieces are
+// marks, or each piece is on a line with something else before it: the time of a log, a
+// number, a command that writes it.
 func keyPieces(s string, i int) (pieces []literal) {
 	s = s[:min(len(s), i+maxKey)]
 	width, line, found := 0, i, true // found is set if the line is one of a key
@@ -139,8 +139,8 @@ func endsKey(s string, p literal) bool {
 	return (padded || rest >= next) && strings.Contains(s[next:lineEndWithin(s, next, maxKeyLine)], "-----END")
 }
 
-// skipGlue skips what stands between two pieces of a key: line ends, also escaped,
-// quotes, operators, comment marks.
+// skipGlue skips the text between two pieces of a key: line ends, also escaped, quotes,
+// operators, comment marks.
 func skipGlue(s string, i int) int {
 	for limit := min(len(s), i+400); i < limit && (s[i] == '\\' || glueSet.has(s[i]) || s[i] == '+' || s[i] == '/'); i++ {
 		if s[i] == '\\' {

@@ -123,7 +123,8 @@ func quotedAt(s string, i int) (literal, bool) {
 	return literal{i + 1, end, true, end}, true
 }
 
-// severalQuotes returns the three quotes at i, the two of another kind, or "".
+// severalQuotes returns the three double or single quotes, or the two backquotes, at i,
+// or "". Three backquotes are a fence of Markdown and no literal.
 func severalQuotes(s string, i int) string {
 	for _, quotes := range []string{`"""`, "'''", "```", "``"} {
 		if strings.HasPrefix(s[i:], quotes) {
