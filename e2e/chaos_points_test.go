@@ -284,8 +284,8 @@ func refusals() []point {
 	for _, r := range []struct{ step, reply, write string }{
 		{"RCPT", "451 4.3.0 try again", "abandon"},
 		{"RCPT", "550 5.1.1 no", "fail"},
-		{"dot", "451 4.3.0 try again", "note"},
-		{"dot", "554 5.7.1 no", "note"},
+		{"dot", "451 4.3.0 try again", "record"},
+		{"dot", "554 5.7.1 no", "record"},
 	} {
 		for _, when := range []string{" before ", " after "} {
 			name := strings.Fields(r.reply)[0] + " to " + r.step
