@@ -146,7 +146,7 @@ func (in *installation) identities(workflowID string) []string {
 	return all
 }
 
-// A review without workers waits: starter --wait says so, and goes on when one starts.
+// A review without workers waits: starter --wait says so, and continues when one starts.
 func TestWaitNamesTheStagesWithoutWorker(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))

@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A review goes on with what a server with a damaged archive, a refused command and a
+// A review continues with what a server with a damaged archive, a refused command and a
 // legacy encoding leaves: it is partial, and the mail says what is missing.
 func TestImperfectPerforceServer(t *testing.T) {
 	t.Parallel()

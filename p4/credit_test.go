@@ -94,7 +94,7 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 }
 
 // The histories of many sources can exceed the output of a command. Then the content counts as
-// not reviewed, and the review of the change goes on.
+// not reviewed, and the review of the change continues.
 func TestSourcesWithTooMuchHistory(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

@@ -92,7 +92,7 @@ func TestArchiveMissingOnReplica(t *testing.T) {
 	}
 }
 
-// A review goes on without subscribers, an address and job texts that the account may
+// A review continues without subscribers, an address and job texts that the account may
 // not read, or that are over its limits.
 func TestGaps(t *testing.T) {
 	t.Parallel()

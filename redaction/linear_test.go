@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/internal/cputest"
 )
 
-// The work is linear in the text, whatever the text: the whole takes about four
+// The work is linear in the text for any text: the whole takes about four
 // times as long as four readings of the first sixteenth. Quadratic work takes 64
 // times as long, and the bound is between the two.
 // BenchmarkAdversarial measures the seconds.

@@ -100,7 +100,7 @@ func TestSpoolHasALimit(t *testing.T) {
 	}
 }
 
-// Each request stands alone: one that cannot be started does not block later ones.
+// Each request is independent: one that cannot be started does not block later ones.
 func TestDrainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

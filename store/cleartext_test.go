@@ -9,7 +9,7 @@ import (
 )
 
 // The driver's default, sslmode=prefer, falls back to clear text if the server, or
-// somebody on the way to it, rejects TLS.
+// an attacker on the network, rejects TLS.
 func TestClearTextIsRefused(t *testing.T) {
 	t.Parallel()
 	for url, refused := range map[string]bool{

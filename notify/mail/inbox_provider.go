@@ -40,8 +40,8 @@ func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
 	}}, nil
 }
 
-// A holding is the inbox's answer to a look-up.
-type holding struct {
+// An inboxRecord is the inbox's answer to a look-up.
+type inboxRecord struct {
 	Copies int `json:"copies"`
 	// Settled is set if no transaction is open that was open when the request arrived.
 	Settled bool `json:"settled"`
@@ -74,7 +74,7 @@ func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, _ stri
 }
 
 // query asks for the ids of the message in turn, and returns the id that was found.
-func (p *InboxProvider) query(ctx context.Context, ref messageRef) (h holding, id string, err error) {
+func (p *InboxProvider) query(ctx context.Context, ref messageRef) (h inboxRecord, id string, err error) {
 	settled := true
 	for _, token := range ref.tokens {
 		id = messageID(token, ref.domain)

@@ -17,18 +17,18 @@ import (
 // recordedDomain is the domain of the users' mail addresses: the recording has none.
 const recordedDomain = "example.com"
 
-// A recorded is a depot that was recorded from a server: a file with one
+// A recordedDepot is a depot that was recorded from a server: a file with one
 // JSON object per changelist, and an archive of contents.
-type recorded struct{ changes, archive string }
+type recordedDepot struct{ changes, archive string }
 
 // findRecorded looks for the files of a recorded depot in a directory.
-func findRecorded(dir string) (*recorded, bool) {
+func findRecorded(dir string) (*recordedDepot, bool) {
 	changes, _ := filepath.Glob(filepath.Join(dir, "*changelists.jsonl"))
 	archives, _ := filepath.Glob(filepath.Join(dir, "*contents.tar.gz"))
 	if len(changes) != 1 || len(archives) != 1 {
 		return nil, false
 	}
-	return &recorded{changes[0], archives[0]}, true
+	return &recordedDepot{changes[0], archives[0]}, true
 }
 
 type recordedChange struct {
@@ -49,7 +49,7 @@ type recordedFile struct {
 	Archive   string
 }
 
-func (r *recorded) state() (string, error) {
+func (r *recordedDepot) state() (string, error) {
 	var state strings.Builder
 	for _, name := range []string{r.changes, r.archive} {
 		stat, err := os.Stat(name)
@@ -61,7 +61,7 @@ func (r *recorded) state() (string, error) {
 	return state.String(), nil
 }
 
-func (r *recorded) history() (*history, error) {
+func (r *recordedDepot) history() (*history, error) {
 	file, err := os.Open(r.changes)
 	if err != nil {
 		return nil, err

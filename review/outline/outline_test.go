@@ -64,7 +64,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// A hostile text ends within the limits, and the parser goes on.
+// A hostile text ends within the limits, and the parser continues.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	p := NewParser()
