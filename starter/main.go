@@ -91,7 +91,7 @@ Exit status: 0 the review was started, exists already or was spooled; 1 failed;
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+config.DefaultPath+" if it exists)")
-	flags.BoolVar(&a.trigger, triggerFlag, false, "run as a Perforce trigger: never fail, print at most one line, end within 2s")
+	flags.BoolVar(&a.trigger, triggerFlag, false, "run as a Perforce trigger: never fail, print at most one line, end within "+defaultTimeout.String())
 	root.AddCommand(a.changeCommit(), a.shelveCommit(), a.drain(), a.install(), a.rewrite())
 	return root
 }
@@ -113,9 +113,12 @@ func isTrigger(args []string) bool {
 	return slices.Contains(args, "--"+triggerFlag) || slices.Contains(args, "--"+triggerFlag+"=true")
 }
 
+// defaultTimeout is how long a submit may wait for the starter.
+const defaultTimeout = 2 * time.Second
+
 // runAsTrigger runs execute for a user who waits for the submit to return. The
-// call returns after 2 s even if a file system hangs. It reports no failure to
-// Perforce, which would show an error about a change that is already submitted.
+// call returns after defaultTimeout even if a file system hangs. It reports no failure
+// to Perforce, which would show an error about a change that is already submitted.
 func runAsTrigger(stdout io.Writer, execute func() error) {
 	done := make(chan error, 1)
 	go func() { done <- execute() }()

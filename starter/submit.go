@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// defaultTimeout is how long a submit may wait for the starter.
-	defaultTimeout = 2 * time.Second
 	// spoolShare is the part of the timeout that is reserved for the spool: 1/4.
 	spoolShare = 4
 	// flushTimeout is how long a submit may wait for its trace to be exported.
