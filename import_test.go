@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"redaction":        {"review", "internal/failure", "internal/secret"},
 	"internal/glob":    nil,
 	"review/selection": {"review", "internal/glob"},
-	"review/rules":     {"internal/glob"},
+	"review/rules":     {"internal/glob", "review"},
 	"review/outline":   nil,
 	"review/pack":      {"review", "review/outline"},
 	"review/fix":       {"review"},

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,17 @@ func TestCheck(t *testing.T) {
 	}
 	if got, why := (Text{}).Check(review.Finding{StartLine: 1}, nil); why != "" || got.ReplacementChecked {
 		t.Errorf("a finding without replacement: %q, %+v", why, got)
+	}
+}
+
+// The memory of the parser of YAML grows with the square of the depth.
+func TestHostileYAMLTakesLittleMemory(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	parsesYAML(strings.Repeat("[", 20_000))
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 100 {
+		t.Errorf("it takes %d MB", used)
 	}
 }
 

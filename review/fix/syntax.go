@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	yaml "github.com/goccy/go-yaml/parser"
+
+	"github.com/criticizer/criticizer/review"
 )
 
 // A grammar parses texts. Of most files a reviewer sees parts only: frames complete a
@@ -31,6 +33,9 @@ type frame struct {
 }
 
 const maxCut = 12
+
+// maxYAML is the largest text of YAML that is parsed. The time grows faster than the text.
+const maxYAML = 64_000
 
 var whole = frame{whole: true}
 
@@ -58,6 +63,9 @@ func parsesGo(s string) bool {
 }
 
 func parsesYAML(s string) bool {
+	if len(s) > maxYAML || review.TooNested(s) {
+		return false
+	}
 	_, err := yaml.ParseBytes([]byte(s), 0)
 	return err == nil
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/glob"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A Pack holds the rules for some files.
@@ -160,6 +161,9 @@ func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
 			with, err = nil, fmt.Errorf("%s: cannot be parsed", origin)
 		}
 	}()
+	if review.TooNested(text) {
+		return nil, fmt.Errorf("%s: has too many brackets, or dashes in a line: write packs as lists of lines", origin)
+	}
 	var own Book
 	if err := own.parse(origin, []byte(text)); err != nil {
 		return nil, err

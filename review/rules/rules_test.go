@@ -3,6 +3,7 @@ package rules
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,20 @@ func TestTeamPacksAdd(t *testing.T) {
 	for _, text := range []string{"", "name: go\n", "- \t[", "name: go\nfiles: ['*.go']\nlook_for:\n- again\n"} {
 		if _, err := team.WithTeam("//depot/b.yaml#1", text); err == nil {
 			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+// A file of a team is part of every review: one that the parser of YAML reads in gigabytes
+// would end each worker.
+func TestTeamFileTakesLittleMemory(t *testing.T) {
+	for _, unit := range []string{"[", "[']',", "- "} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := (&Book{}).WithTeam("//depot/team/rules.yaml#3", strings.Repeat(unit, 20_000))
+		runtime.ReadMemStats(&after)
+		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || used > 100 {
+			t.Errorf("20,000 times %q: %d MB, error %v", unit, used, err != nil)
 		}
 	}
 }
