@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/criticizer/criticizer/internal/cputest"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -92,6 +94,16 @@ func TestHostileYAMLTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 100 {
 		t.Errorf("it takes %d MB", used)
+	}
+}
+
+// A part may begin and end at any line of this text, and none parses.
+func TestPartsAreParsedInShortTime(t *testing.T) {
+	t.Parallel()
+	text := Read(diffOf(strings.Repeat("var a = (1 +\n", maxShown) + "  x = 1\n" + strings.Repeat("})\n", maxShown)))
+	finding := review.Finding{Path: "//d/a.go", StartLine: maxShown + 1, EndLine: maxShown + 1, Quote: "  x = 1", Replacement: "  x = 2"}
+	if used := cputest.Time(func() { text.Check(finding, func(string) int { return 0 }) }); used > 2*time.Second {
+		t.Errorf("it takes %s", used)
 	}
 }
 

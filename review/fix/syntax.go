@@ -34,6 +34,10 @@ type frame struct {
 
 const maxCut = 12
 
+// maxCuts bounds the parts of a frame that are parsed: a file may have a part between any two
+// of its lines.
+const maxCuts = 200
+
 // maxYAML is the largest text of YAML that is parsed. The time grows faster than the text.
 const maxYAML = 64_000
 
@@ -91,7 +95,8 @@ func parses(file string, before, old, lines, after []string) bool {
 		return true
 	}
 	for _, f := range g.frames {
-		for _, cut := range f.cuts(before, after) {
+		cuts := f.cuts(before, after)
+		for _, cut := range cuts[:min(len(cuts), maxCuts)] {
 			in := func(lines []string) string {
 				return f.open + text(before[len(before)-cut.before:], lines, after[:cut.after]) + f.end
 			}
