@@ -12,7 +12,7 @@ import (
 //	"NAME").fill("VALUE"
 //	"VALUE" == NAME
 //
-// rules/forms.rules describes the words of forms. Blanks, line ends and comments do not count.
+// rules/forms.rules describes the words of forms. Blanks and line ends do not count.
 //
 // Bound: for each name, a form reads at most maxElements+maxSkipped lexemes.
 type formRule struct {

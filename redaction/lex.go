@@ -26,7 +26,7 @@ var (
 	maxOperator   = 4
 )
 
-// nextLexeme returns the lexeme at i, after blanks, comments and line ends. It
+// nextLexeme returns the lexeme at i, after blanks and line ends. It
 // reads at most maxGap of these.
 func nextLexeme(s string, i int) lexeme {
 	i = skipSpace(s, i)
@@ -50,16 +50,8 @@ func nextLexeme(s string, i int) lexeme {
 	return lexeme{kind: lexMark, begin: i, end: i + 1}
 }
 
-// skipSpace skips blanks, line ends and a comment.
-func skipSpace(s string, i int) int {
-	i = run(s, i, &spaceSet, maxGap)
-	if strings.HasPrefix(s[i:], "/*") {
-		if n := strings.Index(s[i:min(len(s), i+maxGap)], "*/"); n > 0 {
-			i = run(s, i+n+len("*/"), &spaceSet, maxGap)
-		}
-	}
-	return i
-}
+// skipSpace skips blanks and line ends.
+func skipSpace(s string, i int) int { return run(s, i, &spaceSet, maxGap) }
 
 // lexemeBefore returns the lexeme that ends at i, before blanks and line ends. A
 // literal is on one line.

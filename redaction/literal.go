@@ -116,7 +116,7 @@ func quotedAt(s string, i int) (literal, bool) {
 			return literal{i + 1, j, true, j + 1}, true
 		case c == q, c == '\\' && byteAt(s, j+1) != '\n': // a doubled quote
 			j++
-		case (c == '\n' || c == '\r') && endsLiteral(s, j, q):
+		case c == '\n' || c == '\r':
 			return literal{i + 1, j, true, j}, true
 		}
 	}
@@ -134,23 +134,12 @@ func severalQuotes(s string, i int) string {
 	return ""
 }
 
-// endsLiteral reports whether the line end at i ends a literal in the quotes q.
-func endsLiteral(s string, i int, q byte) bool {
-	if q == '`' {
-		return strings.HasPrefix(s[i:], sectionEnd)
-	}
-	return true
-}
-
 // multiQuotedAt reads the literal in two or three quotes at i, also of several lines.
 func multiQuotedAt(s string, i int, quotes string) (literal, bool) {
 	start := i + len(quotes)
 	if text, _, ok := strings.Cut(s[start:min(len(s), i+maxValue)], quotes); ok && text != "" && !strings.Contains(text, sectionEnd) {
 		end := start + len(text)
 		return trimLiteral(s, literal{start, end, true, end + len(quotes)}), true
-	}
-	if len(quotes) < 3 {
-		return literal{}, false
 	}
 	end := lineEnd(s, start) // its end is not shown
 	return trimLiteral(s, literal{start, end, true, end}), end > start

@@ -167,10 +167,6 @@ func (t *tokenRule) takes(token, body string) bool {
 	switch {
 	case t.anchor < 0:
 		return distinct(token) > few
-	case t.anchor > 0 && t.parts[0].least > few:
-		return distinct(token[:t.parts[0].least]) > few/2
-	case t.anchor == 0 && allIn(token, &hexSet):
-		return false
 	case t.random:
 		return (isRandom(body) || isGibberish(body)) && !allIn(body, &decimalSet)
 	}

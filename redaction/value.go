@@ -186,9 +186,6 @@ func (d *detector) branches(n nameRef, at int) {
 	d.literals(at, lineEndWithin(d.s, at, maxBranch), ";", func(before string, lit literal) bool {
 		before = " " + strings.TrimRight(before, " \t")
 		conditional = conditional || strings.Contains(before, "?")
-		if d.branchEnd > at && strings.Contains(before, ",") {
-			return false
-		}
 		if endsWith(before, heads["branch"]) || conditional && strings.HasSuffix(before, ":") {
 			d.secret(n, fallback, lit)
 		}
