@@ -23,6 +23,8 @@ type formRule struct {
 	// before are the elements before NAME, the nearest first, and after those
 	// behind it.
 	before, after []formElement
+	// prev are the bytes that may be before NAME, second those behind the lexeme after it.
+	prev, second charset
 	// behind is set if the value is behind NAME.
 	behind bool
 	// skips is set if the form has ... behind NAME.
@@ -173,18 +175,18 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 	return e, l.end, nil
 }
 
-// beside returns the bytes that may be next to NAME: a fast check, which most forms fail.
-func (f *formRule) beside() [besideCount]charset {
+// selectBy sets prev and second, and returns the bytes that may follow NAME: a fast check, which
+// most forms fail.
+func (f *formRule) selectBy() (next charset) {
 	before, after := withoutQuote(f.before), withoutQuote(f.after)
-	b := [besideCount]charset{prevByte: nearEnd(before, false), nextByte: anyByte, secondByte: anyByte}
+	f.prev, f.second = nearEnd(before, false), anyByte
 	if len(after) > 0 && after[0].kind == exactLexeme && closerSet.has(after[0].text[0]) {
-		return b // it is skipped as a closer
+		return anyByte // it is skipped as a closer
 	}
-	b[nextByte] = nearEnd(after, true)
 	if len(after) > 1 && after[0].isLexeme() {
-		b[secondByte] = nearEnd(after[1:], true)
+		f.second = nearEnd(after[1:], true)
 	}
-	return b
+	return nearEnd(after, true)
 }
 
 // withoutQuote returns the elements without those that close or quote NAME.

@@ -2,49 +2,27 @@ package redaction
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"strings"
 )
 
-// These are bytes around a name and what quotes and closes it: before it, behind it, and
-// behind the lexeme that follows it.
-const (
-	prevByte = iota
-	nextByte
-	secondByte
-	besideCount
-)
-
-// A formIndex finds the forms that may match at a name, the longest first.
-type formIndex struct {
-	forms []*formRule
-	// may has a set of forms, a bit each, for every byte at each of the places.
-	may [besideCount][256][]uint64
-	// onLine are the forms that match only if the line has text behind the name.
-	onLine []uint64
-}
+// A formIndex has, for each byte that may follow a name and what quotes and closes it, the
+// forms that may match there, the longest first.
+type formIndex [256][]*formRule
 
 func newFormIndex(forms []formRule) *formIndex {
-	x := &formIndex{onLine: make([]uint64, len(forms)/64+1)}
+	var sorted []*formRule
 	for i := range forms {
-		x.forms = append(x.forms, &forms[i])
+		sorted = append(sorted, &forms[i])
 	}
-	slices.SortStableFunc(x.forms, func(a, b *formRule) int { return cmp.Compare(b.length(), a.length()) })
-	for i, f := range x.forms {
-		word, bit := i/64, uint64(1)<<(i%64)
-		for place, set := range f.beside() {
-			for c := range x.may[place] {
-				if x.may[place][c] == nil {
-					x.may[place][c] = make([]uint64, len(x.onLine))
-				}
-				if set.has(byte(c)) {
-					x.may[place][c][word] |= bit
-				}
+	slices.SortStableFunc(sorted, func(a, b *formRule) int { return cmp.Compare(b.length(), a.length()) })
+	x := &formIndex{}
+	for _, f := range sorted {
+		next := f.selectBy()
+		for c := range x {
+			if next.has(byte(c)) {
+				x[c] = append(x[c], f)
 			}
-		}
-		if len(f.after) > 0 && f.after[0].kind == anyWord && !f.after[0].quoted {
-			x.onLine[word] |= bit
 		}
 	}
 	return x
@@ -68,15 +46,10 @@ func (x *formIndex) at(s string, begin, end int, found func(f *formRule)) {
 		before = runBack(s, before-1, &spaceSet, maxGap)
 	}
 	l := nextLexeme(s, skipClosers(s, skipSpace(s, end)))
-	prev, next, second := byteAt(s, before-1), byteAt(s, l.begin), byteAt(s, skipSpace(s, l.end))
-	lastOnLine := strings.IndexByte(s[end:l.begin], '\n') >= 0
-	for word := range x.onLine {
-		set := x.may[prevByte][prev][word] & x.may[nextByte][next][word] & x.may[secondByte][second][word]
-		if lastOnLine {
-			set &^= x.onLine[word]
-		}
-		for ; set != 0; set &= set - 1 {
-			found(x.forms[word*64+bits.TrailingZeros64(set)])
+	prev, second := byteAt(s, before-1), byteAt(s, skipSpace(s, l.end))
+	for _, f := range x[byteAt(s, l.begin)] {
+		if f.prev.has(prev) && f.second.has(second) {
+			found(f)
 		}
 	}
 }
