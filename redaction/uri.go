@@ -73,11 +73,16 @@ func userinfoOf(authority string) (string, bool) {
 	}
 	colon := strings.IndexByte(authority[:path], ':')
 	at := strings.LastIndexByte(authority, '@')
-	if colon < 0 || at < path || !isAlnum(byteAt(authority, at+1)) ||
+	if colon < 0 || at < path || isPort(authority[colon+1:path]) || !isAlnum(byteAt(authority, at+1)) ||
 		strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
 		return "", false
 	}
 	return authority[:at], true
+}
+
+// isPort reports whether s, after a host and a colon, is a port or a variable.
+func isPort(s string) bool {
+	return s == "" || allIn(s, &digitSet) || strings.IndexByte("$%{<:*", s[0]) >= 0
 }
 
 // isDummyPassword reports whether the password of a URI is not a real one.

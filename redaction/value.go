@@ -1,6 +1,9 @@
 package redaction
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A binding is how a name is tied to a value.
 type binding uint8
@@ -104,15 +107,11 @@ func (d *detector) reportValue(n nameRef, start, end int) {
 // classOf returns the class of the secrets that n names.
 func classOf(n nameRef) string {
 	folded := strings.ToLower(n.ident)
-	for _, stem := range heads["class"] {
-		if strings.Contains(folded, stem) {
-			if strings.HasPrefix(stem, "p") {
-				return "password"
-			}
-			return stem
-		}
-	}
-	if n.strength == strongName {
+	i := slices.IndexFunc(heads["class"], func(stem string) bool { return strings.Contains(folded, stem) })
+	switch {
+	case i >= 0 && heads["class"][i][0] != 'p':
+		return heads["class"][i]
+	case i >= 0 || n.strength == strongName:
 		return "password"
 	}
 	return "credential"
@@ -123,12 +122,17 @@ func (d *detector) list(n nameRef, at int) {
 	if i := strings.IndexByte(d.s[at:min(len(d.s), at+maxName)], '{'); i > 0 && strings.HasPrefix(d.s[at:], "[]") {
 		at += i // []string{
 	}
-	switch {
-	case at < d.listEnd || at >= len(d.s):
-	case strings.IndexByte("[{(", d.s[at]) >= 0:
+	if at < d.listEnd {
+		return
+	}
+	if strings.IndexByte("[{(", byteAt(d.s, at)) >= 0 {
 		d.elements(n, at+1)
-	case strings.HasPrefix(d.s[at:], "- "):
-		d.entries(n, at)
+	}
+	for stop := min(len(d.s), at+maxList); at < stop && strings.HasPrefix(d.s[at:], "- "); d.listEnd = at {
+		if lit, ok := d.literalAt(at+len("- "), item); ok {
+			d.secret(n, item, lit)
+		}
+		at = skipBlanks(d.s, lineEndWithin(d.s, at, maxList))
 	}
 }
 
@@ -136,7 +140,7 @@ func (d *detector) list(n nameRef, at int) {
 func (d *detector) elements(n nameRef, at int) {
 	stop := min(len(d.s), at+maxList)
 	d.listEnd = stop
-	d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
+	d.literals(at, stop, "]})\x01", func(between string, lit literal) {
 		bind := item
 		if code := strings.TrimSpace(between); code != "" && strings.IndexByte(":=>", lastByte(code)) >= 0 {
 			bind = member
@@ -145,13 +149,12 @@ func (d *detector) elements(n nameRef, at int) {
 			d.secret(n, bind, lit)
 		}
 		d.listEnd = lit.next
-		return true
 	})
 }
 
 // literals calls found for the literals in quotes of s[at:stop] and the code before
-// each, until it returns false or there is one of the bytes of ends.
-func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) {
+// each, until there is one of the bytes of ends.
+func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal)) {
 	for at < stop {
 		q := strings.IndexAny(d.s[at:stop], "\"'`"+ends)
 		if q < 0 || !quoteSet.has(d.s[at+q]) {
@@ -159,20 +162,11 @@ func (d *detector) literals(at, stop int, ends string, found func(between string
 		}
 		d.work += lexemeWork
 		lit, ok := quotedAt(d.s[:stop], at+q)
-		if !ok || !found(d.s[at:at+q], lit) {
+		if !ok {
 			return
 		}
+		found(d.s[at:at+q], lit)
 		at = lit.next
-	}
-}
-
-// entries masks the secrets among the entries of a list in YAML.
-func (d *detector) entries(n nameRef, at int) {
-	for stop := min(len(d.s), at+maxList); at < stop && strings.HasPrefix(d.s[at:], "- "); d.listEnd = at {
-		if lit, ok := d.literalAt(at+len("- "), item); ok {
-			d.secret(n, item, lit)
-		}
-		at = skipBlanks(d.s, lineEndWithin(d.s, at, maxList))
 	}
 }
 
@@ -183,21 +177,20 @@ func (d *detector) branches(n nameRef, at int) {
 		return // read with those of a name before
 	}
 	conditional := false
-	d.literals(at, lineEndWithin(d.s, at, maxBranch), ";", func(before string, lit literal) bool {
+	d.literals(at, lineEndWithin(d.s, at, maxBranch), ";", func(before string, lit literal) {
 		before = " " + strings.TrimRight(before, " \t")
 		conditional = conditional || strings.Contains(before, "?")
 		if endsWith(before, heads["branch"]) || conditional && strings.HasSuffix(before, ":") {
 			d.secret(n, fallback, lit)
 		}
 		d.branchEnd = lit.next
-		return true
 	})
 }
 
-// bytes masks the numbers or characters at at that are the bytes of a secret, behind
-// a type, a function or a bracket, and reports whether there are some.
+// bytes masks the numbers at at that are the bytes of a secret, behind a type, a function
+// or a bracket, and reports whether there are some.
 func (d *detector) bytes(n nameRef, at int) bool {
-	const maxType, least, leastChars = 40, 10, 4
+	const maxType, least = 40, 10
 	if n.strength < mediumName || strings.HasSuffix(strings.ToLower(n.ident), "tokens") {
 		return false
 	}
@@ -207,8 +200,7 @@ func (d *detector) bytes(n nameRef, at int) bool {
 		if strings.IndexByte("{[(", head[i]) < 0 {
 			continue
 		}
-		begin, end, numbers, chars := readBytes(d.s, at+i+1)
-		if numbers >= least || chars >= leastChars && n.strength == strongName {
+		if begin, end, numbers := readBytes(d.s, at+i+1); numbers >= least {
 			d.reportValue(n, begin, end)
 			return true
 		}
@@ -216,24 +208,21 @@ func (d *detector) bytes(n nameRef, at int) bool {
 	return false
 }
 
-// readBytes reads a list of numbers or characters at i. It returns where they are and
-// how many there are; a number of eight bytes counts as such.
-func readBytes(s string, i int) (begin, end, numbers, chars int) {
+// readBytes reads a list of numbers at i. It returns where they are and how many there are;
+// a number of eight bytes counts as such.
+func readBytes(s string, i int) (begin, end, numbers int) {
 	const maxBetween = 6 // lexemes
 	begin = skipSpace(s, i)
 	for stop, between := begin+maxValue, 0; i < stop && between < maxBetween; between++ {
 		l := nextLexeme(s, i)
 		i = l.end
 		switch text := s[l.begin:l.end]; {
-		case l.kind == lexText && l.value.end == l.value.start+1:
-			chars++
-			end, between = l.end, 0
 		case l.kind == lexWord && len(text) <= 18 && (isDigit(text[0]) || len(text) == 2 && allIn(text, &hexSet)):
 			numbers += 1 + max(0, len(text)-4)/2
 			end, between = l.end, 0
 		case !lists["betweenbytes"][text]:
-			return begin, end, numbers, chars
+			return begin, end, numbers
 		}
 	}
-	return begin, end, numbers, chars
+	return begin, end, numbers
 }
