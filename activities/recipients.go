@@ -76,7 +76,6 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 	return decided
 }
 
-// allows reports whether an address may be notified.
 func (p RecipientPolicy) allows(address string) bool {
 	domain := address[strings.LastIndexByte(address, '@')+1:]
 	same := func(allowed string) bool { return strings.EqualFold(strings.TrimSpace(allowed), domain) }

@@ -15,7 +15,6 @@ type attempts struct {
 	answers map[string][]byte
 }
 
-// options returns the options of the next attempt.
 func (a *attempts) options() review.Options {
 	a.mu.Lock()
 	defer a.mu.Unlock()

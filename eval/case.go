@@ -95,7 +95,6 @@ func (p *caseParser) check(ok bool, part, format string, args ...any) {
 	p.addf("%s:%d: %s: "+format, append([]any{caseFile, line, part}, args...)...)
 }
 
-// parse parses and checks case.yaml.
 func (p *caseParser) parse(text, diff string) {
 	var y caseYAML
 	var err error

@@ -18,7 +18,6 @@ const symlinkMode = 0o120000
 // depot is the depot path of the files of all cases.
 const depot = "//depot/"
 
-// A file is one file of a case's diff.
 type file struct {
 	review.File
 	path          string // as cases name it

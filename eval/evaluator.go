@@ -185,7 +185,6 @@ func restorePaths(c *Case, shown redaction.Change, findings []review.Finding) {
 	}
 }
 
-// location returns the path and line of f.
 func location(f review.Finding) string {
 	if f.StartLine == 0 {
 		return f.Path

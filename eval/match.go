@@ -11,7 +11,6 @@ import (
 // findings are not redacted.
 type matcher struct{ tolerance int }
 
-// meets reports whether f meets x.
 func (m matcher) meets(x Expectation, f review.Finding) bool {
 	places := append([]review.Place{f.Place()}, f.Places...)
 	return slices.ContainsFunc(places, func(p review.Place) bool { return m.isAt(x, p) }) && x.matchesWords(f)

@@ -69,7 +69,6 @@ func (run *run) cached(ctx context.Context, key string) cachedAnswer {
 	return a
 }
 
-// cache stores a under key.
 func (run *run) cache(ctx context.Context, key string, a cachedAnswer) {
 	run.answers.Store(key, a)
 	cache := run.options.Cache

@@ -235,7 +235,6 @@ func (r *Reviewer) learn(ctx context.Context, model, why string, change func(*mo
 	return true
 }
 
-// meter returns the meter of model.
 func (r *Reviewer) meter(model string) *meter {
 	m, _ := r.meters.LoadOrStore(model, &meter{})
 	return m.(*meter)

@@ -28,7 +28,6 @@ type hunk struct {
 // part returns h with some of its lines.
 func (h hunk) part(lines []line) hunk { return hunk{h.heading, lines, h.headSize} }
 
-// A line is one line of a hunk.
 type line struct {
 	mark   byte // blank, + or -
 	number int  // in the new content; 0 for a removed line
@@ -36,7 +35,6 @@ type line struct {
 	size   int // tokens of the rendered line
 }
 
-// newFile returns a file without lines.
 func newFile(path, kind string) *file {
 	f := &file{path: path, shown: visible(path), kind: visible(kind)}
 	f.headSize = countTokens(f.head())
@@ -71,7 +69,6 @@ func (f *file) parse(diff string) error {
 	return nil
 }
 
-// begin begins a hunk.
 func (f *file) begin(heading string) {
 	var h hunk
 	h.heading, _ = clip(visible(heading), maxHeadingBytes, "text")
@@ -79,7 +76,6 @@ func (f *file) begin(heading string) {
 	f.hunks = append(f.hunks, h)
 }
 
-// add adds a line to the last hunk.
 func (f *file) add(l line) {
 	var cut bool
 	l.text, cut = clip(visible(l.text), maxLineBytes, "line")

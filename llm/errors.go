@@ -88,7 +88,6 @@ type apiError struct {
 
 func (e apiError) Error() string { return e.text }
 
-// responseError decodes an error response.
 func responseError(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes)) // without a body the status alone counts
 	var answer struct {

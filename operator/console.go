@@ -65,7 +65,6 @@ func (c *console) configWithKey(role config.Role) (*config.Config, error) {
 	return cfg, err
 }
 
-// database opens the database as an operator.
 func (c *console) database(ctx context.Context) (*store.DB, *config.Config, error) {
 	cfg, err := c.config(config.RoleOperator)
 	if err != nil {

@@ -90,7 +90,6 @@ func parseStages(list string) ([]config.Role, error) {
 	return roles, nil
 }
 
-// A checkStatus is the verdict of a check.
 type checkStatus string
 
 const (
@@ -99,7 +98,6 @@ const (
 	statusFail checkStatus = "fail"
 )
 
-// A checkResult is one result of a check.
 type checkResult struct {
 	Check  string      `json:"check"`
 	Status checkStatus `json:"status"`
@@ -129,7 +127,6 @@ func failLogin(err error, renew string) checkResult {
 	return fail(err, "")
 }
 
-// A check examines one thing.
 type check struct {
 	name string
 	run  func(context.Context) []checkResult

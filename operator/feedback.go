@@ -169,7 +169,6 @@ func rate(days int, counts []store.FindingCount) ratings {
 	return r
 }
 
-// grouped sums the counts that have the same key.
 func grouped(counts []store.FindingCount, key func(store.FindingCount) string, order func(a, b rating) int) []rating {
 	groups := []rating{}
 	for _, c := range counts {

@@ -56,7 +56,6 @@ func wordFlag[T ~string](cmd *cobra.Command, to *T, name, usage string, words ..
 	must(cmd.RegisterFlagCompletionFunc(name, fixed(words...)))
 }
 
-// oneOf parses one of the words.
 func oneOf[T ~string](words ...T) func(string) (T, error) {
 	return func(text string) (T, error) {
 		if !slices.Contains(words, T(text)) {
@@ -66,7 +65,6 @@ func oneOf[T ~string](words ...T) func(string) (T, error) {
 	}
 }
 
-// texts returns words as strings.
 func texts[T ~string](words []T) []string {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -84,7 +82,6 @@ func alternatives[T ~string](words ...T) string {
 	return strings.Join(list, "")
 }
 
-// positive parses a duration above zero.
 func positive(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
@@ -96,7 +93,6 @@ func positive(text string) (time.Duration, error) {
 // mostListed is the largest --limit.
 const mostListed = 10_000
 
-// between parses a whole number.
 func between(least, most int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
@@ -197,7 +193,6 @@ func (c *console) changelists() cobra.CompletionFunc {
 	}))
 }
 
-// errorClasses lists the classes of failures.
 func errorClasses() []failure.Class {
 	var all []failure.Class
 	for _, d := range failure.Descriptions() {

@@ -81,7 +81,6 @@ func list[T any](c *console, cmd *cobra.Command, limit *int, t table[T], read fu
 	return cmd
 }
 
-// done reports what a command has changed.
 func (c *console) done(format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
 	return c.print(map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, message) })
@@ -101,7 +100,6 @@ func writeJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// row returns the cells of one row of a table.
 func row(cells ...any) []string {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {

@@ -60,7 +60,6 @@ placeholders are keyed for this run.`,
 	return cmd
 }
 
-// A preview is the output of the command.
 type preview struct {
 	Changelist review.Changelist `json:"changelist"`
 	Author     string            `json:"author"`

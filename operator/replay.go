@@ -22,7 +22,6 @@ type replayOrder struct {
 
 func (o *replayOrder) named() bool { return len(o.ids) > 0 }
 
-// parse reads the operands and checks the order.
 func (o *replayOrder) parse(args []string) (err error) {
 	for _, arg := range args {
 		id, err := parseID("dead letter", arg)

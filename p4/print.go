@@ -101,7 +101,6 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 	return p, nil
 }
 
-// add adds one record.
 func (p *printout) add(rec record) error {
 	switch {
 	case rec.code == "error":

@@ -163,7 +163,6 @@ func (r *reviewState) attempt(ctx workflow.Context, p policy, spent *activities.
 	}
 }
 
-// fetch is stage fetch.
 func (r *reviewState) fetch(ctx workflow.Context) error {
 	var result activities.FetchResult
 	err := r.execute(ctx, fetchPolicy, "fetch", fetching.Fetch, activities.StageParams{Request: r.req}, &result)

@@ -89,7 +89,6 @@ func (d *document) report(name string, line int, problem string) {
 	d.problems = append(d.problems, fmt.Errorf("%s (line %d): %s", name, line, problem))
 }
 
-// namesIn lists the fields and sections of a section.
 func (d *document) namesIn(prefix string) []string {
 	var names []string
 	for _, f := range d.fields {
@@ -122,7 +121,6 @@ func secretProblem(variable string) string {
 		" instead (or the same name with _FILE)"
 }
 
-// setNode sets the field to the value of a YAML node.
 func (f field) setNode(node ast.Node) error {
 	if _, ok := f.secret(); ok {
 		return errors.New(secretProblem(f.variable))

@@ -10,7 +10,6 @@ import (
 	"strconv"
 )
 
-// A file is a file at the endpoint.
 type file struct {
 	id      string
 	content []byte

@@ -13,7 +13,6 @@ type dialect struct {
 	write func(completion) map[string]any
 }
 
-// A query is the content of a call.
 type query struct {
 	prompt   string // all messages
 	limit    int    // maximum tokens of the answer; 0 is no limit

@@ -91,7 +91,6 @@ func check(c *review.Check) string {
 	return strings.Join(parts, " ")
 }
 
-// usage describes what all attempts of the review used.
 func usage(r review.Report) string {
 	u, about := r.Usage, ""
 	if u.Estimated {

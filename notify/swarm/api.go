@@ -197,7 +197,6 @@ func (s *Server) postTestRun(ctx context.Context, at topic, run testRun) error {
 	return err
 }
 
-// get reads the answer to a query into v.
 func (s *Server) get(ctx context.Context, path string, query url.Values, v any) error {
 	a, err := s.service.Send(ctx, post.Request{Method: http.MethodGet, URL: s.cfg.URL + path + "?" + query.Encode()})
 	if err != nil {

@@ -50,7 +50,6 @@ type instance struct {
 	buffer, records, parses api.Function
 }
 
-// parse returns the records of a text.
 func (p *Parser) parse(ctx context.Context, l *language, text string) ([]record, error) {
 	in, err := p.take(ctx, l)
 	if err != nil {
@@ -96,7 +95,6 @@ func (p *Parser) take(ctx context.Context, l *language) (*instance, error) {
 	return in, nil
 }
 
-// compile returns a compiled grammar.
 func (p *Parser) compile(grammar string) (wazero.CompiledModule, error) {
 	if c := p.compiled[grammar]; c != nil {
 		return c, nil
@@ -137,7 +135,6 @@ func call(ctx context.Context, f api.Function, args ...uint64) (uint32, error) {
 	return result, nil
 }
 
-// write puts a text into the buffer.
 func (in *instance) write(ctx context.Context, text string) error {
 	at, err := call(ctx, in.buffer, uint64(len(text)))
 	if err == nil && (at == 0 || !in.module.Memory().WriteString(at, text)) {

@@ -188,7 +188,6 @@ func (c *collection) failOpen(class failure.Class) {
 	clear(c.open)
 }
 
-// flush writes the outcomes.
 func (c *collection) flush(ctx context.Context) error {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(c.results)), flushSize) {
 		part := map[string]string{}

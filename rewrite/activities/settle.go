@@ -43,7 +43,6 @@ func (a *Activities) failed(job rewrite.Job, class failure.Class) rewrite.Verdic
 	return a.cfg.Run.AfterFailure(job, string(class), slices.Contains(permanent, class))
 }
 
-// settle writes verdicts.
 func (a *Activities) settle(ctx context.Context, by rewrite.Holder, verdicts ...rewrite.Verdict) error {
 	return a.write(ctx, by, len(verdicts), func(ctx context.Context) (int, error) { return a.parts.Queue.Fail(ctx, by, verdicts) })
 }

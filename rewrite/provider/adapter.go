@@ -87,7 +87,6 @@ func answer(content string, usage rewrite.Usage) (rewrite.Answer, error) {
 	return rewrite.Answer{Text: *object.Rewrite, Usage: usage}, nil
 }
 
-// callError returns the error of a call.
 func callError(err error) error {
 	if failure.ClassOf(err) == failure.SchemaInvalid {
 		return malformed()

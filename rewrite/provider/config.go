@@ -61,7 +61,6 @@ func (c Config) validate() error {
 	return nil
 }
 
-// supports reports whether the provider supports the wire format of kind.
 func (p Provider) supports(kind rewrite.AdapterKind) bool {
 	return len(p.Adapters) == 0 || slices.Contains(p.Adapters, kind)
 }

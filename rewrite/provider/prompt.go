@@ -34,7 +34,6 @@ type prompts struct {
 	schema  json.RawMessage
 }
 
-// loadPrompts reads every version.
 func loadPrompts() (map[string]prompts, error) {
 	versions, err := promptFiles.ReadDir("prompts")
 	if err != nil {
@@ -73,7 +72,6 @@ func loadVersion(dir string) (p prompts, err error) {
 	return p, err
 }
 
-// A prompt is a rendered item.
 type prompt struct {
 	model, system, user string
 	schema              json.RawMessage

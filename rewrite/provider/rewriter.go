@@ -81,7 +81,6 @@ func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item
 	return a.ask(ctx, endpoint, p)
 }
 
-// open returns the endpoint and the adapter of a decision.
 func (r *Rewriter) open(to rewrite.RoutingDecision) (*llm.Endpoint, adapter, error) {
 	a, known := adapters[to.AdapterKind]
 	if !known {

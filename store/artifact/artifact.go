@@ -199,7 +199,6 @@ func (s *Store) Show(ctx context.Context, ref review.ArtifactRef) ([]byte, error
 	return s.Open(id, sealed)
 }
 
-// load returns the stored form of ref.
 func (s *Store) load(ctx context.Context, ref review.ArtifactRef) (id string, sealed []byte, err error) {
 	ns, id, _ := strings.Cut(string(ref), ":")
 	if ns != string(s.cfg.Namespace) {

@@ -80,7 +80,6 @@ func CheckKeyset(ks secret.Value, kek KEK) error {
 	return err
 }
 
-// keys are the keys of a keyset.
 type keys struct {
 	of   string // the keyset, as written
 	seal tink.AEAD
@@ -147,7 +146,6 @@ func (k KEK) read(ks secret.Value) (*keyset.Handle, error) {
 	return handle, nil
 }
 
-// write encrypts a keyset.
 func (k KEK) write(handle *keyset.Handle) (secret.Value, error) {
 	var out bytes.Buffer
 	to := keyset.NewJSONWriter(&out)
