@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,6 +149,12 @@ func (s *Service) unanswered(err error, inDoubt bool) error {
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err // its text holds the address
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		err = errors.New(dns.Err) // its text holds the host
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		err = errors.New("its certificate is for another host") // its text holds both hosts
 	}
 	if inDoubt {
 		return failure.Errorf(failure.DeliveryAmbiguous, "%s: no answer; it may have accepted the message: %w", s.Name, err)

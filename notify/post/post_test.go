@@ -126,6 +126,20 @@ func TestMissingAnswer(t *testing.T) {
 	wantError(t, err, failure.NetworkUnreachable)
 }
 
+// The host of a URL may be the secret.
+func TestErrorsDoNotNameTheHost(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "https://"), ":")
+	for name, url := range map[string]string{"unknown": "https://t0ken.invalid/", "another certificate": "https://localhost:" + port + "/"} {
+		_, err := send(t, testService, url, true)
+		if text := err.Error(); strings.Contains(text, "t0ken") || strings.Contains(text, "localhost") {
+			t.Errorf("%s: the error names the host: %v", name, err)
+		}
+	}
+}
+
 func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	reached := false
