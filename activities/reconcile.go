@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -101,7 +102,9 @@ func (r *reconciliation) recordError(ctx context.Context, d review.DueDelivery, 
 		return
 	}
 	channel := d.Key.Channel()
-	r.down[channel]++
+	if _, own := errors.AsType[reportError](err); !own {
+		r.down[channel]++
+	}
 	if channel == review.ChannelMail {
 		r.failed = append(r.failed, err)
 		return
@@ -109,6 +112,11 @@ func (r *reconciliation) recordError(ctx context.Context, d review.DueDelivery, 
 	r.done.Open++
 	r.log(d).WarnContext(ctx, "channel not reconciled", "channel", string(channel), "error", err)
 }
+
+// A reportError is the error of one row's report. It shows nothing about the channel.
+type reportError struct{ error }
+
+func (e reportError) Unwrap() error { return e.error }
 
 func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error {
 	if err := r.Outbox.RecordCheck(ctx, d.ID, false); err != nil {
@@ -161,7 +169,7 @@ func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 		return r.expire(ctx, d)
 	}
 	if err != nil {
-		return err
+		return reportError{err}
 	}
 	sent, err := r.deliver(ctx, report, chosen.author, d.ID)
 	return r.count(ctx, d, either(sent, &r.done.Sent, &r.done.Settled), err)

@@ -341,6 +341,25 @@ func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 	m.wantStatus(t, review.DeliverySent)
 }
 
+// Reports that cannot be read say nothing about the mail server: the other rows are checked.
+func TestReconcileChecksOthersBesideUnreadableReports(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.mailAll(t)
+	for _, address := range []string{"carol@corp.test", "dave@corp.test", "eve@corp.test"} {
+		m.addRow(t, address)
+	}
+	m.input = m.db.Keep(t, review.Report{Changelist: 4711, Version: 2})
+	m.finish(t)
+	m.db.Backdate(t, time.Hour)
+	if _, err := m.tryReconcile(); classOf(err) != failure.ArtifactForeign {
+		t.Errorf("ended with %v, want the error of the reports", err)
+	}
+	if n := m.world.Calls("Lookup"); n != 2 {
+		t.Errorf("%d look-ups of the 2 sent mails", n)
+	}
+}
+
 // A rerun names the earlier version and what changed since (notification 10.4).
 func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 	t.Parallel()

@@ -12,10 +12,10 @@ import (
 // reconciler is the actor of reconciliation in the audit log.
 const reconciler = "reconciliation"
 
-// DueDeliveries returns at most limit rows for reconciliation: unsent rows first, then
-// rows sent within watch; the longest unchecked first. It leaves out rows that may be
-// in flight, whose last attempt is younger than grace, and rows sent less than bounced
-// ago.
+// DueDeliveries returns at most limit rows for reconciliation, unsent rows and rows sent
+// within watch; the longest unchecked first, so that neither kind keeps the other from
+// being checked. It leaves out rows that may be in flight, whose last attempt is younger
+// than grace, and rows sent less than bounced ago.
 func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error) {
 	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: limit})
 	return convert("read due deliveries", rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {

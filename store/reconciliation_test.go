@@ -81,6 +81,23 @@ func TestDueDeliveries(t *testing.T) {
 	}
 }
 
+// Rows that stay open for weeks, such as held ones, take turns with sent rows: a run has a limit.
+func TestOpenRowsLeaveRoomForSentRows(t *testing.T) {
+	t.Parallel()
+	notify, _, d, held := rowIn(t, "held")
+	sent := prepare(t, notify, "alice@corp.test", "bob@corp.test")[1]
+	noError(t, notify.MarkSent(t.Context(), must(notify.BeginDelivery(t.Context(), sent))(t).ID, "m2", "accepted"))
+	backdate(t, d, "31 minutes")
+	end(t, d, review.JobDeadLettered)
+	for _, want := range []int64{held, sent.ID, held} {
+		got := must(notify.DueDeliveries(t.Context(), grace, bounced, watch, 1))(t)
+		if len(got) != 1 || got[0].ID != want {
+			t.Fatalf("due is %+v, want row %d", got, want)
+		}
+		noError(t, notify.RecordCheck(t.Context(), want, false))
+	}
+}
+
 func TestPartialWriteIsDue(t *testing.T) { // notification_id without notified_at (notification 6.4)
 	t.Parallel()
 	notify, operator, d, id := rowIn(t, "new")

@@ -22,7 +22,7 @@ where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not 
    or (d.status = 'sent' and j.state <> 'in_progress' and d.notified_at > now() - $2::interval
        and now() - greatest(d.checked_at, d.notified_at)
            >= greatest($3::interval, 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at)))
-order by (d.status = 'sent'), d.checked_at nulls first, d.id
+order by d.checked_at nulls first, d.id
 limit $4
 `
 
