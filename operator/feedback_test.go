@@ -48,6 +48,23 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
+// A path is text from outside.
+func TestFeedbackCannotControlTheTerminal(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	findings, err := d.Open(t, store.RoleLLM).ReportFindings(t.Context(), 4711, 1, []review.Finding{
+		{Path: "//depot/\x1b[2J.go", Severity: review.SeverityLow, Category: review.CategoryTesting, Quote: "a"},
+	})
+	noError(t, err)
+	env := map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "SUDO_USER": "olga"}
+	for _, args := range [][]string{{findings[0].FeedbackToken, "wrong"}, {"list"}, {"forget", findings[0].FeedbackToken}} {
+		got := say(t, env, append([]string{"feedback"}, args...)...)
+		if got.status != 0 || strings.Contains(got.out+got.err, "\x1b") {
+			t.Errorf("%v: status %d, %q", args, got.status, got.out+got.err)
+		}
+	}
+}
+
 func TestFeedbackRejects(t *testing.T) {
 	t.Parallel()
 	env, token, _ := newFeedbackEnvironment(t)

@@ -83,7 +83,7 @@ func list[T any](c *console, cmd *cobra.Command, limit *int, t table[T], read fu
 
 func (c *console) done(format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
-	return c.print(map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, message) })
+	return c.print(map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, printable(message)) })
 }
 
 // note prints a line that only the table format has.
