@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -86,14 +87,28 @@ func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, er
 	if err := n.prepareChannels(ctx, report); err != nil {
 		return NotifyResult{}, err
 	}
-	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
-	if err != nil {
-		return NotifyResult{}, about(report.Changelist, "prepare outbox", err)
+	var result NotifyResult
+	for tried := map[int64]bool{}; ; {
+		rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
+		if err != nil {
+			return NotifyResult{}, about(report.Changelist, "prepare outbox", err)
+		}
+		mails, channels := splitChannels(rows)
+		result.Channels = channels
+		// An operator can add or reopen a row while others are sent.
+		mails = slices.DeleteFunc(mails, func(row review.Delivery) bool { return tried[row.ID] && !isOpen(row) })
+		if len(mails) == 0 {
+			return result, nil
+		}
+		done, err := n.deliverAll(ctx, report, chosen.author, mails)
+		result.Sent, result.Already = result.Sent+done.Sent, result.Already+done.Already
+		if err != nil {
+			return result, err
+		}
+		for _, row := range mails {
+			tried[row.ID] = true
+		}
 	}
-	mails, channels := splitChannels(rows)
-	result, err := n.deliverAll(ctx, report, chosen.author, mails)
-	result.Channels = channels
-	return result, err
 }
 
 func (n *Notifying) deliverAll(ctx context.Context, report review.Report, author string, rows []review.Delivery) (NotifyResult, error) {

@@ -468,3 +468,24 @@ func noError(tb testing.TB, err error) {
 		tb.Fatal(err)
 	}
 }
+
+// An operator readdresses a row while the attempt sends another one: the review must not end
+// with a recipient who was not notified.
+func TestNotifySendsToARowAddedMeanwhile(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	rows, err := m.db.PrepareDeliveries(t.Context(), 4711, 1, []string{alice, bob})
+	noError(t, err)
+	m.world.AfterSend(func() {
+		m.world.AfterSend(nil)
+		_, err := m.db.ReaddressDelivery(t.Context(), rows[1].ID, "zoe@corp.test", "olga", "INC-1")
+		noError(t, err)
+	})
+	result, err := m.notify()
+	noError(t, err)
+	for address, want := range map[string]int{alice: 1, bob: 0, "zoe@corp.test": 1} {
+		if n := m.world.Copies(address); n != want {
+			t.Errorf("%s has %d mails, want %d: %+v", address, n, want, result)
+		}
+	}
+}
