@@ -66,7 +66,7 @@ func (d *detector) computeStrength(ident string) (strength, string) {
 	switch {
 	case vendor != nil && strength == weakName:
 		best, strength = vendor, mediumName
-	case strength == weakName && len(words) > 1 && hasOnlyID(folded, words):
+	case strength == weakName && isID(words):
 		return noName, ""
 	}
 	if strength >= mediumName && describesSecret(words) {
@@ -122,11 +122,10 @@ func describesSecret(words []string) bool {
 	return len(words) > 1 && (lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] }))
 }
 
-// hasOnlyID reports whether a weak name names something that has only a number or a
-// digest.
-func hasOnlyID(folded string, words []string) bool {
-	final := lastWord(words)
-	return lists["digestname"][final] || (final == "id" || final == "ids") && !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
+// isID reports whether the words of a weak name are those of a number, such as user_id.
+func isID(words []string) bool {
+	n := len(words)
+	return n > 1 && strings.TrimSuffix(words[n-1], "s") == "id" && !lists["secretid"][words[n-2]] && !slices.Contains(words, "key")
 }
 
 // splitWords returns the words of an identifier in lower case.
@@ -183,10 +182,10 @@ func startsWord(ident string, i int) bool {
 // isConstant reports whether ident is spelled like a constant, such as an option.
 func isConstant(ident string) bool {
 	ident = ident[strings.LastIndexByte(ident, '.')+1:]
-	return len(ident) > 3 && strings.IndexByte(ident, '_') > 0 && strings.ToUpper(ident) == ident
+	return strings.IndexByte(ident, '_') > 0 && strings.ToUpper(ident) == ident
 }
 
 // isFlag reports whether the identifier at a is a flag of a command line.
 func isFlag(s string, a int) bool {
-	return a < len(s) && s[a] == '-' || a > 0 && s[a-1] == '-' && (a < 2 || spaceSet.has(s[a-2]) || s[a-2] == '-' || quoteSet.has(s[a-2]))
+	return byteAt(s, a) == '-' || byteAt(s, a-1) == '-'
 }
