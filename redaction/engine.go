@@ -98,7 +98,6 @@ func (e *engine) read(views []*view, m mode, take func(d *detector)) {
 	one := func(v *view) {
 		w.detections, w.misses = w.detections[:0], w.misses[:0]
 		clear(w.commandEnd)
-		w.ahead, w.behind = lexemeCache{}, lexemeCache{}
 		d := detector{engine: e, workspace: w, view: v, s: v.text, explain: m == explaining, contextFree: m == checking, allowance: 1}
 		if m == again { // so that the same text does not exceed the limit again
 			d.allowance = 4
@@ -223,8 +222,6 @@ type workspace struct {
 	commandEnd []int
 	// strengths caches strengthOf by the hash of the identifier.
 	strengths [1 << strengthBits]knownStrength
-	// ahead and behind cache lexemes.
-	ahead, behind lexemeCache
 }
 
 // A detection is a range of a view that holds a secret.

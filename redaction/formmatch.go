@@ -167,7 +167,7 @@ func (m *formMatch) element(e *formElement, i int, last bool) (end int, ok bool)
 		return m.valueAt(e, i, last)
 	}
 	m.d.work += lexemeWork
-	l := m.d.ahead.get(s, i, nextLexeme)
+	l := nextLexeme(s, i)
 	onLine := e.kind != anyWord || e.quoted || strings.IndexByte(s[i:l.begin], '\n') < 0
 	return l.end, onLine && m.matches(e, l) // WORD is on the line of what is before it
 }
@@ -190,7 +190,7 @@ func (m *formMatch) skipForward(i int, elements []formElement) bool {
 	exact := len(elements) > 0 && elements[0].kind == exactLexeme // so that l decides
 	for range maxSkipped {
 		m.d.work += lexemeWork
-		l := m.d.ahead.get(m.d.s, i, nextLexeme)
+		l := nextLexeme(m.d.s, i)
 		if (!exact || m.matches(&elements[0], l)) && m.forward(i, elements) {
 			return true
 		}
@@ -225,7 +225,7 @@ func (m *formMatch) backward(i int, elements []formElement) bool {
 				return false
 			}
 		default:
-			if l = m.d.behind.get(s, i, lexemeBefore); !m.matches(e, l) {
+			if l = lexemeBefore(s, i); !m.matches(e, l) {
 				return false
 			}
 		}

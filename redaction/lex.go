@@ -78,19 +78,3 @@ func lexemeBefore(s string, i int) lexeme {
 	}
 	return lexeme{kind: lexMark, begin: i - 1, end: i}
 }
-
-// A lexemeCache keeps lexemes by where they were looked for: the forms of a name read
-// the same ones.
-type lexemeCache [32]struct {
-	key int // the offset and 1
-	lexeme
-}
-
-// get returns what read returns for s and i.
-func (c *lexemeCache) get(s string, i int, read func(s string, i int) lexeme) lexeme {
-	e := &c[i%len(c)]
-	if e.key != i+1 {
-		e.key, e.lexeme = i+1, read(s, i)
-	}
-	return e.lexeme
-}
