@@ -110,11 +110,3 @@ func TestGuardBlocksWhatItsPipelineDidNotMake(t *testing.T) {
 		})
 	}
 }
-
-func TestReviewerNeedsAGuard(t *testing.T) {
-	t.Parallel()
-	_, err := llm.New(slog.New(slog.DiscardHandler), nil, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: "http://127.0.0.1:1/v1"}, Model: "m"})
-	if failure.ClassOf(err) != failure.ConfigInvalid {
-		t.Errorf("got %v, want class %s", err, failure.ConfigInvalid)
-	}
-}

@@ -30,7 +30,7 @@ func (r *Reviewer) request(w modelDialect, model, system, user string, limit int
 	}
 	if r.cfg.API == apiResponses {
 		body["instructions"], body["input"], body["max_output_tokens"], body["store"] = system, user, limit, false
-		set("text", map[string]any{"format": r.textFormat(w)}, w.Format != FormatText)
+		set("text", map[string]any{"format": r.format(w)}, w.Format != FormatText)
 		set("reasoning", map[string]any{"effort": r.cfg.ReasoningEffort}, r.cfg.ReasoningEffort != "")
 	} else {
 		messages := []map[string]string{{"role": "user", "content": user}}
@@ -40,7 +40,7 @@ func (r *Reviewer) request(w modelDialect, model, system, user string, limit int
 		body["messages"], body[w.LimitField] = messages, limit
 		body["stream_options"] = map[string]any{"include_usage": true}
 		set("seed", r.cfg.Seed, r.cfg.Seed != nil)
-		set("response_format", r.responseFormat(w), w.Format != FormatText || r.cfg.AnswerFormat == FormatText)
+		set("response_format", r.format(w), w.Format != FormatText || r.cfg.AnswerFormat == FormatText)
 		set("reasoning_effort", r.cfg.ReasoningEffort, r.cfg.ReasoningEffort != "")
 	}
 	for _, field := range w.without {
@@ -52,20 +52,18 @@ func (r *Reviewer) request(w modelDialect, model, system, user string, limit int
 
 const schemaName = "review"
 
-// responseFormat returns the field of the chat API.
-func (r *Reviewer) responseFormat(w modelDialect) map[string]any {
+// format returns the field that asks for the format of the answer. The chat API has the
+// schema in a field of its own.
+func (r *Reviewer) format(w modelDialect) map[string]any {
+	out := map[string]any{"type": w.Format}
 	if w.Format != FormatSchema {
-		return map[string]any{"type": w.Format}
+		return out
 	}
-	return map[string]any{"type": w.Format, "json_schema": map[string]any{
-		"name": schemaName, "strict": true, "schema": json.RawMessage(r.prompts.schema),
-	}}
-}
-
-// textFormat returns the field of the responses API.
-func (r *Reviewer) textFormat(w modelDialect) map[string]any {
-	if w.Format != FormatSchema {
-		return map[string]any{"type": w.Format}
+	schema := map[string]any{"name": schemaName, "strict": true, "schema": json.RawMessage(r.prompts.schema)}
+	if r.cfg.API == apiResponses {
+		maps.Copy(out, schema)
+	} else {
+		out["json_schema"] = schema
 	}
-	return map[string]any{"type": w.Format, "name": schemaName, "strict": true, "schema": json.RawMessage(r.prompts.schema)}
+	return out
 }

@@ -117,72 +117,47 @@ func TestAllowListCheck(t *testing.T) {
 	}
 }
 
-// A server in unicode mode folds more than ASCII: embargoes do, too.
-func TestEmbargoFoldsUnicode(t *testing.T) {
+// An embargo also covers the tree of its name, while a permission for a file covers that
+// file only. A server in unicode mode folds more than ASCII. One that is not does not
+// report the encoding of a path: what may be embargoed in some encoding is denied, and
+// nothing else.
+func TestEmbargoes(t *testing.T) {
 	t.Parallel()
-	list, err := NewAllowList([]string{"//depot/..."}, []string{"//depot/Stra\u00dfe/\u00c9t\u00e9/...", "//depot/task/..."})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, embargoed := range map[string]bool{
-		"//depot/stra\u00dfe/\u00e9T\u00c9/x": true,
-		"//depot/ta\u017f\u212a/x":            true, // a long s, and the kelvin sign
-		"//depot/strasse/ete/x":               false,
-	} {
-		if err := list.Check(path, caseInsensitive); errors.Is(err, errEmbargoed) != embargoed {
-			t.Errorf("%q: %v, want embargoed %t", path, err, embargoed)
-		}
-		if err := list.Check(path, caseSensitive); err != nil {
-			t.Errorf("%q where case counts: %v", path, err)
-		}
-	}
-}
-
-// A server that is not in unicode mode does not report the encoding of a path: what
-// may be embargoed in some encoding is denied, and nothing else.
-func TestEmbargoHoldsInEveryEncoding(t *testing.T) {
-	t.Parallel()
-	list, err := NewAllowList([]string{"//depot/..."}, []string{"//depot/f\u00fcr/keys/...", "//depot/a/\u79d8\u5bc6.c", "//depot/ascii/..."})
+	list, err := NewAllowList([]string{"//depot/...", "//other/file"}, []string{
+		"//depot/f\u00fcr/keys/...", "//depot/a/\u79d8\u5bc6.c", "//depot/ascii/...", "//depot/Stra\u00dfe/\u00c9t\u00e9/...", "//depot/task/...", "//depot/a/secret",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]struct{ exact, folded error }{
-		"//depot/f\u00fcr/keys/x":           {errEmbargoed, errEmbargoed},
-		"//depot/fu\u0308r/keys/x":          {errEmbargoed, errEmbargoed}, // decomposed, as macOS writes it
-		"//depot/f\xfcr/keys/x":             {errUndecided, errUndecided}, // Latin-1
-		"//depot/f\x81r/keys/x":             {errUndecided, errUndecided}, // code page 437
-		"//depot/F\xdcR/KEYS/x":             {nil, errUndecided},
-		"//depot/a/\x94\xe9\x96\xa7.c":      {errUndecided, errUndecided}, // Shift-JIS
-		"//depot/a/\x94\xe9\x96\xa7.c/deep": {errUndecided, errUndecided},
-		"//depot/f\xfcr/other/x":            {nil, nil},
-		"//depot/fur/keys/\xfc":             {nil, nil},
-		"//depot/f\xfcr":                    {nil, nil},
-		"//depot/ascii/\xfc":                {errEmbargoed, errEmbargoed},
-		"//depot/caf\xe9.c":                 {nil, nil},
+		"//depot/f\u00fcr/keys/x":             {errEmbargoed, errEmbargoed},
+		"//depot/fu\u0308r/keys/x":            {errEmbargoed, errEmbargoed}, // decomposed, as macOS writes it
+		"//depot/f\xfcr/keys/x":               {errUndecided, errUndecided}, // Latin-1
+		"//depot/f\x81r/keys/x":               {errUndecided, errUndecided}, // code page 437
+		"//depot/F\xdcR/KEYS/x":               {nil, errUndecided},
+		"//depot/a/\x94\xe9\x96\xa7.c":        {errUndecided, errUndecided}, // Shift-JIS
+		"//depot/a/\x94\xe9\x96\xa7.c/deep":   {errUndecided, errUndecided},
+		"//depot/f\xfcr/other/x":              {nil, nil},
+		"//depot/fur/keys/\xfc":               {nil, nil},
+		"//depot/f\xfcr":                      {nil, nil},
+		"//depot/ascii/\xfc":                  {errEmbargoed, errEmbargoed},
+		"//depot/caf\xe9.c":                   {nil, nil},
+		"//depot/stra\u00dfe/\u00e9T\u00c9/x": {nil, errEmbargoed},
+		"//depot/ta\u017f\u212a/x":            {nil, errEmbargoed}, // a long s, and the kelvin sign
+		"//depot/strasse/ete/x":               {nil, nil},
+		"//depot/a/secret":                    {errEmbargoed, errEmbargoed},
+		"//depot/a/secret/x":                  {errEmbargoed, errEmbargoed},
+		"//depot/a/SECRET/deep/x":             {nil, errEmbargoed},
+		"//depot/a/secrets":                   {nil, nil},
+		"//depot/a/secret.txt":                {nil, nil},
+		"//other/file":                        {nil, nil},
+		"//other/file/x":                      {errNotListed, errNotListed},
 	} {
 		if got := list.Check(path, caseSensitive); !errors.Is(got, want.exact) {
 			t.Errorf("%q: %v, want %v", path, got, want.exact)
 		}
 		if got := list.Check(path, caseInsensitive); !errors.Is(got, want.folded) {
 			t.Errorf("%q with folding: %v, want %v", path, got, want.folded)
-		}
-	}
-}
-
-// An embargo without /... at its end covers the tree, too; a permission for a file
-// covers that file only.
-func TestEmbargoOfAFileHoldsForATree(t *testing.T) {
-	t.Parallel()
-	list, err := NewAllowList([]string{"//depot/a/...", "//depot/file"}, []string{"//depot/a/secret"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]error{
-		"//depot/a/secret": errEmbargoed, "//depot/a/secret/x": errEmbargoed, "//depot/a/SECRET/deep/x": errEmbargoed,
-		"//depot/a/secrets": nil, "//depot/a/secret.txt": nil, "//depot/file": nil, "//depot/file/x": errNotListed,
-	} {
-		if err := list.Check(path, caseInsensitive); !errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", path, err, want)
 		}
 	}
 }

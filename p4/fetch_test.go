@@ -162,7 +162,6 @@ func TestFetchFails(t *testing.T) {
 		{"exit status 1 without a message", map[string]reply{"describe 12": {Exit: 1}}, failure.UpstreamInternal},
 		{"exit status 1 after a complete record", map[string]reply{"reviews -c 12": {Out: stat("user", "bob", "email", "bob@example.com"), Exit: 1}}, failure.UpstreamInternal},
 		{"a connection that is refused", map[string]reply{"describe 12": {Stderr: "Perforce client error:\n\tConnect to server failed; check $P4PORT.\n", Exit: 1}}, failure.NetworkUnreachable},
-		{"a connection that is lost", map[string]reply{"print": {Out: slices.Concat(stat("depotFile", "//depot/f", "rev", "1"), chunk("ne"), message(3, 38, "Partner exited unexpectedly.\n")), Exit: 1}}, failure.NetworkUnreachable},
 		{"output that stops in a record", map[string]reply{"describe 12": {Out: stat("change", "12")[:20]}}, failure.UpstreamInternal},
 		{"output that is not marshalled", map[string]reply{"describe 12": {Out: []byte("Change 12 by ann")}}, failure.UpstreamInternal},
 		{"a revision left out without a message", map[string]reply{"print": {}}, failure.UpstreamInternal},

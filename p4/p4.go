@@ -58,7 +58,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRules(list, cfg.Rules); err != nil {
+	if err := checkRules(list, cfg.Rules, ""); err != nil {
 		return nil, err
 	}
 	if err := cfg.validate(); err != nil {

@@ -17,12 +17,12 @@ const (
 )
 
 // checkRules returns an error for rule files that may not be read.
-func checkRules(list AllowList, paths []string) error {
+func checkRules(list AllowList, paths []string, caseHandling string) error {
 	if len(paths) > maxRuleFiles {
 		return fmt.Errorf("%d rule files: give %d at most", len(paths), maxRuleFiles)
 	}
 	for _, path := range paths {
-		if err := list.Check(path, ""); err != nil {
+		if err := list.Check(path, caseHandling); err != nil {
 			return fmt.Errorf("rule file %q: %w", path, err)
 		}
 	}
@@ -46,10 +46,8 @@ func (f *ChangeFetcher) Rules(ctx context.Context) ([]review.RuleFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range f.cfg.Rules {
-		if err := f.list.Check(path, s.info.CaseHandling); err != nil {
-			return nil, failure.Errorf(failure.PathNotAllowed, "read rules: %w", err)
-		}
+	if err := checkRules(f.list, f.cfg.Rules, s.info.CaseHandling); err != nil {
+		return nil, failure.Errorf(failure.PathNotAllowed, "read rules: %w", err)
 	}
 	return s.printRules(ctx, f.cfg.Rules, "")
 }

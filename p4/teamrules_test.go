@@ -74,7 +74,7 @@ func TestRulesAreAllowedAndBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, paths := range [][]string{{"//other/rules.yaml"}, {"//depot/team/secret/rules.yaml"}, {"//depot/team/..."}, {"//depot/team/*.yaml"}, {"//depot/team/a.yaml#3"}, slices.Repeat([]string{"//depot/team/a.yaml"}, maxRuleFiles+1)} {
-		if checkRules(list, paths) == nil {
+		if checkRules(list, paths, "") == nil {
 			t.Errorf("%q is accepted", paths[0])
 		}
 	}
