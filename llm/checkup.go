@@ -10,20 +10,6 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// The results of a [Trial].
-const (
-	TrialHonored = "honored"
-	TrialIgnored = "ignored" // accepted, and not done
-	TrialRefused = "refused" // with an error
-)
-
-// A Trial is how an endpoint handled the request of [Reviewer.CheckUp].
-type Trial struct {
-	Result string
-	Detail string
-	Fix    string // the setting to change, if it is not honored
-}
-
 // Describe probes the endpoint and returns the dialect that requests are made in.
 func (r *Reviewer) Describe(ctx context.Context) string {
 	r.probe(ctx)
@@ -38,26 +24,48 @@ func (r *Reviewer) Describe(ctx context.Context) string {
 	return text
 }
 
-// CheckUp sends a prompt of the configured size, without any part of a change. It returns
-// an error only if a call failed in a way that does not depend on the endpoint's
-// abilities, such as a network error.
-func (r *Reviewer) CheckUp(ctx context.Context) (Trial, error) {
+// CheckUp sends a prompt of the configured size, without any part of a change, and returns
+// how the endpoint handled it. If the endpoint did not read it, fix is the setting to
+// change, otherwise "". It returns an error only if a call failed in a way that does not
+// depend on the endpoint's abilities, such as a network error.
+func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) {
 	r.probe(ctx)
-	trial, err := r.tryPrompt(ctx)
-	if refused, ok := refusal(err); ok {
-		return Trial{Result: TrialRefused, Detail: refused.Error(), Fix: trial.Fix}, nil
+	limit := r.promptLimit()
+	run := &run{Reviewer: r, system: r.prompts.system, fence: newNonce()}
+	w := r.modelDialect(r.cfg.Model)
+	part, err := filler(limit - minPromptTokens/2)
+	if err != nil {
+		return "", "", err
+	}
+	q := question{list: listFindings, part: part, read: func([]json.RawMessage) (json.RawMessage, error) { return nil, nil }}
+	p, err := run.prompt(w, q, "")
+	if err != nil {
+		return "", "", err
+	}
+	fix = fmt.Sprintf("raise %s of the server to %d tokens, or set llm.context_tokens to what it has", w.ContextSetting, limit+r.cfg.MaxAnswerTokens)
+	done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, r.cfg.Model, p.system, p.user, r.cfg.MaxAnswerTokens), r.cfg.MaxAnswerTokens)
+	if isRefusal(err) {
+		return "prompt refused: " + err.Error(), fix, nil
 	}
 	if err != nil {
-		return trial, fmt.Errorf("try a prompt at the endpoint: %w", err)
+		return "", "", fmt.Errorf("try a prompt at the endpoint: %w", err)
 	}
-	return trial, nil
+	used := done.count(p.system+p.user, p.tokens)
+	if _, err := run.read(r.cfg.Model, q, p, r.cfg.MaxAnswerTokens, done, used); err != nil {
+		return "prompt ignored: " + err.Error(), fix, nil
+	}
+	reported := "no prompt tokens"
+	if !used.Estimated {
+		reported = fmt.Sprintf("%d prompt tokens", used.PromptTokens)
+	}
+	return fmt.Sprintf("a prompt of about %d tokens was read: all %d check codes, %s reported", p.tokens, len(p.codes), reported), "", nil
 }
 
-// refusal returns an error with which the endpoint answered because of the request.
-func refusal(err error) (*failure.Error, bool) {
-	e, ok := errors.AsType[*failure.Error](err)
+// isRefusal reports whether the endpoint answered with an error because of the request.
+func isRefusal(err error) bool {
 	_, answered := errors.AsType[apiError](err)
-	return e, ok && answered && !e.Class.Retryable() && e.Class != failure.AuthDenied && e.Class != failure.QuotaExhausted
+	class := failure.ClassOf(err)
+	return answered && !class.Retryable() && class != failure.AuthDenied && class != failure.QuotaExhausted
 }
 
 // filler returns a chunk of at least n tokens.
@@ -69,33 +77,4 @@ func filler(n int) (chunk, error) {
 	}
 	err := f.parse("@@ -0,0 +1 @@\n" + diff.String())
 	return chunk{{f, f.hunks}}, err
-}
-
-func (r *Reviewer) tryPrompt(ctx context.Context) (Trial, error) {
-	limit := r.promptLimit()
-	run := &run{Reviewer: r, system: r.prompts.system, fence: newNonce()}
-	w := r.modelDialect(r.cfg.Model)
-	fix := fmt.Sprintf("raise %s of the server to %d tokens, or set llm.context_tokens to what it has", w.ContextSetting, limit+r.cfg.MaxAnswerTokens)
-	part, err := filler(limit - minPromptTokens/2)
-	if err != nil {
-		return Trial{}, err
-	}
-	q := question{list: listFindings, part: part, read: func([]json.RawMessage) (json.RawMessage, error) { return nil, nil }}
-	p, err := run.prompt(w, q, "")
-	if err != nil {
-		return Trial{}, err
-	}
-	done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, r.cfg.Model, p.system, p.user, r.cfg.MaxAnswerTokens), r.cfg.MaxAnswerTokens)
-	if err != nil {
-		return Trial{Fix: fix}, err
-	}
-	used := done.count(p.system+p.user, p.tokens)
-	if _, err := run.read(r.cfg.Model, q, p, r.cfg.MaxAnswerTokens, done, used); err != nil {
-		return Trial{Result: TrialIgnored, Detail: err.Error(), Fix: fix}, nil
-	}
-	reported := "no prompt tokens"
-	if !used.Estimated {
-		reported = fmt.Sprintf("%d prompt tokens", used.PromptTokens)
-	}
-	return Trial{Result: TrialHonored, Detail: fmt.Sprintf("a prompt of about %d tokens was read: all %d check codes, %s reported", p.tokens, len(p.codes), reported)}, nil
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -16,17 +17,17 @@ func TestCheckUp(t *testing.T) {
 	}{
 		"an honest endpoint": {&liar{lies: func(w http.ResponseWriter, h heard) {
 			said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, 20)
-		}}, TrialHonored},
-		"the simulator":            {llmsim.New(llmsim.Config{}), TrialHonored},
-		"one that cuts prompts":    {&liar{lies: window(0, windowBytes)}, TrialIgnored},
-		"one with a small context": {llmsim.New(llmsim.Config{ContextTokens: 8_000}), TrialRefused},
+		}}, "a prompt of about "},
+		"the simulator":            {llmsim.New(llmsim.Config{}), "a prompt of about "},
+		"one that cuts prompts":    {&liar{lies: window(0, windowBytes)}, "prompt ignored: "},
+		"one with a small context": {llmsim.New(llmsim.Config{ContextTokens: 8_000}), "prompt refused: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := newReviewer(t, test.endpoint, func(c *Config) { c.MaxAnswerTokens = 500 })
-			trial, err := r.CheckUp(t.Context())
-			if err != nil || trial.Result != test.want || (trial.Fix != "") != (trial.Result != TrialHonored) {
-				t.Errorf("trial %+v, error %v, want %s", trial, err, test.want)
+			detail, fix, err := r.CheckUp(t.Context())
+			if err != nil || !strings.HasPrefix(detail, test.want) || (fix == "") != strings.HasPrefix(detail, "a prompt") {
+				t.Errorf("%s; fix %q, error %v, want %s", detail, fix, err, test.want)
 			}
 		})
 	}
@@ -35,7 +36,7 @@ func TestCheckUp(t *testing.T) {
 func TestCheckUpOfADeadEndpoint(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, respond(http.StatusServiceUnavailable, ""))
-	if _, err := r.CheckUp(t.Context()); failure.ClassOf(err) != failure.UpstreamUnavailable {
+	if _, _, err := r.CheckUp(t.Context()); failure.ClassOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("error %v", err)
 	}
 }

@@ -129,15 +129,15 @@ func (i installation) checkUp(ctx context.Context) []checkResult {
 	if wrong != nil {
 		return wrong
 	}
-	trial, err := reviewer.CheckUp(ctx)
+	detail, fix, err := reviewer.CheckUp(ctx)
 	found := []checkResult{ok("%s", reviewer.Describe(ctx))}
 	switch {
 	case err != nil:
 		return append(found, failLogin(err, adviceKey))
-	case trial.Result != llm.TrialHonored: // no large change can be reviewed
-		return append(found, checkResult{Status: statusFail, Detail: fmt.Sprintf("prompt %s: %s", trial.Result, trial.Detail), Fix: trial.Fix})
+	case fix != "": // no large change can be reviewed
+		return append(found, checkResult{Status: statusFail, Detail: detail, Fix: fix})
 	}
-	return append(found, ok("%s", trial.Detail))
+	return append(found, ok("%s", detail))
 }
 
 func (i installation) reviewer() (*llm.Reviewer, []checkResult) {
