@@ -50,33 +50,21 @@ func (g *gitSource) explain(name string, err error) error {
 }
 
 func (g *gitSource) history() (*history, error) {
-	h := newHistory()
-	return h, g.readLog(h.addCommit)
-}
-
-// readLog visits commits, oldest first.
-func (g *gitSource) readLog(visit func(commit)) error {
-	cmd := g.command("log", "--first-parent", "--diff-merges=first-parent", "--root", "--reverse", "--raw", "-z",
+	log, err := g.command("log", "--first-parent", "--diff-merges=first-parent", "--root", "--reverse", "--raw", "-z",
 		"-M", "-l400", "--no-abbrev", "--no-show-signature", "--encoding=UTF-8",
-		"--format=%H%x00%ae%x00%an%x00%ct%x00%B%x00", "HEAD")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	pipe, err := cmd.StdoutPipe()
+		"--format=%H%x00%ae%x00%an%x00%ct%x00%B%x00", "HEAD").Output()
 	if err != nil {
-		return g.explain("log", err)
+		return nil, g.explain("log", err)
 	}
-	if err := cmd.Start(); err != nil {
-		return g.explain("log", err)
+	h := newHistory()
+	for fields := strings.Split(string(log), "\x00"); len(fields) > 1; {
+		var c commit
+		if c, fields, err = parseCommit(fields); err != nil {
+			return nil, fmt.Errorf("read git log: %w", err)
+		}
+		h.addCommit(c)
 	}
-	err = parseLog(bufio.NewReaderSize(pipe, 1<<20), visit)
-	if err != nil {
-		// This error is returned; the error of the killed git is its consequence.
-		_ = cmd.Process.Kill()
-	}
-	if wait := cmd.Wait(); wait != nil && err == nil {
-		err = fmt.Errorf("git log in %s: %w: %s", g.dir, wait, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return err
+	return h, nil
 }
 
 func (g *gitSource) start() error {

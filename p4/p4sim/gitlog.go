@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -12,10 +10,10 @@ import (
 
 // A commit is one entry of git's log.
 type commit struct {
-	id, email, name string
-	time            int64
-	message         string
-	files           []rawDiff
+	email, name string
+	time        int64
+	message     string
+	files       []rawDiff
 }
 
 // A rawDiff is one line of "git log --raw".
@@ -33,77 +31,31 @@ const (
 	modeExec      = "100755"
 )
 
-// parseLog reads NUL-separated log entries: five fields, an empty one, and
-// then the files until the next entry begins.
-func parseLog(r *bufio.Reader, visit func(commit)) error {
-	token, err := nextToken(r)
-	for err == nil {
-		var c commit
-		if c, err = parseHeader(r, token); err != nil {
-			break
+// parseCommit reads one entry of the log from its NUL-separated fields, and returns those
+// after it: five fields, an empty one, and then those of each file. A line feed is between
+// the message and the files.
+func parseCommit(fields []string) (c commit, rest []string, err error) {
+	if len(fields) < 6 {
+		return c, nil, io.ErrUnexpectedEOF
+	}
+	c = commit{email: fields[1], name: fields[2], message: fields[4]}
+	if c.time, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
+		return c, nil, fmt.Errorf("commit %s: %w", fields[0], err)
+	}
+	rest = fields[6:]
+	for len(rest) > 1 && strings.HasPrefix(strings.TrimPrefix(rest[0], "\n"), ":") {
+		words := strings.Fields(strings.TrimPrefix(rest[0], "\n")[1:])
+		if len(words) != 5 {
+			return c, nil, fmt.Errorf("unexpected %q", rest[0])
 		}
-		for token, err = nextToken(r); err == nil && strings.HasPrefix(token, ":"); token, err = nextToken(r) {
-			var d rawDiff
-			if d, err = parseRaw(r, token); err != nil {
-				return err
-			}
-			c.files = append(c.files, d)
+		d := rawDiff{mode: words[1], blob: words[3], path: rest[1], status: words[4][0]}
+		rest = rest[2:]
+		if (d.status == 'R' || d.status == 'C') && len(rest) > 0 {
+			d.from, d.path, rest = d.path, rest[0], rest[1:]
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		visit(c)
+		c.files = append(c.files, d)
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// nextToken reads up to the next NUL, without the line feed that git puts between
-// a message and its files.
-func nextToken(r *bufio.Reader) (string, error) {
-	token, err := r.ReadString(0)
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimPrefix(token[:len(token)-1], "\n"), nil
-}
-
-func parseHeader(r *bufio.Reader, id string) (commit, error) {
-	var rest [5]string
-	for i := range rest {
-		field, err := r.ReadString(0)
-		if err != nil {
-			return commit{}, fmt.Errorf("read commit %s: %w", id, io.ErrUnexpectedEOF)
-		}
-		rest[i] = field[:len(field)-1]
-	}
-	time, err := strconv.ParseInt(rest[2], 10, 64)
-	if err != nil {
-		return commit{}, fmt.Errorf("read commit %s: %w", id, err)
-	}
-	return commit{id: id, email: rest[0], name: rest[1], time: time, message: rest[3]}, nil
-}
-
-func parseRaw(r *bufio.Reader, token string) (rawDiff, error) {
-	words := strings.Fields(token[1:])
-	if len(words) != 5 {
-		return rawDiff{}, fmt.Errorf("read git log: unexpected %q", token)
-	}
-	d := rawDiff{mode: words[1], blob: words[3], status: words[4][0]}
-	path, err := nextToken(r)
-	if err != nil {
-		return d, fmt.Errorf("read git log: %w", io.ErrUnexpectedEOF)
-	}
-	if d.status == 'R' || d.status == 'C' {
-		d.from = path
-		if path, err = nextToken(r); err != nil {
-			return d, fmt.Errorf("read git log: %w", io.ErrUnexpectedEOF)
-		}
-	}
-	d.path = path
-	return d, nil
+	return c, rest, nil
 }
 
 // addCommit adds a commit as the next change.
