@@ -35,8 +35,9 @@ type Limits struct {
 const (
 	bytesPerToken  = 3
 	outlineTimeout = 10 * time.Second
-	// maxCandidates bounds the paths that are looked up.
-	maxCandidates = 1_000
+	// maxCandidates bounds the paths that are looked up, and maxImports the imports of a
+	// file that lead to them.
+	maxCandidates, maxImports = 1_000, 1_000
 	// minShared is the length of what a file's name and another name must share at least.
 	minShared = 4
 	// maxDefinition is how many lines of a definition are shown, maxHead how many of a
@@ -66,6 +67,7 @@ type Pack struct {
 	blocks  []review.Block
 	left    int // bytes of the budget
 	context review.Context
+	scores  map[Lookup]int // of the candidates
 }
 
 // New makes a pack with what the changed files hold.
@@ -224,43 +226,53 @@ type Lookup struct {
 
 // Candidates returns the paths of tier 1, best first. They may not exist.
 func (p *Pack) Candidates() []Lookup {
-	var all []candidate
 	if p.limits.Files == 0 {
 		return nil
 	}
+	p.scores = map[Lookup]int{}
+	var best []candidate
 	for _, s := range p.files {
-		all = append(all, candidatesOf(s.path, s.outline, p.names)...)
+		best = append(best, candidatesOf(s.path, s.outline, p.names)...)
+		if len(best) > 50*maxCandidates {
+			best = p.best(best)
+		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
 	var out []Lookup
+	for _, c := range p.best(best) {
+		p.scores[c.Lookup] = c.score
+		out = append(out, c.Lookup)
+	}
+	return out
+}
+
+// best returns the best candidates that are no changed files, each once.
+func (p *Pack) best(all []candidate) (best []candidate) {
+	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
 	seen := map[Lookup]bool{}
 	for _, s := range p.files {
 		seen[Lookup{Path: s.path}] = true
 	}
 	for _, c := range all {
-		if !seen[c.Lookup] && len(out) < maxCandidates {
+		if !seen[c.Lookup] && len(best) < maxCandidates {
 			seen[c.Lookup] = true
-			out = append(out, c.Lookup)
+			best = append(best, c)
 		}
 	}
-	return out
+	return best
 }
 
-// Choose returns the files to read, of those that exist: at most limits.Files, best
+// Choose returns the files to read, of those candidates that exist: at most limits.Files, best
 // first.
 func (p *Pack) Choose(existing []string) []string {
-	best, changed := map[Lookup]int{}, map[string]bool{}
+	changed := map[string]bool{}
 	for _, s := range p.files {
 		changed[s.path] = true
-		for _, c := range candidatesOf(s.path, s.outline, p.names) {
-			best[c.Lookup] = max(best[c.Lookup], c.score)
-		}
 	}
 	existing = slices.DeleteFunc(existing, func(file string) bool { return changed[file] })
 	names := foldNames(p.names)
 	rank := make(map[string]int, len(existing))
 	for _, file := range existing {
-		rank[file] = max(best[Lookup{Path: file}], best[Lookup{path.Dir(file), true}]) + names.affinity(file)
+		rank[file] = max(p.scores[Lookup{Path: file}], p.scores[Lookup{path.Dir(file), true}]) + names.affinity(file)
 	}
 	slices.SortFunc(existing, func(a, b string) int { return cmp.Or(rank[b]-rank[a], strings.Compare(a, b)) })
 	existing = slices.Compact(existing)

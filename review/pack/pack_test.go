@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,25 @@ func TestSearchIsLinear(t *testing.T) {
 		}
 	}
 	cputest.Linear(t, 20, 4*time.Millisecond, of(250), of(2_000))
+}
+
+// Files of nothing but imports do not take all memory: each import leads to dozens of paths.
+func TestCandidatesTakeLittleMemory(t *testing.T) {
+	p := &Pack{limits: Limits{Files: 20}}
+	for n := range 10 {
+		s := &source{path: fmt.Sprintf("//d/a/b/c/d/e/f/g/h/%d.c", n)}
+		for i := range 5_000 {
+			s.outline.Imports = append(s.outline.Imports, outline.Import{Text: fmt.Sprintf("#include \"a/%d.h\"", n*5_000+i)})
+		}
+		p.files = append(p.files, s)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	found := p.Candidates()
+	runtime.ReadMemStats(&after)
+	if used := (after.Sys - before.Sys) >> 20; len(found) != maxCandidates || used > 100 {
+		t.Errorf("%d candidates, %d MB", len(found), used)
+	}
 }
 
 // Each entry of paths.txt leads from a file and an import to the file that is meant.

@@ -165,7 +165,7 @@ func candidatesOf(file string, o outline.Outline, names map[string][]int) []cand
 		}
 	}
 	add(scorePartner, false, r.partners, nil)
-	for _, i := range o.Imports {
+	for _, i := range o.Imports[:min(len(o.Imports), maxImports)] {
 		score := scoreImport
 		for _, w := range words.FindAllString(i.Text, 64) {
 			if names[w] != nil {
