@@ -24,7 +24,7 @@ func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 		if i < len(s) && quoteSet.has(s[i]) {
 			return quotedAt(s, i)
 		}
-		if open, end := openingAt(s, i, bind); open != "" {
+		if open, end := openingAt(s, i); open != "" {
 			return delimited(s, i, open, end)
 		}
 		arg, ok := unwrapCall(s, i)
@@ -42,22 +42,19 @@ func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 // openingAt returns the delimiters of a literal that begins at s[i]: escaped
 // quotes, as in JSON within a string, quotes of HTML, CDATA, and the quoting
 // operators of Perl and Ruby such as q(...) and %q{...}.
-func openingAt(s string, i int, bind binding) (open, end string) {
+func openingAt(s string, i int) (open, end string) {
 	if q := run(s, i, &backslash, 8); q > i && q < len(s) && quoteSet.has(s[q]) {
 		return s[i : q+1], s[i : q+1]
 	}
-	if !delimiterHeads.has(byteAt(s, i)) {
-		return "", ""
-	}
 	for _, pair := range delimiters {
-		if open, end, _ = strings.Cut(pair, "_"); strings.HasPrefix(s[i:], open) && (bind == element || open[0] != '<') {
+		if open, end, _ = strings.Cut(pair, "_"); strings.HasPrefix(s[i:], open) {
 			return open, end
 		}
 	}
 	return "", ""
 }
 
-var delimiters, delimiterHeads = heads["delimiter"], setOf("&<q%")
+var delimiters = heads["delimiter"]
 
 // delimited reads the literal between open, at i, and end, which are on one line.
 func delimited(s string, i int, open, end string) (literal, bool) {
