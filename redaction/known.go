@@ -57,7 +57,9 @@ func (v *values) index() {
 		}
 		v.parents = append(v.parents, parent)
 	}
-	v.heads = make([]uint64, 1<<headBits/64)
+	if v.heads == nil {
+		v.heads = make([]uint64, 1<<headBits/64)
+	}
 	for _, s := range v.sorted {
 		h := headHash(s.value) >> (32 - headBits)
 		v.heads[h>>6] |= 1 << (h & 63)
