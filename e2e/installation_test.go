@@ -191,14 +191,7 @@ func (in *installation) write(name string, mode os.FileMode, body string) {
 }
 
 // inject has the model return errors.
-func (in *installation) inject(faults ...llmsim.Fault) {
-	in.t.Helper()
-	for _, f := range faults {
-		if err := in.model.Inject(f); err != nil {
-			in.t.Fatal(err)
-		}
-	}
-}
+func (in *installation) inject(faults ...llmsim.Fault) { in.model.Inject(faults...) }
 
 // exec runs statements in the database as its owner.
 func (in *installation) exec(statements ...string) {

@@ -20,9 +20,7 @@ import (
 func askModel(t *testing.T, pipeline *redaction.Pipeline, faults ...llmsim.Fault) (*llm.Reviewer, *llmsim.Server) {
 	t.Helper()
 	model := llmsim.New(llmsim.Config{})
-	for _, f := range faults {
-		noError(t, model.Inject(f))
-	}
+	model.Inject(faults...)
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
 	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: endpoint.URL + "/v1"}, Model: "m"})

@@ -16,15 +16,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-func inject(t *testing.T, sim *llmsim.Server, faults ...llmsim.Fault) {
-	t.Helper()
-	for _, f := range faults {
-		if err := sim.Inject(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestUnusableAnswerIsRepairedOnce(t *testing.T) {
 	t.Parallel()
 	d, r, err := scripted(t, []review.File{edited}, nil, "It looks fine.", answerWith(fields{}))

@@ -82,11 +82,7 @@ type simulated struct {
 func withFaults(tb testing.TB, change func(*Config), faults ...llmsim.Fault) simulated {
 	tb.Helper()
 	sim := llmsim.New(llmsim.Config{})
-	for _, f := range faults {
-		if err := sim.Inject(f); err != nil {
-			tb.Fatal(err)
-		}
-	}
+	sim.Inject(faults...)
 	return simulate(tb, sim, change)
 }
 

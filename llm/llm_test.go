@@ -191,7 +191,7 @@ func TestSplitting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sim := llmsim.New(llmsim.Config{ContextTokens: test.context})
-			inject(t, sim, test.faults...)
+			sim.Inject(test.faults...)
 			r := simulate(t, sim, func(c *Config) { c.MaxTokensPerReview = 100_000 })
 			d, err := r.review(t, test.files...)
 			if (err != nil) != (test.class != "") || err != nil && failure.ClassOf(err) != test.class {
@@ -212,9 +212,7 @@ func TestSplitting(t *testing.T) {
 func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
-	if err := sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "\nfile //depot/f03.go"}); err != nil {
-		t.Fatal(err)
-	}
+	sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "\nfile //depot/f03.go"})
 	shared := newAttempts()
 	one, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 1 })
 	other, _ := newReviewer(t, sim, small, func(c *Config) { c.BaseURL = one.cfg.BaseURL })

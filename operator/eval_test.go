@@ -95,7 +95,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sim, env := newEvalEnvironment(t)
-			noError(t, sim.Inject(tt.fault))
+			sim.Inject(tt.fault)
 			got := say(t, env, "eval", "--json", "--only", tt.only)
 			var r eval.Report
 			if err := json.Unmarshal([]byte(got.out), &r); got.status != 0 || err != nil {
@@ -113,7 +113,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 func TestEvalDoesNotScoreAnUnprovenEndpoint(t *testing.T) {
 	t.Parallel()
 	sim, env := newEvalEnvironment(t)
-	noError(t, sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`}))
+	sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`})
 	checkRefusal(t, "unproven", say(t, env, "eval", "--json", "--only", "clean-*"), 1, "OLLAMA_CONTEXT_LENGTH")
 }
 

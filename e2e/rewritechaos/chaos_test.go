@@ -97,9 +97,7 @@ func (p point) test(t *testing.T) {
 	t.Helper()
 	in := newInstallation(t, 20, llmsim.Config{BatchPolls: 1, Clock: func() time.Time { return time.Now().Add(p.clock) }})
 	if p.fault.Kind != "" {
-		if err := in.provider.Inject(p.fault); err != nil {
-			t.Fatal(err)
-		}
+		in.provider.Inject(p.fault)
 	}
 	batch, single := in.enqueue(50, rewrite.Batch), in.enqueue(12, rewrite.Async)
 	in.breakpoint.arm(p.at)
@@ -119,18 +117,14 @@ func TestLongDrain(t *testing.T) {
 	jobs := runs(t) * 10_000
 	in := newInstallation(t, 500, llmsim.Config{BatchPolls: 1})
 	batch := in.enqueue(jobs, rewrite.Batch)
-	for _, f := range []llmsim.Fault{
-		{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 3},
-		{Kind: llmsim.Expire, On: llmsim.Batch, Times: 2},
-		{Kind: llmsim.DoubledLines, On: llmsim.Batch, Times: 2},
-		{Kind: llmsim.Unavailable, On: llmsim.Upload, Times: 2},
-		{Kind: llmsim.RateLimit, On: llmsim.Create, Times: 2},
-		{Kind: llmsim.Internal, Times: 20},
-	} {
-		if err := in.provider.Inject(f); err != nil {
-			t.Fatal(err)
-		}
-	}
+	in.provider.Inject(
+		llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 3},
+		llmsim.Fault{Kind: llmsim.Expire, On: llmsim.Batch, Times: 2},
+		llmsim.Fault{Kind: llmsim.DoubledLines, On: llmsim.Batch, Times: 2},
+		llmsim.Fault{Kind: llmsim.Unavailable, On: llmsim.Upload, Times: 2},
+		llmsim.Fault{Kind: llmsim.RateLimit, On: llmsim.Create, Times: 2},
+		llmsim.Fault{Kind: llmsim.Internal, Times: 20},
+	)
 	stop := in.killPeriodically(20 * time.Second)
 	in.drain(4 * testTimeout)
 	stop()

@@ -2,7 +2,6 @@ package llmsim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -107,16 +106,11 @@ type Fault struct {
 	Content string
 }
 
-// Inject adds a fault. Faults apply in the order in which they were added, one
-// per call.
-func (s *Server) Inject(f Fault) error {
-	if !f.Kind.known() {
-		return fmt.Errorf("inject fault: unknown kind %q", f.Kind)
-	}
+// Inject adds faults. They apply in the order in which they were added, one per call.
+func (s *Server) Inject(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = append(s.faults, f)
-	return nil
+	s.faults = append(s.faults, faults...)
 }
 
 // ClearFaults removes all faults.
@@ -171,11 +165,3 @@ var apiErrors = map[FaultKind]apiError{
 
 // htmlReplies are the statuses of faults that are answered in HTML.
 var htmlReplies = map[FaultKind]int{BadGateway: 502, GatewayTimeout: 504, Garbage: 200}
-
-func (k FaultKind) known() bool {
-	return apiErrors[k].status > 0 || htmlReplies[k] > 0 || slices.Contains([]FaultKind{
-		Hang, Drop, LostAnswer, CutBody, Prose, NotJSON, BadSchema, CutAnswer,
-		Length, Refusal, ContentFilter, WrongLanguage, LostPlaceholder, MadePlaceholder, LongWinded, Scripted, OutOfRoom,
-		BadFile, Expire, CancelHalfway, MissingLines, DoubledLines, BrokenLines, NoFiles, EmptyFileIDs, NotCarriedOut,
-	}, k)
-}

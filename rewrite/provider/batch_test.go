@@ -128,7 +128,7 @@ func TestFaultsOfBatches(t *testing.T) {
 			t.Run(name+" of "+string(kind), func(t *testing.T) {
 				t.Parallel()
 				sim := newSim()
-				inject(t, sim, tt.fault)
+				sim.Inject(tt.fault)
 				r, logs := newRewriter(t, sim)
 				b := poll(t, r, kind, submit(t, r, to(kind), items(t, 6), "key").ID)
 				if b.Status != tt.status {
@@ -169,7 +169,7 @@ func TestRejectedBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sim := newSim()
-			inject(t, sim, on(tt.fault))
+			sim.Inject(on(tt.fault))
 			r, _ := newRewriter(t, sim)
 			b := poll(t, r, rewrite.OpenAIChat, submit(t, r, to(rewrite.OpenAIChat), items(t, 2), "key").ID)
 			if b.Status != rewrite.BatchFailed || len(b.Problems) != 1 || b.Problems[0] != tt.want || b.OutputFileID != "" {
@@ -205,7 +205,7 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 	decision, begun := to(rewrite.OpenAIResponses), time.Now().Add(-time.Minute)
 	file, err := r.Upload(t.Context(), decision, items(t, 1))
 	noError(t, err)
-	inject(t, sim, llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1})
+	sim.Inject(llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1})
 	if _, err := r.Create(t.Context(), decision, file, "key-lost"); failure.ClassOf(err) != failure.NetworkUnreachable {
 		t.Fatalf("got %v, want a lost connection", err)
 	}
@@ -264,7 +264,7 @@ func TestOperationsFailWithTheirClass(t *testing.T) {
 			t.Run(fmt.Sprintf("%s of %s", kind, op), func(t *testing.T) {
 				t.Parallel()
 				sim := newSim()
-				inject(t, sim, llmsim.Fault{Kind: kind, On: op, RetryAfter: "7"})
+				sim.Inject(llmsim.Fault{Kind: kind, On: op, RetryAfter: "7"})
 				r, _ := newRewriter(t, sim)
 				err := operate(t, r, op)
 				if failure.ClassOf(err) != want {

@@ -16,7 +16,7 @@ func TestInvalidAnswersAreRejected(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			sim := newSim()
-			inject(t, sim, llmsim.Fault{Kind: kind})
+			sim.Inject(llmsim.Fault{Kind: kind})
 			r, _ := newRewriter(t, sim)
 			item := complaint(t, "job-1")
 			if kind == llmsim.WrongLanguage {

@@ -76,13 +76,6 @@ func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*provider.C
 
 func newSim() *llmsim.Server { return llmsim.New(llmsim.Config{APIKey: secret.New(apiKey)}) }
 
-func inject(t *testing.T, sim *llmsim.Server, faults ...llmsim.Fault) {
-	t.Helper()
-	for _, f := range faults {
-		noError(t, sim.Inject(f))
-	}
-}
-
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -79,7 +79,7 @@ func TestFaultsHaveTheirClassAndOneCall(t *testing.T) {
 			t.Run(string(kind)+" of "+name, func(t *testing.T) {
 				t.Parallel()
 				sim := newSim()
-				inject(t, sim, llmsim.Fault{Kind: kind, RetryAfter: "7"})
+				sim.Inject(llmsim.Fault{Kind: kind, RetryAfter: "7"})
 				r, logs := newRewriter(t, sim, func(c *provider.Config) {
 					if kind == llmsim.Hang {
 						c.Timeout = 100 * time.Millisecond
