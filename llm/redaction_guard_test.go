@@ -42,7 +42,7 @@ func change(t *testing.T, p *redaction.Pipeline) redaction.Change {
 // reviewBehind reviews c behind guard and returns the number of sent requests.
 func reviewBehind(t *testing.T, guard *redaction.Pipeline, c redaction.Change, model string) (requests int, err error) {
 	t.Helper()
-	sim := llmsim.New(llmsim.Config{Model: model})
+	sim := llmsim.New(llmsim.Config{})
 	server := httptest.NewServer(sim)
 	defer server.Close()
 	r, err := llm.New(slog.New(slog.DiscardHandler), guard, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: server.URL + "/v1"}, Model: model})

@@ -113,7 +113,7 @@ func (s *Server) complete(d dialect, id string, q query, f Fault) reply {
 	if q.limit > 0 && tokens(m.content) > q.limit {
 		m.content, m.finish = m.content[:4*q.limit], "length"
 	}
-	done := completion{id: id, model: cmp.Or(q.model, s.cfg.Model), message: m, in: tokens(q.prompt), out: tokens(m.content)}
+	done := completion{id: id, model: cmp.Or(q.model, listedModel), message: m, in: tokens(q.prompt), out: tokens(m.content)}
 	if q.stream {
 		return streamed(done)
 	}

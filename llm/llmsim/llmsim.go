@@ -25,11 +25,11 @@ import (
 // maxBodyBytes bounds a request.
 const maxBodyBytes = 256 << 20
 
+// listedModel is the model that the endpoint lists. It answers as the one it is asked for.
+const listedModel = "llmsim-1"
+
 // Config configures the endpoint while no fault is injected.
 type Config struct {
-	// Model is the model that the endpoint lists. It answers as the one it is asked for.
-	// Default "llmsim-1".
-	Model string
 	// APIKey, if set, is the only key that the endpoint accepts.
 	APIKey secret.Value
 	// ContextTokens is the longest accepted prompt, at four bytes a token.
@@ -73,9 +73,6 @@ type Server struct {
 
 // New returns an endpoint without faults.
 func New(cfg Config) *Server {
-	if cfg.Model == "" {
-		cfg.Model = "llmsim-1"
-	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
@@ -169,6 +166,6 @@ func (s *Server) recordCall(body []byte) string {
 func (s *Server) listModels(*http.Request) reply {
 	return jsonReply(http.StatusOK, map[string]any{
 		"object": "list",
-		"data":   []any{map[string]any{"id": s.cfg.Model, "object": "model", "created": 0, "owned_by": "llmsim"}},
+		"data":   []any{map[string]any{"id": listedModel, "object": "model", "created": 0, "owned_by": "llmsim"}},
 	})
 }

@@ -64,8 +64,7 @@ type Pack struct {
 	parser  *outline.Parser
 	files   []*source
 	names   map[string][]int // names on changed lines: the indexes of the files
-	blocks  []review.Block
-	left    int // bytes of the budget
+	left    int              // bytes of the budget
 	context review.Context
 	scores  map[Lookup]int // of the candidates
 }
@@ -90,7 +89,12 @@ func New(ctx context.Context, parser *outline.Parser, limits Limits, files []rev
 			}
 		}
 	}
-	for _, step := range []func(*source){p.addEnclosing, p.addOwnNames, p.addImports, p.addNames} {
+	for _, step := range []func(*source){
+		p.addEnclosing,
+		func(s *source) { p.addNamed(s, review.TierChange, true) },
+		p.addImports,
+		func(s *source) { p.addNamed(s, review.TierChange, false) },
+	} {
 		for _, s := range p.files {
 			step(s)
 		}
@@ -137,10 +141,7 @@ func (p *Pack) outline(ctx context.Context, sources []*source) {
 }
 
 // Context returns the pack.
-func (p *Pack) Context() review.Context {
-	p.context.Blocks = p.blocks
-	return p.context
-}
+func (p *Pack) Context() review.Context { return p.context }
 
 // add adds the lines from first to last that are not shown, within the budget.
 func (p *Pack) add(s *source, tier review.Tier, kind review.BlockKind, first, last int, serves []int, names ...string) {
@@ -153,7 +154,7 @@ func (p *Pack) add(s *source, tier review.Tier, kind review.BlockKind, first, la
 		}
 		if strings.TrimSpace(strings.Join(s.lines[at-1:end-1], "")) != "" && size <= p.left {
 			p.left -= size
-			p.blocks = append(p.blocks, review.Block{Tier: tier, Kind: kind, Path: s.path, Line: at, Lines: end - at, For: serves, Names: names})
+			p.context.Blocks = append(p.context.Blocks, review.Block{Tier: tier, Kind: kind, Path: s.path, Line: at, Lines: end - at, For: serves, Names: names})
 			for ; at < end; at++ {
 				s.shown[at] = true
 			}
@@ -176,12 +177,8 @@ func (p *Pack) addEnclosing(s *source) {
 	}
 }
 
-// addOwnNames adds the definitions in a file of names on its own changed lines.
-func (p *Pack) addOwnNames(s *source) { p.addNamed(s, review.TierChange, true) }
-
-// addNames adds the definitions in a file of names on the changed lines of all files.
-func (p *Pack) addNames(s *source) { p.addNamed(s, review.TierChange, false) }
-
+// addNamed adds the definitions in a file of names on the changed lines of all files, or,
+// with own, of the file itself. It returns how many there are.
 func (p *Pack) addNamed(s *source, tier review.Tier, own bool) (added int) {
 	places := map[string]int{}
 	for _, d := range s.outline.Definitions {
@@ -337,7 +334,7 @@ func (p *Pack) Add(ctx context.Context, paths []string, texts map[string]string)
 	}
 	p.outline(ctx, sources)
 	for _, s := range sources {
-		if before := len(p.blocks); p.addNamed(s, review.TierSiblings, false) > 0 && len(p.blocks) > before {
+		if before := len(p.context.Blocks); p.addNamed(s, review.TierSiblings, false) > 0 && len(p.context.Blocks) > before {
 			p.context.Sources = append(p.context.Sources, review.Source{Path: s.path, Whole: review.Compress(texts[s.path])})
 		}
 	}
