@@ -73,6 +73,7 @@ var classifiers = []classifier{
 	{name: "end of another literal", quotes: onlyQuoted, is: closesLiteral, then: left},
 	{name: "name of a resource", is: namesResource, then: left},
 
+	{name: "result of a test", bindings: bitsOf(assigned), quotes: onlyBare, is: func(c *candidate) bool { return c.n.ident == "PASS" && byteAt(c.d.s, c.n.end) == ':' }, then: left},
 	{name: "element of a list", bindings: bitsOf(item), is: isItem, then: masked, otherwise: left},
 	{name: "value of a map", bindings: bitsOf(member), is: isMember, then: masked, otherwise: left},
 	{name: "argument", strengths: strong, bindings: bitsOf(argument), is: always, then: masked},
@@ -107,6 +108,7 @@ var classifiers = []classifier{
 	{name: "code", is: isBareCode, then: left},
 	{name: "operator", is: func(c *candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !isRandom(c.text) }, then: left},
 	{name: "field of a connection string", is: isField, then: masked},
+	{name: "begin of an expression", is: beginsExpression, then: left},
 	{name: "no identifier", is: ofText(isIdentifier), otherwise: masked},
 	{name: "variable", is: isVariable, then: left},
 	{name: "identifier", is: isBareValue, then: masked, otherwise: left},

@@ -63,11 +63,12 @@ const (
 	skipped                        // ...
 	anyValue                       // VALUE or "VALUE"
 	anyType                        // TYPE
+	beginOfLine                    // LINE
 )
 
 // elementWords are the words of forms with a meaning of their own, such as NAME.
 var elementWords = map[string]elementKind{
-	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType,
+	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType, "LINE": beginOfLine,
 }
 
 // namePredicates are the conditions of the words that match the name.

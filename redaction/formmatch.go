@@ -127,6 +127,8 @@ func (m *formMatch) matches(e *formElement, l lexeme) bool {
 	switch e.kind {
 	case exactLexeme:
 		return strings.EqualFold(lexed, e.text)
+	case beginOfLine:
+		return allIn(m.d.s[lineBegin(m.d.s, l.end):l.end], &blankSet)
 	case anyWord:
 		return e.quoted || l.kind == lexWord
 	case wordOf:
@@ -225,7 +227,10 @@ func (m *formMatch) backward(i int, elements []formElement) bool {
 				return false
 			}
 		default:
-			if l = lexemeBefore(s, i); !m.matches(e, l) {
+			if l = lexemeBefore(s, i); e.kind == beginOfLine {
+				l = lexeme{begin: i, end: i}
+			}
+			if !m.matches(e, l) {
 				return false
 			}
 		}

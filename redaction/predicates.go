@@ -116,6 +116,11 @@ func isField(c *candidate) bool {
 	return c.after() == ';' && byteAt(c.d.s, c.n.begin-1) == ';' && isUpper(c.n.ident[0])
 }
 
+// beginsExpression reports whether a call, an index or a member follows the text.
+func beginsExpression(c *candidate) bool {
+	return c.after() == '(' || c.after() == '{' || strings.IndexByte("[.", byteAt(c.d.s, c.lit.end)) >= 0
+}
+
 // isVariable reports whether an identifier names a secret or a look-up of one.
 func isVariable(c *candidate) bool {
 	if hasDigit(c.text) && !isWordy(c.text) || isGibberish(c.text) {

@@ -151,6 +151,10 @@ func (d *detector) reportToken(t *tokenRule, first, last, begin int) {
 		d.miss(t.name, "not random", first, last)
 		return
 	}
+	before := strings.TrimRight(d.s[max(0, first-maxGap):first], " \t\r\n\"'`+\\n")
+	if t.class == "private-key" && strings.HasSuffix(before, "-----") {
+		return // the label of the block decides
+	}
 	d.report(t.class, t.name, first, last)
 	switch {
 	case t.class == "aws-key":
@@ -167,6 +171,8 @@ func (t *tokenRule) takes(token, body string) bool {
 	switch {
 	case t.anchor < 0:
 		return distinct(token) > few
+	case t.anchor > 0 && t.parts[0].least > few:
+		return distinct(token[:t.parts[0].least]) > few/2
 	case t.random:
 		return (isRandom(body) || isGibberish(body)) && !allIn(body, &decimalSet)
 	}
