@@ -92,8 +92,11 @@ func (l QueueLimit) over(before QueueLimit) QueueLimit {
 	if before.PerSecond == nil {
 		return l
 	}
-	kept, _ := json.Marshal(QueueLimit{PerSecond: before.PerSecond, By: cut(before.By, 100), Reason: cut(before.Reason, 100)}) //nolint:errchkjson // no error is possible
-	l.Reason += "; before: " + string(kept)
+	var kept strings.Builder
+	e := json.NewEncoder(&kept)
+	e.SetEscapeHTML(false) // <, > and & would be six bytes each
+	_ = e.Encode(QueueLimit{PerSecond: before.PerSecond, By: cut(before.By, 100), Reason: cut(before.Reason, 100)})
+	l.Reason += "; before: " + strings.TrimSpace(kept.String())
 	l.PerSecond = new(min(*l.PerSecond, *before.PerSecond))
 	return l
 }
@@ -101,7 +104,7 @@ func (l QueueLimit) over(before QueueLimit) QueueLimit {
 // cut bounds a text of a reason, also as JSON: the server accepts 1,000 bytes.
 func cut(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || strings.ContainsRune("<>&", r) {
+		if r < ' ' {
 			return ' '
 		}
 		return r

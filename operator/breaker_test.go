@@ -64,7 +64,7 @@ func TestBreakerByHand(t *testing.T) {
 	s.refuses(s.criticizer("breaker", "close", "llm"), 1, "is not open: it is closed")
 
 	s.must("breaker", "open", "llm", "--reason", "INC-7: R&D's provider is down")
-	s.isBreaker("llm", "open", "olga@", "INC-7: R D's provider is down, until it is closed")
+	s.isBreaker("llm", "open", "olga@", "INC-7: R&D's provider is down, until it is closed")
 	s.isBreaker("notify", "closed", "", "")
 	s.must("breaker", "open", "llm", "--for", "2h", "--reason", "INC-7: they say two hours")
 	s.isBreaker("llm", "open", "olga@", "INC-7: they say two hours, until 20")
