@@ -71,6 +71,7 @@ var classifiers = []classifier{
 	{name: "no argument", bindings: bitsOf(argument, cell, item, member), is: isNoArgument, then: left},
 	{name: "number of a row", is: func(c *candidate) bool { return allIn(c.text, &digitSet) && lastWordOf(c.n.ident) == "id" }, then: left},
 	{name: "end of another literal", quotes: onlyQuoted, is: closesLiteral, then: left},
+	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: func(c *candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }, then: left},
 	{name: "name of a resource", is: namesResource, then: left},
 
 	{name: "result of a test", bindings: bitsOf(assigned), quotes: onlyBare, is: func(c *candidate) bool { return c.n.ident == "PASS" && byteAt(c.d.s, c.n.end) == ':' }, then: left},
@@ -87,6 +88,7 @@ var classifiers = []classifier{
 
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
 	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(called), is: looksUp, then: left},
+	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
 	{name: "quoted in a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
 	{name: "stated password", strengths: strong, bindings: bitsOf(stated), is: isStatedSecret, then: masked, otherwise: left},

@@ -43,6 +43,12 @@ func isListed(c *candidate) bool {
 	return !isWordLike(c.text) && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
 }
 
+// isSpacedQuoted reports whether a quoted text after a name and a blank is its value, as in SQL
+// and command lines, and not what a sentence such as "pass 'x' to f" or a message is about.
+func isSpacedQuoted(c *candidate) bool {
+	return isFlag(c.d.s, c.n.begin) || !strings.EqualFold(c.n.ident, "pass") && !beginsWith(c.d.s[c.lit.next:], []string{" not found", " already ", " does not"})
+}
+
 // isStatedSecret reports whether a word of prose after "password is" is one.
 func isStatedSecret(c *candidate) bool {
 	return len(c.text) >= 5 && !isWordLike(c.text) && !strings.Contains(c.text, "'") && !isCode(c.text)
