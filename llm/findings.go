@@ -148,6 +148,7 @@ func (c chunk) named(path string) []section {
 // reports defects that the code does not have.
 var (
 	redactedMark = regexp.MustCompile(`\[REDACTED\b`)
+	aboutMark    = regexp.MustCompile(`(?i)\bredact|placeholder`)
 	cutMark      = regexp.MustCompile(`\[(?:line|text) cut: \d+ bytes more\]|=== (?:begin|end) [a-z]+ [0-9a-f]{8,}`)
 	headLine     = regexp.MustCompile("^(?:```\\w*|@@ .*|check-code: [0-9a-f]*|file //.+ \\([a-z/]+, .+\\))\\s*$")
 )
@@ -165,14 +166,14 @@ func withoutHeads(quote string) string {
 }
 
 // quotesOnlyPrompt reports whether m is about text that the prompt added. If the quote is
-// code of a file without cut lines, the author wrote the mark. A placeholder may be quoted by
-// a security finding: the secret itself is a defect.
+// code of a file without cut lines, the author wrote the mark. A line with a placeholder can
+// have other defects, and the secret itself is one of category security.
 func (m remark) quotesOnlyPrompt(isCode bool) bool {
 	switch {
 	case !isCode && cutMark.MatchString(m.Quote):
 		return true
 	case redactedMark.MatchString(m.Quote):
-		return m.Category != review.CategorySecurity
+		return m.Category != review.CategorySecurity && aboutMark.MatchString(m.Title+" "+m.Explanation+" "+m.Trigger)
 	}
 	return strings.TrimSpace(m.Quote) != "" && strings.TrimSpace(withoutHeads(m.Quote)) == ""
 }
