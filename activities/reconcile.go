@@ -38,7 +38,7 @@ const (
 type ledger interface {
 	// DueDeliveries returns rows with an attempt of unknown result that is older than
 	// grace, unsent rows of finished reviews, and rows sent longer ago than bounced and
-	// within watch, at growing intervals.
+	// within watch, at intervals that grow up to a day.
 	DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error)
 	// RecordCheck records a look-up.
 	RecordCheck(ctx context.Context, id int64, confirmed bool) error

@@ -115,18 +115,21 @@ func TestSentRowsAreDueAtEverLongerIntervals(t *testing.T) {
 	notify, _, d, id := rowIn(t, "sent")
 	end(t, d, review.JobSucceeded)
 	var looks []string
-	total := time.Duration(0)
+	var total, last, gap time.Duration
 	for total < watch {
 		if len(due(t, notify)) > 0 {
-			looks = append(looks, total.String())
+			looks, gap, last = append(looks, total.String()), max(gap, total-last), total
 			noError(t, notify.RecordCheck(t.Context(), id, true))
 		}
-		step := max(bounced/2, total/4)
+		step := max(bounced/2, min(total/4, time.Hour))
 		backdate(t, d, fmt.Sprint(step.Seconds(), " seconds"))
 		total += step
 	}
-	if len(looks) < 4 || len(looks) > 8 {
+	if len(looks) < 4 || len(looks) > 12 {
 		t.Errorf("looked at after %v", looks)
+	}
+	if gap > 25*time.Hour || last < watch-25*time.Hour { // servers bounce after five days
+		t.Errorf("looked at after %v, too seldom for a late bounce", looks)
 	}
 }
 

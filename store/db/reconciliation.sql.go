@@ -21,7 +21,7 @@ where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not 
    or (d.status = 'pending' and not d.begun and d.notification_id is null and j.state = 'succeeded')
    or (d.status = 'sent' and j.state <> 'in_progress' and d.notified_at > now() - $2::interval
        and now() - greatest(d.checked_at, d.notified_at)
-           >= greatest($3::interval, 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at)))
+           >= greatest($3::interval, least(interval '1 day', 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at))))
 order by d.checked_at nulls first, d.id
 limit $4
 `
@@ -43,8 +43,9 @@ type DueDeliveriesRow struct {
 // The rows that reconciliation checks: rows whose last attempt has an unknown
 // result, unsent rows of finished reviews, and sent rows. An attempt younger than
 // grace may be in flight. A sent row is checked when it is old enough to have
-// bounced, then each time its age has grown fourfold, until it is older than watch;
-// not while its review runs, which has counted the recipient as notified.
+// bounced, then each time its age has grown fourfold, at least once a day because
+// servers bounce after five days, until it is older than watch; not while its review
+// runs, which has counted the recipient as notified.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, dueDeliveries,
 		arg.Grace,
