@@ -161,7 +161,17 @@ func isOutage(err error) bool {
 
 var errDamaged = errors.New("the file is damaged")
 
+// maxRequest bounds the file of a request, in bytes: put writes a few hundred.
+const maxRequest = 64 << 10
+
 func readRequest(name string) (req review.Request, err error) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return req, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxRequest {
+		return req, fmt.Errorf("%w: it is not a regular file of at most %d bytes", errDamaged, maxRequest)
+	}
 	body, err := os.ReadFile(name)
 	if err != nil {
 		return req, err

@@ -173,6 +173,7 @@ func TestDrainSetsDamagedFilesAside(t *testing.T) {
 		"an invalid key": `{"changelist":1,"review_version":1,"idempotency_key":"../x"}`,
 		"nothing at all": "",
 		"not a number":   `{"changelist":"x"}`,
+		"enormous":       `{"changelist":1,"review_version":1,"idempotency_key":"x"` + strings.Repeat(" ", 1<<20) + `}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,6 +186,23 @@ func TestDrainSetsDamagedFilesAside(t *testing.T) {
 				t.Errorf("set aside is %q, %v", kept, err)
 			}
 		})
+	}
+}
+
+// A read of a named pipe would never end.
+func TestDrainSetsOtherThanFilesAside(t *testing.T) {
+	t.Parallel()
+	for name, create := range map[string]func(path string) error{
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"link":      func(path string) error { return os.Symlink("nowhere", path) },
+	} {
+		s := spoolWith(t, 7)
+		bad := filepath.Join(s.dir, "bad.json")
+		noError(t, create(bad))
+		got, err := drainAll(s, nil)
+		if _, aside := os.Lstat(bad + setAsideSuffix); !errors.Is(err, errDamaged) || aside != nil || !slices.Equal(got, []review.Changelist{7}) {
+			t.Errorf("%s: drained %v, %v, %v", name, got, err, aside)
+		}
 	}
 }
 
