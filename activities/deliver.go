@@ -31,7 +31,7 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, author st
 		return false, err
 	}
 	if row.Begun || row.NotificationID != "" {
-		if settled, err := n.reconcile(ctx, row); settled || err != nil {
+		if settled, err := n.reconcile(ctx, &row); settled || err != nil {
 			return false, err
 		}
 	}
@@ -72,12 +72,13 @@ func recordingContext(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // reconcile looks up an attempt whose result is unknown (notification 8.2). settled means
-// that the row needs no send.
-func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled bool, err error) {
-	evidence, err := n.lookUp(ctx, row)
+// that the row needs no send. If it needs one, row has whether that repeats the attempt.
+func (n *Notifying) reconcile(ctx context.Context, row *review.Delivery) (settled bool, err error) {
+	evidence, err := n.lookUp(ctx, *row)
 	if err != nil {
 		return false, err
 	}
+	row.Repeats = evidence.Repeats
 	switch evidence.State {
 	case review.EvidenceAccepted:
 		if err := n.Outbox.MarkSent(ctx, row.ID, evidence.NotificationID, evidence.Source); err != nil {
@@ -85,14 +86,14 @@ func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled
 		}
 		return true, nil
 	case review.EvidenceRejected:
-		return false, n.recordFailure(ctx, row, failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
+		return false, n.recordFailure(ctx, *row, failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
 	case review.EvidenceAbsent:
-		return false, n.confirmRefusal(ctx, row)
+		return false, n.confirmRefusal(ctx, *row)
 	}
 	if row.Refused != "" && evidence.AskAgain.IsZero() {
-		return false, n.confirmRefusal(ctx, row)
+		return false, n.confirmRefusal(ctx, *row)
 	}
-	return false, n.awaitEvidence(ctx, row, evidence.AskAgain)
+	return false, n.awaitEvidence(ctx, *row, evidence.AskAgain)
 }
 
 // confirmRefusal acts on a refusal of the whole message that no evidence contradicts. A
@@ -159,7 +160,9 @@ func (n *Notifying) recordFailure(ctx context.Context, row review.Delivery, caus
 			err = n.Outbox.RecordRefusal(ctx, row, refusal)
 		}
 	default:
-		err = n.Outbox.AbandonDelivery(ctx, row)
+		if !row.Repeats { // else the attempt before may have been accepted
+			err = n.Outbox.AbandonDelivery(ctx, row)
+		}
 	}
 	return errors.Join(cause, err) // with err the row stays begun: the next attempt looks up before it sends
 }

@@ -489,3 +489,32 @@ func TestNotifySendsToARowAddedMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// A repeated attempt has the idempotency key of one in doubt: its refusal does not settle the
+// first one, whose time counts.
+func TestRepeatedAttemptStaysInDoubt(t *testing.T) {
+	t.Parallel()
+	refused := failure.Errorf(failure.RateLimited, "too many mails")
+	for name, tc := range map[string]struct {
+		repeats     bool
+		second      error
+		begun, aged bool
+	}{
+		"repeated, in doubt":    {true, ambiguous, true, true},
+		"repeated, refused":     {true, refused, true, true},
+		"another one, in doubt": {false, ambiguous, true, false},
+		"another one, refused":  {false, refused, false, false},
+	} {
+		m := newMailing(t)
+		m.saveRecipients(t, review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor})
+		m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Repeats: tc.repeats})
+		m.world.Fail("Send", ambiguous, tc.second)
+		_, _ = m.notify()
+		m.db.Backdate(t, time.Hour)
+		_, _ = m.notify()
+		row := m.row(t, alice)
+		if age := time.Since(*row.LastAttemptAt); row.Attempts != 2 || row.Begun != tc.begun || age > time.Hour/2 != tc.aged {
+			t.Errorf("%s: attempt %d is %s old, begun: %t", name, row.Attempts, age, row.Begun)
+		}
+	}
+}

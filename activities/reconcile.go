@@ -128,7 +128,7 @@ func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error 
 	case d.JobState == review.JobSucceeded:
 		return r.send(ctx, d)
 	}
-	settled, err := r.reconcile(ctx, d.Delivery)
+	settled, err := r.reconcile(ctx, &d.Delivery)
 	return r.count(ctx, d, either(settled, &r.done.Settled, &r.done.Open), err)
 }
 
@@ -179,7 +179,7 @@ func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 // fails without a look-up (notification 8.2).
 func (r *reconciliation) expire(ctx context.Context, d review.DueDelivery) error {
 	if d.Begun || d.NotificationID != "" {
-		if settled, err := r.reconcile(ctx, d.Delivery); settled || err != nil {
+		if settled, err := r.reconcile(ctx, &d.Delivery); settled || err != nil {
 			return r.count(ctx, d, &r.done.Settled, err)
 		}
 	}

@@ -82,13 +82,18 @@ func byOurClock(row review.Delivery, now time.Time) review.Delivery {
 // BeginDelivery records an attempt before its message is sent and returns the row as
 // it is now. A row that has begun and not ended may have been sent: the process
 // crashed. seen is the row on which the decision to send was based. If the row has
-// changed, another worker sends it, and the error has class WRITE_CONFLICT.
+// changed, another worker sends it, and the error has class WRITE_CONFLICT. If seen
+// repeats an attempt in doubt, the row keeps the time of that attempt.
 func (d *DB) BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error) {
-	row, err := d.q.BeginDeliveryIfUnchanged(ctx, db.BeginDeliveryIfUnchangedParams{ID: seen.ID, Attempts: seen.Attempts})
+	row, err := d.q.BeginDeliveryIfUnchanged(ctx, db.BeginDeliveryIfUnchangedParams{
+		Repeats: seen.Repeats, ID: seen.ID, Attempts: seen.Attempts,
+	})
 	if noRow(err) {
 		return review.Delivery{}, failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
 	}
-	return asDelivery(row), interpret("begin delivery", err)
+	begun := asDelivery(row)
+	begun.Repeats = seen.Repeats
+	return begun, interpret("begin delivery", err)
 }
 
 // AbandonDelivery records that the attempt which returned begun was certainly not

@@ -65,8 +65,9 @@ func (p *ResendProvider) Lookup(ctx context.Context, k review.DeliveryKey, id st
 			return e, err
 		}
 	}
-	if time.Since(since) < resendKeyLife && p.cfg.Keys.Unchanged(since) || p.cfg.ResendInDoubt {
-		return review.Evidence{State: review.EvidenceAbsent, Source: "idempotency key"}, nil
+	valid := time.Since(since) < resendKeyLife && p.cfg.Keys.Unchanged(since)
+	if valid || p.cfg.ResendInDoubt {
+		return review.Evidence{State: review.EvidenceAbsent, Source: "idempotency key", Repeats: valid}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil
 }

@@ -232,8 +232,11 @@ func TestResendKeyExpires(t *testing.T) {
 	if err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
 		t.Errorf("%+v, %v", e, err)
 	}
+	if e, err = p.Lookup(t.Context(), testKey, "", time.Now().Add(-22*time.Hour)); err != nil || e.State != review.EvidenceAbsent || !e.Repeats {
+		t.Errorf("after 22 hours: %+v, %v", e, err)
+	}
 	p.cfg.ResendInDoubt = true
-	if e, err = p.Lookup(t.Context(), testKey, "", time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceAbsent {
+	if e, err = p.Lookup(t.Context(), testKey, "", time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceAbsent || e.Repeats {
 		t.Errorf("with ResendInDoubt: %+v, %v", e, err)
 	}
 }

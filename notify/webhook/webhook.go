@@ -87,8 +87,9 @@ func (h *Hook) Ping(ctx context.Context) error {
 // answer is absent if the message is to be posted again, else unknown. After the
 // keys were rotated the message would have another idempotency key.
 func (h *Hook) Lookup(_ context.Context, _ review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
-	if h.doubt == Resend || h.doubt == IdempotencyKey && h.keys.Unchanged(since) {
-		return review.Evidence{State: review.EvidenceAbsent, Source: "webhook.on_ambiguous: " + string(h.doubt)}, nil
+	repeats := h.doubt == IdempotencyKey && h.keys.Unchanged(since)
+	if h.doubt == Resend || repeats {
+		return review.Evidence{State: review.EvidenceAbsent, Source: "webhook.on_ambiguous: " + string(h.doubt), Repeats: repeats}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil
 }

@@ -30,19 +30,21 @@ func (q *Queries) AbandonDeliveryIfUnchanged(ctx context.Context, arg AbandonDel
 
 const beginDeliveryIfUnchanged = `-- name: BeginDeliveryIfUnchanged :one
 update criticizer.deliveries
-set attempts = attempts + 1, last_attempt_at = now(), begun = true, failure_class = null
-where id = $1 and status = 'pending' and attempts = $2
+set attempts = attempts + 1, last_attempt_at = case when $1::boolean then last_attempt_at else now() end, begun = true, failure_class = null
+where id = $2 and status = 'pending' and attempts = $3
 returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel
 `
 
 type BeginDeliveryIfUnchangedParams struct {
+	Repeats  bool
 	ID       int64
 	Attempts int
 }
 
-// attempts is the fence: of two workers that read the same row, one begins.
+// attempts is the fence: of two workers that read the same row, one begins. A repeated
+// attempt keeps the time of the first.
 func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliveryIfUnchangedParams) (Delivery, error) {
-	row := q.db.QueryRow(ctx, beginDeliveryIfUnchanged, arg.ID, arg.Attempts)
+	row := q.db.QueryRow(ctx, beginDeliveryIfUnchanged, arg.Repeats, arg.ID, arg.Attempts)
 	var i Delivery
 	err := row.Scan(
 		&i.ID,

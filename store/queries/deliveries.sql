@@ -37,9 +37,10 @@ order by recipient collate "C";
 select sqlc.embed(d), now()::timestamptz as now from criticizer.deliveries d where d.id = @id;
 
 -- name: BeginDeliveryIfUnchanged :one
--- attempts is the fence: of two workers that read the same row, one begins.
+-- attempts is the fence: of two workers that read the same row, one begins. A repeated
+-- attempt keeps the time of the first.
 update criticizer.deliveries
-set attempts = attempts + 1, last_attempt_at = now(), begun = true, failure_class = null
+set attempts = attempts + 1, last_attempt_at = case when @repeats::boolean then last_attempt_at else now() end, begun = true, failure_class = null
 where id = @id and status = 'pending' and attempts = @attempts
 returning *;
 
