@@ -48,12 +48,8 @@ func (s settings) stateDir() (string, error) {
 	return dir, nil
 }
 
-// permissions are in ascending order; each includes those before it.
-var permissions = []string{"list", "read", "open", "write", "admin", "super"}
-
 // permission is what every user has for all files.
 func (s settings) permission() string { return cmp.Or(s["P4SIM_PERMISSION"], "super") }
 
-func (s settings) mayRead() bool {
-	return slices.Index(permissions, s.permission()) >= slices.Index(permissions, "read")
-}
+// mayRead reports whether the permission includes reading: all but list do.
+func (s settings) mayRead() bool { return s.permission() != "list" }
