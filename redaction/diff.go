@@ -151,12 +151,3 @@ func lineBegin(s string, i int) int {
 	}
 	return from + strings.LastIndexByte(s[from:i], '\n') + 1
 }
-
-// sectionBegin returns i-n, or the begin of the section of i if that is later.
-func sectionBegin(s string, i, n int) int {
-	from := max(0, i-n)
-	if end := strings.LastIndex(s[from:i], sectionEnd); end >= 0 {
-		from += end + len(sectionEnd)
-	}
-	return from
-}
