@@ -1,6 +1,9 @@
 package redaction
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // A block is a structure that no line describes, such as a key or a document. read masks
 // the secrets of the block around its trigger s[begin:end], but nothing before after, the
@@ -92,6 +95,7 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 			data = begin - at
 		default:
 			data = -1
+			d.secretMembers(begin, next)
 		}
 	}
 	return stop
@@ -99,6 +103,22 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 
 // secretData are the members of a Secret that hold its values.
 var secretData = map[string]bool{"data": true, "stringdata": true}
+
+var (
+	dataObject  = regexp.MustCompile(`(?i)"(?:string)?data" *: *\{[^{}]*`)
+	memberValue = regexp.MustCompile(`: *"((?:[^"\\]|\\.)*)"`)
+)
+
+// secretMembers masks the values of data and stringData in the line s[at:stop] of JSON, as
+// kubectl writes it into annotations.
+func (d *detector) secretMembers(at, stop int) {
+	for _, object := range dataObject.FindAllStringIndex(d.s[at:stop], -1) {
+		from := at + object[0]
+		for _, m := range memberValue.FindAllStringSubmatchIndex(d.s[from:at+object[1]], -1) {
+			d.secretValue(from+m[2], from+m[3])
+		}
+	}
+}
 
 // secretLine masks the value behind the name in the line s[at:stop], or a line without
 // a name, which continues a value in base64.
