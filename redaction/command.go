@@ -74,7 +74,7 @@ func (d *detector) positional(c *command, args []literal) (lit literal, ok bool)
 	i := 0
 	switch {
 	case c.how == "last":
-		args = d.withoutFlags(args)
+		args = d.withoutFlags(c, args)
 		i = max(1, len(args)-1)
 	case c.how == "second", len(args) > 1 && lists["digit"][d.text(args[0])]: // how the secret is encrypted
 		i = 1
@@ -90,12 +90,20 @@ func (d *detector) positional(c *command, args []literal) (lit literal, ok bool)
 	return lit, isCommunity(text) && strings.IndexByte(`\*+`, text[0]) < 0 && lastByte(text) != ':'
 }
 
-// withoutFlags returns the arguments that are no flags.
-func (d *detector) withoutFlags(args []literal) []literal {
-	return slices.DeleteFunc(args, func(lit literal) bool {
+// withoutFlags returns the arguments that are no flags, or nothing if c names the letter of
+// a flag and no flag has it.
+func (d *detector) withoutFlags(c *command, args []literal) []literal {
+	flagged := len(c.flags) == 0
+	args = slices.DeleteFunc(args, func(lit literal) bool {
 		text := d.text(lit)
-		return text == "" || !lit.quoted && (text[0] == '-' || text[0] == '/' && strings.IndexByte(text[1:], '/') < 0)
+		isFlag := !lit.quoted && strings.HasPrefix(text, "-")
+		flagged = flagged || isFlag && strings.Contains(text, c.flags[0])
+		return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
 	})
+	if !flagged {
+		return nil
+	}
+	return args
 }
 
 // isAt reports whether s[begin:end] is the command and no part of a longer word.
