@@ -35,10 +35,6 @@ func TestReportInEveryFormat(t *testing.T) {
 			log, err := sarif.FromString(out, sarif.WithStrictValidation())
 			return err == nil && len(log.Runs[0].Results) > 0
 		},
-		"rdjson": func(out string) bool {
-			var result struct{ Diagnostics []any }
-			return json.Unmarshal([]byte(out), &result) == nil && len(result.Diagnostics) > 0
-		},
 	}
 	for format, check := range checks {
 		if out := in.criticizer("review", "show", "1", "--format", format, "--reason", "TICKET-9"); !check(out) {

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"github.com/criticizer/criticizer/internal/cli"
 )
@@ -59,7 +58,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
 		c.topCommand(), c.statusCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand(),
 		c.deadletterCommand(), c.deliveryCommand(), c.breakerCommand(), c.rewriteCommand(),
 		c.previewCommand(), c.rulesCommand(), c.allowlistCommand(), c.redactCommand(), c.artifactCommand(),
-		c.doctorCommand(), c.evalCommand(), c.migrateCommand(), c.keysetCommand(), manCommand(),
+		c.doctorCommand(), c.evalCommand(), c.migrateCommand(), c.keysetCommand(),
 	)
 	root.Example = `  criticizer doctor
   criticizer status 4711
@@ -95,22 +94,4 @@ func (c *console) prepare(cmd *cobra.Command, _ []string) error {
 		c.stopProgress = c.progress(c.stderr, cmd.CommandPath())
 	}
 	return nil
-}
-
-func manCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "man DIR", Short: "Write the man pages into a directory",
-		Example:     `  criticizer man /usr/local/share/man/man1`,
-		Annotations: map[string]string{rawOutput: "yes"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // man pages are public
-				return fmt.Errorf("write man pages: %w", err)
-			}
-			header := &doc.GenManHeader{Section: "1", Source: cli.Version("criticizer")}
-			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
-				return fmt.Errorf("write man pages: %w", err)
-			}
-			return nil
-		},
-	}
 }

@@ -96,7 +96,7 @@ func isCobras(cmd *cobra.Command) bool {
 func TestExamplesCanBeTyped(t *testing.T) {
 	t.Parallel()
 	for _, cmd := range commands(newTree()) {
-		if cmd.Name() == "man" || cmd.Name() == "help" {
+		if cmd.Name() == "help" {
 			continue
 		}
 		for line := range strings.Lines(cmd.Example) {
@@ -145,7 +145,7 @@ func TestCompletionOfFixedValues(t *testing.T) {
 		"breaker open ":                   {"fetch", "redact", "llm", "notify", "webhook", "swarm"},
 		"delivery list --status ":         {"pending", "sent", "failed", "held", "waived"},
 		"status 4711 -o ":                 {"table", "json"},
-		"review show 4711 --format ":      {"text", "html", "json", "sarif", "rdjson"},
+		"review show 4711 --format ":      {"text", "html", "json", "sarif"},
 		"feedback k3vq2mzt5abcd ":         {"useful", "wrong"},
 		"--config f deadletter show --js": {"--json"},
 		"completion ":                     {"bash", "fish", "powershell", "zsh"},
@@ -185,19 +185,6 @@ func TestCompletionFromTheDatabase(t *testing.T) {
 	away := map[string]string{"CRITICIZER_DATABASE_URL": "postgres://u@127.0.0.1:1/d"}
 	if got := completions(t, away, "deadletter", "replay", ""); len(got) != 0 {
 		t.Errorf("without a database: completed by %q", got)
-	}
-}
-
-func TestManPagesAreWritten(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "man1")
-	if got := say(t, nil, "man", dir); got.status != 0 || got.out != "" {
-		t.Fatalf("%+v", got)
-	}
-	for _, name := range []string{"criticizer.1", "criticizer-deadletter-replay.1"} {
-		if page, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Contains(page, []byte(".TH ")) {
-			t.Errorf("%s: %.40q, %v", name, page, err)
-		}
 	}
 }
 

@@ -51,9 +51,8 @@ var reportFormats = map[string]func(io.Writer, review.Report) error{
 		_, html, err := mail.Bodies(r, time.UTC)
 		return write(w, html, err)
 	},
-	"json":   func(w io.Writer, r review.Report) error { return writeJSON(w, r) },
-	"sarif":  export.SARIF,
-	"rdjson": export.RDJSON,
+	"json":  func(w io.Writer, r review.Report) error { return writeJSON(w, r) },
+	"sarif": export.SARIF,
 }
 
 func write(w io.Writer, text string, err error) error {
@@ -76,7 +75,7 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 		ValidArgsFunction: c.changelists(),
 	}
 	as, version := "text", 0
-	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report), sarif (SARIF 2.1.0) or rdjson (reviewdog)", "text", "html", "json", "sarif", "rdjson")
+	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report) or sarif (SARIF 2.1.0)", "text", "html", "json", "sarif")
 	flagOf(cmd, &version, "review-version", "version `N` of the review (default the newest that has a report)", between(1, math.MaxInt32))
 	reason := statementFlag(cmd, "reason", "criticizer review show", "why the report is read: `TEXT` for the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -1,5 +1,5 @@
-// Package export writes a report for other tools: as SARIF 2.1.0 for code scanning and
-// as rdjson for reviewdog. Reports are redacted, so the output is too.
+// Package export writes a report for other tools, as SARIF 2.1.0. Reports are redacted, so
+// the output is too.
 package export
 
 import (

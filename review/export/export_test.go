@@ -2,10 +2,8 @@ package export
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -92,70 +90,6 @@ func TestSARIFPlaces(t *testing.T) {
 	}
 }
 
-// An rdResult has the fields of reviewdog's DiagnosticResult that are used.
-type rdResult struct {
-	Source      struct{ Name string }
-	Diagnostics []struct {
-		Message, Severity string
-		Code              struct{ Value string }
-		Suggestions       []struct {
-			Text  string
-			Range rdRange
-		}
-		Location struct {
-			Path  string
-			Range *rdRange
-		}
-	}
-}
-
-type rdRange struct{ Start, End struct{ Line int } }
-
-// rdjson returns what RDJSON writes of a report. It fails the test for a field that
-// reviewdog does not know, and for a value that it does not accept.
-func rdjson(t *testing.T, r review.Report) rdResult {
-	t.Helper()
-	var out bytes.Buffer
-	if err := RDJSON(&out, r); err != nil {
-		t.Fatal(err)
-	}
-	var got rdResult
-	decoder := json.NewDecoder(bytes.NewReader(out.Bytes()))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&got); err != nil || got.Diagnostics == nil {
-		t.Fatalf("%v\n%s", err, &out)
-	}
-	if capital := regexp.MustCompile(`"[a-z_]*[A-Z]\w*":`).FindString(out.String()); capital != "" {
-		t.Errorf("field %s has capitals", capital)
-	}
-	for _, d := range got.Diagnostics {
-		known := slices.Contains([]string{"ERROR", "WARNING", "INFO"}, d.Severity)
-		if where := d.Location.Range; !known || d.Message == "" || strings.HasPrefix(d.Location.Path, "/") || where != nil && where.Start.Line < 1 {
-			t.Errorf("diagnostic %+v", d)
-		}
-	}
-	return got
-}
-
-func TestRDJSONHasEachPlace(t *testing.T) {
-	t.Parallel()
-	for name, r := range reports() {
-		if n := len(rdjson(t, r).Diagnostics); name != "findings" && n != 0 {
-			t.Errorf("%s: %d diagnostics", name, n)
-		}
-	}
-	got := rdjson(t, reports()["findings"]).Diagnostics
-	if len(got) != 3 || got[0].Location.Range.End.Line != 4 || got[2].Location.Range != nil {
-		t.Errorf("diagnostics %+v", got)
-	}
-	if fixes := got[0].Suggestions; len(fixes) != 1 || fixes[0].Text != "x\r\nz" || fixes[0].Range.Start.Line != 3 || got[1].Suggestions != nil || got[2].Suggestions != nil {
-		t.Errorf("suggestions %+v", got)
-	}
-	if got[0].Message != "Overflow\n\nIt &lt;b&gt;runs&lt;/b&gt; over.\n\nCheck." || got[0].Severity != "ERROR" {
-		t.Errorf("first diagnostic %+v", got[0])
-	}
-}
-
 func hostile(s string) review.Report {
 	return review.Report{
 		Changelist: 1, Version: 1, Outcome: review.OutcomeFindings, Reason: s, Omissions: []review.Omission{{Path: s, Reason: review.SkipBinary}},
@@ -186,30 +120,20 @@ func checkSARIF(t *testing.T, s string) {
 	}
 }
 
-func checkRDJSON(t *testing.T, s string) {
-	t.Helper()
-	plaintest.NoMarkdown(t, rdjson(t, hostile(s)).Diagnostics[0].Message)
-}
-
 func TestPayloadsStayText(t *testing.T) {
 	t.Parallel()
 	for _, s := range plaintest.Payloads() {
 		checkSARIF(t, s)
-		checkRDJSON(t, s)
 	}
 }
 
-func fuzz(f *testing.F, check func(*testing.T, string)) {
-	f.Helper()
+func FuzzSARIF(f *testing.F) {
 	for _, s := range plaintest.Payloads() {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if s != "" {
-			check(t, s)
+			checkSARIF(t, s)
 		}
 	})
 }
-
-func FuzzSARIF(f *testing.F)  { fuzz(f, checkSARIF) }
-func FuzzRDJSON(f *testing.F) { fuzz(f, checkRDJSON) }
