@@ -15,7 +15,7 @@ RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-r
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-server race corpus context-coverage canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest kubernetestest upgradetest benchcheck vulncheck fuzz mutants reproduce sbom bench bench-save bench-diff fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test test-server race corpus canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest kubernetestest upgradetest benchcheck vulncheck fuzz reproduce sbom bench bench-save bench-diff fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -58,10 +58,6 @@ race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of all packages but e2e with the
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
 	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
 	CRITICIZER_CORPUS_DIR="$(abspath $(CORPUS))" go test -count=1 -timeout=20m -run Corpus -v ./redaction ./p4/...
-
-context-coverage: ## how much of a git repository's commits the context explains: REPO=/path COMMITS=200
-	@test -n "$(REPO)" || { echo "name the repository: make context-coverage REPO=/path/to/git/repo (docs/context.md)" >&2; exit 2; }
-	CRITICIZER_COVERAGE_REPO="$(abspath $(REPO))" CRITICIZER_COVERAGE_COMMITS=$(or $(COMMITS),200) go test -count=1 -timeout=0 -v ./tools/contextcoverage
 
 canary: $(DEVSTACK) ## plant secrets, review them, search every output and store for them
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e
@@ -138,10 +134,6 @@ vulncheck: $(BIN)/govulncheck ## known vulnerabilities that the code reaches, if
 fuzz: ## each fuzz target for a time: FUZZTIME=20s
 	@sh tools/fuzz.sh $(or $(FUZZTIME),20s)
 
-mutants: $(DEVSTACK) ## mutation tests of the packages that decide: PACKAGES="p4 store" FILES="jobs|deliveries"
-	@CRITICIZER_MUTANTS="$(or $(PACKAGES),all)" CRITICIZER_MUTANT_FILES="$(FILES)" \
-		$(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run '^TestMutants$$' ./tools/mutants
-
 reproduce: ## build the last commit twice, in two places, and compare
 	@sh tools/reproduce.sh
 
@@ -177,10 +169,6 @@ build: ## compile worker, starter and criticizer into build/bin
 	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./worker ./starter
 	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/criticizer ./operator
 	@cp $(BIN)/starter $(BIN)/criticizer-starter
-
-man: build ## pages for man, of criticizer, into build/man
-	@$(BIN)/criticizer man build/man
-	@echo "man -l build/man/criticizer.1 shows the first"
 
 clean: ## stop everything that runs and remove build/
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) clean; fi

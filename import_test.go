@@ -83,9 +83,7 @@ var arrows = map[string][]string{
 	"tools/devstack": slices.Concat(product, support),
 	"e2e":            slices.Concat(product, support),
 
-	"tools/standin":         {"llm/llmsim"},
-	"tools/contextcoverage": {"p4", "review", "review/outline", "review/pack", "review/selection"},
-	"tools/mutants":         nil,
+	"tools/standin": {"llm/llmsim"},
 
 	"e2e/rewritechaos": slices.Concat(product, support),
 
