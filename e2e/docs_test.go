@@ -128,26 +128,6 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestDocumentedCommands detects wrong commands.
-func TestWrongDocumentedCommandsAreFound(t *testing.T) {
-	t.Parallel()
-	for _, wrong := range []string{
-		"criticizer nonsense", "criticizer status 4711 --nonsense", "criticizer deadletter show 1 2", "criticizer deadletter nonsense",
-		"starter change-commit -nonsense 4711", "starter change-commit 1 2", "/opt/criticizer/criticizer-starter --trigger nonsense",
-		"worker --stages nonsense", "docker compose run --rm criticizer nonsense", "make nonsense", "temporal workflow nonsense --x 1", "temporal workflow reset --nonsense",
-	} {
-		for _, page := range []string{"    " + wrong + "\n", "```sh\nsudo " + wrong + " | cat\n```\n", "Call `" + wrong + "`.\n"} {
-			found := commandsOf("page.md", page)
-			if len(found) != 1 {
-				t.Fatalf("%q: %d commands were found", page, len(found))
-			}
-			if found[0].try(t) == "" {
-				t.Errorf("%q passes", page)
-			}
-		}
-	}
-}
-
 // try returns the error message of the program, or "" if the command is valid.
 func (d shownCommand) try(t *testing.T) string {
 	t.Helper()
@@ -164,9 +144,6 @@ func (d shownCommand) try(t *testing.T) string {
 func (d shownCommand) tryOurs(t *testing.T) string {
 	t.Helper()
 	args := withoutConfig(d.args[1:])
-	if slices.Equal(args[:min(1, len(args))], []string{"man"}) {
-		args = append(args, "-h") // without it, man writes pages
-	}
 	problem := ""
 	for _, typed := range [][]string{append([]string{"--config", "missing.yaml"}, args...), append(slices.Clone(args), "-h")} {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(binDir, programs[d.args[0]]), typed...)
@@ -275,23 +252,4 @@ func anchors(t *testing.T, file string) []string {
 		all = append(all, strings.ReplaceAll(plain, " ", "-"))
 	}
 	return all
-}
-
-// The index in docs/README.md links every page of docs.
-func TestEveryPageIsInTheIndex(t *testing.T) {
-	t.Parallel()
-	all := pages(t)
-	index := all["docs/README.md"]
-	for page := range all {
-		name, inDocs := strings.CutPrefix(page, "docs/")
-		if strings.HasPrefix(name, "reference/") && name != "reference/criticizer.md" {
-			continue // generated, and linked from there
-		}
-		if strings.HasPrefix(name, "decisions/") && name != "decisions/README.md" {
-			continue // linked from its index
-		}
-		if inDocs && page != "docs/README.md" && !strings.Contains(index, "("+name+")") {
-			t.Errorf("docs/README.md does not link %s: add it to the list of its reader", name)
-		}
-	}
 }
