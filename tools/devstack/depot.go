@@ -22,7 +22,8 @@ type depot struct {
 	allowed []string // allowed paths of a real server
 	sample  bool     // the sample depot of this clone
 	// id names the files of this depot, and the server in idempotency keys:
-	// changelist 1 of one depot is not changelist 1 of another.
+	// changelist 1 of one depot is not changelist 1 of another, and a review by one
+	// model is none by another.
 	id string
 }
 
@@ -41,7 +42,7 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 	if d.path, err = filepath.Abs(d.path); err != nil {
 		return d, fmt.Errorf("make path of the depot absolute: %w", err)
 	}
-	d.id = depotID(d.path, opts.databaseURL)
+	d.id = opts.depotID(d.path)
 	if opts.depot == "" {
 		return d, checkGit(ctx, d.path)
 	}
@@ -73,15 +74,15 @@ func realDepot(_ context.Context, opts options) (depot, error) {
 	if _, err := exec.LookPath("p4"); err != nil {
 		return depot{}, errors.New("P4PORT is set and the p4 command is missing: install it, or unset P4PORT for a simulation")
 	}
-	return depot{port: port, allowed: allowed, id: depotID(port, opts.databaseURL)}, nil
+	return depot{port: port, allowed: allowed, id: opts.depotID(port)}, nil
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
-// depotID returns a readable name for the depot at path. It depends on the
-// database, because each database has its own reviews.
-func depotID(path, database string) string {
-	sum := sha256.Sum256([]byte(path + "\x00" + database))
+// depotID returns a readable name for the depot at path with the given content. It
+// depends on the database and the model, because each has its own reviews.
+func (o options) depotID(path string, content ...byte) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{path, o.databaseURL, o.baseURL, o.model, string(content)}))
 	base := strings.Trim(notInID.ReplaceAllString(strings.ToLower(filepath.Base(path)), "-"), "-")
 	return strings.Trim(base[:min(len(base), 24)]+"-"+hex.EncodeToString(sum[:4]), "-")
 }

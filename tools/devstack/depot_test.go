@@ -87,18 +87,20 @@ func TestARealServerNeedsPathsAndAUser(t *testing.T) {
 func TestDepotIDsAreReadableAndDiffer(t *testing.T) {
 	t.Parallel()
 	ids := map[string]bool{}
-	for _, id := range []string{
-		depotID("/a/My Project.git", ""), depotID("/b/My Project.git", ""), depotID("/a/My Project.git", "postgres://x"),
+	for _, opts := range []options{
+		{repo: "/a/My Project.git"}, {repo: "/b/My Project.git"}, {repo: "/a/My Project.git", databaseURL: "postgres://x"},
+		{repo: "/a/My Project.git", model: "m"}, {repo: "/a/My Project.git", baseURL: "http://localhost/v1", model: "m"},
 	} {
+		id := opts.depotID(opts.repo)
 		if !strings.HasPrefix(id, "my-project-git-") {
 			t.Errorf("id %q does not begin with the name of the depot", id)
 		}
 		ids[id] = true
 	}
-	if len(ids) != 3 {
+	if len(ids) != 5 {
 		t.Errorf("ids collide: %v", ids)
 	}
-	if id := depotID("/", ""); strings.HasPrefix(id, "-") || len(id) != 8 {
+	if id := (options{}).depotID("/"); strings.HasPrefix(id, "-") || len(id) != 8 {
 		t.Errorf("id of the root: %q", id)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +41,13 @@ func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*en
 	if err != nil {
 		return nil, err
 	}
-	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out, settings: settings{serverID: d.id, sample: d.sample}}
+	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out, settings: settings{serverID: d.id, sample: d.sample, model: opts.model}}
+	if err := e.checkModel(ctx); err != nil {
+		return nil, err
+	}
 	e.temporalCommand = obtainTemporal(ctx, s, opts)
 	for _, start := range []func(context.Context) error{
-		e.buildCommands, e.startDatabase, e.startTemporal, e.startModel, e.startInbox, e.openPerforce, e.startWorker,
+		e.buildCommands, e.startDatabase, e.startTemporal, e.startSimulatedModel, e.startInbox, e.openPerforce, e.startWorker,
 	} {
 		if err := start(ctx); err != nil {
 			return nil, err
@@ -88,25 +90,6 @@ func (e *environment) startTemporal(ctx context.Context) error {
 		return err
 	}
 	e.settings.temporalAddress, e.temporalURL = server.address, server.uiURL+"/namespaces/"+temporalNamespace
-	return nil
-}
-
-// startModel starts the simulated model, unless the environment names a real one.
-func (e *environment) startModel(ctx context.Context) error {
-	model := os.Getenv("CRITICIZER_LLM_MODEL")
-	switch {
-	case os.Getenv("CRITICIZER_LLM_BASE_URL") != "":
-		if model == "" {
-			return errors.New("CRITICIZER_LLM_BASE_URL is set: name a model of that endpoint in CRITICIZER_LLM_MODEL")
-		}
-	case os.Getenv("OPENAI_API_KEY") != "" || os.Getenv("OPENAI_API_KEY_FILE") != "":
-		model = cmp.Or(model, "gpt-4.1-mini")
-	default:
-		e.settings.model = cmp.Or(model, "llmsim-1")
-		return e.startSimulatedModel(ctx)
-	}
-	e.settings.model = model
-	e.out.say("using the model %s: its provider receives the redacted changes and may charge for them", model)
 	return nil
 }
 

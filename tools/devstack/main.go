@@ -96,6 +96,8 @@ type options struct {
 
 	databaseURL string // CRITICIZER_DATABASE_URL; empty: a private cluster
 
+	baseURL, model string // of the model endpoint; without baseURL the simulated model
+
 	// forTests is set for exec: the parts use free ports instead of the well-known ones.
 	forTests bool
 }
@@ -110,6 +112,7 @@ func (o options) stateDir() string { return filepath.Join(o.root, "build", "dev"
 // the command and its arguments.
 func parseOptions(args []string, stderr io.Writer) (options, []string, error) {
 	opts := options{databaseURL: os.Getenv("CRITICIZER_DATABASE_URL")}
+	opts.baseURL, opts.model = modelFrom(os.Getenv)
 	flags := flag.NewFlagSet("devstack", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }

@@ -31,7 +31,7 @@ func sampleDepot(opts options) (depot, error) {
 	if err != nil {
 		return depot{}, fmt.Errorf("read the sample depot: %w: name a git repository to review in REPO=/path/to/it", err)
 	}
-	return depot{path: path, sample: true, id: depotID(path, opts.databaseURL+"\x00"+string(text))}, nil
+	return depot{path: path, sample: true, id: opts.depotID(path, text...)}, nil
 }
 
 // sampleSettings are settings with an effect on the sample depot: a bot whose changes are

@@ -15,8 +15,11 @@ import (
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
-// startSimulatedModel starts the simulated model.
+// startSimulatedModel starts the simulated model, unless the environment names a real one.
 func (e *environment) startSimulatedModel(ctx context.Context) error {
+	if e.opts.baseURL != "" {
+		return nil
+	}
 	port, err := e.opts.choosePort(e.opts.modelPort, 8026, "model-port")
 	if err != nil {
 		return err
