@@ -26,13 +26,13 @@ const (
 )
 
 // guessCharset returns the charset of the lines that are not UTF-8 in the revisions
-// of a file, empty if there are none. All revisions are decoded with the same charset:
+// of a file without those in UTF-16, empty if there are none. All revisions are decoded with the same charset:
 // otherwise a wrong guess would be a change of every line.
 func (c Config) guessCharset(revisions [][]byte) string {
 	var sample []byte
 	for _, data := range revisions {
-		if isUTF16(data) {
-			continue
+		if hasUTF16Mark(data) {
+			data = data[2:]
 		}
 		for line := range bytes.Lines(data) {
 			if !utf8.Valid(line) && len(sample) < maxSample {

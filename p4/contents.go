@@ -145,7 +145,7 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if c.missing == "" {
 		f.SHA256 = fmt.Sprintf("%x", sha256.Sum256(c.data))
 	}
-	f.Charset = x.cfg.guessCharset(f.contents(printed))
+	f.Charset = x.cfg.guessCharset(notUTF16(f.contents(printed)...))
 	after := f.text(c)
 	before := f.baseText(printed)
 	if f.Skipped != "" {
@@ -174,11 +174,20 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	return nil
 }
 
-// contents are the bytes of all revisions of the file that were printed.
-func (f *file) contents(printed *printout) [][]byte {
-	var all [][]byte
+// contents are all revisions of the file that were printed.
+func (f *file) contents(printed *printout) (all []*content) {
 	for _, spec := range f.revisions() {
-		all = append(all, printed.of(spec).data)
+		all = append(all, printed.of(spec))
+	}
+	return all
+}
+
+// notUTF16 returns the bytes of the contents that are not in UTF-16.
+func notUTF16(contents ...*content) (all [][]byte) {
+	for _, c := range contents {
+		if !isUTF16(c.data, c.fileType) {
+			all = append(all, c.data)
+		}
 	}
 	return all
 }
@@ -201,7 +210,7 @@ func (f *file) baseText(printed *printout) string {
 
 // text returns a printed content as text, or sets Skipped.
 func (f *file) text(c *content) string {
-	text, ok := toText(c.data, f.Charset)
+	text, ok := toText(c.data, c.fileType, f.Charset)
 	switch {
 	case c.missing != "":
 		f.Skipped = cmp.Or(f.Skipped, c.missing)

@@ -72,7 +72,7 @@ func (x *fetch) siblingText(file string, c *content) (string, bool) {
 	if c.missing != "" || !c.complete || c.fileType.skip() != "" || !isIntact(c.data, "", c.size, c.fileType) {
 		return "", false
 	}
-	text, ok := toText(c.data, x.cfg.guessCharset([][]byte{c.data}))
+	text, ok := toText(c.data, c.fileType, x.cfg.guessCharset(notUTF16(c)))
 	text = c.fileType.collapse(text)
 	return text, ok && x.selection.ByContent(file, text, text) == ""
 }

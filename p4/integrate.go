@@ -15,7 +15,7 @@ func (f *file) sourceText(c *content) (text string, ok bool) {
 	if c.missing != "" || cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" {
 		return "", false
 	}
-	text, ok = toText(c.data, f.Charset)
+	text, ok = toText(c.data, c.fileType, f.Charset)
 	return c.fileType.collapse(text), ok
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/md5" //nolint:gosec // p4's digests are MD5; they reveal damage, not attacks
 	"encoding/hex"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -13,20 +14,52 @@ import (
 
 const byteOrderMark = "\ufeff"
 
-// toText converts a file's content to UTF-8; ok is false if it is not text. Content
-// with a UTF-16 byte order mark is UTF-16. In other content each line is UTF-8 or
-// else in the given charset: one file may have lines of both.
-func toText(data []byte, charset string) (text string, ok bool) {
-	if isUTF16(data) {
-		decoded, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
-		return string(decoded), err == nil && !bytes.ContainsAny(decoded, "\x00"+undecodable)
+// toText converts a file's content to UTF-8; ok is false if it is not text. Content that
+// is not UTF-16 is shown as its bytes, behind a byte order mark as well: each line is
+// UTF-8 or else in the given charset, and one file may have lines of both.
+func toText(data []byte, t fileType, charset string) (text string, ok bool) {
+	if isUTF16(data, t) {
+		return decodeUTF16(data)
+	}
+	mark := ""
+	if hasUTF16Mark(data) {
+		mark, data = byteOrderMark, data[2:]
 	}
 	text, ok = decodeLines(string(data), charset)
-	return text, ok && !strings.Contains(text, "\x00")
+	return mark + text, ok && !strings.Contains(text, "\x00")
 }
 
-func isUTF16(data []byte) bool {
+func hasUTF16Mark(data []byte) bool {
 	return bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
+}
+
+func decodeUTF16(data []byte) (text string, ok bool) {
+	decoded, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
+	return string(decoded), err == nil && !bytes.ContainsAny(decoded, "\x00"+undecodable)
+}
+
+// asciiRun is what UTF-16 does not contain: in Chinese, each byte may be a printable
+// one, but not so many in a row.
+var asciiRun = regexp.MustCompile(`[\t\n\r -~]{16}`)
+
+// isUTF16 reports whether content is UTF-16: it begins with a byte order mark, and the
+// file's type says so, or every other byte of most of the text is NUL. The mark alone says
+// nothing: a shell skips it and runs the bytes behind it, which look like Chinese in UTF-16.
+func isUTF16(data []byte, t fileType) bool {
+	if !hasUTF16Mark(data) || asciiRun.Match(data) {
+		return false
+	}
+	var nuls [2]int // at even and odd offsets
+	for i, b := range data[2:] {
+		if b == 0 {
+			nuls[i%2]++
+		}
+	}
+	high, low := nuls[1], nuls[0]
+	if data[0] == 0xfe { // big endian
+		high, low = low, high
+	}
+	return low <= high && (high*5 >= len(data)*2 || t.base == "utf16" && (high > 0 || !utf8.Valid(data[2:])))
 }
 
 // undecodable replaces bytes without a meaning in the encoding.
@@ -63,7 +96,11 @@ func decodeLines(s, charset string) (text string, ok bool) {
 func isIntact(data []byte, digest string, size int64, t fileType) bool {
 	forms := [][]byte{data}
 	if t.base != "text" {
-		if text, ok := toText(data, defaultCharset); ok {
+		text, ok := decodeUTF16(data)
+		if !hasUTF16Mark(data) {
+			text, ok = toText(data, t, defaultCharset)
+		}
+		if ok {
 			plain := strings.TrimPrefix(text, byteOrderMark)
 			forms = append(forms, []byte(plain), []byte(byteOrderMark+plain))
 		}
