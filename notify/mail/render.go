@@ -109,7 +109,7 @@ func headers(r review.Report, token, domain string) map[string]string {
 	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, cmp.Or(r.EarlierOf, r.Changelist), domain)
 	h := map[string]string{
 		"Auto-Submitted":           "auto-generated",
-		"X-Auto-Response-Suppress": "All",
+		"X-Auto-Response-Suppress": "DR, RN, NRN, OOF, AutoReply", // All has NDR too: no bounces (MS-OXCMAIL 2.1.3.2.20)
 		"List-Id":                  "<criticizer." + domain + ">",
 		headerKey:                  token, // some relays replace the Message-ID; this field survives
 		"X-Criticizer-Outcome":     string(r.Outcome),
