@@ -147,11 +147,11 @@ func reportDate(r review.Report) (date time.Time, ok bool) {
 func Bodies(r review.Report, zone *time.Location) (text, html string, err error) {
 	findings := min(len(r.Findings), maxFindings)
 	tooMany := sort.Search(findings, func(n int) bool {
-		html, err = execute(htmlDigest, newDigest(r, n+1, zone))
+		html, err = executeHTML(newDigest(r, n+1, zone))
 		return err != nil || len(html) > maxHTML
 	})
 	d := newDigest(r, tooMany, zone)
-	if html, err = execute(htmlDigest, d); err != nil {
+	if html, err = executeHTML(d); err != nil {
 		return "", "", err
 	}
 	text, err = execute(textDigest, d)
@@ -160,6 +160,24 @@ func Bodies(r review.Report, zone *time.Location) (text, html string, err error)
 
 // link marks a link of [review.Links] as safe: html/template does not know p4://.
 func link(s string) htmltemplate.URL { return htmltemplate.URL(s) } //nolint:gosec // its scheme is checked and its path escaped
+
+// textNode matches a text between two tags. In values of attributes, html/template escapes
+// the bracket. linkMark matches the marks by which mail programs find domains, addresses,
+// schemes and UNC paths.
+var (
+	textNode = regexp.MustCompile(`>[^<]+`)
+	linkMark = regexp.MustCompile(`([.。．｡@:\\]+)([^\s<.。．｡@:\\])`)
+)
+
+// executeHTML renders d so that mail programs link nothing in its text: each mark of a link
+// is an element of its own. A reader copies the text without the elements.
+func executeHTML(d digest) (string, error) {
+	html, err := execute(htmlDigest, d)
+	head, body, _ := strings.Cut(html, "<body")
+	return head + "<body" + textNode.ReplaceAllStringFunc(body, func(text string) string {
+		return linkMark.ReplaceAllString(text, "<span>$1</span>$2")
+	}), err
+}
 
 // execute runs a template of either package.
 func execute(t interface {

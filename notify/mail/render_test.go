@@ -231,24 +231,28 @@ func checkHostile(t *testing.T, m Message) {
 			break
 		}
 	}
-	plaintest.NoLinks(t, text)
-	plaintest.NoLinks(t, visibleText(t, html))
+	plaintest.NoURLs(t, text)
+	for _, node := range visibleText(t, html) {
+		plaintest.NoLinks(t, node)
+	}
 }
 
-// visibleText returns the text of a page that a reader sees. It fails if the page has
+// visibleText returns the text nodes of a page that a reader sees. It fails if the page has
 // elements or attributes that the templates do not have.
-func visibleText(t *testing.T, page string) string {
+func visibleText(t *testing.T, page string) (nodes []string) {
 	t.Helper()
 	allowed := strings.Fields("html head meta title style body div table tbody tr td span b")
-	var seen strings.Builder
 	for tokens := xhtml.NewTokenizer(strings.NewReader(page)); ; {
 		switch tokens.Next() {
 		case xhtml.ErrorToken:
-			return seen.String()
+			return nodes
 		case xhtml.TextToken:
-			seen.Write(tokens.Text())
+			nodes = append(nodes, tokens.Token().Data)
 		case xhtml.StartTagToken, xhtml.SelfClosingTagToken:
 			token := tokens.Token()
+			if token.Data == "body" {
+				nodes = nil // those before are not shown
+			}
 			if !slices.Contains(allowed, token.Data) {
 				t.Errorf("the HTML contains %s", token)
 			}
@@ -257,6 +261,32 @@ func visibleText(t *testing.T, page string) string {
 					t.Errorf("the HTML contains %s", token)
 				}
 			}
+		}
+	}
+}
+
+// A reader copies the code of the change and of the fix from either part.
+func TestCodeIsTheCode(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{
+		`self.data = yaml.safe_load(f.read())`, `t, _ := time.Parse(time.RFC3339, errors.New(s).Error())`,
+		`@app.route("/x") # root@db.example:/srv/a, 127.0.0.1`, `import "github.com/a/b" // evil.com/x`,
+		`path = "\\\\srv\\share" + 'data:,x' if a.b.c: pass`, `strings.HasPrefix(s, "http://") && x[i] == '<'`,
+	} {
+		r := findingsReport()
+		r.Findings = []review.Finding{{
+			Path: "//depot/a.c", StartLine: 1, EndLine: 1, Severity: review.SeverityLow, Title: "about " + code, Explanation: "Read:\n\n    " + code,
+			Quote: code, Replacement: code + " # fixed", ReplacementChecked: true,
+		}}
+		_, text, html := parts(t, render(t, r))
+		text, shown := strings.ReplaceAll(text, "\r\n", "\n"), strings.Join(visibleText(t, html), "")
+		for _, want := range []string{"about " + code, "\n    - " + code + "\n", "\n    + " + code + " # fixed\n", " 1 | " + code + "\n"} {
+			if unwrapped := strings.Join(strings.Fields(text), " "); !strings.Contains(text, want) && !strings.Contains(unwrapped, want) {
+				t.Errorf("the text lacks %q:\n%s", want, text)
+			}
+		}
+		if n := strings.Count(shown, code); n != 5 {
+			t.Errorf("the HTML has %q %d times, want 5:\n%s", code, n, shown)
 		}
 	}
 }

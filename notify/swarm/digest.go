@@ -86,7 +86,7 @@ func newInline(r review.Report, f review.Finding, token string) string {
 	lines = append(lines, "")
 	for _, l := range diff[:min(len(diff), maxCode)] {
 		// Four blanks make a block of code, which no line can end.
-		lines = append(lines, "    "+string(l.Mark)+" "+strings.ReplaceAll(plain.Text(strings.ReplaceAll(l.Text, "\t", "    "), maxLine), "@", "(at)"))
+		lines = append(lines, "    "+string(l.Mark)+" "+plain.Text(strings.ReplaceAll(l.Text, "\t", "    "), maxLine))
 	}
 	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
 		lines = append(lines, "", "Also at "+plain.Markdown(post.Position(p)))

