@@ -136,7 +136,7 @@ func (r realServers) refused(t *testing.T) {
 	var done sync.WaitGroup
 	for account, class := range map[string]failure.Class{
 		"full": failure.UpstreamUnavailable, "grey": failure.UpstreamUnavailable,
-		"policy": failure.RecipientRejected, "nobody": failure.RecipientRejected,
+		"policy": failure.PermissionDenied, "nobody": failure.RecipientRejected,
 	} {
 		done.Go(func() { // each absence takes two queries, a second apart
 			if err := r.send(t, account); failure.ClassOf(err) != class {

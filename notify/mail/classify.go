@@ -40,52 +40,71 @@ func (r reply) String() string {
 	return strings.TrimSpace(strconv.Itoa(r.code) + " " + r.enhanced)
 }
 
-// in reports whether the enhanced code is one of codes. A code that ends in a dot
-// stands for all codes below it.
-func (r reply) in(codes ...string) bool {
-	return slices.ContainsFunc(codes, func(c string) bool {
-		return r.enhanced == c || strings.HasSuffix(c, ".") && strings.HasPrefix(r.enhanced, c)
-	})
-}
-
-// A rule assigns a class to the replies it matches. The first match decides. If
-// the digits and the enhanced code disagree, the digits count; therefore no rule
-// on an enhanced code of class 5 comes before the rule for 4yz.
+// A rule assigns a class to the replies it matches. The first match decides. An empty
+// field matches all.
 type rule struct {
-	matches func(reply) bool
-	class   failure.Class
-	hint    string
+	at       []step
+	codes    []string // beginnings
+	enhanced []string // without the class; one that ends in a dot stands for all below it, - for none
+	class    failure.Class
+	hint     string
 }
 
+// afterMail are the steps after the server has accepted the sender.
+var afterMail = []step{stepRcpt, stepData, stepDot}
+
+// rules close a recipient's row only for a code that names the recipient's address:
+// another refusal meets every recipient, or can be repaired without them. If the digits and
+// the class of the enhanced code disagree, the digits count.
 var rules = []rule{
-	{func(r reply) bool { return r.code/100 == 4 },
+	{nil, []string{"4"}, nil,
 		failure.UpstreamUnavailable, "it asks to try again later"},
-	{func(r reply) bool { return r.code == 530 || r.code == 534 || r.code == 535 || r.code == 538 },
+	{nil, []string{"530", "534", "535", "538"}, nil,
 		failure.AuthDenied, "check Username and Password"},
-	{func(r reply) bool {
-		return (r.at == stepConnect || r.at == stepMail) && r.in("5.7.0", "5.7.8", "5.7.9")
+	{[]step{stepConnect, stepMail}, nil, []string{"7.0", "7.8", "7.9"},
+		failure.AuthDenied, "check Username and Password"},
+	{afterMail, nil, []string{
+		"1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.10", // no such address (RFC 3463, RFC 7505)
+		"2.1", "2.2", "2.3", "2.4", // mailbox or list closed, full, limited, not expanded
+		"7.124", "7.129", "7.133", "7.134", "7.135", "7.136", // it takes mail of its own senders only (Exchange)
 	},
-		failure.AuthDenied, "check Username and Password"},
-	{func(r reply) bool { return r.at == stepRcpt && r.code == 552 && !r.in("5.2.", "5.3.4") },
-		failure.UpstreamUnavailable, "it asks to try again later"}, // RFC 5321 4.5.3.1.10
-	{func(r reply) bool { return r.in("5.3.4") || r.code == 552 && !r.in("5.2.") },
-		failure.TooLarge, "raise its limit for the size of a message"},
-	{func(r reply) bool { return r.code <= 504 || r.code == 521 || r.in("5.5.") },
-		failure.ConfigInvalid, "check that Host and Port are those of a server that accepts mail"},
-	{func(r reply) bool { return r.in("5.1.7", "5.1.8") || r.at == stepMail },
-		failure.ConfigInvalid, "it rejects the sender: check From"},
-	{func(r reply) bool { return r.in(senderDomainCodes...) },
-		failure.ConfigInvalid, "it rejects the domain of From: check its SPF, DKIM, DMARC and TLS records"},
-	{func(r reply) bool { return r.at == stepConnect },
-		failure.ConfigInvalid, "it rejects this host: check Host and Port and which clients the server allows"},
-	{func(reply) bool { return true },
 		failure.RecipientRejected, "correct or waive the recipient"},
+	{[]step{stepRcpt}, []string{"556"}, nil, // RFC 7504
+		failure.RecipientRejected, "correct or waive the recipient"},
+	{nil, nil, []string{"3.4"},
+		failure.TooLarge, "raise its limit for the size of a message"},
+	{[]step{stepRcpt}, []string{"552"}, nil, // RFC 5321 4.5.3.1.10
+		failure.UpstreamUnavailable, "it asks to try again later"},
+	{nil, []string{"552"}, []string{"-"},
+		failure.TooLarge, "raise its limit for the size of a message"},
+	{nil, nil, []string{"1.7", "1.8", "2.252", "7.60"}, // the last two: the account may not send as From (Exchange)
+		failure.ConfigInvalid, "it rejects the sender: check From"},
+	{nil, nil, []string{"1.90", "4.5", "7.28", "7.705"}, // Exchange Online, Gmail
+		failure.QuotaExhausted, "the account has used up its limit: wait, or raise it"},
+	{nil, []string{"50", "521"}, nil,
+		failure.ConfigInvalid, "check that Host and Port are those of a server that accepts mail"},
+	{nil, nil, []string{"5."},
+		failure.ConfigInvalid, "check that Host and Port are those of a server that accepts mail"},
+	{[]step{stepMail}, nil, nil,
+		failure.ConfigInvalid, "it rejects the sender: check From"},
+	{nil, nil, []string{"7.20", "7.21", "7.22", "7.23", "7.24", "7.25", "7.26", "7.27", "7.29", "7.30"}, // RFC 7372, RFC 8689
+		failure.ConfigInvalid, "it rejects the domain of From: check its SPF, DKIM, DMARC and TLS records"},
+	{[]step{stepConnect}, nil, nil,
+		failure.ConfigInvalid, "it rejects this host: check Host and Port and which clients the server allows"},
+	{nil, nil, nil,
+		failure.PermissionDenied, "it does not name the recipient's address: find the reason in its log, and have it accept this host, the account and From"},
 }
 
-// senderDomainCodes are the enhanced codes for a problem with the sender's
-// domain, which affects every recipient (RFC 7372, RFC 8689).
-var senderDomainCodes = []string{
-	"5.7.20", "5.7.21", "5.7.22", "5.7.23", "5.7.24", "5.7.25", "5.7.26", "5.7.27", "5.7.29", "5.7.30",
+func (r rule) matches(got reply) bool {
+	code, enhanced := strconv.Itoa(got.code), "-"
+	if got.enhanced != "" {
+		enhanced = got.enhanced[len("5."):]
+	}
+	return (r.at == nil || slices.Contains(r.at, got.at)) &&
+		(r.codes == nil || slices.ContainsFunc(r.codes, func(c string) bool { return strings.HasPrefix(code, c) })) &&
+		(r.enhanced == nil || slices.ContainsFunc(r.enhanced, func(c string) bool {
+			return enhanced == c || strings.HasSuffix(c, ".") && strings.HasPrefix(enhanced, c)
+		}))
 }
 
 // classify converts an error at the given step of the conversation into one whose class

@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// A transient failure is retried, a permanent one fails the recipient's row, and
-// one of our own configuration fails no row (notification 8.1).
+// A transient failure is retried. A permanent one fails the recipient's row if its code
+// names the address, and no row otherwise (notification 8.1).
 func TestReplyDecidesTheClass(t *testing.T) {
 	t.Parallel()
 	const words = " <ann@example.com> is to blame"
@@ -47,27 +47,44 @@ func TestReplyDecidesTheClass(t *testing.T) {
 		{"RCPT", "552 5.2.2", failure.RecipientRejected, "552 5.2.2"},
 		{"RCPT", "550 5.1.1", failure.RecipientRejected, "550 5.1.1"},
 		{"RCPT", "550 4.2.2", failure.RecipientRejected, "550 4.2.2"},
-		{"RCPT", "550", failure.RecipientRejected, "550"},
+		{"RCPT", "550", failure.PermissionDenied, "550"},
 		{"RCPT", "551 5.1.6", failure.RecipientRejected, "551 5.1.6"},
 		{"RCPT", "553 5.1.3", failure.RecipientRejected, "553 5.1.3"},
 		{"RCPT", "556 5.1.10", failure.RecipientRejected, "556 5.1.10"},
-		{"RCPT", "554 5.7.1", failure.RecipientRejected, "554 5.7.1"},
+		{"RCPT", "554 5.7.1", failure.PermissionDenied, "554 5.7.1"},
 		{"RCPT", "550 5.1.8", failure.ConfigInvalid, "550 5.1.8"},
 		{"RCPT", "550 5.7.26", failure.ConfigInvalid, "550 5.7.26"},
 		{"RCPT", "503 5.5.1", failure.ConfigInvalid, "503 5.5.1"},
 		{"RCPT", "530 5.7.0", failure.AuthDenied, "530 5.7.0"},
+		{"RCPT", "556", failure.RecipientRejected, "556"},
+		{"RCPT", "501 5.1.3", failure.RecipientRejected, "501 5.1.3"},
+		{"RCPT", "550 5.7.129", failure.RecipientRejected, "550 5.7.129"},
+		{"RCPT", "550 5.7.54", failure.PermissionDenied, "550 5.7.54"},
+		{"RCPT", "553 5.7.1", failure.PermissionDenied, "553 5.7.1"},
+		{"RCPT", "550 5.1.0", failure.PermissionDenied, "550 5.1.0"},
 		{"RCPT", "drop", failure.NetworkUnreachable, ""},
 
 		{"DATA", "451 4.3.0", failure.UpstreamUnavailable, "451 4.3.0"},
-		{"DATA", "554 5.7.1", failure.RecipientRejected, "554 5.7.1"},
+		{"DATA", "554 5.7.1", failure.PermissionDenied, "554 5.7.1"},
 		{"DATA", "drop", failure.NetworkUnreachable, ""},
 
 		{"dot", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
 		{"dot", "452 4.3.1", failure.UpstreamUnavailable, "452 4.3.1"},
 		{"dot", "552 5.3.4", failure.TooLarge, "552 5.3.4"},
 		{"dot", "552 5.2.2", failure.RecipientRejected, "552 5.2.2"},
-		{"dot", "554 5.7.1", failure.RecipientRejected, "554 5.7.1"},
-		{"dot", "554 5.6.0", failure.RecipientRejected, "554 5.6.0"},
+		{"dot", "554 5.7.1", failure.PermissionDenied, "554 5.7.1"},
+		{"dot", "554 5.6.0", failure.PermissionDenied, "554 5.6.0"},
+		{"dot", "552", failure.TooLarge, "552"},
+		{"dot", "552 5.7.0", failure.PermissionDenied, "552 5.7.0"},
+		{"dot", "550 5.1.10", failure.RecipientRejected, "550 5.1.10"},
+		{"dot", "554 5.2.252", failure.ConfigInvalid, "554 5.2.252"},
+		{"dot", "550 5.7.60", failure.ConfigInvalid, "550 5.7.60"},
+		{"dot", "554 5.2.0", failure.PermissionDenied, "554 5.2.0"},
+		{"dot", "550 5.7.501", failure.PermissionDenied, "550 5.7.501"},
+		{"dot", "550 5.1.90", failure.QuotaExhausted, "550 5.1.90"},
+		{"dot", "550 5.4.5", failure.QuotaExhausted, "550 5.4.5"},
+		{"dot", "554", failure.PermissionDenied, "554"},
+		{"dot", "599 5.99.99", failure.PermissionDenied, "599 5.99.99"},
 		{"dot", "550 5.7.23", failure.ConfigInvalid, "550 5.7.23"},
 		{"dot", "drop", failure.DeliveryAmbiguous, ""},
 		{"dot", "354 go on", failure.DeliveryAmbiguous, ""},
