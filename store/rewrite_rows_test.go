@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -147,53 +146,6 @@ func TestUnreadableRowsAreReturned(t *testing.T) {
 		}
 	}
 	must(json.Marshal(found))(t)
-}
-
-// An upgrade fails the jobs that the new schema refuses, by name, routes those without any
-// decision, and never stops.
-func TestUpgradeFailsUnreadableJobs(t *testing.T) {
-	t.Parallel()
-	d, conn := olderSchema(t, 3)
-	exec(t, conn, `insert into criticizer.rewrite_requests values ('00000000-0000-0000-0000-000000000001', 'rewrite:x')`)
-	cases := []struct{ languages, routing, notBefore, want string }{
-		{`{"from":"en","to":"en"}`, `null`, `null`, "queued"},
-		{`{"from":true,"to":"en"}`, `null`, `null`, "unreadable_language_pair"},
-		{`{"from":"en","to":"en"}`, `'{}'`, `null`, "queued"},
-		{`{"from":"en","to":"en"}`, `'{"execution_mode":"async"}'`, `null`, "unreadable_routing_decision"},
-		{`{"from":"en","to":"en"}`, decision + ` || '{"cache_eligible":"yes"}'`, `null`, "unreadable_routing_decision"},
-		{`{"from":"en","to":"en"}`, decision, `'-infinity'`, "queued"},
-		{`{"from":"en","to":"en"}`, decision, `'infinity'`, "unreadable_not_before_at"},
-	}
-	for i, c := range cases {
-		exec(t, conn, fmt.Sprintf(`insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair, recipient_user_id,
-			recipient_snapshot_id, recipient_preference_snapshot_id, routing_decision, not_before_at, max_attempts)
-			select r, '00000000-0000-0000-0000-000000000001', 'other', 'light_touch', '%s', r, r, r, %s, %s, 2147483647
-			from (values ('00000000-0000-0000-0001-%012d'::uuid)) as v (r)`, c.languages, c.routing, c.notBefore, i))
-	}
-	exec(t, conn, `update criticizer.rewrite_jobs set status = 'canceled' where not_before_at = 'infinity'`)
-	exec(t, conn, fmt.Sprintf(`insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair, recipient_user_id,
-			recipient_snapshot_id, recipient_preference_snapshot_id, not_before_at)
-			select r, '00000000-0000-0000-0000-000000000001', 'other', 'light_touch', '{"from":"en","to":"en"}', r, r, r, 'infinity'
-			from (values ('00000000-0000-0000-0001-%012d'::uuid)) as v (r)`, len(cases)))
-	cases[6].want = "canceled"
-	cases = append(cases, struct{ languages, routing, notBefore, want string }{want: "unreadable_not_before_at"})
-
-	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}))
-	worker := d.Open(t, store.RoleRewrite).Rewrites()
-	for i, c := range cases {
-		job := must(worker.Job(t.Context(), fmt.Sprintf("00000000-0000-0000-0001-%012d", i)))(t)
-		got := string(job.Status)
-		if job.Status == rewrite.Failed {
-			got = *job.LastError
-		}
-		if got != c.want {
-			t.Errorf("case %d: the job is %s, want %s", i, got, c.want)
-		}
-	}
-	unrouted := must(worker.Unrouted(t.Context(), 10))(t)
-	if len(unrouted) != 2 {
-		t.Errorf("%d jobs wait for the router, want 2", len(unrouted))
-	}
 }
 
 // The database evaluates a decision and the languages while the job is queued, so neither

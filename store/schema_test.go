@@ -3,26 +3,18 @@ package store_test
 import (
 	"context"
 	"crypto/rand"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/migrations"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
@@ -76,66 +68,6 @@ func TestOldBuildWorksOnNewerSchema(t *testing.T) {
 	}
 	open(t, db, v1, "run1")
 	wantState(t, db, v1, review.JobInProgress)
-}
-
-// takesAway matches statements after which an older build may fail.
-var takesAway = regexp.MustCompile(`(?i)\bdrop\s+(table|column|function|view)|\brename\b|\balter\s+column\s+\S+\s+(set\s+data\s+)?type\b|\bset\s+not\s+null\b|\brevoke\b`)
-
-// A migration that removes something sets the oldest supported build.
-func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
-	t.Parallel()
-	for statement, takes := range map[string]bool{
-		"alter table t drop column c": true, "DROP TABLE t": true, "alter table t rename column a to b": true,
-		"alter table t alter column c type text": true, "alter table t alter column c set not null": true, "revoke select on t from r": true,
-		"alter table t add column c text": false, "create table t (c text not null)": false, "grant select on t to r": false,
-	} {
-		if takesAway.MatchString(statement) != takes {
-			t.Errorf("%s takes away: want %t", statement, takes)
-		}
-	}
-	names := must(fs.Glob(migrations.FS, "*.sql"))(t)
-	for _, name := range names { // the first one creates the schema
-		text := must(fs.ReadFile(migrations.FS, name))(t)
-		number := must(strconv.Atoi(name[:5]))(t)
-		if number > 1 && takesAway.Match(text) && !strings.Contains(string(text), "update criticizer.schema_serves set oldest_build") {
-			t.Errorf("%s removes something: set criticizer.schema_serves.oldest_build in it (CONTRIBUTING.md)", name)
-		}
-	}
-}
-
-// olderSchema returns a database with the schema of a version, and a connection to it.
-func olderSchema(t *testing.T, version int64) (*storetest.Database, *pgx.Conn) {
-	t.Helper()
-	d := storetest.NewEmpty(t)
-	conn := d.Conn(t)
-	exec(t, conn, `create schema criticizer`)
-	conns := stdlib.OpenDB(*conn.Config())
-	defer func() { noError(t, conns.Close()) }()
-	provider := must(goose.NewProvider(goose.DialectPostgres, conns, migrations.FS, goose.WithTableName("criticizer.migrations")))(t)
-	must(provider.UpTo(t.Context(), version))(t)
-	return d, conn
-}
-
-// Schema 11 has no state retryable_failed: a job that had it is in progress, and counts as
-// such.
-func TestUpgradeOfRetryableJobs(t *testing.T) {
-	t.Parallel()
-	d, conn := olderSchema(t, 9)
-	exec(t, conn, `insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, state, finished_at)
-		values ('k1', 1, 1, 'p4', 'r', 'in_progress', null), ('k2', 2, 1, 'p4', 'r', 'retryable_failed', null), ('k3', 3, 1, 'p4', 'r', 'canceled', now())`)
-	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}))
-	for q, want := range map[string]string{
-		`select string_agg(state, ' ' order by changelist_id) from criticizer.jobs`:                                                                "in_progress in_progress canceled",
-		`select string_agg((labels ->> 'state') || ' ' || figure, ', ' order by figure) from criticizer.figures where name = 'criticizer_reviews'`: "canceled 1, in_progress 2",
-		`select coalesce(string_agg(v, ' '), '') from (select viewname as v from pg_views where definition ~ 'retryable_failed'
-			union all select indexname from pg_indexes where indexdef ~ 'retryable_failed'
-			union all select proname from pg_proc where prosrc ~ 'retryable_failed'
-			union all select conname from pg_constraint where pg_get_constraintdef(oid) ~ 'retryable_failed') as found`: "",
-	} {
-		if got := query[string](t, conn, q); got != want {
-			t.Errorf("%s: %q, want %q", q, got, want)
-		}
-	}
 }
 
 func TestOpenRefuses(t *testing.T) {

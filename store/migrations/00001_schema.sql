@@ -1,8 +1,8 @@
 -- +goose Up
 
--- Sections: reviews, delivery, dead letters, feedback, concurrency limit, cost,
--- artifacts, rewrite queue, audit log, monitoring, schema version, roles, grants.
--- All times are set by the database: the clocks of the hosts may differ.
+-- Sections: roles, reviews, delivery, dead letters, feedback, concurrency limit, cost,
+-- artifacts, retention, audit log, watch, monitoring, schema version, grants, rewrite
+-- queue, owner of the audit log. All times are set by the database: the clocks of the hosts may differ.
 
 create schema if not exists criticizer;
 
@@ -13,6 +13,43 @@ create schema redacted;
 create schema report;
 create schema answer;
 create schema rewrite;
+
+-- Postgres lets every role execute a new function. A role that may execute a trigger
+-- function can attach it to a table of its own and forge what it records.
+alter default privileges revoke execute on functions from public;
+
+-------------------------------------------------------------------------- roles
+
+-- Group roles, one per stage (security 9.4.3); a login is a member of the roles
+-- that its worker uses. Roles belong to the cluster: another database may have
+-- created them, or may be creating them at the same time. The migrating login
+-- becomes a member, so that an installation with one login can use every role; it
+-- owns all tables anyway. If an administrator created the roles and the login may
+-- not grant them, the grant is skipped.
+-- +goose StatementBegin
+do $$
+declare
+    part text;
+    part_role text;
+begin
+    foreach part in array array['fetch', 'redact', 'llm', 'notify', 'bookkeeping', 'operator', 'retention',
+                                'reader', 'rewrite', 'backend', 'frontend'] loop
+        part_role := 'criticizer_' || part;
+        if not exists (select from pg_roles where rolname = part_role) then
+            begin
+                execute format('create role %I nologin', part_role);
+            exception when duplicate_object or unique_violation then null;
+            end;
+        end if;
+        if not (select rolsuper from pg_roles where rolname = current_user) then
+            begin
+                execute format('grant %I to current_user', part_role);
+            exception when insufficient_privilege or unique_violation then null;
+            end;
+        end if;
+    end loop;
+end $$;
+-- +goose StatementEnd
 
 ------------------------------------------------------------------------ reviews
 
@@ -37,13 +74,15 @@ create table criticizer.jobs (
     shelved         boolean     not null default false, -- the review is of the shelf, not of the submitted change
     shelf_event     text,                           -- the event that asked for the review of a shelf
     asked_version   integer,                        -- version asked for, if reviews of the shelf had taken it
+    checked_at      timestamptz,                    -- when Temporal was last asked for the run's state
+    purged          boolean     not null default false, -- the rows of the review were deleted by policy
     constraint jobs_key_unique unique (idempotency_key),
     constraint jobs_version_unique unique (changelist_id, review_version),
     constraint jobs_key_present check (idempotency_key <> ''),
     constraint jobs_changelist_positive check (changelist_id > 0),
     constraint jobs_version_positive check (review_version > 0),
     constraint jobs_state_known check (
-        state in ('in_progress', 'retryable_failed', 'succeeded', 'dead_lettered', 'canceled')),
+        state in ('in_progress', 'succeeded', 'dead_lettered', 'canceled')),
     constraint jobs_outcome_known check (outcome in ('clean', 'findings', 'partial', 'not_reviewed')),
     constraint jobs_outcome_iff_succeeded check ((outcome is not null) = (state = 'succeeded')),
     constraint jobs_finished_iff_final check (
@@ -59,8 +98,10 @@ create table criticizer.jobs (
     constraint jobs_shelf_event_of_shelf check ((shelf_event is not null) = shelved)
 );
 -- Few of many reviews are in flight.
-create index jobs_unfinished on criticizer.jobs (changelist_id, review_version)
-    where state in ('in_progress', 'retryable_failed');
+create index jobs_unfinished on criticizer.jobs (changelist_id, review_version) where state = 'in_progress';
+create index jobs_begun on criticizer.jobs (created_at) where state = 'in_progress';
+create index jobs_unchecked on criticizer.jobs (coalesce(checked_at, updated_at)) where state = 'in_progress';
+create index jobs_unpurged on criticizer.jobs (finished_at) where state = 'succeeded' and not purged;
 
 -- What the reviews of shelves read, to compare a submitted change with its shelf,
 -- and which shelf a submitted change came from.
@@ -163,6 +204,96 @@ create table criticizer.deliveries (
         or (channel = 'mail' and recipient not in ('mail', 'webhook', 'swarm')))
 );
 create index deliveries_of_status on criticizer.deliveries (status, checked_at);
+create index deliveries_begun on criticizer.deliveries (id) where begun;
+create index deliveries_unproven on criticizer.deliveries (id) where unproven > 0;
+create index deliveries_with_address on criticizer.deliveries (created_at) where channel = 'mail' and recipient not like 'forgotten:%';
+
+-- Addresses of deliveries and paths of findings are kept for 30 days (security 9.4.1). A
+-- forgotten address is replaced by a keyed digest, so that a later run of the same version
+-- still finds the row and sends no second mail (notification 10.2).
+create table criticizer.recipient_key (
+    one_row boolean not null default true,
+    key     bytea   not null default sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')),
+    constraint recipient_key_one_row_only primary key (one_row),
+    constraint recipient_key_one_row check (one_row)
+);
+insert into criticizer.recipient_key default values;
+
+-- +goose StatementBegin
+create function criticizer.forgotten_recipient(d criticizer.deliveries) returns text
+    language sql stable set search_path = pg_catalog, pg_temp as $$
+    select 'forgotten:' || encode(sha256(key || sha256(key || convert_to(
+        d.changelist_id || ':' || d.review_version || ':' || d.recipient, 'UTF8'))), 'hex')
+    from criticizer.recipient_key;
+$$;
+-- +goose StatementEnd
+
+-- Before a row is inserted, its forgotten row gets the address back: the insert then meets
+-- the unique constraint as if nothing had been forgotten.
+-- +goose StatementBegin
+create function criticizer.remember_recipient() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    update criticizer.deliveries d set recipient = new.recipient
+    where d.changelist_id = new.changelist_id and d.review_version = new.review_version
+      and d.recipient = criticizer.forgotten_recipient(new);
+    return new;
+end $$;
+-- +goose StatementEnd
+create trigger deliveries_remember_recipient before insert on criticizer.deliveries
+    for each row when (new.channel = 'mail') execute function criticizer.remember_recipient();
+
+-- A database that was restored from a backup does not know what happened since: mails that
+-- its rows call unsent may have been sent, and the rows of whole reviews are missing. The
+-- owner records the restore. The deliveries concerned are in doubt: the evidence sources are
+-- queried before anything is sent.
+create table criticizer.restores (
+    id                bigint      generated always as identity primary key,
+    backup_at         timestamptz not null,
+    newest_changelist bigint      not null, -- of Perforce, when the database was restored
+    restored_at       timestamptz not null default now(),
+    actor             text        not null default session_user,
+    constraint restores_backup_is_earlier check (backup_at <= restored_at),
+    constraint restores_changelist_positive check (newest_changelist > 0)
+);
+
+-- Records a restore and returns the number of deliveries that it puts in doubt.
+-- last_attempt_at is the earliest time at which the mail may have been sent.
+-- +goose StatementBegin
+create function criticizer.restored(backup_at timestamptz, newest_changelist bigint) returns bigint
+    language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    in_doubt bigint;
+begin
+    insert into criticizer.restores (backup_at, newest_changelist) values (restored.backup_at, restored.newest_changelist);
+    update criticizer.deliveries d
+    set begun = true, attempts = d.attempts + 1, last_attempt_at = restored.backup_at, failure_class = null
+    where d.status = 'pending' and not d.begun;
+    get diagnostics in_doubt = row_count;
+    return in_doubt;
+end $$;
+-- +goose StatementEnd
+
+-- A delivery that is inserted after a restore may be one whose row the restore has lost, if
+-- Perforce had its changelist then. After 30 days no evidence is left.
+-- +goose StatementBegin
+create function criticizer.doubt_lost_delivery() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    lost_since timestamptz := (
+        select min(backup_at) from criticizer.restores
+        where newest_changelist >= new.changelist_id and restored_at > now() - interval '720 hours');
+begin
+    if lost_since is not null then
+        new.begun := true;
+        new.attempts := 1;
+        new.last_attempt_at := lost_since;
+    end if;
+    return new;
+end $$;
+-- +goose StatementEnd
+create trigger deliveries_lost_are_in_doubt before insert on criticizer.deliveries
+    for each row execute function criticizer.doubt_lost_delivery();
 
 ------------------------------------------------------------------- dead letters
 
@@ -195,6 +326,8 @@ create table criticizer.dead_letters (
         payload ?& array['error_class', 'last_stack', 'sanitized_context', 'first_failure_at', 'last_failure_at', 'stage'])
 );
 create index dead_letters_unresolved on criticizer.dead_letters (recorded_at) where state <> 'resolved';
+create index dead_letters_replaying on criticizer.dead_letters (workflow_id) where state = 'replaying';
+create index dead_letters_of_review on criticizer.dead_letters (workflow_id);
 
 -- A replay that an operator asked for, recorded before the reset with the reason:
 -- what was repaired (processing 8.5). A request that has neither a run nor a
@@ -251,6 +384,7 @@ create table criticizer.pages (
     constraint pages_attempts_positive check (attempts >= 0)
 );
 create index pages_unsent on criticizer.pages (next_attempt_at) where sent_at is null;
+create index replays_unexplained on criticizer.replays (id) where not explained;
 
 ----------------------------------------------------------------------- feedback
 
@@ -277,6 +411,7 @@ create table criticizer.findings (
         (opinion is not null) = (said_at is not null) and (opinion is not null) = (said_by is not null))
 );
 create index findings_reported_at on criticizer.findings (reported_at);
+create index findings_with_path on criticizer.findings (reported_at) where path <> '';
 
 -- Findings that are not reported again. A fingerprint includes the path: the same
 -- code in another file has another fingerprint.
@@ -312,6 +447,102 @@ create table criticizer.admissions (
     constraint admissions_has_and_is_checked check ((admitted_run is null) = (checked_at is null)),
     constraint admissions_ended_had check (not ended or admitted_run is not null)
 );
+
+-- One row per slot that a review needs: its cost does not depend on how many reviews
+-- wait. Stage fetch writes criticizer.admissions, as builds of older schemas do, and a
+-- trigger copies the patterns.
+create table criticizer.slots (
+    changelist_id  bigint      not null,
+    review_version integer     not null,
+    pattern        text        not null,
+    by_bot         boolean     not null,
+    asked_at       timestamptz not null,
+    state          text        not null default 'noted',
+    given_at       timestamptz, -- when a waiting review was given the slot, until the review has noticed
+    constraint slots_of_review primary key (changelist_id, review_version, pattern),
+    constraint slots_of_job foreign key (changelist_id, review_version)
+        references criticizer.jobs (changelist_id, review_version),
+    constraint slots_state_known check (state in ('noted', 'awaited', 'held')),
+    constraint slots_given_are_held check (given_at is null or state = 'held')
+);
+create index slots_awaited on criticizer.slots (pattern, by_bot, asked_at, changelist_id, review_version) where state = 'awaited';
+create index slots_held on criticizer.slots (pattern) where state = 'held';
+create index slots_given on criticizer.slots (given_at) where given_at is not null;
+
+-- +goose StatementBegin
+create function criticizer.note_slots() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    delete from criticizer.slots s
+    where s.changelist_id = new.changelist_id and s.review_version = new.review_version and s.pattern <> all (new.patterns);
+    insert into criticizer.slots (changelist_id, review_version, pattern, by_bot, asked_at)
+    select distinct new.changelist_id, new.review_version, unnest(new.patterns), new.by_bot, new.asked_at
+    on conflict do nothing;
+    return null;
+end $$;
+-- +goose StatementEnd
+create trigger admissions_noted after insert or update of patterns on criticizer.admissions
+    for each row execute function criticizer.note_slots();
+
+-- Whether a review holds its slots or waits for them, and whether each is free: held slots
+-- and the reviews that come first are fewer than its limit. Changes of people precede those
+-- of bots, then the earlier request precedes. So a review that needs several slots gets
+-- each in its turn. No count reads more rows than the limit; the settings keep the planner,
+-- which does not know the limit, from reading the table. A comparison of rows ends the scan
+-- of an index only by its first column: so by_bot is not one.
+-- +goose StatementBegin
+create function criticizer.slot_state(changelist bigint, version integer, limits jsonb,
+                                      out held boolean, out awaited boolean, out free boolean)
+    language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+    select coalesce(bool_and(mine.state = 'held'), true), coalesce(bool_or(mine.state = 'awaited'), false),
+           coalesce(bool_and(coalesce(
+               (select count(*) from criticizer.slots other where other.pattern = mine.pattern and other.state = 'held')
+             + (select count(*) from (
+                   (select from criticizer.slots first
+                    where first.pattern = mine.pattern and first.state = 'awaited' and first.by_bot = mine.by_bot
+                      and (first.asked_at, first.changelist_id, first.review_version) < (mine.asked_at, mine.changelist_id, mine.review_version)
+                    order by first.by_bot, first.asked_at, first.changelist_id, first.review_version
+                    limit coalesce((limits ->> mine.pattern)::bigint, 0))
+                   union all
+                   (select from criticizer.slots first
+                    where first.pattern = mine.pattern and first.state = 'awaited' and not first.by_bot and mine.by_bot
+                    limit coalesce((limits ->> mine.pattern)::bigint, 0))) as counted)
+             < (limits ->> mine.pattern)::bigint, true)), true)
+    from criticizer.slots mine
+    where mine.changelist_id = changelist and mine.review_version = version
+$$;
+-- +goose StatementEnd
+
+-- The reviews that come next for a pattern: as many as it has free slots.
+-- +goose StatementBegin
+create function criticizer.slots_next(wanted text, limits jsonb) returns table (idempotency_key text, run_id text)
+    language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+    select j.idempotency_key, j.run_id
+    from (select s.* from criticizer.slots s
+          where s.pattern = wanted and s.state = 'awaited'
+          order by s.by_bot, s.asked_at, s.changelist_id, s.review_version
+          limit greatest(0, coalesce((limits ->> wanted)::bigint, 1000)
+              - (select count(*) from criticizer.slots other where other.pattern = wanted and other.state = 'held'))) s
+    cross join lateral (
+        select k.idempotency_key, k.run_id from criticizer.jobs k
+        where k.changelist_id = s.changelist_id and k.review_version = s.review_version limit 1) j
+    order by s.by_bot, s.asked_at, s.changelist_id, s.review_version
+$$;
+-- +goose StatementEnd
+
+-- A review releases its slots when its job ends or gets another run, whoever ends it.
+-- +goose StatementBegin
+create function criticizer.release_slots() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    update criticizer.slots s set state = 'noted', given_at = null
+    where s.changelist_id = new.changelist_id and s.review_version = new.review_version and s.state <> 'noted';
+    return null;
+end $$;
+-- +goose StatementEnd
+create trigger jobs_release_slots after update of state, run_id on criticizer.jobs
+    for each row when (new.state in ('succeeded', 'dead_lettered', 'canceled') or new.run_id is distinct from old.run_id)
+    execute function criticizer.release_slots();
 
 --------------------------------------------------------------------------- cost
 
@@ -351,6 +582,7 @@ create table raw.artifacts (
     body       bytea       not null,
     stored_at  timestamptz not null default now(),
     expires_at timestamptz not null,
+    ttl        interval    not null default '168 hours',
     constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
     constraint artifacts_body_present check (octet_length(body) > 0),
     constraint artifacts_ttl_7_days check (
@@ -362,6 +594,7 @@ create table redacted.artifacts (
     body       bytea       not null,
     stored_at  timestamptz not null default now(),
     expires_at timestamptz not null,
+    ttl        interval    not null default '720 hours',
     constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
     constraint artifacts_body_present check (octet_length(body) > 0),
     constraint artifacts_ttl_30_days check (
@@ -373,6 +606,7 @@ create table report.artifacts (
     body       bytea       not null,
     stored_at  timestamptz not null default now(),
     expires_at timestamptz not null,
+    ttl        interval    not null default '720 hours',
     constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
     constraint artifacts_body_present check (octet_length(body) > 0),
     constraint artifacts_ttl_30_days check (
@@ -386,18 +620,7 @@ create table answer.artifacts (
     body       bytea       not null,
     stored_at  timestamptz not null default now(),
     expires_at timestamptz not null,
-    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
-    constraint artifacts_body_present check (octet_length(body) > 0),
-    constraint artifacts_ttl_30_days check (
-        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
-);
-
--- Messages, preferences and results of the rewrite queue (rewrite 10).
-create table rewrite.artifacts (
-    id         text primary key,
-    body       bytea       not null,
-    stored_at  timestamptz not null default now(),
-    expires_at timestamptz not null,
+    ttl        interval    not null default '720 hours',
     constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
     constraint artifacts_body_present check (octet_length(body) > 0),
     constraint artifacts_ttl_30_days check (
@@ -408,18 +631,16 @@ alter table raw.artifacts alter column body set storage external;
 alter table redacted.artifacts alter column body set storage external;
 alter table report.artifacts alter column body set storage external;
 alter table answer.artifacts alter column body set storage external;
-alter table rewrite.artifacts alter column body set storage external;
 
 create index artifacts_expiry on raw.artifacts (expires_at);
 create index artifacts_expiry on redacted.artifacts (expires_at);
 create index artifacts_expiry on report.artifacts (expires_at);
 create index artifacts_expiry on answer.artifacts (expires_at);
-create index artifacts_expiry on rewrite.artifacts (expires_at);
 
 -- A role that may delete artifacts can delete only expired ones: a review may
 -- still need the others.
 -- +goose StatementBegin
-create function criticizer.refuse_early_delete() returns trigger language plpgsql as $$
+create function criticizer.refuse_early_delete() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     raise exception 'delete artifact of schema %: it has not expired', tg_table_schema
         using errcode = 'insufficient_privilege', hint = 'delete only artifacts whose expires_at has passed';
@@ -434,10 +655,400 @@ create trigger artifacts_delete_expired_only before delete on report.artifacts
     for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
 create trigger artifacts_delete_expired_only before delete on answer.artifacts
     for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
-create trigger artifacts_delete_expired_only before delete on rewrite.artifacts
-    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
+
+-- Storing an artifact again can extend its time and never shortens it. An update must
+-- bring a newly encrypted body: else a role that cannot read bodies could extend the
+-- time of all artifacts for ever.
+-- +goose StatementBegin
+create function criticizer.date_artifact() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    new.stored_at := now();
+    new.expires_at := now() + new.ttl;
+    if tg_op = 'UPDATE' then
+        if new.body = old.body then
+            raise exception 'extend artifact of schema %: the body was not stored again', tg_table_schema
+                using errcode = 'insufficient_privilege', hint = 'store the artifact again';
+        end if;
+        new.expires_at := greatest(new.expires_at, old.expires_at);
+    end if;
+    return new;
+end $$;
+-- +goose StatementEnd
+create trigger artifacts_dated before insert or update of body, ttl on raw.artifacts
+    for each row execute function criticizer.date_artifact();
+create trigger artifacts_dated before insert or update of body, ttl on redacted.artifacts
+    for each row execute function criticizer.date_artifact();
+create trigger artifacts_dated before insert or update of body, ttl on report.artifacts
+    for each row execute function criticizer.date_artifact();
+create trigger artifacts_dated before insert or update of body, ttl on answer.artifacts
+    for each row execute function criticizer.date_artifact();
+
+---------------------------------------------------------------------- retention
+
+-- An address stays while its review runs and while an attempt is in doubt: look-ups need
+-- it. The path of a finding that is marked wrong stays as long as the mark.
+-- +goose StatementBegin
+create function criticizer.forget_metadata(out addresses bigint, out paths bigint)
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    update criticizer.deliveries d set recipient = criticizer.forgotten_recipient(d)
+    where d.channel = 'mail' and d.recipient not like 'forgotten:%' and d.created_at <= now() - interval '720 hours'
+      and not d.begun and coalesce(greatest(d.last_attempt_at, d.notified_at) <= now() - interval '720 hours', true)
+      and not exists (
+        select from criticizer.jobs j
+        where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress');
+    get diagnostics addresses = row_count;
+    update criticizer.findings set path = ''
+    where path <> '' and reported_at <= now() - interval '720 hours' and opinion is distinct from 'wrong';
+    get diagnostics paths = row_count;
+end $$;
+-- +goose StatementEnd
+
+-- Rows of reviews that have succeeded are deleted by policy. The row of the job stays: it
+-- rejects a second review of the same version. So do findings with an opinion, and the
+-- audit log.
+-- +goose StatementBegin
+create function criticizer.purge_reviews(ttl interval, at_most bigint) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    due bigint[] := array(
+        select id from criticizer.jobs
+        where state = 'succeeded' and not purged and finished_at <= now() - greatest(ttl, interval '720 hours')
+        order by finished_at limit at_most for update skip locked);
+    letters bigint[] := array(
+        select l.id from criticizer.dead_letters l join criticizer.jobs j on j.idempotency_key = l.workflow_id where j.id = any (due));
+    part text;
+begin
+    foreach part in array array['replays', 'replay_requests', 'pages'] loop
+        execute format('delete from criticizer.%I where dead_letter_id = any ($1)', part) using letters;
+    end loop;
+    delete from criticizer.dead_letters where id = any (letters);
+    delete from criticizer.findings f using criticizer.jobs j
+    where j.id = any (due) and (f.changelist_id, f.review_version) = (j.changelist_id, j.review_version) and f.opinion is null
+      and not exists (select from criticizer.wrong_findings w where w.token = f.token);
+    foreach part in array array['deliveries', 'recipients', 'review_records', 'slots', 'admissions'] loop
+        execute format('delete from criticizer.%I r using criticizer.jobs j where j.id = any ($1)
+            and (r.changelist_id, r.review_version) = (j.changelist_id, j.review_version)', part) using due;
+    end loop;
+    update criticizer.jobs set purged = true where id = any (due);
+    return cardinality(due);
+end $$;
+-- +goose StatementEnd
+
+---------------------------------------------------------------------- audit log
+
+-- Append-only. No role may set at or login.
+create table criticizer.audit_log (
+    id      bigint generated always as identity primary key,
+    at      timestamptz not null default now(),
+    actor   text        not null default session_user,
+    claimed text        not null default '', -- the name that the caller gave
+    action  text        not null,
+    object  text        not null,
+    detail  jsonb       not null default '{}',
+    role    text        not null default current_user,
+    constraint audit_log_says_what check (action <> '' and object <> '')
+);
+
+-- +goose StatementBegin
+create function criticizer.refuse_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    raise exception '% %: the table is append-only', lower(tg_op), tg_table_name
+        using errcode = 'insufficient_privilege', hint = 'insert a row that corrects the earlier one';
+end $$;
+-- +goose StatementEnd
+
+create trigger audit_log_append_only
+    before update or delete or truncate on criticizer.audit_log
+    for each statement execute function criticizer.refuse_change();
+
+-- Returns the content of one artifact to a person who gives name and reason, and
+-- records the access (security 9.4.3). The role criticizer_reader may call this
+-- function and read nothing itself.
+-- +goose StatementBegin
+create function criticizer.read_artifact(namespace text, artifact text, who text, reason text) returns bytea
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    content bytea;
+begin
+    if coalesce(who, '') = '' or coalesce(reason, '') = '' then
+        raise exception 'read artifact: who or reason is empty'
+            using errcode = 'insufficient_privilege', hint = 'give the name of the reader and the reason';
+    end if;
+    case namespace
+        when 'raw' then select body into content from raw.artifacts where id = artifact and expires_at > now();
+        when 'redacted' then select body into content from redacted.artifacts where id = artifact and expires_at > now();
+        when 'report' then select body into content from report.artifacts where id = artifact and expires_at > now();
+    end case;
+    insert into criticizer.audit_log (claimed, action, object, detail)
+    values (who, 'artifact.show', namespace || ':' || artifact,
+            jsonb_build_object('reason', reason, 'found', content is not null));
+    return content;
+end $$;
+-- +goose StatementEnd
+
+-------------------------------------------------------------------------- watch
+
+-- When unfinished reviews and free slots are due to be looked at by one of the workers.
+create table criticizer.watch (
+    due_at  timestamptz not null default now(),
+    one_row boolean     not null default true,
+    constraint watch_one_row_only primary key (one_row),
+    constraint watch_one_row check (one_row)
+);
+insert into criticizer.watch default values;
+
+--------------------------------------------------------------------- monitoring
+
+-- The figures of tables that grow for ever are counted when a row changes, not when they
+-- are read. A change adds rows and waits for no other transaction; the watch folds them.
+create table criticizer.tallies (
+    name   text   not null,
+    labels jsonb  not null,
+    n      bigint not null
+);
+
+-- Adds the change of a row to the tally with the name of the first argument. The others
+-- are the columns of its labels, as label=column; a column after ? counts only rows in
+-- which it is not null.
+-- +goose StatementBegin
+create function criticizer.tally() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    gone  jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
+    fresh jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
+begin
+    insert into criticizer.tallies (name, labels, n)
+    select tg_argv[0], l.labels, sum(r.d)
+    from (values (gone, -1), (fresh, 1)) r (found, d)
+    cross join lateral (
+        select coalesce(jsonb_object_agg(split_part(a, '=', 1), r.found ->> split_part(a, '=', 2)) filter (where a not like '?%'), '{}') as labels,
+               coalesce(bool_and(r.found ->> substr(a, 2) is not null) filter (where a like '?%'), true) as counts
+        from unnest(tg_argv[1:]) a) l
+    where r.found is not null and l.counts
+    group by l.labels having sum(r.d) <> 0;
+    return null;
+end $$;
+-- +goose StatementEnd
+
+-- Runs when a worker claims the watch: one at a time.
+-- +goose StatementBegin
+create function criticizer.fold_tallies() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    with folded as (delete from criticizer.tallies returning name, labels, n)
+    insert into criticizer.tallies select name, labels, sum(n) from folded group by name, labels having sum(n) <> 0;
+    return null;
+end $$;
+-- +goose StatementEnd
+create trigger watch_folds_tallies after update on criticizer.watch
+    for each row execute function criticizer.fold_tallies();
+
+create trigger jobs_tallied after insert or delete or update of state on criticizer.jobs
+    for each row execute function criticizer.tally('criticizer_reviews', 'state=state');
+create trigger deliveries_tallied after insert or delete or update of status on criticizer.deliveries
+    for each row execute function criticizer.tally('criticizer_deliveries', 'status=status');
+create trigger deliveries_confirmed_tallied after insert or delete or update of confirmed_at on criticizer.deliveries
+    for each row execute function criticizer.tally('criticizer_deliveries_confirmed', '?confirmed_at');
+create trigger dead_letters_tallied after insert or delete or update of state, stage, error_class on criticizer.dead_letters
+    for each row execute function criticizer.tally('criticizer_dead_letters', 'state=state', 'stage=stage', 'class=error_class');
+
+-- The metrics that every worker exports with the same values
+-- (docs/observability.md): counts, and ages in seconds; no names, no content. A
+-- view reads with the rights of its owner: a role that reads the metrics needs no
+-- access to the rows.
+create view criticizer.figures (name, labels, figure) as
+    select name, labels, sum(n)::double precision
+    from criticizer.tallies where name <> 'criticizer_deliveries_confirmed' group by name, labels having sum(n) <> 0
+union all
+    select 'criticizer_deliveries_confirmed', '{}', coalesce(sum(n), 0)
+    from criticizer.tallies where name = 'criticizer_deliveries_confirmed'
+union all
+    select 'criticizer_review_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(created_at)), 0)
+    from criticizer.jobs where state = 'in_progress'
+union all
+    select 'criticizer_dead_letters_escalated', '{}', count(*)
+    from criticizer.dead_letters where escalated and state in ('open', 'replaying') and state <> 'resolved'
+union all
+    select 'criticizer_dead_letter_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(recorded_at)), 0)
+    from criticizer.dead_letters where state in ('open', 'replaying') and state <> 'resolved'
+union all
+    select 'criticizer_replays_unexplained', '{}', count(*)
+    from criticizer.replays where not explained
+union all
+    select 'criticizer_pages_unsent', '{}', count(*)
+    from criticizer.pages p join criticizer.dead_letters l on l.id = p.dead_letter_id
+    where p.sent_at is null and l.state in ('open', 'replaying')
+union all
+    select 'criticizer_outbox_depth', '{}', count(*)
+    from criticizer.deliveries where status in ('pending', 'held')
+union all
+    select 'criticizer_outbox_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(created_at)), 0)
+    from criticizer.deliveries where status in ('pending', 'held')
+union all
+    select 'criticizer_deliveries_ambiguous', '{}', count(*)
+    from criticizer.deliveries where begun
+union all
+    select 'criticizer_deliveries_unproven', '{}', count(*)
+    from criticizer.deliveries where unproven > 0
+union all
+    select 'criticizer_retention_lag_seconds', '{"namespace": "raw"}', greatest(0, extract(epoch from now() - min(expires_at)))
+    from raw.artifacts
+union all
+    select 'criticizer_retention_lag_seconds', '{"namespace": "redacted"}', greatest(0, extract(epoch from now() - min(expires_at)))
+    from redacted.artifacts
+union all
+    select 'criticizer_retention_lag_seconds', '{"namespace": "report"}', greatest(0, extract(epoch from now() - min(expires_at)))
+    from report.artifacts
+union all
+    select 'criticizer_retention_lag_seconds', '{"namespace": "answer"}', greatest(0, extract(epoch from now() - min(expires_at)))
+    from answer.artifacts;
+
+----------------------------------------------------------------- schema version
+
+-- The oldest build that works with this schema, so that workers keep running
+-- during a migration and a rollout (docs/upgrade.md). A build is identified by the
+-- version of the newest migration it contains. A migration that removes or changes
+-- what older builds use sets oldest_build to its own version.
+create table criticizer.schema_serves (
+    oldest_build bigint not null,
+    one_row      boolean primary key default true,
+    constraint schema_serves_one_row check (one_row)
+);
+insert into criticizer.schema_serves (oldest_build) values (1);
+
+-- Security definer, so that every role can check the version without access to the
+-- tables.
+-- +goose StatementBegin
+create function criticizer.schema_version() returns bigint
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    return (select max(version_id) from criticizer.migrations where is_applied);
+end $$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+create function criticizer.oldest_build() returns bigint
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    return (select oldest_build from criticizer.schema_serves);
+end $$;
+-- +goose StatementEnd
+
+------------------------------------------------------------------------- grants
+
+grant usage on schema criticizer to
+    criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
+    criticizer_retention, criticizer_reader, criticizer_rewrite, criticizer_backend, criticizer_frontend;
+
+grant insert (claimed, action, object, detail) on criticizer.audit_log to
+    criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
+    criticizer_retention, criticizer_rewrite;
+
+grant execute on function criticizer.schema_version, criticizer.oldest_build to
+    criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
+    criticizer_retention, criticizer_reader, criticizer_rewrite, criticizer_backend, criticizer_frontend;
+
+-- Storing an artifact again needs its id and expiry, never its body.
+grant usage on schema raw to criticizer_fetch;
+grant insert (id, body, ttl), update (body, ttl), select (id, expires_at) on raw.artifacts to criticizer_fetch;
+grant insert (changelist_id, review_version, position, user_name, address, role), delete, select (changelist_id, review_version)
+    on criticizer.recipients to criticizer_fetch;
+grant select on criticizer.allowlist_versions to criticizer_fetch;
+-- Integrated content is credited only if the changes that made it were reviewed: fetch sees
+-- whether a changelist has such a review, and nothing else.
+grant select (changelist_id, shelved, outcome) on criticizer.jobs to criticizer_fetch;
+grant select, insert, update on criticizer.contents to criticizer_fetch;
+grant insert, select (changelist_id, review_version), update (patterns, by_bot, waits_for, back_by)
+    on criticizer.admissions to criticizer_fetch;
+
+grant usage on schema raw, redacted to criticizer_redact;
+grant select on raw.artifacts to criticizer_redact;
+grant insert (id, body, ttl), update (body, ttl), select (id, expires_at) on redacted.artifacts to criticizer_redact;
+
+-- The llm role records findings and reads which are wrong. It cannot read who gave
+-- an opinion, nor the opinion.
+grant usage on schema redacted, report, answer to criticizer_llm;
+grant select on redacted.artifacts to criticizer_llm;
+grant insert (id, body, ttl), update (body, ttl), select (id, expires_at) on report.artifacts to criticizer_llm;
+grant select, insert (id, body, ttl), update (body, ttl) on answer.artifacts to criticizer_llm;
+grant select, insert, update on criticizer.token_days, criticizer.review_records to criticizer_llm;
+grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, path, rule, category, severity),
+      select (token, changelist_id, review_version, fingerprint)
+    on criticizer.findings to criticizer_llm;
+grant select (fingerprint) on criticizer.wrong_findings to criticizer_llm;
+
+-- The notify role reads which reviews have ended, and nothing else of them.
+grant usage on schema report to criticizer_notify;
+grant select on report.artifacts, criticizer.recipients, criticizer.contents to criticizer_notify;
+grant select, insert, update on criticizer.deliveries to criticizer_notify;
+grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by)
+    on criticizer.jobs to criticizer_notify;
+
+-- The bookkeeping role reads whether every recipient was notified, not the
+-- recipients.
+grant select, insert, update on criticizer.jobs, criticizer.dead_letters, criticizer.pages, criticizer.catch_up
+    to criticizer_bookkeeping;
+grant select, insert on criticizer.replays to criticizer_bookkeeping;
+grant select, update on criticizer.admissions to criticizer_bookkeeping;
+grant select on criticizer.replay_requests, criticizer.contents, criticizer.figures to criticizer_bookkeeping;
+grant select, update (state, given_at) on criticizer.slots to criticizer_bookkeeping;
+grant execute on function criticizer.slot_state, criticizer.slots_next to criticizer_bookkeeping;
+grant select, update (due_at) on criticizer.watch to criticizer_bookkeeping;
+grant select (changelist_id, review_version, status, notified_at) on criticizer.deliveries to criticizer_bookkeeping;
+
+-- The operator role reads everything except the content of artifacts. An operator
+-- changes an address by inserting a delivery; the row of the old address is kept.
+grant usage on schema raw, redacted, report, answer to criticizer_operator;
+grant select (id, stored_at, expires_at)
+    on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts to criticizer_operator;
+grant select on
+    criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
+    criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
+    criticizer.findings, criticizer.wrong_findings, criticizer.admissions, criticizer.token_days, criticizer.review_records,
+    criticizer.audit_log, criticizer.figures, criticizer.tallies, criticizer.slots, criticizer.watch, criticizer.restores,
+    criticizer.migrations
+    to criticizer_operator;
+grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
+grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;
+grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
+grant insert, update (request_id) on criticizer.replays to criticizer_operator;
+grant insert (who, reason, allowed, embargoed) on criticizer.allowlist_versions to criticizer_operator;
+grant update (opinion, note, said_by, said_at) on criticizer.findings to criticizer_operator;
+grant insert, delete on criticizer.wrong_findings to criticizer_operator;
+
+grant usage on schema raw, redacted, report, answer to criticizer_retention;
+grant delete, select (id, expires_at)
+    on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts to criticizer_retention;
+grant delete, select (saved_at) on criticizer.recipients to criticizer_retention;
+grant execute on function criticizer.forget_metadata, criticizer.purge_reviews to criticizer_retention;
+
+grant execute on function criticizer.read_artifact to criticizer_reader;
 
 ------------------------------------------------------------------ rewrite queue
+
+-- Messages, preferences and results (rewrite 10). A text may be stored more than once: with a unique id, a transaction that stores a text
+-- waits for every open transaction that stores the same, and two that store two texts in
+-- opposite orders deadlock.
+create table rewrite.artifacts (
+    copy       bigint generated always as identity primary key,
+    id         text        not null,
+    body       bytea       not null,
+    stored_at  timestamptz not null default now(),
+    expires_at timestamptz not null,
+    ttl        interval    not null default '720 hours',
+    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
+    constraint artifacts_body_present check (octet_length(body) > 0),
+    constraint artifacts_ttl_30_days check (
+        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
+);
+alter table rewrite.artifacts alter column body set storage external;
+create index artifacts_of_text on rewrite.artifacts (id);
+create index artifacts_expiry on rewrite.artifacts (expires_at);
+create trigger artifacts_delete_expired_only before delete on rewrite.artifacts
+    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
+create trigger artifacts_dated before insert or update of body, ttl on rewrite.artifacts
+    for each row execute function criticizer.date_artifact();
 
 -- One message of a sender, for one or more recipients.
 create table criticizer.rewrite_requests (
@@ -497,6 +1108,7 @@ create table criticizer.rewrite_batches (
     polled_at         timestamptz,
     cancel_asked_at   timestamptz, -- the batch exceeded its time limit
     ended_at          timestamptz,
+    final_at          timestamptz, -- when the provider was first seen to have ended the batch
     constraint rewrite_batches_state_known check (state in ('submitting', 'submitted', 'collected', 'abandoned')),
     constraint rewrite_batches_lane_known check (lane in ('same_language', 'cross_language')),
     constraint rewrite_batches_hold_jobs check (requests > 0),
@@ -536,32 +1148,45 @@ create table criticizer.rewrite_jobs (
     begun_at                         timestamptz, -- when the request to the provider began under this claim
     batch_id                         uuid,
     run_id                           uuid, -- of the last change; null if an operator made it
+    batch_part                       text, -- jobs of a rejected batch that may share the next one
     constraint rewrite_jobs_unit_unique unique (rewrite_request_id, recipient_user_id),
     constraint rewrite_jobs_of_request foreign key (rewrite_request_id) references criticizer.rewrite_requests (rewrite_request_id),
     constraint rewrite_jobs_of_batch foreign key (batch_id) references criticizer.rewrite_batches (batch_id),
     constraint rewrite_jobs_task_known check (task = 'complaint_rewrite'),
     constraint rewrite_jobs_surface_known check (surface in ('weekly_harmony', 'direct_message', 'other')),
     constraint rewrite_jobs_strength_known check (rewrite_strength in ('light_touch', 'full_reframe')),
-    constraint rewrite_jobs_languages_are_tags check (
-        language_pair - array['from', 'to'] = '{}'
-        and language_pair ->> 'from' ~ '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$'
-        and language_pair ->> 'to' ~ '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$'),
+    constraint rewrite_jobs_languages_are_tags check (status <> 'queued' or (
+        case when jsonb_typeof(language_pair) = 'object' then language_pair - array['from', 'to'] = '{}'
+            and language_pair @@ 'strict $.from like_regex "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,8}$" && $.to like_regex "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,8}$"' end) is true),
     constraint rewrite_jobs_status_known check (
         status in ('queued', 'processing', 'batch_submitted', 'completed', 'failed', 'canceled')),
     constraint rewrite_jobs_attempts_counted check (attempt_count >= 0 and max_attempts > 0),
+    constraint rewrite_jobs_attempts_limited check (max_attempts <= 50),
     constraint rewrite_jobs_processing_is_claimed check (
         status <> 'processing' or (claimed_at is not null and coalesce(claimed_by, '') <> '')),
     constraint rewrite_jobs_submitted_has_batch check (status <> 'batch_submitted' or batch_id is not null),
     constraint rewrite_jobs_completed_has_result check (status <> 'completed' or result_ref is not null),
     constraint rewrite_jobs_failed_has_error check (
         status <> 'failed' or (coalesce(last_error, '') <> '' and last_error_at is not null)),
-    -- A decision holds a few names and cannot hold a message (rewrite 4).
-    constraint rewrite_jobs_routing_holds_no_text check (
-        routing_decision - array['provider', 'adapter_kind', 'base_url', 'model', 'prompt_version',
-                                 'policy_version', 'execution_mode', 'cache_eligible', 'max_retries'] = '{}'
-        and octet_length(routing_decision::text) <= 1000),
-    constraint rewrite_jobs_routing_has_mode check (
-        routing_decision is null or routing_decision ->> 'execution_mode' in ('async', 'batch'))
+    -- Names are identifiers and the decision is short: it cannot hold a message (rewrite 4).
+    constraint rewrite_jobs_routing_holds_no_text check (status <> 'queued' or (
+        routing_decision is null or case when jsonb_typeof(routing_decision) = 'object' then
+            routing_decision - array['provider', 'adapter_kind', 'base_url', 'model', 'prompt_version', 'policy_version',
+                                     'execution_mode', 'cache_eligible', 'max_retries'] = '{}'
+            and octet_length(routing_decision::text) <= 1000 end) is true),
+    constraint rewrite_jobs_routing_has_mode check (status <> 'queued' or (
+        routing_decision is null or routing_decision ->> 'execution_mode' in ('async', 'batch')) is true),
+    constraint rewrite_jobs_routing_is_readable check (status <> 'queued' or (
+        routing_decision is null or (
+            routing_decision @@ 'strict $.provider like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$" && $.adapter_kind like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$" && $.model like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$" && $.prompt_version like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$" && $.policy_version like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$"'
+            and coalesce(routing_decision -> 'base_url', 'null') @@
+                'strict $ == null || $ == "" || $ like_regex "^https?://[][A-Za-z0-9._:/%~-]{1,190}$"'
+            and coalesce(routing_decision -> 'cache_eligible', 'null') @@ 'strict $ == null || $ == true || $ == false'
+            and coalesce(routing_decision -> 'max_retries', 'null') @@ 'strict $ == null || ($ >= 0 && $ <= 50 && $.floor() == $)')) is true),
+    constraint rewrite_jobs_times_are_finite check (status in ('completed', 'failed', 'canceled') or (
+        coalesce(not_before_at, created_at) >= '2000-01-01Z' and coalesce(not_before_at, created_at) < '3000-01-01Z'
+        and isfinite(created_at) and isfinite(updated_at) and isfinite(coalesce(claimed_at, updated_at))
+        and isfinite(coalesce(begun_at, updated_at)) and isfinite(coalesce(last_error_at, updated_at))) is true)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 -- Partial indexes: the cost of a claim does not depend on the number of finished
 -- jobs.
@@ -607,7 +1232,7 @@ create index rewrite_transitions_by_time on criticizer.rewrite_transitions using
 -- are security definer: no role may write transitions itself.
 -- +goose StatementBegin
 create function criticizer.record_rewrite_enqueued() returns trigger
-    language plpgsql security definer set search_path = '' as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     insert into criticizer.rewrite_transitions (job_id, to_status, attempt_count)
     select job_id, status, attempt_count from fresh order by created_at;
@@ -617,7 +1242,7 @@ end $$;
 
 -- +goose StatementBegin
 create function criticizer.record_rewrite_transition() returns trigger
-    language plpgsql security definer set search_path = '' as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     insert into criticizer.rewrite_transitions (job_id, from_status, to_status, attempt_count, error, run_id, batch_id)
     select n.job_id, o.status, n.status, n.attempt_count,
@@ -628,6 +1253,9 @@ begin
 end $$;
 -- +goose StatementEnd
 
+create trigger rewrite_transitions_append_only
+    before update or delete or truncate on criticizer.rewrite_transitions
+    for each statement execute function criticizer.refuse_change();
 create trigger rewrite_jobs_enqueued_recorded after insert on criticizer.rewrite_jobs
     referencing new table as fresh for each statement execute function criticizer.record_rewrite_enqueued();
 create trigger rewrite_jobs_transition_recorded after update on criticizer.rewrite_jobs
@@ -636,45 +1264,169 @@ create trigger rewrite_jobs_transition_recorded after update on criticizer.rewri
 -- ID of a new job: a UUID of version 7. Its time order keeps inserts at the end of
 -- the indexes.
 -- +goose StatementBegin
-create function criticizer.rewrite_job_id() returns uuid language sql volatile set search_path = '' as $$
+create function criticizer.rewrite_job_id() returns uuid language sql volatile set search_path = pg_catalog, pg_temp as $$
     select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
         placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid
 $$;
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+create function criticizer.refuse_result_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    raise exception 'change result of rewrite job %: the job has ended', old.job_id using errcode = 'insufficient_privilege';
+end $$;
+-- +goose StatementEnd
+create trigger rewrite_jobs_result_is_final before update of result_ref on criticizer.rewrite_jobs
+    for each row when (old.status in ('completed', 'failed', 'canceled') and new.result_ref is distinct from old.result_ref)
+    execute function criticizer.refuse_result_change();
+
+-- +goose StatementBegin
+create function criticizer.refuse_decision_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    raise exception 'change decision or languages of rewrite job %: the job is not queued', old.job_id using errcode = 'insufficient_privilege';
+end $$;
+-- +goose StatementEnd
+create trigger rewrite_jobs_decision_is_final before update of routing_decision, language_pair on criticizer.rewrite_jobs
+    for each row when ((old.status <> 'queued' or new.status <> 'queued')
+        and (new.routing_decision, new.language_pair) is distinct from (old.routing_decision, old.language_pair))
+    execute function criticizer.refuse_decision_change();
+
+-- Ends a run and counts its transitions (rewrite 10). No role writes the counts itself.
+-- +goose StatementBegin
+create function criticizer.finish_rewrite_run(run uuid) returns void
+    language sql security definer set search_path = pg_catalog, pg_temp as $$
+    with per as (
+        select coalesce(j.routing_decision ->> 'provider', '') as provider, coalesce(j.routing_decision ->> 'model', '') as model,
+               count(*) filter (where t.to_status = 'processing') as claimed_count,
+               count(*) filter (where t.to_status = 'batch_submitted') as submitted_count,
+               count(*) filter (where t.to_status = 'completed') as succeeded_count,
+               count(*) filter (where t.to_status = 'failed') as failed_count,
+               count(*) filter (where t.to_status = 'queued') as requeued_count,
+               count(*) filter (where t.error in ('stale_claim_requeued', 'stale_claim_failed')) as stale_count,
+               count(*) filter (where t.error in ('RATE_LIMITED', 'SERVER_BUSY')) as rate_limit_errors,
+               count(*) filter (where t.error in ('QUOTA_EXHAUSTED', 'provider_capacity_requeued')) as capacity_errors
+        from criticizer.rewrite_transitions t
+        join criticizer.rewrite_jobs j using (job_id)
+        where t.run_id = run and t.at >= (select r.started_at from criticizer.rewrite_runs r where r.run_id = run)
+        group by 1, 2)
+    update criticizer.rewrite_runs
+    set finished_at = now(), claimed_count = total.claimed, submitted_count = total.submitted, succeeded_count = total.succeeded,
+        failed_count = total.failed, requeued_count = total.requeued, stale_count = total.stale,
+        rate_limit_errors = total.rate_limited, capacity_errors = total.capacity, per_model = models
+    from (select coalesce(sum(claimed_count), 0) as claimed, coalesce(sum(submitted_count), 0) as submitted,
+                 coalesce(sum(succeeded_count), 0) as succeeded, coalesce(sum(failed_count), 0) as failed,
+                 coalesce(sum(requeued_count), 0) as requeued, coalesce(sum(stale_count), 0) as stale,
+                 coalesce(sum(rate_limit_errors), 0) as rate_limited, coalesce(sum(capacity_errors), 0) as capacity,
+                 coalesce(jsonb_agg(to_jsonb(per) - 'stale_count' order by provider, model), '[]') as models
+          from per) total
+    where run_id = run
+$$;
+-- +goose StatementEnd
+
+-- What is wrong with the arguments of enqueue_rewrite: one text per field. It quotes no
+-- value, and no name of a field that may be a text.
+-- +goose StatementBegin
+create function criticizer.rewrite_order_faults(job jsonb, sealed jsonb) returns setof text
+    language sql stable set search_path = pg_catalog, pg_temp as $$
+    with forms (uuid, tag, name, hash, body, tries, instant) as (values (
+        'like_regex "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$" flag "i"',
+        'like_regex "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,8}$"',
+        'like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$"',
+        'like_regex "^[0-9a-f]{64}$"',
+        'like_regex "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$"',
+        '<= 50 && $.floor() == $ && $ >= ',
+        'like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})$"')),
+    -- parent is empty, or an optional object whose fields are checked only if it is there.
+    rules as (
+        select r.* from forms, lateral (values
+            ('', 'job_id', true, forms.uuid, 'a UUID'),
+            ('', 'rewrite_request_id', false, forms.uuid, 'a UUID'),
+            ('', 'recipient_user_id', false, forms.uuid, 'a UUID'),
+            ('', 'recipient_snapshot_id', false, forms.uuid, 'a UUID'),
+            ('', 'recipient_preference_snapshot_id', false, forms.uuid, 'a UUID'),
+            ('', 'task', true, '== "complaint_rewrite"', 'complaint_rewrite, or leave it out'),
+            ('', 'surface', false, '== "weekly_harmony" || $ == "direct_message" || $ == "other"', 'weekly_harmony, direct_message or other'),
+            ('', 'rewrite_strength', false, '== "light_touch" || $ == "full_reframe"', 'light_touch or full_reframe'),
+            ('', 'language_pair.from', false, forms.tag, 'a BCP-47 tag such as en'),
+            ('', 'language_pair.to', false, forms.tag, 'a BCP-47 tag such as en'),
+            ('', 'max_attempts', true, forms.tries || '1', 'a whole number from 1 to 50'),
+            ('', 'not_before_at', true, forms.instant, 'a time such as 2026-01-31T12:00:00Z'),
+            ('routing_decision', 'provider', false, forms.name, 'a name without spaces'),
+            ('routing_decision', 'adapter_kind', false, forms.name, 'a name without spaces'),
+            ('routing_decision', 'model', false, forms.name, 'a name without spaces'),
+            ('routing_decision', 'prompt_version', false, forms.name, 'a name without spaces'),
+            ('routing_decision', 'policy_version', false, forms.name, 'a name without spaces'),
+            ('routing_decision', 'execution_mode', false, '== "async" || $ == "batch"', 'async or batch'),
+            ('routing_decision', 'base_url', true, 'like_regex "^(https?://[][A-Za-z0-9._:/%~-]{1,190})?$"', 'a URL of at most 190 characters'),
+            ('routing_decision', 'cache_eligible', true, '== true || $ == false', 'true or false'),
+            ('routing_decision', 'max_retries', true, forms.tries || '0', 'a whole number from 0 to 50'),
+            ('', 'sealed.text.id', false, forms.hash, 'the output of starter rewrite seal'),
+            ('', 'sealed.text.body', false, forms.body, 'the output of starter rewrite seal'),
+            ('sealed.preferences', 'id', false, forms.hash, 'the output of starter rewrite seal'),
+            ('sealed.preferences', 'body', false, forms.body, 'the output of starter rewrite seal')) as r (parent, name, optional, form, want)),
+    given as (
+        select case when jsonb_typeof(job) = 'object' then job else '{}' end || jsonb_build_object('sealed', sealed) as whole),
+    found as (
+        select r.*, ltrim(parent || '.' || name, '.') as field, coalesce(whole #> string_to_array(ltrim(parent || '.' || name, '.'), '.'), 'null') as value,
+               parent = '' or coalesce(whole #> string_to_array(parent, '.'), 'null') <> 'null' as needed
+        from rules r, given),
+    objects (prefix, content, known) as (values
+        ('', job, array['job_id', 'rewrite_request_id', 'task', 'surface', 'rewrite_strength', 'language_pair', 'recipient_user_id',
+            'recipient_snapshot_id', 'recipient_preference_snapshot_id', 'not_before_at', 'max_attempts', 'routing_decision']),
+        ('language_pair.', job -> 'language_pair', array['from', 'to']),
+        ('routing_decision.', job -> 'routing_decision', array['provider', 'adapter_kind', 'base_url', 'model', 'prompt_version',
+            'policy_version', 'execution_mode', 'cache_eligible', 'max_retries']),
+        ('sealed.', sealed, array['text', 'preferences']),
+        ('sealed.text.', sealed -> 'text', array['id', 'body']),
+        ('sealed.preferences.', sealed -> 'preferences', array['id', 'body']))
+    select format('%s: want %s', field, want) from found
+    where needed and case when value = 'null' then not optional else (value @@ ('strict $ ' || form)::jsonpath) is not true end
+    union all
+    select 'unknown field ' || prefix || case when key ~ '^[a-z_]{1,40}$' then key else 'with a malformed name' end
+    from objects, jsonb_object_keys(case when jsonb_typeof(content) = 'object' then content else '{}' end) key
+    where key <> all (known)
+    union all
+    select 'sealed: want at most 400000 bytes' where octet_length(sealed::text) > 400000
+$$;
+-- +goose StatementEnd
+
 -- Creates a job; backends call it. job has the contract's fields that a backend
--- sets; sealed is the output of `starter rewrite seal`. A second call for the same
--- request and recipient returns the first job and changes nothing.
+-- sets; sealed is the output of `starter rewrite seal`. A second call for the same request and recipient returns the first job and changes
+-- nothing; with another text it is refused. A text that is stored and lives long enough is
+-- not stored again.
 -- +goose StatementBegin
 create function criticizer.enqueue_rewrite(job jsonb, sealed jsonb)
     returns table (job_id uuid, status text, created boolean)
-    language plpgsql security definer set search_path = '' as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    request   uuid := (job ->> 'rewrite_request_id')::uuid;
-    recipient uuid := (job ->> 'recipient_user_id')::uuid;
+    faults    text := (select string_agg(f, '; ') from criticizer.rewrite_order_faults(job, sealed) f);
     message   text := 'rewrite:' || (sealed -> 'text' ->> 'id');
-    fresh     uuid := coalesce((job ->> 'job_id')::uuid, criticizer.rewrite_job_id());
-    unknown   text;
+    request   uuid;
+    recipient uuid;
+    not_before timestamptz;
     made      boolean;
 begin
-    select min(key) into unknown from jsonb_object_keys(job) key where key not in (
-        'job_id', 'rewrite_request_id', 'task', 'surface', 'rewrite_strength', 'language_pair', 'recipient_user_id',
-        'recipient_snapshot_id', 'recipient_preference_snapshot_id', 'not_before_at', 'max_attempts', 'routing_decision');
-    if unknown is not null then
-        raise exception 'enqueue rewrite: unknown field %', quote_ident(unknown)
-            using errcode = 'invalid_parameter_value', hint = 'remove the field: only the queue sets it';
+    if faults is not null then
+        raise exception 'enqueue rewrite: %', faults
+            using errcode = 'invalid_parameter_value', hint = 'correct the fields; docs/rewrite.md has an example';
     end if;
-
-    return query select j.job_id, j.status, false from criticizer.rewrite_jobs j
-        where j.rewrite_request_id = request and j.recipient_user_id = recipient;
-    if found then
-        return;
+    begin
+        not_before := (job ->> 'not_before_at')::timestamptz;
+    exception when others then
+        raise exception 'enqueue rewrite: not_before_at: want a time such as 2026-01-31T12:00:00Z' using errcode = 'invalid_parameter_value';
+    end;
+    if not_before < '2000-01-01Z' or not_before > now() + interval '700 hours' then
+        raise exception 'enqueue rewrite: not_before_at: want a time of this century, at most 700 hours from now'
+            using errcode = 'invalid_parameter_value', hint = 'the text is kept for 720 hours';
     end if;
+    request := (job ->> 'rewrite_request_id')::uuid;
+    recipient := (job ->> 'recipient_user_id')::uuid;
 
-    insert into rewrite.artifacts (id, body, expires_at)
-    select a ->> 'id', decode(a ->> 'body', 'base64'), now() + interval '720 hours'
-    from jsonb_path_query(sealed, '$.*') a
-    on conflict (id) do update set stored_at = now(), expires_at = excluded.expires_at;
+    insert into rewrite.artifacts (id, body)
+    select a ->> 'id', decode(a ->> 'body', 'base64')
+    from jsonb_path_query(sealed, '$.* ? (@ != null)') a
+    where not exists (select from rewrite.artifacts r where r.id = a ->> 'id'
+                      and r.expires_at > greatest(now() + interval '360 hours', not_before + interval '20 hours'));
 
     insert into criticizer.rewrite_requests (rewrite_request_id, text_ref) values (request, message)
     on conflict (rewrite_request_id) do nothing;
@@ -683,15 +1435,16 @@ begin
             using errcode = 'unique_violation', hint = 'use another rewrite_request_id';
     end if;
 
+    -- max_retries of the decision bounds the attempts, too.
     insert into criticizer.rewrite_jobs as j (
-        job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id,
+        job_id, rewrite_request_id, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id,
         recipient_preference_snapshot_id, not_before_at, max_attempts, routing_decision, preferences_ref)
     values (
-        fresh, request, coalesce(job ->> 'task', 'complaint_rewrite'), job ->> 'surface', job ->> 'rewrite_strength',
+        coalesce((job ->> 'job_id')::uuid, criticizer.rewrite_job_id()), request, job ->> 'surface', job ->> 'rewrite_strength',
         job -> 'language_pair', recipient, (job ->> 'recipient_snapshot_id')::uuid,
-        (job ->> 'recipient_preference_snapshot_id')::uuid, (job ->> 'not_before_at')::timestamptz,
-        coalesce((job ->> 'max_attempts')::integer, 2), nullif(job -> 'routing_decision', 'null'),
-        'rewrite:' || (sealed -> 'preferences' ->> 'id'))
+        (job ->> 'recipient_preference_snapshot_id')::uuid, not_before,
+        least(coalesce((job ->> 'max_attempts')::numeric::integer, 2), (job -> 'routing_decision' ->> 'max_retries')::numeric::integer + 1),
+        nullif(job -> 'routing_decision', 'null'), 'rewrite:' || (sealed -> 'preferences' ->> 'id'))
     on conflict (rewrite_request_id, recipient_user_id) do nothing;
     made := found;
     return query select j.job_id, j.status, made from criticizer.rewrite_jobs j
@@ -699,286 +1452,97 @@ begin
 end $$;
 -- +goose StatementEnd
 
--- The sealed result of a completed job, which `starter rewrite open` decrypts;
--- null if the job is not completed or its result has expired.
+-- The sealed result of a completed job, which `starter rewrite open` decrypts; null if the
+-- job is not completed or its result has expired. The audit log records every call
+-- (security 9.4.3).
 -- +goose StatementBegin
 create function criticizer.rewrite_result(job uuid) returns jsonb
-    language sql stable security definer set search_path = '' as $$
-    select jsonb_build_object('id', a.id, 'body', encode(a.body, 'base64'))
-    from criticizer.rewrite_jobs j
-    join rewrite.artifacts a on 'rewrite:' || a.id = j.result_ref and a.expires_at > now()
-    where j.job_id = job and j.status = 'completed';
-$$;
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    sealed jsonb := (
+        select jsonb_build_object('id', a.id, 'body', encode(a.body, 'base64'))
+        from criticizer.rewrite_jobs j
+        join rewrite.artifacts a on a.id = substr(j.result_ref, length('rewrite:') + 1) and a.expires_at > now()
+        where j.job_id = job and j.status = 'completed'
+        limit 1);
+begin
+    insert into criticizer.audit_log (action, object, detail)
+    values ('artifact.read', 'rewrite-job:' || coalesce(job::text, ''), jsonb_build_object('found', sealed is not null));
+    return sealed;
+end $$;
 -- +goose StatementEnd
 
--- The columns of a job that backends and frontends may read (rewrite 11).
+-- The columns of a job that backends and frontends may read (rewrite 11). position counts
+-- the queued jobs of the same execution mode up to this one, from 1.
 create view criticizer.rewrite_job_states as
-    select job_id, rewrite_request_id, recipient_user_id, status, created_at, updated_at
-    from criticizer.rewrite_jobs;
+    select j.job_id, j.rewrite_request_id, j.recipient_user_id, j.status, j.created_at, j.updated_at,
+           j.last_error, j.attempt_count, j.max_attempts, j.not_before_at,
+           case when j.status = 'queued' then (
+               select count(*) from criticizer.rewrite_jobs q
+               where q.status = 'queued' and q.execution_mode is not distinct from j.execution_mode
+                 and (q.created_at, q.job_id) <= (j.created_at, j.job_id)) end as position
+    from criticizer.rewrite_jobs j;
 
----------------------------------------------------------------------- audit log
+grant usage on schema rewrite to criticizer_rewrite, criticizer_operator, criticizer_retention;
+-- The worker deletes expired texts itself: an installation of the queue alone has no stage
+-- retention.
+grant select, insert (id, body, ttl), delete on rewrite.artifacts to criticizer_rewrite;
+grant select, insert, update on criticizer.rewrite_batches to criticizer_rewrite;
+grant select, insert (run_id, worker, max_jobs_per_run, event, finished_at) on criticizer.rewrite_runs to criticizer_rewrite;
+grant select on criticizer.rewrite_jobs, criticizer.rewrite_requests, criticizer.rewrite_transitions to criticizer_rewrite;
+grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
+              routing_decision, result_ref, claim_token, begun_at, batch_id, run_id, batch_part)
+    on criticizer.rewrite_jobs to criticizer_rewrite;
+grant execute on function criticizer.finish_rewrite_run to criticizer_rewrite;
 
--- Append-only. No role may set at or login.
-create table criticizer.audit_log (
-    id     bigint generated always as identity primary key,
-    at     timestamptz not null default now(),
-    login  text        not null default session_user,
-    actor  text        not null,
-    action text        not null,
-    object text        not null,
-    detail jsonb       not null default '{}',
-    constraint audit_log_says_who_what check (actor <> '' and action <> '' and object <> '')
-);
-
--- +goose StatementBegin
-create function criticizer.refuse_change() returns trigger language plpgsql as $$
-begin
-    raise exception '% %: the table is append-only', lower(tg_op), tg_table_name
-        using errcode = 'insufficient_privilege', hint = 'insert a row that corrects the earlier one';
-end $$;
--- +goose StatementEnd
-
-create trigger audit_log_append_only
-    before update or delete or truncate on criticizer.audit_log
-    for each statement execute function criticizer.refuse_change();
-create trigger rewrite_transitions_append_only
-    before update or delete or truncate on criticizer.rewrite_transitions
-    for each statement execute function criticizer.refuse_change();
-
--- Returns the content of one artifact to a person who gives name and reason, and
--- records the access (security 9.4.3). The role criticizer_reader may call this
--- function and read nothing itself.
--- +goose StatementBegin
-create function criticizer.read_artifact(namespace text, artifact text, who text, reason text) returns bytea
-    language plpgsql security definer set search_path = '' as $$
-declare
-    content bytea;
-begin
-    if coalesce(who, '') = '' or coalesce(reason, '') = '' then
-        raise exception 'read artifact: who or reason is empty'
-            using errcode = 'insufficient_privilege', hint = 'give the name of the reader and the reason';
-    end if;
-    case namespace
-        when 'raw' then select body into content from raw.artifacts where id = artifact and expires_at > now();
-        when 'redacted' then select body into content from redacted.artifacts where id = artifact and expires_at > now();
-        when 'report' then select body into content from report.artifacts where id = artifact and expires_at > now();
-    end case;
-    insert into criticizer.audit_log (actor, action, object, detail)
-    values (who, 'artifact.show', namespace || ':' || artifact,
-            jsonb_build_object('reason', reason, 'found', content is not null));
-    return content;
-end $$;
--- +goose StatementEnd
-
---------------------------------------------------------------------- monitoring
-
--- The metrics that every worker exports with the same values
--- (docs/observability.md): counts, and ages in seconds; no names, no content. A
--- view reads with the rights of its owner: a role that reads the metrics needs no
--- access to the rows.
-create view criticizer.figures (name, labels, figure) as
-    select 'criticizer_reviews', jsonb_build_object('state', state), count(*)::double precision
-    from criticizer.jobs group by state
-union all
-    select 'criticizer_review_oldest_seconds', '{}'::jsonb, coalesce(extract(epoch from now() - min(created_at)), 0)
-    from criticizer.jobs where state in ('in_progress', 'retryable_failed')
-union all
-    select 'criticizer_dead_letters', jsonb_build_object('state', state, 'stage', stage, 'class', error_class), count(*)
-    from criticizer.dead_letters group by state, stage, error_class
-union all
-    select 'criticizer_dead_letters_escalated', '{}', count(*)
-    from criticizer.dead_letters where escalated and state in ('open', 'replaying')
-union all
-    select 'criticizer_dead_letter_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(recorded_at)), 0)
-    from criticizer.dead_letters where state in ('open', 'replaying')
-union all
-    select 'criticizer_replays_unexplained', '{}', count(*)
-    from criticizer.replays where not explained
-union all
-    select 'criticizer_pages_unsent', '{}', count(*)
-    from criticizer.pages p join criticizer.dead_letters l on l.id = p.dead_letter_id
-    where p.sent_at is null and l.state in ('open', 'replaying')
-union all
-    select 'criticizer_deliveries', jsonb_build_object('status', status), count(*)
-    from criticizer.deliveries group by status
-union all
-    select 'criticizer_outbox_depth', '{}', count(*)
-    from criticizer.deliveries where status in ('pending', 'held')
-union all
-    select 'criticizer_outbox_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(created_at)), 0)
-    from criticizer.deliveries where status in ('pending', 'held')
-union all
-    select 'criticizer_deliveries_ambiguous', '{}', count(*)
-    from criticizer.deliveries where begun
-union all
-    select 'criticizer_deliveries_confirmed', '{}', count(*)
-    from criticizer.deliveries where confirmed_at is not null
-union all
-    select 'criticizer_deliveries_unproven', '{}', count(*)
-    from criticizer.deliveries where unproven > 0
-union all
-    select 'criticizer_retention_lag_seconds', '{"namespace": "raw"}', greatest(0, extract(epoch from now() - min(expires_at)))
-    from raw.artifacts
-union all
-    select 'criticizer_retention_lag_seconds', '{"namespace": "redacted"}', greatest(0, extract(epoch from now() - min(expires_at)))
-    from redacted.artifacts
-union all
-    select 'criticizer_retention_lag_seconds', '{"namespace": "report"}', greatest(0, extract(epoch from now() - min(expires_at)))
-    from report.artifacts;
-
------------------------------------------------------------------ schema version
-
--- The oldest build that works with this schema, so that workers keep running
--- during a migration and a rollout (docs/upgrade.md). A build is identified by the
--- version of the newest migration it contains. A migration that removes or changes
--- what older builds use sets oldest_build to its own version.
-create table criticizer.schema_serves (
-    oldest_build bigint not null,
-    one_row      boolean primary key default true,
-    constraint schema_serves_one_row check (one_row)
-);
-insert into criticizer.schema_serves (oldest_build) values (1);
-
--- Security definer, so that every role can check the version without access to the
--- tables.
--- +goose StatementBegin
-create function criticizer.schema_version() returns bigint
-    language plpgsql stable security definer set search_path = '' as $$
-begin
-    return (select max(version_id) from criticizer.migrations where is_applied);
-end $$;
--- +goose StatementEnd
-
--- +goose StatementBegin
-create function criticizer.oldest_build() returns bigint
-    language plpgsql stable security definer set search_path = '' as $$
-begin
-    return (select oldest_build from criticizer.schema_serves);
-end $$;
--- +goose StatementEnd
-
--------------------------------------------------------------------------- roles
-
--- Group roles, one per stage (security 9.4.3); a login is a member of the roles
--- that its worker uses. Roles belong to the cluster: another database may have
--- created them, or may be creating them at the same time. The migrating login
--- becomes a member, so that an installation with one login can use every role; it
--- owns all tables anyway. If an administrator created the roles and the login may
--- not grant them, the grant is skipped.
--- +goose StatementBegin
-do $$
-declare
-    part text;
-    part_role text;
-begin
-    foreach part in array array['fetch', 'redact', 'llm', 'notify', 'bookkeeping', 'operator', 'retention',
-                                'reader', 'rewrite', 'backend', 'frontend'] loop
-        part_role := 'criticizer_' || part;
-        if not exists (select from pg_roles where rolname = part_role) then
-            begin
-                execute format('create role %I nologin', part_role);
-            exception when duplicate_object or unique_violation then null;
-            end;
-        end if;
-        if not (select rolsuper from pg_roles where rolname = current_user) then
-            begin
-                execute format('grant %I to current_user', part_role);
-            exception when insufficient_privilege or unique_violation then null;
-            end;
-        end if;
-    end loop;
-end $$;
--- +goose StatementEnd
-
-------------------------------------------------------------------------- grants
-
-grant usage on schema criticizer to
-    criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
-    criticizer_retention, criticizer_reader, criticizer_rewrite, criticizer_backend, criticizer_frontend;
-
-grant insert (actor, action, object, detail) on criticizer.audit_log to
-    criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
-    criticizer_retention, criticizer_rewrite;
-
--- Postgres lets every role execute a new function.
-revoke all on function criticizer.read_artifact, criticizer.enqueue_rewrite, criticizer.rewrite_result from public;
-
--- Storing an artifact again needs its id and expiry, never its body.
-grant usage on schema raw to criticizer_fetch;
-grant insert, update, select (id, expires_at) on raw.artifacts to criticizer_fetch;
-grant insert, delete, select (changelist_id, review_version) on criticizer.recipients to criticizer_fetch;
-grant select on criticizer.allowlist_versions to criticizer_fetch;
-grant select, insert, update on criticizer.contents to criticizer_fetch;
-grant insert, select (changelist_id, review_version), update (patterns, by_bot, waits_for, back_by)
-    on criticizer.admissions to criticizer_fetch;
-
-grant usage on schema raw, redacted to criticizer_redact;
-grant select on raw.artifacts to criticizer_redact;
-grant insert, update, select (id, expires_at) on redacted.artifacts to criticizer_redact;
-
--- The llm role records findings and reads which are wrong. It cannot read who gave
--- an opinion, nor the opinion.
-grant usage on schema redacted, report, answer to criticizer_llm;
-grant select on redacted.artifacts to criticizer_llm;
-grant insert, update, select (id, expires_at) on report.artifacts to criticizer_llm;
-grant select, insert, update on answer.artifacts to criticizer_llm;
-grant select, insert, update on criticizer.token_days, criticizer.review_records to criticizer_llm;
-grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, path, rule, category, severity),
-      select (token, changelist_id, review_version, fingerprint)
-    on criticizer.findings to criticizer_llm;
-grant select (fingerprint) on criticizer.wrong_findings to criticizer_llm;
-
--- The notify role reads which reviews have ended, and nothing else of them.
-grant usage on schema report to criticizer_notify;
-grant select on report.artifacts, criticizer.recipients, criticizer.contents to criticizer_notify;
-grant select, insert, update on criticizer.deliveries to criticizer_notify;
-grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by)
-    on criticizer.jobs to criticizer_notify;
-
--- The bookkeeping role reads whether every recipient was notified, not the
--- recipients.
-grant select, insert, update on criticizer.jobs, criticizer.dead_letters, criticizer.pages, criticizer.catch_up
-    to criticizer_bookkeeping;
-grant select, insert on criticizer.replays to criticizer_bookkeeping;
-grant select, update on criticizer.admissions to criticizer_bookkeeping;
-grant select on criticizer.replay_requests, criticizer.contents, criticizer.figures to criticizer_bookkeeping;
-grant select (changelist_id, review_version, status, notified_at) on criticizer.deliveries to criticizer_bookkeeping;
-
--- The operator role reads everything except the content of artifacts. An operator
--- changes an address by inserting a delivery; the row of the old address is kept.
-grant usage on schema raw, redacted, report, answer, rewrite to criticizer_operator;
-grant select (id, stored_at, expires_at)
-    on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts, rewrite.artifacts to criticizer_operator;
+grant select (id, stored_at, expires_at) on rewrite.artifacts to criticizer_operator;
 grant select on
-    criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
-    criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
-    criticizer.findings, criticizer.wrong_findings, criticizer.admissions, criticizer.token_days, criticizer.review_records,
-    criticizer.audit_log, criticizer.figures, criticizer.migrations,
     criticizer.rewrite_jobs, criticizer.rewrite_requests, criticizer.rewrite_transitions, criticizer.rewrite_batches,
     criticizer.rewrite_runs, criticizer.rewrite_job_states
     to criticizer_operator;
-grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
-grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;
-grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
-grant insert, update (request_id) on criticizer.replays to criticizer_operator;
-grant insert (who, reason, allowed, embargoed) on criticizer.allowlist_versions to criticizer_operator;
-grant update (opinion, note, said_by, said_at) on criticizer.findings to criticizer_operator;
-grant insert, delete on criticizer.wrong_findings to criticizer_operator;
 grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
               claim_token, begun_at, batch_id, run_id) on criticizer.rewrite_jobs to criticizer_operator;
+grant update (state, ended_at, lease_token, leased_until) on criticizer.rewrite_batches to criticizer_operator;
 
-grant usage on schema raw, redacted, report, answer, rewrite to criticizer_retention;
-grant delete, select (id, expires_at)
-    on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts, rewrite.artifacts to criticizer_retention;
-grant delete, select (saved_at) on criticizer.recipients to criticizer_retention;
-
-grant execute on function criticizer.read_artifact to criticizer_reader;
-
-grant usage on schema rewrite to criticizer_rewrite;
-grant select, insert, update on rewrite.artifacts, criticizer.rewrite_batches, criticizer.rewrite_runs to criticizer_rewrite;
-grant select on criticizer.rewrite_jobs, criticizer.rewrite_requests, criticizer.rewrite_transitions to criticizer_rewrite;
-grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
-              routing_decision, result_ref, claim_token, begun_at, batch_id, run_id) on criticizer.rewrite_jobs to criticizer_rewrite;
+grant delete, select (id, expires_at) on rewrite.artifacts to criticizer_retention;
 
 grant execute on function criticizer.enqueue_rewrite, criticizer.rewrite_result to criticizer_backend;
 grant select on criticizer.rewrite_job_states to criticizer_backend, criticizer_frontend;
+
+--------------------------------------------------------- owner of the audit log
+
+-- The audit log belongs to a role that nobody can log in as, and so does its schema: the
+-- owner of a schema may drop every table in it. The migrating login keeps the right to
+-- add objects, and to append. It must be a member of the role for this migration only;
+-- docs/install.md says how to take a membership back that an administrator gave.
+-- +goose StatementBegin
+do $$
+declare
+    login name := current_user;
+    super boolean := (select rolsuper from pg_roles where rolname = current_user);
+begin
+    begin
+        create role criticizer_audit nologin;
+    exception when duplicate_object or unique_violation or insufficient_privilege then null;
+    end;
+    if not super then
+        begin
+            execute format('grant criticizer_audit to %I', login);
+        exception when insufficient_privilege or unique_violation then null;
+        end;
+    end if;
+    alter schema criticizer owner to criticizer_audit;
+    alter table criticizer.audit_log owner to criticizer_audit;
+    set local role criticizer_audit;
+    execute format('grant create, usage on schema criticizer to %I', login);
+    execute format('grant select, insert (claimed, action, object, detail) on criticizer.audit_log to %I', login);
+    reset role;
+    if not super then
+        begin
+            execute format('revoke criticizer_audit from %I', login);
+        exception when insufficient_privilege then
+            raise warning 'login % is still a member of criticizer_audit: revoke it as an administrator', login;
+        end;
+    end if;
+end $$;
+-- +goose StatementEnd
