@@ -57,6 +57,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.DeliveryAmbiguous:   mailError(inbox.Fault{Stage: inbox.StageKept}),
 		failure.SchemaInvalid:       modelError(llmsim.NotJSON),
 		failure.PromptTruncated:     unreadPrompt,
+		failure.EndpointRefused:     modelError(llmsim.BadRequest),
 		failure.InputInvalid:        changelistError(12),
 		failure.TooLarge:            p4Error(`{"fault":"message","id":"MsgDb::MaxResults"}`),
 		failure.AuthDenied:          modelError(llmsim.InvalidKey),

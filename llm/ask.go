@@ -106,7 +106,7 @@ func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer
 // the request, the account or the connection.
 func anotherMayAnswer(err error) bool {
 	return slices.Contains([]failure.Class{
-		failure.ContentPolicy, failure.SchemaInvalid, failure.PromptTruncated, failure.NotFound, failure.ConfigInvalid, failure.PermissionDenied,
+		failure.ContentPolicy, failure.SchemaInvalid, failure.PromptTruncated, failure.NotFound, failure.ConfigInvalid, failure.PermissionDenied, failure.EndpointRefused,
 		failure.RateLimited, failure.QuotaExhausted, failure.UpstreamInternal, failure.UpstreamUnavailable, failure.NetworkTimeout,
 	}, failure.ClassOf(err))
 }

@@ -209,7 +209,7 @@ func TestBadRequestIsNotRepeated(t *testing.T) {
 	for _, message := range []string{"Invalid value in the request body.", "max_completion_tokens is too large: 8000. This model supports at most 4096"} {
 		sent := &bodies{next: respond(http.StatusBadRequest, `{"error":{"message":"`+message+`"}}`)}
 		r, _ := newReviewer(t, sent)
-		if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); failure.ClassOf(err) != failure.InputInvalid || len(sent.all) != 1 {
+		if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); failure.ClassOf(err) != failure.EndpointRefused || len(sent.all) != 1 {
 			t.Errorf("%s: %d requests, error %v", message, len(sent.all), err)
 		}
 	}

@@ -23,7 +23,7 @@ type meaning struct {
 
 // statuses are the meanings of HTTP statuses (processing 8.1).
 var statuses = map[int]meaning{
-	400: {failure.InputInvalid, "the request is invalid; check that it supports the answer format and every parameter"},
+	400: {failure.EndpointRefused, "the request is refused; check that the endpoint supports the answer format and every parameter"},
 	401: {failure.AuthDenied, "the API key is refused"},
 	402: {failure.QuotaExhausted, "the account has no credit"},
 	403: {failure.PermissionDenied, "the account has no access to this model"},
@@ -42,7 +42,8 @@ var statuses = map[int]meaning{
 }
 
 // codes are the meanings of error codes, which are more specific than the status.
-// A code that is not listed is never quoted: it is text of the endpoint.
+// A code that is not listed is text of the endpoint: it is only quoted if it has the form of
+// a code, and nothing else says why the request was refused.
 var codes = map[string]meaning{
 	"invalid_api_key":              {failure.AuthDenied, "the API key is refused"},
 	"insufficient_quota":           {failure.QuotaExhausted, "the account has no credit"},
@@ -108,8 +109,8 @@ func bodyError(status int, body json.RawMessage, h http.Header) error {
 	}
 	if e.status = status; status == http.StatusOK {
 		e.status = http.StatusInternalServerError
-		if code, ok := e.Code.(float64); ok && code >= 400 && code < 600 {
-			e.status = int(code)
+		if code, err := strconv.Atoi(fmt.Sprint(e.Code)); err == nil && code >= 400 && code < 600 {
+			e.status = code
 		}
 	}
 	return answeredError(e, h)
@@ -120,6 +121,8 @@ func answeredError(e apiError, h http.Header) error {
 	upstream, m := strconv.Itoa(e.status), meaningOf(e.status)
 	if code := e.known(); code != "" {
 		upstream, m = upstream+" "+code, codes[code]
+	} else if code, _ := e.Code.(string); m.class == failure.EndpointRefused && codePattern.MatchString(code) {
+		upstream += " " + code
 	}
 	e.text = fmt.Sprintf("model endpoint answered %s: %s", upstream, m.text)
 	return &failure.Error{
@@ -158,6 +161,14 @@ func (e apiError) known() string {
 		}
 	}
 	text := strings.ToLower(e.Message)
+	if slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity}, e.status) {
+		switch words := text[:min(len(text), maxReason)]; {
+		case creditRefused.MatchString(words):
+			return "insufficient_quota"
+		case keyRefused.MatchString(words):
+			return "invalid_api_key"
+		}
+	}
 	has := func(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	}
@@ -172,6 +183,28 @@ func (e apiError) known() string {
 		}
 	}
 	return ""
+}
+
+// codePattern matches the code of an error: lower-case words.
+var codePattern = regexp.MustCompile(`^[a-z]{2,20}(?:_[a-z]{1,20}){1,5}$`)
+
+// maxReason is how much of a message is searched for the reason of a refusal: some servers
+// quote the request after it.
+const maxReason = 500
+
+// keyRefused and creditRefused match the messages of endpoints that refuse a key or an
+// account with the status of an invalid request: a noun and, close to it, what is wrong.
+var keyRefused, creditRefused = near(
+	`api[ _-]?keys?\b|(?:access|auth|bearer)[ _-]?tokens?\b|credentials?\b|\bauthentication|\bauthorization`,
+	`invalid|incorrect|not valid|expired|revoked|malformed|missing|disabled|deactivated|deleted|wrong|rejected|denied|failed|required|`+
+		`\bno\b|\bbad\b|unauthorized|not (?:found|provided|passed|authorized|recognized|active)`,
+), near(
+	`\bcredits?\b|\bbalance\b|\bfunds\b|budget\b|\bquota\b|\bbilling\b|spending limit|\bpayment\b`,
+	`\blow\b|insufficient|exceed|exhausted|depleted|required|reached|overdue|inactive|used up|\bempty\b|\bno\b|not enough|\bnegative\b|r[ua]n out|out of`,
+)
+
+func near(noun, fault string) *regexp.Regexp {
+	return regexp.MustCompile(fmt.Sprintf(`(?:%[1]s).{0,40}?(?:%[2]s)|(?:%[2]s).{0,40}?(?:%[1]s)`, noun, fault))
 }
 
 // answerError is the error of an answer that was received in full.

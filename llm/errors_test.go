@@ -61,9 +61,9 @@ func TestResponsesAreClassified(t *testing.T) {
 		class    failure.Class
 		upstream string
 	}{
-		"invalid request":               {400, openAIError("invalid_request_error", "null"), failure.InputInvalid, "400"},
-		"unknown code is not repeated":  {400, openAIError("invalid_request_error", `"`+leak+`"`), failure.InputInvalid, "400"},
-		"code is a number":              {400, openAIError("BadRequestError", "400"), failure.InputInvalid, "400"},
+		"invalid request":               {400, openAIError("invalid_request_error", "null"), failure.EndpointRefused, "400"},
+		"unknown code is not repeated":  {400, openAIError("invalid_request_error", `"`+leak+`"`), failure.EndpointRefused, "400"},
+		"code is a number":              {400, openAIError("BadRequestError", "400"), failure.EndpointRefused, "400"},
 		"unsupported parameter":         {400, openAIError("invalid_request_error", `"unsupported_value"`), failure.ConfigInvalid, "400 unsupported_value"},
 		"context length":                {400, openAIError("invalid_request_error", `"context_length_exceeded"`), failure.TooLarge, "400 context_length_exceeded"},
 		"context length, type only":     {400, openAIError("exceed_context_size_error", "400"), failure.TooLarge, "400 exceed_context_size_error"},
@@ -83,7 +83,7 @@ func TestResponsesAreClassified(t *testing.T) {
 		"conflict":                      {409, openAIError("", "null"), failure.WriteConflict, "409"},
 		"gone":                          {410, leak, failure.NotFound, "410"},
 		"request too large":             {413, leak, failure.TooLarge, "413"},
-		"unprocessable":                 {422, `{"detail":"` + leak + `"}`, failure.InputInvalid, "422"},
+		"unprocessable":                 {422, `{"detail":"` + leak + `"}`, failure.EndpointRefused, "422"},
 		"rate limit":                    {429, openAIError("requests", `"rate_limit_exceeded"`), failure.RateLimited, "429 rate_limit_exceeded"},
 		"rate limit without code":       {429, leak, failure.RateLimited, "429"},
 		"quota":                         {429, openAIError("insufficient_quota", `"insufficient_quota"`), failure.QuotaExhausted, "429 insufficient_quota"},

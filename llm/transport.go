@@ -40,7 +40,7 @@ func (e *Endpoint) send(ctx context.Context, method, target string, body []byte)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
-	return e.do(req)
+	return e.sendSigned(req)
 }
 
 func newRequest(ctx context.Context, method, target string, body io.Reader) (*http.Request, error) {
@@ -49,23 +49,6 @@ func newRequest(ctx context.Context, method, target string, body io.Reader) (*ht
 		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}
 	return req, nil
-}
-
-// do makes the only connections to the endpoint. Its errors have a class, except the
-// error of the context, and quote nothing.
-func (e *Endpoint) do(req *http.Request) (*http.Response, error) {
-	resp, err := e.sendSigned(req)
-	switch {
-	case err != nil:
-		return nil, connectionError(req.Context(), err)
-	case resp.StatusCode == http.StatusOK:
-		return resp, nil
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint answered with a redirect (%d), which is not followed: set the base URL to the redirect's target", resp.StatusCode)
-	}
-	return nil, responseError(resp)
 }
 
 // limited returns a reader that fails after maxAnswerBytes. Answers are read to their end,

@@ -43,7 +43,7 @@ func (e *Endpoint) Download(ctx context.Context, path string) (io.ReadCloser, er
 // transfer sends req and returns the response body unread.
 func (e *Endpoint) transfer(ctx context.Context, req *http.Request) (io.ReadCloser, error) {
 	bound, cancel := context.WithTimeout(ctx, e.cfg.TransferTimeout)
-	resp, err := e.do(req.WithContext(bound)) //nolint:bodyclose // the caller closes the download
+	resp, err := e.sendSigned(req.WithContext(bound)) //nolint:bodyclose // the caller closes the download
 	if err != nil {
 		cancel()
 		return nil, timed(ctx, e.cfg.TransferTimeout, err)

@@ -29,6 +29,7 @@ const (
 	InputInvalid        Class = "INPUT_INVALID"
 	TooLarge            Class = "TOO_LARGE"
 	PromptTruncated     Class = "PROMPT_TRUNCATED" // the model's endpoint did not read all that it was sent
+	EndpointRefused     Class = "ENDPOINT_REFUSED" // the model's endpoint refused a request for a reason without a class
 	AuthDenied          Class = "AUTH_DENIED"
 	PermissionDenied    Class = "PERMISSION_DENIED"
 	ArtifactForeign     Class = "ARTIFACT_FOREIGN" // a reference to an artifact of another review or namespace
@@ -91,6 +92,7 @@ var descriptions = []Description{
 	{InputInvalid, CategoryValidation, false, "caller", "correct the input and start again under a new key"},
 	{TooLarge, CategoryValidation, false, "operator", "raise the limit named in the message or exclude the file, then replay"},
 	{PromptTruncated, CategoryValidation, false, "administrator", "raise the context length of the model's server (Ollama OLLAMA_CONTEXT_LENGTH, llama.cpp --ctx-size, vLLM --max-model-len, LM Studio Context Length) or set llm.context_tokens to it; criticizer doctor --model shows what the server reads; then replay"},
+	{EndpointRefused, CategoryValidation, false, "operator", "find the refusal in the log of the model's endpoint by the status, code and request ID, correct the request's settings or the account, then replay"},
 	{AuthDenied, CategoryAuth, false, "operator", "renew the credential (p4 ticket, API key, SMTP password), then replay"},
 	{PermissionDenied, CategoryAuth, false, "administrator", "grant the account the permission named in the message, then replay"},
 	{ArtifactForeign, CategoryAuth, false, "administrator", "find out who writes to the Temporal namespace: a task named an artifact of another review"},

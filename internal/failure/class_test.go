@@ -26,7 +26,7 @@ func TestClassification(t *testing.T) {
 	row(CategoryRateLimit, retryable, RateLimited, ServerBusy)
 	row(CategoryUpstream, retryable, UpstreamInternal)
 	row(CategoryConflict, retryable, WriteConflict, DeliveryAmbiguous)
-	row(CategoryValidation, nonRetryable, SchemaInvalid, InputInvalid, TooLarge, PromptTruncated)
+	row(CategoryValidation, nonRetryable, SchemaInvalid, InputInvalid, TooLarge, PromptTruncated, EndpointRefused)
 	row(CategoryAuth, nonRetryable, AuthDenied, PermissionDenied, ArtifactForeign, QuotaExhausted)
 	row(CategoryNotFound, nonRetryable, NotFound, ArtifactExpired)
 	row(CategoryPolicy, nonRetryable, ContentPolicy, PathNotAllowed, RedactionBlocked, RedactionOutdated, RecipientRejected)

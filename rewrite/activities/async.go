@@ -34,6 +34,9 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 			break
 		}
 		calls.Go(func() error {
+			if stop.Load() { // set while the job waited for a slot
+				return nil
+			}
 			class, err := a.executeOne(ctx, claim, job)
 			if overloaded(class) || err != nil {
 				stop.Store(true)

@@ -1,9 +1,12 @@
 package activities
 
 import (
+	"io"
 	"maps"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,7 +240,8 @@ func TestFailuresOfCalls(t *testing.T) {
 		"an answer without the address": {answer: "Please clean.", want: rewrite.Queued, err: "SCHEMA_INVALID"},
 		"refused content":               {class: failure.ContentPolicy, want: rewrite.Failed, err: "CONTENT_POLICY"},
 		"a message that is too long":    {class: failure.TooLarge, want: rewrite.Failed, err: "TOO_LARGE"},
-		"a request that is refused":     {class: failure.InputInvalid, want: rewrite.Failed, err: "INPUT_INVALID"},
+		"a refusal without a class":     {class: failure.EndpointRefused, want: rewrite.Queued, err: "ENDPOINT_REFUSED"},
+		"a request that is invalid":     {class: failure.InputInvalid, want: rewrite.Failed, err: "INPUT_INVALID"},
 		"a secret that would leave":     {class: failure.RedactionBlocked, want: rewrite.Failed, err: "REDACTION_BLOCKED"},
 	} {
 		for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
@@ -629,4 +633,51 @@ func TestEmptyDecisionIsRouted(t *testing.T) {
 	r.edit(t, `update criticizer.rewrite_jobs set routing_decision = '{}' where job_id = '`+ids[0]+`'`)
 	r.must(t, rewrite.AsyncLane)
 	r.all(t, rewrite.Completed, ids)
+}
+
+// A provider that refuses every request for a reason that names no job, such as a key or a
+// location that it answers with status 400, ends the run at once: no job fails for good, and no
+// job but the one that was asked loses an attempt.
+func TestRefusalThatNamesNoJob(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"a key":      `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xy***."}`,
+		"a location": `{"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}`,
+		"no reason":  `bad request`,
+	} {
+		for _, lane := range []rewrite.Worker{rewrite.AsyncLane, rewrite.Submitter} {
+			t.Run(name+", "+string(lane), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				r.cfg.Concurrency = 1
+				var requests atomic.Int32
+				r.provider.provider = newClient(t, r.pipeline, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					if req.Method == http.MethodPost {
+						requests.Add(1)
+					}
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(w, body)
+				}))
+				mode := rewrite.Async
+				if lane == rewrite.Submitter {
+					mode = rewrite.Batch
+				}
+				ids := r.enqueue(t, 8, mode)
+				r.must(t, lane)
+				attempts := 0
+				for _, id := range ids {
+					job := r.job(t, id)
+					if attempts += job.AttemptCount; job.Status != rewrite.Queued {
+						t.Errorf("job is %s: %s", job.Status, lastError(job))
+					}
+				}
+				if n := requests.Load(); n > 4 || lane == rewrite.AsyncLane && n > 1 {
+					t.Errorf("%d requests", n)
+				}
+				if attempts > 1 {
+					t.Errorf("%d attempts are counted", attempts)
+				}
+			})
+		}
+	}
 }

@@ -30,12 +30,18 @@ func ownFault(err error) bool {
 	return !slices.Contains(permanent, class) && class != failure.SchemaInvalid && class != failure.InvariantViolated
 }
 
-// overloaded reports whether the next call will fail with the same class. The run then
-// stops calling: a provider's limits are not a means of flow control (rewrite 12).
+// overloaded reports whether the next call may fail with the same class, whatever its job.
+// The run then stops calling: a provider's limits are not a means of flow control
+// (rewrite 12), and a refusal without a class may be one of our account.
 func overloaded(class failure.Class) bool {
 	return slices.Contains([]failure.Class{
-		failure.RateLimited, failure.ServerBusy, failure.QuotaExhausted, failure.AuthDenied, failure.PermissionDenied,
+		failure.RateLimited, failure.ServerBusy, failure.QuotaExhausted, failure.AuthDenied, failure.PermissionDenied, failure.EndpointRefused,
 	}, class)
+}
+
+// mayBeOneJobs reports whether a batch may have been refused because of one of its jobs.
+func mayBeOneJobs(class failure.Class) bool {
+	return class == failure.EndpointRefused || class != failure.AdapterUnsupported && slices.Contains(permanent, class)
 }
 
 // failed returns the verdict on a job whose attempt failed with class.

@@ -188,7 +188,8 @@ var ambiguous = []failure.Class{
 }
 
 // refused decides about the jobs of a batch that the provider did not accept. If the input
-// is at fault, the batch is bisected until the job at fault is alone: only that job fails.
+// may be at fault, the batch is bisected until one job is alone: only that job fails, or has
+// one attempt less and ends the run if the provider does not say why it refuses.
 // If the provider has no room, no attempt is counted.
 func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, prepared []preparedJob, err error, deadline time.Time) (more bool, _ error) {
 	class := failure.ClassOf(err)
@@ -197,7 +198,7 @@ func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite
 	}
 	a.deleteFiles(context.WithoutCancel(ctx), s, rewrite.ProviderBatch{})
 	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(prepared), "error_class", class)
-	if n := len(prepared); n > 1 && class != failure.AdapterUnsupported && slices.Contains(permanent, class) {
+	if n := len(prepared); n > 1 && mayBeOneJobs(class) {
 		if err := a.parts.Queue.DropSubmission(ctx, claim, s.ID); err != nil {
 			return false, err
 		}
@@ -210,9 +211,10 @@ func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite
 	return !overloaded(class), a.parts.Queue.EndBatch(context.WithoutCancel(ctx), s.ID, rewrite.Abandoned, "")
 }
 
-// unsubmitted returns the verdict on a job whose batch was not accepted.
+// unsubmitted returns the verdict on a job whose batch was not accepted. A limit or refusal of
+// the account counts no attempt, because no job was sent.
 func (a *Activities) unsubmitted(job rewrite.Job, class failure.Class) rewrite.Verdict {
-	if slices.Contains([]failure.Class{failure.RateLimited, failure.ServerBusy, failure.QuotaExhausted}, class) {
+	if overloaded(class) && class != failure.EndpointRefused {
 		return a.cfg.Run.Postpone(job, string(class))
 	}
 	return a.failed(job, class)

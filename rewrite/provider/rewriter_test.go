@@ -56,7 +56,7 @@ func TestFaultsHaveTheirClassAndOneCall(t *testing.T) {
 		llmsim.InvalidKey:        failure.AuthDenied,
 		llmsim.Forbidden:         failure.PermissionDenied,
 		llmsim.ModelNotFound:     failure.ConfigInvalid,
-		llmsim.BadRequest:        failure.InputInvalid,
+		llmsim.BadRequest:        failure.EndpointRefused,
 		llmsim.ContextLength:     failure.TooLarge,
 		llmsim.ContentPolicy:     failure.ContentPolicy,
 		llmsim.Internal:          failure.UpstreamInternal,
