@@ -95,6 +95,8 @@ func (run *run) omission(i int) review.SkipReason {
 		return review.SkipUnchanged
 	case run.omitted[f] != "":
 		return run.omitted[f]
+	case run.change.Files[i].Hidden:
+		return review.SkipMaskedCode
 	case f.cut:
 		return review.SkipLongLine
 	}

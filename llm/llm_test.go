@@ -58,12 +58,14 @@ func TestEveryFileIsReadOrOmitted(t *testing.T) {
 		review.File{DepotPath: "//depot/logo.png", Action: review.ActionAdd, Type: "binary", Skipped: review.SkipBinary},
 		review.File{DepotPath: "//depot/same.go", Action: review.ActionIntegrate, Type: "text"},
 		added("//depot/data.json", strings.Repeat("1, ", maxLineBytes)),
+		added("//depot/gate.c", `char *password = "kQ7dLw2XvB9nR4tY";`, "int f(void) { return kQ7dLw2XvB9nR4tY(0); }"),
 	)
 	d := reviewed(t, c)
 	want := []review.Omission{
 		{Path: "//depot/logo.png", Reason: review.SkipBinary},
 		{Path: "//depot/same.go", Reason: review.SkipUnchanged},
 		{Path: "//depot/data.json", Reason: review.SkipLongLine},
+		{Path: "//depot/gate.c", Reason: review.SkipMaskedCode},
 	}
 	if d.FilesRead != 1 || !slices.Equal(d.Omissions, want) {
 		t.Errorf("read %d, omitted %v", d.FilesRead, d.Omissions)

@@ -73,6 +73,12 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 	if at == end || !strings.HasPrefix(d.s[at:], "Secret") || continuesWord(d.s, at+len("Secret")) {
 		return end
 	}
+	begin = runBack(d.s, begin, &quoteSet, 1)
+	column := begin - lineBegin(d.s, begin)
+	head := strings.TrimRight(d.s[begin-column:begin], " ")
+	if head != "" && strings.IndexByte("-{,", lastByte(head)) < 0 || strings.Contains(head, "#") {
+		return end // a comment or a value
+	}
 	from, stop := max(after, begin-maxDocument), min(len(d.s), end+maxDocument)
 	for _, mark := range []string{"\n---", sectionEnd} {
 		if i := strings.LastIndex(d.s[from:begin], mark); i >= 0 {
@@ -82,19 +88,26 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 			stop = end + i
 		}
 	}
-	data := -1 // the indentation of data, if the line is below it
+	data, scalar := -1, -1 // the indentation of data and of a block scalar, if the line is below it
 	for at, next := from, 0; at < stop; at = next {
 		next = lineEnd(d.s[:stop], at)
 		begin := run(d.s[:next], at, &spaceSet, next-at)
 		line := strings.TrimSpace(d.s[begin:next])
-		switch name := strings.ToLower(strings.TrimRight(line, ": {")); {
-		case line == "":
+		code, _, _ := strings.Cut(line, " #")
+		switch name := strings.ToLower(strings.TrimRight(code, ": {")); {
+		case line == "" || line[0] == '#':
+		case scalar >= 0 && begin-at > scalar:
+			d.report("secret", "value of a Secret", begin, begin+len(line))
 		case data >= 0 && begin-at > data:
+			scalar = -1
+			if strings.HasSuffix(strings.TrimRight(code, " +-"), "|") || strings.HasSuffix(strings.TrimRight(code, " +-"), ">") {
+				scalar = begin - at
+			}
 			d.secretLine(begin, begin+len(line))
-		case line != name && secretData[strings.Trim(name, `"`)]:
-			data = begin - at
+		case code != name && secretData[strings.Trim(name, `"`)] && begin-at == column:
+			data, scalar = begin-at, -1
 		default:
-			data = -1
+			data, scalar = -1, -1
 			d.secretMembers(begin, next)
 		}
 	}
@@ -105,8 +118,8 @@ func (d *detector) kubernetesSecret(after, begin, end int) int {
 var secretData = map[string]bool{"data": true, "stringdata": true}
 
 var (
-	dataObject  = regexp.MustCompile(`(?i)"(?:string)?data" *: *\{[^{}]*`)
-	memberValue = regexp.MustCompile(`: *"((?:[^"\\]|\\.)*)"`)
+	dataObject  = regexp.MustCompile(`(?i)(?:"(?:string)?data"|^(?:string)?data) *: *\{[^{}]*`)
+	memberValue = regexp.MustCompile(`: *(?:"((?:[^"\\]|\\.)*)"|([^ "{},\[\]\n][^,}\n]*))`)
 )
 
 // secretMembers masks the values of data and stringData in the line s[at:stop] of JSON, as
@@ -115,7 +128,11 @@ func (d *detector) secretMembers(at, stop int) {
 	for _, object := range dataObject.FindAllStringIndex(d.s[at:stop], -1) {
 		from := at + object[0]
 		for _, m := range memberValue.FindAllStringSubmatchIndex(d.s[from:at+object[1]], -1) {
-			d.secretValue(from+m[2], from+m[3])
+			i := 2
+			if m[i] < 0 {
+				i = 4 // without quotes
+			}
+			d.secretValue(from+m[i], from+m[i+1])
 		}
 	}
 }

@@ -51,6 +51,8 @@ type File struct {
 	// read as text, and [review.SkipSecret] for one that it masked without reading all of
 	// it. The diff is left out.
 	Skipped review.SkipReason
+	// Hidden is set if code of the file is masked, which a model cannot review.
+	Hidden bool
 }
 
 // Change redacts everything of c that may reach a model, as one payload: a
@@ -116,15 +118,18 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	for i := range out.Jobs {
 		out.Jobs[i] = p.text(cut(out.Jobs[i].s, maxJob))
 	}
-	unread := map[*Text]bool{}
+	diffs := map[*Text]*part{}
 	for _, pt := range pl.parts {
-		unread[pt.out] = pt.unread
+		diffs[pt.out] = pt
 	}
 	for i := range out.Files {
-		if to := &out.Files[i]; unread[&to.Diff] {
+		to := &out.Files[i]
+		switch pt := diffs[&to.Diff]; {
+		case pt == nil:
+		case pt.unread:
 			to.Diff, to.Skipped = Text{}, review.SkipSecret
-		} else {
-			to.Diff = p.text(cutHeadings(to.Diff.s))
+		default:
+			to.Diff, to.Hidden = p.text(cutHeadings(to.Diff.s)), hidesCode(c.Files[i].DepotPath, pt.raw, pt.spans)
 		}
 	}
 	out.Redactions = pl.counts()
@@ -149,6 +154,7 @@ const sealMagic = "criticizer-redacted/1"
 type sealedChange struct {
 	Change     review.Change      `json:"change"`
 	Redactions []review.Redaction `json:"redactions,omitempty"`
+	Hidden     []bool             `json:"hidden,omitempty"` // of each file
 }
 
 // Seal encodes a change for the way from the redact stage to the model stage.
@@ -158,8 +164,10 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, job := range c.Jobs {
 		raw.Jobs = append(raw.Jobs, job.s)
 	}
+	var hidden []bool
 	for _, f := range c.Files {
 		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Skipped: f.Skipped})
+		hidden = append(hidden, f.Hidden)
 	}
 	for _, f := range c.Rules {
 		raw.Rules = append(raw.Rules, review.RuleFile{Path: f.Path.s, Revision: f.Revision, Digest: f.Digest, Text: f.Text.s})
@@ -167,7 +175,7 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, b := range c.Context {
 		raw.Context.Blocks = append(raw.Context.Blocks, review.Block{Tier: b.Tier, Kind: b.Kind, Path: b.Path.s, Line: b.Line, Text: b.Text.s, For: b.For, Names: strings.Fields(b.Names.s)})
 	}
-	body, err := review.Encode(sealedChange{raw, c.Redactions})
+	body, err := review.Encode(sealedChange{raw, c.Redactions, hidden})
 	if err != nil {
 		return nil, failure.Errorf(failure.RedactionBlocked, "seal changelist %d: %w", c.Number, err)
 	}
@@ -199,8 +207,8 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 	for _, job := range raw.Jobs {
 		c.Jobs = append(c.Jobs, p.text(job))
 	}
-	for _, f := range raw.Files {
-		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Size, f.Charset, f.Skipped})
+	for i, f := range raw.Files {
+		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Size, f.Charset, f.Skipped, s.Hidden[i]})
 	}
 	for _, f := range raw.Rules {
 		c.Rules = append(c.Rules, RuleFile{p.text(f.Path), p.text(f.Text), f.Revision, f.Digest})

@@ -114,6 +114,8 @@ func keyPieces(s string, i int) (pieces []literal) {
 func isPiece(s string, p literal, glued bool, width int) bool {
 	text, n := s[p.start:p.end], p.end-p.start
 	switch {
+	case strings.Contains(strings.TrimRight(text, "="), "="): // an assignment
+		return false
 	case n >= 40:
 		return glued || isMixedCase(text)
 	case strings.IndexByte("(.:_", byteAt(s, p.end)) >= 0:

@@ -7,7 +7,7 @@ import (
 )
 
 // values is the set of secrets found so far in a payload. A secret found in one
-// place is masked in all, such as in the name of a file.
+// place is masked wherever it is a whole literal or token, such as in the name of a file.
 type values struct {
 	seen   map[string]bool // values that were inspected
 	sorted []span          // by value
@@ -100,7 +100,25 @@ func (v *values) at(s string) (span, bool) {
 	return v.sorted[i], true
 }
 
-// maskKnown masks every occurrence of a known value in what is not masked yet.
+// foundElsewhere is the rule of a value that is masked because of another place.
+const foundElsewhere = "found elsewhere"
+
+// tokenSet are the characters of a known value that is masked without quotes around it.
+var tokenSet = setOf(letters + digits + "_-.+/~@%!:#^$*?,")
+
+// isWhole reports whether the known value s[begin:end] is a whole literal or token: its
+// author may have chosen a value that is code.
+func isWhole(s string, begin, end int) bool {
+	before, after := byteAt(s, begin-1), byteAt(s, end)
+	if (before == '"' || before == '\'') && before == after {
+		return true
+	}
+	escaped := begin >= 2 && strings.IndexByte("ntr", before) >= 0 && s[begin-2] == '\\' || begin >= 3 && s[begin-3] == '%'
+	return allIn(strings.TrimRight(s[begin:end], "="), &tokenSet) &&
+		(escaped || !isAlnum(before) || !isAlnum(s[begin])) && (!isAlnum(after) || !isAlnum(s[end-1]))
+}
+
+// maskKnown masks a known value where it is whole, in what is not masked yet.
 func (pt *part) maskKnown(v *values) {
 	if len(v.sorted) == 0 {
 		return
@@ -114,11 +132,11 @@ func (pt *part) maskKnown(v *values) {
 		}
 		for at+minKnown <= stop {
 			s, ok := v.at(pt.raw[at:stop])
-			if !ok {
+			if ok = ok && isWhole(pt.raw, at, at+len(s.value)); !ok {
 				at++
 				continue
 			}
-			s.start, s.end, s.rule = at, at+len(s.value), "found elsewhere"
+			s.start, s.end, s.rule = at, at+len(s.value), foundElsewhere
 			more = append(more, s)
 			at = s.end
 		}

@@ -22,7 +22,14 @@ func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 	for range 3 {
 		i = skipLiteralPrefix(s, i)
 		if i < len(s) && quoteSet.has(s[i]) {
-			return quotedAt(s, i)
+			if q := severalQuotes(s, i); len(q) == 3 && (bind == spaced || d.closesText(i, q)) {
+				return literal{}, false
+			}
+			lit, ok := quotedAt(s, i)
+			if next := byteAt(s, skipBlanks(s, lit.next)); (next == ':' || next == '=') && (byteAt(s, i-1) == '{' || strings.Contains(s[at:i], "{") || s[lineBegin(s, at):at] == s[runBack(s, at, &blankSet, maxGap):at]) {
+				return literal{}, false // the name of a member
+			}
+			return lit, ok
 		}
 		if open, end := openingAt(s, i); open != "" {
 			return delimited(s, i, open, end)
@@ -37,6 +44,13 @@ func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 		return literal{}, false
 	}
 	return d.bareAt(at, bind)
+}
+
+// closesText reports whether the three quotes at i end a text of several lines.
+func (d *detector) closesText(i int, quotes string) bool {
+	begin := max(0, i-maxKey, strings.LastIndex(d.s[:i], sectionEnd))
+	d.work += (i - begin) / 16
+	return strings.Count(d.s[begin:i], quotes)%2 == 1
 }
 
 // openingAt returns the delimiters of a literal that begins at s[i]: escaped
@@ -164,7 +178,7 @@ func (d *detector) bareAt(at int, bind binding) (literal, bool) {
 			i += n
 			continue
 		}
-		if stops.has(s[i]) && (s[i] != '&' || nextField(s, i)) {
+		if stops.has(s[i]) && (s[i] != '&' || nextField(s, i)) && !isArrow(s, i) {
 			break
 		}
 		i++
@@ -173,6 +187,11 @@ func (d *detector) bareAt(at int, bind binding) (literal, bool) {
 		return literal{}, false
 	}
 	return literal{at, i, false, i}, true
+}
+
+// isArrow reports whether the > at i is that of ptr->member.
+func isArrow(s string, i int) bool {
+	return s[i] == '>' && byteAt(s, i-1) == '-' && codeIdent.has(byteAt(s, i+1)) && codeIdent.has(byteAt(s, i-2))
 }
 
 // nextField reports whether the & at i begins another field of a query.
@@ -190,7 +209,7 @@ func wholeLine(s string, at int) bool {
 		return false
 	}
 	before, text := s[begin:at], s[at:end]
-	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
+	if strings.ContainsAny(text, "\"'`<>{") || strings.Contains(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
 		return false
 	}
 	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")

@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -39,11 +40,125 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 		return true, true
 	}
 	if (bind == assigned || bind == fallback) && n.strength >= mediumName {
+		if d.entries(n, at) {
+			return true, true
+		}
 		d.list(n, at)
 		d.branches(n, at)
 	}
 	lit, found := d.literalAt(at, bind)
-	return found, found && d.candidate(n, bind, d.trimmed(bind, lit))
+	if found = found && !d.isNextStatement(n, lit); !found {
+		return false, false
+	}
+	if m := templateDefault.FindStringSubmatchIndex(d.text(lit)); m != nil && lit.quoted {
+		d.secret(n, fallback, literal{lit.start + m[2], lit.start + m[3], true, lit.start + m[3]})
+	}
+	return true, d.candidate(n, bind, d.trimmed(bind, lit))
+}
+
+// templateDefault matches the default in a template in quotes.
+var templateDefault = regexp.MustCompile(`^(?:\{\{|<%|<\?|\$\{).*(?:\|\||\?:|\?\?|\bor\b|\bdefault\(?) *['"]([^'"]+)['"]`)
+
+// isNextStatement reports whether the literal is on a line below its name, as the first key
+// or statement of a block and not as a value.
+func (d *detector) isNextStatement(n nameRef, lit literal) bool {
+	begin := lineBegin(d.s, lit.start)
+	if begin <= n.end || lit.quoted {
+		return false
+	}
+	first, _, _ := strings.Cut(strings.TrimLeft(d.s[lineBegin(d.s, n.begin):n.begin], " \t}"), " ")
+	rest := strings.TrimSpace(d.s[lit.end:lineEndWithin(d.s, lit.end, maxLine)])
+	return isStatement[first] || rest != "" && !strings.HasPrefix(rest, "#") && !strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "<") ||
+		lastByte(d.text(lit)) == ':'
+}
+
+var isStatement = map[string]bool{
+	"if": true, "elif": true, "else": true, "for": true, "foreach": true, "while": true, "case": true, "when": true, "with": true, "switch": true,
+	"unless": true, "until": true, "except": true, "def": true, "class": true, "match": true, "func": true, "default": true,
+}
+
+// pluralNames are the last words of names of maps, of which each value is a secret.
+var pluralNames = map[string]bool{"passwords": true, "passwds": true, "passphrases": true, "pwds": true, "secrets": true}
+
+// maxEntries is the part of a map that is read.
+const maxEntries = 64 << 10
+
+// entries masks the values of the map at at, if there is one and n names several secrets,
+// also those of maps in it. It reports whether there is one.
+func (d *detector) entries(n nameRef, at int) bool {
+	if !pluralNames[lastWordOf(n.ident)] || n.strength != strongName {
+		return false
+	}
+	if at < d.listEnd {
+		return true
+	}
+	head := d.s[at:lineEndWithin(d.s, at, maxName)]
+	if i := strings.IndexByte(head, '{'); i >= 0 && allIn(head[:i], &mapTypeSet) {
+		d.members(n, at+i+1)
+		return true
+	}
+	if tail, _, _ := strings.Cut(d.s[n.end:lineEndWithin(d.s, n.end, maxLine)], "#"); strings.Trim(tail, "\"' \t\r\n") != ":" {
+		return false
+	}
+	parent := lineBegin(d.s, n.begin)
+	indent := run(d.s, parent, &blankSet, maxLine) - parent
+	found := false
+	at = lineEnd(d.s, n.end)
+	for stop := min(len(d.s), at+maxEntries); at < stop; at = lineEnd(d.s, at) {
+		begin, end := run(d.s, at, &blankSet, maxLine), lineEnd(d.s, at)
+		line := strings.TrimRight(d.s[begin:end], " \t\r\n")
+		m := yamlMember.FindStringSubmatchIndex(line)
+		switch {
+		case line == "" || line[0] == '#':
+			continue
+		case begin-at <= indent || strings.HasPrefix(line, sectionEnd[1:2]) || m == nil:
+			d.listEnd = max(d.listEnd, at)
+			return found
+		}
+		found = true
+		d.work += lexemeWork
+		if m[2] < m[3] {
+			lit := literal{begin + m[2], begin + m[3], false, end}
+			if quoteSet.has(d.s[lit.start]) {
+				lit, _ = quotedAt(d.s[:end], lit.start)
+			}
+			d.secret(n, assigned, lit)
+		}
+	}
+	d.listEnd = max(d.listEnd, at)
+	return found
+}
+
+var (
+	mapTypeSet = setOf(letters + digits + "_[]<>*, .=()")
+	yamlMember = regexp.MustCompile(`^["']?[\w.@/-]+["']? *:(?: +([^#\s].*?))?(?: +#.*)?$`)
+)
+
+// members masks the values in quotes of the map in braces that begins at at, to its end.
+func (d *detector) members(n nameRef, at int) {
+	stop := min(len(d.s), at+maxEntries)
+	for depth, from := 1, at; at < stop && depth > 0; {
+		switch c := d.s[at]; {
+		case c == '{':
+			depth, from = depth+1, at+1
+		case c == '}':
+			depth, from = depth-1, at+1
+		case c == sectionEnd[1]:
+			stop = at
+		case quoteSet.has(c):
+			d.work += lexemeWork
+			lit, _ := quotedAt(d.s[:stop], at)
+			before := strings.TrimSpace(d.s[from:at])
+			next := byteAt(d.s, skipBlanks(d.s, lit.next))
+			if before != "" && strings.IndexByte(":=>", lastByte(before)) >= 0 && next != ':' && next != '=' {
+				d.secret(n, assigned, lit)
+			}
+			at, from = lit.next, lit.next
+			continue
+		}
+		at++
+	}
+	d.listEnd = max(d.listEnd, at)
 }
 
 // candidate masks the literal, or the end of it, if it is a secret.

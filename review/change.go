@@ -235,6 +235,7 @@ const (
 	// SkipIntegratedOutside: the changes of the source are not reviewed by configuration.
 	SkipIntegratedOutside SkipReason = "integrated without edits from a path that is not reviewed"
 	SkipLongLine          SkipReason = "lines too long to be shown whole"
+	SkipMaskedCode        SkipReason = "code was masked as a secret"
 	SkipUnproven          SkipReason = "the model's endpoint did not prove that it read it"
 	SkipCutAnswer         SkipReason = "the model's answer was cut off"
 	SkipOverLimit         SkipReason = "over the limits on one change"

@@ -212,15 +212,17 @@ func (r Report) Judge() (Outcome, string) {
 			empty++
 		}
 	}
+	// A file with masked code was read but for that.
+	nothing := r.FilesRead == 0 && len(r.Findings) == 0 && !slices.ContainsFunc(r.Omissions, func(o Omission) bool { return o.Reason == SkipMaskedCode })
 	missed := max(len(r.Omissions)-empty, r.FilesTotal-r.FilesRead-empty)
 	switch {
 	case r.FilesTotal == 0:
 		return OutcomeNotReviewed, "the reviewer's account sees no files in the changelist"
 	case r.FilesRead == 0 && r.deniedOnly():
 		return OutcomeNotReviewed, string(r.Omissions[0].Reason)
-	case r.FilesRead == 0 && len(r.Findings) == 0 && r.notRead() != "":
+	case nothing && r.notRead() != "":
 		return OutcomeNotReviewed, string(r.notRead())
-	case r.FilesRead == 0 && len(r.Findings) == 0:
+	case nothing:
 		return OutcomeNotReviewed, "no file has content that can be reviewed"
 	case missed > 0:
 		return OutcomePartial, fmt.Sprintf("%d of %d files were not reviewed", missed, r.FilesTotal)

@@ -51,6 +51,9 @@ func TestJudge(t *testing.T) {
 		"a file read in part, with a finding": {
 			Report{FilesTotal: 1, Omissions: omit(SkipOverBudget), Findings: one}, OutcomePartial, "1 of 1 files",
 		},
+		"the only file has masked code": {
+			Report{FilesTotal: 1, Omissions: omit(SkipMaskedCode)}, OutcomePartial, "1 of 1 files",
+		},
 		"no files at all": {Report{}, OutcomeNotReviewed, "sees no files"},
 		"none allowed": {
 			Report{FilesTotal: 2, Omissions: omit(SkipNotAllowed, SkipNotAllowed)}, OutcomeNotReviewed, "path not allowed",
