@@ -39,7 +39,7 @@ test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/collector ## al
 	@sh tools/skips.sh build/test.json
 
 # What differs between servers, against the newest one that builds with our Go, on Postgres.
-SERVER_TESTS := ResetToEveryEvent|TemporalReset|TemporalBatchReset|TerminatedReview|AbandonedReplay|PausedReview|RollbackOfABuild|RolloutBy|ConfiguredRate|Breaker|SlotsAtConstantCost|SlotsAfterCrash|PeopleOvertakeBots
+SERVER_TESTS := ResetToEveryEvent|TemporalReset|TemporalBatchReset|TerminatedReview|AbandonedReplay|PausedReview|ConfiguredRate|Breaker|PeopleOvertakeBots
 test-server: VERSION := 1.32.1
 test-server: $(DEVSTACK) $(BIN)/gotestsum ## some of the tests against a Temporal server on Postgres: VERSION=1.32.1
 	@$(PROGRESS) "building Temporal $(VERSION), which takes minutes the first time" sh tools/server.sh build $(VERSION)

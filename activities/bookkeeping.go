@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Bookkeeping serves [QueueBookkeeping]: jobs, dead letters, replays, slots, and the
+// Bookkeeping serves [QueueBookkeeping]: jobs, dead letters, replays, and the
 // limits of task queues. Its activities are retried until they succeed.
 type Bookkeeping struct {
 	Jobs    jobs
@@ -19,10 +19,6 @@ type Bookkeeping struct {
 	Queues  queueLimits
 	Search  searchMarks
 	Shelves shelves
-	Slots   slots
-	Waker   waker
-	// InFlight is the number of slots of each pattern of paths.
-	InFlight map[string]int
 	// ChangeLink is the URL of a change with {changelist} in it. Default: none.
 	ChangeLink string
 }
@@ -77,7 +73,6 @@ func (p FinishParams) request() review.Request { return p.Request }
 
 // FinishJob marks the job succeeded.
 func (b *Bookkeeping) FinishJob(ctx context.Context, p FinishParams) (review.Job, error) {
-	defer b.passOnSlots(ctx, p.Request)
 	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Outcome, p.Findings, p.Report)
 	return job, about(p.Request.Changelist, "finish job", err)
 }
@@ -92,14 +87,12 @@ func (p SkipParams) request() review.Request { return p.Request }
 
 // SkipJob ends a review without findings and without notifications.
 func (b *Bookkeeping) SkipJob(ctx context.Context, p SkipParams) (review.Job, error) {
-	defer b.passOnSlots(ctx, p.Request)
 	job, err := b.Jobs.SkipJob(ctx, p.Request.Key, p.SkippedBy)
 	return job, about(p.Request.Changelist, "skip job", err)
 }
 
 // CancelJob marks the job canceled.
 func (b *Bookkeeping) CancelJob(ctx context.Context, req review.Request) error {
-	defer b.passOnSlots(ctx, req)
 	return about(req.Changelist, "cancel job", b.Jobs.CancelJob(ctx, req.Key))
 }
 
@@ -120,7 +113,6 @@ type Recorded struct {
 
 // RecordDeadLetter stores the dead letter.
 func (b *Bookkeeping) RecordDeadLetter(ctx context.Context, p DeadLetterParams) (Recorded, error) {
-	defer b.passOnSlots(ctx, p.Request)
 	run := runID(ctx)
 	escalated, err := b.Jobs.RecordDeadLetter(ctx, p.Request, run, p.Letter)
 	if err != nil {
@@ -143,7 +135,6 @@ func (p ReplayParams) request() review.Request { return p.Request }
 // former run, and why. If the returned job is not in progress, there is nothing to
 // repeat.
 func (b *Bookkeeping) BeginReplay(ctx context.Context, p ReplayParams) (review.Job, error) {
-	defer b.passOnSlots(ctx, p.Request)
 	run := runID(ctx)
 	identity, reason, err := b.Resets.ResetOf(ctx, p.Request.Key, run)
 	if err != nil {

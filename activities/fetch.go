@@ -20,9 +20,7 @@ type Fetching struct {
 	Recipients recipientStore
 	Contents   contents // nil if shelves are not reviewed
 	Raw        rawArtifacts
-	Owners     owners   // nil if no owners are configured
-	InFlight   inFlight // nil if the number of concurrent reviews is unlimited
-	Slots      slotNeeds
+	Owners     owners // nil if no owners are configured
 	// Bots lists users and addresses of bots; * matches any text.
 	Bots []string
 }
@@ -78,10 +76,6 @@ type FetchResult struct {
 	ByBot bool `json:"by_bot,omitempty"`
 	// Author is a pseudonym of the author: reviews of several authors take turns.
 	Author string `json:"author,omitempty"`
-	// NeedsSlots means that the review must call [Bookkeeping.AcquireSlots].
-	NeedsSlots bool `json:"needs_slots,omitempty"`
-	// SlotLimits are the positions of the concurrency limits in the configuration.
-	SlotLimits []int `json:"slot_limits,omitempty"`
 }
 
 // Fetch reads the changelist and stores it encrypted. Addresses go to the database, not to
@@ -120,10 +114,6 @@ func (f *Fetching) recordMetadata(ctx context.Context, req review.Request, chang
 	if result.Shelf, err = f.recordContent(ctx, req, change); err != nil {
 		return result, about(req.Changelist, "record content", err)
 	}
-	if result.SlotLimits, err = f.recordSlotNeeds(ctx, req, change, result.ByBot); err != nil {
-		return result, about(req.Changelist, "record slot needs", err)
-	}
-	result.NeedsSlots = result.SlotLimits != nil
 	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change, f.Owners)); err != nil {
 		return result, about(req.Changelist, "save recipients", err)
 	}

@@ -63,7 +63,7 @@ func newReviews(b *testing.B, earlier int) func(*testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	serveReviews(b, n, database, activitiestest.New(), nil)
+	serveReviews(b, n, database, activitiestest.New())
 	return measure(b, "reviews/s", func(ctx context.Context, i int) error {
 		req := review.Request{Changelist: review.Changelist(i), Version: 1, ServerID: "bench", Key: review.DefaultKey("bench", review.Changelist(i), 1)}
 		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
@@ -78,7 +78,7 @@ func newReviews(b *testing.B, earlier int) func(*testing.B) {
 
 // serveReviews runs a worker of all stages with the real database, artifacts and redaction.
 // Fakes of Perforce, the model and the mail server reply at once.
-func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Database, world *activitiestest.World, slots *countedSlots) {
+func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Database, world *activitiestest.World) {
 	tb.Helper()
 	redactor, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
 	if err != nil {
@@ -97,14 +97,8 @@ func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Dat
 	}
 	bookkeeping, fetch, redact, llm, notify := database.Open(tb, store.RoleBookkeeping), database.Open(tb, store.RoleFetch),
 		database.Open(tb, store.RoleRedact), database.Open(tb, store.RoleLLM), database.Open(tb, store.RoleNotify)
-	books := &activities.Bookkeeping{Jobs: bookkeeping, Resets: n, Queues: n}
-	fetching := &activities.Fetching{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)}
-	if slots != nil {
-		slots.DB = bookkeeping
-		books.Slots, books.Waker, books.InFlight, fetching.Slots, fetching.InFlight = slots, n, slots.limits, fetch, world
-	}
-	serve(tb, n, activities.QueueBookkeeping, workflows.ReviewChangelist, books)
-	serve(tb, n, activities.QueueFetch, nil, fetching)
+	serve(tb, n, activities.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeping{Jobs: bookkeeping, Resets: n, Queues: n})
+	serve(tb, n, activities.QueueFetch, nil, &activities.Fetching{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
 	serve(tb, n, activities.QueueRedact, nil, &activities.Redacting{
 		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: redactor,
 	})

@@ -83,7 +83,6 @@ func TestWorkerMetrics(t *testing.T) {
 	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
 	in.disableBreaker()
-	in.env = append(in.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/other/... 4, //depot/... 3")
 	url := in.listen()
 	in.startWorker()
 	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
@@ -111,9 +110,6 @@ func TestWorkerMetrics(t *testing.T) {
 		{"criticizer_model_tokens_total", []string{"kind=completion"}, 1},
 		{"criticizer_source_up", []string{"source=postgres"}, 1},
 		{"criticizer_source_up", []string{"source=temporal"}, 1},
-		{"criticizer_slots", []string{"limit=2"}, 3},
-		{"criticizer_slots_taken", []string{"limit=2"}, 0},
-		{"criticizer_slots_awaited", []string{"limit=2"}, 0},
 		{"criticizer_reviews", []string{"state=succeeded"}, 1},
 		{"criticizer_reviews", []string{"state=dead_lettered"}, 1},
 		{"criticizer_review_oldest_seconds", nil, 0},

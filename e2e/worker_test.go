@@ -1,9 +1,18 @@
 package e2e
 
 import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
@@ -65,14 +74,81 @@ func TestDeployDuringModelCall(t *testing.T) {
 	}
 }
 
-// A worker whose attempts at once depend on memory and processors reviews, also on a busy
-// machine.
-func TestWorkerTunedByResources(t *testing.T) {
+func (in *installation) pollers(queue string, kind enumspb.TaskQueueType) int {
+	in.t.Helper()
+	found, err := in.namespace.DescribeTaskQueue(in.t.Context(), queue, kind)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return len(found.GetPollers())
+}
+
+// Two workers of one stage share its queue, and each change is reviewed once.
+func TestWorkersShareTheQueues(t *testing.T) {
+	t.Parallel()
+	const changes = 12
+	in := newInstallation(t, newDepot(t, manyChanges(changes)...))
+	in.startWorker()
+	in.startWorker()
+	waitFor(t, "the pollers of both workers", func() bool { return in.pollers(activities.QueueLLM, enumspb.TASK_QUEUE_TYPE_ACTIVITY) >= 2 })
+	var reviews []startResult
+	for n := range changes {
+		reviews = append(reviews, in.mustStart(strconv.Itoa(n+1)))
+	}
+	in.waitForJobs(changes)
+	busy := map[string]int{}
+	for n, a := range reviews {
+		for _, identity := range in.identities(a.WorkflowID) {
+			busy[identity]++
+		}
+		if mails := in.mails(review.Changelist(n + 1)); len(mails) != 1 {
+			t.Errorf("changelist %d: %d mails, want one", n+1, len(mails))
+		}
+	}
+	t.Logf("activities by worker: %v", busy)
+	if len(busy) != 2 {
+		t.Errorf("%d workers ran activities, want both", len(busy))
+	}
+	if calls := in.model.Stats().Calls; calls != changes {
+		t.Errorf("%d model calls for %d reviews", calls, changes)
+	}
+}
+
+// identities lists the worker of each activity of a review.
+func (in *installation) identities(workflowID string) []string {
+	in.t.Helper()
+	var all []string
+	for _, event := range in.history(workflowID, "") {
+		if begun := event.GetActivityTaskStartedEventAttributes(); begun != nil {
+			all = append(all, begun.GetIdentity())
+		}
+	}
+	return all
+}
+
+// A review without workers waits: starter --wait says so, and continues when one starts.
+func TestWaitNamesTheStagesWithoutWorker(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
-	in.env = append(in.env, "CRITICIZER_WORKER_TUNER=resource")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(binDir, "starter"), "change-commit", "--wait", "--json", "1")
+	cmd.Env, cmd.Stderr = in.env, writer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	lines := bufio.NewScanner(reader)
+	if !lines.Scan() {
+		t.Fatalf("starter said nothing: %v", cmd.Wait())
+	}
+	if !strings.HasSuffix(lines.Text(), "--stages workflows,fetch,redact,llm,notify") {
+		t.Errorf("the stages are not named: %s", lines.Text())
+	}
 	in.startWorker()
-	if a := in.mustStart("--wait", "1"); a.State != review.JobSucceeded {
-		t.Errorf("the review is %+v", a)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -67,9 +67,6 @@ func (v reviewView) fields() fields {
 			f.add(firstOnly(i, "stages"), "%-8s %s, attempt %d", a.Name, a.State, a.Attempt)
 		}
 	}
-	if v.Wait != nil {
-		f.add("waiting", "for a slot of %s, since %s", strings.Join(v.Wait.For, " and of "), stamp(v.Wait.Since))
-	}
 	return append(f, provenanceFields(v.Provenance)...)
 }
 
@@ -168,9 +165,6 @@ func reviewDetail(r store.RecentReview) string {
 	}
 	if r.Stage != "" {
 		words = append(words, "in stage "+string(r.Stage))
-	}
-	if r.AwaitsSlot {
-		words = append(words, "waits for a slot")
 	}
 	return strings.Join(words, "; ")
 }

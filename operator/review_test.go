@@ -72,12 +72,12 @@ func TestReviewTable(t *testing.T) {
 		return store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}
 	}
 	waits := reviewed(review.Job{State: review.JobInProgress}, nil)
-	waits.AwaitsSlot, waits.Stage = true, review.StageLLM
+	waits.Stage = review.StageLLM
 	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
 	var out strings.Builder
 	writeTable(&out, "", reviewTable.rows([]store.RecentReview{waits, reviewed(skipped, &ended)}))
 	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
-4711 v2     in_progress  -             -         %[1]s  1h00m so far  in stage llm; waits for a slot
+4711 v2     in_progress  -             -         %[1]s  1h00m so far  in stage llm
 4711 v2     succeeded    not_reviewed  0         %[1]s  1m            shelf; skipped: the changelist was shelved again before the review was over
 `
 	if want := fmt.Sprintf(want, stamp(begun)); out.String() != want {
@@ -134,8 +134,7 @@ func TestReviewIsRendered(t *testing.T) {
 		ReviewRow: store.ReviewRow{CreatedAt: at, FinishedAt: &at, Job: review.Job{
 			Changelist: 4711, Version: 2, WorkflowID: "review-p4-4711-v2", RunID: "run-2", State: review.JobSucceeded, Outcome: review.OutcomePartial, Findings: 2,
 		}},
-		Run:  &runView{ID: "run-2", Status: "Completed", Activities: []activityView{{"fetch", "done", 1}, {"critique", "done", 2}}},
-		Wait: &store.Wait{For: []string{"//depot/a/...", "//depot/b/..."}, Since: at},
+		Run: &runView{ID: "run-2", Status: "Completed", Activities: []activityView{{"fetch", "done", 1}, {"critique", "done", 2}}},
 		Provenance: &review.Record{
 			Model: "m-1", PromptDigest: strings.Repeat("ab", 32),
 			Usage:        review.Usage{Calls: 3, PromptTokens: 700, CompletionTokens: 50, CachedTokens: 100, Kept: 1},

@@ -49,7 +49,6 @@ dropped, the deliveries, the dead letters and their replays.`,
 type reviewView struct {
 	store.ReviewRow
 	Run         *runView            `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
-	Wait        *store.Wait         `json:"waits,omitempty"`      // nil unless it waits for slots
 	Provenance  *review.Record      `json:"provenance,omitempty"` // nil until a model has reviewed it
 	Deliveries  []store.OutboxEntry `json:"deliveries"`
 	DeadLetters []letterView        `json:"dead_letters"`
@@ -110,8 +109,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
 	letters, errLetters := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
 	records, errRecords := db.ReviewRecords(ctx, cl)
-	waits, errWaits := db.Waits(ctx, cl)
-	if err := errors.Join(err, errDeliveries, errLetters, errRecords, errWaits); err != nil {
+	if err := errors.Join(err, errDeliveries, errLetters, errRecords); err != nil {
 		return nil, err
 	}
 	views := make([]reviewView, len(rows))
@@ -119,9 +117,6 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		v := reviewView{ReviewRow: row, Deliveries: []store.OutboxEntry{}, DeadLetters: []letterView{}}
 		if record, ok := records[row.Version]; ok {
 			v.Provenance = &record
-		}
-		if wait, ok := waits[row.Version]; ok {
-			v.Wait = &wait
 		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {

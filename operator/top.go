@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -22,8 +20,8 @@ func (c *console) topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "top", Short: "Show what is in progress: reviews, queues, breakers, dead letters, deliveries",
 		Long: `Shows the reviews in progress by stage, the tasks that wait for workers, the
-circuit breakers, the dead letters, the unsent deliveries, and the slots of
-worker.max_in_flight_per_path. The command watch repeats it.`,
+circuit breakers, the dead letters, and the unsent deliveries. The command watch
+repeats it.`,
 		Example: `  watch -n 2 criticizer top
   criticizer top --json | jq .outbox.waiting`,
 		Annotations: map[string]string{noProgress: "yes"},
@@ -50,7 +48,6 @@ type overview struct {
 	Escalated   int            `json:"escalated"`
 	OldestDeadS int            `json:"oldest_dead_letter_seconds"`
 	Outbox      outboxView     `json:"outbox"`
-	Slots       []slotView     `json:"slots"`
 }
 
 // A stageView is one task queue, and the reviews that are in its stage.
@@ -70,16 +67,6 @@ type letterCount struct {
 	Count int    `json:"count"`
 }
 
-// A slotView is one pattern of worker.max_in_flight_per_path.
-type slotView struct {
-	Path    string `json:"path"`
-	Limit   int    `json:"limit,omitempty"` // 0 if the configuration does not have it
-	Taken   int    `json:"taken"`
-	Waiting int    `json:"waiting"`
-	OldestS int    `json:"oldest_seconds"`
-	Next    string `json:"next,omitempty"` // the review that gets the next slot, such as "4711 v1"
-}
-
 type outboxView struct {
 	Waiting   int `json:"waiting"`
 	OldestS   int `json:"oldest_seconds"`
@@ -89,41 +76,17 @@ type outboxView struct {
 // readOverview asks Postgres and Temporal. If one of them cannot be asked, it
 // returns what the other has, and the error.
 func readOverview(ctx context.Context, db *store.DB, cfg *config.Config) (overview, error) {
-	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}, Slots: []slotView{}}
+	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}}
 	figures, err := db.Figures(ctx)
 	if err != nil {
 		err = adviseDatabase(err)
 	} else {
 		o.Reviews = map[string]int{}
-		err = o.addSlots(ctx, db, cfg)
 	}
 	for _, f := range figures {
 		o.add(f)
 	}
 	return o, errors.Join(err, o.addStages(ctx, cfg))
-}
-
-// addSlots adds the configured patterns in their order, then the others in use.
-func (o *overview) addSlots(ctx context.Context, db *store.DB, cfg *config.Config) error {
-	limits, err := wiring.InFlight(cfg)
-	if err != nil {
-		return err
-	}
-	use, err := db.SlotsInUse(ctx)
-	if err != nil {
-		return adviseDatabase(err)
-	}
-	paths := limits.Patterns()
-	for _, path := range slices.Sorted(maps.Keys(use)) {
-		if !slices.Contains(paths, path) {
-			paths = append(paths, path)
-		}
-	}
-	for _, path := range paths {
-		u := use[path]
-		o.Slots = append(o.Slots, slotView{path, limits.Limits()[path], u.Taken, u.Awaited, int(u.Longest.Seconds()), u.Next})
-	}
-	return nil
 }
 
 // addStages asks Temporal, on a new connection each time: a watch may run longer
@@ -193,7 +156,7 @@ func (o overview) print(w io.Writer) {
 		fmt.Fprintln(w)
 		writeTable(w, "", o.countRows())
 	}
-	for _, rows := range [][][]string{o.stageRows(), o.slotRows(), o.letterRows()} {
+	for _, rows := range [][][]string{o.stageRows(), o.letterRows()} {
 		if len(rows) > 1 { // more than a header
 			fmt.Fprintln(w)
 			writeTable(w, "", rows)
@@ -228,25 +191,6 @@ func (o overview) stageRows() [][]string {
 			breaker = "open"
 		}
 		rows = append(rows, row(s.Stage, reviews, s.Waiting, seconds(s.OldestS), breaker))
-	}
-	return rows
-}
-
-// slotRows leaves out the patterns whose slots are neither taken nor waited for.
-func (o overview) slotRows() [][]string {
-	rows := [][]string{{"SLOTS", "WAITING", "LONGEST", "NEXT", "PATH"}}
-	for _, s := range o.Slots {
-		if s.Taken == 0 && s.Waiting == 0 {
-			continue
-		}
-		slots, longest, next := fmt.Sprintf("%d of %d", s.Taken, s.Limit), "-", "-"
-		if s.Limit == 0 {
-			slots = fmt.Sprint(s.Taken)
-		}
-		if s.Waiting > 0 {
-			longest, next = seconds(s.OldestS), s.Next
-		}
-		rows = append(rows, row(slots, s.Waiting, longest, next, s.Path))
 	}
 	return rows
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A pathPattern is a path with p4's wildcards, in an entry of [Owners] or
-// [PathLimits].
+// A pathPattern is a path with p4's wildcards, in an entry of [Owners].
 type pathPattern struct {
 	text   string // as it is written
 	regexp *regexp.Regexp

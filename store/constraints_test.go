@@ -25,7 +25,6 @@ insert into criticizer.pages (dead_letter_id, reason) select id, 'bug' from crit
 insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity)
 values (repeat('a', 13), 1, 1, 'f1', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', '//depot/b.go', 'security', 'high');
 insert into criticizer.wrong_findings (fingerprint, token) values ('f1', repeat('a', 13));
-insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 1, '{//depot/...}', false);
 insert into raw.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 insert into redacted.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 insert into report.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
@@ -142,24 +141,11 @@ var violations = map[string][]string{
 		`insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (99, 1, false, '', 0)`,
 	},
 
-	"criticizer.slots_of_review":              {`insert into criticizer.slots select * from criticizer.slots`},
-	"criticizer.slots_of_job":                 {`insert into criticizer.slots (changelist_id, review_version, pattern, by_bot, asked_at) values (1, 2, 'a', false, now())`},
-	"criticizer.slots_state_known":            {`update criticizer.slots set state = 'taken'`},
-	"criticizer.slots_given_are_held":         {`update criticizer.slots set given_at = now()`},
 	"criticizer.restores_backup_is_earlier":   {`select criticizer.restored(now() + interval '1 minute', 1)`},
 	"criticizer.restores_changelist_positive": {`select criticizer.restored(now(), 0)`},
 
 	"criticizer.watch_one_row_only": {`insert into criticizer.watch default values`},
 	"criticizer.watch_one_row":      {`insert into criticizer.watch (one_row) values (false)`},
-
-	"criticizer.admissions_of_review":              {`insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 1, '{a}', false)`},
-	"criticizer.admissions_of_job":                 {`insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 2, '{a}', false)`},
-	"criticizer.admissions_patterns_present":       {`update criticizer.admissions set patterns = '{}'`},
-	"criticizer.admissions_waits_for_its_patterns": {`update criticizer.admissions set back_by = now(), waits_for = '{}'`, `update criticizer.admissions set back_by = now(), waits_for = '{a}'`},
-	"criticizer.admissions_waits_and_comes_back":   {`update criticizer.admissions set back_by = now()`, `update criticizer.admissions set waits_for = patterns`},
-	"criticizer.admissions_waits_or_has":           {`update criticizer.admissions set back_by = now(), waits_for = patterns, admitted_run = 'r', checked_at = now()`},
-	"criticizer.admissions_has_and_is_checked":     {`update criticizer.admissions set admitted_run = 'r'`, `update criticizer.admissions set checked_at = now()`},
-	"criticizer.admissions_ended_had":              {`update criticizer.admissions set ended = true`},
 
 	"criticizer.pages_letter_unique":     {`insert into criticizer.pages (dead_letter_id, reason) select dead_letter_id, 'escalated' from criticizer.pages`},
 	"criticizer.pages_of_dead_letter":    {`update criticizer.pages set dead_letter_id = -1`},

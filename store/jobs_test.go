@@ -256,20 +256,23 @@ func TestClaimWatch(t *testing.T) {
 	}
 }
 
-// Each unfinished review, and each replay, is claimed once in a while: holders of slots
-// first.
+// of returns the request for a review of a changelist.
+func of(cl review.Changelist) review.Request {
+	return review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
+}
+
+// Each unfinished review, and each replay, is claimed once in a while.
 func TestClaimUnfinished(t *testing.T) {
 	t.Parallel()
-	s := newSlots(t, map[string]int{"//a/...": 1})
+	books, d := bookkeeping(t)
 	for cl := range review.Changelist(5) {
-		s.fetched(cl+1, false, "//a/...")
+		open(t, books, of(cl+1), "run1")
 	}
-	s.take(3)
-	finish(t, s.books, of(4))
-	must(s.books.RecordDeadLetter(t.Context(), of(5), "run1", letterOf(failure.Unknown)))(t)
+	finish(t, books, of(4))
+	must(books.RecordDeadLetter(t.Context(), of(5), "run1", letterOf(failure.Unknown)))(t)
 	claim := func() (keys []string) {
 		t.Helper()
-		claimed := must(s.books.ClaimUnfinished(t.Context()))(t)
+		claimed := must(books.ClaimUnfinished(t.Context()))(t)
 		for _, r := range claimed {
 			keys = append(keys, r.WorkflowID)
 		}
@@ -279,8 +282,8 @@ func TestClaimUnfinished(t *testing.T) {
 	if got := claim(); got != nil {
 		t.Errorf("claimed %v, which have just begun", got)
 	}
-	exec(t, s.conn, `update criticizer.jobs set updated_at = now() - interval '1 minute' * (10 - changelist_id)`)
-	exec(t, s.conn, `update criticizer.dead_letters set state = 'replaying'`)
+	exec(t, d.Conn(t), `update criticizer.jobs set updated_at = now() - interval '1 minute' * (10 - changelist_id)`)
+	exec(t, d.Conn(t), `update criticizer.dead_letters set state = 'replaying'`)
 	if got, want := claim(), []string{of(1).Key, of(2).Key, of(3).Key, of(5).Key}; !slices.Equal(got, want) {
 		t.Errorf("claimed %v, want %v", got, want)
 	}

@@ -51,7 +51,6 @@ type RecentReview struct {
 	ReviewRow
 	// DeadLetter is the newest dead letter of a review that has not succeeded.
 	DeadLetter *LetterName `json:"dead_letter,omitempty"`
-	AwaitsSlot bool        `json:"awaits_slot,omitempty"`
 	// Stage is the stage of an unfinished review, derived from its rows. A review that
 	// was restarted from the first stage has the rows of later stages.
 	Stage review.Stage `json:"stage,omitempty"`
@@ -79,7 +78,7 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 		State: string(f.State), Outcome: string(f.Outcome), Since: f.Since, LimitTo: int64(f.Max),
 	})
 	return convert("read reviews", rows, err, func(r db.RecentJobsRow) RecentReview {
-		found := RecentReview{ReviewRow: asReviewRow(r.Job, r.StandIn), AwaitsSlot: r.AwaitsSlot, Stage: review.Stage(r.Stage)}
+		found := RecentReview{ReviewRow: asReviewRow(r.Job, r.StandIn), Stage: review.Stage(r.Stage)}
 		if r.Letter != 0 {
 			found.DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), LetterState(r.LetterState)}
 		}

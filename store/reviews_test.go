@@ -14,19 +14,16 @@ import (
 func TestRecentReviews(t *testing.T) {
 	t.Parallel()
 	books, d := bookkeeping(t)
-	s := slots{t, books, d.Open(t, store.RoleFetch), d.Conn(t), map[string]int{"//depot/big/...": 1}}
+	fetch := d.Open(t, store.RoleFetch)
 	operator := d.Open(t, store.RoleOperator)
-	open(t, s.books, v1, "run1")
-	die(t, s.books, "run1", failure.AuthDenied)
-	open(t, s.books, of(1), "run1")
-	finish(t, s.books, of(1))
-	open(t, s.books, of(2), "run1")
-	must(s.books.SkipJob(t.Context(), of(2).Key, review.SkipRuleTag))(t)
-	s.fetched(3, false, "//depot/big/...")
-	s.fetched(4, false, "//depot/big/...")
-	s.take(3)
-	s.take(4)
-	must(s.conn.Exec(t.Context(), `update criticizer.jobs set created_at = now() - interval '2 hours' where changelist_id = 1`))(t)
+	open(t, books, v1, "run1")
+	die(t, books, "run1", failure.AuthDenied)
+	for cl := range review.Changelist(4) {
+		open(t, books, of(cl+1), "run1")
+	}
+	finish(t, books, of(1))
+	must(books.SkipJob(t.Context(), of(2).Key, review.SkipRuleTag))(t)
+	must(d.Conn(t).Exec(t.Context(), `update criticizer.jobs set created_at = now() - interval '2 hours' where changelist_id = 1`))(t)
 
 	wantStage := func(want review.Stage) {
 		t.Helper()
@@ -36,9 +33,9 @@ func TestRecentReviews(t *testing.T) {
 		}
 	}
 	wantStage(review.StageFetch)
-	noError(t, s.fetch.SaveRecipients(t.Context(), 4, 1, []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}))
+	noError(t, fetch.SaveRecipients(t.Context(), 4, 1, []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}))
 	wantStage(review.StageLLM)
-	must(s.conn.Exec(t.Context(), `insert into criticizer.deliveries (changelist_id, review_version, recipient) values (4, 1, 'alice@corp.test')`))(t)
+	must(d.Conn(t).Exec(t.Context(), `insert into criticizer.deliveries (changelist_id, review_version, recipient) values (4, 1, 'alice@corp.test')`))(t)
 	wantStage(review.StageNotify)
 
 	for name, tt := range map[string]struct {
@@ -62,7 +59,7 @@ func TestRecentReviews(t *testing.T) {
 		for _, r := range found {
 			got = append(got, r.Changelist)
 			letter := r.DeadLetter != nil && r.DeadLetter.Stage == review.StageLLM && r.DeadLetter.Class == failure.AuthDenied && r.DeadLetter.State == store.LetterOpen
-			if letter != (r.Changelist == v1.Changelist) || r.AwaitsSlot != (r.Changelist == 4) || (r.SkippedBy == review.SkipRuleTag) != (r.Changelist == 2) {
+			if letter != (r.Changelist == v1.Changelist) || (r.SkippedBy == review.SkipRuleTag) != (r.Changelist == 2) {
 				t.Errorf("%s: %+v, dead letter %+v", name, r, r.DeadLetter)
 			}
 		}

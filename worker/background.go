@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/wiring"
@@ -15,16 +14,15 @@ import (
 const watchInterval = 10 * time.Second
 
 // watchReviews closes the jobs of reviews whose run has ended without doing so: it was
-// terminated, timed out or deleted. Then it passes on slots that a crash, or a change of the
-// limits, has left free.
-func (r *runtime) watchReviews(ctx context.Context, db *store.DB, limits map[string]int) {
+// terminated, timed out or deleted.
+func (r *runtime) watchReviews(ctx context.Context, db *store.DB) {
 	r.background(ctx, func(ctx context.Context) {
 		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			mine, err := db.ClaimWatch(ctx, watchInterval-time.Second)
 			if mine {
-				err = errors.Join(r.closeEnded(ctx, db), db.PassOnSlots(ctx, "", limits, r.namespace.WakeForSlots))
+				err = r.closeEnded(ctx, db)
 			}
 			if err != nil && ctx.Err() == nil {
 				r.lg.WarnContext(ctx, "check of unfinished reviews failed", "error", err)

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/internal/wiring"
-	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -21,27 +19,9 @@ func (r *runtime) addReadings(source string, read func(context.Context) ([]telem
 
 // addInstallationMetrics adds the metrics of the whole installation. The workers
 // of stage workflows export them.
-func (r *runtime) addInstallationMetrics(db *store.DB, limits p4.PathLimits) {
+func (r *runtime) addInstallationMetrics(db *store.DB) {
 	r.addReadings("postgres", databaseReadings(db.Figures))
 	r.addReadings("temporal", r.queueReadings)
-	if limits != nil {
-		r.addReadings("slots", func(ctx context.Context) ([]telemetry.Reading, error) { return slotReadings(ctx, db, limits) })
-	}
-}
-
-// slotReadings reads how many reviews have a slot or wait for one. The label of a
-// limit is its position in the configuration: labels hold no depot paths.
-func slotReadings(ctx context.Context, db *store.DB, limits p4.PathLimits) ([]telemetry.Reading, error) {
-	use, err := db.SlotsInUse(ctx)
-	var readings []telemetry.Reading
-	for i, pattern := range limits.Patterns() {
-		labels := map[string]string{"limit": strconv.Itoa(i + 1)}
-		readings = append(readings,
-			telemetry.Reading{Name: "criticizer_slots", Labels: labels, Value: float64(limits.Limits()[pattern])},
-			telemetry.Reading{Name: "criticizer_slots_taken", Labels: labels, Value: float64(use[pattern].Taken)},
-			telemetry.Reading{Name: "criticizer_slots_awaited", Labels: labels, Value: float64(use[pattern].Awaited)})
-	}
-	return readings, err
 }
 
 func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(context.Context) ([]telemetry.Reading, error) {

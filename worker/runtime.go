@@ -48,8 +48,7 @@ type runtime struct {
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
 	namespace temporalns.Namespace
-	metrics   *telemetry.Metrics         // nil without worker.listen
-	resources *worker.ResourceController // nil unless they limit the number of attempts
+	metrics   *telemetry.Metrics // nil without worker.listen
 	closers   []func()
 
 	// serving is set while all stages are served; databases is complete by then.
@@ -64,7 +63,7 @@ func newRuntime(ctx context.Context, cfg *config.Config, logTo io.Writer) (*runt
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{cfg: cfg, scrubber: scrubber, resources: newResources(cfg.Worker)}
+	r := &runtime{cfg: cfg, scrubber: scrubber}
 	r.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: r.scrub})
 	if err := r.connect(ctx); err != nil {
 		r.close()
@@ -201,11 +200,7 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error)
 	}
 	var workers []worker.Worker
 	for _, q := range queues {
-		w, err := r.queueWorker(ctx, s, q)
-		if err != nil {
-			return nil, err
-		}
-		workers = append(workers, w)
+		workers = append(workers, r.queueWorker(ctx, s, q))
 		if s.workflows == nil {
 			workers = append(workers, r.probeWorker(q, db))
 		}
@@ -214,17 +209,12 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error)
 }
 
 // queueWorker makes the worker of one task queue.
-func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) (worker.Worker, error) {
+func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) worker.Worker {
 	attempts := &activities.Interceptor{Scrub: r.scrub, Log: r.lg, RetryAll: s.retryAll, Grace: r.cfg.Worker.StopGrace}
 	if s.workflows == nil && !r.cfg.Breaker.ByHandOnly {
 		attempts.Breaker = r.newBreaker(ctx, q)
 	}
-	deployment, err := deploymentOf(r.cfg.Worker, s.workflows != nil)
-	if err != nil {
-		return nil, err
-	}
 	options := worker.Options{
-		DeploymentOptions:     deployment,
 		Interceptors:          []interceptor.WorkerInterceptor{attempts},
 		DisableWorkflowWorker: s.workflows == nil,
 		WorkerStopTimeout:     r.cfg.Worker.StopGrace + reportTimeout,
@@ -232,15 +222,15 @@ func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) (worker.Wor
 	if s.rate != nil {
 		options.TaskQueueActivitiesPerSecond = s.rate(r.cfg.Worker)
 	}
-	if err := r.setSlots(&options, s); err != nil {
-		return nil, err
+	if s.atOnce != nil {
+		options.MaxConcurrentActivityExecutionSize = s.atOnce(r.cfg.Worker)
 	}
 	w := worker.New(r.namespace.Client, q.name, options)
 	w.RegisterActivity(q.activities)
 	if s.workflows != nil {
 		s.workflows(w)
 	}
-	return w, nil
+	return w
 }
 
 // artifacts opens one namespace of the artifact store.

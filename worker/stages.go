@@ -79,17 +79,13 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	if err := r.schedule(ctx); err != nil {
 		return nil, err
 	}
-	limits, err := wiring.InFlight(r.cfg)
-	if err != nil {
-		return nil, err
-	}
 	if err := r.sendPages(ctx, db); err != nil {
 		return nil, err
 	}
-	r.watchReviews(ctx, db, limits.Limits())
-	r.addInstallationMetrics(db, limits)
+	r.watchReviews(ctx, db)
+	r.addInstallationMetrics(db)
 	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeping{
-		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db, Slots: db, Waker: r.namespace, InFlight: limits.Limits(),
+		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db,
 		ChangeLink: r.cfg.Temporal.ChangeLink,
 	}}}, nil
 }
@@ -120,14 +116,10 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 	if err != nil {
 		return nil, err
 	}
-	limits, err := wiring.InFlight(r.cfg)
-	if err != nil {
-		return nil, err
-	}
 	raw, err := r.artifacts(db, review.NamespaceRaw)
 	return []queue{{name: activities.QueueFetch, ping: changes.Ping, activities: &activities.Fetching{
 		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners,
-		InFlight: limits, Slots: db, Bots: r.cfg.Mail.Bots,
+		Bots: r.cfg.Mail.Bots,
 	}}}, err
 }
 

@@ -94,7 +94,7 @@ func (r *reviewState) adoptRun(ctx workflow.Context) (adopted bool, err error) {
 	if err := r.beginReplay(ctx, r.run); err != nil {
 		return false, err
 	}
-	r.run, r.hasSlots = run, false
+	r.run = run
 	return true, nil
 }
 

@@ -11,16 +11,14 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/activity"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
 
-// A lab is a cluster with slots whose Perforce, model, mail server and webhook know which
+// A lab is a cluster whose Perforce, model, mail server and webhook know which
 // review calls them.
 type lab struct {
 	cluster
@@ -39,13 +37,11 @@ func newLab(t *testing.T) *lab {
 	l := &lab{calls: map[string]int{}, fails: map[string]int{}, holds: map[string]chan struct{}{}, skipped: map[review.Changelist]bool{}}
 	l.cluster = newCluster(t, func(stages []any) {
 		l.books = stages[0].(*activities.Bookkeeping)
-		l.books.Slots, l.books.InFlight = l.books.Slots.(activitiestest.Database).DB, map[string]int{"//depot/...": 1000}
 		stages[1].(*activities.Fetching).Changes = l
 		stages[3].(*activities.Critiquing).Reviewer = l
 		n := stages[4].(*activities.Notifying)
 		n.Post, n.Channels = l, []activities.Channel{{Name: review.ChannelWebhook, Post: l, Clean: true}}
 	})
-	l.world.SetSlots([]string{"//depot/..."}, 0)
 	return l
 }
 
@@ -60,16 +56,10 @@ func (l *lab) call(ctx context.Context, place string, cl review.Changelist) erro
 			inProgress = job.Key
 		}
 	}
-	slotless, errSlots := false, error(nil)
-	if place == "model" {
-		var acquired bool
-		acquired, errSlots = l.db.DB.AcquireSlots(ctx, inProgress, map[string]int{"//depot/...": 0})
-		slotless = errSlots != nil || !acquired && l.isCurrent(ctx)
-	}
 	l.mu.Lock()
 	l.calls[where]++
-	if inProgress == "" || slotless {
-		l.wrong = append(l.wrong, fmt.Sprintf("call of %s: job in progress %q, without a slot: %t, %v", where, inProgress, slotless, errSlots))
+	if inProgress == "" {
+		l.wrong = append(l.wrong, fmt.Sprintf("call of %s: no job is in progress", where))
 	}
 	hold := l.holds[where]
 	fail := l.fails[where] > 0
@@ -82,14 +72,6 @@ func (l *lab) call(ctx context.Context, place string, cl review.Changelist) erro
 		return failure.Errorf(failure.AuthDenied, "%s refused the key", place)
 	}
 	return nil
-}
-
-// isCurrent reports whether the attempt is of the current run of its review. A second reset
-// takes the slots of the first one's run, whose attempt ends with its next heartbeat.
-func (l *lab) isCurrent(ctx context.Context) bool {
-	attempt := activity.GetInfo(ctx).WorkflowExecution
-	current, err := l.DescribeWorkflow(ctx, attempt.ID, "")
-	return err != nil || current.WorkflowExecution.RunID == attempt.RunID
 }
 
 func (l *lab) count(place string, cl review.Changelist) int {
@@ -183,8 +165,8 @@ type kind struct {
 }
 
 // A reset to any event of any review leaves at most one notification per recipient and
-// version, a record of who did it and why, a job that is in progress while its run is, and
-// the slots. It calls no model for a review that has succeeded.
+// version, a record of who did it and why, and a job that is in progress while its run is. It
+// calls no model for a review that has succeeded.
 func TestResetToEveryEvent(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -67,36 +67,25 @@ func (r *reviewState) showOutcome(ctx workflow.Context, outcome review.Outcome) 
 	return workflow.UpsertTypedSearchAttributes(ctx, AttributeOutcome.ValueSet(string(outcome)))
 }
 
-// limitNames names concurrency limits by their positions in the configuration: a pattern
-// is a depot path.
-func limitNames(positions []int) string {
-	names := make([]string, len(positions))
-	for i, position := range positions {
-		names[i] = fmt.Sprint(position)
-	}
-	return "worker.max_in_flight_per_path " + strings.Join(names, ", ")
-}
-
 // summaries describe the activities in the Temporal UI, by activity ID without a number.
 var summaries = map[string]string{
-	"open":          "open the job",
-	"fetch":         "read the changelist from Perforce",
-	"compare":       "compare with existing reviews",
-	"adopt":         "use the report of the shelf's review",
-	"acquire-slots": "wait for a slot of each concurrency limit",
-	"redact":        "mask secrets",
-	"critique":      "call the model",
-	"notify":        "send the mails",
-	"finish":        "mark the job succeeded",
-	"skip":          "mark the job skipped",
-	"cancel":        "mark the job canceled",
-	"dead-letter":   "record the dead letter",
-	"replay":        "record the replay",
-	"outdated":      "list the reviews of former contents",
-	"reserve":       "reserve the next review version",
-	"find-mark":     "read where the last search ended",
-	"list":          "list submitted changelists",
-	"raise":         "store where the search ended",
+	"open":        "open the job",
+	"fetch":       "read the changelist from Perforce",
+	"compare":     "compare with existing reviews",
+	"adopt":       "use the report of the shelf's review",
+	"redact":      "mask secrets",
+	"critique":    "call the model",
+	"notify":      "send the mails",
+	"finish":      "mark the job succeeded",
+	"skip":        "mark the job skipped",
+	"cancel":      "mark the job canceled",
+	"dead-letter": "record the dead letter",
+	"replay":      "record the replay",
+	"outdated":    "list the reviews of former contents",
+	"reserve":     "reserve the next review version",
+	"find-mark":   "read where the last search ended",
+	"list":        "list submitted changelists",
+	"raise":       "store where the search ended",
 
 	"notify-" + string(review.ChannelWebhook): "post to the webhook",
 	"notify-" + string(review.ChannelSwarm):   "comment in P4 Code Review",

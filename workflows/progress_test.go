@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -19,10 +23,14 @@ import (
 // end why it is dead.
 func TestProgressOnTheRealServer(t *testing.T) {
 	t.Parallel()
+	model := heldReviewer{release: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(model.release) })
+	t.Cleanup(release)
 	c := newCluster(t, func(stages []any) {
 		stages[0].(*activities.Bookkeeping).ChangeLink = "https://swarm.test/changes/{changelist}"
+		stages[3].(*activities.Critiquing).Reviewer = &model
 	})
-	c.world.SetSlots([]string{"//depot/secret-game/..."}, 1)
+	model.World = c.world
 	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
@@ -31,14 +39,14 @@ func TestProgressOnTheRealServer(t *testing.T) {
 	noError(t, err)
 	want := workflows.Progress{
 		Changelist: 4711, Version: 1, Author: "a person", Link: "https://swarm.test/changes/4711", Stage: "llm",
-		Now: "waiting for a slot of worker.max_in_flight_per_path 1",
+		Now: "stage llm",
 	}
 	var got workflows.Progress
 	eventually(t, "review waits", func() bool {
 		c.ask(t, workflows.QueryState, &got)
 		return got == want
 	})
-	c.wake(t, 2)
+	release()
 	if err := run.Get(t.Context(), nil); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}
@@ -61,6 +69,17 @@ func TestProgressOnTheRealServer(t *testing.T) {
 			t.Errorf("event %d, activity %q has no summary", event.GetEventId(), activity)
 		}
 	}
+}
+
+// A heldReviewer answers after release is closed.
+type heldReviewer struct {
+	*activitiestest.World
+	release chan struct{}
+}
+
+func (r *heldReviewer) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
+	<-r.release
+	return r.World.Review(ctx, c, o)
 }
 
 // ask queries the review's current run.

@@ -28,18 +28,16 @@ type cluster struct {
 	namespace string
 	world     *activitiestest.World
 	db        activitiestest.Database
-	waker     func(ctx context.Context, workflowID, runID string) error
 }
 
 func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
 	n, where := temporalnstest.New(t)
 	w := activitiestest.New()
-	c := cluster{n.Client, where.Name, w, w.Open(t), n.WakeForSlots}
+	c := cluster{n.Client, where.Name, w, w.Open(t)}
 	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
 	stages := activitiesOver(t, c.world, c.db)
-	books := stages[0].(*activities.Bookkeeping)
-	books.Resets, books.Waker = n, n
+	stages[0].(*activities.Bookkeeping).Resets = n
 	for _, f := range alter {
 		f(stages)
 	}

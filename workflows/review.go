@@ -63,7 +63,6 @@ type reviewState struct {
 	outdated    bool                   // the changelist was shelved again
 	spent       activities.Spent       // what ended activities used of the stage's attempt budget
 	run         string                 // run that the job is known to be of; empty in histories without adoptsResets
-	hasSlots    bool                   // run has acquired its slots
 	progress    Progress               // for people
 }
 
@@ -194,15 +193,8 @@ func (r *reviewState) critique(ctx workflow.Context) error {
 	if err := r.adoptReport(ctx); err != nil || r.verdict.Report != "" {
 		return err
 	}
-	r.hasSlots = r.hasSlots && r.run != ""
-	if err := r.acquireSlots(ctx); err != nil {
-		return err
-	}
 	for again := 0; ; again++ {
 		if err := r.redact(ctx); err != nil {
-			return err
-		}
-		if err := r.acquireSlots(ctx); err != nil { // again, after a reset
 			return err
 		}
 		err := r.execute(ctx, modelPolicy, "critique", critiquing.Critique, activities.StageParams{Request: r.req, Input: r.redacted}, &r.verdict)
@@ -247,18 +239,6 @@ func (r *reviewState) adoptReport(ctx workflow.Context) error {
 	r.verdict = adoption.CritiqueResult
 	r.spent.Add(adoption.Spent)
 	return err
-}
-
-// acquireSlots waits until the concurrency limits of the change's paths allow the review.
-// A replay acquires them again: the slots of a run that has ended are released.
-func (r *reviewState) acquireSlots(ctx workflow.Context) error {
-	if _, err := r.adoptRun(ctx); err != nil || !r.fetched.NeedsSlots || r.hasSlots {
-		return err
-	}
-	r.show(ctx, "waiting for a slot of "+limitNames(r.fetched.SlotLimits))
-	defer r.show(ctx, "stage "+string(review.StageLLM))
-	r.hasSlots = true
-	return book(ctx, activities.SlotsActivity, bookkeeping.AcquireSlots, r.req, nil)
 }
 
 // withPriority lets activities after fetch take turns by author, and gives them a lower

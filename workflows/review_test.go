@@ -75,8 +75,8 @@ func activitiesOver(t *testing.T, w *activitiestest.World, db activitiestest.Dat
 	}
 	raw, redacted, report := db.Artifacts(t, review.NamespaceRaw), db.Artifacts(t, review.NamespaceRedacted), db.Artifacts(t, review.NamespaceReport)
 	return []any{
-		&activities.Bookkeeping{Jobs: db, Resets: w, Shelves: db, Slots: db},
-		&activities.Fetching{Changes: w, Recipients: db, Contents: db, Raw: raw, InFlight: w, Slots: db},
+		&activities.Bookkeeping{Jobs: db, Resets: w, Shelves: db},
+		&activities.Fetching{Changes: w, Recipients: db, Contents: db, Raw: raw},
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
 		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: db.Artifacts(t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		notifying,
@@ -127,9 +127,6 @@ func TestReviewRunsEachStageOnce(t *testing.T) {
 		if n := b.world.Calls(op); n != 1 {
 			t.Errorf("%s ran %d times, want once", op, n)
 		}
-	}
-	if n := b.world.Calls("AcquireSlots"); n != 0 {
-		t.Errorf("a review that needs no slots tried %d times to acquire them", n)
 	}
 	for _, to := range []string{"alice@corp.test", "bob@corp.test"} {
 		if n := b.world.Copies(to); n != 1 {

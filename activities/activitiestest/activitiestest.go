@@ -25,8 +25,6 @@ type World struct {
 	begun     map[review.DeliveryKey]time.Time
 	evidence  review.Evidence
 	afterSend func()
-	patterns  []string // of which the change needs a slot each
-	denials   int      // of slots, before they are acquired
 }
 
 // New returns a world with one small change whose review has one finding.

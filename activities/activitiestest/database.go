@@ -65,15 +65,6 @@ func (d Database) RecordReview(ctx context.Context, cl review.Changelist, v revi
 	return do(d, "RecordReview", func() error { return d.DB.RecordReview(ctx, cl, v, r) })
 }
 
-// AcquireSlots reports whether the denials of [World.SetSlots] are over.
-func (d Database) AcquireSlots(context.Context, string, map[string]int) (acquired bool, err error) {
-	err = d.w.call("AcquireSlots", func() {
-		acquired = d.w.denials == 0
-		d.w.denials = max(0, d.w.denials-1)
-	})
-	return acquired, err
-}
-
 // SaveRecipients implements the method of a book of recipients.
 func (d Database) SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error {
 	return do(d, "SaveRecipients", func() error { return d.DB.SaveRecipients(ctx, cl, v, rs) })

@@ -35,18 +35,6 @@ func (w *World) ResetOf(context.Context, string, string) (identity, reason strin
 	return "operator", "tested", nil
 }
 
-// SetSlots makes the change need a slot of each pattern. The first calls of AcquireSlots, as
-// many as denials, do not acquire them.
-func (w *World) SetSlots(patterns []string, denials int) {
-	w.set(func() { w.patterns, w.denials = patterns, denials })
-}
-
-// Of returns the patterns of [World.SetSlots].
-func (w *World) Of([]review.File) []string { return get(w, func() []string { return w.patterns }) }
-
-// Patterns returns the patterns of [World.SetSlots].
-func (w *World) Patterns() []string { return w.Of(nil) }
-
 // SetDraft sets the result of Review.
 func (w *World) SetDraft(d review.Draft) { w.set(func() { w.draft = d }) }
 

@@ -37,7 +37,7 @@ func (c *Config) Check(roles ...Role) error {
 		check func(*problems)
 	}{
 		{"temporal", c.Temporal.check}, {"llm", c.LLM.check}, {"mail", c.Mail.check}, {"webhook", c.Webhook.check}, {"swarm", c.Swarm.check}, {"links", c.Links.check},
-		{"feedback", c.Feedback.check}, {"oncall", c.OnCall.check}, {"rewrite", c.Rewrite.check}, {"worker", c.Worker.check}, {"breaker", c.Breaker.check},
+		{"feedback", c.Feedback.check}, {"oncall", c.OnCall.check}, {"rewrite", c.Rewrite.check}, {"breaker", c.Breaker.check},
 	} {
 		if slices.Contains(sections, s.name) {
 			s.check(&p)

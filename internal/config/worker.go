@@ -2,9 +2,6 @@ package config
 
 import "time"
 
-// TunerResource is the value of worker.tuner that measures memory and processors.
-const TunerResource = "resource"
-
 // Worker configures the rate limits of all workers together, and the process of a
 // worker.
 type Worker struct {
@@ -25,35 +22,12 @@ type Worker struct {
 	LLMAtOnce int `yaml:"llm_at_once" default:"64" check:"not-negative"`
 	// Notify stages that one worker runs at the same time, and posts to each channel.
 	NotifyAtOnce int `yaml:"notify_at_once" default:"16" check:"not-negative"`
-	// How a worker chooses the number of attempts that it runs at the same time. fixed: as many
-	// as the fields above say. resource: up to that many, as long as less than 80 % of the
-	// memory and 90 % of the processors of the machine or its control group are in use.
-	Tuner string `yaml:"tuner" default:"fixed" oneof:"fixed resource"`
-	// Experimental: lets the Temporal SDK choose how many polls of a task queue are in
-	// progress. Otherwise it keeps 2.
-	AutoscalePollers bool `yaml:"autoscale_pollers" default:"false"`
-	// Concurrency limits per path. Each entry is a path with p4 wildcards and a
-	// number of reviews, such as //depot/main/... 4. Quote a path with spaces. A
-	// review needs a slot of every entry that matches its change, from before
-	// redaction to its end. The stages fetch and workflows read it
-	// (docs/scaling.md). Empty: no limit.
-	MaxInFlightPerPath []string `yaml:"max_in_flight_per_path"`
 	// How long a stopping worker waits for its attempts. Then it cancels them, and
 	// other workers retry them. Wait 5 seconds longer before you kill a worker.
 	StopGrace time.Duration `yaml:"stop_grace" default:"20s" check:"positive"`
-	// Temporal worker deployment of the workers of workflows. They get reviews when
-	// their build is the current version of the deployment (docs/upgrade.md).
-	// Empty: workers are not versioned.
-	Deployment string `yaml:"deployment"`
-	// Version within the deployment. Empty: the commit of the build.
-	BuildID string `yaml:"build_id"`
 	// Address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9464
 	// (docs/observability.md). Each worker on a host needs its own. Empty: none.
 	Listen string `yaml:"listen"`
-}
-
-func (w Worker) check(p *problems) {
-	p.add(w.BuildID != "" && w.Deployment == "", "worker.build_id", "is set, but worker.deployment is not", "set both, or neither")
 }
 
 // Breaker configures when the circuit breaker of a task queue opens because its

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -64,20 +62,6 @@ func (n Namespace) EachEvent(ctx context.Context, workflowID, runID string, see 
 		}
 	}
 	return nil
-}
-
-// WakeForSlots makes a run that waits for slots ask for them at once: it resets the attempts
-// of the activity, which adds no event to the history. A run that does not wait is left
-// unchanged.
-func (n Namespace) WakeForSlots(ctx context.Context, workflowID, runID string) error {
-	_, err := n.WorkflowService().ResetActivity(ctx, &workflowservice.ResetActivityRequest{
-		Namespace: n.name, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
-		Activity: &workflowservice.ResetActivityRequest_Id{Id: activities.SlotsActivity},
-	})
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); err == nil || gone {
-		return nil
-	}
-	return fmt.Errorf("wake workflow %s: %w", workflowID, err)
 }
 
 // InStage counts the running reviews of a stage. The server's index lags a moment behind.

@@ -4,7 +4,6 @@ package wiring
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -74,15 +73,6 @@ func Changes(lg *slog.Logger, cfg *config.Config, reviewed Reviewed) (*p4.Change
 			Lines: cfg.Context.MaxLines, Files: cfg.Context.MaxFiles, Bytes: int64(cfg.Context.MaxBytes), Tokens: cfg.Context.MaxTokens,
 		},
 	})
-}
-
-// InFlight returns the concurrency limits per path.
-func InFlight(cfg *config.Config) (p4.PathLimits, error) {
-	limits, err := p4.NewPathLimits(cfg.Worker.MaxInFlightPerPath)
-	if err != nil {
-		return nil, fmt.Errorf("worker.max_in_flight_per_path: %w", err)
-	}
-	return limits, nil
 }
 
 // Pipeline returns a redaction pipeline with the given key, because not every process

@@ -67,11 +67,6 @@ func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobPa
 
 const claimUnfinishedJobs = `-- name: ClaimUnfinishedJobs :many
 with due as (
-    (select j.id from criticizer.slots s
-     join criticizer.jobs j using (changelist_id, review_version)
-     where s.state = 'held' and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
-     order by coalesce(j.checked_at, j.updated_at) limit $2::bigint)
-    union
     (select j.id from criticizer.jobs j
      where j.state = 'in_progress' and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
      order by coalesce(j.checked_at, j.updated_at) limit $2::bigint)
@@ -95,9 +90,9 @@ type ClaimUnfinishedJobsRow struct {
 	RunID          string
 }
 
-// Some reviews that are unfinished or replayed and were not looked at for unchecked_for:
-// those that hold slots, those that were not looked at for longest, and those that are
-// replayed. The cost does not depend on how many reviews are unfinished.
+// Some reviews that are unfinished or replayed and were not looked at for unchecked_for,
+// those that were not looked at for longest first. The cost does not depend on how many
+// reviews are unfinished.
 func (q *Queries) ClaimUnfinishedJobs(ctx context.Context, arg ClaimUnfinishedJobsParams) ([]ClaimUnfinishedJobsRow, error) {
 	rows, err := q.db.Query(ctx, claimUnfinishedJobs, arg.UncheckedFor, arg.AtMost)
 	if err != nil {
@@ -516,8 +511,6 @@ with newest as (
     limit $4::bigint)
 select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
-       exists (select from criticizer.slots s
-               where s.changelist_id = j.changelist_id and s.review_version = j.review_version and s.state = 'awaited')::boolean as awaits_slot,
        case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
@@ -551,7 +544,6 @@ type RecentJobsRow struct {
 	LetterStage string
 	LetterClass string
 	LetterState string
-	AwaitsSlot  bool
 	Stage       string
 	StandIn     bool
 }
@@ -598,7 +590,6 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.LetterStage,
 			&i.LetterClass,
 			&i.LetterState,
-			&i.AwaitsSlot,
 			&i.Stage,
 			&i.StandIn,
 		); err != nil {

@@ -79,15 +79,10 @@ select exists (
 update criticizer.watch set due_at = now() + @every::interval where due_at <= now();
 
 -- name: ClaimUnfinishedJobs :many
--- Some reviews that are unfinished or replayed and were not looked at for unchecked_for:
--- those that hold slots, those that were not looked at for longest, and those that are
--- replayed. The cost does not depend on how many reviews are unfinished.
+-- Some reviews that are unfinished or replayed and were not looked at for unchecked_for,
+-- those that were not looked at for longest first. The cost does not depend on how many
+-- reviews are unfinished.
 with due as (
-    (select j.id from criticizer.slots s
-     join criticizer.jobs j using (changelist_id, review_version)
-     where s.state = 'held' and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
-     order by coalesce(j.checked_at, j.updated_at) limit @at_most::bigint)
-    union
     (select j.id from criticizer.jobs j
      where j.state = 'in_progress' and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
      order by coalesce(j.checked_at, j.updated_at) limit @at_most::bigint)
@@ -143,8 +138,6 @@ with newest as (
     limit @limit_to::bigint)
 select sqlc.embed(j), coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
-       exists (select from criticizer.slots s
-               where s.changelist_id = j.changelist_id and s.review_version = j.review_version and s.state = 'awaited')::boolean as awaits_slot,
        case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)

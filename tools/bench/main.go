@@ -49,8 +49,6 @@ var comparisons = []comparison{
 		"ms", "starter, three empty activities", []string{"-benchtime=15x"}},
 	{"first-mail-p95", "e2e", figure{"FirstMail/criticizer", "p95-ms"}, figure{"FirstMail/floor", "p95-ms"},
 		"ms", "starter, three empty activities", nil},
-	{"slots-100000-waiting", "e2e", figure{"Slots/waiting=100000", "slots/s"}, figure{"Slots/waiting=10", "slots/s"},
-		"slots/s", "10 waiting", []string{"-benchtime=150x"}},
 	{"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/cpu-s"}, figure{"Redaction/source/gitleaks", "MB/cpu-s"},
 		"MB/cpu-s", "gitleaks", []string{"-cpu=1", "-benchtime=1x"}},
 	{"redaction-diff", "redaction/bench", figure{"Redaction/diff/criticizer", "MB/cpu-s"}, figure{"Redaction/diff/gitleaks", "MB/cpu-s"},
