@@ -31,7 +31,7 @@ func (s *session) listChanges(f flags, spec filespec) {
 		return
 	}
 	left := f.limit()
-	for c := range s.depot.changes() {
+	for _, c := range slices.Backward(s.depot.changes) {
 		if left == 0 || c.Number < spec.low {
 			return
 		}
@@ -167,7 +167,7 @@ func (s *session) jobs(f flags, _ []string) error {
 			return nil
 		}
 	}
-	for c := range s.depot.changes() {
+	for _, c := range slices.Backward(s.depot.changes) {
 		for _, j := range c.Jobs {
 			if slices.Contains(terms, "job="+strings.ToLower(j.Name)) {
 				s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", j.Desc}})

@@ -1,34 +1,57 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"go.etcd.io/bbolt"
 )
 
-// A depot answers queries from the index of a source, in one read transaction.
+// A depot answers queries from the history of a source.
 type depot struct {
-	git *gitSource // nil for another source
-	db  *bbolt.DB
-	tx  *bbolt.Tx
+	*history
+	git *gitSource // nil for a .txtar file
 	// mailDomain, if set, replaces the domain of mail addresses.
 	mailDomain string
 	caseFold
 }
 
-// A source is what a depot is made from.
-type source interface {
-	// state names what the source holds now; an index of another state is stale.
-	state() (string, error)
-	// history reads all of it.
-	history() (*history, error)
+// A history is all that a source holds.
+type history struct {
+	changes  []*change              // by number
+	files    map[string][]*revision // by path, from the first on
+	users    map[string]user
+	contents map[string][]byte // by the Content of the revisions; git has its own
+}
+
+func newHistory() *history {
+	return &history{files: map[string][]*revision{}, users: map[string]user{}, contents: map[string][]byte{}}
+}
+
+// addChange adds a change that made the given revisions.
+func (h *history) addChange(c *change, revs []*revision) {
+	slices.SortFunc(revs, func(x, y *revision) int { return strings.Compare(x.Path, y.Path) })
+	for _, r := range revs {
+		r.Change, r.Time, r.Rev = c.Number, c.Time, h.head(r.Path).next()
+		h.files[r.Path] = append(h.files[r.Path], r)
+	}
+	c.Files = revs
+	h.changes = append(h.changes, c)
+}
+
+// addUser adds a user, or replaces the user of the same name.
+func (h *history) addUser(u user) { h.users[u.Name] = u }
+
+// head is the newest revision of a file, nil if there is none.
+func (h *history) head(path string) *revision {
+	revs := h.files[path]
+	if len(revs) == 0 {
+		return nil
+	}
+	return revs[len(revs)-1]
 }
 
 // The values of P4SIM_MAIL_DOMAIN. The domains of git authors are replaced by
@@ -38,52 +61,45 @@ const (
 	keepMailDomain    = "keep"
 )
 
-// openDepot opens the depot that P4SIM_DEPOT names, after bringing its index up to date.
+// openDepot reads the depot that P4SIM_DEPOT names.
 func (s settings) openDepot() (*depot, error) {
 	if s["P4SIM_DEPOT"] == "" {
-		return nil, errors.New("no depot: set P4SIM_DEPOT to a git repository, a recorded depot or a .txtar file")
+		return nil, errors.New("no depot: set P4SIM_DEPOT to a git repository or a .txtar file")
 	}
 	path, err := filepath.Abs(s["P4SIM_DEPOT"])
 	if err != nil {
 		return nil, fmt.Errorf("find the depot: %w", err)
 	}
-	dir, err := s.stateDir()
-	if err != nil {
-		return nil, err
-	}
 	d := &depot{mailDomain: s["P4SIM_MAIL_DOMAIN"], caseFold: s["P4SIM_CASE"] == "insensitive"}
-	recorded, isRecorded := findRecorded(path)
-	var src source = recorded
-	switch {
-	case strings.HasSuffix(path, ".txtar"):
-		src = txtarSource{path}
-	case !isRecorded:
+	if strings.HasSuffix(path, ".txtar") {
+		d.history, err = readTxtar(path)
+	} else {
+		var dir string
+		if dir, err = s.stateDir(); err != nil {
+			return nil, err
+		}
 		d.git, d.mailDomain = &gitSource{dir: path}, cmp.Or(d.mailDomain, defaultMailDomain)
-		src = d.git
+		d.history, err = d.git.load(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open depot %s: %w", path, err)
 	}
 	if d.mailDomain == keepMailDomain {
 		d.mailDomain = ""
 	}
-	if d.db, err = openIndex(indexName(dir, path), src); err != nil {
-		return nil, fmt.Errorf("open depot %s: %w", path, err)
-	}
-	if d.tx, err = d.db.Begin(false); err != nil {
-		return nil, errors.Join(fmt.Errorf("open depot %s: %w", path, err), d.db.Close())
-	}
+	slices.SortStableFunc(d.changes, func(x, y *change) int { return cmp.Compare(x.Number, y.Number) })
 	return d, nil
 }
 
-func (d *depot) close() error {
-	return errors.Join(d.tx.Rollback(), d.git.close(), d.db.Close())
-}
+func (d *depot) close() error { return d.git.close() }
 
 // content reads the bytes that the Content of a revision names.
 func (d *depot) content(key string) ([]byte, error) {
 	if d.git != nil {
 		return d.git.content(key)
 	}
-	content := d.tx.Bucket(bucketContents).Get([]byte(key))
-	if content == nil {
+	content, ok := d.contents[key]
+	if !ok {
 		return nil, errors.New("the depot has no content " + key)
 	}
 	return content, nil
@@ -91,27 +107,16 @@ func (d *depot) content(key string) ([]byte, error) {
 
 // change returns nil if there is no such change.
 func (d *depot) change(n int) *change {
-	if n < 1 || n > maxChange {
+	i, found := slices.BinarySearchFunc(d.changes, n, func(c *change, n int) int { return cmp.Compare(c.Number, n) })
+	if !found {
 		return nil
 	}
-	return find[change](d.tx, bucketChanges, changeKey(n))
-}
-
-// changes yields all changes, newest first.
-func (d *depot) changes() iter.Seq[*change] { return backward[change](d.tx, bucketChanges) }
-
-// revisions returns the revisions of a file, from the first on, or nil if there is no
-// such file.
-func (d *depot) revisions(path string) []*revision {
-	if revs := find[[]*revision](d.tx, bucketFiles, []byte(path)); revs != nil {
-		return *revs
-	}
-	return nil
+	return d.changes[i]
 }
 
 // before is the revision before another one of its file, nil if there is none.
 func (d *depot) before(r *revision) *revision {
-	revs := d.revisions(r.Path)
+	revs := d.files[r.Path]
 	if i := slices.IndexFunc(revs, func(one *revision) bool { return one.Rev == r.Rev-1 }); i >= 0 {
 		return revs[i]
 	}
@@ -119,25 +124,22 @@ func (d *depot) before(r *revision) *revision {
 }
 
 // matching returns the paths of the files that match a pattern, in order.
-func (d *depot) matching(pattern string) (paths []string) {
-	prefix := []byte(strings.TrimRight(pattern, ".*"))
-	if d.caseFold == caseInsensitive {
-		prefix = nil // the files are in the order of their bytes
+func (d *depot) matching(pattern string) []string {
+	if _, ok := d.files[pattern]; ok && !bool(d.caseFold) {
+		return []string{pattern}
 	}
-	c := d.tx.Bucket(bucketFiles).Cursor()
-	for key, _ := c.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, _ = c.Next() {
-		if path := string(key); d.matches(pattern, path) {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+	paths := slices.Sorted(maps.Keys(d.files))
+	return slices.DeleteFunc(paths, func(path string) bool { return !d.matches(pattern, path) })
 }
 
 // user returns a user as p4 users prints it, nil if there is none of the name.
 func (d *depot) user(name string) *user {
-	u := find[user](d.tx, bucketUsers, []byte(name))
-	if u != nil && d.mailDomain != "" {
+	u, ok := d.users[name]
+	if !ok {
+		return nil
+	}
+	if d.mailDomain != "" {
 		u.Email = u.Name + "@" + d.mailDomain
 	}
-	return u
+	return &u
 }

@@ -1,5 +1,5 @@
-// P4sim is a stand-in for the p4 command: it serves a depot from a file, a git
-// repository or a recording, without a server and without a network. Tests, the
+// P4sim is a stand-in for the p4 command: it serves a depot from a file or a git
+// repository, without a server and without a network. Tests, the
 // demonstration and the benchmarks run it as "p4".
 //
 //	p4 [-G | -ztag] [-zprog=NAME] [-x -] COMMAND [flags] [arguments]
@@ -27,7 +27,7 @@
 // p4sim.conf beside the executable: package p4 gives p4 an environment of its own.
 //
 //	P4SIM_DEPOT        what to serve, see below; required
-//	P4SIM_STATE        directory of the index and of the state of faults; default p4sim in the user's cache directory
+//	P4SIM_STATE        directory of the snapshots of git and of the state of faults; default p4sim in the user's cache directory
 //	P4SIM_MAIL_DOMAIN  domain of all mail addresses, or "keep"; default example.test for git, otherwise keep
 //	P4SIM_PERMISSION   what every user may do with all files, such as list; default super
 //	P4SIM_CASE         case handling: sensitive (default) or insensitive
@@ -44,10 +44,6 @@
 // are left out. The local part of the author's address is the user's name. The
 // reviewers of a change are the users, other than its author, who made the
 // revisions before it: at most three.
-//
-// A recorded depot: a directory with a file *changelists.jsonl, one changelist per
-// line, and a file *contents.tar.gz, whose files are named as the field archive
-// says. Reviewers are found as for git.
 //
 // A .txtar file of changes, each followed by its files:
 //
@@ -73,8 +69,7 @@
 // file type decodes the content. Paths are written as they are, with @, #, % and *.
 // The deletion that belongs to a move/add is added.
 //
-// A depot is indexed on first use, and again when it has changed, which takes about 10
-// seconds for 50,000 commits.
+// The history of a git repository is kept in P4SIM_STATE until HEAD moves.
 //
 // # Faults
 //

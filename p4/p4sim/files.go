@@ -38,7 +38,7 @@ func (s *session) lookUp(spec filespec) iter.Seq[[]*revision] {
 	}
 	return func(yield func([]*revision) bool) {
 		for _, path := range s.depot.matching(spec.pattern) {
-			revs := s.depot.revisions(path)
+			revs := s.depot.files[path]
 			n := len(revs)
 			for n > 0 && (revs[n-1].Change > spec.high || spec.rev > 0 && revs[n-1].Rev > spec.rev) {
 				n--

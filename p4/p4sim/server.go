@@ -71,7 +71,7 @@ const maxPreviousAuthors = 3
 func (d *depot) subscribers(c *change) []string {
 	var names []string
 	hasSubscriptions := false
-	for u := range backward[user](d.tx, bucketUsers) {
+	for _, u := range d.users {
 		hasSubscriptions = hasSubscriptions || len(u.Reviews) > 0
 		if slices.ContainsFunc(u.Reviews, func(pattern string) bool {
 			return slices.ContainsFunc(c.Files, func(r *revision) bool { return d.matches(pattern, r.Path) })

@@ -32,7 +32,7 @@ func loadSettings(environ []string) (settings, error) {
 	return s, nil
 }
 
-// stateDir makes the directory of the index and of the state of faults.
+// stateDir makes the directory of the snapshots of git and of the state of faults.
 func (s settings) stateDir() (string, error) {
 	dir := s["P4SIM_STATE"]
 	if dir == "" {

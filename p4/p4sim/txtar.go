@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,16 +12,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A txtarSource is a depot written by hand; the package comment has the format.
-type txtarSource struct{ path string }
-
-func (t txtarSource) state() (string, error) {
-	text, err := os.ReadFile(t.path)
-	return fmt.Sprintf("%x", sha256.Sum256(text)), err
-}
-
-func (t txtarSource) history() (*history, error) {
-	archive, err := txtar.ParseFile(t.path)
+// readTxtar reads a depot written by hand; the package comment has the format.
+func readTxtar(name string) (*history, error) {
+	archive, err := txtar.ParseFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +140,7 @@ func (t *txtarReader) addFile(section txtar.File) error {
 		}
 	}
 	if !r.deleted() {
-		r.Content = fmt.Sprintf("%x", sha256.Sum256(content))
+		r.Content = strconv.Itoa(len(t.contents))
 		t.contents[r.Content] = content
 	}
 	t.add(r, shelved)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,8 +13,8 @@ import (
 	"strings"
 )
 
-// A depot is reviewed: a git repository or a recorded depot that p4sim serves, or
-// a real Perforce server.
+// A depot is reviewed: the sample or a git repository, which p4sim serves, or a real
+// Perforce server.
 type depot struct {
 	path    string   // empty: a real server
 	port    string   // of a real server
@@ -27,38 +26,20 @@ type depot struct {
 	id string
 }
 
-// openDepot returns the depot that the flags name, or the sample depot.
+// openDepot returns the git repository that a flag names, or the sample depot.
 func openDepot(ctx context.Context, opts options) (depot, error) {
-	var d depot
-	switch {
-	case opts.repo != "" && opts.depot != "":
-		return d, errors.New("REPO and DEPOT exclude each other: name one")
-	case opts.repo == "" && opts.depot == "":
+	if opts.repo == "" {
 		return sampleDepot(opts)
-	default:
-		d.path = cmp.Or(opts.depot, opts.repo)
 	}
-	var err error
-	if d.path, err = filepath.Abs(d.path); err != nil {
-		return d, fmt.Errorf("make path of the depot absolute: %w", err)
+	path, err := filepath.Abs(opts.repo)
+	if err != nil {
+		return depot{}, fmt.Errorf("make path of the depot absolute: %w", err)
 	}
-	d.id = opts.depotID(d.path)
-	if opts.depot == "" {
-		return d, checkGit(ctx, d.path)
-	}
-	if _, err := os.Stat(d.path); err != nil {
-		return d, fmt.Errorf("read the recorded depot: %w: correct DEPOT=", err)
-	}
-	return d, nil
-}
-
-// checkGit returns an error unless path is a git repository with a commit.
-func checkGit(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "HEAD^{commit}")
 	if _, err := run(ctx, cmd); err != nil {
-		return fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: name another in REPO=", path, err)
+		return depot{}, fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: name another in REPO=", path, err)
 	}
-	return nil
+	return depot{path: path, id: opts.depotID(path)}, nil
 }
 
 // realDepot returns the Perforce server that P4PORT names.

@@ -35,12 +35,9 @@ func TestOpenDepot(t *testing.T) {
 	}{
 		"the sample of the clone":     {opts: options{root: sample}, want: depot{path: filepath.Join(sample, "tools", "devstack", "harbor.txtar")}},
 		"another repository":          {opts: options{root: plain, repo: repo}, want: depot{path: repo}},
-		"a recorded depot":            {opts: options{root: repo, depot: plain}, want: depot{path: plain}},
-		"both":                        {opts: options{root: repo, repo: repo, depot: plain}, err: "REPO"},
 		"a root without the sample":   {opts: options{root: plain}, err: "REPO="},
 		"another plain directory":     {opts: options{root: repo, repo: plain}, err: "REPO="},
 		"a repository without commit": {opts: options{root: repo, repo: unborn}, err: unborn},
-		"a depot that is not there":   {opts: options{root: repo, depot: filepath.Join(plain, "x")}, err: "DEPOT="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -36,8 +36,8 @@ func (e *environment) openPerforce(ctx context.Context) error {
 	return err
 }
 
-// openSimulation makes p4sim the p4 command. p4sim indexes its depot now, so that
-// no review has to wait for it.
+// openSimulation makes p4sim the p4 command. p4sim reads the history of a git
+// repository now, so that no review has to wait for it.
 func (e *environment) openSimulation(ctx context.Context) error {
 	e.settings.p4Port, e.settings.p4User = "ssl:p4sim:1666", "criticizer"
 	if err := e.writeP4(e.command("p4sim"), e.depot.path); err != nil {
