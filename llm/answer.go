@@ -41,6 +41,11 @@ func (e thinkingLimitError) Error() string {
 // the call, in tokens.
 func (c completion) open(list string, limit int) (o object, cut bool, err error) {
 	end := finishReasons[strings.ToLower(c.finish)]
+	if c.early {
+		if o, err = findObject(c.content, list); err != nil || !o.whole {
+			return o, false, answerError(failure.NetworkUnreachable, c.header, errors.New("connection to the model endpoint ended before the answer was complete"))
+		}
+	}
 	switch {
 	case end == finishRefused:
 		return o, false, answerError(failure.ContentPolicy, c.header, errors.New("model endpoint did not review the change: its content filter cut the answer off"))

@@ -111,14 +111,14 @@ func anotherMayAnswer(err error) bool {
 	}, failure.ClassOf(err))
 }
 
-// askModel asks q of one model, and once more if the answer is unusable or if thinking
-// used up its limit: with the reason, or with the larger limit that the budget has room
-// for. The number of unusable answers is part of the request, so that a failed request
+// askModel asks q of one model, and once more if the answer is unusable, if thinking used up
+// its limit, or if the endpoint says that it reads fewer tokens: with the reason, with the
+// larger limit that the budget has room for, or with what the context leaves to the answer. The number of unusable answers is part of the request, so that a failed request
 // is never repeated unchanged.
 func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string, q question) (cachedAnswer, error) {
 	key := run.cacheKey(model, q)
 	a := run.cached(ctx, key)
-	limit := run.cfg.MaxAnswerTokens
+	limit := run.answerLimit(model, run.maxTokens(q, 0), run.cfg.MaxAnswerTokens)
 	for again := false; ; again = true {
 		answer, err := run.call(ctx, budget, model, q, a.note(), limit)
 		if err == nil {
@@ -126,12 +126,19 @@ func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string,
 			return answer, nil
 		}
 		if _, thought := errors.AsType[thinkingLimitError](err); thought {
-			larger := min(thinkingFactor*limit, budget.room()-run.maxTokens(q, 0))
+			larger := min(run.answerLimit(model, run.maxTokens(q, 0), thinkingFactor*limit), budget.room()-run.maxTokens(q, 0))
 			if again || larger <= limit {
 				return a, err
 			}
 			limit = larger
 			continue
+		}
+		if failure.ClassOf(err) == failure.TooLarge && !again && run.learnContext(ctx, model, err) {
+			prompt := run.maxTokens(q, 0)
+			if shorter := run.answerLimit(model, prompt, limit); shorter < limit && prompt*3/2 < run.contextTokens(model) {
+				limit = shorter
+				continue
+			}
 		}
 		if failure.ClassOf(err) == failure.TooLarge {
 			run.cache(ctx, key, cachedAnswer{TooLong: true})
@@ -249,6 +256,17 @@ func (run *run) read(model string, q question, p sentPrompt, limit int, done com
 func (r *Reviewer) learnFrom(ctx context.Context, model string, err error) bool {
 	e, ok := errors.AsType[apiError](err)
 	return ok && r.learn(ctx, model, "endpoint refuses a field", func(w *modelDialect) bool { return w.adjust(e) })
+}
+
+// learnContext learns from an error how many tokens the endpoint reads in one call to model,
+// and reports whether it is a smaller number than what was known.
+func (r *Reviewer) learnContext(ctx context.Context, model string, err error) bool {
+	e, _ := errors.AsType[apiError](err)
+	said, known := e.contextTokens(), r.contextTokens(model)
+	return said > 0 && (known == 0 || said < known) && r.learn(ctx, model, "endpoint reads fewer tokens", func(w *modelDialect) bool {
+		w.context = said
+		return true
+	})
 }
 
 // redactedName redacts the model's name in a response, which is untrusted.

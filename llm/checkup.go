@@ -43,7 +43,8 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 		return "", "", err
 	}
 	fix = fmt.Sprintf("raise %s of the server to %d tokens, or set llm.context_tokens to what it has", w.ContextSetting, limit+r.cfg.MaxAnswerTokens)
-	done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, r.cfg.Model, p.system, p.user, r.cfg.MaxAnswerTokens), r.cfg.MaxAnswerTokens)
+	most := r.answerLimit(r.cfg.Model, p.tokens, r.cfg.MaxAnswerTokens)
+	done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, r.cfg.Model, p.system, p.user, most), most)
 	if isRefusal(err) {
 		return "prompt refused: " + err.Error(), fix, nil
 	}
@@ -51,7 +52,7 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 		return "", "", fmt.Errorf("try a prompt at the endpoint: %w", err)
 	}
 	used := done.count(p.system+p.user, p.tokens)
-	if _, err := run.read(r.cfg.Model, q, p, r.cfg.MaxAnswerTokens, done, used); err != nil {
+	if _, err := run.read(r.cfg.Model, q, p, most, done, used); err != nil {
 		return "prompt ignored: " + err.Error(), fix, nil
 	}
 	reported := "no prompt tokens"

@@ -20,6 +20,7 @@ import (
 type completion struct {
 	model, content, refusal string
 	finish                  string // as the endpoint words it, "" if it sent none
+	early                   bool   // the stream ended without a mark of its end
 	tools                   bool   // the model called a tool
 	reasoning               int    // tokens of thinking, as far as they were reported
 	usage                   review.Usage
@@ -140,7 +141,12 @@ func (c *completion) read(body io.Reader, maxEvents int) error {
 		data, streamed := bytes.CutPrefix(text, []byte("data:"))
 		switch {
 		case streamed:
-			if done, failed := c.event(bytes.TrimSpace(data)); done || failed != nil {
+			done, failed := c.event(bytes.TrimSpace(data))
+			if failed != nil && err == io.EOF && failure.ClassOf(failed) == failure.SchemaInvalid {
+				c.early = true // within an event
+				return nil
+			}
+			if done || failed != nil {
 				return failed
 			}
 			if c.events > maxEvents {
@@ -154,6 +160,7 @@ func (c *completion) read(body io.Reader, maxEvents int) error {
 			if c.events == 0 {
 				return malformed(c.header)
 			}
+			c.early = c.finish == ""
 			return nil
 		}
 		if err != nil {

@@ -133,6 +133,7 @@ type modelDialect struct {
 	Dialect
 	without  []string // fields that the endpoint refuses
 	inPrompt bool     // it accepts the format and ignores it: the schema is in the prompt
+	context  int      // tokens that it reads in one call, as an error said; 0 if none did
 }
 
 // An adjustment is a change of requests after an error that names a field.
@@ -311,14 +312,36 @@ func (e *Endpoint) get(ctx context.Context, path string, out any) error {
 	return err
 }
 
+// contextTokens returns how many tokens the server reads in one call to model, prompt and
+// answer: as configured, reported or said in an error. It is 0 if that is not known.
+func (r *Reviewer) contextTokens(model string) int {
+	said := r.modelDialect(model).context
+	r.probing.Lock()
+	defer r.probing.Unlock()
+	tokens := cmp.Or(r.cfg.ContextTokens, r.context, said)
+	if said > 0 {
+		tokens = min(tokens, said)
+	}
+	return tokens
+}
+
 // promptLimit returns the largest prompt: the configured one, or what the context of
 // the server leaves beside the answer.
 func (r *Reviewer) promptLimit() int {
-	r.probing.Lock()
-	defer r.probing.Unlock()
-	tokens := cmp.Or(r.cfg.ContextTokens, r.context)
+	tokens := r.contextTokens(r.cfg.Model)
 	if tokens == 0 {
 		return r.cfg.MaxPromptTokens
 	}
 	return min(r.cfg.MaxPromptTokens, max(tokens-min(r.cfg.MaxAnswerTokens, tokens/4), minPromptTokens))
+}
+
+// answerLimit returns the largest answer of model beside a prompt of that many tokens: at
+// most most, and what the prompt leaves of the context of the server, whose vocabulary may
+// count half as many tokens more.
+func (r *Reviewer) answerLimit(model string, prompt, most int) int {
+	tokens := r.contextTokens(model)
+	if tokens == 0 {
+		return most
+	}
+	return min(most, max(tokens-prompt*3/2, tokens/4))
 }

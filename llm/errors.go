@@ -188,6 +188,22 @@ func (e apiError) known() string {
 // codePattern matches the code of an error: lower-case words.
 var codePattern = regexp.MustCompile(`^[a-z]{2,20}(?:_[a-z]{1,20}){1,5}$`)
 
+// contextLength matches the number of tokens that an endpoint says it reads in one call, in an
+// error about a prompt and answer that are too long.
+var contextLength = regexp.MustCompile(`(?:<=?|>) ?(\d{4,9})\b|\b(?:maximum|limit|context|up to|at most|supports|only)\D{0,40}?(\d{4,9})\b|\b(\d{4,9})(?: tokens?)? (?:maximum|limit|context)`)
+
+// contextTokens returns the smallest number of tokens that e says the endpoint reads in one
+// call, 0 if it says none.
+func (e apiError) contextTokens() (least int) {
+	text := strings.ReplaceAll(strings.ToLower(e.Message[:min(len(e.Message), maxReason)]), ",", "")
+	for _, m := range contextLength.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(m[1] + m[2] + m[3]); err == nil && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
 // maxReason is how much of a message is searched for the reason of a refusal: some servers
 // quote the request after it.
 const maxReason = 500

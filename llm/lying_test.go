@@ -203,7 +203,10 @@ var liars = []struct {
 	}, failure.NetworkTimeout, 1},
 	{"ends a stream within an answer", func(w http.ResponseWriter, h heard) {
 		stream(w, func(int) string { return delta(findingsWith(codesIn(h.messages))[:20]) }, func(i int) bool { return i < 1 }, 0)
-	}, failure.SchemaInvalid, 2},
+	}, failure.NetworkUnreachable, 1},
+	{"ends a stream within an event", func(w http.ResponseWriter, h heard) {
+		stream(w, func(int) string { return delta(findingsWith(codesIn(h.messages)))[:30] }, func(i int) bool { return i < 1 }, 0)
+	}, failure.NetworkUnreachable, 1},
 	{"reports an error within a stream", func(w http.ResponseWriter, h heard) {
 		_, _ = io.WriteString(w, delta(findingsWith(codesIn(h.messages)))+`data: {"error":{"code":502,"message":"`+leak+`"}}`+"\n\n")
 	}, failure.UpstreamUnavailable, 1},
