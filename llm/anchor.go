@@ -17,6 +17,8 @@ type place struct {
 	anchor     review.Anchor
 	quote      string // the code there, or the removed code, as in the change
 	part       bool   // the model quoted a part of a line
+	cut        bool   // the end of a line there is not shown
+	heads      bool   // the author wrote a line of the quote that looks like a head of the prompt
 }
 
 // maxQuoteLines is how many lines of a quote are searched for: the work is this number
@@ -43,7 +45,7 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 	}
 	for _, w := range [][]string{want, unmarked} {
 		if found := search(hunks, isRemoved, w, equalExceptBlanks); len(found) > 0 {
-			return place{quote: found[0].text(), anchor: review.AnchorRemoved}
+			return place{quote: found[0].text(), anchor: review.AnchorRemoved, cut: found[0].cut()}
 		}
 	}
 	if found := search(hunks, isNew, unmarked, contains); len(found) > 0 {
@@ -125,7 +127,7 @@ func search(hunks []hunk, side func(line) bool, want []string, equal func(have, 
 // one closest to the hint.
 func nearest(found []match, hint float64) place {
 	best := slices.MinFunc(found, func(a, b match) int { return cmp.Compare(a.rank(hint), b.rank(hint)) })
-	at := place{start: best[0].number, end: best[len(best)-1].number, quote: best.text(), anchor: review.AnchorContext}
+	at := place{start: best[0].number, end: best[len(best)-1].number, quote: best.text(), anchor: review.AnchorContext, cut: best.cut()}
 	if best.added() {
 		at.anchor = review.AnchorAdded
 	}
@@ -148,6 +150,10 @@ func (m match) rank(hint float64) float64 {
 
 func (m match) added() bool {
 	return slices.ContainsFunc(m, func(l line) bool { return l.mark == '+' })
+}
+
+func (m match) cut() bool {
+	return slices.ContainsFunc(m, func(l line) bool { return l.cut })
 }
 
 func (m match) text() string {

@@ -32,7 +32,8 @@ type line struct {
 	mark   byte // blank, + or -
 	number int  // in the new content; 0 for a removed line
 	text   string
-	size   int // tokens of the rendered line
+	cut    bool // its end is not shown
+	size   int  // tokens of the rendered line
 }
 
 func newFile(path, kind string) *file {
@@ -77,10 +78,9 @@ func (f *file) begin(heading string) {
 }
 
 func (f *file) add(l line) {
-	var cut bool
-	l.text, cut = clip(visible(l.text), maxLineBytes, "line")
+	l.text, l.cut = clip(visible(l.text), maxLineBytes, "line")
 	l.size = countTokens(l.render())
-	f.cut = f.cut || cut
+	f.cut = f.cut || l.cut
 	h := &f.hunks[len(f.hunks)-1]
 	h.lines = append(h.lines, l)
 }

@@ -87,7 +87,7 @@ func bounded(s string, n int) string {
 }
 
 // code returns the replacement of the quoted code, which nothing has checked.
-func (m remark) code() string { return strings.Trim(withoutHeads(m.Replacement), "\r\n") }
+func (m remark) code() string { return strings.Trim(withoutHeads(m.Replacement, nil), "\r\n") }
 
 // dropReason returns why m, located in f, is no finding, or "". Code that the
 // change does not touch is only reported if the defect is severe.
@@ -96,11 +96,11 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 	switch {
 	case f == nil:
 		return review.DropUnknownPath
-	case m.quotesOnlyPrompt(at.quote != "" && !f.cut):
+	case m.quotesOnlyPrompt(at):
 		return review.DropMarker
 	case !f.inChange(), at.anchor == review.AnchorContext && !severe:
 		return review.DropOutside
-	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote) || m.code() == at.quote):
+	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion, nil)) == squeeze(at.quote) || m.code() == at.quote):
 		return review.DropNoChange
 	}
 	return ""
@@ -110,9 +110,8 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 // shown, and one of the context if the change does not have it. Redaction may give
 // two files the same path: the quote distinguishes them.
 func (q question) locate(m remark) (f *file, at place) {
-	quote := withoutHeads(m.Quote)
 	for _, s := range slices.Concat(q.part.named(m.Path), q.context.named(m.Path)) {
-		here := anchor(s.hunks, quote, m.Line)
+		here := s.find(m.Quote, m.Line)
 		switch {
 		case f == nil:
 			f, at = s.file, here
@@ -121,9 +120,29 @@ func (q question) locate(m remark) (f *file, at place) {
 			if s.file.inChange() {
 				f = s.file
 			}
+		case here.heads:
+			at.heads = true
 		}
 	}
 	return f, at
+}
+
+// find returns the place of a quote. What looks like a head of the prompt is first looked for
+// among the lines of s, because the author may have written it.
+func (s section) find(quote string, hint float64) (at place) {
+	lines := slices.Collect(strings.Lines(quote))
+	quote = strings.Join(lines[:min(len(lines), 2*maxQuoteLines)], "") // blank lines included
+	author := func(l string) bool {
+		_, found := chunk{s}.findLine(l)
+		return found
+	}
+	for _, q := range []string{quote, withoutHeads(quote, author), withoutHeads(quote, nil)} {
+		if at = anchor(s.hunks, q, hint); at.quote != "" {
+			break
+		}
+	}
+	at.heads = withoutHeads(quote, author) != withoutHeads(quote, nil)
+	return at
 }
 
 // named returns the sections with the given path. Models shorten paths, so the
@@ -153,27 +172,29 @@ var (
 	headLine     = regexp.MustCompile("^(?:```\\w*|@@ .*|check-code: [0-9a-f]*|file //.+ \\([a-z/]+, .+\\))\\s*$")
 )
 
-// withoutHeads removes the lines of a quote that are no code: heads of files and
-// hunks, and code fences.
-func withoutHeads(quote string) string {
+// withoutHeads removes the lines of a quote that look like heads of files and hunks, check
+// codes and code fences, except those that isCode reports, if it is not nil.
+func withoutHeads(quote string, isCode func(line string) bool) string {
 	var out strings.Builder
 	for l := range strings.Lines(quote) {
-		if !headLine.MatchString(l) {
+		if !headLine.MatchString(l) || isCode != nil && isCode(l) {
 			out.WriteString(l)
 		}
 	}
 	return out.String()
 }
 
-// quotesOnlyPrompt reports whether m is about text that the prompt added. If the quote is
-// code of a file without cut lines, the author wrote the mark. A line with a placeholder can
-// have other defects, and the secret itself is one of category security.
-func (m remark) quotesOnlyPrompt(isCode bool) bool {
+// quotesOnlyPrompt reports whether m is about text that the prompt added. A quote at a place
+// in the change is code, whatever it looks like, unless the prompt has cut a line there. A
+// line with a placeholder can have other defects, and the secret itself is one of category
+// security.
+func (m remark) quotesOnlyPrompt(at place) bool {
+	isCode := at.quote != "" && !at.cut
 	switch {
 	case !isCode && cutMark.MatchString(m.Quote):
 		return true
 	case redactedMark.MatchString(m.Quote):
 		return m.Category != review.CategorySecurity && aboutMark.MatchString(m.Title+" "+m.Explanation+" "+m.Trigger)
 	}
-	return strings.TrimSpace(m.Quote) != "" && strings.TrimSpace(withoutHeads(m.Quote)) == ""
+	return !isCode && !at.heads && strings.TrimSpace(m.Quote) != "" && strings.TrimSpace(withoutHeads(m.Quote, nil)) == ""
 }

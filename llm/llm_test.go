@@ -188,7 +188,7 @@ func TestSplitting(t *testing.T) {
 	}{
 		"prompt too long":     {manyFiles(4), 6_000, nil, 3, 20, ""},
 		"answer cut off":      {two, 0, []llmsim.Fault{{Kind: llmsim.Length, Times: 1}}, 3, 3, ""},
-		"any prompt too long": {manyFiles(2), 1, nil, 1, 7, failure.TooLarge},
+		"any prompt too long": {manyFiles(2), 1, nil, 1, 8, failure.TooLarge}, // the last for the other half
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

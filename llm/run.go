@@ -89,9 +89,9 @@ func (run *run) readFindings(q question, items []json.RawMessage) (json.RawMessa
 	return json.Marshal(result{found, counts})
 }
 
-// reviewAll makes the calls. If one fails, calls in progress run to completion,
-// because they are already billed, and no other one is started. If no part was read in
-// full, it returns why: the limits or the endpoint's settings are wrong.
+// reviewAll makes the calls. A part that the model cannot answer is left out. If a call
+// fails for another reason, calls in progress run to completion, because they are already
+// billed, and no other one is started. If no part was read, it returns why.
 func (run *run) reviewAll(ctx context.Context) error {
 	var calls errgroup.Group
 	calls.SetLimit(run.cfg.Concurrency)
@@ -136,9 +136,9 @@ func (run *run) reviewPart(ctx context.Context, t task) error {
 	if run.failed.Load() {
 		return nil
 	}
-	if run.givenUp() {
+	if why := run.givenUp(t); why != "" {
 		run.giveBack(t.setAside)
-		run.leaveOut(t.part, review.SkipUnproven, nil)
+		run.leaveOut(t.part, why, nil)
 		return nil
 	}
 	smaller := t.smaller(false)
@@ -167,12 +167,25 @@ func (run *run) reviewPart(ctx context.Context, t task) error {
 		run.leaveOut(t.part, review.SkipCutAnswer, nil)
 	case isOver:
 		run.leaveOut(t.part, over.reason, nil)
-	case failure.ClassOf(err) == failure.PromptTruncated:
-		run.leaveOut(t.part, review.SkipUnproven, err)
+	case unanswerable[failure.ClassOf(err)] != "":
+		run.lg.WarnContext(ctx, "a part was not reviewed", "changelist", run.change.Number, "files", len(t.part), "error_class", string(failure.ClassOf(err)), "error", err)
+		run.leaveOut(t.part, unanswerable[failure.ClassOf(err)], err)
 	default:
 		return err
 	}
 	return nil
+}
+
+// unanswerable are the classes of errors that can be about one part only, with why its files
+// are then left out: the other parts are reviewed. An error of another class is one of the
+// endpoint, the account or a setting, and fails the review.
+var unanswerable = map[failure.Class]review.SkipReason{
+	failure.PromptTruncated:  review.SkipUnproven,
+	failure.ContentPolicy:    review.SkipRefused,
+	failure.SchemaInvalid:    review.SkipUnusable,
+	failure.TooLarge:         review.SkipTooLong,
+	failure.EndpointRefused:  review.SkipEndpointRefused,
+	failure.PermissionDenied: review.SkipEndpointRefused, // of a firewall that reads the request
 }
 
 // smaller returns the questions to ask instead of q: about the part without context unless
@@ -222,18 +235,29 @@ func (run *run) reviewSmaller(ctx context.Context, t task, smaller []question, w
 	return nil
 }
 
-// givenUp reports whether the endpoint has read nothing for too long.
-func (run *run) givenUp() bool {
+// givenUp returns why t is not asked, or "": the endpoint has read nothing for too long. If
+// that was expensive, other pieces of a first part are not tried; if it cost nothing, another
+// part is.
+func (run *run) givenUp(t task) review.SkipReason {
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	return run.lost >= maxLost || run.lost > 0 && len(run.parts) == 0
+	class := failure.ClassOf(run.unread)
+	_, free := errors.AsType[apiError](run.unread)
+	if free && t.splits == 0 {
+		run.lost = 0
+	}
+	first := len(run.parts) == 0 && (class == failure.PromptTruncated || t.splits > 0 && !free)
+	if run.lost >= maxLost || run.lost > 0 && first {
+		return unanswerable[class]
+	}
+	return ""
 }
 
 // leaveOut records that c was not read in full, and err if the endpoint is the cause.
 func (run *run) leaveOut(c chunk, why review.SkipReason, err error) {
 	run.mu.Lock()
 	run.omit(c, why)
-	if err != nil {
+	if class := failure.ClassOf(err); class == failure.PromptTruncated || class == failure.TooLarge {
 		run.lost++
 	}
 	run.mu.Unlock()
@@ -263,7 +287,7 @@ func (run *run) keep(q question, a cachedAnswer) error {
 func (run *run) step(err error) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if err != nil {
+	if err != nil && unanswerable[failure.ClassOf(err)] != "" {
 		run.unread = err
 	}
 	run.done++

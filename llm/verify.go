@@ -226,7 +226,7 @@ func (c chunk) proves(evidence string, f review.Finding) bool {
 	for _, l := range codeLines(f.Quote) {
 		flagged = append(flagged, squeeze(l))
 	}
-	for _, want := range codeLines(withoutHeads(evidence)) {
+	for _, want := range codeLines(withoutHeads(evidence, nil)) {
 		shown, ok := c.findLine(want)
 		if !ok {
 			return false

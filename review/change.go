@@ -238,6 +238,10 @@ const (
 	SkipMaskedCode        SkipReason = "code was masked as a secret"
 	SkipUnproven          SkipReason = "the model's endpoint did not prove that it read it"
 	SkipCutAnswer         SkipReason = "the model's answer was cut off"
+	SkipRefused           SkipReason = "the model or its content filter refused it"
+	SkipUnusable          SkipReason = "the model gave no usable answer about it"
+	SkipTooLong           SkipReason = "too long for the model, even in parts"
+	SkipEndpointRefused   SkipReason = "the model's endpoint refused the request about it"
 	SkipOverLimit         SkipReason = "over the limits on one change"
 )
 

@@ -204,7 +204,8 @@ func (r Report) RedactionTotal() int {
 // Judge returns the outcome and, if not everything was reviewed, the reason. A file
 // without new content (deleted, unchanged, integrated without edits) needs no review.
 // Any other file that was not read in full makes the review partial, even if it is
-// neither in FilesRead nor in Omissions, and so does a file that may be hidden.
+// neither in FilesRead nor in Omissions, and so does a file that may be hidden. A review
+// without findings whose model made a remark that could not be used is not clean.
 func (r Report) Judge() (Outcome, string) {
 	empty := 0
 	for _, o := range r.Omissions {
@@ -231,7 +232,25 @@ func (r Report) Judge() (Outcome, string) {
 	case len(r.Findings) > 0:
 		return OutcomeFindings, ""
 	}
+	if why, n := r.misread(); n > 0 {
+		return OutcomePartial, fmt.Sprintf("%d of the model's remarks could not be used: %s", n, why)
+	}
 	return OutcomeClean, ""
+}
+
+// misread returns how many remarks were dropped for their form, which may have been about
+// defects, and the first reason.
+func (r Report) misread() (why DropReason, n int) {
+	for _, reason := range DropReasons() {
+		switch reason {
+		case DropNitpick, DropMinor, DropWrong, DropDuplicate, DropRefuted, DropOverLimit:
+			continue
+		}
+		if n += r.Dropped[reason]; why == "" && n > 0 {
+			why = reason
+		}
+	}
+	return why, n
 }
 
 func (r Report) deniedOnly() bool {
@@ -247,7 +266,7 @@ func (r Report) deniedOnly() bool {
 func (r Report) notRead() SkipReason {
 	for _, o := range r.Omissions {
 		switch o.Reason {
-		case SkipOverBudget, SkipOverDay, SkipUnproven, SkipCutAnswer:
+		case SkipOverBudget, SkipOverDay, SkipUnproven, SkipCutAnswer, SkipRefused, SkipUnusable, SkipTooLong, SkipEndpointRefused:
 			return o.Reason
 		}
 	}

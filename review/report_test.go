@@ -64,6 +64,12 @@ func TestJudge(t *testing.T) {
 		"no tokens for any": {
 			Report{FilesTotal: 2, Omissions: omit(SkipBinary, SkipOverDay)}, OutcomeNotReviewed, "over the token budget of the day",
 		},
+		"a remark of an unknown form": {
+			Report{FilesTotal: 1, FilesRead: 1, Record: Record{Dropped: map[DropReason]int{DropInvalid: 2, DropMarker: 1}}}, OutcomePartial, "3 of the model's remarks could not be used: not in the form",
+		},
+		"remarks that were weighed": {
+			Report{FilesTotal: 1, FilesRead: 1, Record: Record{Dropped: map[DropReason]int{DropNitpick: 1, DropMinor: 1, DropWrong: 1, DropDuplicate: 1, DropRefuted: 1}}}, OutcomeClean, "",
+		},
 		"only deletions":          {Report{FilesTotal: 1, Omissions: omit(SkipDeleted)}, OutcomeNotReviewed, "no file has content"},
 		"none read, none omitted": {Report{FilesTotal: 1}, OutcomeNotReviewed, "no file has content"},
 	}
