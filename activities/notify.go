@@ -75,7 +75,8 @@ type NotifyResult struct {
 }
 
 // Notify mails the review to each recipient once. It tries all recipients before it
-// returns the error of one.
+// returns the error of one. Findings that neither a recipient nor a channel can get are an
+// error.
 func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
 	report, chosen, err := n.compose(ctx, p)
 	if err != nil {
@@ -92,6 +93,9 @@ func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, er
 		rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
 		if err != nil {
 			return NotifyResult{}, about(report.Changelist, "prepare outbox", err)
+		}
+		if len(rows) == 0 && len(report.Findings) > 0 {
+			return NotifyResult{}, chosen.nobody(report)
 		}
 		mails, channels := splitChannels(rows)
 		result.Channels = channels

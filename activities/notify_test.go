@@ -127,6 +127,76 @@ func TestSkippedRecipientIsLogged(t *testing.T) {
 	}
 }
 
+// Findings that nobody can get are a failure that names each person and the reason, without
+// an address. When an administrator has removed the reason, the next run of the stage
+// notifies. A channel is somebody.
+func TestFindingsThatNobodyCanGet(t *testing.T) {
+	t.Parallel()
+	gone := review.Recipient{User: "gone", Role: review.RoleUnresolved}
+	for name, tc := range map[string]struct {
+		policy activities.RecipientPolicy
+		known  []review.Recipient
+		want   []string
+	}{
+		"all opted out": {
+			activities.RecipientPolicy{OptOut: []string{"alice", "BOB@corp.test"}}, nil,
+			[]string{"alice opted out", "bob opted out", "an owner opted out"},
+		},
+		"other domains": {
+			activities.RecipientPolicy{AllowedDomains: []string{"example.com"}}, []review.Recipient{{User: "a@b", Address: alice, Role: review.RoleAuthor}, gone},
+			[]string{"a has an address outside of mail.allowed_domains", "gone has no usable address"},
+		},
+		"bots":        {activities.RecipientPolicy{Bots: []string{"*"}}, nil, []string{"alice is a bot", "an owner is a bot"}},
+		"no address":  {activities.RecipientPolicy{}, []review.Recipient{gone}, []string{"gone has no usable address"}},
+		"no people":   {activities.RecipientPolicy{}, []review.Recipient{}, []string{"no author, subscriber or owner is known"}},
+		"many people": {activities.RecipientPolicy{}, slices.Repeat([]review.Recipient{gone}, 100), []string{"80 more people"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			people := []review.Recipient{
+				{User: "alice", Address: alice, Role: review.RoleAuthor}, {User: "bob", Address: bob, Role: review.RoleSubscriber}, {Address: bob, Role: review.RoleOwner},
+			}
+			if tc.known != nil {
+				people = tc.known
+			}
+			m.saveRecipients(t, people...)
+			m.stage.Policy = tc.policy
+			m.stage.Policy.Max = 10
+			_, err := m.notify()
+			var report failure.Report
+			if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() || app.Details(&report) != nil || report.Class != failure.RecipientRejected {
+				t.Fatalf("ended with %v, want RECIPIENT_REJECTED", err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(report.Stack, want) {
+					t.Errorf("the report lacks %q: %s", want, report.Stack)
+				}
+			}
+			if strings.Contains(report.Stack+err.Error(), "@") {
+				t.Errorf("the report has an address: %s", report.Stack)
+			}
+			m.stage.Policy = activities.RecipientPolicy{Max: 10}
+			m.saveRecipients(t, review.Recipient{User: "carol", Address: carol, Role: review.RoleAuthor})
+			if result, err := m.notify(); err != nil || result.Sent != 1 || m.world.Copies(carol) != 1 {
+				t.Errorf("after the repair: %+v, %v", result, err)
+			}
+		})
+	}
+	m := newMailing(t)
+	m.stage.Policy.OptOut = []string{alice, bob}
+	m.stage.Channels = []activities.Channel{{Name: review.ChannelSwarm, Post: m.world}}
+	if result, err := m.notify(); err != nil || len(result.Channels) != 1 {
+		t.Errorf("with a channel: %+v, %v", result, err)
+	}
+	m = newMailing(t)
+	m.stage.Policy.OptOut = []string{alice, bob}
+	m.input = m.db.Keep(t, review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeNotReviewed})
+	if result, err := m.notify(); err != nil || result.Sent != 0 {
+		t.Errorf("without findings: %+v, %v", result, err)
+	}
+}
+
 // Whichever step fails, the next attempt sends what is unsent, and nothing twice
 // (notification 6.4) (notification 8.2) (notification 10.3).
 func TestNotifySurvivesFailureAtEveryStep(t *testing.T) {

@@ -2,10 +2,12 @@ package activities
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -64,9 +66,9 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 		case seen[address]:
 			continue
 		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
-			why = "no findings"
+			why = "gets findings only"
 		case len(seen) >= p.Max:
-			why = "over the limit of recipients per review"
+			why = "is over the limit of recipients per review"
 		default:
 			seen[address] = true
 			r.Address = address
@@ -100,7 +102,36 @@ type choice struct {
 	unresolved []string // users without a usable address
 	outside    []string // users with an address outside of the allowed domains
 	author     string   // address, also of an author who is not notified
-	skipped    []string // one reason per person
+	skipped    []string // one person with the reason, without an address
+}
+
+// maxReasons bounds the people who are named in an error.
+const maxReasons = 20
+
+// nobody returns the error for findings that no recipient can get. It names users, because
+// errors hold no addresses.
+func (c choice) nobody(report review.Report) error {
+	why := slices.Clone(c.skipped)
+	for _, user := range c.unresolved {
+		why = append(why, person(user)+" "+noAddress)
+	}
+	for _, user := range c.outside {
+		why = append(why, person(user)+" "+outside)
+	}
+	if len(why) == 0 {
+		why = []string{"no author, subscriber or owner is known"}
+	}
+	if more := len(why) - maxReasons; more > 0 {
+		why = append(why[:maxReasons], fmt.Sprintf("%d more people", more))
+	}
+	return failure.Errorf(failure.RecipientRejected, "changelist %d has %d findings and nobody to notify: %s",
+		report.Changelist, len(report.Findings), strings.Join(why, "; "))
+}
+
+// person names a user without what would make the name an address.
+func person(user string) string {
+	name, _, _ := strings.Cut(user, "@")
+	return cmp.Or(name, "an owner")
 }
 
 func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome) choice {
@@ -119,7 +150,7 @@ func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome
 		case outside:
 			c.outside = append(c.outside, cmp.Or(d.User, "an owner"))
 		default:
-			c.skipped = append(c.skipped, d.Why)
+			c.skipped = append(c.skipped, person(d.User)+" "+d.Why)
 		}
 	}
 	return c

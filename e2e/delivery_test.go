@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +56,41 @@ func TestRejectedRecipientIsReaddressed(t *testing.T) {
 	in.criticizer("deadletter", "replay", "1", "--reason", "INC-1: readdressed")
 	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
 	if got := in.recipients(1); !slices.Equal(got, []string{"alicia@corp.test", "lead@corp.test"}) {
+		t.Errorf("notified are %v", got)
+	}
+	if calls := in.model.Stats().Calls; calls != 1 {
+		t.Errorf("%d model calls, want 1", calls)
+	}
+}
+
+// Findings that nobody can get dead-letter the notify stage with the reason per person, and
+// no address in Temporal, Postgres or the log. When the reason is removed, a replay notifies.
+func TestFindingsThatNobodyCanGetAreDeadLettered(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	env := in.env
+	in.env = append(slices.Clone(env), "CRITICIZER_MAIL_ALLOWED_DOMAINS=example.org", "CRITICIZER_MAIL_OWNERS=//depot/... lead@corp.test")
+	worker := in.startWorker()
+	id := in.deadLetter("1", failure.RecipientRejected)
+	letter := in.criticizer("deadletter", "show", "1")
+	for _, want := range []string{
+		"notify", "alice has an address outside of mail.allowed_domains", "an owner has an address outside of mail.allowed_domains", "change mail.opt_out",
+	} {
+		if !strings.Contains(letter, want) {
+			t.Errorf("the dead letter lacks %q:\n%s", want, letter)
+		}
+	}
+	for what, text := range map[string]string{"the dead letter": letter, "the log": in.log.String(), "the history": fmt.Sprint(in.history(id, ""))} {
+		if strings.Contains(text, "@corp.test") && what != "the log" || strings.Contains(text, "alice@") || strings.Contains(text, "lead@") {
+			t.Errorf("%s has an address:\n%s", what, text)
+		}
+	}
+	_ = worker.Process.Signal(syscall.SIGTERM)
+	in.env = env
+	in.startWorker()
+	in.criticizer("deadletter", "replay", "1", "--reason", "INC-1: the domain is allowed")
+	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
+	if got := in.recipients(1); !slices.Equal(got, []string{"alice@corp.test", "lead@corp.test"}) {
 		t.Errorf("notified are %v", got)
 	}
 	if calls := in.model.Stats().Calls; calls != 1 {

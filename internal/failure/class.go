@@ -103,7 +103,7 @@ var descriptions = []Description{
 	{PathNotAllowed, CategoryPolicy, false, "administrator", "add the path to the allow list if it may be reviewed, then replay"},
 	{RedactionBlocked, CategoryPolicy, false, "engineer", "redaction could not verify the text; correct the rule or policy, then replay"},
 	{RedactionOutdated, CategoryPolicy, false, "operator", "run the same build and the same redaction settings in the stages redact and llm, then replay"},
-	{RecipientRejected, CategoryPolicy, false, "operator", "correct or waive the recipient, then replay"},
+	{RecipientRejected, CategoryPolicy, false, "operator", "correct or waive the recipient, or change mail.opt_out, mail.bots or mail.allowed_domains, then replay; after a change in Perforce or of mail.owners, replay with --full"},
 	{AdapterUnsupported, CategoryConfigOrBug, false, "caller", "route the job to an adapter of this build, and enqueue it under a new request"},
 	{ConfigInvalid, CategoryConfigOrBug, false, "administrator", "correct the configuration named in the message, restart the worker, then replay"},
 	{ArtifactUnreadable, CategoryConfigOrBug, false, "administrator", "restore the key that was removed from the keyset and requeue the job; if a text was altered, find out who writes to the database, and enqueue it again"},
