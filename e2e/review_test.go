@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
+
+	common "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
@@ -28,6 +32,50 @@ func TestOneChangelistOneMail(t *testing.T) {
 	}
 	if calls := in.model.Stats().Calls; calls != 1 || len(in.mails(2)) != 1 {
 		t.Errorf("%d model calls and %d mails after two starts, want one of each", calls, len(in.mails(2)))
+	}
+}
+
+// A key that belongs to the review of another changelist starts nothing. The answer
+// describes that review, whether Temporal still has it or only the database
+// (notification 10.1).
+func TestKeyOfAnotherChangelist(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, manyChanges(2)...))
+	in.startWorker()
+	owner := in.mustStart("--wait", "--key", "build-7", "1")
+	refused := func(args ...string) {
+		t.Helper()
+		r := in.execute(nil, "starter", append([]string{"change-commit", "--json", "--timeout=1m", "--key", "build-7"}, args...)...)
+		var a startResult
+		in.decode(r, &a)
+		if r.status != 3 || a.Changelist != 1 || a.State != review.JobSucceeded || a.Outcome != owner.Outcome || a.Findings != owner.Findings || !a.Duplicate {
+			t.Errorf("%q: status %d, %+v, want 3 and the review of changelist 1", args, r.status, a)
+		}
+		for _, want := range []string{"no review of changelist 2 was started", "build-7", "changelist 1 version 1: succeeded"} {
+			if !strings.Contains(r.stderr, want) {
+				t.Errorf("%q: the error lacks %q: %s", args, want, r.stderr)
+			}
+		}
+	}
+	refused("2")
+	refused("--wait", "2")
+	down := []string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}
+	in.execute(down, "starter", "change-commit", "--key", "build-7", "2")
+	if r := in.execute(nil, "starter", "drain"); r.status == exitOK || !strings.Contains(r.stderr, "set aside") {
+		t.Errorf("the spooled request: %+v, want it set aside", r)
+	}
+	if _, err := in.namespace.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: in.temporal.Name, WorkflowExecution: &common.WorkflowExecution{WorkflowId: "build-7"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the end of the review's retention", func() bool {
+		_, err := in.namespace.DescribeWorkflow(t.Context(), "build-7", "")
+		return err != nil
+	})
+	refused("--wait", "2")
+	if n := in.countRows("jobs", "true"); n != 1 {
+		t.Errorf("%d jobs, want 1", n)
 	}
 }
 

@@ -55,10 +55,10 @@ starts the spooled reviews.`,
 				defer cli.Progress(cmd.ErrOrStderr(), "starter change-commit")()
 			}
 			answer, err := connectAndStart(cmd.Context(), cfg, req, cmd.ErrOrStderr())
-			if err != nil {
+			if err != nil && !isTaken(err) {
 				return err
 			}
-			return answer.print(cmd.OutOrStdout(), submit.json, a.trigger)
+			return a.print(cmd, answer, submit.json, err)
 		},
 	}
 	flags := cmd.Flags()
@@ -124,20 +124,29 @@ func start(ctx context.Context, c client.Client, req review.Request, wait bool) 
 }
 
 // fetchResult adds the result of a review that has ended. With wait it first
-// waits for the end.
+// waits for the end. If the key belongs to the review of another changelist, it describes
+// that review and returns an error.
 func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.WorkflowRun, wait bool) error {
-	if !wait {
-		if !a.Duplicate {
-			return nil
-		}
+	asked := a.Changelist
+	if a.Duplicate {
 		described, err := c.DescribeWorkflow(ctx, a.WorkflowID, "")
 		if err != nil {
 			return fmt.Errorf("describe review %s: %w", a.WorkflowID, err)
 		}
-		a.RunID = described.WorkflowExecution.RunID
-		if a.State = stateOf(described.Status); a.State != review.JobSucceeded {
-			return nil
+		a.RunID, a.State = described.WorkflowExecution.RunID, stateOf(described.Status)
+		if owner, ok := described.TypedSearchAttributes.GetInt64(workflows.AttributeChangelist); ok {
+			a.Changelist = review.Changelist(owner)
 		}
+		if version, ok := described.TypedSearchAttributes.GetInt64(workflows.AttributeReviewVersion); ok {
+			a.Version = review.Version(version)
+		}
+	}
+	switch {
+	case a.State == review.JobSucceeded: // it has a result
+	case a.Changelist != asked:
+		return keyTaken{*a, asked}
+	case !wait:
+		return nil
 	}
 	var result review.Result
 	err := run.Get(ctx, &result)
@@ -147,11 +156,35 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 		a.State, a.Outcome, a.Findings, a.StandIn = result.Job.State, result.Job.Outcome, result.Job.Findings, result.StandIn
 		a.Version = result.Job.Version // higher than requested if reviews of the shelf used that version
 		a.Duplicate = a.Duplicate || result.Duplicate
+		if a.Changelist = result.Job.Changelist; a.Changelist != asked {
+			return keyTaken{*a, asked}
+		}
 		return nil
 	case isFailure:
 		return fmt.Errorf("review of changelist %d failed (%s): %s", a.Changelist, failed.Type(), failed.Message())
 	}
 	return fmt.Errorf("wait for review of changelist %d: %w", a.Changelist, err)
+}
+
+// A keyTaken is the error for a key that belongs to the review of another changelist. The
+// exit status is 3.
+type keyTaken struct {
+	owner answer
+	asked review.Changelist
+}
+
+func (e keyTaken) Error() string {
+	state := string(e.owner.State)
+	if e.owner.Outcome != "" {
+		state += ", " + e.owner.summary()
+	}
+	return fmt.Sprintf("no review of changelist %d was started: key %s belongs to the review of %s: %s",
+		e.asked, e.owner.WorkflowID, e.owner.subject(), state)
+}
+
+func isTaken(err error) bool {
+	_, taken := errors.AsType[keyTaken](err)
+	return taken
 }
 
 // stateOf returns the state of the job of a review. A review that was terminated is
@@ -169,7 +202,8 @@ func stateOf(status enumspb.WorkflowExecutionStatus) review.JobState {
 }
 
 // An answer is what change-commit and shelve-commit print. Its JSON field names
-// are stable.
+// are stable. It describes the review that owns the key, which may be one of another
+// changelist than the requested one.
 type answer struct {
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`
@@ -188,6 +222,15 @@ type answer struct {
 	Findings int             `json:"findings"`
 	// StandIn is set if a simulation answered in place of a model.
 	StandIn bool `json:"stand_in,omitempty"`
+}
+
+// print prints what is known of a review, and returns the error that it ended with. A
+// trigger prints the error only.
+func (a *app) print(cmd *cobra.Command, known answer, asJSON bool, err error) error {
+	if err != nil && a.trigger {
+		return err
+	}
+	return errors.Join(err, known.print(cmd.OutOrStdout(), asJSON, a.trigger))
 }
 
 // print writes the answer as JSON or as text; oneLine leaves out the workflow.

@@ -28,7 +28,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
-	os.Exit(cli.Report(os.Stderr, "starter", err))
+	status := cli.Report(os.Stderr, "starter", err)
+	if isTaken(err) {
+		status = 3
+	}
+	os.Exit(status)
 }
 
 // disableGC turns the garbage collector off: the trigger exits before a
@@ -81,7 +85,8 @@ Lines of the trigger table, as install --print writes them:
   criticizer-shelf shelve-commit //depot/... "/opt/criticizer/criticizer-starter --trigger shelve-commit %changelist%"
 
 Exit status: 0 the review was started, exists already or was spooled; 1 failed;
-2 wrong usage. With --trigger it is always 0.`,
+2 wrong usage; 3 the key belongs to the review of another changelist, which is
+printed. With --trigger it is always 0.`,
 		Example: `  starter change-commit 4711
   starter change-commit --wait --review-version 2 4711
   starter shelve-commit 4712

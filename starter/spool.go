@@ -148,7 +148,7 @@ func (s spool) export(file string, now time.Time) error {
 // isRefused reports whether a start of the same request fails again.
 func isRefused(err error) bool {
 	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
-	return invalid || errors.Is(err, errDamaged)
+	return invalid || isTaken(err) || errors.Is(err, errDamaged)
 }
 
 // isOutage reports whether the start of any other request fails, too.

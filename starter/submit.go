@@ -39,12 +39,12 @@ func (a *app) submit(cmd *cobra.Command, cfg *config.Config, req review.Request,
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	answer, err := connectAndStart(ctx, cfg, req, nil)
-	if err != nil {
+	if err != nil && !isTaken(err) {
 		if answer, err = spoolRequest(cfg, req, explainTimeout(ctx, cfg, err, timeout)); err != nil {
 			return err
 		}
 	}
-	return answer.print(cmd.OutOrStdout(), flags.json, a.trigger)
+	return a.print(cmd, answer, flags.json, err)
 }
 
 // explainTimeout replaces the error of an expired timeout. gRPC may report it
