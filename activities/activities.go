@@ -59,12 +59,12 @@ type Spent struct {
 	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
 }
 
-// Add adds what the next activity used.
-func (s *Spent) Add(next Spent) {
-	s.Failures += next.Failures
-	if next.Failures > 0 && s.FirstFailureAt.IsZero() {
-		s.FirstFailureAt = next.FirstFailureAt
+// Add adds what another activity used.
+func (s *Spent) Add(other Spent) {
+	if other.Failures > 0 && (s.FirstFailureAt.IsZero() || other.FirstFailureAt.Before(s.FirstFailureAt)) {
+		s.FirstFailureAt = other.FirstFailureAt
 	}
+	s.Failures += other.Failures
 }
 
 // StageParams is the input of a stage's activity.

@@ -8,11 +8,12 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// progress is the content of a heartbeat. The next attempt and the Temporal UI read it.
+// progress is the content of a heartbeat. The next attempt, the workflow and the Temporal UI
+// read it.
 type progress struct {
 	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
-	Attempt        int       `json:"attempt,omitempty"`
-	Stopped        int       `json:"stopped,omitempty"` // attempts that were ended from outside
+	Failures       int       `json:"failures,omitempty"` // failed attempts of the activity
+	Stopped        int       `json:"stopped,omitempty"`  // attempts that were ended from outside
 	// Done and Total count the model calls of a review.
 	Done  int `json:"done,omitempty"`
 	Total int `json:"total,omitempty"`

@@ -21,7 +21,7 @@ import (
 // notices a lost worker.
 //
 // Failures that Temporal itself declares (a lost worker, a missed heartbeat) do not pass
-// the interceptor.
+// the interceptor: the workflow retries them.
 type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 	// Scrub redacts text that goes into Temporal's history. Required.
@@ -118,7 +118,7 @@ func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 	p := before(ctx)
 	if report.Class == failure.WorkerStopped {
 		p.Stopped++
-	} else if p.FirstFailureAt.IsZero() {
+	} else if p.Failures++; p.FirstFailureAt.IsZero() {
 		p.FirstFailureAt = report.At
 	}
 	report.Stopped = p.Stopped
@@ -132,38 +132,49 @@ func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 	}
 	return temporal.NewApplicationErrorWithOptions(report.Message(), string(report.Class), temporal.ApplicationErrorOptions{
 		NonRetryable:   !i.RetryAll && !failure.Retryable(err),
-		NextRetryDelay: failure.Backoff(int(info.Attempt), rand.Float64(), wait),
+		NextRetryDelay: failure.Backoff(stageAttempt(ctx), rand.Float64(), wait),
 		Details:        []any{report},
 	})
 }
 
-// before returns the progress of the attempts before this one. A crash records no failure
-// time: then it is the start of this attempt.
+// stageAttempt returns the number of this attempt among those of its stage, from 1: what
+// earlier activities of the stage have used is missing in the retry policy. Attempts that
+// ended because their worker stopped do not count.
+func stageAttempt(ctx context.Context) int {
+	used := 0
+	if r := activity.GetInfo(ctx).RetryPolicy; r != nil && r.MaximumAttempts > 0 {
+		used = max(0, failure.AttemptBudget-int(r.MaximumAttempts))
+	}
+	return used + before(ctx).Failures + 1
+}
+
+// before returns the progress of the attempts before this one. An attempt that failed without
+// this interceptor records no failure time: then it is the start of this attempt.
 func before(ctx context.Context) progress {
 	info := activity.GetInfo(ctx)
 	var p progress
 	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &p) != nil {
 		p = progress{}
 	}
-	p.Attempt, p.Done, p.Total = int(info.Attempt), 0, 0
-	if p.FirstFailureAt.IsZero() && p.Attempt-1 > p.Stopped {
+	p.Failures, p.Done, p.Total = int(info.Attempt)-1-p.Stopped, 0, 0
+	if p.FirstFailureAt.IsZero() && p.Failures > 0 {
 		p.FirstFailureAt = info.StartedTime.UTC()
 	}
 	return p
 }
 
-// LastHeartbeat returns what the heartbeats of an activity that timed out report of its
-// attempts.
-func LastHeartbeat(timeout *temporal.TimeoutError) failure.Report {
+// ReportOfLost returns what is known of an attempt that timed out: the heartbeats have the
+// attempts before it.
+func ReportOfLost(timeout *temporal.TimeoutError) failure.Report {
 	var p progress
 	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&p) != nil {
 		p = progress{}
 	}
-	return failure.Report{Attempt: p.Attempt, Stopped: p.Stopped, FirstAt: p.FirstFailureAt}
+	return failure.Report{Attempt: p.Failures + p.Stopped + 1, Stopped: p.Stopped, FirstAt: p.FirstFailureAt}
 }
 
 // spent returns what this activity used of the stage's attempt budget.
 func spent(ctx context.Context) Spent {
 	p := before(ctx)
-	return Spent{Failures: p.Attempt - 1 - p.Stopped, FirstFailureAt: p.FirstFailureAt}
+	return Spent{Failures: p.Failures, FirstFailureAt: p.FirstFailureAt}
 }

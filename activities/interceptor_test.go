@@ -120,6 +120,28 @@ func TestDelayIsThatOfTheAttempt(t *testing.T) {
 	}
 }
 
+// The delay is that of the attempt of the stage: of the attempts that the retry policy lacks,
+// earlier activities of the stage have used the others. 20 delays after a fourth attempt
+// are 80 seconds on average, and would be 20 at most if they were those of a first one.
+func TestDelayIsThatOfTheAttemptOfTheStage(t *testing.T) {
+	t.Parallel()
+	q := newWorkQueue(t)
+	q.begun = make(chan struct{}, 20)
+	w := q.startWorker(t, func(context.Context) error { return failure.Errorf(failure.AuthDenied, "no") })
+	defer w.Stop()
+	var all time.Duration
+	for range cap(q.begun) {
+		app, ok := errors.AsType[*temporal.ApplicationError](q.startWorkflow(t).Get(t.Context(), nil)) // allows 2 attempts
+		if !ok {
+			t.Fatal("the workflow did not fail")
+		}
+		all += app.NextRetryDelay()
+	}
+	if all < 21*time.Second || all > 160*time.Second {
+		t.Errorf("the delays are %s", all)
+	}
+}
+
 func TestPanicIsAnInvariantViolated(t *testing.T) {
 	t.Parallel()
 	app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error { panic("nil map") })

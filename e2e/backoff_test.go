@@ -62,7 +62,7 @@ func TestBackoffIsObserved(t *testing.T) {
 			in.checkLastAttempt(id)
 		}
 	}
-	// On a busy machine Temporal loses an attempt now and then.
+	// On a busy machine an attempt is lost now and then.
 	if complete < down/2 {
 		t.Fatalf("%d of %d reviews asked the model in all attempts", complete, down)
 	}
@@ -85,8 +85,9 @@ func TestBackoffIsObserved(t *testing.T) {
 	}
 }
 
-// delaysOf returns the delays before attempts, by attempt. No attempt may start before the
-// end of its delay. An attempt after one that Temporal lost has none.
+// delaysOf returns the delays before attempts, by attempt of the stage. No attempt may start
+// before the end of its delay. An attempt after one that was lost is the first of another
+// activity, with the rest of the attempts, and has no delay.
 func delaysOf(t *testing.T, id string, attempts []*workflowpb.PendingActivityInfo) map[int32]time.Duration {
 	t.Helper()
 	delays := map[int32]time.Duration{}
@@ -99,7 +100,7 @@ func delaysOf(t *testing.T, id string, attempts []*workflowpb.PendingActivityInf
 		if waited := a.GetLastStartedTime().AsTime().Sub(attempts[i-1].GetLastStartedTime().AsTime()); delay <= 0 || waited < delay {
 			t.Errorf("%s: attempt %d started %s after the one before it, of a delay of %s", id, a.GetAttempt(), waited, delay)
 		}
-		delays[a.GetAttempt()] = delay
+		delays[failure.AttemptBudget-a.GetMaximumAttempts()+a.GetAttempt()] = delay
 	}
 	return delays
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -436,7 +437,9 @@ func heartbeatTimeout(t *testing.T) error {
 	env.RegisterActivityWithOptions(func(context.Context, activities.StageParams) (activities.FetchResult, error) {
 		return activities.FetchResult{}, temporal.NewHeartbeatTimeoutError()
 	}, activity.RegisterOptions{Name: "Fetch"})
-	env.ExecuteWorkflow(workflows.ReviewChangelist, review.Request{Changelist: 1, Version: 1, ServerID: "p4", Key: "review-p4-1-v1"})
+	req := review.Request{Changelist: 1, Version: 1, ServerID: "p4", Key: "review-p4-1-v1"}
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: req.Key})
+	env.ExecuteWorkflow(workflows.ReviewChangelist, req)
 	dead, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
 	if !ok {
 		t.Fatalf("the review ended with %v, not dead-lettered", env.GetWorkflowError())

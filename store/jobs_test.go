@@ -184,8 +184,10 @@ func TestJobRefuses(t *testing.T) {
 	db, _ := bookkeeping(t)
 	_, err := db.FinishJob(t.Context(), "unknown", review.OutcomeClean, 0, "")
 	wantClass(t, err, failure.NotFound)
-	_, err = db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2"})
-	wantClass(t, err, failure.NotFound)
+	job, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2"})
+	if noError(t, err); job.State != review.JobInProgress || job.ID != 0 {
+		t.Errorf("the replay of a refused request has the job %+v", job)
+	}
 	noError(t, db.CancelJob(t.Context(), "unknown"))
 	open(t, db, v1, "run1")
 	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3, "") // a clean review has no findings

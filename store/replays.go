@@ -14,11 +14,17 @@ import (
 // unresolved dead letters. r.DeadRunID may be empty. The replay of a letter is explained if
 // an operator's request has the same reason. A job that has succeeded is returned
 // unchanged, and one whose changelist has a newer review that has succeeded is canceled:
-// nothing is left to replay (processing 8.5).
+// nothing is left to replay (processing 8.5). A refused request has dead letters and no job:
+// the returned one has only a state.
 func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error) {
 	var job db.Job
 	err := d.inTx(ctx, "begin replay", func(q *db.Queries) (err error) {
-		if job, err = q.LockJob(ctx, req.Key); err != nil || job.RunID == r.NewRunID {
+		job, err = q.LockJob(ctx, req.Key)
+		if noRow(err) {
+			job.State = review.JobInProgress
+			return recordReplay(ctx, q, req.Key, r)
+		}
+		if err != nil || job.RunID == r.NewRunID {
 			return err
 		}
 		if err := recordReplay(ctx, q, req.Key, r); err != nil {

@@ -74,7 +74,6 @@ func CircuitBreaker(ctx workflow.Context, queue string, state BreakerState) erro
 	if err != nil {
 		return err // canceled before its first order
 	}
-	workflow.GetVersion(ctx, "breaker-by-results", 1, 1) // which builds that know both versions look for
 	return b.run(ctx)
 }
 
@@ -246,7 +245,7 @@ func (b *breaker) orderDone(ctx workflow.Context) workflow.Future {
 				set.SetError(err)
 				return
 			}
-			set.SetError(workflow.ExecuteActivity(probePolicy(b.queue).on(ctx, b.id(ProbeID)), probing.Probe).Get(ctx, nil))
+			set.SetError(probePolicy(b.queue).run(ctx, b.id(ProbeID), &activities.Spent{}, nil, probing.Probe))
 		case b.Order.Until.IsZero():
 			ctx.Done().Receive(ctx, nil)
 			set.SetError(ctx.Err())

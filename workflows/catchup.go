@@ -34,7 +34,7 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 	done := CaughtUp{UpTo: from.After}
 	for round := 1; err == nil && round <= catchUpRounds && done.Started < catchUpStarts; round++ {
 		var found activities.Listing
-		err = workflow.ExecuteActivity(searchPolicy.on(ctx, fmt.Sprintf("list-%d", round)), fetching.ListSubmitted, from).Get(ctx, &found)
+		err = searchPolicy.run(ctx, fmt.Sprintf("list-%d", round), &activities.Spent{}, &found, fetching.ListSubmitted, from)
 		if err != nil || found.UpTo <= from.After && !from.First {
 			break
 		}

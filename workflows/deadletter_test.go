@@ -1,18 +1,77 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/mock"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/workflows"
 )
+
+// lost makes the test environment treat these activities as the server does: it retries no
+// attempt that was lost.
+type lost struct {
+	interceptor.WorkerInterceptorBase
+
+	activities []string
+	policies   []temporal.RetryPolicy // with which the activities were scheduled
+}
+
+// losing lets all attempts of an activity be lost, with the details of their last heartbeat.
+func (b bench) losing(name string, result any, err error) *lost {
+	l := &lost{activities: []string{name}}
+	b.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		l, &activities.Interceptor{Scrub: func(s string) string { return s }},
+	}})
+	b.OnActivity(name, mock.Anything, mock.Anything).Return(result, err)
+	return l
+}
+
+func (l *lost) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &lostInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, l}
+}
+
+type lostInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+
+	lost *lost
+}
+
+func (i *lostInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&lostOutbound{interceptor.WorkflowOutboundInterceptorBase{Next: outbound}, i.lost})
+}
+
+type lostOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+
+	lost *lost
+}
+
+func (o *lostOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	if slices.Contains(o.lost.activities, name) {
+		policy := *workflow.GetActivityOptions(ctx).RetryPolicy
+		o.lost.policies = append(o.lost.policies, policy)
+		policy.MaximumAttempts = 1
+		ctx = workflow.WithRetryPolicy(ctx, policy)
+	}
+	return o.Next.ExecuteActivity(ctx, name, args...)
+}
 
 // A stage whose last worker crashed is dead-lettered as a timeout, with the time of the
 // first failure (processing 8.4).
@@ -21,16 +80,117 @@ func TestDeadLetterOfALostAttempt(t *testing.T) {
 	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	b := newBench(t)
 	earlier := temporal.NewApplicationError("model endpoint answered 503", string(failure.UpstreamUnavailable))
-	b.OnActivity("Critique", mock.Anything, mock.Anything).Return(activities.CritiqueResult{},
-		temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, earlier, map[string]time.Time{"first_failure_at": first}))
+	l := b.losing("Critique", activities.CritiqueResult{},
+		temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, earlier, map[string]any{"failures": 2, "first_failure_at": first}))
 	_, err := b.review(t)
 	if classOf(err) != failure.AttemptTimeout {
 		t.Fatalf("review ended with %v", err)
 	}
 	letter := letterIn(t, err)
-	if !letter.FirstFailureAt.Equal(first) || letter.Attempts != failure.AttemptBudget ||
+	if !letter.FirstFailureAt.Equal(first) || letter.Attempts != 6 || len(l.policies) != 2 || // 3 of 5, then 3 of 2
 		!strings.Contains(letter.LastStack, "Heartbeat; an earlier attempt: model endpoint answered 503") {
-		t.Errorf("letter = %+v", letter)
+		t.Errorf("letter = %+v after %d activities", letter, len(l.policies))
+	}
+}
+
+// A lost attempt is one attempt of its stage. The workflow runs the activity again with the
+// rest of them, under the retry policy of (processing 8.2).
+func TestLostAttemptsUseTheBudget(t *testing.T) {
+	t.Parallel()
+	for name, result := range map[string]any{"Fetch": activities.FetchResult{}, "Redact": activities.RedactResult{}, "Critique": activities.CritiqueResult{}} {
+		for kind, lost := range map[string]error{
+			"heartbeat": temporal.NewHeartbeatTimeoutError(), "start to close": temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil),
+		} {
+			b := newBench(t)
+			l := b.losing(name, result, lost)
+			_, err := b.review(t)
+			if letter := letterIn(t, err); letter.ErrorClass != failure.AttemptTimeout || letter.Attempts != failure.AttemptBudget {
+				t.Errorf("%s, %s: dead letter %+v", name, kind, letter)
+			}
+			for i, got := range l.policies {
+				want := temporal.RetryPolicy{
+					InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute, MaximumAttempts: int32(5 - i),
+					NonRetryableErrorTypes: []string{"TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"},
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s: retry policy %d is %+v, want %+v", name, kind, i+1, got, want)
+				}
+			}
+			if len(l.policies) != failure.AttemptBudget {
+				t.Errorf("%s, %s: %d attempts", name, kind, len(l.policies))
+			}
+		}
+	}
+}
+
+// The delays after lost attempts have full jitter, drawn for each attempt (processing 8.2).
+func TestLostAttemptsAreRetriedWithJitter(t *testing.T) {
+	t.Parallel()
+	const runs, lostOnes = 100, 8
+	below := 0
+	for range runs {
+		var suite testsuite.WorkflowTestSuite
+		suite.SetLogger(log.NewStructuredLogger(discard))
+		env := suite.NewTestWorkflowEnvironment()
+		env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&lost{activities: []string{"EnforceRetention"}}}})
+		env.RegisterActivity(&activities.Retaining{})
+		var begun []time.Time
+		note := func(mock.Arguments) { begun = append(begun, env.Now()) }
+		env.OnActivity("EnforceRetention", mock.Anything).Run(note).Return(activities.RetentionResult{}, temporal.NewHeartbeatTimeoutError()).Times(lostOnes)
+		env.OnActivity("EnforceRetention", mock.Anything).Run(note).Return(activities.RetentionResult{}, nil)
+		env.ExecuteWorkflow(workflows.EnforceRetention)
+		if err := env.GetWorkflowError(); err != nil || len(begun) != lostOnes+1 {
+			t.Fatalf("ended with %v after %d attempts", err, len(begun))
+		}
+		for i, at := range begun[1:] {
+			limit := min(time.Second<<i, time.Minute)
+			delay := at.Sub(begun[i])
+			if delay <= 0 || delay > limit {
+				t.Errorf("delay %s after attempt %d, want at most %s", delay, i+1, limit)
+			}
+			if delay < limit/2 {
+				below++
+			}
+		}
+	}
+	if n := runs * lostOnes; below < n*2/5 || below > n*3/5 { // 5 standard deviations
+		t.Errorf("%d of %d delays are in the lower half", below, n)
+	}
+}
+
+// A crash of a worker on the real server: the server retries no lost attempt, the workflow
+// does, after a timer, with the rest of the attempts.
+func TestLostAttemptsOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	var redact *activities.Redacting
+	c := newCluster(t, func(stages []any) { redact, stages[2] = stages[2].(*activities.Redacting), nil })
+	crashes := 2
+	c.serve(t, activities.QueueRedact, func(worker.Registry) {}, acts{
+		"Redact": func(ctx context.Context, p activities.StageParams) (activities.RedactResult, error) {
+			if crashes--; crashes >= 0 {
+				return activities.RedactResult{}, activity.ErrResultPending // no heartbeat follows
+			}
+			return redact.Redact(ctx, p)
+		},
+	})
+	noError(t, c.review(t))
+	c.keep(t, "lost")
+	var attempts []int32
+	var delays []time.Duration
+	for _, event := range c.events(t) {
+		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityId() == "redact" || a.GetActivityId() == "critique" {
+			p := a.GetRetryPolicy()
+			attempts = append(attempts, p.GetMaximumAttempts())
+			if p.GetInitialInterval().AsDuration() != time.Second || p.GetBackoffCoefficient() != 2 || p.GetMaximumInterval().AsDuration() != time.Minute {
+				t.Errorf("retry policy of %s is %v", a.GetActivityId(), p)
+			}
+		}
+		if timer := event.GetTimerStartedEventAttributes(); timer != nil {
+			delays = append(delays, timer.GetStartToFireTimeout().AsDuration())
+		}
+	}
+	if !slices.Equal(attempts, []int32{5, 4, 3, 3}) || len(delays) != 2 || delays[0] > time.Second || delays[1] > 2*time.Second {
+		t.Errorf("attempts allowed: %v, want 5, 4 and 3 to redact and 3 to critique; delays %v", attempts, delays)
 	}
 }
 
@@ -49,32 +209,22 @@ func TestBudgetOfAllActivitiesOfAStage(t *testing.T) {
 	}
 }
 
-// An activity that leaves no report of its attempts has used up the rest of the budget.
+// Attempts that a lost activity ended before, and those that do not count, are those of its
+// last heartbeat.
 func TestBudgetOfALostActivity(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	onShelf(t, b.db, 4700)
 	b.world.Fail("Get report", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"), failure.Errorf(failure.ArtifactExpired, "the report has expired"))
-	b.OnActivity("Critique", mock.Anything, mock.Anything).Return(activities.CritiqueResult{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))
+	l := b.losing("Critique", activities.CritiqueResult{},
+		temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil, map[string]int{"failures": 1, "stopped": 3}))
 	_, err := b.review(t)
 	if letter := letterIn(t, err); letter.Attempts != failure.AttemptBudget || letter.ErrorClass != failure.AttemptTimeout {
 		t.Errorf("dead letter %+v, want %d attempts", letter, failure.AttemptBudget)
 	}
-}
-
-// If attempts that do not count used up those of an activity, it runs again with the rest.
-func TestActivityRunsAgainWithTheRest(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for _, run := range []struct{ attempts, attempt, stopped int }{{5, 5, 3}, {3, 4, 1}} { // an operator allowed a fourth
-		lost := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, nil, map[string]int{"attempt": run.attempt, "stopped": run.stopped})
-		b.OnActivity("Redact", mock.Anything, mock.Anything).Return(activities.RedactResult{}, lost).Times(run.attempts)
+	if len(l.policies) != 2 || l.policies[0].MaximumAttempts != 4 || l.policies[1].MaximumAttempts != 2 {
+		t.Errorf("retry policies %+v, want 4 attempts, then 2", l.policies)
 	}
-	_, err := b.review(t)
-	if letter := letterIn(t, err); letter.Attempts != 5 || letter.ErrorClass != failure.AttemptTimeout {
-		t.Errorf("dead letter %+v; want a run with 2 failures and one with 3", letter)
-	}
-	b.AssertActivityNumberOfCalls(t, "Redact", 8)
 }
 
 // Attempts that end because the worker stops do not count.

@@ -1,8 +1,11 @@
 package workflows
 
 import (
+	"errors"
+	"math/rand/v2"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -11,13 +14,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A policy is the task queue of an activity, its timeouts and its attempts.
-//
-// The policies of this file are the only place with timeouts and attempts of activities.
-// [activities.Interceptor] computes the delay before the next attempt by
-// [failure.Backoff]. If Temporal itself declares the failure, such as a missed heartbeat,
-// it applies the retry policy, whose intervals come from failure.Backoff with one random
-// number per activity and run.
+// A policy is the task queue of an activity, its timeouts and its attempts. The policies of
+// this file are the only place with timeouts and attempts of activities; [policy.run]
+// applies them.
 type policy struct {
 	queue               string
 	timeout             time.Duration // of one attempt
@@ -31,23 +30,29 @@ type policy struct {
 const heartbeat = 15 * time.Second
 
 // The stages of a review. A slow model takes most of an hour for a large change, and one
-// attempt to mail sends to all recipients, one after another.
+// attempt to mail sends to all recipients, one after another. A cancellation waits for a
+// message that is being sent, so that the message is recorded.
 var (
 	fetchPolicy  = stagePolicy(activities.QueueFetch, 15*time.Minute)
 	redactPolicy = stagePolicy(activities.QueueRedact, 5*time.Minute)
 	modelPolicy  = stagePolicy(activities.QueueLLM, time.Hour)
 	adoptPolicy  = stagePolicy(activities.QueueNotify, 5*time.Minute)
-	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour)
+	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour).waitingForCancellation()
 )
 
 func channelPolicy(c review.Channel) policy {
-	return stagePolicy(activities.ChannelQueue(c), 15*time.Minute)
+	return stagePolicy(activities.ChannelQueue(c), 15*time.Minute).waitingForCancellation()
 }
 
 // stagePolicy leaves total unlimited: with a limit, a Retry-After beyond it would fail the
 // stage at once.
 func stagePolicy(queue string, timeout time.Duration) policy {
 	return policy{queue: queue, timeout: timeout, heartbeat: heartbeat, attempts: failure.AttemptBudget}
+}
+
+func (p policy) waitingForCancellation() policy {
+	p.waitForCancellation = true
+	return p
 }
 
 // Work on the database is retried until it succeeds.
@@ -68,11 +73,11 @@ const localTimeout = 4 * time.Second
 var (
 	searchPolicy = policy{
 		queue: activities.QueueFetch, timeout: 5 * time.Minute, total: 30 * time.Minute, heartbeat: heartbeat,
-		attempts: 3,
+		attempts: failure.AttemptBudget,
 	}
 	reconcilePolicy = policy{
 		queue: activities.QueueNotify, timeout: 30 * time.Minute, total: time.Hour, heartbeat: heartbeat,
-		attempts: 3,
+		attempts: failure.AttemptBudget,
 	}
 	retentionPolicy = policy{
 		queue: activities.QueueRetention, timeout: 30 * time.Minute, total: 90 * time.Minute, heartbeat: heartbeat,
@@ -88,43 +93,88 @@ func probePolicy(queue string) policy {
 // server's default, 3. A server without priorities ignores it.
 const botPriority = 5
 
-// on returns ctx with the options of an activity. The ID is fixed, so that it stays
-// the same after a reset and is readable in the Temporal UI.
-func (p policy) on(ctx workflow.Context, id string) workflow.Context {
-	first, longest := failure.Delays(id, workflow.GetInfo(ctx).WorkflowExecution.RunID)
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             id,
-		Summary:                summaryOf(id),
-		TaskQueue:              p.queue,
-		StartToCloseTimeout:    p.timeout,
-		ScheduleToCloseTimeout: p.total,
-		HeartbeatTimeout:       p.heartbeat,
-		// Replays do not compare it, so that histories with other delays replay.
+// run runs an activity until it succeeds, fails for good, or has used its attempts. It adds
+// the failed attempts to used, which activities that share a budget have in common. The
+// activity has at least one attempt.
+//
+// The retry policy is that of (processing 8.2). After a failure that the attempt reports, the
+// server waits for the jittered delay of [activities.Interceptor] instead. An attempt that is
+// lost, such as in a crash of its worker, reports nothing, and the server's delay would have
+// no jitter: run waits itself, then runs the activity again with the rest of its attempts. It
+// does the same if attempts that do not count, because their worker stopped, used up those of
+// the server.
+func (p policy) run(ctx workflow.Context, id string, used *activities.Spent, out, activity any, args ...any) error {
+	begun := workflow.Now(ctx)
+	for {
+		err := workflow.ExecuteActivity(p.on(ctx, id, used.Failures, begun), activity, args...).Get(ctx, out)
+		if err == nil || temporal.IsCanceledError(err) {
+			return err
+		}
+		report := reportOf(ctx, err)
+		used.Add(activities.Spent{Failures: report.Failures(), FirstFailureAt: report.FirstAt})
+		again := isLost(err) || report.Stopped > 0 && !isFinal(err)
+		if !again || p.attempts > 0 && used.Failures >= p.attempts || p.total > 0 && workflow.Now(ctx).Sub(begun) >= p.total {
+			return err
+		}
+		wait := workflow.TimerOptions{Summary: "delay before the next attempt"}
+		if err := workflow.NewTimerWithOptions(ctx, delayAfter(ctx, err, used.Failures), wait).Get(ctx, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// on returns ctx with the options of an activity, of whose attempts some are used and whose
+// total time runs since begun. The ID is fixed, so that it stays the same after a reset and
+// is readable in the Temporal UI.
+func (p policy) on(ctx workflow.Context, id string, used int, begun time.Time) workflow.Context {
+	o := workflow.ActivityOptions{
+		ActivityID:          id,
+		Summary:             summaryOf(id),
+		TaskQueue:           p.queue,
+		StartToCloseTimeout: p.timeout,
+		HeartbeatTimeout:    p.heartbeat,
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: first, BackoffCoefficient: failure.DelayMultiplier, MaximumInterval: longest,
-			MaximumAttempts: int32(p.attempts), //nolint:gosec // at most failure.AttemptBudget
+			InitialInterval: failure.InitialDelay, BackoffCoefficient: failure.DelayMultiplier, MaximumInterval: failure.MaxDelay,
+			NonRetryableErrorTypes: []string{"TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"},
 		},
 		WaitForCancellation: p.waitForCancellation,
-	})
+	}
+	if p.attempts > 0 { // 0 is unlimited; an operator may have allowed more attempts than the budget
+		o.RetryPolicy.MaximumAttempts = int32(max(1, p.attempts-used)) //nolint:gosec // at most failure.AttemptBudget
+	}
+	if p.total > 0 {
+		o.ScheduleToCloseTimeout = max(time.Second, p.total-workflow.Now(ctx).Sub(begun))
+	}
+	return workflow.WithActivityOptions(ctx, o)
 }
 
-// without returns the policy with what earlier activities of the stage left of the
-// attempt budget: at least 1, because 0 is unlimited. They may have used more than the
-// budget if an operator gave them more attempts.
-func (p policy) without(spent activities.Spent) policy {
-	p.attempts = max(1, p.attempts-spent.Failures)
-	return p
+// delayAfter is the delay before an activity runs again: the one that the last attempt
+// reported or, if it was lost, one with full jitter.
+func delayAfter(ctx workflow.Context, err error, failures int) time.Duration {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && !isLost(err) {
+		return app.NextRetryDelay()
+	}
+	var u float64
+	_ = workflow.SideEffect(ctx, func(workflow.Context) any { return rand.Float64() }).Get(&u) // a number can be decoded
+	return failure.Backoff(failures, u, 0)
 }
 
-func (p policy) waitingForCancellation(waitForCancellation bool) policy {
-	p.waitForCancellation = waitForCancellation
-	return p
+// isLost reports whether Temporal declared that the last attempt of an activity is lost.
+func isLost(err error) bool {
+	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+	return ok && (timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT || timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_START_TO_CLOSE)
+}
+
+// isFinal reports whether the activity ended because a retry does not help.
+func isFinal(err error) bool {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.NonRetryable()
 }
 
 // book runs an activity of [activities.Bookkeeping] and stores its result in out, which
 // may be nil.
 func book(ctx workflow.Context, id string, activity, in, out any) error {
-	return workflow.ExecuteActivity(bookkeepingPolicy.on(ctx, id), activity, in).Get(ctx, out)
+	return bookkeepingPolicy.run(ctx, id, &activities.Spent{}, out, activity, in)
 }
 
 // bookLocally runs the activity within the current workflow task, which saves the server

@@ -14,6 +14,6 @@ const ReconciliationSchedule = "criticizer-reconciliation"
 // workflow it can be scheduled, paused, triggered and watched.
 func ReconcileDeliveries(ctx workflow.Context) (activities.Reconciled, error) {
 	var done activities.Reconciled
-	err := workflow.ExecuteActivity(reconcilePolicy.on(ctx, "reconcile"), notifying.ReconcileDeliveries).Get(ctx, &done)
+	err := reconcilePolicy.run(ctx, "reconcile", &activities.Spent{}, &done, notifying.ReconcileDeliveries)
 	return done, err
 }

@@ -18,22 +18,11 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// record names the folder of testdata/histories to which the tests write the histories
-// of their workflows. Each folder holds the histories of one deployed behavior.
-//
-// A change to the commands of a workflow needs three steps, or running workflows fail:
-//
-//  1. Name the change: a function such as
-//     func waitsForSlots(ctx workflow.Context) bool {
-//     return workflow.GetVersion(ctx, "wait-for-slots", workflow.DefaultVersion, 1) == 1
-//     }
-//     in versions.go, and branch on it. The change ID is part of the histories.
-//  2. Record a new folder named for the change: go test ./workflows -record=wait-for-slots
-//  3. Leave the other folders as they are. A history that does not replay is a review,
-//     or a dead letter, that the new code cannot finish.
-var record = flag.String("record", "", "write the histories to this folder of testdata/histories")
+// record lets the tests write the histories of their workflows. A change to the commands of
+// a workflow needs it; CONTRIBUTING.md says until when that is right.
+var record = flag.Bool("record", false, "write the histories to "+histories)
 
-const histories = "testdata/histories"
+const histories = "testdata/histories/current"
 
 // machine matches what names the machine that recorded: the identities of its
 // processes, and the sticky queues they listen to.
@@ -42,7 +31,7 @@ var machine = regexp.MustCompile(`("identity": "|"name": ")[^"]*[@:][^"]*"`)
 // The workflows replay the recorded histories, those of reset runs among them.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(histories + "/*/*.json")
+	files, err := filepath.Glob(histories + "/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recorded histories in %s: %v", histories, err)
 	}
@@ -68,7 +57,7 @@ func replay(history *historypb.History) error {
 	replayer.RegisterWorkflow(workflows.SettleShelf)
 	rewriteworkflows.Register(replayer)
 	return replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
-		OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},
+		OriginalExecution: executionOf(history),
 	})
 }
 
@@ -81,16 +70,17 @@ func load(t *testing.T, file string) *historypb.History {
 	return history
 }
 
-// runOf returns the run whose history it is. The first event of a reset run
+// executionOf returns the run whose history it is. The first event of a reset run
 // still names the first run; the last reset names this one.
-func runOf(history *historypb.History) string {
-	run := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+func executionOf(history *historypb.History) workflow.Execution {
+	started := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	of := workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}
 	for _, event := range history.GetEvents() {
 		if reset := event.GetWorkflowTaskFailedEventAttributes().GetNewRunId(); reset != "" {
-			run = reset
+			of.RunID = reset
 		}
 	}
-	return run
+	return of
 }
 
 // keep records the history of the review's current run if -record is set.
@@ -101,7 +91,7 @@ func (c cluster) keep(t *testing.T, name string) {
 
 func (c cluster) keepRun(t *testing.T, workflowID, name string) {
 	t.Helper()
-	if *record == "" {
+	if !*record {
 		return
 	}
 	var history historypb.History
@@ -114,7 +104,6 @@ func (c cluster) keepRun(t *testing.T, workflowID, name string) {
 	data, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&history)
 	noError(t, err)
 	data = machine.ReplaceAll(data, []byte(`${1}recorded"`))
-	folder := filepath.Join(histories, *record)
-	noError(t, os.MkdirAll(folder, 0o750))
-	noError(t, os.WriteFile(filepath.Join(folder, name+".json"), data, 0o600))
+	noError(t, os.MkdirAll(histories, 0o750))
+	noError(t, os.WriteFile(filepath.Join(histories, name+".json"), data, 0o600))
 }

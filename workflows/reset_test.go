@@ -8,6 +8,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -43,6 +44,9 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	}
 	for i, queue := range queues {
 		a := stages[min(i, len(stages)-1)] // the last serves both channels
+		if a == nil {
+			continue // the test serves it
+		}
 		serving := worker.New(c.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: i == 0},
 		}})
@@ -92,13 +96,22 @@ func (c cluster) reset(t *testing.T) (review.Result, error) {
 	return result, c.GetWorkflow(ctx, request.Key, "").Get(ctx, &result)
 }
 
+// events returns the history of the review's current run.
+func (c cluster) events(t *testing.T) (events []*historypb.HistoryEvent) {
+	t.Helper()
+	history := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event, err := history.Next()
+		noError(t, err)
+		events = append(events, event)
+	}
+	return events
+}
+
 // activities lists what the review's current run has scheduled.
 func (c cluster) activities(t *testing.T) (names []string) {
 	t.Helper()
-	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		noError(t, err)
+	for _, event := range c.events(t) {
 		if name := event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName(); name != "" {
 			names = append(names, name)
 		}

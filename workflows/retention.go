@@ -19,7 +19,7 @@ const (
 // deletion fails, the run fails before the next but one is due.
 func EnforceRetention(ctx workflow.Context) (activities.RetentionResult, error) {
 	var result activities.RetentionResult
-	err := workflow.ExecuteActivity(retentionPolicy.on(ctx, "enforce-retention"), retaining.EnforceRetention).Get(ctx, &result)
+	err := retentionPolicy.run(ctx, "enforce-retention", &activities.Spent{}, &result, retaining.EnforceRetention)
 	if err != nil {
 		workflow.GetLogger(ctx).Error("retention not enforced", "error", err)
 	}

@@ -2,8 +2,9 @@
 // Everything here is deterministic: no clock, no randomness, no ranges over maps, no
 // I/O.
 //
-// policies.go holds the timeouts and attempts of all activities. The interceptor of package
-// activities computes the delay between two attempts.
+// review.go tells a review from its start to its end. policies.go holds the timeouts and
+// attempts of all activities, and runs them. deadletter.go describes a failed stage for
+// people, progress.go a review.
 package workflows
 
 import (
@@ -30,84 +31,74 @@ var (
 	retaining   *activities.Retaining
 )
 
-// ReviewChangelist reviews one changelist: open the job, fetch, redact, critique,
-// notify, finish the job. If fetch finds that the change is to be skipped, the review
-// ends there. The workflow ID is the idempotency key. A stage that fails for good is
-// dead-lettered and fails the workflow; a reset to the last workflow task runs that
-// stage again.
+// reviewState is the state of one review.
+type reviewState struct {
+	req      review.Request
+	run      string     // run that owns the review, as far as this run knows; see adoptRun
+	job      review.Job // as last read; zero before it is opened
+	fetched  activities.FetchResult
+	skipped  review.SkipRule // why nothing is reviewed; empty if the change is reviewed
+	outdated bool            // the changelist was shelved again
+	onShelf  *review.Prior   // the review of the shelf with the same content; nil if none
+	redacted review.ArtifactRef
+	verdict  activities.CritiqueResult
+
+	spent       activities.Spent       // what ended activities used of the stage's attempt budget
+	notNotified map[review.Channel]int // the channels that stage notify failed to notify, with their attempts
+	progress    Progress               // for people
+}
+
+// These errors end a review without a failure.
+var (
+	errDuplicate  = errors.New("duplicate")  // the job belongs to an earlier review
+	errSuperseded = errors.New("superseded") // a replay, but the review or a newer one has succeeded meanwhile
+)
+
+// ReviewChangelist reviews one changelist in three stages: fetch opens the job and reads
+// the change, llm redacts it and calls the model, notify sends the review. If fetch finds
+// that the change is to be skipped, the review ends there. The workflow ID is the
+// idempotency key. A stage that fails for good is dead-lettered and fails the workflow; a
+// reset to the last workflow task runs that stage again.
 func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, error) {
 	if err := req.Validate(); err != nil {
 		return review.Result{}, refusal(ctx, err.Error())
+	}
+	if id := workflow.GetInfo(ctx).WorkflowExecution.ID; id != req.Key {
+		return review.Result{}, refusal(ctx, fmt.Sprintf("workflow ID %q is not the idempotency key %q: "+
+			"start the review with criticizer-starter change-commit %d, or start this workflow with the key as its ID", id, req.Key, req.Changelist))
 	}
 	r := &reviewState{req: req, progress: Progress{Changelist: req.Changelist}}
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (Progress, error) { return r.progress, nil }); err != nil {
 		return review.Result{}, err
 	}
-	result, err := r.review(ctx)
-	if temporal.IsCanceledError(err) {
+	err := r.review(ctx)
+	switch {
+	case temporal.IsCanceledError(err):
 		return review.Result{}, r.cancel(ctx, err)
-	}
-	return result, err
-}
-
-// reviewState is the state of one review.
-type reviewState struct {
-	req         review.Request
-	fetched     activities.FetchResult
-	redacted    review.ArtifactRef // output of redact
-	verdict     activities.CritiqueResult
-	job         review.Job             // as last read
-	skipped     review.SkipRule        // why nothing is reviewed; empty if the change is reviewed
-	onShelf     *review.Prior          // the review of the shelf with the same content; nil if none
-	notNotified map[review.Channel]int // the channels that stage notify failed to notify, with their attempts
-	outdated    bool                   // the changelist was shelved again
-	spent       activities.Spent       // what ended activities used of the stage's attempt budget
-	run         string                 // run that the job is known to be of; empty in histories without adoptsResets
-	progress    Progress               // for people
-}
-
-func (r *reviewState) review(ctx workflow.Context) (review.Result, error) {
-	opening, err := r.open(ctx)
-	if err != nil || opening.Verdict == review.VerdictDuplicate {
-		return review.Result{Job: opening.Job, Duplicate: true}, err
-	}
-	if adoptsResets(ctx) {
-		r.run = opening.Job.RunID
-	}
-	err = r.runStages(ctx)
-	if errors.Is(err, errSuperseded) {
+	case errors.Is(err, errDuplicate):
+		r.show(ctx, "done: the review exists already")
+		return review.Result{Job: r.job, Duplicate: true}, nil
+	case errors.Is(err, errSuperseded):
 		return review.Result{Job: r.job, Duplicate: true}, r.showOutcome(ctx, review.OutcomeSuperseded)
-	}
-	if err != nil {
+	case err != nil:
 		return review.Result{}, err
 	}
 	return review.Result{Job: r.job, StandIn: r.verdict.StandIn}, r.showOutcome(ctx, r.job.Outcome)
 }
 
-func (r *reviewState) open(ctx workflow.Context) (review.Opening, error) {
-	var opening review.Opening
-	r.show(ctx, "opening its job")
-	err := bookLocally(ctx, "open", bookkeeping.OpenJob, r.req, &opening)
-	r.progress.Link = opening.Link
-	if err != nil {
-		return opening, err
-	}
-	if server := opening.OtherServer; server != "" {
-		return r.refuse(ctx, fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
-			"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
-	}
-	if opening.Verdict == review.VerdictRefused {
-		return r.refuse(ctx, fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
-			r.req.Version, r.req.Changelist, opening.Job.Version))
-	}
-	if v := opening.Job.Version; opening.Verdict == review.VerdictRun && v != r.req.Version {
-		r.req.Version = v // a review of the shelf has the requested version
-		return opening, showVersion(ctx, v)
-	}
-	return opening, nil
+// refusal is the error of an invalid request. Without a dead letter the failure of the
+// workflow is the only record of it.
+func refusal(ctx workflow.Context, message string) error {
+	now := workflow.Now(ctx).UTC()
+	report := failure.Report{Class: failure.InputInvalid, Stack: message, Attempt: 1, At: now, FirstAt: now}
+	return temporal.NewNonRetryableApplicationError(message, string(failure.InputInvalid), nil, report)
 }
 
-func (r *reviewState) runStages(ctx workflow.Context) error {
+// review runs the stages, then closes the job.
+func (r *reviewState) review(ctx workflow.Context) (err error) {
+	if r.run, err = currentRun(ctx); err != nil {
+		return err
+	}
 	newest := r.untilReshelved(ctx)
 	for _, step := range []struct {
 		ctx   workflow.Context
@@ -137,112 +128,94 @@ func (r *reviewState) runStages(ctx workflow.Context) error {
 	}, &r.job)
 }
 
-// execute runs an activity of a stage. Activities of a stage share its attempt budget.
-func (r *reviewState) execute(ctx workflow.Context, p policy, id string, activity, in, out any) error {
+// stage runs one stage until it succeeds or this run dead-letters it.
+//
+// RecordDeadLetter returns the run ID that it recorded. If that is the ID of this run,
+// the workflow fails in the same workflow task: a reset to the last workflow task then
+// cuts the history directly after RecordDeadLetter. The new run reads the ID of another
+// run there, so it is a replay of that run, and runs the stage again with a full attempt
+// budget (processing 8.5). Nothing that needs another workflow task may come between
+// RecordDeadLetter and the failure.
+func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func() error) error {
+	for {
+		r.spent, r.notNotified = activities.Spent{}, nil
+		if err := r.showStage(ctx, stage); err != nil {
+			return err
+		}
+		cause := run()
+		switch {
+		case errors.Is(cause, errDuplicate), errors.Is(cause, errSuperseded):
+			return cause
+		case r.outdated && stage != review.StageNotify:
+			r.skipped = review.SkipRuleNewer
+			return nil
+		case cause == nil, temporal.IsCanceledError(cause):
+			return cause
+		}
+		if adopted, err := r.adoptRun(ctx); err != nil {
+			return err
+		} else if adopted {
+			continue // the failure is one of the former run
+		}
+		letter := r.deadLetter(ctx, stage, cause)
+		var recorded activities.Recorded
+		if err := book(ctx, "dead-letter", bookkeeping.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, Letter: letter}, &recorded); err != nil {
+			return err
+		}
+		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
+			if err := r.showFailure(ctx, letter, recorded.Escalated); err != nil {
+				return err
+			}
+			message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", letter.Stage, r.req.Changelist, letter.Hint)
+			return temporal.NewApplicationErrorWithOptions(message, string(letter.ErrorClass), temporal.ApplicationErrorOptions{
+				NonRetryable: true, Cause: cause, Details: []any{letter},
+			})
+		}
+		if _, err := r.adoptRun(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// adoptRun assigns the review to this run, if a reset made this run from the one that
+// came this far. It is called before each step with an effect.
+func (r *reviewState) adoptRun(ctx workflow.Context) (adopted bool, err error) {
+	run, err := currentRun(ctx)
+	if err != nil || run == r.run {
+		return false, err
+	}
+	err = book(ctx, "replay", bookkeeping.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: r.run}, &r.job)
+	if err != nil {
+		return false, err
+	}
+	if r.job.State != review.JobInProgress {
+		return false, errSuperseded
+	}
+	r.run = run
+	return true, nil
+}
+
+// currentRun returns the ID of the run that makes the call. The side effect records it: in
+// the part of the history that a reset copies, the call returns the former run, and after
+// that part this one.
+func currentRun(ctx workflow.Context) (run string, err error) {
+	err = workflow.MutableSideEffect(ctx, "run",
+		func(ctx workflow.Context) any { return workflow.GetInfo(ctx).WorkflowExecution.RunID },
+		func(a, b any) bool { return a == b },
+	).Get(&run)
+	return run, err
+}
+
+// do runs an activity of a stage. The activities of a stage share its attempt budget.
+// Activities after fetch take turns by author, and have a lower priority if the author is
+// a bot.
+func (r *reviewState) do(ctx workflow.Context, p policy, id string, out, activity, in any) error {
 	if _, err := r.adoptRun(ctx); err != nil {
 		return err
 	}
-	return r.attempt(ctx, p, &r.spent, id, activity, in, out)
+	return p.run(r.withPriority(ctx), id, &r.spent, out, activity, in)
 }
 
-// attempt runs an activity. Temporal counts the attempts that ended because their worker
-// stopped; if they used up the budget, attempt runs the activity again with the rest.
-func (r *reviewState) attempt(ctx workflow.Context, p policy, spent *activities.Spent, id string, activity, in, out any) error {
-	for {
-		err := workflow.ExecuteActivity(r.withPriority(p.without(*spent).on(ctx, id)), activity, in).Get(ctx, out)
-		if err == nil || r.run == "" {
-			return err
-		}
-		report := reportOf(ctx, err, *spent)
-		left := p.attempts - spent.Failures - report.Failures()
-		if report.Stopped == 0 || isFinal(err) || left <= 0 {
-			return err
-		}
-		spent.Add(activities.Spent{Failures: report.Failures(), FirstFailureAt: report.FirstAt})
-	}
-}
-
-func (r *reviewState) fetch(ctx workflow.Context) error {
-	var result activities.FetchResult
-	err := r.execute(ctx, fetchPolicy, "fetch", fetching.Fetch, activities.StageParams{Request: r.req}, &result)
-	r.fetched, r.skipped = result, result.SkippedBy
-	if err == nil {
-		r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[result.ByBot]
-	}
-	if err == nil && result.Shelf != 0 {
-		err = r.compareWithShelf(ctx)
-	}
-	return err
-}
-
-// compareWithShelf looks for a review of the shelf with the same content. A shelf that is
-// shelved again without a change is skipped.
-func (r *reviewState) compareWithShelf(ctx workflow.Context) error {
-	err := book(ctx, "compare", bookkeeping.CompareWithShelf, r.req, &r.onShelf)
-	if err == nil && r.onShelf != nil && r.req.Shelved {
-		r.skipped = review.SkipRuleSame
-	}
-	return err
-}
-
-// critique is stage llm: up to three activities that share one attempt budget. A replay
-// keeps the redacted change of the dead run. If the model stage has other redaction rules
-// than the redact stage had, because workers are being replaced, the change is redacted
-// again.
-func (r *reviewState) critique(ctx workflow.Context) error {
-	if err := r.adoptReport(ctx); err != nil || r.verdict.Report != "" {
-		return err
-	}
-	for again := 0; ; again++ {
-		if err := r.redact(ctx); err != nil {
-			return err
-		}
-		err := r.execute(ctx, modelPolicy, "critique", critiquing.Critique, activities.StageParams{Request: r.req, Input: r.redacted}, &r.verdict)
-		if err == nil || reportOf(ctx, err, r.spent).Class != failure.RedactionOutdated || again == redactAgainLimit || !redactsAgain(ctx) {
-			return err
-		}
-		r.redacted = ""
-		if again > 0 {
-			if err := r.awaitSameRules(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func (r *reviewState) awaitSameRules(ctx workflow.Context) error {
-	r.show(ctx, "waiting until the workers of redact and llm have the same redaction rules")
-	defer r.show(ctx, "stage "+string(review.StageLLM))
-	return workflow.Sleep(ctx, redactAgainPause)
-}
-
-// redact redacts the change, unless that was done.
-func (r *reviewState) redact(ctx workflow.Context) error {
-	if r.redacted != "" {
-		return nil
-	}
-	var result activities.RedactResult
-	err := r.execute(ctx, redactPolicy, "redact", redacting.Redact, activities.StageParams{Request: r.req, Input: r.fetched.Raw}, &result)
-	r.redacted = result.Redacted
-	r.spent.Add(result.Spent)
-	return err
-}
-
-// adoptReport uses the report of the shelf's review for the submit, if the contents are
-// the same and the report has not expired.
-func (r *reviewState) adoptReport(ctx workflow.Context) error {
-	if r.onShelf == nil {
-		return nil
-	}
-	var adoption activities.Adoption
-	err := r.execute(ctx, adoptPolicy, "adopt", notifying.AdoptReport, activities.StageParams{Request: r.req, Input: r.onShelf.Report}, &adoption)
-	r.verdict = adoption.CritiqueResult
-	r.spent.Add(adoption.Spent)
-	return err
-}
-
-// withPriority lets activities after fetch take turns by author, and gives them a lower
-// priority if the author is a bot.
 func (r *reviewState) withPriority(ctx workflow.Context) workflow.Context {
 	rank := temporal.Priority{FairnessKey: r.fetched.Author}
 	if r.fetched.ByBot {
@@ -251,57 +224,144 @@ func (r *reviewState) withPriority(ctx workflow.Context) workflow.Context {
 	return workflow.WithPriority(ctx, rank)
 }
 
-// notify is stage notify: the mails, then the channels, whether or not the mails
-// succeed. Each recipient and each channel has the whole attempt budget. If mails fail,
-// their result is missing, so all channels are tried: an activity of a channel without
-// an open outbox row does nothing.
-func (r *reviewState) notify(ctx workflow.Context) error {
-	p := activities.StageParams{Request: r.req, Input: r.verdict.Report}
-	var mailed activities.NotifyResult
-	err := r.execute(ctx, mailPolicy.waitingForCancellation(r.run != ""), "notify", notifying.Notify, p, &mailed)
-	if temporal.IsCanceledError(err) || errors.Is(err, errSuperseded) {
+// fetch is stage fetch: it opens the job, reads the change, and looks for a review of the
+// shelf with the same content. A shelf that is shelved again without a change is skipped.
+func (r *reviewState) fetch(ctx workflow.Context) error {
+	if r.job.ID == 0 {
+		if err := r.open(ctx); err != nil {
+			return err
+		}
+	}
+	var result activities.FetchResult
+	err := r.do(ctx, fetchPolicy, "fetch", &result, fetching.Fetch, activities.StageParams{Request: r.req})
+	if err != nil {
 		return err
 	}
-	if adopted, errAdopt := r.adoptRun(ctx); errAdopt != nil {
-		return errAdopt
-	} else if adopted && err != nil {
-		return r.notify(ctx) // the failure is one of the former run
+	r.fetched, r.skipped = result, result.SkippedBy
+	r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[result.ByBot]
+	if result.Shelf == 0 {
+		return nil
 	}
-	channels := mailed.Channels
-	if err != nil {
-		channels = review.Channels()
-	}
-	spent, errChannels := r.notifyChannels(ctx, p, channels)
-	if err == nil {
-		err, r.spent = errChannels, spent
+	err = book(ctx, "compare", bookkeeping.CompareWithShelf, r.req, &r.onShelf)
+	if err == nil && r.onShelf != nil && r.req.Shelved {
+		r.skipped = review.SkipRuleSame
 	}
 	return err
 }
 
-// notifyChannels notifies the channels concurrently and returns the first error, with what
-// its channel used of its attempt budget before the last activity.
-func (r *reviewState) notifyChannels(ctx workflow.Context, p activities.StageParams, channels []review.Channel) (used activities.Spent, first error) {
+// open opens the job. A request for which no job is opened is dead-lettered (processing
+// 8.1); a replay tries to open the job again.
+func (r *reviewState) open(ctx workflow.Context) error {
+	r.show(ctx, "opening its job")
+	defer r.show(ctx, "stage "+string(review.StageFetch))
+	var opening review.Opening
+	if err := bookLocally(ctx, "open", bookkeeping.OpenJob, r.req, &opening); err != nil {
+		return err
+	}
+	r.progress.Link = opening.Link
+	if server := opening.OtherServer; server != "" {
+		return refusal(ctx, fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
+			"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
+	}
+	if opening.Verdict == review.VerdictRefused {
+		return refusal(ctx, fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
+			r.req.Version, r.req.Changelist, opening.Job.Version))
+	}
+	r.job = opening.Job
+	if opening.Verdict == review.VerdictDuplicate {
+		return errDuplicate
+	}
+	if v := r.job.Version; v != r.req.Version {
+		r.req.Version = v // a review of the shelf has the requested version
+		return showVersion(ctx, v)
+	}
+	return nil
+}
+
+// critique is stage llm: up to three activities. It uses the report of the shelf's review if
+// there is one that has not expired. A replay keeps the redacted change of the dead run. If
+// the model stage has other redaction rules than the redact stage had, because workers are
+// being replaced, the change is redacted again, which uses no attempt.
+func (r *reviewState) critique(ctx workflow.Context) error {
+	if r.onShelf != nil {
+		var adoption activities.Adoption
+		err := r.do(ctx, adoptPolicy, "adopt", &adoption, notifying.AdoptReport, activities.StageParams{Request: r.req, Input: r.onShelf.Report})
+		if err != nil || adoption.Report != "" {
+			r.verdict = adoption.CritiqueResult
+			return err
+		}
+		r.spent.Add(adoption.Spent)
+	}
+	for again := 0; ; again++ {
+		if r.redacted == "" {
+			var result activities.RedactResult
+			err := r.do(ctx, redactPolicy, "redact", &result, redacting.Redact, activities.StageParams{Request: r.req, Input: r.fetched.Raw})
+			if err != nil {
+				return err
+			}
+			r.redacted = result.Redacted
+			r.spent.Add(result.Spent)
+		}
+		before := r.spent
+		err := r.do(ctx, modelPolicy, "critique", &r.verdict, critiquing.Critique, activities.StageParams{Request: r.req, Input: r.redacted})
+		if err == nil || reportOf(ctx, err).Class != failure.RedactionOutdated || again == redactAgainLimit {
+			return err
+		}
+		r.redacted, r.spent = "", before
+		if again > 0 {
+			r.show(ctx, "waiting until the workers of redact and llm have the same redaction rules")
+			if err := workflow.Sleep(ctx, redactAgainPause); err != nil {
+				return err
+			}
+			r.show(ctx, "stage "+string(review.StageLLM))
+		}
+	}
+}
+
+// notify is stage notify: the mails, then the channels concurrently, whether or not the
+// mails succeed. Each recipient and each channel has the whole attempt budget. If mails
+// fail, their result is missing, so all channels are tried: an activity of a channel without
+// an open outbox row does nothing.
+func (r *reviewState) notify(ctx workflow.Context) error {
+	p := activities.StageParams{Request: r.req, Input: r.verdict.Report}
+	var mailed activities.NotifyResult
+	errMails := r.do(ctx, mailPolicy, "notify", &mailed, notifying.Notify, p)
+	if temporal.IsCanceledError(errMails) || errors.Is(errMails, errSuperseded) {
+		return errMails
+	}
+	if adopted, err := r.adoptRun(ctx); err != nil {
+		return err
+	} else if adopted && errMails != nil {
+		return r.notify(ctx) // the failure is one of the former run
+	}
+	channels := mailed.Channels
+	if errMails != nil {
+		channels = review.Channels()
+	} else {
+		r.spent = activities.Spent{} // a dead letter is about channels only
+	}
 	errs, spent := make([]error, len(channels)), make([]activities.Spent, len(channels))
 	done := workflow.NewWaitGroup(ctx)
 	for i, c := range channels {
 		done.Add(1)
-		workflow.Go(ctx, func(ctx workflow.Context) {
+		workflow.Go(r.withPriority(ctx), func(ctx workflow.Context) {
 			defer done.Done()
-			errs[i] = r.attempt(ctx, channelPolicy(c).waitingForCancellation(r.run != ""), &spent[i], "notify-"+string(c), posting.NotifyChannel,
-				activities.ChannelParams{StageParams: p, Channel: c}, nil)
+			errs[i] = channelPolicy(c).run(ctx, "notify-"+string(c), &spent[i], nil, posting.NotifyChannel, activities.ChannelParams{StageParams: p, Channel: c})
 		})
 	}
 	done.Wait(ctx)
+	first := errMails
 	r.notNotified = map[review.Channel]int{}
 	for i, c := range channels {
 		if errs[i] != nil {
-			r.notNotified[c] = spent[i].Failures + reportOf(ctx, errs[i], spent[i]).Failures()
+			r.notNotified[c] = spent[i].Failures
+			r.spent.Add(spent[i])
 			if first == nil {
-				used, first = spent[i], errs[i]
+				first = errs[i]
 			}
 		}
 	}
-	return used, first
+	return first
 }
 
 // cancel marks the job canceled and returns the cancellation.
@@ -316,25 +376,4 @@ func (r *reviewState) cancel(ctx workflow.Context, canceled error) error {
 		return err
 	}
 	return canceled
-}
-
-// refuse dead-letters a request for which no job is opened (processing 8.1). A replay tries
-// to open the job again.
-func (r *reviewState) refuse(ctx workflow.Context, message string) (opening review.Opening, err error) {
-	err = refusal(ctx, message)
-	if !deadLettersRefusals(ctx) {
-		return opening, err
-	}
-	if _, err = r.recordDeadLetter(ctx, review.StageFetch, err); err != nil {
-		return opening, err
-	}
-	return r.open(ctx)
-}
-
-// refusal is the error of an invalid request. Without a valid changelist and key the
-// failure of the workflow is the only dead letter.
-func refusal(ctx workflow.Context, message string) error {
-	now := workflow.Now(ctx).UTC()
-	report := failure.Report{Class: failure.InputInvalid, Stack: message, Attempt: 1, At: now, FirstAt: now}
-	return temporal.NewNonRetryableApplicationError(message, string(failure.InputInvalid), nil, report)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -53,6 +54,7 @@ func (b bench) again(t *testing.T) bench {
 	b.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		&activities.Interceptor{Scrub: func(s string) string { return s }},
 	}})
+	b.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: request.Key})
 	b.RegisterWorkflow(workflows.ReviewChangelist)
 	b.RegisterWorkflow(workflows.SettleShelf)
 	for _, a := range activitiesOver(t, b.world, b.db) {
@@ -260,32 +262,6 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 	}
 }
 
-// Failures that Temporal declares itself are retried with full jitter, too: the delays of
-// an activity double from a random one (processing 8.2).
-func TestLostAttemptsAreRetriedWithJitter(t *testing.T) {
-	t.Parallel()
-	seen := map[time.Duration]bool{}
-	for name, result := range map[string]any{"Fetch": activities.FetchResult{}, "Redact": activities.RedactResult{}, "Critique": activities.CritiqueResult{}} {
-		b := newBench(t)
-		var begun []time.Time
-		b.OnActivity(name, mock.Anything, mock.Anything).Run(func(mock.Arguments) { begun = append(begun, b.Now()) }).
-			Return(result, temporal.NewHeartbeatTimeoutError())
-		if _, err := b.review(t); classOf(err) != failure.AttemptTimeout || len(begun) != failure.AttemptBudget {
-			t.Fatalf("ended with %v after %d attempts of %s", err, len(begun), name)
-		}
-		first, _ := failure.Delays(strings.ToLower(name), "default-test-run-id")
-		for i, at := range begun[1:] {
-			if got, want := at.Sub(begun[i]), first<<i; (got - want).Abs() > time.Microsecond {
-				t.Errorf("%s waited %s after attempt %d, want %s", name, got, i+1, want)
-			}
-		}
-		seen[first] = true
-	}
-	if len(seen) != 3 {
-		t.Errorf("the activities have the first delays %v, want different ones", seen)
-	}
-}
-
 // A non-retryable failure ends the stage at once (processing 8.1) (processing 8.2.3).
 func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
 	t.Parallel()
@@ -395,8 +371,25 @@ func TestInvalidRequestIsRefused(t *testing.T) {
 	}
 }
 
-// A refused request leaves a dead letter, and so does a replay that is refused again
-// (processing 8.1).
+// A review under another workflow ID than its key could not be replayed: its dead letter
+// names the key.
+func TestOtherWorkflowIDIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "started-by-hand"})
+	_, err := b.review(t)
+	if classOf(err) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 || b.db.Letters(t) != 0 {
+		t.Fatalf("ended with %v after %d opened jobs", err, b.world.Calls("OpenJob"))
+	}
+	for _, want := range []string{`"started-by-hand"`, `"review-p4-4711-v1"`, "criticizer-starter change-commit 4711"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not name %s", err, want)
+		}
+	}
+}
+
+// A refused request leaves a dead letter, and so does a replay that is refused again, which
+// is escalated (processing 8.1) (processing 8.5).
 func TestRefusedRequestIsDeadLettered(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -409,8 +402,13 @@ func TestRefusedRequestIsDeadLettered(t *testing.T) {
 	}
 	c.keep(t, "refused")
 	_, again := c.reset(t)
-	if letterIn(t, again); c.db.Letters(t) != 2 || c.world.Calls("Fetch") != 1 {
-		t.Errorf("the replay left %d dead letters in all, after %d readings of the change", c.db.Letters(t), c.world.Calls("Fetch"))
+	if letterIn(t, again); c.db.Letters(t) != 2 || c.world.Calls("Fetch") != 1 || !c.escalated(t) {
+		t.Errorf("the replay left %d dead letters in all, escalated %t, after %d readings of the change", c.db.Letters(t), c.escalated(t), c.world.Calls("Fetch"))
+	}
+	var replays int
+	c.db.Scan(t, `select count(*) from criticizer.replays where reason = 'the model is back'`, nil, &replays)
+	if replays != 1 {
+		t.Errorf("%d records of the replay", replays)
 	}
 	c.keep(t, "refused_again")
 }

@@ -106,6 +106,9 @@ func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
 	newest, end := workflow.WithCancel(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		workflow.GetSignalChannel(ctx, OutdatedSignal).Receive(ctx, nil)
+		if workflow.Await(ctx, func() bool { return r.job.ID != 0 }) != nil { // only an open job can be skipped
+			return
+		}
 		r.outdated = true
 		end()
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -130,6 +131,7 @@ func TestReviewOfAReplacedShelf(t *testing.T) {
 			b.RegisterDelayedCallback(func() { b.SignalWorkflow(workflows.OutdatedSignal, nil) }, time.Minute/2)
 			req := shelfRequest
 			req.Shelved = !tt.submit
+			b.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: req.Key})
 			b.ExecuteWorkflow(workflows.ReviewChangelist, req)
 			job := jobOf(t, b.db, req.Key)
 			if err := b.GetWorkflowError(); err != nil || job.State != review.JobSucceeded || job.SkippedBy != tt.skipped {

@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"hash/fnv"
 	"math"
 	"net/http"
 	"strconv"
@@ -33,18 +32,6 @@ func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
 	limit := math.Min(float64(MaxDelay), float64(InitialDelay)*math.Pow(DelayMultiplier, float64(attempt-1)))
 	delay := max(time.Duration(u*limit), minimumDelay)
 	return min(max(delay, retryAfter), DelayCeiling)
-}
-
-// Delays returns the first and the longest delay of a retry policy, which is fixed when
-// an activity is scheduled. It applies to the failures that Temporal declares itself.
-// Both come from [Backoff] with one random number, which is uniform over activities and
-// runs, and the same in every replay of a run. The longest is at least [InitialDelay]:
-// until a worker that knows the activity is deployed, each attempt fails at once.
-func Delays(activityID, runID string) (first, longest time.Duration) {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(activityID + " " + runID)) // never fails
-	u := float64(h.Sum64()>>11) / (1 << 53)
-	return Backoff(1, u, 0), max(Backoff(math.MaxInt, u, 0), InitialDelay)
 }
 
 // RetryAfter returns the delay that a server asks for in the header Retry-After-Ms,

@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -33,39 +32,6 @@ func TestBackoffIsFullJitter(t *testing.T) {
 		if d := distanceToUniform(samples); d > 1.95/math.Sqrt(n) {
 			t.Errorf("delays after attempt %d are not uniform up to %s: distance %.4f", i+1, limit, d)
 		}
-	}
-}
-
-// The delays after failures that Temporal declares itself have full jitter over the runs of
-// an activity and over the activities of a run, and a replay has the same ones. None is in
-// a loop of milliseconds.
-func TestDelaysAreFullJitter(t *testing.T) {
-	t.Parallel()
-	const n = 20_000
-	random := rand.New(rand.NewPCG(8, 2))
-	jitter := func(activityID, runID string) float64 {
-		first, longest := Delays(activityID, runID)
-		if want := max(first*60, InitialDelay); longest > max(want+60*time.Nanosecond, InitialDelay) || longest < want {
-			t.Fatalf("delays from %s up to %s, want %s", first, longest, want)
-		}
-		return float64(first) / float64(InitialDelay)
-	}
-	for name, of := range map[string]func(i int) float64{
-		"runs": func(int) float64 { return jitter("critique", fmt.Sprintf("%016x", random.Uint64())) },
-		"activities": func(i int) float64 {
-			return jitter(fmt.Sprintf("notify-%d", i), "0197c5a1-0000-7000-8000-000000000000")
-		},
-	} {
-		samples := make([]float64, n)
-		for i := range samples {
-			samples[i] = of(i)
-		}
-		if d := distanceToUniform(samples); d > 1.95/math.Sqrt(n) {
-			t.Errorf("the jitter of different %s is not uniform: distance %.4f", name, d)
-		}
-	}
-	if jitter("fetch", "run") != jitter("fetch", "run") {
-		t.Error("a replay has other delays")
 	}
 }
 

@@ -73,7 +73,7 @@ func forWork(ctx workflow.Context) workflow.Context {
 		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: time.Hour,
 		HeartbeatTimeout:       heartbeat,
-		RetryPolicy:            retries(ctx, "work"),
+		RetryPolicy:            retries,
 	})
 }
 
@@ -84,13 +84,13 @@ func forRecord(ctx workflow.Context, id string) workflow.Context {
 		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: 10 * time.Minute,
 		StartToCloseTimeout:    time.Minute,
-		RetryPolicy:            retries(ctx, id),
+		RetryPolicy:            retries,
 	})
 }
 
-// retries returns the retry policy of failures that Temporal declares itself, with full
-// jitter: [failure.Backoff] has the delays of all others.
-func retries(ctx workflow.Context, id string) *temporal.RetryPolicy {
-	first, longest := failure.Delays(id, workflow.GetInfo(ctx).WorkflowExecution.RunID)
-	return &temporal.RetryPolicy{InitialInterval: first, BackoffCoefficient: failure.DelayMultiplier, MaximumInterval: longest}
+// retries applies to lost attempts; the interceptor sets the delay of an attempt that reports
+// its failure, with jitter. Each worker has one run at a time, so that lost attempts need
+// none.
+var retries = &temporal.RetryPolicy{
+	InitialInterval: failure.InitialDelay, BackoffCoefficient: failure.DelayMultiplier, MaximumInterval: failure.MaxDelay,
 }
