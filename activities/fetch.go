@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -131,18 +133,22 @@ func (f *Fetching) isBot(change review.Change) bool {
 	return slices.ContainsFunc(authors, func(a review.Recipient) bool { return matches(f.Bots, a, matchesPattern) })
 }
 
-// read reads the change. A replica that lags is asked again after 15, 30, 60 and 120
-// seconds: it may need minutes to catch up.
+// replicaDelay is the least delay before a second attempt to read what a replica lacks. It
+// doubles with each attempt up to [failure.MaxDelay]: a replica may need minutes to catch up.
+const replicaDelay = 15 * time.Second
+
+// read reads the change. A replica that lags is asked again after [failure.Backoff] and the
+// least delay of the attempt.
 func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change, error) {
 	attempt := 1
 	if activity.IsActivity(ctx) {
-		attempt = int(activity.GetInfo(ctx).Attempt)
+		attempt = stageAttempt(ctx)
 	}
 	change, err := f.Changes.Read(ctx, req.Changelist, review.Reading{
 		Shelved: req.Shelved, ShelvedAt: req.ShelvedAt, LastAttempt: attempt >= failure.AttemptBudget,
 	})
 	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.ReplicaBehind {
-		e.RetryAfter <<= attempt - 1
+		e.RetryAfter = min(replicaDelay<<(attempt-1), failure.MaxDelay) + failure.Backoff(attempt, rand.Float64(), 0)
 	}
 	return change, err
 }

@@ -64,13 +64,11 @@ func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.Re
 	if how.LastAttempt {
 		return review.Change{Number: 4711, NewlyDamaged: 1}, nil
 	}
-	e := failure.Errorf(failure.ReplicaBehind, "it lags")
-	e.RetryAfter = 15 * time.Second
-	return review.Change{}, e
+	return review.Change{}, failure.Errorf(failure.ReplicaBehind, "it lags")
 }
 
-// Each attempt waits longer for a replica than the one before, and the last one takes
-// what is there.
+// Each attempt waits longer for a replica than the one before, with jitter, and the last one
+// takes what is there.
 func TestFetchIsPatientWithReplicas(t *testing.T) {
 	t.Parallel()
 	replica := &busyReplica{}
@@ -90,8 +88,9 @@ func TestFetchIsPatientWithReplicas(t *testing.T) {
 			Request: review.Request{Changelist: 4711, Version: 1, Key: "k", Shelved: true, ShelvedAt: at},
 		}).Get(ctx, nil)
 	})
-	if took := env.Now().Sub(begin); env.GetWorkflowError() != nil || took < 225*time.Second || took > 240*time.Second {
-		t.Errorf("ended after %s with %v, want 15, 30, 60 and 120 seconds", took, env.GetWorkflowError())
+	const least, jitter = (15 + 30 + 60 + 60) * time.Second, (1 + 2 + 4 + 8) * time.Second
+	if took := env.Now().Sub(begin); env.GetWorkflowError() != nil || took <= least || took > least+jitter {
+		t.Errorf("ended after %s with %v, want 15, 30, 60 and 60 seconds and the jitter", took, env.GetWorkflowError())
 	}
 	if n := len(replica.readings); n != failure.AttemptBudget || !replica.readings[n-1].Shelved || !replica.readings[n-1].ShelvedAt.Equal(at) {
 		t.Errorf("read %+v", replica.readings)

@@ -89,10 +89,6 @@ func (s *server) describe(ctx context.Context, number review.Changelist, how rev
 	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe succeeded and did not describe the changelist")
 }
 
-// replicaDelay is the least time before the next attempt to read a changelist that
-// a replica lacks: attempts that follow each other at once would all fail.
-const replicaDelay = 15 * time.Second
-
 // shelvingTime is how long a shelve may take: the server notes its time before the
 // files arrive, and the trigger runs after that.
 const shelvingTime = 2 * time.Minute
@@ -105,7 +101,7 @@ func (s *server) describePending(number review.Changelist, rec record, how revie
 		return parseDescription(number, rec.fields, how)
 	}
 	if !how.Shelved {
-		return description{}, replicaBehind("the changelist is pending on this server: it lags, or the changelist is not submitted")
+		return description{}, failure.Errorf(failure.ReplicaBehind, "the changelist is pending on this server: it lags, or the changelist is not submitted")
 	}
 	d, err := parseDescription(number, rec.fields, how)
 	isOld := how.ShelvedAt.Sub(d.Time) > shelvingTime
@@ -115,17 +111,11 @@ func (s *server) describePending(number review.Changelist, rec record, how revie
 		d.Gaps = append(d.Gaps, review.GapShelf)
 	case how.LastAttempt:
 	case len(d.files) == 0:
-		err = replicaBehind("the changelist has no shelf on this server: it lags, or the shelf was deleted")
+		err = failure.Errorf(failure.ReplicaBehind, "the changelist has no shelf on this server: it lags, or the shelf was deleted")
 	case isOld:
-		err = replicaBehind("the shelf of this server is older than the one that the trigger reported: it lags")
+		err = failure.Errorf(failure.ReplicaBehind, "the shelf of this server is older than the one that the trigger reported: it lags")
 	}
 	return d, err
-}
-
-func replicaBehind(format string, args ...any) error {
-	e := failure.Errorf(failure.ReplicaBehind, format, args...)
-	e.RetryAfter = replicaDelay
-	return e
 }
 
 // explainUnknown separates a changelist that does not exist from one that a
@@ -139,7 +129,7 @@ func (s *server) explainUnknown(ctx context.Context, number review.Changelist, h
 	}
 	switch {
 	case newest < number || how.Shelved && s.info.mayLag() && !how.LastAttempt:
-		return gone, replicaBehind("the server does not know the changelist, its newest is %d: it lags, or the number does not exist", newest)
+		return gone, failure.Errorf(failure.ReplicaBehind, "the server does not know the changelist, its newest is %d: it lags, or the number does not exist", newest)
 	case how.Shelved:
 		return gone, nil
 	}

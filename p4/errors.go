@@ -73,9 +73,6 @@ func classify(message, generic string) (rule messageRule, ok bool) {
 // of a trigger.
 func (m messageRule) err(severity, generic int) error {
 	e := failure.Errorf(m.class, "%s", m.text)
-	if m.class == failure.ReplicaBehind {
-		e.RetryAfter = replicaDelay
-	}
 	if severity > 0 {
 		e.Upstream = fmt.Sprintf("severity %d generic %d", severity, generic)
 	}

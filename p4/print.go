@@ -167,7 +167,7 @@ func (p *printout) addMessage(rec record) error {
 	case rule.skip == "", lags && p.mayArrive:
 		return rec.err()
 	case rule.skip == review.SkipDamaged && p.archivesMayArrive:
-		return replicaBehind("the replica cannot read the archive of a file: it lags, or p4 verify has to be run on the file")
+		return failure.Errorf(failure.ReplicaBehind, "the replica cannot read the archive of a file: it lags, or p4 verify has to be run on the file")
 	}
 	name, _, _ := strings.Cut(rec.fields["data"], " - ")
 	if c := p.of(name); c != nil {

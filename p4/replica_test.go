@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -50,9 +49,6 @@ func TestShelfOnReplica(t *testing.T) {
 			if (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class {
 				t.Fatalf("error = %v, want class %q", err, tt.class)
 			}
-			if e, ok := errors.AsType[*failure.Error](err); ok && e.RetryAfter != replicaDelay {
-				t.Errorf("retry after %s", e.RetryAfter)
-			}
 			if change.SkippedBy != tt.skipped || len(change.Gaps) != tt.gaps {
 				t.Errorf("skipped by %q, gaps %q", change.SkippedBy, change.Gaps)
 			}
@@ -85,9 +81,6 @@ func TestArchiveMissingOnReplica(t *testing.T) {
 			t.Errorf("%+v: error %v", tt, err)
 		case err == nil && (change.Files[0].Skipped != tt.skipped || change.Files[1].Skipped != ""):
 			t.Errorf("%+v: files %+v", tt, change.Files)
-		}
-		if e, ok := errors.AsType[*failure.Error](err); ok && e.RetryAfter != replicaDelay {
-			t.Errorf("%+v: retry after %s", tt, e.RetryAfter)
 		}
 	}
 }
