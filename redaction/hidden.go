@@ -2,6 +2,7 @@ package redaction
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -24,6 +25,9 @@ var dataFiles = byExtension(map[string]string{
 	"": "yaml yml json json5 jsonc toml ini cfg conf cnf config properties env csv tsv txt md rst adoc xml html htm xhtml plist tf tfvars hcl pem key crt log lock po",
 })
 
+// keyMark matches a line with the begin of a private key, in a comment or alone.
+var keyMark = regexp.MustCompile(`^[-+ ][\s#/*;%]*-----BEGIN [A-Z ]*PRIVATE KEY-----\s*$`)
+
 func byExtension(lists map[string]string) map[string]string {
 	of := map[string]string{}
 	for value, extensions := range lists {
@@ -42,8 +46,19 @@ func hidesCode(file, diff string, spans []span) bool {
 	_, isData := dataFiles[ext]
 	open := ""   // the mark that ends the comment or literal that a line begins in
 	key := false // whether the span before is a line of a key
-	for at := 0; at < len(diff) && len(spans) > 0; at = lineEnd(diff, at) {
+	marks := false
+	for at := 0; at < len(diff); at = lineEnd(diff, at) {
 		stop := lineEnd(diff, at)
+		// What stands between the marks of a key and is none, may be masked as one.
+		switch line := diff[at:stop]; {
+		case isData, diff[at] == '@', strings.Contains(line, "-----END "):
+			marks = false
+		case keyMark.MatchString(line):
+			marks = true
+		case marks && diff[at] == '+' && strings.ContainsAny(line, letters+digits) && !containsAny(line, heads["keyheader"]) &&
+			(len(spans) == 0 || spans[0].start >= stop):
+			return true
+		}
 		quoted := open
 		covered := func(int, int) bool { return false }
 		if isCodeFile {

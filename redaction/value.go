@@ -80,6 +80,15 @@ var isStatement = map[string]bool{
 // pluralNames are the last words of names of maps, of which each value is a secret.
 var pluralNames = map[string]bool{"passwords": true, "passwds": true, "passphrases": true, "pwds": true, "secrets": true}
 
+// entryOf returns how a value of the map is tied to its name. A map of secrets may
+// describe them.
+func entryOf(n nameRef) binding {
+	if strings.HasPrefix(lastWordOf(n.ident), "secret") {
+		return item
+	}
+	return assigned
+}
+
 // maxEntries is the part of a map that is read.
 const maxEntries = 64 << 10
 
@@ -122,7 +131,7 @@ func (d *detector) entries(n nameRef, at int) bool {
 			if quoteSet.has(d.s[lit.start]) {
 				lit, _ = quotedAt(d.s[:end], lit.start)
 			}
-			d.secret(n, assigned, lit)
+			d.secret(n, entryOf(n), lit)
 		}
 	}
 	d.listEnd = max(d.listEnd, at)
@@ -151,7 +160,7 @@ func (d *detector) members(n nameRef, at int) {
 			before := strings.TrimSpace(d.s[from:at])
 			next := byteAt(d.s, skipBlanks(d.s, lit.next))
 			if before != "" && strings.IndexByte(":=>", lastByte(before)) >= 0 && next != ':' && next != '=' {
-				d.secret(n, assigned, lit)
+				d.secret(n, entryOf(n), lit)
 			}
 			at, from = lit.next, lit.next
 			continue
