@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -75,7 +76,8 @@ echo root:x:0:0:root:/root:/bin/sh > etc/passwd`
 // as its first comment describes, and checks the image.
 func TestDockerfileBuilds(t *testing.T) {
 	b := newBuilder(t)
-	b.base(stages(t)[0].BaseName)
+	base := regexp.MustCompile(`golang:[0-9.]+`).FindString(string(read(t, root+"/Dockerfile")))
+	b.base(base)
 	p4 := t.TempDir()
 	if err := os.MkdirAll(p4+"/usr/local/bin", 0o755); err != nil {
 		t.Fatal(err)
@@ -98,7 +100,9 @@ func TestDockerfileBuilds(t *testing.T) {
 	b.do(append(args, ".")...)
 	c := b.do("from", "--pull-never", "localhost/criticizer")
 	b.wantSettings(c)
-	b.wantFiles(b.do("mount", c))
+	at := b.do("mount", c)
+	b.wantFiles(at)
+	b.wantCommands(at)
 }
 
 func goEnv(t *testing.T, name string) string {
@@ -163,5 +167,18 @@ func (b builder) wantFiles(at string) {
 	out, err := exec.CommandContext(b.t.Context(), "find", at, "-type", "f").Output()
 	if n := strings.Count(string(out), "\n"); err != nil || n != 8 {
 		b.t.Errorf("the image has %d files, want 8:\n%s", n, strings.ReplaceAll(string(out), at, ""))
+	}
+}
+
+// wantCommands runs each command as the image's user, with no other files than the image's.
+func (b builder) wantCommands(at string) {
+	b.t.Helper()
+	for _, args := range [][]string{{"/worker", "-h"}, {"/criticizer", "keyset", "evidence"}, {"/criticizer-starter", "--trigger", "change-commit", "1"}} {
+		cmd := exec.CommandContext(b.t.Context(), args[0], args[1:]...)
+		cmd.Dir, cmd.Env = "/", []string{"PATH=/"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: at, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 {
+			b.t.Errorf("%v printed %q and returned %v", args, out, err)
+		}
 	}
 }

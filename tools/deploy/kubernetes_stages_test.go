@@ -65,43 +65,6 @@ func keysetsOf(t *testing.T, stage string) (keysets []string) {
 	return keysets
 }
 
-// Every stage of the worker has a Deployment that runs it, and nothing else runs.
-func TestEveryStageHasADeployment(t *testing.T) {
-	t.Parallel()
-	want := map[string]string{
-		"production migrate": "/criticizer migrate", "production allowlist": "/criticizer allowlist apply --reason the first installation",
-		"trial all": " --stages all",
-	}
-	for stage := range sectionsOf(t) {
-		want["production "+stage] = " --stages " + stage
-	}
-	if len(want) != 10 {
-		t.Fatalf("docs/configuration.md lists the stages %v", sectionsOf(t))
-	}
-	image := regexp.MustCompile(`^registry\.example\.com/criticizer:[0-9.]+$`)
-	for _, overlay := range overlays {
-		for _, w := range build(t, overlay).workloads() {
-			name, _, _ := strings.Cut(overlay, "/")
-			key := name + " " + w.stage
-			if got := strings.Join(w.main().Command, " ") + " " + strings.Join(w.main().Args, " "); got != want[key] {
-				t.Errorf("%s: %s runs %q, want %q", overlay, w.name, got, want[key])
-			}
-			delete(want, key)
-			for _, c := range slices.Concat(w.template.Spec.InitContainers, w.template.Spec.Containers) {
-				if !image.MatchString(c.Image) && c.Image != "busybox:1.37.0" {
-					t.Errorf("%s: %s has the image %s", overlay, c.Name, c.Image)
-				}
-			}
-			if len(w.template.Spec.Containers) != 1 {
-				t.Errorf("%s: %s has %d containers", overlay, w.name, len(w.template.Spec.Containers))
-			}
-		}
-	}
-	if len(want) > 0 {
-		t.Errorf("no overlay has %v", want)
-	}
-}
-
 // Each stage has the keysets that docs/security.md lists for it, no secret of another stage,
 // and a Secret of its own with no key that it does not read.
 func TestKubernetesSeparatesStages(t *testing.T) {

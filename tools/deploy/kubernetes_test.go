@@ -2,10 +2,8 @@ package deploy
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,11 +18,9 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/openapi/openapitest"
 	"sigs.k8s.io/kustomize/api/krusty"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/yaml"
 )
 
@@ -187,153 +182,6 @@ func kustomizations(t *testing.T) map[string]kustomize.Kustomization {
 		t.Fatalf("there are only %d kustomizations", len(found))
 	}
 	return found
-}
-
-// schemas returns the compiled schemas of the API by version and kind, such as "apps/v1
-// Deployment". Those of apps, batch and core come from the OpenAPI 3 files of client-go,
-// those of policy and networking from the older swagger of Kustomize: no Go module has the
-// current ones. Neither has autoscaling/v2, which only the types check.
-func schemas(t *testing.T) map[string]*jsonschema.Schema {
-	t.Helper()
-	compiler := jsonschema.NewCompiler()
-	found := map[string]*jsonschema.Schema{}
-	add := func(source string, body []byte, section ...string) {
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		closeObjects(document)
-		if err := compiler.AddResource(source, document); err != nil {
-			t.Fatal(err)
-		}
-		definitions := document
-		for _, key := range section {
-			definitions = definitions.(map[string]any)[key]
-		}
-		for name, definition := range definitions.(map[string]any) {
-			for _, kind := range kindsOf(t, definition) {
-				if found[kind] == nil {
-					found[kind] = compiler.MustCompile(source + "#/" + strings.Join(section, "/") + "/" + name)
-				}
-			}
-		}
-	}
-	files, err := openapitest.NewEmbeddedFileClient().Paths()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"api/v1", "apis/apps/v1", "apis/batch/v1"} {
-		body, err := files[name].Schema("application/json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		add("https://client-go/"+name, body, "components", "schemas")
-	}
-	old, err := json.Marshal(openapi.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
-	add("https://kustomize/swagger", old, "definitions")
-	return found
-}
-
-// kindsOf returns the kinds of ours that a definition is for.
-func kindsOf(t *testing.T, definition any) (kinds []string) {
-	t.Helper()
-	list, _ := definition.(map[string]any)["x-kubernetes-group-version-kind"].([]any)
-	for _, item := range list {
-		gvk := item.(map[string]any)
-		kind := strings.TrimPrefix(fmt.Sprintf("%s/%s %s", gvk["group"], gvk["version"], gvk["kind"]), "/")
-		if slices.Contains([]string{
-			"v1 ConfigMap", "v1 Secret", "v1 ServiceAccount", "v1 Namespace", "apps/v1 Deployment", "batch/v1 Job",
-			"policy/v1 PodDisruptionBudget", "networking.k8s.io/v1 NetworkPolicy",
-		}, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
-}
-
-// closeObjects lets a schema refuse fields that it does not name, as the API does. Swagger
-// has no type for a number or text and writes "string".
-func closeObjects(schema any) {
-	switch schema := schema.(type) {
-	case map[string]any:
-		_, named := schema["properties"].(map[string]any)
-		if _, open := schema["additionalProperties"]; named && !open {
-			schema["additionalProperties"] = false
-		}
-		if schema["format"] == "int-or-string" && schema["type"] == "string" {
-			schema["type"] = []any{"integer", "string"}
-		}
-		for _, value := range schema {
-			closeObjects(value)
-		}
-	case []any:
-		for _, value := range schema {
-			closeObjects(value)
-		}
-	}
-}
-
-// Each overlay builds, and the API would accept its objects: the types of k8s.io/api decode
-// them without unknown fields, and its schemas accept them.
-func TestManifestsMatchTheSchemasOfTheAPI(t *testing.T) {
-	known := schemas(t)
-	if len(known) != 8 {
-		t.Fatalf("there are schemas of %v", slices.Sorted(maps.Keys(known)))
-	}
-	seen := map[string]int{}
-	for _, overlay := range overlays {
-		for _, document := range build(t, overlay).documents {
-			body, err := yaml.YAMLToJSON([]byte(document))
-			if err != nil {
-				t.Fatal(err)
-			}
-			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			kind := fmt.Sprint(value.(map[string]any)["apiVersion"], " ", value.(map[string]any)["kind"])
-			seen[kind]++
-			switch schema := known[kind]; {
-			case schema != nil:
-				if err := schema.Validate(value); err != nil {
-					t.Errorf("%s: %v\n%s", overlay, err, document)
-				}
-			case kind != "autoscaling/v2 HorizontalPodAutoscaler" && kind != "keda.sh/v1alpha1 ScaledObject":
-				t.Errorf("%s: there is no schema of %s", overlay, kind)
-			}
-		}
-	}
-	for kind := range known {
-		if seen[kind] == 0 {
-			t.Errorf("no overlay has a %s", kind)
-		}
-	}
-}
-
-// A schema that accepted everything would check nothing.
-func TestSchemasRefuse(t *testing.T) {
-	known := schemas(t)
-	for name, tt := range map[string]struct{ kind, document string }{
-		"unknown field":   {"apps/v1 Deployment", `{"spec": {"selector": {}, "template": {}, "replica": 2}}`},
-		"wrong type":      {"apps/v1 Deployment", `{"spec": {"selector": {}, "template": {}, "replicas": "two"}}`},
-		"missing field":   {"apps/v1 Deployment", `{"spec": {"template": {}}}`},
-		"deep field":      {"batch/v1 Job", `{"spec": {"template": {"spec": {"containers": [{"name": "a", "args": "b"}]}}}}`},
-		"policy":          {"policy/v1 PodDisruptionBudget", `{"spec": {"maxUnavailables": 1}}`},
-		"port of network": {"networking.k8s.io/v1 NetworkPolicy", `{"spec": {"podSelector": {}, "egress": [{"ports": [{"ports": 1}]}]}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			value, err := jsonschema.UnmarshalJSON(strings.NewReader(tt.document))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if known[tt.kind].Validate(value) == nil {
-				t.Errorf("%s accepts %s", tt.kind, tt.document)
-			}
-		})
-	}
 }
 
 // The directory holds no secret: only manifests and configuration, and secrets are read from
