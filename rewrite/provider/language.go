@@ -5,14 +5,14 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/abadojack/whatlanggo"
+	"github.com/RadhiFadlillah/whatlanggo"
 	"golang.org/x/text/language"
 )
 
 const (
-	minScriptLetters = 8    // texts with fewer letters pass the check of the script
-	minWordLetters   = 60   // texts with fewer letters pass the check of the language
-	confidence       = 0.95 // the detector's, at most 1, that a text is in another language
+	minScriptLetters = 8   // texts with fewer letters pass the check of the script
+	minWordLetters   = 60  // texts with fewer letters pass the check of the language
+	confidence       = 0.5 // the detector's, at most 1, that a text is in another language
 )
 
 // alike are groups of languages that the detector confuses.
