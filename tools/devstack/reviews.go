@@ -14,9 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"go.temporal.io/sdk/log"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -37,7 +40,13 @@ func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error
 	if e.depot.sample {
 		reviewAll = e.reviewSample
 	}
-	if err := reviewAll(ctx, db, e.changes); err != nil {
+	waits, err := e.reportWaits(ctx, db)
+	if err != nil {
+		return err
+	}
+	err = reviewAll(ctx, db, e.changes)
+	waits()
+	if err != nil {
 		return err
 	}
 	limit := len(e.changes) + 1 // a shelf
@@ -54,6 +63,51 @@ func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error
 		return err
 	}
 	return failuresIn(found, filepath.Join(e.stack.base, "log", "worker.log"))
+}
+
+// reportWaits prints every few seconds why a review waits, until stop is called.
+func (e *environment) reportWaits(ctx context.Context, db *store.DB) (stop func(), err error) {
+	const interval = 10 * time.Second
+	server, err := temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), temporalns.Config{Address: e.settings.temporalAddress, Name: temporalNamespace})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer server.Close()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(interval):
+			}
+			if why := whyWaiting(ctx, db, server); why != "" {
+				e.out.detail("%s", why)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }, nil
+}
+
+// whyWaiting returns the failure of the last attempt of an unfinished review, empty if
+// none has failed.
+func whyWaiting(ctx context.Context, db *store.DB, server temporalns.Namespace) string {
+	unfinished, err := db.RecentReviews(ctx, store.ReviewFilter{State: review.JobInProgress, Max: allChanges})
+	if err != nil {
+		return "" // the reviews go on
+	}
+	for _, r := range unfinished {
+		described, _ := server.DescribeWorkflowExecution(ctx, r.WorkflowID, "")
+		for _, a := range described.GetPendingActivities() {
+			if last := a.GetLastFailure(); last != nil {
+				return fmt.Sprintf("changelist %d waits in stage %s, attempt %d: %s: %s",
+					r.Changelist, r.Stage, a.GetAttempt(), last.GetApplicationFailureInfo().GetType(), last.GetMessage())
+			}
+		}
+	}
+	return ""
 }
 
 func failuresIn(found []store.RecentReview, log string) error {
