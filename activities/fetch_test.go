@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,6 +95,24 @@ func TestFetchIsPatientWithReplicas(t *testing.T) {
 	}
 	if n := len(replica.readings); n != failure.AttemptBudget || !replica.readings[n-1].Shelved || !replica.readings[n-1].ShelvedAt.Equal(at) {
 		t.Errorf("read %+v", replica.readings)
+	}
+}
+
+// An operator's reset of the activity begins with attempt 1 and keeps the heartbeats.
+func TestFetchAfterAResetOfTheActivity(t *testing.T) {
+	t.Parallel()
+	stage := newFetching(t, activitiestest.New())
+	stage.Changes = &busyReplica{}
+	env := newEnv(&activities.Interceptor{Scrub: plain})
+	env.RegisterActivity(stage)
+	env.SetHeartbeatDetails(map[string]int{"failures": 1, "stopped": 2})
+	_, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
+	var report failure.Report
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&report) != nil {
+		t.Fatalf("ended with %v", err)
+	}
+	if report.Class != failure.ReplicaBehind || report.Failures() != 1 {
+		t.Errorf("report is %+v, want one failure", report)
 	}
 }
 

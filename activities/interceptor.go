@@ -149,13 +149,15 @@ func stageAttempt(ctx context.Context) int {
 }
 
 // before returns the progress of the attempts before this one. An attempt that failed without
-// this interceptor records no failure time: then it is the start of this attempt.
+// this interceptor records no failure time: then it is the start of this attempt. If an
+// operator reset the activity, the attempts begin with 1 again, and the heartbeats may remain.
 func before(ctx context.Context) progress {
 	info := activity.GetInfo(ctx)
 	var p progress
 	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &p) != nil {
 		p = progress{}
 	}
+	p.Stopped = min(p.Stopped, int(info.Attempt)-1)
 	p.Failures, p.Done, p.Total = int(info.Attempt)-1-p.Stopped, 0, 0
 	if p.FirstFailureAt.IsZero() && p.Failures > 0 {
 		p.FirstFailureAt = info.StartedTime.UTC()

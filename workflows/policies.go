@@ -159,6 +159,32 @@ func delayAfter(ctx workflow.Context, err error, failures int) time.Duration {
 	return failure.Backoff(failures, u, 0)
 }
 
+// reportOf returns the interceptor's report on the last attempt of an activity. It makes the
+// report of an attempt that Temporal itself declared failed.
+func reportOf(ctx workflow.Context, err error) failure.Report {
+	timeout, timedOut := errors.AsType[*temporal.TimeoutError](err)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if ok && !timedOut { // inside a timeout, app is the error of an earlier attempt
+		var report failure.Report
+		if app.HasDetails() && app.Details(&report) == nil && report.Class != "" {
+			return report
+		}
+	}
+	report := failure.Report{Class: failure.Unknown, Stack: "the activity ended without a report", Attempt: 1}
+	if timedOut {
+		report = activities.ReportOfLost(timeout)
+		report.Class = failure.AttemptTimeout
+		report.Stack = "attempt timed out: " + timeout.TimeoutType().String()
+	}
+	if timedOut && ok {
+		report.Stack += "; an earlier attempt: " + app.Message()
+	}
+	if report.At = workflow.Now(ctx).UTC(); report.FirstAt.IsZero() {
+		report.FirstAt = report.At
+	}
+	return report
+}
+
 // isLost reports whether Temporal declared that the last attempt of an activity is lost.
 func isLost(err error) bool {
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
