@@ -15,7 +15,7 @@ RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-r
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-server race corpus canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest kubernetestest upgradetest benchcheck vulncheck fuzz reproduce sbom bench bench-save bench-diff fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test test-server race corpus canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest kubernetestest benchcheck vulncheck fuzz reproduce sbom bench bench-save bench-diff fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -92,13 +92,6 @@ scale: $(DEVSTACK) $(BIN)/temporal-server $(BIN)/temporal-sql-tool ## thousands 
 
 soak: $(DEVSTACK) ## outages, killed workers and resets at random, for a long time: MINUTES=30
 	@SOAK_MINUTES=$(or $(MINUTES),30) $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestSoak$$' ./e2e
-
-# Until a release has a tag, FROM is the last commit with schema 9.
-upgradetest: FROM := 88b2f3d
-upgradetest: $(DEVSTACK) ## an upgrade from the build of a commit, in the middle of reviews: FROM=88b2f3d
-	@rm -rf build/from && mkdir -p build/from/bin && git archive $(FROM) | tar -x -C build/from
-	@$(PROGRESS) "building $(FROM)" env CGO_ENABLED=0 go build -C build/from -o bin/ ./worker ./starter ./operator
-	@UPGRADE_FROM="$(CURDIR)/build/from/bin" $(DEVSTACK) exec -- go test -count=1 -v -run='^TestUpgradeOfAnOldBuild$$' ./e2e
 
 check: test race lint ## test and lint, as CI does
 

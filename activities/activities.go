@@ -14,7 +14,6 @@ package activities
 import (
 	"time"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -76,13 +75,3 @@ type StageParams struct {
 
 // request makes an input name its review to the log; see logAttempt.
 func (p StageParams) request() review.Request { return p.Request }
-
-// wantChangelist returns an error if the decoded input is of another changelist. The
-// artifact store refuses the artifacts of other reviews, except artifacts of schema 1,
-// which name no owner.
-func wantChangelist(p StageParams, got review.Changelist) error {
-	if got == p.Request.Changelist {
-		return nil
-	}
-	return failure.Errorf(failure.ArtifactForeign, "read artifact %s: it is of changelist %d, not %d", p.Input, got, p.Request.Changelist)
-}

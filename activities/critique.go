@@ -53,9 +53,6 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 	if err != nil {
 		return CritiqueResult{}, about(cl, "unseal change", err)
 	}
-	if err := wantChangelist(p, change.Number); err != nil {
-		return CritiqueResult{}, err
-	}
 	draft, err := c.draft(ctx, p.Request, change)
 	if err != nil {
 		return CritiqueResult{}, about(cl, "review", err)

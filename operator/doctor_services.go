@@ -52,7 +52,7 @@ func (i installation) postgres(ctx context.Context) []checkResult {
 		found = append(found, warn("give the stages logins of their own: docs/security.md lists the roles", "the login is a superuser: the database does not restrict the stages"))
 	}
 	if err := db.CheckSchema(ctx); err != nil { // a migration also creates the roles
-		return append(found, fail(err, "run criticizer migrate of the newest build; docs/upgrade.md has the order"))
+		return append(found, fail(err, "run criticizer migrate; docs/upgrade.md has the order"))
 	}
 	found = append(found, ok("this build works with the schema"))
 	return append(found, i.checkRoles(ctx)...)

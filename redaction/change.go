@@ -100,7 +100,7 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 		}
 		pl.add(formDiff, diff, &to.Diff)
 		if len(f.Whole) == 0 {
-			continue // without a diff, or fetched by an older build
+			continue // without a diff
 		}
 		whole, err := p.scanWhole(pl, pl.parts[len(pl.parts)-1], f)
 		if err != nil {

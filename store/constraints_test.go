@@ -126,7 +126,6 @@ var violations = map[string][]string{
 	"criticizer.token_days_not_negative":    {`insert into criticizer.token_days (day, tokens) values (now(), -1)`},
 	"criticizer.recipient_key_one_row_only": {`insert into criticizer.recipient_key default values`},
 	"criticizer.recipient_key_one_row":      {`insert into criticizer.recipient_key (one_row) values (false)`},
-	"criticizer.schema_serves_one_row":      {`insert into criticizer.schema_serves (oldest_build, one_row) values (1, false)`},
 
 	"criticizer.jobs_skipped_not_reviewed": {`update criticizer.jobs set skipped_by = 'skip.users'`},
 	"criticizer.jobs_shelf_event_of_shelf": {`update criticizer.jobs set shelf_event = 'e'`, `update criticizer.jobs set shelved = true`},

@@ -2,47 +2,63 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/store/db"
 	"github.com/criticizer/criticizer/store/migrations"
 )
 
 // migrationLock is the key of the advisory lock under which migrations run.
 const migrationLock = 0x63726974
 
-// Migrate applies the migrations that the database's schema lacks. Concurrent calls
-// wait for each other. The login must own the database, and must have the right to
-// create roles unless an administrator has created them.
+// A migration is one file of package migrations. Its number is its place among them, and
+// its fingerprint is a hash of its content.
+type migration struct{ name, sql, fingerprint string }
+
+// Migrate applies the migrations that the database lacks, each in one transaction with
+// its fingerprint. It refuses a database with another schema than that of this build or
+// an earlier release. Concurrent calls wait for each other. The login must own the
+// database, and must have the right to create roles unless an administrator has created
+// them.
 func Migrate(ctx context.Context, lg *slog.Logger, where Config) error {
 	cfg, err := poolConfig(where, "")
 	if err != nil {
 		return err
 	}
-	conns := stdlib.OpenDB(*cfg.ConnConfig)
-	defer func() { _ = conns.Close() }()
-	locked, err := conns.Conn(ctx)
+	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
 		return interpret("connect to database", err)
 	}
 	// The lock ends with the session, even if this process is killed.
-	defer func() { _ = locked.Close() }()
-	if _, err := locked.ExecContext(ctx, `select pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
 		return interpret("lock schema", err)
 	}
-	if _, err := locked.ExecContext(ctx, `create schema if not exists criticizer`); err != nil {
-		return interpret("create schema criticizer", err)
-	}
-	if err := up(ctx, lg, conns); err != nil {
+	missing, err := missingMigrations(ctx, db.New(conn), conn.Config())
+	if err != nil {
 		return err
 	}
-	_, err = locked.ExecContext(ctx, revokeTemporary)
+	for _, m := range missing {
+		begun := time.Now()
+		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, m.sql); err != nil {
+				return err
+			}
+			return db.New(tx).RecordMigration(ctx, db.RecordMigrationParams{Name: m.name, Fingerprint: m.fingerprint})
+		})
+		if err != nil {
+			return interpret("apply migration "+m.name, err)
+		}
+		lg.InfoContext(ctx, "migration applied", "name", m.name, "duration_ms", time.Since(begun).Milliseconds())
+	}
+	_, err = conn.Exec(ctx, revokeTemporary)
 	return interpret("revoke the right to create temporary tables: the login must own the database", err)
 }
 
@@ -58,57 +74,66 @@ begin
     end if;
 end $$`
 
-func up(ctx context.Context, lg *slog.Logger, conns *sql.DB) error {
-	provider, err := goose.NewProvider(goose.DialectPostgres, conns, migrations.FS,
-		goose.WithTableName("criticizer.migrations"), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	applied, err := provider.Up(ctx)
-	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
-		applied = partial.Applied
-	}
-	for _, m := range applied {
-		lg.InfoContext(ctx, "migration applied", "version", m.Source.Version, "duration_ms", m.Duration.Milliseconds())
-	}
-	return interpret("migrate schema", err)
-}
-
-// CheckSchema returns an error of class CONFIG_INVALID unless this build works with
-// the database's schema: the build's own version, or a newer one that supports older
-// builds (docs/upgrade.md).
+// CheckSchema returns an error of class CONFIG_INVALID unless the database has the schema
+// of this build.
 func (d *DB) CheckSchema(ctx context.Context) error {
-	build, err := latestMigration()
+	missing, err := missingMigrations(ctx, d.q, d.pool.Config().ConnConfig)
+	if err == nil && len(missing) > 0 {
+		err = failure.Errorf(failure.ConfigInvalid, "database lacks migration %s: run criticizer migrate of this build", missing[0].name)
+	}
+	return err
+}
+
+// missingMigrations returns the migrations of this build that the database lacks. It
+// returns an error of class CONFIG_INVALID if the database has others.
+func missingMigrations(ctx context.Context, q *db.Queries, where *pgx.ConnConfig) ([]migration, error) {
+	all, err := allMigrations()
 	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
+		return nil, failure.New(failure.InvariantViolated, err)
 	}
-	have, err := d.q.SchemaVersion(ctx)
-	if err = interpret("read schema version", err); failure.ClassOf(err) == failure.ConfigInvalid {
-		return failure.Errorf(failure.ConfigInvalid, "database has no schema: run criticizer migrate: %w", err)
+	applied, err := q.Migrations(ctx)
+	err = interpret("read migrations", err)
+	other := failure.ClassOf(err) == failure.ConfigInvalid || failure.ClassOf(err) == failure.PermissionDenied // not the table of this build
+	if err != nil && !other {
+		return nil, err
 	}
-	switch {
-	case err != nil || have == build:
-		return err
-	case have < build:
-		return failure.Errorf(failure.ConfigInvalid, "database schema is version %d, this build needs %d: run criticizer migrate of this build", have, build)
+	if len(applied) == 0 {
+		exists, err := q.SchemaExists(ctx)
+		switch {
+		case err != nil:
+			return nil, interpret("look for the schema", err)
+		case exists:
+			return nil, refuse(where)
+		}
 	}
-	return d.checkServed(ctx, have, build)
+	for i, fingerprint := range applied {
+		if i == len(all) || fingerprint != all[i].fingerprint {
+			return nil, refuse(where)
+		}
+	}
+	return all[len(applied):], nil
 }
 
-// checkServed returns an error if a newer schema does not support this build.
-func (d *DB) checkServed(ctx context.Context, have, build int64) error {
-	oldest, err := d.q.OldestBuild(ctx)
-	if err == nil && build < oldest {
-		return failure.Errorf(failure.ConfigInvalid,
-			"database schema is version %d and supports builds from %d on, this one is of %d: deploy the newer build", have, oldest, build)
-	}
-	return interpret("read the oldest build that the schema supports", err)
+// refuse returns the error about a database whose schema is not of this build.
+func refuse(where *pgx.ConnConfig) error {
+	return failure.Errorf(failure.ConfigInvalid, "database %s has the schema of another build, whose fingerprint this build does not know: deploy that build, "+
+		"or give up the data, create the database again and run criticizer migrate; "+
+		`this command drops it: psql --host=%s --port=%d --username=%s --dbname=postgres --command='drop database "%s" with (force)'`,
+		where.Database, where.Host, where.Port, where.User, where.Database)
 }
 
-func latestMigration() (int64, error) {
+func allMigrations() ([]migration, error) {
 	names, err := fs.Glob(migrations.FS, "*.sql")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return goose.NumericComponent(names[len(names)-1])
+	all := make([]migration, len(names))
+	for i, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = migration{name, string(text), fmt.Sprintf("%x", sha256.Sum256(text))}
+	}
+	return all, nil
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
@@ -35,39 +37,52 @@ func TestMigrateTwiceAndAtOnce(t *testing.T) {
 	noError(t, d.Open(t, store.RoleLLM).CheckSchema(t.Context()))
 }
 
-func TestCheckSchemaRefuses(t *testing.T) {
+// A database with another schema, such as an older state of 00001, is refused at start and
+// by Migrate, in every role. The message has the command that drops it.
+func TestOtherSchemasAreRefused(t *testing.T) {
 	t.Parallel()
+	lg := slog.New(slog.DiscardHandler)
 	for name, statement := range map[string]string{
-		"an older schema": `delete from criticizer.migrations where version_id = (select max(version_id) from criticizer.migrations)`,
-		"a newer schema that serves newer builds only": `
-			insert into criticizer.migrations (version_id, is_applied) values (999, true);
-			update criticizer.schema_serves set oldest_build = 999`,
-		"another schema": `drop schema criticizer cascade`,
+		"another fingerprint":          `update criticizer.migrations set fingerprint = repeat('0', 64)`,
+		"a migration of a newer build": `insert into criticizer.migrations (name, fingerprint) values ('00002_later.sql', repeat('0', 64))`,
+		"no fingerprint":               `delete from criticizer.migrations`,
+		"no table of migrations":       `drop table criticizer.migrations`,
+		"a table of another build":     `alter table criticizer.migrations rename column fingerprint to version`,
+		"a table without grants":       `revoke select on criticizer.migrations from criticizer_llm`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := storetest.New(t)
 			exec(t, d.Conn(t), statement)
-			wantClass(t, d.Open(t, "").CheckSchema(t.Context()), failure.ConfigInvalid)
+			err := d.Open(t, store.RoleLLM).CheckSchema(t.Context())
+			wantClass(t, err, failure.ConfigInvalid)
+			if name != "a table without grants" { // the owner needs none
+				wantClass(t, store.Migrate(t.Context(), lg, store.Config{URL: d.URL}), failure.ConfigInvalid)
+			}
+			_, command, _ := strings.Cut(err.Error(), "--command='")
+			command, _, _ = strings.Cut(command, "'")
+			exec(t, storetest.NewEmpty(t).Conn(t), command)
+			if _, err := pgx.Connect(t.Context(), d.URL.Reveal()); err == nil {
+				t.Errorf("%q has not dropped the database", command)
+			}
 		})
 	}
 }
 
-// A build works with a newer schema that only adds, and is the oldest that it supports.
-func TestOldBuildWorksOnNewerSchema(t *testing.T) {
+func TestSchemaOfAnotherProgramIsRefused(t *testing.T) {
 	t.Parallel()
-	db, d := bookkeeping(t)
-	exec(t, d.Conn(t), `
-		alter table criticizer.jobs add column added_later text;
-		alter table criticizer.dead_letters add column added_later bigint not null default 0;
-		create table criticizer.added_later (id bigint);
-		update criticizer.schema_serves set oldest_build = (select max(version_id) from criticizer.migrations);
-		insert into criticizer.migrations (version_id, is_applied) values (999, true)`)
-	for _, role := range []store.Role{store.RoleBookkeeping, store.RoleFetch, store.RoleRedact, store.RoleLLM, store.RoleNotify, store.RoleRetention, store.RoleOperator} {
-		noError(t, d.Open(t, role).CheckSchema(t.Context()))
+	d := storetest.NewEmpty(t)
+	exec(t, d.Conn(t), `create schema criticizer`)
+	wantClass(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}), failure.ConfigInvalid)
+}
+
+func TestEmptyDatabaseMustBeMigrated(t *testing.T) {
+	t.Parallel()
+	err := storetest.NewEmpty(t).Open(t, "").CheckSchema(t.Context())
+	wantClass(t, err, failure.ConfigInvalid)
+	if !strings.Contains(err.Error(), "run criticizer migrate") {
+		t.Error(err)
 	}
-	open(t, db, v1, "run1")
-	wantState(t, db, v1, review.JobInProgress)
 }
 
 func TestOpenRefuses(t *testing.T) {

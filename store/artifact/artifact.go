@@ -183,7 +183,7 @@ func (s *Store) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef
 	if err != nil {
 		return nil, err
 	}
-	if head, _ := split(sealed); head != nil && !bytes.Equal(head, header(of)) {
+	if head, _ := split(sealed); !bytes.Equal(head, header(of)) {
 		return nil, failure.Errorf(failure.ArtifactForeign, "read artifact %s: it is not of changelist %d version %d", ref, of.Changelist, of.Version)
 	}
 	return s.Open(id, sealed)
@@ -241,16 +241,17 @@ func (s *Store) bound(id string, head []byte) []byte {
 	return slices.Concat([]byte(s.ref(id)), head)
 }
 
-// format is the first byte of a stored form with a header. A stored form of schema 1 has
-// none: it begins with Tink's prefix, which is 1, and expires within 30 days.
-const format = 2
+// format is the first byte of a stored form: a build that stores another form gives it
+// another number.
+const format = 1
 
 // header returns the clear text that precedes the ciphertext and names the owner.
 func header(of review.Owner) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint([]byte{format}, uint64(of.Changelist)), uint64(of.Version)) //nolint:gosec // both are positive
 }
 
-// split divides a stored form into its header, nil for one of schema 1, and ciphertext.
+// split divides a stored form into its header and ciphertext. What is not a stored form
+// cannot be decrypted.
 func split(sealed []byte) (head, encrypted []byte) {
 	if len(sealed) == 0 || sealed[0] != format {
 		return nil, sealed

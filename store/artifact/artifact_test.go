@@ -252,28 +252,12 @@ func TestGetRefusesTheArtifactOfAnotherReview(t *testing.T) {
 	}
 	unbound := newStore(t, &fakeBlobs{bodies: map[string][]byte{id: encrypted}}, review.NamespaceReport, s.cfg.Keyset)
 	_, err := unbound.Get(t.Context(), owner, ref)
-	wantClass(t, err, failure.ConfigInvalid)
+	wantClass(t, err, failure.ArtifactForeign)
 	if same, err := s.Put(t.Context(), review.Owner{Changelist: 4712, Version: 2}, []byte("of 4711")); err != nil || same == ref {
 		t.Errorf("the same content of two reviews has one reference: %v", err)
 	}
 	if body, err := s.Show(t.Context(), ref); err != nil || string(body) != "of 4711" {
 		t.Errorf("a person reads %q, %v", body, err)
-	}
-}
-
-// What builds of schema 1 stored stays readable until it expires.
-func TestArtifactsOfSchema1Open(t *testing.T) {
-	t.Parallel()
-	b := &fakeBlobs{bodies: map[string][]byte{}}
-	s := newStore(t, b, review.NamespaceReport, newKeyset(t))
-	k, err := s.currentKeys()
-	noError(t, err)
-	id := k.id([]byte("old"))
-	if b.bodies[id], err = k.seal.Encrypt(s.compressor.EncodeAll([]byte("old"), nil), []byte(s.ref(id))); err != nil {
-		t.Fatal(err)
-	}
-	if body, err := s.Get(t.Context(), owner, s.ref(id)); err != nil || string(body) != "old" {
-		t.Errorf("got %q, %v", body, err)
 	}
 }
 

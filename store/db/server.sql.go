@@ -40,15 +40,43 @@ func (q *Queries) Figures(ctx context.Context) ([]FiguresRow, error) {
 	return items, nil
 }
 
-const oldestBuild = `-- name: OldestBuild :one
-select criticizer.oldest_build()::bigint
+const migrations = `-- name: Migrations :many
+select fingerprint from criticizer.migrations order by name
 `
 
-func (q *Queries) OldestBuild(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, oldestBuild)
-	var column_1 int64
-	err := row.Scan(&column_1)
-	return column_1, err
+// Their fingerprints.
+func (q *Queries) Migrations(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, migrations)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var fingerprint string
+		if err := rows.Scan(&fingerprint); err != nil {
+			return nil, err
+		}
+		items = append(items, fingerprint)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const recordMigration = `-- name: RecordMigration :exec
+insert into criticizer.migrations (name, fingerprint) values ($1, $2)
+`
+
+type RecordMigrationParams struct {
+	Name        string
+	Fingerprint string
+}
+
+func (q *Queries) RecordMigration(ctx context.Context, arg RecordMigrationParams) error {
+	_, err := q.db.Exec(ctx, recordMigration, arg.Name, arg.Fingerprint)
+	return err
 }
 
 const rewriteFigures = `-- name: RewriteFigures :many
@@ -91,13 +119,13 @@ func (q *Queries) RewriteFigures(ctx context.Context) ([]RewriteFiguresRow, erro
 	return items, nil
 }
 
-const schemaVersion = `-- name: SchemaVersion :one
-select criticizer.schema_version()::bigint
+const schemaExists = `-- name: SchemaExists :one
+select (to_regnamespace('criticizer') is not null)::boolean
 `
 
-func (q *Queries) SchemaVersion(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, schemaVersion)
-	var column_1 int64
+func (q *Queries) SchemaExists(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, schemaExists)
+	var column_1 bool
 	err := row.Scan(&column_1)
 	return column_1, err
 }

@@ -1,10 +1,10 @@
 -- +goose Up
 
--- Sections: roles, reviews, delivery, dead letters, feedback, concurrency limit, cost,
--- artifacts, retention, audit log, watch, monitoring, schema version, grants, rewrite
--- queue, owner of the audit log. All times are set by the database: the clocks of the hosts may differ.
+-- Sections: roles, reviews, delivery, dead letters, feedback, cost, artifacts, retention,
+-- audit log, watch, monitoring, grants, rewrite queue, owner of the audit log. The database
+-- sets all times: the clocks of the hosts may differ.
 
-create schema if not exists criticizer;
+create schema criticizer;
 
 -- An artifact belongs to one namespace, and each namespace is a schema, so that
 -- grants decide which role reads what (security 9.4.4).
@@ -13,6 +13,14 @@ create schema redacted;
 create schema report;
 create schema answer;
 create schema rewrite;
+
+-- The files of this folder that the database has. A build refuses a database with other
+-- fingerprints.
+create table criticizer.migrations (
+    name        text primary key,
+    fingerprint text        not null,
+    applied_at  timestamptz not null default now()
+);
 
 -- Postgres lets every role execute a new function. A role that may execute a trigger
 -- function can attach it to a table of its own and forge what it records.
@@ -782,37 +790,6 @@ union all
     select 'criticizer_retention_lag_seconds', '{"namespace": "answer"}', greatest(0, extract(epoch from now() - min(expires_at)))
     from answer.artifacts;
 
------------------------------------------------------------------ schema version
-
--- The oldest build that works with this schema, so that workers keep running
--- during a migration and a rollout (docs/upgrade.md). A build is identified by the
--- version of the newest migration it contains. A migration that removes or changes
--- what older builds use sets oldest_build to its own version.
-create table criticizer.schema_serves (
-    oldest_build bigint not null,
-    one_row      boolean primary key default true,
-    constraint schema_serves_one_row check (one_row)
-);
-insert into criticizer.schema_serves (oldest_build) values (1);
-
--- Security definer, so that every role can check the version without access to the
--- tables.
--- +goose StatementBegin
-create function criticizer.schema_version() returns bigint
-    language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    return (select max(version_id) from criticizer.migrations where is_applied);
-end $$;
--- +goose StatementEnd
-
--- +goose StatementBegin
-create function criticizer.oldest_build() returns bigint
-    language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    return (select oldest_build from criticizer.schema_serves);
-end $$;
--- +goose StatementEnd
-
 ------------------------------------------------------------------------- grants
 
 grant usage on schema criticizer to
@@ -823,7 +800,7 @@ grant insert (claimed, action, object, detail) on criticizer.audit_log to
     criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
     criticizer_retention, criticizer_rewrite;
 
-grant execute on function criticizer.schema_version, criticizer.oldest_build to
+grant select on criticizer.migrations to
     criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
     criticizer_retention, criticizer_reader, criticizer_rewrite, criticizer_backend, criticizer_frontend;
 
@@ -879,8 +856,7 @@ grant select on
     criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
     criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
     criticizer.findings, criticizer.wrong_findings, criticizer.token_days, criticizer.review_records,
-    criticizer.audit_log, criticizer.figures, criticizer.tallies, criticizer.watch, criticizer.restores,
-    criticizer.migrations
+    criticizer.audit_log, criticizer.figures, criticizer.tallies, criticizer.watch, criticizer.restores
     to criticizer_operator;
 grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
 grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;

@@ -1,6 +1,6 @@
-// Package migrations holds the schema of the database as numbered SQL files. They are
-// forward only: a released file never changes, and every change of the schema is a new
-// file.
+// Package migrations holds the schema of the database as numbered SQL files. Until the
+// first release there is one, which is edited in place; a released file never changes, and
+// every later change of the schema is a new file.
 package migrations
 
 import "embed"

@@ -1,8 +1,12 @@
--- name: SchemaVersion :one
-select criticizer.schema_version()::bigint;
+-- name: Migrations :many
+-- Their fingerprints.
+select fingerprint from criticizer.migrations order by name;
 
--- name: OldestBuild :one
-select criticizer.oldest_build()::bigint;
+-- name: RecordMigration :exec
+insert into criticizer.migrations (name, fingerprint) values (@name, @fingerprint);
+
+-- name: SchemaExists :one
+select (to_regnamespace('criticizer') is not null)::boolean;
 
 -- name: Server :one
 select
