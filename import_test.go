@@ -24,7 +24,7 @@ var (
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporalns/temporalnstest", "internal/cputest",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporalns/temporalnstest", "internal/cputest", "internal/testkit",
 	}
 )
 
@@ -96,6 +96,7 @@ var arrows = map[string][]string{
 	"p4/p4sim":                           slices.Concat(leaves, []string{"p4"}),
 	"store/storetest":                    slices.Concat(leaves, []string{"store", "store/migrations"}),
 	"internal/cputest":                   nil,
+	"internal/testkit":                   nil,
 	"internal/temporalns/temporalnstest": {"internal/temporalns", "workflows"},
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A fakeQueue has a circuit breaker that keeps the reports.
@@ -119,7 +120,7 @@ func TestResultsAreReported(t *testing.T) {
 				b := newBreaker(t, q, tt.rules, io.Discard)
 				b.RecordFailure("z", failure.UpstreamUnavailable) // starts the breaker
 				synctest.Wait()
-				noError(t, b.Begin(t.Context()))
+				testkit.NoError(t, b.Begin(t.Context()))
 				if tt.class == "" {
 					b.RecordSuccess()
 				} else {
@@ -188,7 +189,7 @@ func TestAttemptsWaitForTheDecision(t *testing.T) {
 				begin := func() (after time.Duration) {
 					t.Helper()
 					start := time.Now()
-					noError(t, b.Begin(t.Context()))
+					testkit.NoError(t, b.Begin(t.Context()))
 					return time.Since(start)
 				}
 				for i, class := range tt.results {
@@ -388,7 +389,7 @@ func exerciseQueue(t *testing.T, q interface {
 		order.Limit(activities.PhaseThrottled, 2.5), order.Limit(activities.PhaseOpen, 0), order.Limit(activities.PhaseHalfOpen, 4),
 		{PerSecond: new(float32(7)), By: "temporal", Reason: "an operator's"}, {},
 	} {
-		noError(t, set(l))
+		testkit.NoError(t, set(l))
 		// For a moment a busy server answers with the limit before.
 		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(20 * time.Millisecond) {
 			if now, err := q.Limit(ctx); err != nil || reflect.DeepEqual(now.PerSecond, l.PerSecond) {

@@ -13,6 +13,7 @@ import (
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -29,19 +30,19 @@ type critic struct {
 func newCritic(t *testing.T, prices review.Prices, more ...review.File) critic {
 	t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
-	noError(t, err)
+	testkit.NoError(t, err)
 	change, err := pipeline.Change(review.Change{Number: 4711, User: "ann", Gaps: []review.Gap{review.GapJobs}, Files: append([]review.File{
 		{DepotPath: "//depot/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1,1 +1,2 @@\n a\n+b\n"},
 	}, more...)})
-	noError(t, err)
+	testkit.NoError(t, err)
 	sealed, err := pipeline.Seal(change)
-	noError(t, err)
+	testkit.NoError(t, err)
 	w := activitiestest.New()
 	c := critic{world: w, db: openRequest(t, w)}
 	c.reports = c.db.Artifacts(t, review.NamespaceReport)
 	redacted := c.db.Artifacts(t, review.NamespaceRedacted)
 	ref, err := redacted.Put(t.Context(), request.Owner(), sealed)
-	noError(t, err)
+	testkit.NoError(t, err)
 	c.stage = &activities.Critiquing{
 		Redacted: redacted, Reports: c.reports, Answers: c.db.Artifacts(t, review.NamespaceAnswer), Accounts: c.db,
 		Reviewer: w, Pipeline: pipeline, Prices: prices,
@@ -64,15 +65,15 @@ func newCritic(t *testing.T, prices review.Prices, more ...review.File) critic {
 func (c critic) report(t *testing.T, ref review.ArtifactRef) (report review.Report) {
 	t.Helper()
 	body, err := c.reports.Get(t.Context(), request.Owner(), ref)
-	noError(t, err)
-	noError(t, json.Unmarshal(body, &report))
+	testkit.NoError(t, err)
+	testkit.NoError(t, json.Unmarshal(body, &report))
 	return report
 }
 
 func (c critic) record(t *testing.T) review.Record {
 	t.Helper()
 	records, err := c.db.ReviewRecords(t.Context(), 4711)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return records[1]
 }
 
@@ -84,7 +85,7 @@ func TestReportHoldsNoSecretOfTheModel(t *testing.T) {
 	c := newCritic(t, review.Prices{})
 	c.world.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, FilesRead: 1, Record: review.Record{Model: key}})
 	result, err := c.run()
-	noError(t, err)
+	testkit.NoError(t, err)
 	body, err := c.reports.Get(t.Context(), request.Owner(), result.Report)
 	if record := c.record(t); err != nil || bytes.Contains(body, []byte(key)) || bytes.Contains(fmt.Append(nil, record), []byte(key)) {
 		t.Errorf("report %s, record %+v, %v", body, record, err)
@@ -102,7 +103,7 @@ func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 		t.Fatal("the first attempt succeeded")
 	}
 	result, err := c.run()
-	noError(t, err)
+	testkit.NoError(t, err)
 	want := review.Usage{Calls: 2, PromptTokens: 1_000, CompletionTokens: 200}
 	report, record := c.report(t, result.Report), c.record(t)
 	if report.Usage != want || record.Usage != want || record.Model != "m-1" {
@@ -121,7 +122,7 @@ func TestStandInIsRecorded(t *testing.T) {
 		c.stage.StandIn = true
 		c.world.SetDraft(review.Draft{Record: review.Record{Usage: review.Usage{Calls: calls, PromptTokens: 100 * calls}}})
 		result, err := c.run()
-		noError(t, err)
+		testkit.NoError(t, err)
 		if report, record := c.report(t, result.Report), c.record(t); report.StandIn != want || record.StandIn != want || result.StandIn != want {
 			t.Errorf("after %d calls report, record and result say %v, %v and %v, want %v", calls, report.StandIn, record.StandIn, result.StandIn, want)
 		}
@@ -136,7 +137,7 @@ func TestReportOfGapsAndGuesses(t *testing.T) {
 		review.File{DepotPath: "//depot/c.c", Charset: "euc-kr", Skipped: review.SkipDamaged})
 	c.world.SetDraft(review.Draft{FilesRead: 2, Omissions: []review.Omission{{Reason: review.SkipDamaged}}, Record: review.Record{Usage: review.Usage{Calls: 1}}})
 	result, err := c.run()
-	noError(t, err)
+	testkit.NoError(t, err)
 	report := c.report(t, result.Report)
 	if result.Outcome != report.Outcome || report.Outcome != review.OutcomePartial || report.FilesTotal != 3 || !slices.Equal(report.Gaps, []review.Gap{review.GapJobs}) ||
 		!slices.Equal(report.Guesses, []review.Guess{{Path: "//depot/b.c", Charset: "shift_jis"}}) {
@@ -165,7 +166,7 @@ func TestCostIsShownOnlyIfKnown(t *testing.T) {
 			c := newCritic(t, test.prices)
 			c.world.SetDraft(test.draft)
 			result, err := c.run()
-			noError(t, err)
+			testkit.NoError(t, err)
 			if cost := c.report(t, result.Report).Cost; (cost != nil) != test.known {
 				t.Errorf("cost %+v", cost)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestDeadLetterIsLogged(t *testing.T) {
@@ -25,9 +26,9 @@ func TestDeadLetterIsLogged(t *testing.T) {
 	_, err := env.ExecuteActivity(books.RecordDeadLetter, activities.DeadLetterParams{
 		Request: request, Letter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied, SanitizedContext: map[string]string{}},
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	var line map[string]any
-	noError(t, json.Unmarshal(out.Bytes(), &line))
+	testkit.NoError(t, json.Unmarshal(out.Bytes(), &line))
 	for key, want := range map[string]any{"changelist": 4711.0, "review_version": 1.0, "stage": "llm", "error_class": "AUTH_DENIED"} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)

@@ -18,6 +18,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -140,7 +141,7 @@ func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.RegisterActivity(stage)
 	value, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
-	noError(t, err)
+	testkit.NoError(t, err)
 	var result activities.FetchResult
 	if err := value.Get(&result); err != nil || result.Author == "" || strings.Contains(fmt.Sprint(result), "annabel") {
 		t.Errorf("result %+v, %v", result, err)
@@ -196,7 +197,7 @@ func TestOwnersOfDeniedChangesAreLeftOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			known, err := stage.Recipients.(activitiestest.Database).Recipients(t.Context(), 4711, 1)
-			noError(t, err)
+			testkit.NoError(t, err)
 			var users []string
 			for _, r := range known {
 				users = append(users, r.User)

@@ -10,6 +10,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -20,12 +21,12 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 	t.Parallel()
 	others := review.Owner{Changelist: 9999, Version: 1}
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
-	noError(t, err)
+	testkit.NoError(t, err)
 	change := review.Change{Number: others.Changelist, Description: "embargoed"}
 	redacted, err := pipeline.Change(change)
-	noError(t, err)
+	testkit.NoError(t, err)
 	sealed, err := pipeline.Seal(redacted)
-	noError(t, err)
+	testkit.NoError(t, err)
 	bodies := map[review.Namespace][]byte{
 		review.NamespaceRaw: encoded(t, change), review.NamespaceRedacted: sealed,
 		review.NamespaceReport: encoded(t, review.Report{Changelist: others.Changelist, Version: others.Version, Outcome: review.OutcomeFindings, Description: "embargoed"}),
@@ -60,7 +61,7 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
 			ref, err := m.db.Artifacts(t, stage.reads).Put(t.Context(), others, bodies[stage.reads])
-			noError(t, err)
+			testkit.NoError(t, err)
 			err = stage.run(m, activities.StageParams{Request: request, Input: ref})
 			class := failure.ClassOf(err)
 			if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
@@ -88,6 +89,6 @@ func TestAdoptsOnlyTheReportOfTheShelf(t *testing.T) {
 func encoded(t *testing.T, v any) []byte {
 	t.Helper()
 	body, err := json.Marshal(v)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return body
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // newEnv returns an environment whose attempts pass the interceptor.
@@ -146,7 +147,7 @@ func TestPanicIsAnInvariantViolated(t *testing.T) {
 	t.Parallel()
 	app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error { panic("nil map") })
 	var report failure.Report
-	noError(t, app.Details(&report))
+	testkit.NoError(t, app.Details(&report))
 	if report.Class != failure.InvariantViolated || !strings.Contains(report.Stack, "interceptor_test.go") {
 		t.Errorf("report = %+v, want the class of a bug and its stack", report)
 	}
@@ -227,9 +228,9 @@ func TestReportIsScrubbedAndBounded(t *testing.T) {
 		}
 	})
 	var report failure.Report
-	noError(t, app.Details(&report))
+	testkit.NoError(t, app.Details(&report))
 	body, err := json.Marshal(report)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if all := string(body) + app.Message(); strings.Contains(all, "hunter2") || len(all) > 50<<10 {
 		t.Errorf("%d bytes went into the history, beginning %.80q", len(all), all)
 	}

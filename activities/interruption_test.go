@@ -21,6 +21,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A workQueue is a task queue on the real server. Its only workflow executes one
@@ -64,14 +65,14 @@ func (q workQueue) startWorkerOver(t *testing.T, connection client.Client, work 
 			RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2},
 		}), "Work").Get(ctx, nil)
 	}, workflow.RegisterOptions{Name: "OneActivity"})
-	noError(t, w.Start())
+	testkit.NoError(t, w.Start())
 	return w
 }
 
 func (q workQueue) startWorkflow(t *testing.T) client.WorkflowRun {
 	t.Helper()
 	run, err := q.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: queueName}, "OneActivity")
-	noError(t, err)
+	testkit.NoError(t, err)
 	return run
 }
 
@@ -79,7 +80,7 @@ func (q workQueue) startWorkflow(t *testing.T) client.WorkflowRun {
 func (q workQueue) lastFailure(t *testing.T, run client.WorkflowRun) (class string) {
 	t.Helper()
 	described, err := q.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
-	noError(t, err)
+	testkit.NoError(t, err)
 	for _, a := range described.GetPendingActivities() {
 		class = a.GetLastFailure().GetApplicationFailureInfo().GetType()
 	}
@@ -160,7 +161,7 @@ func TestCancellationIsReportedAsSuch(t *testing.T) {
 	defer w.Stop()
 	run := q.startWorkflow(t)
 	<-q.begun
-	noError(t, q.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()))
+	testkit.NoError(t, q.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()))
 	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
 		t.Errorf("ended with %v, want a cancellation", err)
 	}
@@ -194,7 +195,7 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 	connection, err := client.DialContext(t.Context(), client.Options{
 		HostPort: q.address, Namespace: q.namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	var failed time.Time
 	died := make(chan struct{})
 	first := q.startWorkerOver(t, connection, func(ctx context.Context) error {

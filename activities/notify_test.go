@@ -16,6 +16,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -64,7 +65,7 @@ func findings() review.Report {
 
 func (m mailing) saveRecipients(t *testing.T, rs ...review.Recipient) {
 	t.Helper()
-	noError(t, m.db.SaveRecipients(t.Context(), 4711, 1, rs))
+	testkit.NoError(t, m.db.SaveRecipients(t.Context(), 4711, 1, rs))
 }
 
 // addRow adds an outbox row, as an operator can.
@@ -79,7 +80,7 @@ func (m mailing) addRow(t *testing.T, address string) {
 func (m mailing) row(t *testing.T, recipient string) (row review.Delivery) {
 	t.Helper()
 	rows, err := m.db.PrepareDeliveries(t.Context(), 4711, 1, nil)
-	noError(t, err)
+	testkit.NoError(t, err)
 	for _, row = range rows {
 		if row.Key.Recipient == recipient {
 			return row
@@ -532,27 +533,20 @@ func classOf(err error) failure.Class {
 	return failure.Class(app.Type())
 }
 
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 // An operator readdresses a row while the attempt sends another one: the review must not end
 // with a recipient who was not notified.
 func TestNotifySendsToARowAddedMeanwhile(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	rows, err := m.db.PrepareDeliveries(t.Context(), 4711, 1, []string{alice, bob})
-	noError(t, err)
+	testkit.NoError(t, err)
 	m.world.AfterSend(func() {
 		m.world.AfterSend(nil)
 		_, err := m.db.ReaddressDelivery(t.Context(), rows[1].ID, "zoe@corp.test", "olga", "INC-1")
-		noError(t, err)
+		testkit.NoError(t, err)
 	})
 	result, err := m.notify()
-	noError(t, err)
+	testkit.NoError(t, err)
 	for address, want := range map[string]int{alice: 1, bob: 0, "zoe@corp.test": 1} {
 		if n := m.world.Copies(address); n != want {
 			t.Errorf("%s has %d mails, want %d: %+v", address, n, want, result)

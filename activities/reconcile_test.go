@@ -8,6 +8,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -18,7 +19,7 @@ func (m mailing) reconcile(t *testing.T) activities.Reconciled {
 	t.Helper()
 	m.db.Backdate(t, time.Hour)
 	done, err := m.tryReconcile()
-	noError(t, err)
+	testkit.NoError(t, err)
 	return done
 }
 
@@ -385,7 +386,7 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 			if _, err := m.db.OpenJob(t.Context(), rerun, "run"); err != nil {
 				t.Fatal(err)
 			}
-			noError(t, m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}))
+			testkit.NoError(t, m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}))
 			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.db.Keep(t, report)}); err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package eval
 import (
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
@@ -71,9 +72,9 @@ new file mode 100644
 func TestChangeOfADiff(t *testing.T) {
 	t.Parallel()
 	files, err := parseDiff(manyFiles)
-	noError(t, err)
+	testkit.NoError(t, err)
 	policy, err := selection.New(selection.Config{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	c := Case{Description: "Do much.", files: files}
 	change := c.change(policy)
 	want := []struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
@@ -24,7 +25,7 @@ func askModel(t *testing.T, pipeline *redaction.Pipeline, faults ...llmsim.Fault
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
 	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: endpoint.URL + "/v1"}, Model: "m"})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return r, model
 }
 
@@ -38,21 +39,21 @@ func (f finder) Review(_ context.Context, c redaction.Change, _ review.Options) 
 func newPipeline(t *testing.T) *redaction.Pipeline {
 	t.Helper()
 	p, err := redaction.New(redaction.Config{Key: secret.New("0123456789abcdef")})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return p
 }
 
 func newEvaluator(t *testing.T, p *redaction.Pipeline, r reviewer, cfg Config) *Evaluator {
 	t.Helper()
 	policy, err := selection.New(selection.Config{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return New(p, r, policy, cfg)
 }
 
 func oneCase(t *testing.T, changed map[string]string) []Case {
 	t.Helper()
 	cases, err := Read(caseDir(changed))
-	noError(t, err)
+	testkit.NoError(t, err)
 	return cases
 }
 
@@ -127,7 +128,7 @@ func TestLeakDetectorFindsPlantedSecrets(t *testing.T) {
 	t.Parallel()
 	detector := NewLeakDetector(newPipeline(t), []Case{{Name: "a", Secrets: []string{"plain words", `quo"ted`}}, {Name: "b", Secrets: []string{"elsewhere"}}})
 	for _, body := range []string{`{"x":"some plain words"}`, `{"x":["quo\"ted"]}`, `{"x":"plain words"}`, `{"x":"\u0065lse"}`} {
-		noError(t, detector.Check([]byte(body)))
+		testkit.NoError(t, detector.Check([]byte(body)))
 	}
 	if leaks := detector.Leaks(); len(leaks) != 1 || leaks["a"] != 2 {
 		t.Errorf("leaks %v, want both of a, each once", leaks)
@@ -137,12 +138,5 @@ func TestLeakDetectorFindsPlantedSecrets(t *testing.T) {
 	}
 	if detector.Leaks()["b"] != 0 {
 		t.Error("what was blocked counts as sent")
-	}
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

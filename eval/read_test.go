@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 const (
@@ -114,7 +116,7 @@ func TestInvalidCases(t *testing.T) {
 func TestBuiltInCasesAreEnough(t *testing.T) {
 	t.Parallel()
 	cases, err := BuiltIn()
-	noError(t, err)
+	testkit.NoError(t, err)
 	classes, languages := map[string]int{}, map[string]int{}
 	secrets := 0
 	for _, c := range cases {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -196,6 +197,6 @@ func emptyFile(t *testing.T) string { return writeLines(t) }
 func writeLines(t *testing.T, lines ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
-	noError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600))
+	testkit.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600))
 	return file
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -22,11 +23,11 @@ func TestArtifactIsShownForAReason(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	raw, err := artifact.New(d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw), artifact.Config{Namespace: review.NamespaceRaw, Keyset: keyset, TTL: time.Hour})
-	noError(t, err)
+	testkit.NoError(t, err)
 	ref, err := raw.Put(t.Context(), review.Owner{Changelist: 4711, Version: 1}, []byte("a change"))
-	noError(t, err)
+	testkit.NoError(t, err)
 	env := map[string]string{
 		"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "CRITICIZER_RAW_KEYSET": keyset.Reveal(), "CRITICIZER_REPORT_KEYSET": keyset.Reveal(),
 	}

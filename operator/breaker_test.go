@@ -13,6 +13,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -31,7 +32,7 @@ func newBreakerEnvironment(t *testing.T) *environment {
 	}})
 	w.RegisterWorkflow(workflows.CircuitBreaker)
 	w.RegisterActivity(&activities.Bookkeeping{Queues: n})
-	noError(t, w.Start())
+	testkit.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 	return s
 }
@@ -40,7 +41,7 @@ func newBreakerEnvironment(t *testing.T) *environment {
 func (s *environment) breaker(stage string) breakerView {
 	s.t.Helper()
 	var listed []breakerView
-	noError(s.t, json.Unmarshal([]byte(s.must("breaker", "list", "--json")), &listed))
+	testkit.NoError(s.t, json.Unmarshal([]byte(s.must("breaker", "list", "--json")), &listed))
 	i := slices.IndexFunc(listed, func(b breakerView) bool { return b.Stage == stage })
 	if i < 0 {
 		s.t.Fatalf("stage %s is not listed: %+v", stage, listed)
@@ -78,13 +79,13 @@ func TestCloseWithoutARunningBreaker(t *testing.T) {
 	t.Parallel()
 	s := newBreakerEnvironment(t)
 	s.must("breaker", "open", "llm", "--reason", "INC-7")
-	noError(t, s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"))
+	testkit.NoError(t, s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"))
 	s.isBreaker("llm", "open", "olga@", "INC-7")
 	s.must("breaker", "close", "llm")
 	s.eventually("llm", "closed")
 
 	rate := float32(0)
-	noError(t, s.runs.LimitQueue(t.Context(), activities.QueueNotify, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "by hand"}))
+	testkit.NoError(t, s.runs.LimitQueue(t.Context(), activities.QueueNotify, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "by hand"}))
 	s.isBreaker("notify", "open", "bob", "by hand")
 	s.must("breaker", "close", "notify")
 }
@@ -94,7 +95,7 @@ func TestBreakerRestoresALimit(t *testing.T) {
 	t.Parallel()
 	s := newBreakerEnvironment(t)
 	rate := float32(3)
-	noError(t, s.runs.LimitQueue(t.Context(), activities.QueueLLM, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "contract"}))
+	testkit.NoError(t, s.runs.LimitQueue(t.Context(), activities.QueueLLM, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "contract"}))
 	s.isBreaker("llm", "at most 3/s", "bob", "contract")
 	s.must("breaker", "open", "llm", "--for", "1s", "--reason", "INC-7")
 	s.eventually("llm", "at most 3/s")

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -98,12 +99,12 @@ func TestStockResetIsListedAsUnexplained(t *testing.T) {
 	s.review(4712, errDenied)
 	l := s.open(4711)
 	_, last, err := s.runs.workflowTasks(t.Context(), l)
-	noError(t, err)
+	testkit.NoError(t, err)
 	_, err = s.runs.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: s.runs.name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: l.WorkflowID, RunId: l.RunID},
 		Reason: "let me try", WorkflowTaskFinishEventId: last,
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	s.ended(4711)
 	out := s.must("deadletter", "list", "--unexplained")
 	contains(t, out, "4711", "resolved", "unexplained")
@@ -165,7 +166,7 @@ func TestInterruptedReplayIsCompleted(t *testing.T) {
 			l := s.open(4711)
 			request, err := s.database.Open(t, store.RoleOperator).RequestReplay(t.Context(),
 				store.ReplayRequest{DeadLetterID: l.ID, Who: "ivan@desk", Reason: "INC-41", Full: true})
-			noError(t, err)
+			testkit.NoError(t, err)
 			run := ""
 			if resetHappened {
 				if run, err = s.runs.reset(t.Context(), l, request); err != nil {
@@ -230,14 +231,14 @@ func TestReplayThatTemporalRejects(t *testing.T) {
 			if tc.known {
 				s.stop()
 				begun, err := s.runs.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: "no-worker"}, "Nothing")
-				noError(t, err)
+				testkit.NoError(t, err)
 				run = begun.GetRunID()
-				noError(t, s.runs.TerminateWorkflow(t.Context(), req.Key, run, "tested"))
+				testkit.NoError(t, s.runs.TerminateWorkflow(t.Context(), req.Key, run, "tested"))
 			}
 			at := time.Now()
 			_, err := s.database.Open(t, store.RoleBookkeeping).RecordDeadLetter(t.Context(), req, run,
 				failure.DeadLetter{ErrorClass: failure.AuthDenied, Stage: "llm", FirstFailureAt: at, LastFailureAt: at})
-			noError(t, err)
+			testkit.NoError(t, err)
 			a := s.criticizer("deadletter", "replay", s.letterOf(4711), "--reason", reason)
 			s.refuses(a, 1, tc.want)
 			contains(t, a.err, "hint: ", tc.hint)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -52,7 +53,7 @@ func newRefusal(t *testing.T) refusal {
 
 func (r refusal) must(err error) {
 	r.t.Helper()
-	noError(r.t, err)
+	testkit.NoError(r.t, err)
 }
 
 // run runs criticizer delivery.

@@ -20,6 +20,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -52,7 +53,7 @@ func newEnvironment(t *testing.T) *environment {
 func (s *environment) work() {
 	s.t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
-	noError(s.t, err)
+	testkit.NoError(s.t, err)
 	w, quiet := s.world, slog.New(slog.DiscardHandler)
 	books, outbox := s.database.Open(s.t, store.RoleBookkeeping), s.database.Open(s.t, store.RoleNotify)
 	db := w.Over(s.t, s.database)
@@ -80,7 +81,7 @@ func (s *environment) work() {
 		if queue == activities.QueueBookkeeping {
 			serving.RegisterWorkflow(workflows.ReviewChangelist)
 		}
-		noError(s.t, serving.Start())
+		testkit.NoError(s.t, serving.Start())
 		stops = append(stops, serving.Stop)
 	}
 	s.stop = sync.OnceFunc(func() {
@@ -103,7 +104,7 @@ func (s *environment) review(cl review.Changelist, model ...error) {
 	run, err := s.runs.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
 		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
 	}, workflows.ReviewChangelist, req)
-	noError(s.t, err)
+	testkit.NoError(s.t, err)
 	if err := run.Get(s.t.Context(), nil); (err != nil) != (len(model) > 0) {
 		s.t.Fatalf("review of %d ended with %v", cl, err)
 	}
@@ -197,11 +198,11 @@ func (s *environment) digest() string {
 		union all select 'request ' || id || coalesce(new_run_id, '') from criticizer.replay_requests
 		union all select 'audit ' || id from criticizer.audit_log
 		union all select 'job ' || id || state || run_id from criticizer.jobs order by 1`)
-	noError(s.t, err)
+	testkit.NoError(s.t, err)
 	var lines []string
 	for rows.Next() {
 		var line string
-		noError(s.t, rows.Scan(&line))
+		testkit.NoError(s.t, rows.Scan(&line))
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
@@ -213,7 +214,7 @@ func (s *environment) count(query string, want int64) {
 	var got int64
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		answer, err := s.runs.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: s.runs.name, Query: query})
-		noError(s.t, err)
+		testkit.NoError(s.t, err)
 		if got = answer.GetCount(); got == want {
 			return
 		}
@@ -226,13 +227,6 @@ func (s *environment) letterOf(cl review.Changelist) string {
 	s.t.Helper()
 	var id int64
 	err := s.database.Conn(s.t).QueryRow(s.t.Context(), `select max(id) from criticizer.dead_letters where changelist_id = $1`, int64(cl)).Scan(&id)
-	noError(s.t, err)
+	testkit.NoError(s.t, err)
 	return fmt.Sprint(id)
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

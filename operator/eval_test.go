@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/eval"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
@@ -49,7 +50,7 @@ func TestEvalOfTheBuiltInCases(t *testing.T) {
 			Suppressed    bool
 		} `json:"results"`
 	}
-	noError(t, json.Unmarshal([]byte(got.out), &r))
+	testkit.NoError(t, json.Unmarshal([]byte(got.out), &r))
 	t.Logf("precision %v, recall %v, F1 %v, %d tokens", *r.Precision, *r.Recall, *r.F1, r.Tokens)
 	if *r.AnchorRate != 1 || *r.FalsePerClean != 0 || *r.ParseFailures != 0 || *r.Suppressed != 1 || *r.Leaks != 0 || r.Tokens == 0 {
 		t.Errorf("anchored %v, false per clean change %v, parse failures %d, suppressed %v, leaks %d",
@@ -69,7 +70,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 		"path": "//depot/Server/Sums.cs", "severity": "critical", "category": "correctness", "confidence": 1, "title": "SKY-IS-FALLING",
 		"explanation": "It falls.", "suggestion": "", "quote": "return invoice.Lines.Sum(l => l.Amount);", "line": 14,
 	}}})
-	noError(t, err)
+	testkit.NoError(t, err)
 	for name, tt := range map[string]struct {
 		fault llmsim.Fault
 		only  string
@@ -134,8 +135,8 @@ func evalCase(t *testing.T, yaml string) (dir string) {
 		"change.diff":     "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+the harmless words\n",
 		"description.txt": "Change a word.\n", "case.yaml": yaml,
 	} {
-		noError(t, os.MkdirAll(filepath.Join(dir, "one"), 0o750))
-		noError(t, os.WriteFile(filepath.Join(dir, "one", name), []byte(text), 0o600))
+		testkit.NoError(t, os.MkdirAll(filepath.Join(dir, "one"), 0o750))
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, "one", name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -210,7 +211,7 @@ func TestEvalOfCasesBelowOthers(t *testing.T) {
 	t.Parallel()
 	_, env := newEvalEnvironment(t)
 	parent := t.TempDir()
-	noError(t, os.CopyFS(filepath.Join(parent, "own"), os.DirFS(evalCase(t, "language: text\nclean: true\n"))))
+	testkit.NoError(t, os.CopyFS(filepath.Join(parent, "own"), os.DirFS(evalCase(t, "language: text\nclean: true\n"))))
 	for only, want := range map[string]int{"": 0, "one": 0, "own/**": 0, "other/**": 1} {
 		args := []string{"eval", "--json", "--cases", parent}
 		if only != "" {

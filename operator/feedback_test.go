@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -18,7 +19,7 @@ func newFeedbackEnvironment(t *testing.T) (env map[string]string, first, second 
 		{Path: "//depot/a.go", Rule: "go", Severity: review.SeverityLow, Category: review.CategoryTesting, Quote: "a"},
 		{Path: "//depot/b.sql", Severity: review.SeverityHigh, Category: review.CategorySecurity, Quote: "b"},
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	env = map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "SUDO_USER": "olga"}
 	return env, findings[0].FeedbackToken, findings[1].FeedbackToken
 }
@@ -55,7 +56,7 @@ func TestFeedbackCannotControlTheTerminal(t *testing.T) {
 	findings, err := d.Open(t, store.RoleLLM).ReportFindings(t.Context(), 4711, 1, []review.Finding{
 		{Path: "//depot/\x1b[2J.go", Severity: review.SeverityLow, Category: review.CategoryTesting, Quote: "a"},
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	env := map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "SUDO_USER": "olga"}
 	for _, args := range [][]string{{findings[0].FeedbackToken, "wrong"}, {"list"}, {"forget", findings[0].FeedbackToken}} {
 		got := say(t, env, append([]string{"feedback"}, args...)...)
@@ -108,7 +109,7 @@ func TestStats(t *testing.T) {
 	contains(t, strings.Join(rows, "\n")+"\n", "of the last 90 days", "all 2 1 1 50%", "rule go 1 0 1 100%", "none 1 1 0 0%",
 		"category security 1 1 0 0%", "testing 1 0 1 100%", "severity high 1 1 0 0%", "low 1 0 1 100%")
 	var figures ratings
-	noError(t, json.Unmarshal([]byte(say(t, env, "stats", "--json", "--days", "1").out), &figures))
+	testkit.NoError(t, json.Unmarshal([]byte(say(t, env, "stats", "--json", "--days", "1").out), &figures))
 	if figures.Days != 1 || figures.All.Reported != 2 || *figures.BySeverity[1].WrongRate != 1 {
 		t.Errorf("figures %+v", figures)
 	}

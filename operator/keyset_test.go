@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -75,13 +76,13 @@ func TestKeysetRotateAndPrune(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keyset")
 	made, err := artifact.NewKeyset(artifact.KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	text := made.Reveal()
 	for _, step := range []struct {
 		command string
 		keys    int
 	}{{"rotate", 2}, {"rotate", 3}, {"prune", 1}} {
-		noError(t, os.WriteFile(file, []byte(text), 0o600))
+		testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		got := say(t, nil, "keyset", step.command, file)
 		if text = got.out; got.status != 0 || strings.Count(text, `"keyId"`) != step.keys {
 			t.Fatalf("%s: status %d, %d keys, %s; want %d keys", step.command, got.status, strings.Count(text, `"keyId"`), got.err, step.keys)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // previewDepot has a change with files of most kinds, and one that is never read.
@@ -67,7 +69,7 @@ func newPreviewEnvironment(t *testing.T, extra string) (env map[string]string) {
 		"criticizer.yaml": fmt.Sprintf("p4: {command: %q, port: \"ssl:sim:1666\", user: criticizer, state_dir: %q, allowed_paths: [\"//depot/...\"], reviewed_up_to: 11}\n"+
 			"selection: {exclude: [\"legacy/**\"], include: [\"*.pb.go\", \".env\"]}\nmail: {bots: [\"build-*\"]}\n", p4, filepath.Join(dir, "state")) + extra,
 	} {
-		noError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return map[string]string{"CRITICIZER_CONFIG": filepath.Join(dir, "criticizer.yaml")}
 }
@@ -91,7 +93,7 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 		Tokens     int
 		Recipients []struct{ User, Role, Why string }
 	}
-	noError(t, json.Unmarshal([]byte(got.out), &p))
+	testkit.NoError(t, json.Unmarshal([]byte(got.out), &p))
 	verdicts := map[string]string{}
 	for _, f := range p.Files {
 		verdicts[strings.TrimPrefix(f.Path, "//depot/")] = strings.Join([]string{f.Verdict, f.Reason, f.Pattern, f.Rules}, "|")

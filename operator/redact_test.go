@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // leak is an invented password.
@@ -54,7 +55,7 @@ func TestRedactExplainsWithoutTheSecret(t *testing.T) {
 func TestRedactLines(t *testing.T) {
 	t.Parallel()
 	out, err := runRedact(t, `{"id":7,"text":"password = \"`+leak+`\"","path":"a"}`+"\n\n"+`{"id":"b","text":"x","path":""}`, "--jsonl")
-	noError(t, err)
+	testkit.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var first struct {
 		ID    int
@@ -62,7 +63,7 @@ func TestRedactLines(t *testing.T) {
 		Spans [][2]int
 		Rules []string
 	}
-	noError(t, json.Unmarshal([]byte(lines[0]), &first))
+	testkit.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
 	if len(lines) != 2 || first.ID != 7 || len(first.Spans) != 1 || first.Spans[0] != [2]int{12, 24} || first.Rules[0] != "password: name password" || strings.Contains(out, leak) {
 		t.Errorf("got %s", out)
 	}
@@ -178,7 +179,7 @@ func TestRedactOfWholeFiles(t *testing.T) {
 	const before, after = "tr0ub4dor-zebra", "mellow-pelican-9"
 	for i, password := range []string{before, after} {
 		for _, name := range []string{"users.csv", []string{"old.csv", "new.csv"}[i]} {
-			noError(t, os.WriteFile(name, []byte(text(password)), 0o600))
+			testkit.NoError(t, os.WriteFile(name, []byte(text(password)), 0o600))
 		}
 		for _, args := range [][]string{{"init", "-q"}, {"add", "users.csv"}, {"-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "x"}} {
 			if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {

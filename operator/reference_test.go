@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write docs/reference")
@@ -46,18 +47,18 @@ func TestReference(t *testing.T) {
 	for _, cmd := range commands(root) {
 		cmd.DisableAutoGenTag = true
 		var page bytes.Buffer
-		noError(t, doc.GenMarkdown(cmd, &page))
+		testkit.NoError(t, doc.GenMarkdown(cmd, &page))
 		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "_")+".md"] = bytes.ReplaceAll(page.Bytes(), []byte("\t"), []byte("    "))
 	}
 	if *update {
-		noError(t, os.RemoveAll(dir))
-		noError(t, os.MkdirAll(dir, 0o755))
+		testkit.NoError(t, os.RemoveAll(dir))
+		testkit.NoError(t, os.MkdirAll(dir, 0o755))
 		for name, page := range pages {
-			noError(t, os.WriteFile(filepath.Join(dir, name), page, 0o644))
+			testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), page, 0o644))
 		}
 	}
 	written, err := os.ReadDir(dir)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if len(written) != len(pages) {
 		t.Errorf("docs/reference has %d pages, want %d: run this test with -update", len(written), len(pages))
 	}

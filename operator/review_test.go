@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -91,7 +92,7 @@ func TestStandInIsNamed(t *testing.T) {
 	s := newEnvironment(t)
 	s.review(4711)
 	s.review(4712)
-	noError(t, s.database.Open(t, store.RoleLLM).RecordReview(t.Context(), 4712, 1, review.Record{StandIn: true}))
+	testkit.NoError(t, s.database.Open(t, store.RoleLLM).RecordReview(t.Context(), 4712, 1, review.Record{StandIn: true}))
 	for command, want := range map[string]int{"review list": 1, "status 4711": 0, "status 4712": 1} {
 		out := s.must(strings.Fields(command)...)
 		if named := strings.Count(out, "findings (no model read it)"); named != want {
@@ -155,7 +156,7 @@ func TestReviewIsRendered(t *testing.T) {
 	deliveryView{delivery, []string{"b96808567d8f2ea3d8d8a7afc2926fcd"}, trail}.print(&out)
 	const golden = "testdata/review.golden"
 	if *update {
-		noError(t, os.WriteFile(golden, []byte(out.String()), 0o600))
+		testkit.NoError(t, os.WriteFile(golden, []byte(out.String()), 0o600))
 	}
 	if want, err := os.ReadFile(golden); err != nil || out.String() != string(want) {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 )
@@ -33,7 +34,7 @@ func (s *environment) enqueueRewrites() []string {
 		}
 	}
 	receipts, err := s.database.Open(s.t, store.RoleBackend).Rewrites().Enqueue(s.t.Context(), orders, texts)
-	noError(s.t, err)
+	testkit.NoError(s.t, err)
 	var ids []string
 	for _, r := range receipts {
 		ids = append(ids, r.JobID)
@@ -64,7 +65,7 @@ func TestRewriteJobs(t *testing.T) {
 		NotBeforeAt *time.Time        `json:"not_before_at"`
 		Transitions []json.RawMessage `json:"transitions"`
 	}
-	noError(t, json.Unmarshal([]byte(s.must("rewrite", "show", "--json", ids[2])), &view))
+	testkit.NoError(t, json.Unmarshal([]byte(s.must("rewrite", "show", "--json", ids[2])), &view))
 	if view.Status != rewrite.Canceled || len(view.Transitions) != 2 {
 		t.Errorf("the canceled job: %+v", view)
 	}
@@ -105,7 +106,7 @@ func TestRewriteRuns(t *testing.T) {
 	s.refuses(s.criticizer("rewrite", "run"), 1, "there is no schedule rewrite_batch_submitter")
 	s.refuses(s.criticizer("rewrite", "run", "unknown"), 2, `worker "unknown": want`)
 	every := map[rewrite.Worker]time.Duration{rewrite.Submitter: time.Hour, rewrite.Collector: time.Hour, rewrite.AsyncLane: time.Hour}
-	noError(t, s.runs.ScheduleRewrites(t.Context(), every))
+	testkit.NoError(t, s.runs.ScheduleRewrites(t.Context(), every))
 	if out := s.must("rewrite", "run", "rewrite_async"); out != "triggered: rewrite_async\n" {
 		t.Error(out)
 	}
@@ -113,7 +114,7 @@ func TestRewriteRuns(t *testing.T) {
 		t.Error(out)
 	}
 	queue := s.database.Open(t, store.RoleRewrite).Rewrites()
-	noError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))
+	testkit.NoError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))
 	contains(t, s.must("rewrite", "runs", "--worker", "rewrite_batch_collector"), "rewrite_batch_collector skipped: no pending items")
 	for worker := range every {
 		if err := s.runs.ScheduleClient().GetHandle(t.Context(), string(worker)).Delete(t.Context()); err != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // newRulesEnvironment has a configuration with rules only.
@@ -18,7 +20,7 @@ func newRulesEnvironment(t *testing.T, rules string) map[string]string {
 		"site.yaml":       rules,
 		"criticizer.yaml": fmt.Sprintf("llm: {rules: [%q]}\n", filepath.Join(dir, "site.yaml")),
 	} {
-		noError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return map[string]string{"CRITICIZER_CONFIG": filepath.Join(dir, "criticizer.yaml")}
 }

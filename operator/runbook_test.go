@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // The runbook has an entry for each alert and each error class.
 func TestRunbookCoversAlertsAndClasses(t *testing.T) {
 	t.Parallel()
 	runbook, err := os.ReadFile("../docs/runbook.md")
-	noError(t, err)
+	testkit.NoError(t, err)
 	rules, err := os.ReadFile("../docs/deploy/alerts.yml")
-	noError(t, err)
+	testkit.NoError(t, err)
 	var names []string
 	for _, alert := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(string(rules), -1) {
 		names = append(names, alert[1])

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestTop(t *testing.T) {
@@ -12,7 +14,7 @@ func TestTop(t *testing.T) {
 	s.review(4711, errDenied)
 	contains(t, s.must("top"), "BREAKER", "workflows", "notify", "AUTH_DENIED")
 	var now overview
-	noError(t, json.Unmarshal([]byte(s.must("top", "--json")), &now))
+	testkit.NoError(t, json.Unmarshal([]byte(s.must("top", "--json")), &now))
 	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 7 {
 		t.Errorf("got %+v", now)
 	}

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // Each problem of a host is named, and the lines are printed as the table wants them.
 func TestInstallNamesProblems(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable()
-	noError(t, err)
+	testkit.NoError(t, err)
 	for name, tt := range map[string]struct {
 		file            string
 		mode, spoolMode os.FileMode
@@ -41,10 +42,10 @@ func TestInstallNamesProblems(t *testing.T) {
 			}
 			file, spool := filepath.Join(dir, tt.file), filepath.Join(dir, "spool")
 			text := fmt.Sprintf("temporal: {address: '127.0.0.1:1'}\nstarter: {spool_dir: %q, spool_limit: 1}\n", spool)
-			noError(t, os.WriteFile(file, []byte(text), 0o600))
-			noError(t, os.Chmod(file, 0o600|tt.mode))
+			testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			testkit.NoError(t, os.Chmod(file, 0o600|tt.mode))
 			if tt.spoolMode != 0 {
-				noError(t, os.Mkdir(spool, tt.spoolMode))
+				testkit.NoError(t, os.Mkdir(spool, tt.spoolMode))
 			}
 			var out strings.Builder
 			err := run(t.Context(), append([]string{"--config", file, "install"}, strings.Fields(tt.args)...), func(string) string { return "" }, &out, &out)

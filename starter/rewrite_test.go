@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -29,7 +30,7 @@ func newBackend(t *testing.T) backend {
 	t.Helper()
 	db := storetest.New(t)
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return backend{db, map[string]string{
 		"CRITICIZER_DATABASE_URL": db.URL.Reveal(), "CRITICIZER_REWRITE_KEYSET": keyset.Reveal(), "CRITICIZER_CONFIG": os.DevNull,
 	}}
@@ -44,7 +45,7 @@ func (b backend) run(t *testing.T, args ...string) (string, error) {
 
 func (b backend) jobs(t *testing.T) (n int) {
 	t.Helper()
-	noError(t, b.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n))
+	testkit.NoError(t, b.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n))
 	return n
 }
 
@@ -52,9 +53,9 @@ func (b backend) jobs(t *testing.T) (n int) {
 func (b backend) sealed(t *testing.T, message string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "message.json")
-	noError(t, os.WriteFile(path, []byte(message), 0o600))
+	testkit.NoError(t, os.WriteFile(path, []byte(message), 0o600))
 	sealed, err := b.run(t, "rewrite", "seal", "--file", path)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return sealed
 }
 
@@ -72,10 +73,10 @@ func writeJobs(t *testing.T, lines ...map[string]any) string {
 	t.Helper()
 	var body bytes.Buffer
 	for _, line := range lines {
-		noError(t, json.NewEncoder(&body).Encode(line))
+		testkit.NoError(t, json.NewEncoder(&body).Encode(line))
 	}
 	path := filepath.Join(t.TempDir(), "jobs.jsonl")
-	noError(t, os.WriteFile(path, body.Bytes(), 0o600))
+	testkit.NoError(t, os.WriteFile(path, body.Bytes(), 0o600))
 	return path
 }
 
@@ -200,7 +201,7 @@ func TestSealAndResult(t *testing.T) {
 	delete(fields, "text")
 	delete(fields, "preferences")
 	job, err := json.Marshal(fields)
-	noError(t, err)
+	testkit.NoError(t, err)
 	conn := b.db.Conn(t)
 	var receipt rewrite.Receipt
 	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
@@ -254,7 +255,7 @@ func enqueue(ctx context.Context, db *sql.DB, job, message string) (jobID, statu
 func documented(t *testing.T, language string) string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/rewrite.md")
-	noError(t, err)
+	testkit.NoError(t, err)
 	_, rest, found := strings.Cut(string(page), "```"+language+"\n")
 	block, _, ended := strings.Cut(rest, "```")
 	if !found || !ended {
@@ -267,9 +268,9 @@ func documented(t *testing.T, language string) string {
 func (b backend) asBackend(t *testing.T) {
 	t.Helper()
 	this, err := os.Executable()
-	noError(t, err)
+	testkit.NoError(t, err)
 	dir := t.TempDir()
-	noError(t, os.Symlink(this, filepath.Join(dir, "starter")))
+	testkit.NoError(t, os.Symlink(this, filepath.Join(dir, "starter")))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for name, value := range b.env {
 		t.Setenv(name, value)
@@ -284,7 +285,7 @@ func TestDocumentedGo(t *testing.T) {
 		t.Errorf("the function of the page is not the one that this test runs: %v", err)
 	}
 	db, err := sql.Open("pgx", b.db.URL.Reveal())
-	noError(t, err)
+	testkit.NoError(t, err)
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1)
 	if _, err := db.ExecContext(t.Context(), `set role criticizer_backend`); err != nil {
@@ -294,7 +295,7 @@ func TestDocumentedGo(t *testing.T) {
 	delete(fields, "text")
 	delete(fields, "preferences")
 	job, err := json.Marshal(fields)
-	noError(t, err)
+	testkit.NoError(t, err)
 	id, status, err := enqueue(t.Context(), db, string(job), `{"text": "You never clean!"}`)
 	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
 		t.Errorf("job %q is %q, %v", id, status, err)
@@ -315,12 +316,5 @@ func TestDocumentedPython(t *testing.T) {
 	id, status, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
 		t.Errorf("%v, output %q", err, out)
-	}
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

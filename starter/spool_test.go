@@ -13,6 +13,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -25,7 +26,7 @@ func spoolWith(t *testing.T, kept ...review.Changelist) spool {
 	t.Helper()
 	s := spool{filepath.Join(t.TempDir(), "spool"), 10}
 	for i, cl := range kept {
-		noError(t, s.put(request(cl)))
+		testkit.NoError(t, s.put(request(cl)))
 		names, err := filepath.Glob(filepath.Join(s.dir, "*"))
 		if err != nil || len(names) != i+1 {
 			t.Fatalf("spool holds %v, %v", names, err)
@@ -50,13 +51,13 @@ func TestDrainStartsOldestFirst(t *testing.T) {
 	t.Parallel()
 	s := spoolWith(t)
 	for i, cl := range []review.Changelist{30, 10, 20} {
-		noError(t, s.put(request(cl)))
+		testkit.NoError(t, s.put(request(cl)))
 		names, err := s.list()
-		noError(t, err)
+		testkit.NoError(t, err)
 		for _, name := range names { // file times are too coarse to order the files
 			if req, err := readRequest(name); err == nil && req.Changelist == cl {
 				at := time.Unix(int64(1000+i), 0)
-				noError(t, os.Chtimes(name, at, at))
+				testkit.NoError(t, os.Chtimes(name, at, at))
 			}
 		}
 	}
@@ -85,7 +86,7 @@ func TestSpoolIsPrivate(t *testing.T) {
 func TestSpoolStoresARequestOnce(t *testing.T) {
 	t.Parallel()
 	s := spoolWith(t, 1)
-	noError(t, s.put(request(1)))
+	testkit.NoError(t, s.put(request(1)))
 	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
@@ -117,7 +118,7 @@ func TestDrainAfterAFailure(t *testing.T) {
 			t.Parallel()
 			s := spoolWith(t, 1, 2, 3)
 			names, err := filepath.Glob(filepath.Join(s.dir, "*"))
-			noError(t, err)
+			testkit.NoError(t, err)
 			for _, file := range names { // file times are too coarse to order the files
 				if req, err := readRequest(file); err != nil || os.Chtimes(file, time.Time{}, time.Unix(int64(req.Changelist), 0)) != nil {
 					t.Fatal(err)
@@ -141,14 +142,14 @@ func TestSpoolIsExported(t *testing.T) {
 	t.Parallel()
 	s, file, now := spoolWith(t, 1, 2), filepath.Join(t.TempDir(), "criticizer.prom"), time.Now()
 	requests, err := s.list()
-	noError(t, err)
+	testkit.NoError(t, err)
 	for i, name := range requests {
-		noError(t, os.Chtimes(name, time.Time{}, now.Add(-time.Hour*time.Duration(i+1))))
+		testkit.NoError(t, os.Chtimes(name, time.Time{}, now.Add(-time.Hour*time.Duration(i+1))))
 	}
-	noError(t, os.WriteFile(filepath.Join(s.dir, "bad.json"), nil, 0o600))
+	testkit.NoError(t, os.WriteFile(filepath.Join(s.dir, "bad.json"), nil, 0o600))
 	want := func(text string) {
 		t.Helper()
-		noError(t, s.export(file, now))
+		testkit.NoError(t, s.export(file, now))
 		got, err := os.ReadFile(file)
 		if info, errStat := os.Stat(file); err != nil || errStat != nil || info.Mode().Perm() != 0o644 || string(got) != fmt.Sprintf(text, now.Unix()) {
 			t.Errorf("exported %q with mode %v, %v, %v", got, info.Mode(), err, errStat)
@@ -178,7 +179,7 @@ func TestDrainSetsDamagedFilesAside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := spoolWith(t, 7)
-			noError(t, os.WriteFile(filepath.Join(s.dir, "bad.json"), []byte(body), 0o600))
+			testkit.NoError(t, os.WriteFile(filepath.Join(s.dir, "bad.json"), []byte(body), 0o600))
 			if got, err := drainAll(s, nil); !errors.Is(err, errDamaged) || !slices.Equal(got, []review.Changelist{7}) {
 				t.Errorf("drained %v, %v", got, err)
 			}
@@ -198,7 +199,7 @@ func TestDrainSetsOtherThanFilesAside(t *testing.T) {
 	} {
 		s := spoolWith(t, 7)
 		bad := filepath.Join(s.dir, "bad.json")
-		noError(t, create(bad))
+		testkit.NoError(t, create(bad))
 		got, err := drainAll(s, nil)
 		if _, aside := os.Lstat(bad + setAsideSuffix); !errors.Is(err, errDamaged) || aside != nil || !slices.Equal(got, []review.Changelist{7}) {
 			t.Errorf("%s: drained %v, %v, %v", name, got, err, aside)
@@ -209,7 +210,7 @@ func TestDrainSetsOtherThanFilesAside(t *testing.T) {
 func TestSpoolIgnoresUnfinishedFiles(t *testing.T) {
 	t.Parallel()
 	s := spoolWith(t, 7)
-	noError(t, os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600))
+	testkit.NoError(t, os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600))
 	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
@@ -220,7 +221,7 @@ func TestSpoolOfOthersIsRefused(t *testing.T) {
 	t.Parallel()
 	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o750: true, 0o770: true, 0o707: true, 0o777: true} {
 		s := spool{dir: t.TempDir(), limit: 10}
-		noError(t, os.Chmod(s.dir, mode))
+		testkit.NoError(t, os.Chmod(s.dir, mode))
 		started := false
 		_, errDrain := s.drain(t.Context(), func(context.Context, review.Request) error { started = true; return nil })
 		errPut := s.put(review.Request{Changelist: 1, Version: 1, Key: "k"})

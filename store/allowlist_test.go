@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -21,10 +22,10 @@ func TestAllowListVersionsAreAudited(t *testing.T) {
 	}
 	first := store.AllowList{Allowed: []string{"//depot/b/...", "//depot/a/..."}}
 	_, _, err := db.ApplyAllowList(t.Context(), first, "olga@desk", "T-1")
-	noError(t, err)
+	testkit.NoError(t, err)
 	second := store.AllowList{Allowed: []string{"//depot/a/..."}, Embargoed: []string{"//depot/a/x"}}
 	version, changes, err := db.ApplyAllowList(t.Context(), second, "omar@desk", "T-2")
-	noError(t, err)
+	testkit.NoError(t, err)
 	if want := []string{"-allow //depot/b/...", "+embargo //depot/a/x"}; !slices.Equal(changes, want) {
 		t.Errorf("changes = %q, want %q", changes, want)
 	}
@@ -44,10 +45,10 @@ func TestSameAllowListMakesNoVersion(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t).Open(t, store.RoleOperator)
 	_, _, err := db.ApplyAllowList(t.Context(), store.AllowList{Allowed: []string{"//depot/a/...", "//depot/b/..."}}, "olga", "T-1")
-	noError(t, err)
+	testkit.NoError(t, err)
 	reordered := store.AllowList{Allowed: []string{"//depot/b/...", "//depot/a/...", "//depot/b/..."}}
 	version, changes, err := db.ApplyAllowList(t.Context(), reordered, "omar", "T-2")
-	noError(t, err)
+	testkit.NoError(t, err)
 	if len(changes) != 0 || version.Who != "olga" {
 		t.Errorf("the same list in another order is version %+v, which changed %q", version, changes)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -40,8 +41,8 @@ func TestBlobs(t *testing.T) {
 			if ns == review.NamespaceRewrite { // each put stores a copy
 				copies, old = 2, "new"
 			}
-			noError(t, writer.PutBlob(t.Context(), id, []byte(old), time.Hour))
-			noError(t, writer.PutBlob(t.Context(), id, []byte("new"), 2*time.Hour))
+			testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte(old), time.Hour))
+			testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte("new"), 2*time.Hour))
 			body := must(reader.Blob(t.Context(), id))(t)
 			if string(body) != "new" {
 				t.Errorf("read %q", body)
@@ -70,14 +71,14 @@ func TestPuttingAgainNeverShortens(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	writer := d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw)
-	noError(t, writer.PutBlob(t.Context(), id, []byte("1"), 7*day))
+	testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte("1"), 7*day))
 	age(t, d, review.NamespaceRaw, 5*day)
-	noError(t, writer.PutBlob(t.Context(), id, []byte("2"), day))
+	testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte("2"), day))
 	left := query[time.Duration](t, d.Conn(t), `select expires_at - now() from raw.artifacts`)
 	if left < 47*time.Hour || left > 48*time.Hour {
 		t.Errorf("%s left, want the 2 days of the first time", left)
 	}
-	noError(t, writer.PutBlob(t.Context(), id, []byte("3"), 7*day)) // the longest time, from now
+	testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte("3"), 7*day)) // the longest time, from now
 }
 
 func TestTTLLimits(t *testing.T) { // (security 9.4.1)
@@ -87,7 +88,7 @@ func TestTTLLimits(t *testing.T) { // (security 9.4.1)
 	for ns, limit := range map[review.Namespace]time.Duration{
 		review.NamespaceRaw: 7 * day, review.NamespaceRedacted: 30 * day, review.NamespaceReport: 30 * day, review.NamespaceAnswer: 30 * day,
 	} {
-		noError(t, db.Blobs(ns).PutBlob(t.Context(), id, []byte("x"), limit))
+		testkit.NoError(t, db.Blobs(ns).PutBlob(t.Context(), id, []byte("x"), limit))
 		wantClass(t, db.Blobs(ns).PutBlob(t.Context(), strings.Repeat("00", 32), []byte("x"), limit+time.Second), failure.InvariantViolated)
 	}
 }
@@ -95,7 +96,7 @@ func TestTTLLimits(t *testing.T) { // (security 9.4.1)
 func TestEveryAccessIsAudited(t *testing.T) { // (security 9.4.3)
 	t.Parallel()
 	d := storetest.New(t)
-	noError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("x"), time.Hour))
+	testkit.NoError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("x"), time.Hour))
 	must(d.Open(t, store.RoleRedact).Blobs(review.NamespaceRaw).Blob(t.Context(), id))(t)
 	_, err := d.Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), id)
 	wantClass(t, err, failure.PermissionDenied)

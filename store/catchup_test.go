@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -21,7 +22,7 @@ func TestCatchUpMark(t *testing.T) {
 	}
 	raise := func(server string, mark review.Changelist) {
 		t.Helper()
-		noError(t, db.RaiseCatchUpMark(t.Context(), server, mark))
+		testkit.NoError(t, db.RaiseCatchUpMark(t.Context(), server, mark))
 	}
 	want(0, 0, false)
 	raise("p4", 100)
@@ -40,7 +41,7 @@ func TestWithoutReview(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := db.ReserveShelf(t.Context(), "p4", 3, "event", "run") // no review of the submit
-	noError(t, err)
+	testkit.NoError(t, err)
 	got, err := db.WithoutReview(t.Context(), []review.Changelist{3, 2, 1})
 	if err != nil || !slices.Equal(got, []review.Changelist{1, 3}) {
 		t.Errorf("got %v, %v", got, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
@@ -199,7 +200,7 @@ func TestEveryConstraintIsTested(t *testing.T) {
 		where indisunique and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
 		  and not exists (select from pg_constraint where conindid = indexrelid)
 		order by 1`)
-	noError(t, err)
+	testkit.NoError(t, err)
 	have := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 	if tested := slices.Sorted(maps.Keys(violations)); !slices.Equal(have, tested) {
 		t.Errorf("the schema has\n%q\ntested are\n%q", have, tested)
@@ -233,13 +234,13 @@ func TestEveryColumnAndKeyRefuses(t *testing.T) {
 		where relkind in ('r', 'p') and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
 		  and c.oid <> 'criticizer.migrations'::regclass
 		group by c.oid order by 1`)
-	noError(t, err)
+	testkit.NoError(t, err)
 	tables, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
 		Name    string
 		Columns []string
 		Key     string
 	}])
-	noError(t, err)
+	testkit.NoError(t, err)
 	var accepted []string
 	for _, table := range tables {
 		if !query[bool](t, conn, `select exists (select from `+table.Name+`)`) {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -42,12 +43,12 @@ func TestSettledTokensCanBeUsedAgain(t *testing.T) {
 	}
 	settle := func(v review.Version, g review.Grant, used review.Usage) {
 		t.Helper()
-		noError(t, db.SettleTokens(t.Context(), 4711, v, g, used))
+		testkit.NoError(t, db.SettleTokens(t.Context(), 4711, v, g, used))
 	}
 	wantUsage := func(v review.Version, want review.Usage, wantTokens int) {
 		t.Helper()
 		used, tokens, err := db.ReviewUsage(t.Context(), 4711, v)
-		if noError(t, err); used != want || tokens != wantTokens {
+		if testkit.NoError(t, err); used != want || tokens != wantTokens {
 			t.Errorf("version %d used %+v, and %d count: want %+v and %d", v, used, tokens, want, wantTokens)
 		}
 	}
@@ -77,16 +78,16 @@ func TestReviewRecord(t *testing.T) {
 		Check: &review.Check{Checked: 2, Removed: 1}, Switches: []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
 		Cost: &review.Cost{Amount: 0.5, Currency: "USD"},
 	}
-	noError(t, llm.RecordReview(t.Context(), 4711, 1, review.Record{Model: "first attempt"}))
-	noError(t, llm.RecordReview(t.Context(), 4711, 1, want))
-	noError(t, llm.RecordReview(t.Context(), 4713, 1, review.Record{Model: "of another change"}))
+	testkit.NoError(t, llm.RecordReview(t.Context(), 4711, 1, review.Record{Model: "first attempt"}))
+	testkit.NoError(t, llm.RecordReview(t.Context(), 4711, 1, want))
+	testkit.NoError(t, llm.RecordReview(t.Context(), 4713, 1, review.Record{Model: "of another change"}))
 	must(llm.ReserveTokens(t.Context(), 4711, 2, 1, 0))(t) // has no record yet
 	got := must(operator.ReviewRecords(t.Context(), 4711))(t)
 	if len(got) != 1 || !reflect.DeepEqual(got[1], want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	none, tokens, err := llm.ReviewUsage(t.Context(), 4712, 1)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if none != (review.Usage{}) || tokens != 0 {
 		t.Errorf("a review that never began used %+v, %d tokens", none, tokens)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -82,13 +83,13 @@ func TestRequestedReplayIsExplained(t *testing.T) {
 	}{
 		"the operator confirms first": {false, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
 			t.Helper()
-			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
 			replay(t, books, "run1", "run2")
 		}},
 		"the run begins first": {false, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
 			t.Helper()
 			replay(t, books, "run1", "run2")
-			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
 		}},
 		"the operator's process dies before it confirms": {false, func(t *testing.T, books, _ *store.DB, _ store.ReplayRequest) {
 			t.Helper()
@@ -97,11 +98,11 @@ func TestRequestedReplayIsExplained(t *testing.T) {
 		"a full restart begins first": {true, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
 			t.Helper()
 			open(t, books, v1, "run2")
-			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
 		}},
 		"a full restart is confirmed first": {true, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
 			t.Helper()
-			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
 			open(t, books, v1, "run2")
 		}},
 	} {
@@ -129,7 +130,7 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	books, operator, _, letter := dead(t, failure.AuthDenied)
 	r := request(t, operator, letter.ID, false)
 	must(books.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "ui", Reason: "let me try"}))(t)
-	noError(t, operator.ConfirmReplay(t.Context(), r, "run3")) // what olga asked for came second
+	testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run3")) // what olga asked for came second
 	replays := must(operator.Replays(t.Context(), letter.ID))(t)
 	if len(replays) != 2 || replays[0].Explained || !replays[1].Explained {
 		t.Errorf("replays are %+v", replays)
@@ -144,7 +145,7 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	open(t, books, of(1), "run1") // another letter, whose replay is explained
 	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.AuthDenied)))(t)
 	explained := must(operator.DeadLetters(t.Context(), store.LetterFilter{Changelist: 1}))(t)
-	noError(t, operator.ConfirmReplay(t.Context(), request(t, operator, explained[0].ID, false), "run4"))
+	testkit.NoError(t, operator.ConfirmReplay(t.Context(), request(t, operator, explained[0].ID, false), "run4"))
 	listed := must(operator.DeadLetters(t.Context(), store.LetterFilter{Unexplained: true}))(t)
 	if len(listed) != 1 || listed[0].ID != letter.ID {
 		t.Errorf("unexplained are %+v", listed)
@@ -162,11 +163,11 @@ func TestRequestReplayGuardsTheState(t *testing.T) {
 	}
 	again := request(t, operator, letter.ID, false) // the first was interrupted
 	pending, ok, err := operator.InterruptedReplay(t.Context(), letter.ID)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if !ok || pending != again {
 		t.Errorf("pending is %+v, want %+v", pending, again)
 	}
-	noError(t, operator.WithdrawReplay(t.Context(), again))
+	testkit.NoError(t, operator.WithdrawReplay(t.Context(), again))
 	if got := onlyLetter(t, operator); got.State != store.LetterOpen || got.Interrupted {
 		t.Errorf("after the withdrawal the letter is %+v", got)
 	}
@@ -200,13 +201,13 @@ func TestHeldDeadLetterIsHeldOnce(t *testing.T) {
 func TestDecisionsLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	t.Parallel()
 	_, operator, _, letter := dead(t, failure.AuthDenied)
-	noError(t, operator.WithdrawReplay(t.Context(), request(t, operator, letter.ID, false)))
+	testkit.NoError(t, operator.WithdrawReplay(t.Context(), request(t, operator, letter.ID, false)))
 	requested := request(t, operator, letter.ID, false)
 	for range 2 { // the second time changes nothing
-		noError(t, operator.ConfirmReplay(t.Context(), requested, "run2"))
+		testkit.NoError(t, operator.ConfirmReplay(t.Context(), requested, "run2"))
 	}
-	noError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))
-	noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "reviewed by hand"))
+	testkit.NoError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))
+	testkit.NoError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "reviewed by hand"))
 	wantClass(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "again"), failure.WriteConflict)
 	wantClass(t, operator.AnnotateDeadLetter(t.Context(), letter.ID+1, "olga", "x"), failure.NotFound)
 	trail := must(operator.Trail(t.Context(), letter.ID))(t)
@@ -230,30 +231,30 @@ func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
 	t.Parallel()
 	books, operator, d, letter := dead(t, failure.InvariantViolated)
 	page, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if !ok || page.DeadLetterID != letter.ID || page.Reason != failure.PageBug || page.Hint == "" || attempt != 1 || len(accepted) != 0 {
 		t.Fatalf("claimed %+v, accepted %v, attempt %d", page, accepted, attempt)
 	}
 	if _, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err != nil {
 		t.Errorf("claimed twice (%v)", err)
 	}
-	noError(t, books.MarkPageAccepted(t.Context(), page.ID, "mail"))
-	noError(t, books.PostponePage(t.Context(), page.ID, 0))
+	testkit.NoError(t, books.MarkPageAccepted(t.Context(), page.ID, "mail"))
+	testkit.NoError(t, books.PostponePage(t.Context(), page.ID, 0))
 	again, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if !ok || again != page || attempt != 2 || !slices.Equal(accepted, []string{"mail"}) {
 		t.Errorf("then %+v, accepted %v, attempt %d", again, accepted, attempt)
 	}
 	open(t, books, of(1), "run1")
 	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.InvariantViolated)))(t)
-	noError(t, books.MarkPageAccepted(t.Context(), page.ID, "oncall"))
-	noError(t, books.PostponePage(t.Context(), page.ID, time.Hour))
+	testkit.NoError(t, books.MarkPageAccepted(t.Context(), page.ID, "oncall"))
+	testkit.NoError(t, books.PostponePage(t.Context(), page.ID, time.Hour))
 	other, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
-	if noError(t, err); !ok || other.Changelist != 1 || attempt != 1 || len(accepted) != 0 {
+	if testkit.NoError(t, err); !ok || other.Changelist != 1 || attempt != 1 || len(accepted) != 0 {
 		t.Errorf("the page of another letter is %+v, accepted %v, attempt %d", other, accepted, attempt)
 	}
-	noError(t, books.MarkPageSent(t.Context(), page.ID))
-	noError(t, books.PostponePage(t.Context(), page.ID, 0)) // too late to matter
+	testkit.NoError(t, books.MarkPageSent(t.Context(), page.ID))
+	testkit.NoError(t, books.PostponePage(t.Context(), page.ID, 0)) // too late to matter
 	if _, _, _, ok, _ := books.ClaimPage(t.Context(), time.Minute); ok {
 		t.Error("claimed after it was sent")
 	}
@@ -289,7 +290,7 @@ func TestDenialsPageOnce(t *testing.T) {
 		elsewhere.Stage = "fetch"
 		dies(2, elsewhere)
 		wantPages("of another stage", 2)
-		noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "key renewed"))
+		testkit.NoError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "key renewed"))
 		dies(3, letterOf(class))
 		wantPages("again, after that was settled", 3)
 	}
@@ -302,7 +303,7 @@ func TestNoPageAboutOrdinaryOrSettledLetters(t *testing.T) {
 		t.Errorf("an outage made page %+v (%v)", page, err)
 	}
 	books, operator, _, letter := dead(t, failure.Unknown)
-	noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "known"))
+	testkit.NoError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "known"))
 	if _, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err != nil {
 		t.Errorf("paged about a resolved letter (%v)", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -150,7 +151,7 @@ func TestBeginReplayOfAnyRun(t *testing.T) {
 			replay(t, db, "run1", "run2")
 			die(t, db, "run2", failure.AuthDenied)
 		}, "run1", review.JobInProgress, "run1 replaying, run2 replaying"},
-		"of a canceled one": {func(t *testing.T, db *store.DB) { noError(t, db.CancelJob(t.Context(), v1.Key)) }, "run1", review.JobInProgress, ""},
+		"of a canceled one": {func(t *testing.T, db *store.DB) { testkit.NoError(t, db.CancelJob(t.Context(), v1.Key)) }, "run1", review.JobInProgress, ""},
 		"of one that has succeeded": {func(t *testing.T, db *store.DB) {
 			die(t, db, "run1", failure.AuthDenied)
 			replay(t, db, "run1", "run2")

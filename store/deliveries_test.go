@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -42,9 +43,9 @@ func TestSaveRecipientsReplaces(t *testing.T) {
 		{User: "gone", Role: review.RoleUnresolved},
 	}
 	open(t, d.Open(t, store.RoleBookkeeping), version(2), "run2")
-	noError(t, fetch.SaveRecipients(t.Context(), 4711, 2, first))
+	testkit.NoError(t, fetch.SaveRecipients(t.Context(), 4711, 2, first))
 	for _, rs := range [][]review.Recipient{first, second, second} {
-		noError(t, fetch.SaveRecipients(t.Context(), 4711, 1, rs))
+		testkit.NoError(t, fetch.SaveRecipients(t.Context(), 4711, 1, rs))
 	}
 	got := must(notify.Recipients(t.Context(), 4711, 1))(t)
 	want := []review.Recipient{second[2], second[0], second[1], second[3]} // the author first, then as saved
@@ -62,7 +63,7 @@ func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // (security 9.4.1)
 	notify, d := outbox(t)
 	retention := d.Open(t, store.RoleRetention)
 	alice := []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}
-	noError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, alice))
+	testkit.NoError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, alice))
 	if n, err := retention.DeleteOldRecipients(t.Context()); err != nil || n != 0 {
 		t.Fatalf("forgot %d fresh recipients, %v", n, err)
 	}
@@ -81,12 +82,12 @@ func TestMetadataIsForgotten(t *testing.T) {
 	t.Parallel()
 	notify, d := outbox(t)
 	retention := d.Open(t, store.RoleRetention)
-	noError(t, notify.PrepareChannels(t.Context(), 4711, 1, []review.Channel{review.ChannelWebhook}))
+	testkit.NoError(t, notify.PrepareChannels(t.Context(), 4711, 1, []review.Channel{review.ChannelWebhook}))
 	rows := prepare(t, notify, "alice@corp.test", "bob@corp.test")
 	begun := must(notify.BeginDelivery(t.Context(), rows[0]))(t)
-	noError(t, notify.MarkSent(t.Context(), begun.ID, "<1@corp.test>", "smtp"))
+	testkit.NoError(t, notify.MarkSent(t.Context(), begun.ID, "<1@corp.test>", "smtp"))
 	_, err := notify.BeginDelivery(t.Context(), rows[1]) // in doubt
-	noError(t, err)
+	testkit.NoError(t, err)
 	exec(t, d.Conn(t), `
 		insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity, opinion, said_at, said_by)
 		values (repeat('a', 13), 4711, 1, 'f1', '//depot/a.go', 'security', 'high', null, null, null),
@@ -124,7 +125,7 @@ func TestPrepareChannelsMakesOneRowPerChannel(t *testing.T) {
 	t.Parallel()
 	db, d := outbox(t)
 	for range 2 {
-		noError(t, db.PrepareChannels(t.Context(), 4711, 1, []review.Channel{review.ChannelWebhook, review.ChannelSwarm}))
+		testkit.NoError(t, db.PrepareChannels(t.Context(), 4711, 1, []review.Channel{review.ChannelWebhook, review.ChannelSwarm}))
 	}
 	rows := prepare(t, db, "alice@corp.test")
 	channels := []review.Channel{rows[0].Key.Channel(), rows[1].Key.Channel(), rows[2].Key.Channel()}
@@ -166,12 +167,12 @@ func TestSendAndMark(t *testing.T) { // (notification 6.4)
 	if !row.Begun || row.Attempts != 1 || row.LastAttemptAt == nil {
 		t.Fatalf("begun row is %+v", row)
 	}
-	noError(t, db.MarkSent(t.Context(), row.ID, "m1", "accepted"))
+	testkit.NoError(t, db.MarkSent(t.Context(), row.ID, "m1", "accepted"))
 	sent := reread(t, db, row.ID)
 	if sent.Status != review.DeliverySent || sent.NotificationID != "m1" || sent.NotifiedAt == nil || sent.Begun {
 		t.Fatalf("sent row is %+v", sent)
 	}
-	noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
+	testkit.NoError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
 	if again := reread(t, db, row.ID); !again.NotifiedAt.Equal(*sent.NotifiedAt) {
 		t.Error("marking again moved notified_at")
 	}
@@ -208,12 +209,12 @@ func TestAbandonDeliveryLeavesAnothersAttemptOpen(t *testing.T) {
 	t.Parallel()
 	db, _ := outbox(t)
 	first := must(db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0]))(t)
-	noError(t, db.AbandonDelivery(t.Context(), first))
+	testkit.NoError(t, db.AbandonDelivery(t.Context(), first))
 	if row := reread(t, db, first.ID); row.Begun || row.Attempts != 1 {
 		t.Fatalf("abandoned row is %+v", row)
 	}
 	must(db.BeginDelivery(t.Context(), first))(t)
-	noError(t, db.AbandonDelivery(t.Context(), first)) // late
+	testkit.NoError(t, db.AbandonDelivery(t.Context(), first)) // late
 	if row := reread(t, db, first.ID); !row.Begun {
 		t.Error("the second attempt was closed by the first: it would be sent again without a look-up")
 	}
@@ -235,14 +236,14 @@ func TestPermanentEndsOfADelivery(t *testing.T) {
 			db, d := outbox(t)
 			rows := prepare(t, db, "a@corp.test", "b@corp.test")
 			row := must(db.BeginDelivery(t.Context(), rows[0]))(t)
-			noError(t, end(db, row))
-			noError(t, end(db, row))
+			testkit.NoError(t, end(db, row))
+			testkit.NoError(t, end(db, row))
 			if got := reread(t, db, row.ID); got.Status != want {
 				t.Errorf("row is %s, want %s", got.Status, want)
 			}
 			_, err := db.BeginDelivery(t.Context(), row)
 			wantClass(t, err, failure.WriteConflict)
-			noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
+			testkit.NoError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
 			row.ID = 12345
 			wantClass(t, end(db, row), failure.NotFound)
 
@@ -263,18 +264,18 @@ func TestRefusalOfAnAttempt(t *testing.T) { // (notification 8.2)
 	t.Parallel()
 	db, _ := outbox(t)
 	first := must(db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0]))(t)
-	noError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected))
+	testkit.NoError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected))
 	row := reread(t, db, first.ID)
 	if row.Refused != string(failure.RecipientRejected) || !row.Begun || row.Status != review.DeliveryPending {
 		t.Fatalf("refused row is %+v", row)
 	}
 	second := must(db.BeginDelivery(t.Context(), row))(t)
-	noError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected)) // late
+	testkit.NoError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected)) // late
 	if row := reread(t, db, first.ID); row.Refused != "" {
 		t.Errorf("the second attempt is refused as %s, as the first was", row.Refused)
 	}
-	noError(t, db.RecordRefusal(t.Context(), second, failure.UpstreamUnavailable))
-	noError(t, db.AbandonDelivery(t.Context(), second))
+	testkit.NoError(t, db.RecordRefusal(t.Context(), second, failure.UpstreamUnavailable))
+	testkit.NoError(t, db.AbandonDelivery(t.Context(), second))
 	if row := reread(t, db, first.ID); row.Refused != "" || row.Begun {
 		t.Errorf("abandoned row is %+v", row)
 	}

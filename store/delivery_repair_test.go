@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -28,13 +29,13 @@ func rowIn(t *testing.T, state string) (notify, operator *store.DB, d *storetest
 		begin()
 	case "sent":
 		begin()
-		noError(t, notify.MarkSent(t.Context(), row.ID, "m1", "accepted"))
+		testkit.NoError(t, notify.MarkSent(t.Context(), row.ID, "m1", "accepted"))
 	case "failed":
 		begin()
-		noError(t, notify.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected))
+		testkit.NoError(t, notify.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected))
 	case "held":
 		begin()
-		noError(t, notify.HoldDelivery(t.Context(), row))
+		testkit.NoError(t, notify.HoldDelivery(t.Context(), row))
 	case "waived":
 		exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived'`)
 	default:
@@ -93,7 +94,7 @@ func TestOperatorDecidesAboutADelivery(t *testing.T) {
 				}
 				return
 			}
-			noError(t, err)
+			testkit.NoError(t, err)
 			if after.Status != tc.want {
 				t.Errorf("row is %s, want %s", after.Status, tc.want)
 			}
@@ -143,7 +144,7 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 				t.Fatalf("row is %+v: the next attempt would not look it up", row)
 			}
 			backdate(t, d, "2 minutes")
-			noError(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"))
+			testkit.NoError(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"))
 			if row := reread(t, notify, id); row.Begun || row.Status != review.DeliveryPending {
 				t.Errorf("row is %+v: the operator's statement was not recorded", row)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -50,7 +51,7 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 	later := reported(t, llm, 2, merged)[0].FeedbackToken
 	other := reported(t, llm, 1, leak("//depot/d.go"))[0] // stays wrong
 	_, _, err := operator.GiveFeedback(t.Context(), other.FeedbackToken, review.OpinionWrong, "omar", "")
-	noError(t, err)
+	testkit.NoError(t, err)
 	prints := []string{leak("//depot/a.go").Fingerprint(), leak("//depot/b.go").Fingerprint(), leak("//depot/c.go").Fingerprint()}
 	for _, step := range []struct {
 		name    string
@@ -67,7 +68,7 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 		{"taken back", token, "", review.OpinionWrong, 0},
 	} {
 		finding, before, err := operator.GiveFeedback(t.Context(), step.token, step.opinion, "olga@desk", "because")
-		noError(t, err)
+		testkit.NoError(t, err)
 		if before.Opinion != step.before || finding.Path != "//depot/a.go" {
 			t.Errorf("%s: of %+v it was said before %+v", step.name, finding, before)
 		}
@@ -110,7 +111,7 @@ func TestWrongFindingsAreListedAndCounted(t *testing.T) {
 	findings := reported(t, llm, 1, leak("//depot/a.go"), leak("//depot/b.go"), leak("//depot/c.go"))
 	for i, opinion := range []review.Opinion{review.OpinionWrong, review.OpinionUseful, review.OpinionUseful} {
 		_, _, err := operator.GiveFeedback(t.Context(), findings[i].FeedbackToken, opinion, "olga", "it is closed by the caller")
-		noError(t, err)
+		testkit.NoError(t, err)
 	}
 	all := must(operator.AllWrongFindings(t.Context()))(t)
 	if len(all) != 1 || all[0].Path != "//depot/a.go" || all[0].Places != 1 || all[0].Who != "olga" || all[0].Note != "it is closed by the caller" {

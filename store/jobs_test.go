@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -96,7 +97,10 @@ func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 		},
 		{
 			"a canceled job may be started again",
-			func(t *testing.T, db *store.DB) { open(t, db, v1, "r"); noError(t, db.CancelJob(t.Context(), v1.Key)) },
+			func(t *testing.T, db *store.DB) {
+				open(t, db, v1, "r")
+				testkit.NoError(t, db.CancelJob(t.Context(), v1.Key))
+			},
 			v1, review.VerdictRun, v1, review.JobCanceled,
 		},
 	} {
@@ -163,10 +167,10 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 		wantState(t, db, v1, review.JobInProgress)
 	}
 	refused()
-	noError(t, outbox.MarkSent(t.Context(), rows[0].ID, "m1", "accepted"))
+	testkit.NoError(t, outbox.MarkSent(t.Context(), rows[0].ID, "m1", "accepted"))
 	refused()
 	refusing := must(outbox.BeginDelivery(t.Context(), rows[1]))(t)
-	noError(t, outbox.MarkDeliveryFailed(t.Context(), refusing, failure.RecipientRejected))
+	testkit.NoError(t, outbox.MarkDeliveryFailed(t.Context(), refusing, failure.RecipientRejected))
 	refused()
 	exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived' where id = $1`, rows[1].ID)
 	job := must(db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2, ""))(t)
@@ -185,10 +189,10 @@ func TestJobRefuses(t *testing.T) {
 	_, err := db.FinishJob(t.Context(), "unknown", review.OutcomeClean, 0, "")
 	wantClass(t, err, failure.NotFound)
 	job, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2"})
-	if noError(t, err); job.State != review.JobInProgress || job.ID != 0 {
+	if testkit.NoError(t, err); job.State != review.JobInProgress || job.ID != 0 {
 		t.Errorf("the replay of a refused request has the job %+v", job)
 	}
-	noError(t, db.CancelJob(t.Context(), "unknown"))
+	testkit.NoError(t, db.CancelJob(t.Context(), "unknown"))
 	open(t, db, v1, "run1")
 	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3, "") // a clean review has no findings
 	wantClass(t, err, failure.InvariantViolated)
@@ -216,7 +220,7 @@ func TestCloseEnded(t *testing.T) {
 		"a canceled replay": {func(t *testing.T, db *store.DB) {
 			die(t, db, "run1", failure.Unknown)
 			replay(t, db, "run1", "run2")
-			noError(t, db.CancelJob(t.Context(), v1.Key))
+			testkit.NoError(t, db.CancelJob(t.Context(), v1.Key))
 		}, "run2", review.JobDeadLettered, review.JobDeadLettered, "open"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +233,7 @@ func TestCloseEnded(t *testing.T) {
 			tt.before(t, db)
 			for _, want := range []review.JobState{tt.closed, ""} { // the second time nothing is left to close
 				got, err := db.CloseEnded(t.Context(), store.Run{WorkflowID: v1.Key, RunID: tt.run}, "its run is terminated")
-				if noError(t, err); got != want {
+				if testkit.NoError(t, err); got != want {
 					t.Errorf("closed as %q, want %q", got, want)
 				}
 			}

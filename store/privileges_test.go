@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -39,7 +40,7 @@ func owned(t *testing.T) (conn *pgx.Conn, login string) {
 		}
 	})
 	as := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "x") })
-	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: as}))
+	testkit.NoError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: as}))
 	exec(t, super, "alter role "+login+" nocreaterole; revoke criticizer_audit from "+login)
 	return (&storetest.Database{URL: as}).Conn(t), login
 }
@@ -116,7 +117,7 @@ func wantGolden(t *testing.T, name string, lines []string) {
 	slices.Sort(lines)
 	golden := filepath.Join("testdata", name)
 	if *update {
-		noError(t, os.WriteFile(golden, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+		testkit.NoError(t, os.WriteFile(golden, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	}
 	content := must(os.ReadFile(golden))(t)
 	want := strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -16,7 +17,7 @@ func TestReadingIsAudited(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	id := strings.Repeat("a", 64)
-	noError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("sealed"), time.Hour))
+	testkit.NoError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("sealed"), time.Hour))
 	reader := d.Open(t, store.RoleReader)
 	body, err := reader.Reading(review.NamespaceRaw, "olga@desk", "T-1").Blob(t.Context(), id)
 	if err != nil || string(body) != "sealed" {

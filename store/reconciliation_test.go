@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -86,7 +87,7 @@ func TestOpenRowsLeaveRoomForSentRows(t *testing.T) {
 	t.Parallel()
 	notify, _, d, held := rowIn(t, "held")
 	sent := prepare(t, notify, "alice@corp.test", "bob@corp.test")[1]
-	noError(t, notify.MarkSent(t.Context(), must(notify.BeginDelivery(t.Context(), sent))(t).ID, "m2", "accepted"))
+	testkit.NoError(t, notify.MarkSent(t.Context(), must(notify.BeginDelivery(t.Context(), sent))(t).ID, "m2", "accepted"))
 	backdate(t, d, "31 minutes")
 	end(t, d, review.JobDeadLettered)
 	for _, want := range []int64{held, sent.ID, held} {
@@ -94,7 +95,7 @@ func TestOpenRowsLeaveRoomForSentRows(t *testing.T) {
 		if len(got) != 1 || got[0].ID != want {
 			t.Fatalf("due is %+v, want row %d", got, want)
 		}
-		noError(t, notify.RecordCheck(t.Context(), want, false))
+		testkit.NoError(t, notify.RecordCheck(t.Context(), want, false))
 	}
 }
 
@@ -119,7 +120,7 @@ func TestSentRowsAreDueAtEverLongerIntervals(t *testing.T) {
 	for total < watch {
 		if len(due(t, notify)) > 0 {
 			looks, gap, last = append(looks, total.String()), max(gap, total-last), total
-			noError(t, notify.RecordCheck(t.Context(), id, true))
+			testkit.NoError(t, notify.RecordCheck(t.Context(), id, true))
 		}
 		step := max(bounced/2, min(total/4, time.Hour))
 		backdate(t, d, fmt.Sprint(step.Seconds(), " seconds"))
@@ -178,12 +179,12 @@ func TestRequeueUnproven(t *testing.T) { // (notification 8.2, 8.3)
 		if status != want || row.Status != want || row.NotifiedAt != nil || row.NotificationID != "" || !row.Begun {
 			t.Fatalf("requeued as %q: %+v, want %s and to be looked up before it is sent", status, row, want)
 		}
-		noError(t, notify.MarkSent(t.Context(), id, "m2", "accepted"))
+		testkit.NoError(t, notify.MarkSent(t.Context(), id, "m2", "accepted"))
 	}
 	if n := len(trailOf(t, operator, id)); n != 2 {
 		t.Errorf("%d audit entries, want 2", n)
 	}
-	noError(t, notify.RecordCheck(t.Context(), id, true))
+	testkit.NoError(t, notify.RecordCheck(t.Context(), id, true))
 	if status, err := notify.RequeueUnproven(t.Context(), reread(t, notify, id)); err != nil || status != "" {
 		t.Errorf("a confirmed row was requeued: %q, %v", status, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -33,7 +34,7 @@ func TestRecentReviews(t *testing.T) {
 		}
 	}
 	wantStage(review.StageFetch)
-	noError(t, fetch.SaveRecipients(t.Context(), 4, 1, []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}))
+	testkit.NoError(t, fetch.SaveRecipients(t.Context(), 4, 1, []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}))
 	wantStage(review.StageLLM)
 	must(d.Conn(t).Exec(t.Context(), `insert into criticizer.deliveries (changelist_id, review_version, recipient) values (4, 1, 'alice@corp.test')`))(t)
 	wantStage(review.StageNotify)
@@ -100,7 +101,7 @@ func TestStandIns(t *testing.T) {
 		update criticizer.jobs set report = case when changelist_id = 3 then 'report:other' else 'report:shelf' end;
 		insert into criticizer.contents values (1, 1, true, 'x', 1), (2, 1, false, 'x', 1);
 		insert into criticizer.review_records (changelist_id, review_version, record) values (1, 1, '{"stand_in": true}'), (3, 1, '{}')`)
-	noError(t, err)
+	testkit.NoError(t, err)
 	operator := d.Open(t, store.RoleOperator)
 	found := must(operator.RecentReviews(t.Context(), store.ReviewFilter{Max: 9}))(t)
 	for _, r := range found {

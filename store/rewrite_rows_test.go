@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 )
@@ -38,7 +39,7 @@ func TestEnqueueRefusesWhatCannotBeRead(t *testing.T) {
 		o := order()
 		body := must(json.Marshal(o))(t)
 		m := map[string]any{}
-		noError(t, json.Unmarshal(body, &m))
+		testkit.NoError(t, json.Unmarshal(body, &m))
 		m["sealed"] = map[string]any{"text": map[string]any{"id": strings.Repeat("a", 64), "body": "eA=="}}
 		return m
 	}
@@ -175,13 +176,13 @@ func TestRecordsAreFinal(t *testing.T) {
 	q := newQueue(t)
 	id := q.enqueue(t, order())[0]
 	c, _ := q.claim(t, rewrite.Async, 1)
-	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
+	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
 	must(q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:x"}))(t)
 	if refused := refusal(t, q.conn, string(store.RoleRewrite), `update criticizer.rewrite_jobs set result_ref = 'rewrite:y'`); refused == nil || refused.Code != "42501" {
 		t.Errorf("change of a result: %v", refused)
 	}
 	exec(t, q.conn, `update criticizer.rewrite_runs set started_at = now() - interval '3 hours'`)
-	noError(t, q.BeginRun(t.Context(), uuid.NewString(), rewrite.AsyncLane, 5))
+	testkit.NoError(t, q.BeginRun(t.Context(), uuid.NewString(), rewrite.AsyncLane, 5))
 	runs := must(q.operator.Runs(t.Context(), rewrite.AsyncLane, 10))(t)
 	if len(runs) != 2 || runs[0].FinishedAt != nil || runs[1].FinishedAt == nil || runs[1].Succeeded != 1 {
 		t.Errorf("runs are %+v", runs)
@@ -211,7 +212,7 @@ func TestOpenTransactionsDoNotWait(t *testing.T) {
 	var open [2]pgx.Tx
 	for i := range open {
 		conn := must(pgx.Connect(t.Context(), q.conn.Config().ConnString()))(t)
-		defer func() { noError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+		defer func() { testkit.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
 		open[i] = must(conn.Begin(t.Context()))(t)
 		must(open[i].Exec(t.Context(), `set local lock_timeout = '2s'; set local role criticizer_backend`))(t)
 	}
@@ -221,7 +222,7 @@ func TestOpenTransactionsDoNotWait(t *testing.T) {
 		must(open[step.tx].Exec(t.Context(), `select criticizer.enqueue_rewrite($1, $2)`, body, texts))(t)
 	}
 	for _, tx := range open {
-		noError(t, tx.Commit(t.Context()))
+		testkit.NoError(t, tx.Commit(t.Context()))
 	}
 	q.enqueue(t, order()) // the text is stored: no copy more
 	_, jobs := q.claim(t, rewrite.Async, 10)
@@ -258,7 +259,7 @@ func TestEnqueueInOppositeOrders(t *testing.T) {
 				return err
 			})
 		}
-		noError(t, calls.Wait())
+		testkit.NoError(t, calls.Wait())
 	}
 }
 
@@ -274,7 +275,7 @@ func TestResultsAreAudited(t *testing.T) {
 	}
 	must(q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:" + sealed("text").Text.ID}))(t)
 	got, err := q.backend.Result(t.Context(), id)
-	if noError(t, err); string(got.Body) != string(sealed("text").Text.Body) {
+	if testkit.NoError(t, err); string(got.Body) != string(sealed("text").Text.Body) {
 		t.Errorf("the result is %q", got.Body)
 	}
 	found := query[string](t, q.conn, `select string_agg(detail ->> 'found', ' ' order by id) from criticizer.audit_log

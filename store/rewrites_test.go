@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -144,10 +145,10 @@ func TestClaim(t *testing.T) {
 		order(func(o *rewrite.Order) { o.NotBeforeAt = &past }), order(), order())
 	exec(t, q.conn, `update criticizer.rewrite_jobs set created_at = created_at - interval '1 minute' where job_id = '`+ids[4]+`'`)
 	c, jobs := q.claim(t, rewrite.Async, 2)
-	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 3))
+	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 3))
 	exec(t, q.conn, `update criticizer.rewrite_runs set started_at = started_at - interval '1 minute'`)
 	more, err := q.Claim(t.Context(), c, rewrite.Async, 3) // another attempt of the run
-	noError(t, err)
+	testkit.NoError(t, err)
 	jobs = append(jobs, more...)
 	if got, want := idsOf(jobs), []string{ids[4], ids[0], ids[3]}; !slices.Equal(got, want) {
 		t.Errorf("claimed %v, want %v", got, want)
@@ -256,11 +257,11 @@ func TestStaleMeansDead(t *testing.T) {
 			q := newQueue(t)
 			q.enqueue(t, order())
 			c, _ := q.claim(t, rewrite.Async, 1)
-			noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
+			testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
 			exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 hour'`)
 			exec(t, q.conn, tt.change)
 			n, err := q.RecoverStale(t.Context(), uuid.NewString(), time.Minute)
-			if noError(t, err); n != tt.stale {
+			if testkit.NoError(t, err); n != tt.stale {
 				t.Errorf("%d claims are stale, want %d", n, tt.stale)
 			}
 		})
@@ -275,9 +276,9 @@ func (q queue) submit(t *testing.T, id string) string {
 		t.Fatalf("claimed %v, want %s", idsOf(jobs), id)
 	}
 	batch := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages, Tokens: 10}
-	noError(t, q.BeginSubmission(t.Context(), c, batch, idsOf(jobs), time.Minute))
-	noError(t, q.BeginCreation(t.Context(), c, batch.ID, "file-1", time.Minute))
-	noError(t, q.MarkSubmitted(t.Context(), c.RunID, batch.ID, rewrite.ProviderBatch{ID: "batch-" + batch.ID, Status: rewrite.BatchValidating}))
+	testkit.NoError(t, q.BeginSubmission(t.Context(), c, batch, idsOf(jobs), time.Minute))
+	testkit.NoError(t, q.BeginCreation(t.Context(), c, batch.ID, "file-1", time.Minute))
+	testkit.NoError(t, q.MarkSubmitted(t.Context(), c.RunID, batch.ID, rewrite.ProviderBatch{ID: "batch-" + batch.ID, Status: rewrite.BatchValidating}))
 	return batch.ID
 }
 
@@ -295,7 +296,7 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	begun := must(q.Begin(t.Context(), first, id))(t)
 	completed := must(q.Complete(t.Context(), first.Holder(), map[string]string{id: "rewrite:x"}))(t)
 	failed := must(q.Fail(t.Context(), first.Holder(), []rewrite.Verdict{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
-	noError(t, q.Release(t.Context(), first, 0))
+	testkit.NoError(t, q.Release(t.Context(), first, 0))
 	if begun || completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
 		t.Errorf("the lost claim began %t, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
 	}
@@ -384,9 +385,9 @@ func TestSubmissionLease(t *testing.T) {
 	q := newQueue(t)
 	id := q.enqueue(t, order(batchMode))[0]
 	c, jobs := q.claim(t, rewrite.Batch, 1)
-	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.Submitter, 1))
+	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.Submitter, 1))
 	batch := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages}
-	noError(t, q.BeginSubmission(t.Context(), c, batch, []string{id}, time.Minute))
+	testkit.NoError(t, q.BeginSubmission(t.Context(), c, batch, []string{id}, time.Minute))
 	if _, ok, err := q.Lease(t.Context(), c, rewrite.Submitting, time.Minute); ok || err != nil {
 		t.Fatalf("leased what is leased: %v", err)
 	}
@@ -396,9 +397,9 @@ func TestSubmissionLease(t *testing.T) {
 		t.Errorf("%d jobs recovered of a batch that the provider may have, %v", n, err)
 	}
 	other := rewrite.NewClaim(uuid.NewString(), "w")
-	noError(t, q.BeginRun(t.Context(), other.RunID, rewrite.Collector, 1))
+	testkit.NoError(t, q.BeginRun(t.Context(), other.RunID, rewrite.Collector, 1))
 	leased, ok, err := q.Lease(t.Context(), other, rewrite.Submitting, time.Minute)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if !ok || leased.ID != batch.ID || leased.Age < time.Minute || leased.Age > 10*time.Minute {
 		t.Fatalf("leased %+v", leased)
 	}
@@ -407,7 +408,7 @@ func TestSubmissionLease(t *testing.T) {
 	}
 	freed := []rewrite.Verdict{{JobID: id, Status: rewrite.Queued, Error: rewrite.Overflow}}
 	must(q.Fail(t.Context(), rewrite.Holder{RunID: other.RunID, BatchID: batch.ID}, freed))(t)
-	noError(t, q.EndBatch(t.Context(), batch.ID, rewrite.Abandoned, ""))
+	testkit.NoError(t, q.EndBatch(t.Context(), batch.ID, rewrite.Abandoned, ""))
 	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
 		t.Errorf("job of an abandoned batch: %+v", job)
 	}
@@ -428,7 +429,7 @@ func TestSubmissionNeedsItsJobs(t *testing.T) {
 		return s.ID, q.BeginSubmission(t.Context(), c, s, ids, time.Minute)
 	}
 	refused := must(begin())(t)
-	noError(t, q.DropSubmission(t.Context(), c, refused))
+	testkit.NoError(t, q.DropSubmission(t.Context(), c, refused))
 	if batch, err := q.Batch(t.Context(), refused); err != nil || batch.State != rewrite.Abandoned {
 		t.Errorf("the refused batch is %+v, %v", batch, err)
 	}
@@ -451,9 +452,9 @@ func TestRoute(t *testing.T) {
 	if jobs, err := q.Unrouted(t.Context(), 10); err != nil || !slices.Equal(idsOf(jobs), []string{id}) {
 		t.Fatalf("not routed: %+v, %v", jobs, err)
 	}
-	noError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
+	testkit.NoError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
 	decided.Model = "m2"
-	noError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
+	testkit.NoError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
 	if job := q.job(t, id); job.Routing == nil || job.Routing.Model != "m" {
 		t.Errorf("routed as %+v", job.Routing)
 	}
@@ -467,13 +468,13 @@ func TestRunCounts(t *testing.T) {
 	second := func(o *rewrite.Order) { o.Routing.Model = "m2" }
 	ids := q.enqueue(t, order(), order(), order(second), order(second))
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
-	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
+	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
 	jobs := must(q.Claim(t.Context(), c, rewrite.Async, 4))(t)
 	must(q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "rewrite:x"}))(t)
 	_, err := q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{
 		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	run := must(q.FinishRun(t.Context(), c.RunID))(t)
 	want := rewrite.Counts{Claimed: 4, Succeeded: 1, Failed: 1, Requeued: 2, RateLimited: 1, Capacity: 1}
 	if run.Counts != want || run.MaxJobsPerRun != 25 || run.FinishedAt == nil || run.StartedAt.IsZero() || run.ID != c.RunID {
@@ -483,7 +484,7 @@ func TestRunCounts(t *testing.T) {
 		t.Errorf("per model: %+v", run.PerModel)
 	}
 	skipped := uuid.NewString()
-	noError(t, q.SkipRun(t.Context(), skipped, rewrite.Submitter, 25))
+	testkit.NoError(t, q.SkipRun(t.Context(), skipped, rewrite.Submitter, 25))
 	runs := must(q.operator.Runs(t.Context(), rewrite.Submitter, 10))(t)
 	if len(runs) != 1 || runs[0].Event != "rewrite_batch_submitter skipped: no pending items" {
 		t.Errorf("runs of the submitter: %+v", runs)

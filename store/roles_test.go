@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -134,7 +135,7 @@ func TestOneLoginWithoutSuperuser(t *testing.T) { // a managed database: the own
 	as := secret.New("postgres://" + login + ":x@" + net.JoinHostPort(conn.Config().Host, fmt.Sprint(conn.Config().Port)) + "/" + conn.Config().Database)
 	for _, role := range allRoles {
 		db := must(store.Open(t.Context(), lg, store.Config{URL: as}, role))(t)
-		noError(t, db.CheckSchema(t.Context()))
+		testkit.NoError(t, db.CheckSchema(t.Context()))
 		db.Close()
 	}
 }

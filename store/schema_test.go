@@ -15,6 +15,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -33,8 +34,8 @@ func TestMigrateTwiceAndAtOnce(t *testing.T) {
 		})
 	}
 	starts.Wait()
-	noError(t, store.Migrate(t.Context(), lg, store.Config{URL: d.URL}))
-	noError(t, d.Open(t, store.RoleLLM).CheckSchema(t.Context()))
+	testkit.NoError(t, store.Migrate(t.Context(), lg, store.Config{URL: d.URL}))
+	testkit.NoError(t, d.Open(t, store.RoleLLM).CheckSchema(t.Context()))
 }
 
 // A database with another schema, such as an older state of 00001, is refused at start and
@@ -130,22 +131,22 @@ func TestLoginIsRenewedInUse(t *testing.T) {
 	})
 	exec(t, conn, "create role "+login+" login superuser password 'hunter2'")
 	file := filepath.Join(t.TempDir(), "url")
-	noError(t, os.WriteFile(file, []byte(d.URL.Reveal()), 0o600))
+	testkit.NoError(t, os.WriteFile(file, []byte(d.URL.Reveal()), 0o600))
 	databaseURL, err := secret.Lookup("URL", func(name string) string { return map[string]string{"URL_FILE": file}[name] })
-	noError(t, err)
+	testkit.NoError(t, err)
 	db := must(store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: databaseURL}, ""))(t)
 	t.Cleanup(db.Close)
 
 	renewed := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") })
-	noError(t, os.WriteFile(file, []byte(renewed.Reveal()), 0o600))
+	testkit.NoError(t, os.WriteFile(file, []byte(renewed.Reveal()), 0o600))
 	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "URL", Value: databaseURL, Accept: func(s secret.Value) error { return store.Config{URL: s}.Check() }}})
 	exec(t, conn, `
 		select pg_terminate_backend(pid, 5000) from pg_stat_activity
 		where datname = current_database() and pid <> pg_backend_pid()`)
 	_ = db.CheckSchema(t.Context()) // meets the session that was ended
-	noError(t, db.CheckSchema(t.Context()))
+	testkit.NoError(t, db.CheckSchema(t.Context()))
 	var sessions int
-	noError(t, conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where usename = $1`, login).Scan(&sessions))
+	testkit.NoError(t, conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where usename = $1`, login).Scan(&sessions))
 	if sessions == 0 {
 		t.Error("no session is of the new login")
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -39,7 +40,7 @@ func TestReviewsOfShelf(t *testing.T) {
 	want := []string{first.Key, second.Key}
 	for _, over := range []review.Request{first, second} {
 		keys, err := db.ReviewsOfShelf(t.Context(), 4711)
-		if noError(t, err); !slices.Equal(keys, want) {
+		if testkit.NoError(t, err); !slices.Equal(keys, want) {
 			t.Errorf("under way are %q, want %q", keys, want)
 		}
 		finish(t, db, over)
@@ -83,7 +84,7 @@ func TestNoteContentWithoutShelf(t *testing.T) {
 	books, d := bookkeeping(t)
 	open(t, books, v1, "run")
 	shelf, err := d.Open(t, store.RoleFetch).RecordContent(t.Context(), 4711, 1, review.Content{Digest: "x"})
-	if noError(t, err); shelf != 0 {
+	if testkit.NoError(t, err); shelf != 0 {
 		t.Errorf("it was shelf %d", shelf)
 	}
 }

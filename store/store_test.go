@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -36,20 +37,13 @@ func wantState(t *testing.T, db *store.DB, req review.Request, want review.JobSt
 	return job
 }
 
-func noError(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // must returns the value of a call, and fails the test if the call failed:
 //
 //	job := must(db.Job(t.Context(), key))(t)
 func must[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		noError(t, err)
+		testkit.NoError(t, err)
 		return value
 	}
 }

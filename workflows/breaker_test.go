@@ -23,6 +23,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -565,7 +566,7 @@ func TestBreakerContinuesAsNew(t *testing.T) {
 	}
 	var queue string
 	var state workflows.BreakerState
-	noError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &queue, &state))
+	testkit.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &queue, &state))
 	again := newBreakerBench()
 	again.now, again.onLimit = b.now, again.answer
 	again.ExecuteWorkflow(workflows.CircuitBreaker, queue, state)
@@ -605,7 +606,7 @@ func (s *breakerServer) serve(t *testing.T, queue string, acts any) worker.Worke
 	}})
 	w.RegisterActivity(acts)
 	w.RegisterWorkflow(workflows.CircuitBreaker)
-	noError(t, w.Start())
+	testkit.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 	return w
 }
@@ -623,7 +624,7 @@ func (s *breakerServer) report(t *testing.T, r activities.Results) {
 // limited waits until the queue's limit has a phase; empty for none.
 func (s *breakerServer) limited(t *testing.T, phase activities.Phase) {
 	t.Helper()
-	eventually(t, "limit of phase "+string(phase), func() bool {
+	testkit.Eventually(t, "limit of phase "+string(phase), func() bool {
 		limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
 		return err == nil && limit.Phase() == phase && (phase != "" || limit.PerSecond == nil)
 	})
@@ -651,7 +652,7 @@ func TestBreakerSurvivesCanceledProbe(t *testing.T) {
 			func(t *testing.T, s *breakerServer, probing <-chan struct{}, release func()) {
 				began(t, probing)
 				order := activities.BreakerOrder{By: "ann", Reason: "INC-7", Manual: true, Until: time.Now().Add(time.Second)}
-				noError(t, s.n.OpenBreaker(t.Context(), activities.QueueLLM, order))
+				testkit.NoError(t, s.n.OpenBreaker(t.Context(), activities.QueueLLM, order))
 				s.limited(t, activities.PhaseHalfOpen)
 				release()
 				s.report(t, outage)
@@ -671,7 +672,7 @@ func TestBreakerSurvivesCanceledProbe(t *testing.T) {
 				s.report(t, outage)
 				began(t, probing)
 				s.worker.Stop()
-				noError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
+				testkit.NoError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
 				s.cancel(t)
 				s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
 			},
@@ -704,7 +705,7 @@ func TestBreakerSurvivesCanceledProbe(t *testing.T) {
 func closeAndReopen(t *testing.T, s *breakerServer, probing <-chan struct{}, release func()) {
 	t.Helper()
 	began(t, probing)
-	noError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
+	testkit.NoError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
 	s.limited(t, activities.PhaseHalfOpen)
 	release()
 	s.report(t, failed("a", "b", "c", "d"))
@@ -723,7 +724,7 @@ func began(t *testing.T, probing <-chan struct{}) {
 
 func (s *breakerServer) cancel(t *testing.T) {
 	t.Helper()
-	noError(t, s.CancelWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), ""))
+	testkit.NoError(t, s.CancelWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), ""))
 }
 
 // ends waits for the end of the breaker. No workflow task may fail, and the queue is free.
@@ -738,7 +739,7 @@ func (s *breakerServer) ends(t *testing.T) {
 	events := s.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		noError(t, err)
+		testkit.NoError(t, err)
 		if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
 			t.Errorf("event %d: %s", event.GetEventId(), failed.GetFailure().GetMessage())
 		}
@@ -755,7 +756,7 @@ func TestBreakerOpensByResults(t *testing.T) {
 	s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
 	s.pace = time.Minute
 	bob := activities.QueueLimit{PerSecond: new(float32(50)), By: "bob", Reason: "contract"}
-	noError(t, s.n.LimitQueue(t.Context(), activities.QueueLLM, bob))
+	testkit.NoError(t, s.n.LimitQueue(t.Context(), activities.QueueLLM, bob))
 	for _, review := range []string{"a", "b", "c", "d"} {
 		s.report(t, failed(review))
 	}
@@ -763,19 +764,19 @@ func TestBreakerOpensByResults(t *testing.T) {
 	s.report(t, failed("e"))
 	s.limited(t, activities.PhaseOpen)
 	for level := float32(1); level <= 16; level *= 2 {
-		eventually(t, fmt.Sprintf("limit %g", level), func() bool {
+		testkit.Eventually(t, fmt.Sprintf("limit %g", level), func() bool {
 			limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
 			return err == nil && limit.Phase() == activities.PhaseHalfOpen && *limit.PerSecond == level
 		})
 		s.report(t, activities.Results{Begun: int(level), Succeeded: int(level)})
 	}
-	eventually(t, "operator's limit", func() bool {
+	testkit.Eventually(t, "operator's limit", func() bool {
 		limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
 		return err == nil && limit.Phase() == ""
 	})
-	noError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
+	testkit.NoError(t, s.n.CloseBreaker(t.Context(), activities.QueueLLM))
 	id := workflows.BreakerID(activities.QueueLLM)
-	noError(t, s.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+	testkit.NoError(t, s.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
 	s.keepRun(t, id, "breaker")
 	limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
 	if err != nil || limit.By != bob.By || limit.PerSecond == nil || *limit.PerSecond != *bob.PerSecond || probes.Load() != 2 {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -173,7 +174,7 @@ func TestLostAttemptsOnTheRealServer(t *testing.T) {
 			return redact.Redact(ctx, p)
 		},
 	})
-	noError(t, c.review(t))
+	testkit.NoError(t, c.review(t))
 	c.keep(t, "lost")
 	var attempts []int32
 	var delays []time.Duration

@@ -14,6 +14,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -130,7 +131,7 @@ func (l *lab) tasks(ctx context.Context, t *testing.T, key, run string) (ids []i
 	events := l.GetWorkflowHistory(ctx, key, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		noError(t, err)
+		testkit.NoError(t, err)
 		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			ids = append(ids, event.GetEventId())
 		}
@@ -247,7 +248,7 @@ func (l *lab) prepare(ctx context.Context, t *testing.T, k kind, cl review.Chang
 		l.mu.Lock()
 		l.fails[at("model", cl)] = 0
 		l.mu.Unlock()
-		noError(t, l.start(t, requestOf(cl, 2)).Get(ctx, nil))
+		testkit.NoError(t, l.start(t, requestOf(cl, 2)).Get(ctx, nil))
 	}
 	return p
 }

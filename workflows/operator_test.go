@@ -15,6 +15,7 @@ import (
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -89,7 +90,7 @@ func TestCancellationWaitsForTheMail(t *testing.T) {
 	l.holds[at("mail", cl)] = hold
 	run := l.start(t, requestOf(cl, 1))
 	waitUntil(ctx, t, func() bool { return l.count("mail", cl) == 1 })
-	noError(t, l.CancelWorkflow(ctx, keyOf(cl, 1), ""))
+	testkit.NoError(t, l.CancelWorkflow(ctx, keyOf(cl, 1), ""))
 	waitUntil(ctx, t, func() bool { return l.canceling(ctx, t, keyOf(cl, 1)) })
 	if job, err := l.db.Job(ctx, keyOf(cl, 1)); err != nil || job.State != review.JobInProgress {
 		t.Errorf("while a mail is being sent the job is %s, %v", job.State, err)
@@ -113,7 +114,7 @@ func (l *lab) canceling(ctx context.Context, t *testing.T, key string) bool {
 	events := l.GetWorkflowHistory(ctx, key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		noError(t, err)
+		testkit.NoError(t, err)
 		if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED {
 			return true
 		}

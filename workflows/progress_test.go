@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
@@ -14,6 +13,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
@@ -36,13 +36,13 @@ func TestProgressOnTheRealServer(t *testing.T) {
 		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
 		StaticSummary: workflows.StartSummary(request), StaticDetails: workflows.StartDetails(request),
 	}, workflows.ReviewChangelist, request)
-	noError(t, err)
+	testkit.NoError(t, err)
 	want := workflows.Progress{
 		Changelist: 4711, Version: 1, Author: "a person", Link: "https://swarm.test/changes/4711", Stage: "llm",
 		Now: "stage llm",
 	}
 	var got workflows.Progress
-	eventually(t, "review waits", func() bool {
+	testkit.Eventually(t, "review waits", func() bool {
 		c.ask(t, workflows.QueryState, &got)
 		return got == want
 	})
@@ -63,7 +63,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		noError(t, err)
+		testkit.NoError(t, err)
 		activity := event.GetActivityTaskScheduledEventAttributes().GetActivityId()
 		if (activity != "" || event.GetEventId() == 1) && event.GetUserMetadata().GetSummary() == nil {
 			t.Errorf("event %d, activity %q has no summary", event.GetEventId(), activity)
@@ -86,24 +86,10 @@ func (r *heldReviewer) Review(ctx context.Context, c redaction.Change, o review.
 func (c cluster) ask(t *testing.T, query string, out any) {
 	t.Helper()
 	var answer converter.EncodedValue
-	eventually(t, "an answer to "+query, func() (ok bool) {
+	testkit.Eventually(t, "an answer to "+query, func() (ok bool) {
 		var err error
 		answer, err = c.QueryWorkflow(t.Context(), request.Key, "", query)
 		return err == nil
 	})
-	noError(t, answer.Get(out))
-}
-
-// eventually waits until cond holds, which reads the state of a server.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	for tick := time.NewTicker(50 * time.Millisecond); !cond(); {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("timed out: %s", what)
-		case <-tick.C:
-		}
-	}
+	testkit.NoError(t, answer.Get(out))
 }

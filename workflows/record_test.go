@@ -14,6 +14,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	queue "github.com/criticizer/criticizer/rewrite/activities"
@@ -32,7 +33,7 @@ func (c cluster) serve(t *testing.T, taskQueue string, register func(worker.Regi
 	for name, fake := range fakes {
 		w.RegisterActivityWithOptions(fake, activity.RegisterOptions{Name: name})
 	}
-	noError(t, w.Start())
+	testkit.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 }
 
@@ -75,10 +76,10 @@ func TestRewriteRuns(t *testing.T) {
 				},
 			})
 			run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: name, TaskQueue: queue.Queue}, string(tt.worker))
-			noError(t, err)
+			testkit.NoError(t, err)
 			if tt.cancel {
 				<-working
-				noError(t, c.CancelWorkflow(t.Context(), name, ""))
+				testkit.NoError(t, c.CancelWorkflow(t.Context(), name, ""))
 			}
 			err = run.Get(t.Context(), nil)
 			var canceled *temporal.CanceledError
@@ -135,9 +136,9 @@ func TestCatchUpRuns(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: name, TaskQueue: activities.QueueBookkeeping}, workflows.CatchUp, "p4")
-			noError(t, err)
+			testkit.NoError(t, err)
 			var done workflows.CaughtUp
-			noError(t, run.Get(ctx, &done))
+			testkit.NoError(t, run.Get(ctx, &done))
 			if done.Started != tt.started {
 				t.Errorf("%d reviews were started, want %d", done.Started, tt.started)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 )
 
@@ -22,7 +23,7 @@ type olderRedactor struct {
 func newOlderRedactor(t *testing.T, stage any, calls int32) *olderRedactor {
 	t.Helper()
 	older, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more"), Emails: true})
-	noError(t, err)
+	testkit.NoError(t, err)
 	r := &olderRedactor{Redacting: stage.(*activities.Redacting), older: older}
 	r.left.Store(calls)
 	return r
@@ -55,7 +56,7 @@ func TestUpgradeOfTheRedactionRules(t *testing.T) {
 				}
 				_, err = c.reset(t)
 			}
-			noError(t, err)
+			testkit.NoError(t, err)
 			c.keep(t, name)
 			if n := c.world.Calls("Get raw"); n != 2 || c.world.Calls("Fetch") != 1 || c.world.Calls("Review") != 1 || c.world.Copies("alice@corp.test") != 1 {
 				t.Errorf("%d redactions, %d fetches, %d model calls, %d mails: want 2 redactions, else 1",

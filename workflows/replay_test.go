@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	rewriteworkflows "github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -64,9 +65,9 @@ func replay(history *historypb.History) error {
 func load(t *testing.T, file string) *historypb.History {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	noError(t, err)
+	testkit.NoError(t, err)
 	history := &historypb.History{}
-	noError(t, (temporalproto.CustomJSONUnmarshalOptions{}).Unmarshal(data, history))
+	testkit.NoError(t, (temporalproto.CustomJSONUnmarshalOptions{}).Unmarshal(data, history))
 	return history
 }
 
@@ -98,12 +99,12 @@ func (c cluster) keepRun(t *testing.T, workflowID, name string) {
 	events := c.GetWorkflowHistory(t.Context(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		noError(t, err)
+		testkit.NoError(t, err)
 		history.Events = append(history.Events, event)
 	}
 	data, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&history)
-	noError(t, err)
+	testkit.NoError(t, err)
 	data = machine.ReplaceAll(data, []byte(`${1}recorded"`))
-	noError(t, os.MkdirAll(histories, 0o750))
-	noError(t, os.WriteFile(filepath.Join(histories, name+".json"), data, 0o600))
+	testkit.NoError(t, os.MkdirAll(histories, 0o750))
+	testkit.NoError(t, os.WriteFile(filepath.Join(histories, name+".json"), data, 0o600))
 }

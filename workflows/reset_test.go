@@ -18,6 +18,7 @@ import (
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -55,7 +56,7 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 			serving.RegisterWorkflow(workflows.ReviewChangelist)
 			serving.RegisterWorkflow(workflows.SettleShelf)
 		}
-		noError(t, serving.Start())
+		testkit.NoError(t, serving.Start())
 		t.Cleanup(serving.Stop)
 	}
 	return c
@@ -72,7 +73,7 @@ func (c cluster) start(t *testing.T, req review.Request) client.WorkflowRun {
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
 	}, workflows.ReviewChangelist, req)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return run
 }
 
@@ -83,7 +84,7 @@ func (c cluster) reset(t *testing.T) (review.Result, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // an attempt may take one, and be lost
 	defer cancel()
 	described, err := c.DescribeWorkflow(ctx, request.Key, "")
-	noError(t, err)
+	testkit.NoError(t, err)
 	run := described.WorkflowExecution.RunID
 	_, err = c.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:                 c.namespace,
@@ -91,7 +92,7 @@ func (c cluster) reset(t *testing.T) (review.Result, error) {
 		Reason:                    "the model is back",
 		WorkflowTaskFinishEventId: c.lastWorkflowTask(ctx, t, run),
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	var result review.Result
 	return result, c.GetWorkflow(ctx, request.Key, "").Get(ctx, &result)
 }
@@ -102,7 +103,7 @@ func (c cluster) events(t *testing.T) (events []*historypb.HistoryEvent) {
 	history := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()
-		noError(t, err)
+		testkit.NoError(t, err)
 		events = append(events, event)
 	}
 	return events
@@ -124,7 +125,7 @@ func (c cluster) lastWorkflowTask(ctx context.Context, t *testing.T, runID strin
 	events := c.GetWorkflowHistory(ctx, request.Key, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
-		noError(t, err)
+		testkit.NoError(t, err)
 		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			id = event.GetEventId()
 		}
@@ -148,7 +149,7 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	}
 	c.keep(t, "dead_lettered_again")
 	result, err := c.reset(t)
-	noError(t, err)
+	testkit.NoError(t, err)
 	c.keep(t, "replayed")
 	if result.Job.State != review.JobSucceeded {
 		t.Errorf("second replay = %+v", result)
@@ -186,7 +187,7 @@ func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 func (c cluster) escalated(t *testing.T) bool {
 	t.Helper()
 	described, err := c.DescribeWorkflow(t.Context(), request.Key, "")
-	noError(t, err)
+	testkit.NoError(t, err)
 	shown, _ := described.TypedSearchAttributes.GetBool(workflows.AttributeEscalated)
 	return shown
 }
@@ -204,7 +205,7 @@ func TestReplayOfASucceededReviewDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := c.reset(t)
-	noError(t, err)
+	testkit.NoError(t, err)
 	c.keep(t, "superseded")
 	if !result.Duplicate || c.world.Calls("Review") != 1 || c.world.Calls("Send") != 0 {
 		t.Errorf("replay = %+v after %d model calls and %d mails", result, c.world.Calls("Review"), c.world.Calls("Send"))
@@ -215,7 +216,7 @@ func TestReviewOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.world.Fail("Get raw", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-	noError(t, c.review(t))
+	testkit.NoError(t, c.review(t))
 	c.keep(t, "reviewed")
 	if scheduled := c.activities(t); slices.Contains(scheduled, "OpenJob") || slices.Contains(scheduled, "FinishJob") {
 		t.Errorf("activities = %v, want the job opened and closed within workflow tasks", scheduled)
@@ -231,7 +232,7 @@ func TestOutageOfTheDatabaseOnTheRealServer(t *testing.T) {
 	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
 	c.world.Fail("OpenJob", down, down)
 	c.world.Fail("FinishJob", down, down)
-	noError(t, c.review(t))
+	testkit.NoError(t, c.review(t))
 	c.keep(t, "database_down")
 	if got := c.activities(t); !slices.Contains(got, "OpenJob") || !slices.Contains(got, "FinishJob") {
 		t.Errorf("activities = %v, want those that wait for the database among them", got)

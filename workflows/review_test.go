@@ -21,6 +21,7 @@ import (
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
@@ -70,7 +71,7 @@ func (b bench) again(t *testing.T) bench {
 func activitiesOver(t *testing.T, w *activitiestest.World, db activitiestest.Database) []any {
 	t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
-	noError(t, err)
+	testkit.NoError(t, err)
 	notifying := &activities.Notifying{
 		Log: discard, Reports: db.Artifacts(t, review.NamespaceReport), Outbox: db, Post: w,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
@@ -93,14 +94,14 @@ func (b bench) review(t *testing.T) (review.Result, error) {
 		return review.Result{}, err
 	}
 	var result review.Result
-	noError(t, b.GetWorkflowResult(&result))
+	testkit.NoError(t, b.GetWorkflowResult(&result))
 	return result, nil
 }
 
 func jobOf(t *testing.T, db activitiestest.Database, key string) review.Job {
 	t.Helper()
 	job, err := db.Job(t.Context(), key)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return job
 }
 
@@ -121,7 +122,7 @@ func TestReviewRunsEachStageOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	result, err := b.review(t)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if result.Job.State != review.JobSucceeded || result.Job.Outcome != review.OutcomeFindings || result.Job.Findings != 1 {
 		t.Errorf("result = %+v", result)
 	}
@@ -145,7 +146,7 @@ func TestSucceededReviewIsNotRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.again(t).review(t)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if !result.Duplicate || result.Job.Outcome != review.OutcomeFindings || b.world.Calls("Fetch") != 1 {
 		t.Errorf("second review = %+v after %d fetches", result, b.world.Calls("Fetch"))
 	}
@@ -157,7 +158,7 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 	b := newBench(t)
 	b.world.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
 	result, err := b.review(t)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if j := result.Job; j.State != review.JobSucceeded || j.Outcome != review.OutcomeNotReviewed || j.SkippedBy != review.SkipRuleUser {
 		t.Errorf("job = %+v", j)
 	}
@@ -203,7 +204,7 @@ func TestSubmitOfReviewedShelf(t *testing.T) {
 	b := newBench(t)
 	onShelf(t, b.db, 4700)
 	result, err := b.review(t)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if result.Job.Outcome != review.OutcomeFindings || result.Job.Findings != 1 || b.world.Calls("Review") != 0 {
 		t.Errorf("job = %+v after %d model calls", result.Job, b.world.Calls("Review"))
 	}
@@ -395,7 +396,7 @@ func TestRefusedRequestIsDeadLettered(t *testing.T) {
 	c := newCluster(t)
 	newer := request
 	newer.Version, newer.Key = 2, "review-p4-4711-v2"
-	noError(t, c.start(t, newer).Get(t.Context(), nil))
+	testkit.NoError(t, c.start(t, newer).Get(t.Context(), nil))
 	refused := c.review(t)
 	if letter := letterIn(t, refused); letter.ErrorClass != failure.InputInvalid || letter.Stage != "fetch" || letter.Attempts != 1 || c.db.Letters(t) != 1 {
 		t.Errorf("%d dead letters, the failure has %+v", c.db.Letters(t), letter)
@@ -435,10 +436,3 @@ func classOf(err error) failure.Class {
 }
 
 var discard = slog.New(slog.DiscardHandler)
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -35,7 +36,7 @@ func TestReviewsWithoutAModelCall(t *testing.T) {
 			c := newCluster(t)
 			tt.is(c)
 			var result review.Result
-			noError(t, c.start(t, tt.request).Get(t.Context(), &result))
+			testkit.NoError(t, c.start(t, tt.request).Get(t.Context(), &result))
 			if result.Job.SkippedBy != tt.skipped || c.world.Calls("Review") != 0 || len(c.world.Mails()) != tt.mails {
 				t.Errorf("review ended as %+v after %d model calls and %d mails", result.Job, c.world.Calls("Review"), len(c.world.Mails()))
 			}
@@ -51,7 +52,7 @@ func TestShelfOnTheRealServer(t *testing.T) {
 	defer cancel()
 	c.settle(ctx, t)
 	c.keepRun(t, settling, "shelf_settled")
-	noError(t, c.GetWorkflow(ctx, settling+"-v1", "").Get(ctx, nil))
+	testkit.NoError(t, c.GetWorkflow(ctx, settling+"-v1", "").Get(ctx, nil))
 	c.keepRun(t, settling+"-v1", "shelf_reviewed")
 	if c.world.Calls("FetchShelf") != 1 || len(c.world.Mails()) == 0 {
 		t.Errorf("%d shelves were read and %d mails sent", c.world.Calls("FetchShelf"), len(c.world.Mails()))
@@ -68,8 +69,8 @@ func (c cluster) settle(ctx context.Context, t *testing.T) {
 	run, err := c.SignalWithStartWorkflow(ctx, settling, workflows.ShelfSignal, nil,
 		client.StartWorkflowOptions{TaskQueue: activities.QueueBookkeeping}, workflows.SettleShelf,
 		workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Second})
-	noError(t, err)
-	noError(t, run.Get(ctx, nil))
+	testkit.NoError(t, err)
+	testkit.NoError(t, run.Get(ctx, nil))
 }
 
 // The review of a replaced shelf ends without a mail, and the newer content is reviewed.

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/configuration.md")
@@ -29,7 +31,7 @@ const (
 func TestDocsListEveryField(t *testing.T) {
 	t.Parallel()
 	have, err := os.ReadFile(page)
-	noError(t, err)
+	testkit.NoError(t, err)
 	before, rest, ok1 := bytes.Cut(have, []byte(beginTables))
 	_, after, ok2 := bytes.Cut(rest, []byte(endTables))
 	if !ok1 || !ok2 {
@@ -42,7 +44,7 @@ func TestDocsListEveryField(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s is not up to date: run go test ./internal/config -run TestDocs -update", page)
 	}
-	noError(t, os.WriteFile(page, want, 0o600))
+	testkit.NoError(t, os.WriteFile(page, want, 0o600))
 }
 
 // tables renders one table per section.
@@ -95,11 +97,11 @@ func defaultOf(f field) string {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
-	noError(t, err)
+	testkit.NoError(t, err)
 	found := map[string]string{}
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		noError(t, err)
+		testkit.NoError(t, err)
 		for _, decl := range file.Decls {
 			gen, ok := decl.(*ast.GenDecl)
 			if !ok || gen.Tok != token.TYPE {
@@ -124,7 +126,7 @@ func comments(t *testing.T) map[string]string {
 func yamlName(t *testing.T, f *ast.Field) string {
 	t.Helper()
 	tag, err := strconv.Unquote(f.Tag.Value)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return reflect.StructTag(tag).Get("yaml")
 }
 
@@ -135,7 +137,7 @@ func oneLine(c *ast.CommentGroup) string {
 func TestDocsExampleWorks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
-	noError(t, err)
+	testkit.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), "```yaml\n")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {
@@ -150,7 +152,7 @@ func TestDocsExampleWorks(t *testing.T) {
 	vars["CRITICIZER_ONCALL_WEBHOOK_URL"] = "https://hooks.example.com/set"
 	vars["CRITICIZER_WEBHOOK_URL"] = "https://hooks.example.com/set"
 	c, err := load(t, example, vars)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if err := c.Check(allRoles...); err != nil {
 		t.Error(err)
 	}
@@ -159,7 +161,7 @@ func TestDocsExampleWorks(t *testing.T) {
 func TestDocsListEveryRole(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
-	noError(t, err)
+	testkit.NoError(t, err)
 	for role, sections := range needs {
 		row := regexp.MustCompile(`(?m)^\|[^|]*\b` + string(role) + `\b[^|]*\| ` + strings.Join(sections, ", ") + ` \|$`)
 		if !row.Match(text) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // environment returns a getenv that reads vars.
@@ -20,7 +21,7 @@ func environment(vars map[string]string) func(string) string {
 func writeFile(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "criticizer.yaml")
-	noError(t, os.WriteFile(path, []byte(content), 0o600))
+	testkit.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -50,7 +51,7 @@ worker:
   llm_per_second: 3
 log: {level: debug}
 `, nil)
-	noError(t, err)
+	testkit.NoError(t, err)
 	want := defaults(t)
 	want.ServerID = "edge.eu"
 	want.Temporal.Address = "temporal:7233"
@@ -70,7 +71,7 @@ log: {level: debug}
 func defaults(t *testing.T) *Config {
 	t.Helper()
 	c, err := load(t, "", nil)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return c
 }
 
@@ -104,7 +105,7 @@ func TestEnvironmentOverridesEveryField(t *testing.T) {
 		vars[f.variable] = texts[f.value.Type()]
 	}
 	got, err := load(t, "mail: {port: 25}\n", vars)
-	noError(t, err)
+	testkit.NoError(t, err)
 	for i, f := range fieldsOf(got) {
 		if reflect.DeepEqual(f.value.Interface(), before[i].value.Interface()) {
 			t.Errorf("%s did not override %s", f.variable, f.name)
@@ -171,7 +172,7 @@ func TestLoadFindsTheFile(t *testing.T) {
 func TestMissingDefaultFileMeansDefaults(t *testing.T) {
 	t.Parallel()
 	c, err := loadOr("", filepath.Join(t.TempDir(), "none.yaml"), environment(map[string]string{"CRITICIZER_SERVER_ID": "env"}))
-	noError(t, err)
+	testkit.NoError(t, err)
 	if c.ServerID != "env" || c.Temporal.Namespace != "criticizer" {
 		t.Errorf("configuration is %+v, want defaults and environment", c)
 	}
@@ -296,7 +297,7 @@ func TestSecretsAreReadFromFiles(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "hunter2\n")
 	c, err := load(t, "", map[string]string{"CRITICIZER_SMTP_PASSWORD_FILE": path})
-	noError(t, err)
+	testkit.NoError(t, err)
 	if got := c.Mail.Password.Reveal(); got != "hunter2" {
 		t.Errorf("password is %q", got)
 	}
@@ -327,11 +328,4 @@ func FuzzLoad(f *testing.F) {
 			t.Error("an empty problem")
 		}
 	})
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

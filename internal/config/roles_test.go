@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestSecretsAreThoseOfTheRoles(t *testing.T) {
@@ -10,7 +12,7 @@ func TestSecretsAreThoseOfTheRoles(t *testing.T) {
 	c, err := load(t, "", map[string]string{
 		"CRITICIZER_DATABASE_URL": "postgres://u:p@host/d", "OPENAI_API_KEY": "key", "CRITICIZER_MAIL_JOURNAL_PASSWORD": "p",
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	for name, tt := range map[string]struct {
 		roles []Role
 		want  []string

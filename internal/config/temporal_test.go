@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // The profile of the temporal command fills in what the section leaves out. The section
@@ -55,7 +57,7 @@ tls = {disabled = true}
 			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
 			maps.Copy(vars, tt.env)
 			c, err := load(t, tt.yaml, vars)
-			noError(t, err)
+			testkit.NoError(t, err)
 			got := c.Temporal
 			if got.Address != tt.address || got.Namespace != tt.namespace || got.APIKey.IsSet() != tt.key || (got.Client().Credentials != nil) != tt.key {
 				t.Errorf("connects to %s in %s, with a key: %t", got.Address, got.Namespace, got.APIKey.IsSet())
@@ -76,7 +78,7 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 	cert, key := writePair(t, dir, "worker")
 	open := filepath.Join(dir, "open.key")
 	text, err := os.ReadFile(key)
-	noError(t, err)
+	testkit.NoError(t, err)
 	write(t, open, 0o644, string(text))
 	for name, tt := range map[string]struct {
 		toml string
@@ -103,7 +105,7 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
 			maps.Copy(vars, tt.env)
 			c, err := load(t, "", vars)
-			noError(t, err)
+			testkit.NoError(t, err)
 			err = c.Check(RoleStarter)
 			if got := fieldsIn(err); len(got) != 1 || got[0] != "temporal.profile" || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("problems %v, want one of the profile about %q", err, tt.want)
@@ -124,10 +126,10 @@ func TestTemporalCertificateIsRotated(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := writePair(t, dir, "old")
 	c, err := load(t, "", map[string]string{"TEMPORAL_TLS_CLIENT_CERT_PATH": cert, "TEMPORAL_TLS_CLIENT_KEY_PATH": key})
-	noError(t, err)
+	testkit.NoError(t, err)
 	newCert, newKey := writePair(t, dir, "new")
 	for from, to := range map[string]string{newCert: cert, newKey: key} {
-		noError(t, os.Rename(from, to))
+		testkit.NoError(t, os.Rename(from, to))
 	}
 	pair, err := c.Temporal.Client().ConnectionOptions.TLS.GetClientCertificate(nil)
 	if err != nil || pair.Leaf.Subject.CommonName != "new" {
@@ -139,12 +141,12 @@ func TestTemporalCertificateIsRotated(t *testing.T) {
 func writePair(t *testing.T, dir, name string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	noError(t, err)
+	testkit.NoError(t, err)
 	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
 	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
-	noError(t, err)
+	testkit.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	noError(t, err)
+	testkit.NoError(t, err)
 	certFile, keyFile = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
 	write(t, certFile, 0o644, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})))
 	write(t, keyFile, 0o600, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
@@ -153,5 +155,5 @@ func writePair(t *testing.T, dir, name string) (certFile, keyFile string) {
 
 func write(t *testing.T, path string, mode os.FileMode, text string) {
 	t.Helper()
-	noError(t, os.WriteFile(path, []byte(text), mode))
+	testkit.NoError(t, os.WriteFile(path, []byte(text), mode))
 }

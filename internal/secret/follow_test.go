@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 const interval = 10 * time.Second
@@ -34,7 +35,7 @@ func follow(t *testing.T, accept func(secret.Value) error, test func(*testing.T,
 	synctest.Test(t, func(t *testing.T) {
 		f := &followedFile{t: t, path: path, now: make(chan os.Signal)}
 		value, err := secret.Lookup("PASSWORD", environment(map[string]string{"PASSWORD_FILE": f.path}))
-		noError(t, err)
+		testkit.NoError(t, err)
 		f.value = value
 		lg := slog.New(slog.NewTextHandler(&f.log, nil))
 		var running sync.WaitGroup
@@ -58,7 +59,7 @@ func (f *followedFile) replace(content string, mode os.FileMode) {
 	f.t.Helper()
 	fresh := filepath.Join(filepath.Dir(f.path), "fresh")
 	err := errors.Join(os.WriteFile(fresh, []byte(content), mode), os.Chmod(fresh, mode), os.Rename(fresh, f.path))
-	noError(f.t, err)
+	testkit.NoError(f.t, err)
 }
 
 func TestFollowReadsAChangedFile(t *testing.T) {
@@ -66,7 +67,7 @@ func TestFollowReadsAChangedFile(t *testing.T) {
 	for name, change := range map[string]func(*followedFile){
 		"replaced": func(f *followedFile) { f.replace("renewed\n", 0o600) },
 		"written in place": func(f *followedFile) {
-			noError(f.t, os.WriteFile(f.path, []byte("renewed"), 0o600))
+			testkit.NoError(f.t, os.WriteFile(f.path, []byte("renewed"), 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestFollowKeepsTheSecretOfAnInvalidFile(t *testing.T) {
 		"empty":                func(f *followedFile) { f.replace("\n", 0o600) },
 		"not accepted":         func(f *followedFile) { f.replace("unusable", 0o600) },
 		"missing": func(f *followedFile) {
-			noError(f.t, os.Remove(f.path))
+			testkit.NoError(f.t, os.Remove(f.path))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,9 +148,9 @@ func TestFileOfASecret(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, plain, 0o600)
 	written := time.Now().Add(-100 * 24 * time.Hour).Truncate(time.Second)
-	noError(t, os.Chtimes(file, written, written))
+	testkit.NoError(t, os.Chtimes(file, written, written))
 	fromFile, err := secret.Lookup("PASSWORD", environment(map[string]string{"PASSWORD_FILE": file}))
-	noError(t, err)
+	testkit.NoError(t, err)
 	if path, when := fromFile.File(); path != file || !when.Equal(written) {
 		t.Errorf("came from %q of %s, want %q of %s", path, when, file, written)
 	}

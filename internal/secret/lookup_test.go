@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // environment returns a getenv that reads vars.
@@ -17,7 +18,7 @@ func environment(vars map[string]string) func(string) string {
 func writeFile(t *testing.T, content string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "password")
-	noError(t, os.WriteFile(path, []byte(content), 0o600))
+	testkit.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	if err := os.Chmod(path, mode); err != nil { // independent of the umask
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestLookup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := secret.Lookup("PASSWORD", environment(tt.vars))
-			noError(t, err)
+			testkit.NoError(t, err)
 			if got.Reveal() != tt.want || got.IsSet() != (tt.want != "") {
 				t.Errorf("found %q (set: %t), want %q", got.Reveal(), got.IsSet(), tt.want)
 			}
@@ -109,13 +110,6 @@ func TestLookupRefuses(t *testing.T) {
 func privateDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "dir")
-	noError(t, os.Mkdir(dir, 0o700))
+	testkit.NoError(t, os.Mkdir(dir, 0o700))
 	return dir
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // plain is the text of the secrets. No output may contain it.
@@ -63,7 +64,7 @@ func TestValueIsMaskedByEncoders(t *testing.T) {
 			t.Parallel()
 			for _, v := range []any{secret.New(plain), newHolder(), map[string]any{"password": secret.New(plain)}} {
 				out, err := marshal(v)
-				noError(t, err)
+				testkit.NoError(t, err)
 				assertMasked(t, name, string(out))
 				if !strings.Contains(string(out), "[secret]") {
 					t.Errorf("%s wrote %q, want the mask in it", name, out)
@@ -78,13 +79,13 @@ func TestValueIsMaskedByEncoders(t *testing.T) {
 			A       secret.Value `xml:"a,attr"`
 			B       secret.Value
 		}{A: secret.New(plain), B: secret.New(plain)})
-		noError(t, err)
+		testkit.NoError(t, err)
 		assertMasked(t, "xml", string(out))
 	})
 	t.Run("json key", func(t *testing.T) {
 		t.Parallel()
 		out, err := json.Marshal(map[secret.Value]int{secret.New(plain): 1})
-		noError(t, err)
+		testkit.NoError(t, err)
 		assertMasked(t, "json key", string(out))
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestHealthOfANamespace(t *testing.T) {
@@ -27,7 +28,7 @@ func TestHealthOfANamespace(t *testing.T) {
 	if kept, err := n.Retention(t.Context()); err != nil || kept < time.Hour {
 		t.Errorf("keeps histories for %s: %v", kept, err)
 	}
-	noError(t, n.RegisterAttributes(t.Context()))
+	testkit.NoError(t, n.RegisterAttributes(t.Context()))
 	if missing, err := n.MissingAttributes(t.Context()); err != nil || len(missing) > 0 {
 		t.Errorf("lacks %v: %v", missing, err)
 	}
@@ -52,7 +53,7 @@ func TestAttributesMadeBeforehand(t *testing.T) {
 				return call(ctx, method, req, reply, c, opts...)
 			})}
 		n, err := temporalns.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
-		noError(t, err)
+		testkit.NoError(t, err)
 		t.Cleanup(n.Close)
 		return n
 	}
@@ -77,12 +78,5 @@ func TestAttributesMadeBeforehand(t *testing.T) {
 	}
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("attributes that are missing: %v", err)
-	}
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

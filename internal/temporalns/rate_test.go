@@ -15,6 +15,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A server with unequal partitions applies a fraction of a rate limit; see docs/scaling.md.
@@ -31,7 +32,7 @@ func TestConfiguredRateIsReached(t *testing.T) {
 			var begun []time.Time
 			options := worker.Options{DisableWorkflowWorker: true}
 			if tt.api {
-				noError(t, n.LimitQueue(t.Context(), "ticks", activities.QueueLimit{PerSecond: new(float32(tt.rate))}))
+				testkit.NoError(t, n.LimitQueue(t.Context(), "ticks", activities.QueueLimit{PerSecond: new(float32(tt.rate))}))
 			} else {
 				options.TaskQueueActivitiesPerSecond = tt.rate
 			}
@@ -44,7 +45,7 @@ func TestConfiguredRateIsReached(t *testing.T) {
 			}, activity.RegisterOptions{Name: "Tick"})
 			steps.RegisterWorkflowWithOptions(tick, workflow.RegisterOptions{Name: "Ticks"})
 			for _, w := range []worker.Worker{ticks, steps} {
-				noError(t, w.Start())
+				testkit.NoError(t, w.Start())
 				t.Cleanup(w.Stop)
 			}
 			// A slow machine lowers the rate for a while, an unequal server for good.
@@ -53,8 +54,8 @@ func TestConfiguredRateIsReached(t *testing.T) {
 				begun = nil
 				mu.Unlock()
 				run, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: "steps"}, "Ticks", int(12*tt.rate))
-				noError(t, err)
-				noError(t, run.Get(t.Context(), nil))
+				testkit.NoError(t, err)
+				testkit.NoError(t, run.Get(t.Context(), nil))
 				// The limiter lets the tasks of the first second begin at once.
 				mu.Lock()
 				counted := begun[int(2*tt.rate):]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -22,16 +23,16 @@ func TestScheduleReconciliationTwice(t *testing.T) {
 	}
 	schedule := n.ScheduleClient().GetHandle(t.Context(), workflows.ReconciliationSchedule)
 	for _, every := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
-		noError(t, n.ScheduleReconciliation(t.Context(), every))
+		testkit.NoError(t, n.ScheduleReconciliation(t.Context(), every))
 		described, err := schedule.Describe(t.Context())
-		noError(t, err)
+		testkit.NoError(t, err)
 		if got := described.Schedule.Spec.Intervals; len(got) != 1 || got[0].Every != every {
 			t.Errorf("intervals are %+v, want %s", got, every)
 		}
 		if paused := every == 5*time.Minute; described.Schedule.State.Paused != paused {
 			t.Errorf("paused: %t, want %t", described.Schedule.State.Paused, paused)
 		}
-		noError(t, schedule.Pause(t.Context(), client.SchedulePauseOptions{Note: "maintenance"}))
+		testkit.NoError(t, schedule.Pause(t.Context(), client.SchedulePauseOptions{Note: "maintenance"}))
 	}
 	if err := schedule.Delete(t.Context()); err != nil {
 		t.Error(err)
@@ -47,14 +48,14 @@ func TestScheduleRewrites(t *testing.T) {
 		t.Errorf("without a schedule: %v, want NOT_FOUND", err)
 	}
 	every := map[rewrite.Worker]time.Duration{rewrite.Submitter: 15 * time.Minute, rewrite.Collector: 30 * time.Minute, rewrite.AsyncLane: time.Hour}
-	noError(t, n.ScheduleRewrites(t.Context(), every))
+	testkit.NoError(t, n.ScheduleRewrites(t.Context(), every))
 	for worker, interval := range every {
 		if err := n.TriggerRewrite(t.Context(), worker); err != nil {
 			t.Error(err)
 		}
 		schedule := n.ScheduleClient().GetHandle(t.Context(), string(worker))
 		described, err := schedule.Describe(t.Context())
-		noError(t, err)
+		testkit.NoError(t, err)
 		if got := described.Schedule.Spec.Intervals; len(got) != 1 || got[0].Every != interval {
 			t.Errorf("%s: intervals are %+v, want %s", worker, got, interval)
 		}

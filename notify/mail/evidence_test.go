@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
@@ -167,7 +168,7 @@ func TestBrokenSourceDelaysTheRetry(t *testing.T) {
 func TestMissingEvidenceIsLoggedAtTheStart(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "mail.log")
-	noError(t, os.WriteFile(log, nil, 0o600))
+	testkit.NoError(t, os.WriteFile(log, nil, 0o600))
 	for name, tc := range map[string]struct {
 		cfg  EvidenceConfig
 		warn bool

@@ -12,6 +12,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
@@ -79,7 +80,7 @@ func realMail(t *testing.T) mailSide {
 		},
 		copies: func(address string) (n int) {
 			var list struct{ Messages []inbox.Entry }
-			noError(t, json.Unmarshal(get(t, b.URL()+"/api/messages"), &list))
+			testkit.NoError(t, json.Unmarshal(get(t, b.URL()+"/api/messages"), &list))
 			for _, m := range list.Messages {
 				if len(m.To) == 1 && strings.EqualFold(m.To[0], address) {
 					n++

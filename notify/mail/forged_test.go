@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -67,7 +68,7 @@ func TestForgedMailDoesNotCountAsSent(t *testing.T) {
 			writeLog(t, log, text)
 			server := serveScript(t, map[string]string{"dot": "554 5.7.1 no"})
 			p, err := NewEvidencedProvider(newSMTP(t, plainConfig(server.addr)), EvidenceConfig{MTALog: log})
-			noError(t, err)
+			testkit.NoError(t, err)
 			m := render(t, findingsReport())
 			m.Begun = time.Now().Add(-recordTime)
 			if id, err := p.Send(t.Context(), m); err == nil || id != "" {
@@ -153,7 +154,7 @@ func TestLongLogIsReadFromItsEnd(t *testing.T) {
 	for limit, want := range map[int64]struct{ accepted, complete bool }{1 << 20: {true, true}, int64(len(end)) + 10: {false, false}} {
 		s := newLogScan(tr)
 		file, err := os.Open(path)
-		noError(t, err)
+		testkit.NoError(t, err)
 		s.log, err = s.read(t.Context(), file, limit)
 		if err = errors.Join(err, file.Close()); err != nil || s.accepted != want.accepted || s.complete() != want.complete || !s.ours {
 			t.Errorf("limit %d: accepted %t, complete %t, %v", limit, s.accepted, s.complete(), err)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -35,7 +36,7 @@ type stored struct {
 func serveMailbox(t *testing.T, tlsConfig *tls.Config, messages ...stored) Mailbox {
 	t.Helper()
 	user := imapmemserver.NewUser("journal", testPassword)
-	noError(t, user.Create("INBOX", nil))
+	testkit.NoError(t, user.Create("INBOX", nil))
 	for _, m := range messages {
 		body := strings.NewReader(strings.ReplaceAll(m.text, "\n", "\r\n"))
 		if _, err := user.Append("INBOX", literal{body}, &imap.AppendOptions{Time: testRef().since.Add(-m.age)}); err != nil {
@@ -64,7 +65,7 @@ func (l literal) Size() int64 { return l.Reader.Size() }
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -317,7 +318,7 @@ func TestMailboxWithAccessToken(t *testing.T) {
 	box.Password, box.TokenFile = secret.Value{}, filepath.Join(t.TempDir(), "token")
 	for _, token := range []string{"", "expired", testPassword + "\n"} {
 		if token != "" {
-			noError(t, os.WriteFile(box.TokenFile, []byte(token), 0o600))
+			testkit.NoError(t, os.WriteFile(box.TokenFile, []byte(token), 0o600))
 		}
 		if strings.HasPrefix(token, testPassword) {
 			wantState(t, "valid token", journal{box}, testRef(), review.EvidenceUnknown)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
@@ -24,7 +25,7 @@ var longAgo = time.Now().Add(-2 * time.Hour)
 func startInbox(t *testing.T) (*inbox.Inbox, Config) {
 	t.Helper()
 	b, err := inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{Dir: t.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
-	noError(t, err)
+	testkit.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(ctx) }()
@@ -43,9 +44,9 @@ func newInboxMailer(t *testing.T, log io.Writer, cfg Config) *Mailer {
 	t.Helper()
 	lg := slog.New(slog.NewTextHandler(log, nil))
 	provider, err := NewInboxProvider(lg, cfg)
-	noError(t, err)
+	testkit.NoError(t, err)
 	p, err := New(lg, provider, cfg)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return p
 }
 
@@ -70,7 +71,7 @@ func TestSentMailArrivesUnchangedAndIsFound(t *testing.T) {
 	p := newInboxMailer(t, &log, cfg)
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAbsent)
 	id, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
-	noError(t, err)
+	testkit.NoError(t, err)
 	if id != messageID(testToken, testDomain) {
 		t.Errorf("notification id %q", id)
 	}
@@ -89,8 +90,8 @@ func TestMailOfPlainText(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
 	server, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
-	noError(t, err)
-	noError(t, server.SendText(t.Context(), "oncall@example.com", "page-7", "A page", "What to do"))
+	testkit.NoError(t, err)
+	testkit.NoError(t, server.SendText(t.Context(), "oncall@example.com", "page-7", "A page", "What to do"))
 	raw := fetchOnly(t, b)
 	for _, want := range []string{"Message-ID: <page-7@" + testDomain + ">", "To: <oncall@example.com>", "Subject: A page", "text/plain", "What to do"} {
 		if !strings.Contains(raw, want) {
@@ -112,10 +113,10 @@ func fetchOnly(t *testing.T, b *inbox.Inbox) string {
 func get(t *testing.T, url string) []byte {
 	t.Helper()
 	resp, err := http.Get(url)
-	noError(t, err)
+	testkit.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return body
 }
 
@@ -254,7 +255,7 @@ func TestNonASCIIAddressNeedsSMTPUTF8(t *testing.T) {
 		t.Errorf("a server with SMTPUTF8: %v", err)
 	}
 	m, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
-	noError(t, err)
+	testkit.NoError(t, err)
 	_, err = newSMTP(t, plainConfig(serveScript(t, nil).addr)).Send(t.Context(), m)
 	checkError(t, err, failure.RecipientRejected, "")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
 )
@@ -43,7 +44,7 @@ func lineOf(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repe
 func keysText(t *testing.T, text string) *evidence.Keys {
 	t.Helper()
 	keys, err := evidence.New(secret.New(text), 24*time.Hour)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return keys
 }
 
@@ -169,7 +170,7 @@ func render(t *testing.T, r review.Report) Message {
 	key := testKey
 	key.Changelist, key.Version = r.Changelist, r.Version
 	m, err := Render(r, key, testKeys.Token(key), testFrom, testDomain, time.UTC)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return m
 }
 
@@ -177,7 +178,7 @@ func render(t *testing.T, r review.Report) Message {
 func mime(t *testing.T, m Message) []byte {
 	t.Helper()
 	raw, err := m.MIME()
-	noError(t, err)
+	testkit.NoError(t, err)
 	return raw
 }
 
@@ -219,7 +220,7 @@ func plainConfig(addr *net.TCPAddr) Config {
 func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
 	t.Helper()
 	p, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return p
 }
 
@@ -240,12 +241,5 @@ func checkError(t *testing.T, err error, class failure.Class, upstream string) {
 				t.Errorf("the error contains %q: %v", private, chain)
 			}
 		}
-	}
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // During a rotation the new password is tried first, and the old one where the
@@ -36,7 +37,7 @@ func TestPasswordRotation(t *testing.T) {
 				From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, TLSMandatory), RootCAs: pool,
 				Username: "criticizer", Password: secret.New(tt.password), PasswordOld: secret.New(tt.old),
 			})
-			noError(t, err)
+			testkit.NoError(t, err)
 			for range 2 {
 				_, err := p.Send(t.Context(), render(t, findingsReport()))
 				if tt.class == "" && err != nil || tt.class != "" && failure.ClassOf(err) != tt.class {
@@ -62,7 +63,7 @@ func TestOldPasswordIsForRejectedSignInsOnly(t *testing.T) {
 	cfg := plainConfig(serveScript(t, map[string]string{"greeting": "421 4.3.2 later"}).addr)
 	cfg.Username, cfg.Password, cfg.PasswordOld = "ann", secret.New(testPassword), secret.New(rand.Text())
 	p, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), cfg)
-	noError(t, err)
+	testkit.NoError(t, err)
 	_, err = p.Send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.UpstreamUnavailable, "421 4.3.2")
 	if log.Len() > 0 {

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // picture is the mail in README.md.
@@ -27,10 +29,10 @@ func TestPictureShowsTheGoldenMail(t *testing.T) {
 	html = strings.ReplaceAll(html, "\r\n", "\n") // as in the file
 	source := fmt.Sprintf("Source\x00notify/mail/testdata/findings.html sha256:%x", sha256.Sum256([]byte(html)))
 	if *update {
-		noError(t, os.WriteFile(picture, describe(t, photograph(t, html), source), 0o644))
+		testkit.NoError(t, os.WriteFile(picture, describe(t, photograph(t, html), source), 0o644))
 	}
 	data, err := os.ReadFile(picture)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if !bytes.Contains(data, []byte("tEXt"+source)) {
 		t.Errorf("%s is not the picture of the current mail: run go test ./notify/mail -update, which needs Chromium, and look at it", picture)
 	}
@@ -42,17 +44,17 @@ func photograph(t *testing.T, html string) image.Image {
 	t.Helper()
 	dir := t.TempDir()
 	page, shot := filepath.Join(dir, "mail.html"), filepath.Join(dir, "mail.png")
-	noError(t, os.WriteFile(page, []byte(html), 0o600))
+	testkit.NoError(t, os.WriteFile(page, []byte(html), 0o600))
 	cmd := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
 		"--user-data-dir="+dir, "--window-size=680,4000", "--screenshot="+shot, "file://"+page)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("chromium (Debian package chromium): %v\n%s", err, out)
 	}
 	f, err := os.Open(shot)
-	noError(t, err)
+	testkit.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	whole, err := png.Decode(f)
-	noError(t, err)
+	testkit.NoError(t, err)
 	size := whole.Bounds()
 	middle, background := size.Dx()/2, whole.At(size.Dx()/2, size.Max.Y-1)
 	for size.Max.Y > 0 && whole.At(middle, size.Max.Y-1) == background {
@@ -68,7 +70,7 @@ func photograph(t *testing.T, html string) image.Image {
 func describe(t *testing.T, picture image.Image, text string) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	noError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, picture))
+	testkit.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, picture))
 	const header = 8 + 25 // signature and IHDR
 	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
 	chunk = append(chunk, "tEXt"+text...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -92,7 +93,7 @@ func rfc3339(log string) string {
 
 func writeLog(t *testing.T, path, text string) {
 	t.Helper()
-	noError(t, os.WriteFile(path, []byte(text), 0o600))
+	testkit.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // A log may have a gap around the attempt. It proves absence only if no line is
@@ -131,7 +132,7 @@ func TestPostfixLogRotatedDuringTheScanIsAnError(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mail.log")
 		writeLog(t, path, logStart)
 		log, err := os.Open(path)
-		noError(t, err)
+		testkit.NoError(t, err)
 		l := postfixLog{path}
 		before := l.unchanged(log)
 		_, read := newLogScan(testRef()).read(t.Context(), log, maxLog)

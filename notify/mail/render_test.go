@@ -15,6 +15,7 @@ import (
 	xhtml "golang.org/x/net/html"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain"
 	"github.com/criticizer/criticizer/review/plain/plaintest"
@@ -45,7 +46,7 @@ func golden(t *testing.T, name, got string) {
 	path := filepath.Join("testdata", name)
 	got = strings.ReplaceAll(got, "\r\n", "\n")
 	if *update {
-		noError(t, os.WriteFile(path, []byte(got), 0o644))
+		testkit.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -60,9 +61,9 @@ func golden(t *testing.T, name, got string) {
 func TestTimesAreInTheZoneOfTheRecipient(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	noError(t, err)
+	testkit.NoError(t, err)
 	pune, err := time.LoadLocation("Asia/Kolkata")
-	noError(t, err)
+	testkit.NoError(t, err)
 	cfg := Config{Zones: map[string]*time.Location{"example.de": berlin, "max@example.de": pune}}
 	for address, want := range map[string]string{
 		"eva@Example.de": "2026-11-20 11:15 CET", "Max@example.de": "2026-11-20 15:45 IST", "ann@example.com": "2026-11-20 10:15 UTC",
@@ -90,7 +91,7 @@ func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
 	other := testKey
 	other.Recipient = "bruno@example.com"
 	m, err := Render(r, other, testKeys.Token(other), testFrom, testDomain, time.UTC)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if m.ID == first.ID || m.Key == first.Key {
 		t.Error("two recipients share a Message-ID or a key")
 	}
@@ -295,7 +296,7 @@ func TestCodeIsTheCode(t *testing.T) {
 func injections(t *testing.T) (texts []string) {
 	t.Helper()
 	data, err := os.ReadFile("../../llm/testdata/injections.json")
-	noError(t, err)
+	testkit.NoError(t, err)
 	var attacks []struct{ Text string }
 	if err := json.Unmarshal(data, &attacks); err != nil || len(attacks) == 0 {
 		t.Fatalf("%d attacks, %v", len(attacks), err)

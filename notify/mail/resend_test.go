@@ -13,6 +13,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -99,7 +100,7 @@ func serveResend(t *testing.T) (*resendServer, *ResendProvider) {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	p, err := NewResendProvider(ResendConfig{URL: server.URL, APIKey: secret.New(testPassword), Keys: testKeys})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return s, p
 }
 
@@ -171,7 +172,7 @@ func TestResendLookupByID(t *testing.T) {
 	t.Parallel()
 	s, p := serveResend(t)
 	id, err := p.Send(t.Context(), render(t, findingsReport()))
-	noError(t, err)
+	testkit.NoError(t, err)
 	other := testKey
 	other.Recipient = "eve@example.com"
 	for _, tt := range []struct {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A scriptedServer is a mail server that answers each verb with its entry in
@@ -39,7 +41,7 @@ var usualReplies = map[string]string{
 func serveScript(t *testing.T, replies map[string]string) *scriptedServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
+	testkit.NoError(t, err)
 	s := &scriptedServer{addr: l.Addr().(*net.TCPAddr), replies: replies, hung: make(chan struct{}), count: map[string]int{}}
 	var conns sync.WaitGroup
 	stop, cancel := context.WithCancel(context.Background())

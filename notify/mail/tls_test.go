@@ -19,6 +19,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A passwordBackend is a mail server that requires a password.
@@ -84,7 +85,7 @@ func TestAccessToken(t *testing.T) {
 		if strings.HasPrefix(token, testPassword) {
 			class = ""
 		}
-		noError(t, os.WriteFile(file, []byte(token), 0o600))
+		testkit.NoError(t, os.WriteFile(file, []byte(token), 0o600))
 		if _, err := p.Send(t.Context(), m); class == "" && err != nil || class != "" && failure.ClassOf(err) != class {
 			t.Errorf("%v, want class %q", err, class)
 		}
@@ -214,7 +215,7 @@ func TestTokenFileOfEverybodyIsRefused(t *testing.T) {
 	t.Parallel()
 	for mode, refused := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
 		file := filepath.Join(t.TempDir(), "token")
-		noError(t, errors.Join(os.WriteFile(file, []byte(testPassword+"\n"), 0o600), os.Chmod(file, mode)))
+		testkit.NoError(t, errors.Join(os.WriteFile(file, []byte(testPassword+"\n"), 0o600), os.Chmod(file, mode)))
 		token, err := readToken(file)
 		if refused {
 			checkError(t, err, failure.AuthDenied, "")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/oncall"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -85,24 +86,15 @@ func run(t *testing.T, lg *slog.Logger, channels ...oncall.Channel) (sent func()
 	}
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never %s", what)
-		}
-	}
-}
-
 // The person on call is paged once, even if the webhook is down at first
 // (processing 8.5). The page contains no content of the change.
 func TestPageIsDeliveredOnceTheWebhookIsUp(t *testing.T) {
 	t.Parallel()
 	d := newReceiver(t, http.StatusBadGateway)
 	sent := run(t, slog.New(slog.DiscardHandler), oncall.NewWebhook(secret.New(d.URL)))
-	eventually(t, "tried", func() bool { n, _, _ := d.seen(); return n >= 1 })
+	testkit.Eventually(t, "tried", func() bool { n, _, _ := d.seen(); return n >= 1 })
 	d.answer(http.StatusOK)
-	eventually(t, "marked as sent, after which no pager claims it", sent)
+	testkit.Eventually(t, "marked as sent, after which no pager claims it", sent)
 	if _, accepted, keys := d.seen(); accepted != 1 || keys != 1 {
 		t.Errorf("paged %d times with %d idempotency keys, want one of each", accepted, keys)
 	}
@@ -125,9 +117,9 @@ func TestFailedChannelDoesNotRepeatTheOthers(t *testing.T) {
 		return nil
 	})
 	run(t, slog.New(slog.DiscardHandler), oncall.NewWebhook(secret.New(d.URL)), byMail)
-	eventually(t, "retried", func() bool { n, _, _ := d.seen(); return n >= 2 })
+	testkit.Eventually(t, "retried", func() bool { n, _, _ := d.seen(); return n >= 2 })
 	d.answer(http.StatusOK)
-	eventually(t, "paged", func() bool { _, n, _ := d.seen(); return n == 1 })
+	testkit.Eventually(t, "paged", func() bool { _, n, _ := d.seen(); return n == 1 })
 	if len(mails) != 1 {
 		t.Fatalf("%d mails, want 1", len(mails))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -129,7 +130,7 @@ func TestCollectorCrashes(t *testing.T) {
 			r.all(t, rewrite.Completed, ids)
 			r.executedOnce(t, ids)
 			var open int
-			noError(t, r.scan(`select count(*) from criticizer.rewrite_batches where state <> 'collected'`, &open))
+			testkit.NoError(t, r.scan(`select count(*) from criticizer.rewrite_batches where state <> 'collected'`, &open))
 			if open != 0 {
 				t.Errorf("%d batches are open", open)
 			}
@@ -386,9 +387,9 @@ func TestAbandonedBatchIsCanceled(t *testing.T) {
 	r.provider.running = true
 	operator := r.db.Open(t, "criticizer_operator").Rewrites()
 	open, err := operator.Batches(t.Context(), false, 1)
-	noError(t, err)
+	testkit.NoError(t, err)
 	_, err = operator.AbandonBatch(t.Context(), open[0].ID, "ann", "T-1")
-	noError(t, err)
+	testkit.NoError(t, err)
 	r.must(t, rewrite.Collector, rewrite.Collector)
 	if r.provider.canceled != 1 {
 		t.Errorf("the batch was canceled %d times", r.provider.canceled)
@@ -432,7 +433,7 @@ func TestClaimTimeoutCoversACall(t *testing.T) {
 	id := r.enqueue(t, 1, rewrite.Async)[0]
 	w := r.worker(t)
 	claim, _, err := w.claim(t.Context(), uuid.NewString(), rewrite.Async)
-	noError(t, err)
+	testkit.NoError(t, err)
 	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 hour'`)
 	stop := w.extend(t.Context(), claim)
 	defer stop()

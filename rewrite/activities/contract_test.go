@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -51,7 +52,7 @@ func TestJobsOfABatchHaveTheirOwnTrails(t *testing.T) {
 	r.all(t, rewrite.Completed, ids)
 	for _, id := range ids {
 		var trail string
-		noError(t, r.scan(`select string_agg(to_status, ' ' order by id) from criticizer.rewrite_transitions where job_id = '`+id+`'`, &trail))
+		testkit.NoError(t, r.scan(`select string_agg(to_status, ' ' order by id) from criticizer.rewrite_transitions where job_id = '`+id+`'`, &trail))
 		if trail != "queued processing batch_submitted completed" {
 			t.Errorf("trail of job %s is %q", id, trail)
 		}

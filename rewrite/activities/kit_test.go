@@ -15,6 +15,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -54,13 +55,13 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	db := storetest.New(t)
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret"), Emails: true})
-	noError(t, err)
+	testkit.NoError(t, err)
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	workers := db.Open(t, "criticizer_rewrite")
 	texts, err := artifact.New(workers.Blobs(review.NamespaceRewrite),
 		artifact.Config{Namespace: review.NamespaceRewrite, Keyset: keyset, TTL: artifact.RewriteTTL})
-	noError(t, err)
+	testkit.NoError(t, err)
 	conn := db.Conn(t)
 	r := &rig{
 		db: db, backend: db.Open(t, "").Rewrites(), log: &strings.Builder{}, begun: map[string]bool{},
@@ -79,18 +80,11 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func noError(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // worker returns a worker of the rig.
 func (r *rig) worker(t *testing.T) *Activities {
 	t.Helper()
 	router, err := rewrite.NewRouter(decision(rewrite.Async), nil)
-	noError(t, err)
+	testkit.NoError(t, err)
 	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var used provider = r.provider
 	if r.lying != nil {
@@ -100,7 +94,7 @@ func (r *rig) worker(t *testing.T) *Activities {
 		Queue: crashingQueue{r.queue, r}, Texts: damagedTexts{r.texts}, Pipeline: r.pipeline,
 		Provider: used, Router: router, Name: "worker on test",
 	}, r.cfg)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return w
 }
 
@@ -189,7 +183,7 @@ func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text 
 	var orders []rewrite.Order
 	var texts []rewrite.Sealed
 	textID, sealed, err := r.texts.Seal([]byte(text))
-	noError(t, err)
+	testkit.NoError(t, err)
 	for range n {
 		route := decision(mode)
 		order := rewrite.Order{
@@ -204,7 +198,7 @@ func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text 
 		texts = append(texts, rewrite.Sealed{Text: rewrite.SealedText{ID: textID, Body: sealed}})
 	}
 	receipts, err := r.backend.Enqueue(t.Context(), orders, texts)
-	noError(t, err)
+	testkit.NoError(t, err)
 	ids := make([]string, n)
 	for i, receipt := range receipts {
 		ids[i] = receipt.JobID
@@ -215,7 +209,7 @@ func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text 
 func (r *rig) job(t *testing.T, id string) rewrite.Job {
 	t.Helper()
 	job, err := r.backend.Job(t.Context(), id)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return job
 }
 
@@ -234,14 +228,14 @@ func (r *rig) statuses(t *testing.T) map[rewrite.Status]int {
 // number reads one number.
 func (r *rig) number(t *testing.T, query string) (n int) {
 	t.Helper()
-	noError(t, r.scan(query, &n))
+	testkit.NoError(t, r.scan(query, &n))
 	return n
 }
 
 // edit changes rows without the store.
 func (r *rig) edit(t *testing.T, statement string) {
 	t.Helper()
-	noError(t, r.exec(statement))
+	testkit.NoError(t, r.exec(statement))
 }
 
 // later ends every wait, lease and claim.
@@ -274,7 +268,7 @@ func newClient(t *testing.T, pipeline *redaction.Pipeline, handler http.Handler)
 	c, err := client.New(slog.New(slog.DiscardHandler), pipeline, client.Config{
 		Timeout: 2 * time.Minute, Providers: map[string]client.Provider{"openai": endpoint, "other": endpoint},
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return c
 }
 

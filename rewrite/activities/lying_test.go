@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
@@ -218,7 +219,7 @@ func (r *rig) runTwice(t *testing.T) {
 			return err
 		})
 	}
-	noError(t, running.Wait())
+	testkit.NoError(t, running.Wait())
 }
 
 func (r *rig) checkLie(t *testing.T, l *liar, i int, ids []string) {
@@ -229,9 +230,9 @@ func (r *rig) checkLie(t *testing.T, l *liar, i int, ids []string) {
 		switch job.Status {
 		case rewrite.Completed:
 			var ref string
-			noError(t, r.scan(`select result_ref from criticizer.rewrite_jobs where job_id = '`+id+`'`, &ref))
+			testkit.NoError(t, r.scan(`select result_ref from criticizer.rewrite_jobs where job_id = '`+id+`'`, &ref))
 			text, err := r.texts.Get(t.Context(), review.Owner{}, review.ArtifactRef(ref))
-			if noError(t, err); !strings.Contains(string(text), markOf(i, j)) || !strings.Contains(string(text), "ann@corp.example") {
+			if testkit.NoError(t, err); !strings.Contains(string(text), markOf(i, j)) || !strings.Contains(string(text), "ann@corp.example") {
 				t.Errorf("the result of job %d, %s, is %q", j, markOf(i, j), text)
 			}
 		case rewrite.Failed:

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -66,7 +67,7 @@ func TestAsyncLane(t *testing.T) {
 		}
 	}
 	var ref string
-	noError(t, r.scan(`select min(result_ref) from criticizer.rewrite_jobs`, &ref))
+	testkit.NoError(t, r.scan(`select min(result_ref) from criticizer.rewrite_jobs`, &ref))
 	if got, err := r.texts.Get(t.Context(), review.Owner{}, review.ArtifactRef(ref)); err != nil || string(got) != "Kindly: "+message {
 		t.Errorf("stored result is %q, %v", got, err)
 	}
@@ -100,7 +101,7 @@ func TestSkippedRun(t *testing.T) {
 		}
 	}
 	var events int
-	noError(t, r.scan(`select count(*) from criticizer.rewrite_runs where event = worker || ' skipped: no pending items'`, &events))
+	testkit.NoError(t, r.scan(`select count(*) from criticizer.rewrite_runs where event = worker || ' skipped: no pending items'`, &events))
 	if events != 3 {
 		t.Errorf("%d skip events recorded, want 3", events)
 	}
@@ -191,7 +192,7 @@ func TestRetryAfterTheRuntimeBeginsNothing(t *testing.T) {
 			r.must(t, rewrite.Submitter)
 		}
 		before := r.statuses(t)
-		noError(t, r.queue.BeginRun(t.Context(), run, worker, 25))
+		testkit.NoError(t, r.queue.BeginRun(t.Context(), run, worker, 25))
 		r.first(run)
 		r.edit(t, `update criticizer.rewrite_runs set started_at = now() - interval '1 hour' where run_id = '`+run+`'`)
 		if _, err := r.run(t, worker, run); err != nil {
@@ -330,7 +331,7 @@ func TestRateLimitEndsTheRun(t *testing.T) {
 		t.Errorf("jobs are %v", got)
 	}
 	var limited int
-	noError(t, r.scan(`select rate_limit_errors from criticizer.rewrite_runs`, &limited))
+	testkit.NoError(t, r.scan(`select rate_limit_errors from criticizer.rewrite_runs`, &limited))
 	if limited == 0 {
 		t.Error("the run records no rate-limit error") // (rewrite 10)
 	}
@@ -418,12 +419,12 @@ func TestAsyncWorkerCrashes(t *testing.T) {
 		w := r.worker(t)
 		run := uuid.NewString()
 		_, err := w.begin(t.Context(), run, rewrite.AsyncLane)
-		noError(t, err)
+		testkit.NoError(t, err)
 		r.begun[run] = true
 		c, _, err := w.claim(t.Context(), run, rewrite.Async)
-		noError(t, err)
+		testkit.NoError(t, err)
 		_, err = w.parts.Queue.Begin(t.Context(), c, ids[0]) // and crashes
-		noError(t, err)
+		testkit.NoError(t, err)
 		if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
 			t.Fatal(err)
 		}
@@ -452,7 +453,7 @@ func TestLostCallsAreCounted(t *testing.T) {
 				calls += r.crashInCalls(t, run)
 				if retried {
 					_, err := r.run(t, rewrite.AsyncLane, run)
-					noError(t, err)
+					testkit.NoError(t, err)
 				}
 				r.later(t)
 			}
@@ -471,13 +472,13 @@ func (r *rig) crashInCalls(t *testing.T, run string) (calls int) {
 	t.Helper()
 	w := r.worker(t)
 	_, err := w.begin(t.Context(), run, rewrite.AsyncLane)
-	noError(t, err)
+	testkit.NoError(t, err)
 	r.begun[run] = true
 	c, claimed, err := w.claim(t.Context(), run, rewrite.Async)
-	noError(t, err)
+	testkit.NoError(t, err)
 	for _, job := range claimed {
 		begun, err := w.parts.Queue.Begin(t.Context(), c, job.ID)
-		noError(t, err)
+		testkit.NoError(t, err)
 		if begun {
 			calls++
 		}
@@ -545,7 +546,7 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 				r := newRig(t)
 				good := r.enqueue(t, 1, mode)
 				ref, err := r.texts.Put(t.Context(), review.Owner{}, []byte(`{"tone": "warm"}`))
-				noError(t, err)
+				testkit.NoError(t, err)
 				bad := r.enqueue(t, 1, mode)
 				r.edit(t, `update criticizer.rewrite_jobs set preferences_ref = '`+string(ref)+`' where job_id = '`+bad[0]+`'`)
 				r.edit(t, statement+` where 'rewrite:' || id = '`+string(ref)+`'`)
@@ -569,7 +570,7 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 
 func (r *rig) textOf(t *testing.T, job string) (ref string) {
 	t.Helper()
-	noError(t, r.scan(`select r.text_ref from criticizer.rewrite_jobs j join criticizer.rewrite_requests r using (rewrite_request_id) where j.job_id = '`+job+`'`, &ref))
+	testkit.NoError(t, r.scan(`select r.text_ref from criticizer.rewrite_jobs j join criticizer.rewrite_requests r using (rewrite_request_id) where j.job_id = '`+job+`'`, &ref))
 	return ref
 }
 
@@ -594,10 +595,10 @@ func TestWorkerWithAnotherKeyset(t *testing.T) {
 	r := newRig(t)
 	own := r.texts
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	other, err := artifact.New(r.db.Open(t, "criticizer_rewrite").Blobs(review.NamespaceRewrite),
 		artifact.Config{Namespace: review.NamespaceRewrite, Keyset: keyset, TTL: artifact.RewriteTTL})
-	noError(t, err)
+	testkit.NoError(t, err)
 	late := r.enqueue(t, 1, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
 	ids := append(r.enqueue(t, 2, rewrite.Async), append(r.enqueue(t, 2, rewrite.Batch), late...)...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/provider"
@@ -30,9 +31,9 @@ func items(t *testing.T, n int) []rewrite.Item {
 func submit(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecision, all []rewrite.Item, key string) rewrite.ProviderBatch {
 	t.Helper()
 	file, err := r.Upload(t.Context(), decision, all)
-	noError(t, err)
+	testkit.NoError(t, err)
 	b, err := r.Create(t.Context(), decision, file, key)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return b
 }
 
@@ -50,7 +51,7 @@ func results(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecisio
 			}
 			return nil
 		})
-		noError(t, err)
+		testkit.NoError(t, err)
 	}
 	return lines
 }
@@ -92,7 +93,7 @@ func TestBatchFromUploadToResults(t *testing.T) {
 func poll(t *testing.T, r *provider.Rewriter, kind rewrite.AdapterKind, id string) rewrite.ProviderBatch {
 	t.Helper()
 	b, err := r.Poll(t.Context(), to(kind), id)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return b
 }
 
@@ -189,9 +190,9 @@ func TestInvalidFileIsRejected(t *testing.T) {
 		t.Errorf("the batch is %+v", b)
 	}
 	file, err := r.Upload(t.Context(), to(rewrite.OpenAIResponses), []rewrite.Item{one})
-	noError(t, err)
+	testkit.NoError(t, err)
 	created, err := r.Create(t.Context(), to(rewrite.OpenAIChat), file, "key")
-	noError(t, err)
+	testkit.NoError(t, err)
 	if b := poll(t, r, rewrite.OpenAIChat, created.ID); b.Status != rewrite.BatchFailed || b.Problems[0].Code != "url_mismatch" {
 		t.Errorf("the batch is %+v", b)
 	}
@@ -204,7 +205,7 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 	r, _ := newRewriter(t, sim)
 	decision, begun := to(rewrite.OpenAIResponses), time.Now().Add(-time.Minute)
 	file, err := r.Upload(t.Context(), decision, items(t, 1))
-	noError(t, err)
+	testkit.NoError(t, err)
 	sim.Inject(llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1})
 	if _, err := r.Create(t.Context(), decision, file, "key-lost"); failure.ClassOf(err) != failure.NetworkUnreachable {
 		t.Fatalf("got %v, want a lost connection", err)
@@ -222,7 +223,7 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	twice, err := r.Create(t.Context(), decision, file, "key-lost")
-	noError(t, err)
+	testkit.NoError(t, err)
 	if found, err := r.Find(t.Context(), decision, "key-lost", "file-of-none", begun); err != nil || len(found) != 2 || found[1].ID != twice.ID {
 		t.Errorf("found %+v, %v; want the oldest first", found, err)
 	}
@@ -235,7 +236,7 @@ func TestFindEndsAtSince(t *testing.T) {
 	r, _ := newRewriter(t, sim)
 	decision := to(rewrite.OpenAIChat)
 	file, err := r.Upload(t.Context(), decision, items(t, 1))
-	noError(t, err)
+	testkit.NoError(t, err)
 	for i := range 101 {
 		if _, err := r.Create(t.Context(), decision, file, fmt.Sprintf("key-%d", i)); err != nil {
 			t.Fatal(err)
@@ -308,7 +309,7 @@ func TestCancelledBatchKeepsWhatIsDone(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, llmsim.New(llmsim.Config{APIKey: secret.New(apiKey), BatchPolls: 5}))
 	b := submit(t, r, to(rewrite.OpenAIChat), items(t, 4), "key")
-	noError(t, r.Cancel(t.Context(), to(rewrite.OpenAIChat), b.ID))
+	testkit.NoError(t, r.Cancel(t.Context(), to(rewrite.OpenAIChat), b.ID))
 	b = poll(t, r, rewrite.OpenAIChat, b.ID)
 	if b.Status != rewrite.BatchCancelled || len(results(t, r, to(rewrite.OpenAIChat), b)) != 4 {
 		t.Errorf("the batch is %+v", b)
@@ -320,7 +321,7 @@ func TestDeletedFileIsMissing(t *testing.T) {
 	r, _ := newRewriter(t, newSim())
 	decision := to(rewrite.OpenAIChat)
 	file, err := r.Upload(t.Context(), decision, items(t, 1))
-	noError(t, err)
+	testkit.NoError(t, err)
 	for range 2 {
 		if err := r.Delete(t.Context(), decision, file); err != nil {
 			t.Errorf("delete: %v", err)

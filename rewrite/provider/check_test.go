@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/rewrite"
 )
@@ -23,7 +24,7 @@ func TestInvalidAnswersAreRejected(t *testing.T) {
 				item.Text = text(t, "You never clean the kitchen!")
 			}
 			answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIChat), item)
-			noError(t, err)
+			testkit.NoError(t, err)
 			err = r.Check(item, answer)
 			if failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Fatalf("got %v, want class %s", err, failure.SchemaInvalid)
@@ -83,7 +84,7 @@ func TestAnswerIsRestoredFromTheRawText(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim())
 	m, err := pipeline().Message("job-1", "You never write to ann@corp.example, nor to bob@corp.example!")
-	noError(t, err)
+	testkit.NoError(t, err)
 	item := complaint(t, "job-1")
 	item.Text = m.Text
 	answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIResponses), item)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
@@ -33,7 +34,7 @@ var pipeline = sync.OnceValue(func() *redaction.Pipeline {
 func text(t *testing.T, s string) redaction.Text {
 	t.Helper()
 	m, err := pipeline().Message("job", s)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return m.Text
 }
 
@@ -70,7 +71,7 @@ func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*provider.C
 	}
 	logs := &logged{}
 	r, err := provider.New(slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), pipeline(), cfg)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return r, logs
 }
 
@@ -100,12 +101,5 @@ func mustNotShow(t *testing.T, what, s string) {
 		if strings.Contains(s, secret) {
 			t.Errorf("%s shows %q: %s", what, secret, s)
 		}
-	}
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
@@ -34,7 +35,7 @@ func TestEveryAdapterRewrites(t *testing.T) {
 			r, logs := newRewriter(t, sim)
 			item := complaint(t, "job-1")
 			answer, err := r.Rewrite(t.Context(), decision, item)
-			noError(t, err)
+			testkit.NoError(t, err)
 			if err := r.Check(item, answer); err != nil {
 				t.Errorf("the answer %q is refused: %v", answer.Text, err)
 			}
@@ -149,9 +150,9 @@ func TestConfiguredBaseURLIsAccepted(t *testing.T) {
 func TestPipelineBlocks(t *testing.T) {
 	t.Parallel()
 	lenient, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
-	noError(t, err)
+	testkit.NoError(t, err)
 	other, err := lenient.Message("job", "Write to ann@corp.example.")
-	noError(t, err)
+	testkit.NoError(t, err)
 	for name, change := range map[string]func(*rewrite.Item, *rewrite.RoutingDecision){
 		"text of another policy":       func(i *rewrite.Item, _ *rewrite.RoutingDecision) { i.Text = other.Text },
 		"preference of another policy": func(i *rewrite.Item, _ *rewrite.RoutingDecision) { i.Preferences["tone"] = other.Text },

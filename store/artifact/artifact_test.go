@@ -17,6 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -102,14 +103,14 @@ func classOf(err error) failure.Class {
 func newKeyset(t *testing.T) secret.Value {
 	t.Helper()
 	keyset, err := NewKeyset(KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return keyset
 }
 
 func newStore(t *testing.T, b blobs, ns review.Namespace, keyset secret.Value) *Store {
 	t.Helper()
 	s, err := New(b, Config{Namespace: ns, Keyset: keyset, TTL: time.Hour})
-	noError(t, err)
+	testkit.NoError(t, err)
 	return s
 }
 
@@ -119,7 +120,7 @@ var owner = review.Owner{Changelist: 4711, Version: 2}
 func put(t *testing.T, s *Store, body []byte) review.ArtifactRef {
 	t.Helper()
 	ref, err := s.Put(t.Context(), owner, body)
-	noError(t, err)
+	testkit.NoError(t, err)
 	return ref
 }
 
@@ -266,7 +267,7 @@ func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // (security 9.3.5)
 	b, old := &fakeBlobs{}, newKeyset(t)
 	before := put(t, newStore(t, b, review.NamespaceReport, old), []byte("sealed before"))
 	rotated, err := RotateKeyset(old, KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	s := newStore(t, b, review.NamespaceReport, rotated)
 	if body, err := s.Get(t.Context(), owner, before); err != nil || string(body) != "sealed before" {
 		t.Fatalf("old artifact: got %q, %v", body, err)
@@ -282,14 +283,14 @@ func TestKeysetIsRenewedInUse(t *testing.T) {
 	t.Parallel()
 	first := newKeyset(t)
 	second, err := RotateKeyset(first, KEK{})
-	noError(t, err)
+	testkit.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "keyset")
 	write := func(s secret.Value) {
-		noError(t, os.WriteFile(file, []byte(s.Reveal()), 0o600))
+		testkit.NoError(t, os.WriteFile(file, []byte(s.Reveal()), 0o600))
 	}
 	write(first)
 	keyset, err := secret.Lookup("KEYSET", func(name string) string { return map[string]string{"KEYSET_FILE": file}[name] })
-	noError(t, err)
+	testkit.NoError(t, err)
 	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceRaw, keyset)
 	before := put(t, s, []byte("before"))
@@ -384,7 +385,7 @@ func TestNamedArtifacts(t *testing.T) {
 	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceAnswer, keyset)
 	for _, body := range []string{"first", "second"} {
-		noError(t, s.PutAs(t.Context(), "question", []byte(body)))
+		testkit.NoError(t, s.PutAs(t.Context(), "question", []byte(body)))
 	}
 	got, err := s.GetAs(t.Context(), "question")
 	if err != nil || string(got) != "second" {
@@ -392,12 +393,5 @@ func TestNamedArtifacts(t *testing.T) {
 	}
 	if _, err := s.GetAs(t.Context(), "another"); failure.ClassOf(err) != failure.ArtifactExpired {
 		t.Errorf("an unknown name: got %v", err)
-	}
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -93,9 +94,9 @@ func (v *fakeVault) set(token string, status int) {
 func newVault(t *testing.T) (*fakeVault, KEK) {
 	t.Helper()
 	block, err := aes.NewCipher(make([]byte, 32))
-	noError(t, err)
+	testkit.NoError(t, err)
 	key, err := cipher.NewGCM(block)
-	noError(t, err)
+	testkit.NoError(t, err)
 	v := &fakeVault{token: "t-1", calls: map[string]int{}, key: key}
 	server := httptest.NewTLSServer(v)
 	t.Cleanup(server.Close)
@@ -113,7 +114,7 @@ func TestKeysetIsEncryptedByTheKEK(t *testing.T) {
 	t.Parallel()
 	v, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	noError(t, err)
+	testkit.NoError(t, err)
 	var stored struct {
 		EncryptedKeyset []byte
 		Key             []any
@@ -122,7 +123,7 @@ func TestKeysetIsEncryptedByTheKEK(t *testing.T) {
 		t.Fatalf("the keyset is not encrypted: %v", err)
 	}
 	s, err := New(&fakeBlobs{}, Config{Namespace: review.NamespaceRaw, Keyset: keyset, KEK: kek, TTL: time.Hour})
-	noError(t, err)
+	testkit.NoError(t, err)
 	for _, body := range []string{"first", "second"} {
 		if got, err := s.Get(t.Context(), owner, put(t, s, []byte(body))); err != nil || string(got) != body {
 			t.Errorf("got %q, %v", got, err)
@@ -146,7 +147,7 @@ func TestKEKRefuses(t *testing.T) {
 	t.Parallel()
 	v, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	noError(t, err)
+	testkit.NoError(t, err)
 	for name, tc := range map[string]struct {
 		token  string
 		status int
@@ -178,12 +179,12 @@ func TestKEKThatIsDownKeepsTheKeys(t *testing.T) {
 	t.Parallel()
 	v, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	noError(t, err)
+	testkit.NoError(t, err)
 	s, err := New(&fakeBlobs{}, Config{Namespace: review.NamespaceRaw, Keyset: keyset, KEK: kek, TTL: time.Hour})
-	noError(t, err)
+	testkit.NoError(t, err)
 	ref := put(t, s, []byte("before"))
 	rotated, err := RotateKeyset(keyset, kek)
-	noError(t, err)
+	testkit.NoError(t, err)
 	v.set("t-1", http.StatusServiceUnavailable)
 	s.cfg.Keyset = rotated
 	if body, err := s.Get(t.Context(), owner, ref); err != nil || string(body) != "before" {
@@ -202,10 +203,10 @@ func TestFakeVaultIsTheTransitEngine(t *testing.T) {
 	ask := func(method, path, token, body string) (status int, data map[string]any) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+host+path, strings.NewReader(body))
-		noError(t, err)
+		testkit.NoError(t, err)
 		req.Header.Set("X-Vault-Token", token)
 		resp, err := client.Do(req)
-		noError(t, err)
+		testkit.NoError(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		var answer struct {
 			Data   map[string]any
@@ -262,16 +263,16 @@ func TestDamagedKeysetIsRefused(t *testing.T) {
 	t.Parallel()
 	_, kek := newVault(t)
 	keyset, err := NewKeyset(kek)
-	noError(t, err)
+	testkit.NoError(t, err)
 	var stored struct{ EncryptedKeyset []byte }
-	noError(t, json.Unmarshal([]byte(keyset.Reveal()), &stored))
+	testkit.NoError(t, json.Unmarshal([]byte(keyset.Reveal()), &stored))
 	for i := len("vault:v1:") + 4; i < len(stored.EncryptedKeyset)-4; i += 11 {
 		altered := bytes.Clone(stored.EncryptedKeyset)
 		if altered[i]++; altered[i] == ':' || altered[i] == '{' || altered[i] == '[' || altered[i] == ',' {
 			altered[i] = 'a'
 		}
 		body, err := json.Marshal(map[string]any{"encryptedKeyset": altered})
-		noError(t, err)
+		testkit.NoError(t, err)
 		wantClass(t, CheckKeyset(secret.New(string(body)), kek), failure.ConfigInvalid)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // newRepository makes a git repository with n commits.
@@ -48,7 +50,7 @@ func TestOpenDepot(t *testing.T) {
 				}
 				return
 			}
-			noError(t, err)
+			testkit.NoError(t, err)
 			if got.path != c.want.path || got.id == "" {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}

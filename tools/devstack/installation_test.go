@@ -11,18 +11,19 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestTheConfigurationIsComplete(t *testing.T) {
 	t.Parallel()
 	in, err := newInstallation(filepath.Join(t.TempDir(), `odd "name": #1`), "depot-1")
-	noError(t, err)
+	testkit.NoError(t, err)
 	err = in.writeConfig(settings{
 		serverID: "depot-1", temporalAddress: "127.0.0.1:7233", p4Port: "ssl:p4sim:1666", p4User: "criticizer",
 		allowed: []string{"//depot/...", "//other/..."}, modelURL: "http://127.0.0.1:8026/v1", model: "llmsim-1",
 		smtpPort: 1025, inboxURL: "http://127.0.0.1:8025",
 	})
-	noError(t, err)
+	testkit.NoError(t, err)
 	env := map[string]string{}
 	for _, assignment := range in.secretFiles() {
 		name, path, _ := strings.Cut(assignment, "=")
@@ -30,7 +31,7 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 		env[name] = path
 	}
 	c, err := config.Load(in.config, func(name string) string { return env[name] })
-	noError(t, err)
+	testkit.NoError(t, err)
 	err = c.Check(config.RoleStarter, config.RoleWorkflows, config.RoleFetch, config.RoleRedact, config.RoleLLM, config.RoleNotify)
 	if err != nil {
 		t.Error(err)
@@ -43,14 +44,14 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 func TestTheP4CommandPassesArgumentsAndSettings(t *testing.T) {
 	t.Parallel()
 	in, err := newInstallation(filepath.Join(t.TempDir(), "it's here"), "depot-1")
-	noError(t, err)
+	testkit.NoError(t, err)
 	p4sim := filepath.Join(in.dir, "p4sim.sh")
 	mustWrite(t, p4sim, "#!/bin/sh\n"+`printf '%s|' "$P4SIM_DEPOT" "$P4SIM_STATE" "$P4PORT" "$@"`+"\n", 0o755)
-	noError(t, in.writeP4(p4sim, "/a 'quoted' depot/$x"))
+	testkit.NoError(t, in.writeP4(p4sim, "/a 'quoted' depot/$x"))
 	cmd := exec.CommandContext(t.Context(), in.p4, "describe", "-s", "a b", "")
 	cmd.Env = []string{"P4PORT=ssl:p4sim:1666"} // a minimal environment, as in package p4
 	out, err := cmd.Output()
-	noError(t, err)
+	testkit.NoError(t, err)
 	want := "/a 'quoted' depot/$x|" + filepath.Join(in.dir, "p4sim") + "|ssl:p4sim:1666|describe|-s|a b||"
 	if string(out) != want {
 		t.Errorf("p4sim got %q, want %q", out, want)
@@ -61,10 +62,10 @@ func TestTheP4CommandPassesArgumentsAndSettings(t *testing.T) {
 func TestTheToolIsSetUp(t *testing.T) {
 	t.Parallel()
 	in, err := newInstallation(filepath.Join(t.TempDir(), "it's here"), "depot-1")
-	noError(t, err)
+	testkit.NoError(t, err)
 	criticizer := filepath.Join(in.dir, "criticizer.sh")
 	mustWrite(t, criticizer, "#!/bin/sh\n"+`printf '%s|' "$CRITICIZER_CONFIG" "$CRITICIZER_DATABASE_URL_FILE" "$@"`+"\n", 0o755)
-	noError(t, in.writeTool(criticizer, []string{"CRITICIZER_DATABASE_URL_FILE=/a=b"}))
+	testkit.NoError(t, in.writeTool(criticizer, []string{"CRITICIZER_DATABASE_URL_FILE=/a=b"}))
 	out, err := exec.CommandContext(t.Context(), in.tool, "status", "1").Output()
 	if want := in.config + "|/a=b|status|1|"; err != nil || string(out) != want {
 		t.Errorf("criticizer got %q, %v, want %q", out, err, want)
@@ -83,10 +84,10 @@ func TestWithoutOurs(t *testing.T) {
 func TestFaultsOfAnEarlierRunAreRemoved(t *testing.T) {
 	t.Parallel()
 	in, err := newInstallation(t.TempDir(), "depot")
-	noError(t, err)
+	testkit.NoError(t, err)
 	mustWrite(t, in.faults, "{}", 0o600)
 	for range 2 {
-		noError(t, in.writeP4("p4sim", "depot.txtar"))
+		testkit.NoError(t, in.writeP4("p4sim", "depot.txtar"))
 		if _, err := os.Stat(in.faults); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the faults are still there: %v", err)
 		}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // asCommand makes the test binary behave as devstack itself, so that a test can
@@ -34,7 +36,7 @@ func devstackCommand(t *testing.T, root string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	// With a buffer, Wait would wait for every process that inherited the pipe.
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	noError(t, err)
+	testkit.NoError(t, err)
 	cmd.Stdout, cmd.Stderr = out, out
 	t.Cleanup(func() {
 		if text, _ := os.ReadFile(out.Name()); t.Failed() {
@@ -56,15 +58,15 @@ func makeRoot(t *testing.T) string {
 	root := t.TempDir()
 	mustWrite(t, filepath.Join(root, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	bin := filepath.Join(root, "build", "bin")
-	noError(t, os.MkdirAll(bin, 0o755))
-	noError(t, os.Symlink(command, filepath.Join(bin, "temporal")))
+	testkit.NoError(t, os.MkdirAll(bin, 0o755))
+	testkit.NoError(t, os.Symlink(command, filepath.Join(bin, "temporal")))
 	return root
 }
 
 func mustWrite(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()
-	noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	noError(t, os.WriteFile(path, []byte(content), mode))
+	testkit.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	testkit.NoError(t, os.WriteFile(path, []byte(content), mode))
 }
 
 // execScript records the environment of the command of exec, its pid and the pids
@@ -91,7 +93,7 @@ func TestExecStopsEverythingOnASignal(t *testing.T) {
 	t.Parallel()
 	root := makeRoot(t)
 	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"sleep 600", root)
-	noError(t, cmd.Start())
+	testkit.NoError(t, cmd.Start())
 	awaitFile(t, filepath.Join(root, "started"))
 	_ = cmd.Process.Signal(syscall.SIGINT)
 	if got := exitStatus(cmd.Wait()); got != 130 {
@@ -104,7 +106,7 @@ func TestDownStopsTheProcessesOfAKilledDevstack(t *testing.T) {
 	t.Parallel()
 	root := makeRoot(t)
 	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"exec sleep 600", root)
-	noError(t, cmd.Start())
+	testkit.NoError(t, cmd.Start())
 	awaitFile(t, filepath.Join(root, "started"))
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -136,7 +138,7 @@ func awaitFile(t *testing.T, path string) {
 func wantNothingLeft(t *testing.T, root string) {
 	t.Helper()
 	pids, err := os.ReadFile(filepath.Join(root, "pids"))
-	noError(t, err)
+	testkit.NoError(t, err)
 	if got := len(strings.Fields(string(pids))); got != 3 {
 		t.Errorf("%d children were recorded, want Postgres, Temporal and the command", got)
 	}
@@ -189,15 +191,8 @@ func TestParseOptions(t *testing.T) {
 	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	t.Chdir(clone)
 	opts, rest, err := parseOptions([]string{"-temporal-port", "7003", "-changes", "3", "exec", "--", "-x"}, io.Discard)
-	noError(t, err)
+	testkit.NoError(t, err)
 	if opts.temporalPort != 7003 || opts.changes != 3 || !slices.Equal(rest, []string{"exec", "--", "-x"}) {
 		t.Errorf("got %+v and %q", opts, rest)
-	}
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
@@ -18,8 +19,8 @@ import (
 // why and what to set.
 func TestTheModelIsCheckedFirst(t *testing.T) {
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
-	noError(t, dead.Close())
+	testkit.NoError(t, err)
+	testkit.NoError(t, dead.Close())
 	refusing := serve(t, llmsim.New(llmsim.Config{APIKey: secret.New("right")}))
 	elsewhere := serve(t, http.NotFoundHandler())
 	for name, c := range map[string]struct {
@@ -74,9 +75,9 @@ func TestTheModelIsPartOfTheDemo(t *testing.T) {
 				t.Setenv("CRITICIZER_LLM_BASE_URL", url)
 			}
 			opts, _, err := parseOptions(nil, nil)
-			noError(t, err)
+			testkit.NoError(t, err)
 			d, err := openDepot(t.Context(), opts)
-			noError(t, err)
+			testkit.NoError(t, err)
 			if same, ok := ids[d.id]; ok && same != strings.Join(c[:], " ") {
 				t.Errorf("%q and %q share %s", same, c, d.id)
 			}

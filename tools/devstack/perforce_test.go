@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
@@ -26,7 +27,7 @@ const someChanges = `... change 12
 func TestParseChanges(t *testing.T) {
 	t.Parallel()
 	list, err := parseChanges(strings.ReplaceAll(someChanges, "\n", "\r\n"))
-	noError(t, err)
+	testkit.NoError(t, err)
 	want := []submitted{{3, "//other"}, {12, "//depot"}}
 	if !slices.Equal(list, want) {
 		t.Errorf("got %v, want %v: oldest first", list, want)
@@ -39,7 +40,7 @@ func TestParseChanges(t *testing.T) {
 func TestPrintMail(t *testing.T) {
 	t.Parallel()
 	box, err := inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{Dir: t.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
-	noError(t, err)
+	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- box.Serve(ctx) }()
@@ -51,10 +52,10 @@ func TestPrintMail(t *testing.T) {
 	}()
 	for id, text := range map[string]string{"few@example.com": "one finding", "many@example.com": "three findings\r\nof three kinds"} {
 		message := "Message-ID: <" + id + ">\r\nSubject: Review\r\nContent-Type: text/plain\r\n\r\n" + text + "\r\n"
-		noError(t, smtp.SendMail(box.SMTPAddr().String(), nil, "criticizer@example.com", []string{"ada@example.com"}, []byte(message)))
+		testkit.NoError(t, smtp.SendMail(box.SMTPAddr().String(), nil, "criticizer@example.com", []string{"ada@example.com"}, []byte(message)))
 	}
 	var shown strings.Builder
-	noError(t, printMail(t.Context(), &shown, box.URL(), "many@example.com"))
+	testkit.NoError(t, printMail(t.Context(), &shown, box.URL(), "many@example.com"))
 	if want := "\nTo: ada@example.com\nSubject: Review\n\n  three findings\n  of three kinds\n\n"; shown.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", shown.String(), want)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // fakePostgres makes a directory of binaries that claim a version.
@@ -74,7 +76,7 @@ func TestADownloadThatFailsIsAnError(t *testing.T) {
 	t.Cleanup(repository.Close)
 	ctx, s := testStack(t)
 	port, err := freePort()
-	noError(t, err)
+	testkit.NoError(t, err)
 	config := embeddedConfig(pgCluster{data: filepath.Join(s.base, "postgres"), port: port}, s.base, s.base)
 	err = startEmbedded(ctx, s, config.BinaryRepositoryURL(repository.URL))
 	if err == nil || !strings.Contains(err.Error(), string(embeddedVersion)) || !strings.Contains(err.Error(), howToInstallPostgres()) {
@@ -90,12 +92,12 @@ func TestDataOfADeletedCloneIsRemoved(t *testing.T) {
 	t.Parallel()
 	_, s := testStack(t)
 	first, err := newCluster(s, options{forTests: true})
-	noError(t, err)
+	testkit.NoError(t, err)
 	left := filepath.Join(first.data, "PG_VERSION")
 	if os.Geteuid() == 0 {
 		t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(first.data)) })
 	}
-	noError(t, errors.Join(os.MkdirAll(first.data, 0o700), os.WriteFile(left, []byte("15\n"), 0o600)))
+	testkit.NoError(t, errors.Join(os.MkdirAll(first.data, 0o700), os.WriteFile(left, []byte("15\n"), 0o600)))
 	later, err := newCluster(s, options{forTests: true})
 	if _, missing := os.Stat(left); err != nil || missing != nil || later.password != first.password {
 		t.Errorf("a later run: %v, %v, the same password %t", err, missing, later.password == first.password)
@@ -104,7 +106,7 @@ func TestDataOfADeletedCloneIsRemoved(t *testing.T) {
 	if info, err := os.Stat(password); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the password's file: %v, %v", info.Mode(), err)
 	}
-	noError(t, os.Remove(password))
+	testkit.NoError(t, os.Remove(password))
 	anew, err := newCluster(s, options{forTests: true})
 	if _, there := os.Stat(left); err != nil || there == nil || anew.password == first.password {
 		t.Errorf("a new clone: %v; the data is there %t, the same password %t", err, there == nil, anew.password == first.password)

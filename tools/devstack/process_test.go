@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // testStack opens a stack on a directory of its own.
 func testStack(t *testing.T) (context.Context, *stack) {
 	t.Helper()
 	ctx, s, err := openStack(t.Context(), t.TempDir(), &progress{w: io.Discard})
-	noError(t, err)
+	testkit.NoError(t, err)
 	t.Cleanup(s.close)
 	return ctx, s
 }
@@ -94,7 +96,7 @@ func TestALeftoverIsEndedEvenWithoutItsLeader(t *testing.T) {
 	t.Parallel()
 	_, first := testStack(t)
 	proc, err := startProcess(shell("orphan", "sleep 600 & exit 0"), first.base)
-	noError(t, err)
+	testkit.NoError(t, err)
 	<-proc.done
 	first.close()
 	pidFile := filepath.Join(first.base, "run", "orphan.pid")
@@ -102,7 +104,7 @@ func TestALeftoverIsEndedEvenWithoutItsLeader(t *testing.T) {
 		t.Fatal("the child's child does not hold the lock")
 	}
 	_, s, err := openStack(t.Context(), first.base, &progress{w: io.Discard})
-	noError(t, err)
+	testkit.NoError(t, err)
 	defer s.close()
 	awaitReleased(t, pidFile)
 }
@@ -112,7 +114,7 @@ func TestAwaitReadyQuotesTheLog(t *testing.T) {
 	ctx, s := testStack(t)
 	warm := filepath.Join(s.base, "warm")
 	proc, err := s.start(shell("slow", "echo warming up; touch "+warm+"; exec sleep 600"))
-	noError(t, err)
+	testkit.NoError(t, err)
 	awaitFile(t, warm)
 	err = awaitReady(ctx, proc, 10*time.Millisecond, func(context.Context) error { return errors.New("it is starting") })
 	for _, want := range []string{"10ms", "it is starting", proc.logPath, "warming up"} {
@@ -137,7 +139,7 @@ func awaitReleased(t *testing.T, pidFile string) {
 func listen(t *testing.T, address string) int {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
-	noError(t, err)
+	testkit.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -145,7 +147,7 @@ func listen(t *testing.T, address string) int {
 func TestChoosePort(t *testing.T) {
 	t.Parallel()
 	free, err := freePort()
-	noError(t, err)
+	testkit.NoError(t, err)
 	taken, wildcard := listen(t, loopback+":0"), listen(t, ":0")
 	for name, c := range map[string]struct {
 		wanted, wellKnown int
@@ -169,7 +171,7 @@ func TestChoosePort(t *testing.T) {
 				}
 				return
 			}
-			noError(t, err)
+			testkit.NoError(t, err)
 			if c.want != 0 && got != c.want || c.want == 0 && (got == c.wellKnown || got == 0) {
 				t.Errorf("port %d, want %d", got, c.want)
 			}

@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestIsNewEnough(t *testing.T) {
@@ -85,12 +87,12 @@ func archiveOf(t *testing.T, files map[string]string) []byte {
 	zipped := gzip.NewWriter(&buf)
 	out := tar.NewWriter(zipped)
 	for name, content := range files {
-		noError(t, out.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}))
+		testkit.NoError(t, out.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755}))
 		if _, err := out.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	noError(t, errors.Join(out.Close(), zipped.Close()))
+	testkit.NoError(t, errors.Join(out.Close(), zipped.Close()))
 	return buf.Bytes()
 }
 
@@ -98,7 +100,7 @@ func archiveOf(t *testing.T, files map[string]string) []byte {
 func TestTemporalVersionIsThatOfTheModule(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile("../temporal/go.mod")
-	noError(t, err)
+	testkit.NoError(t, err)
 	if !regexp.MustCompile(`(?m)github\.com/temporalio/cli v` + regexp.QuoteMeta(temporalVersion) + `\b`).Match(module) {
 		t.Errorf("tools/temporal/go.mod names another version than %s", temporalVersion)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
@@ -52,7 +53,7 @@ func BenchmarkMail(b *testing.B) {
 func serveInbox(b *testing.B) mail.Config {
 	b.Helper()
 	box, err := inbox.Open(discard, inbox.Config{Dir: b.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
-	noError(b, err)
+	testkit.NoError(b, err)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- box.Serve(ctx) }()
@@ -63,10 +64,10 @@ func serveInbox(b *testing.B) mail.Config {
 		}
 	})
 	text, err := evidence.Generate()
-	noError(b, err)
+	testkit.NoError(b, err)
 	_, key, _ := strings.Cut(text.Reveal(), " ")
 	keys, err := evidence.New(secret.New("2026-01-01T00:00:00Z "+key), time.Hour) // older than the attempts, which are dated back
-	noError(b, err)
+	testkit.NoError(b, err)
 	return mail.Config{From: sender, Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL(), Keys: keys}
 }
 
@@ -92,7 +93,7 @@ func benchmarkDeliveries(b *testing.B, cfg mail.Config) {
 			return nil
 		})
 	}
-	noError(b, working.Wait())
+	testkit.NoError(b, working.Wait())
 	b.ReportMetric(float64(mails)/b.Elapsed().Seconds(), "mails/s")
 }
 
@@ -107,16 +108,16 @@ type stage struct {
 func newStage(b *testing.B, cfg mail.Config) stage {
 	b.Helper()
 	provider, err := mail.NewInboxProvider(discard, cfg)
-	noError(b, err)
+	testkit.NoError(b, err)
 	post, err := mail.New(discard, provider, cfg)
-	noError(b, err)
+	testkit.NoError(b, err)
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
-	noError(b, err)
+	testkit.NoError(b, err)
 	database := storetest.New(b)
 	open := func(role store.Role) (*store.DB, *artifact.Store) {
 		db := database.Open(b, role)
 		reports, err := artifact.New(db.Blobs(review.NamespaceReport), artifact.Config{Namespace: review.NamespaceReport, Keyset: keyset, TTL: time.Hour})
-		noError(b, err)
+		testkit.NoError(b, err)
 		return db, reports
 	}
 	outbox, written := open(store.RoleNotify)
@@ -147,14 +148,14 @@ func (s stage) prepare(b *testing.B, number int) activities.StageParams {
 		known = append(known, review.Recipient{User: fmt.Sprintf("reader%d", i), Address: address, Role: review.RoleSubscriber})
 		addresses = append(addresses, address)
 	}
-	noError(b, s.fetch.SaveRecipients(b.Context(), req.Changelist, req.Version, known))
+	testkit.NoError(b, s.fetch.SaveRecipients(b.Context(), req.Changelist, req.Version, known))
 	if _, err := s.Outbox.PrepareDeliveries(b.Context(), req.Changelist, req.Version, addresses); err != nil {
 		b.Fatal(err)
 	}
 	body, err := json.Marshal(report(number))
-	noError(b, err)
+	testkit.NoError(b, err)
 	ref, err := s.reports.Put(b.Context(), req.Owner(), body)
-	noError(b, err)
+	testkit.NoError(b, err)
 	return activities.StageParams{Request: req, Input: ref}
 }
 
@@ -163,7 +164,7 @@ func (s stage) begin(b *testing.B) {
 	b.Helper()
 	_, err := s.database.Conn(b).Exec(b.Context(),
 		`update criticizer.deliveries set attempts = 1, begun = true, last_attempt_at = now() - interval '1 hour'`)
-	noError(b, err)
+	testkit.NoError(b, err)
 }
 
 func report(number int) review.Report {
@@ -182,27 +183,20 @@ func benchmarkGoMail(b *testing.B, cfg mail.Config) {
 	b.Helper()
 	key := review.DeliveryKey{Changelist: 1, Recipient: "reader0@example.com", Version: 1}
 	ours, err := mail.Render(report(1), key, cfg.Keys.Token(key), cfg.From, "example.com", time.UTC)
-	noError(b, err)
+	testkit.NoError(b, err)
 	client, err := gomail.NewClient(cfg.Host, gomail.WithPort(cfg.Port), gomail.WithTLSPolicy(gomail.NoTLS))
-	noError(b, err)
-	noError(b, client.DialWithContext(b.Context()))
+	testkit.NoError(b, err)
+	testkit.NoError(b, client.DialWithContext(b.Context()))
 	raw, err := ours.MIME()
-	noError(b, err)
+	testkit.NoError(b, err)
 	text := strings.Repeat(strings.Repeat("x", 70)+"\n", len(raw)/71)
 	for b.Loop() {
 		m := gomail.NewMsg()
 		m.SetMessageID()
 		m.Subject("bench")
 		m.SetBodyString(gomail.TypeTextPlain, text)
-		noError(b, errors.Join(m.From(sender), m.To("reader0@example.com"), client.Send(m)))
+		testkit.NoError(b, errors.Join(m.From(sender), m.To("reader0@example.com"), client.Send(m)))
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "mails/s")
-	noError(b, client.Close())
-}
-
-func noError(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.NoError(b, client.Close())
 }
