@@ -28,7 +28,7 @@ RUN export CGO_ENABLED=0 GOARCH=$TARGETARCH \
  && chmod -R 0700 /root-of-image/var/lib/criticizer && chown -R 65532:65532 /root-of-image/var/lib/criticizer
 RUN mkdir /root-of-image/sbom \
  && for command in worker criticizer criticizer-starter; do \
-    go run -C tools/sbom github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -noserial -notimestamp \
+    go run -C tools/lint github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -noserial -notimestamp \
       -output /root-of-image/sbom/$command.cdx.json /out/$command || exit 1; \
     done
 

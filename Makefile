@@ -47,12 +47,14 @@ test-server: $(DEVSTACK) $(BIN)/gotestsum ## some of the tests against a Tempora
 		-- $(TEST_FLAGS) -count=1 -run='$(SERVER_TESTS)' ./workflows ./internal/temporalns ./operator ./e2e
 	@sh tools/skips.sh build/test-server.json
 
-# The race detector takes two to eight times the processor time and needs a C compiler.
-# The end-to-end tests are left out: the processes that they start are built without it.
-# So is p4's TestContext: with it, parsing takes longer than a parse may take.
-race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of all packages but e2e with the race detector
+# The race detector takes two to eight times the processor time and needs a C compiler. It
+# runs the packages whose code starts goroutines or shares memory; the others are linked into
+# their tests. The end-to-end tests are left out: the processes that they start are built
+# without it. So is p4's TestContext: with it, parsing takes longer than a parse may take.
+CONCURRENT := ^[[:space:]]+go |sync\.(Mutex|RWMutex|WaitGroup|Map|Pool|Once|Cond)|atomic\.|errgroup|chan 
+race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of concurrent packages with the race detector
 	@rm -f build/reruns.txt
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped $(RERUN) --packages="$$(go list ./... | grep -v /e2e)" -- -race -skip='^TestContext$$' $(TEST_FLAGS)
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped $(RERUN) --packages="$$(go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '$(CONCURRENT)' | xargs -n1 dirname | sort -u | grep -v /e2e | tr '\n' ' ')" -- -race -skip='^TestContext$$' $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
 
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
@@ -116,10 +118,9 @@ composetest: ## the compose files on a real engine: root, Debian packages docker
 systemdtest: ## the units under a real systemd: root, Debian packages systemd-container debootstrap
 	@bash tools/systemdtest.sh
 
-benchcheck: ## compile the benchmarks in other modules
-	@$(PROGRESS) "checking the benchmarks" go vet -C redaction/bench ./...
-	@go vet -C e2e/queuebench ./...
-	@go test -C tools/bench ./...
+benchcheck: ## compile the benchmarks beside rivals
+	@$(PROGRESS) "checking the benchmarks" go vet -C tools/bench ./...
+	@go test -C tools/bench .
 
 vulncheck: $(BIN)/govulncheck ## known vulnerabilities that the code reaches, if their database is reachable
 	@sh tools/govulncheck.sh $(BIN)/govulncheck ./...
@@ -181,8 +182,9 @@ $(BIN)/golangci-lint: LINT_PACKAGE := github.com/golangci/golangci-lint/v2/cmd/g
 $(BIN)/sqlc: LINT_PACKAGE := github.com/sqlc-dev/sqlc/cmd/sqlc
 $(BIN)/workflowcheck: LINT_PACKAGE := go.temporal.io/sdk/contrib/tools/workflowcheck
 $(BIN)/gotestsum: LINT_PACKAGE := gotest.tools/gotestsum
+$(BIN)/cyclonedx-gomod: LINT_PACKAGE := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
-$(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck $(BIN)/gotestsum: tools/lint/go.mod
+$(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck $(BIN)/gotestsum $(BIN)/cyclonedx-gomod: tools/lint/go.mod
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building $(notdir $@)" go build -C tools/lint -o "$(CURDIR)/$@" $(LINT_PACKAGE)
 
@@ -196,10 +198,6 @@ $(BIN)/temporal-sql-tool: tools/temporal/go.mod
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building temporal-sql-tool, which takes minutes the first time" go build -C tools/temporal -o "$(CURDIR)/$@" go.temporal.io/server/cmd/tools/sql
 
-$(BIN)/collector: tools/collector/go.mod tools/collector/main.go
+$(BIN)/collector: tools/deploy/go.mod tools/deploy/collector/main.go
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building an OpenTelemetry collector" go build -C tools/collector -o "$(CURDIR)/$@" .
-
-$(BIN)/cyclonedx-gomod: tools/sbom/go.mod
-	@mkdir -p $(BIN)
-	@$(PROGRESS) "building cyclonedx-gomod" go build -C tools/sbom -o "$(CURDIR)/$@" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+	@$(PROGRESS) "building an OpenTelemetry collector" go build -C tools/deploy -o "$(CURDIR)/$@" ./collector

@@ -217,7 +217,7 @@ build() { # ARGUMENT...
     done
     BUILDAH_ISOLATION=chroot ba build --layers --pull-never --format docker --network host "${args[@]}" "$@" "$clone" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; fail "the Dockerfile"; }
 }
-go mod download && go -C tools/sbom mod download # the cache is the lower layer of an overlay
+go mod download && go build -C tools/lint -o /dev/null github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod # the cache is the lower layer of an overlay
 if [ -z "${REUSE:-}" ]; then
     build --build-arg P4=sample -t criticizer:sample
     build --build-arg P4=sample --target standin -t criticizer-standin:sample

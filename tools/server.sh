@@ -13,15 +13,9 @@ action=$1 version=$2
 shift 2
 dir=$PWD/build/server/$version
 
-# The modules of the default version are those of tools/server, of others the newest ones.
 build() {
 	[ ! -x "$dir/server" ] || return 0
-	mkdir -p "$dir/module"
-	cp tools/server/go.mod tools/server/go.sum "$dir/module"
-	grep -q "go.temporal.io/server v$version " "$dir/module/go.mod" || go -C "$dir/module" get "go.temporal.io/server@v$version"
-	for command in tools/sql server; do
-		go build -C "$dir/module" -o "$dir/" "go.temporal.io/server/cmd/$command"
-	done
+	GOBIN="$dir" go install "go.temporal.io/server/cmd/tools/sql@v$version" "go.temporal.io/server/cmd/server@v$version"
 }
 
 # part PATTERN prints what the group of PATTERN matches in the URL of Postgres.

@@ -1,4 +1,6 @@
-package queuebench
+// Package queue measures how fast the rewrite queue and riverqueue/river claim and
+// complete jobs on the same Postgres. The product does not depend on River.
+package queue
 
 import (
 	"context"
