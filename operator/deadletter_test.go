@@ -353,7 +353,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("views are %+v (%v)", views, err)
 	}
 	view := views[0]
-	if view.State != "dead_lettered" || view.Run.Status != "Failed" || len(view.DeadLetters) != 1 || view.DeadLetters[0].ErrorClass != "AUTH_DENIED" {
+	if view.State != "retryable_failed" || view.Run.Status != "Failed" || len(view.DeadLetters) != 1 || view.DeadLetters[0].ErrorClass != "AUTH_DENIED" {
 		t.Errorf("got %+v", view)
 	}
 	if acts := view.Run.Activities; len(acts) != 3 || acts[2].Name != "critique" || acts[2].State != "failed" || acts[2].Attempt != 1 {

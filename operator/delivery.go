@@ -145,7 +145,7 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 // noteNext prints how the review of a delivery continues.
 func (c *console) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntry) error {
 	switch d.JobState {
-	case review.JobDeadLettered:
+	case review.JobRetryableFailed:
 		letters, err := db.DeadLetters(ctx, store.LetterFilter{Changelist: d.Changelist, States: unresolved})
 		if err != nil {
 			return err

@@ -187,7 +187,7 @@ func TestDeliveryList(t *testing.T) {
 			t.Fatalf("%v: %+v", args, got)
 		}
 		failed := slices.IndexFunc(found, func(d deliveryView) bool { return d.ID == r.alice })
-		if failed < 0 || found[failed].FailureClass != string(failure.RecipientRejected) || found[failed].JobState != review.JobDeadLettered {
+		if failed < 0 || found[failed].ErrorClass != string(failure.RecipientRejected) || found[failed].JobState != review.JobRetryableFailed {
 			t.Errorf("%v: alice's row is missing or wrong: %+v", args, found)
 		}
 		if bob := slices.ContainsFunc(found, func(d deliveryView) bool { return d.ID == r.bob }); bob != (len(args) == 2) {

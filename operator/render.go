@@ -277,7 +277,7 @@ var deliveryTable = table[store.OutboxEntry]{
 	empty:  "no deliveries",
 	header: []string{"ID", "CHANGELIST", "RECIPIENT", "STATUS", "TRIES", "REVIEW", "DETAIL"},
 	cells: func(d store.OutboxEntry) []any {
-		detail := d.FailureClass
+		detail := d.ErrorClass
 		switch {
 		case d.NotifiedAt != nil:
 			detail = stamp(*d.NotifiedAt)
@@ -315,7 +315,7 @@ func (v deliveryView) print(w io.Writer) {
 	f.add("sent", "%s", stampIf(v.NotifiedAt))
 	f.add("evidence", "%s", v.Evidence)
 	f.add("confirmed", "%s", stampIf(v.ConfirmedAt))
-	f.add("refused", "%s", v.FailureClass)
+	f.add("refused", "%s", v.ErrorClass)
 	writeTable(w, "", f)
 	printTrail(w, v.Trail)
 }

@@ -27,12 +27,12 @@ func (c *console) reviewListCommand() *cobra.Command {
 		Long: `Lists reviews, newest first, with the reason why one was skipped or failed, or
 its current stage. It needs Postgres only; criticizer status also asks Temporal.`,
 		Example: `  criticizer review list
-  criticizer review list --state dead_lettered --since 24h
+  criticizer review list --state retryable_failed --since 24h
   criticizer review list --outcome findings --limit 100 --json | jq '.[].changelist'`,
 	}
 	filter := store.ReviewFilter{Max: 20}
-	wordFlag(cmd, &filter.State, "state", "only reviews in this `STATE`: in_progress, succeeded, dead_lettered or canceled",
-		review.JobInProgress, review.JobSucceeded, review.JobDeadLettered, review.JobCanceled)
+	wordFlag(cmd, &filter.State, "state", "only reviews in this `STATE`: in_progress, succeeded, retryable_failed or canceled",
+		review.JobInProgress, review.JobSucceeded, review.JobRetryableFailed, review.JobCanceled)
 	wordFlag(cmd, &filter.Outcome, "outcome", "only reviews with this `OUTCOME`: clean, findings, partial or not_reviewed",
 		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
 	flagOf(cmd, &filter.Since, "since", "only reviews started within the last `DURATION`, such as 24h", positive)

@@ -54,7 +54,7 @@ func TestReviewsAreListed(t *testing.T) {
 func TestReviewListRejects(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
-		{"--state dead", `--state "dead": want in_progress, succeeded, dead_lettered or canceled`},
+		{"--state dead", `--state "dead": want in_progress, succeeded, retryable_failed or canceled`},
 		{"--outcome good", `--outcome "good": want clean, findings, partial or not_reviewed`},
 		{"--since -1h", `--since "-1h": want`},
 		{"--limit 0", `--limit "0": want a whole number from 1 to 10000`},

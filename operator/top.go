@@ -171,7 +171,7 @@ func (o overview) countRows() [][]string {
 	}
 	return [][]string{
 		{"reviews", fmt.Sprintf("%d in progress%s", o.Reviews["in_progress"], oldest(o.OldestS))},
-		{"", fmt.Sprintf("%d succeeded, %d dead-lettered", o.Reviews["succeeded"], o.Reviews["dead_lettered"])},
+		{"", fmt.Sprintf("%d succeeded in 24 hours, %d dead-lettered", o.Reviews["succeeded"], o.Reviews["retryable_failed"])},
 		{"dead letters", fmt.Sprintf("%d unresolved%s, %d escalated", letters, oldest(o.OldestDeadS), o.Escalated)},
 		{"outbox", fmt.Sprintf("%d waiting%s, %d with an unknown result", o.Outbox.Waiting, oldest(o.Outbox.OldestS), o.Outbox.Ambiguous)},
 	}

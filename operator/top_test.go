@@ -15,7 +15,7 @@ func TestTop(t *testing.T) {
 	contains(t, s.must("top"), "BREAKER", "workflows", "notify", "AUTH_DENIED")
 	var now overview
 	testkit.NoError(t, json.Unmarshal([]byte(s.must("top", "--json")), &now))
-	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 7 {
+	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["retryable_failed"] != 1 || len(now.Stages) != 7 {
 		t.Errorf("got %+v", now)
 	}
 }
@@ -33,7 +33,7 @@ func TestTopAndStatusWithoutTemporal(t *testing.T) {
 		contains(t, got.out, "AUTH_DENIED")
 	}
 	var now overview
-	if err := json.Unmarshal([]byte(s.with(away, "top", "--json").out), &now); err != nil || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 0 {
+	if err := json.Unmarshal([]byte(s.with(away, "top", "--json").out), &now); err != nil || now.Reviews["retryable_failed"] != 1 || len(now.Stages) != 0 {
 		t.Errorf("got %+v, %v", now, err)
 	}
 }

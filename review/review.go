@@ -130,10 +130,10 @@ type JobState string
 // The states of a job, which are wire format. A job succeeds only when all its
 // recipients are notified (notification 6.5).
 const (
-	JobInProgress   JobState = "in_progress"
-	JobSucceeded    JobState = "succeeded"
-	JobDeadLettered JobState = "dead_lettered"
-	JobCanceled     JobState = "canceled"
+	JobInProgress      JobState = "in_progress"
+	JobSucceeded       JobState = "succeeded"
+	JobRetryableFailed JobState = "retryable_failed"
+	JobCanceled        JobState = "canceled"
 )
 
 // A Job is the database row of one review.

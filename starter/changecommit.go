@@ -194,7 +194,7 @@ func stateOf(status enumspb.WorkflowExecutionStatus) review.JobState {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		return review.JobSucceeded
 	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return review.JobDeadLettered
+		return review.JobRetryableFailed
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		return review.JobCanceled
 	}

@@ -49,7 +49,7 @@ var violations = map[string][]string{
 	"criticizer.jobs_report_present":      {`update criticizer.jobs set report = ''`},
 	"criticizer.jobs_changelist_positive": {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 0, 1, '', '')`},
 	"criticizer.jobs_version_positive":    {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 0, '', '')`},
-	"criticizer.jobs_state_known":         {`update criticizer.jobs set state = 'done'`, `update criticizer.jobs set state = 'retryable_failed'`},
+	"criticizer.jobs_state_known":         {`update criticizer.jobs set state = 'done'`, `update criticizer.jobs set state = 'dead_lettered'`},
 	"criticizer.jobs_outcome_known":       {`update criticizer.jobs set state = 'succeeded', finished_at = now(), outcome = 'superseded'`},
 	"criticizer.jobs_outcome_iff_succeeded": {
 		`update criticizer.jobs set state = 'succeeded', finished_at = now()`,

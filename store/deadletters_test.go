@@ -29,7 +29,7 @@ func record(t *testing.T, db *store.DB, runID string, letter failure.DeadLetter)
 func die(t *testing.T, db *store.DB, runID string, class failure.Class) {
 	t.Helper()
 	record(t, db, runID, letterOf(class))
-	wantState(t, db, v1, review.JobDeadLettered)
+	wantState(t, db, v1, review.JobRetryableFailed)
 }
 
 func replay(t *testing.T, db *store.DB, dead, fresh string) review.Job {
@@ -52,7 +52,7 @@ func TestRecordDeadLetterKeepsWhatTriageNeeds(t *testing.T) { // (processing 8.4
 	letter.SanitizedContext["odd\x00"] = "\xff\x00"
 	record(t, db, "run1", letter)
 	record(t, db, "run1", letter) // a retry of the activity
-	wantState(t, db, v1, review.JobDeadLettered)
+	wantState(t, db, v1, review.JobRetryableFailed)
 	got := query[string](t, conn, `
 		select concat_ws(' ', stage, error_class, state, escalated, payload->'sanitized_context'->>'upstream',
 		                 last_failure_at - first_failure_at)

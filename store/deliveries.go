@@ -126,7 +126,7 @@ func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence st
 // The row stays begun: the evidence sources are queried before the refusal counts.
 func (d *DB) RecordRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error {
 	return interpret("record refusal", d.q.RecordRefusalIfUnchanged(ctx, db.RecordRefusalIfUnchangedParams{
-		ID: begun.ID, Attempts: begun.Attempts, FailureClass: string(class),
+		ID: begun.ID, Attempts: begun.Attempts, ErrorClass: string(class),
 	}))
 }
 
@@ -135,7 +135,7 @@ func (d *DB) RecordRefusal(ctx context.Context, begun review.Delivery, class fai
 // error has class WRITE_CONFLICT.
 func (d *DB) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error {
 	changed, err := d.q.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{
-		ID: seen.ID, Attempts: seen.Attempts, FailureClass: string(class),
+		ID: seen.ID, Attempts: seen.Attempts, ErrorClass: string(class),
 	})
 	return d.settled(ctx, "fail delivery", seen.ID, review.DeliveryFailed, changed, err)
 }
@@ -172,7 +172,7 @@ func asDelivery(d db.Delivery) review.Delivery {
 		NotifiedAt:     d.NotifiedAt,
 	}
 	if d.Begun {
-		delivery.Refused = orZero(d.FailureClass)
+		delivery.Refused = orZero(d.ErrorClass)
 	}
 	return delivery
 }

@@ -102,7 +102,7 @@ func TestMetadataIsForgotten(t *testing.T) {
 	exec(t, d.Conn(t), `update criticizer.deliveries set created_at = now() - interval '31 days'`)
 	exec(t, d.Conn(t), `update criticizer.findings set reported_at = now() - interval '31 days'`)
 	wantForgotten(0, 1) // the job is in progress, and the row was notified today
-	exec(t, d.Conn(t), `update criticizer.jobs set state = 'dead_lettered', finished_at = now();
+	exec(t, d.Conn(t), `update criticizer.jobs set state = 'retryable_failed', finished_at = now();
 		update criticizer.deliveries set last_attempt_at = created_at, notified_at = case when notified_at is not null then created_at end
 		where attempts > 0`)
 	wantForgotten(1, 0)
@@ -159,7 +159,7 @@ func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // (notification 
 
 func TestSendAndMark(t *testing.T) { // (notification 6.4)
 	t.Parallel()
-	db, _ := outbox(t)
+	db, d := outbox(t)
 	row := prepare(t, db, "a@corp.test")[0]
 	wantClass(t, db.MarkSent(t.Context(), row.ID, "", "accepted"), failure.InvariantViolated)
 	wantClass(t, db.MarkSent(t.Context(), row.ID+1, "m1", "accepted"), failure.NotFound)
@@ -167,8 +167,13 @@ func TestSendAndMark(t *testing.T) { // (notification 6.4)
 	if !row.Begun || row.Attempts != 1 || row.LastAttemptAt == nil {
 		t.Fatalf("begun row is %+v", row)
 	}
+	exec(t, d.Conn(t), `update criticizer.deliveries set created_at = now() - interval '1 day', last_attempt_at = now() - interval '1 hour'`)
+	begun := query[time.Time](t, d.Conn(t), `select clock_timestamp()`)
 	testkit.NoError(t, db.MarkSent(t.Context(), row.ID, "m1", "accepted"))
 	sent := reread(t, db, row.ID)
+	if at := sent.NotifiedAt; at == nil || at.Before(begun) || at.After(query[time.Time](t, d.Conn(t), `select clock_timestamp()`)) {
+		t.Errorf("notified_at is %v, marked after %v", at, begun)
+	}
 	if sent.Status != review.DeliverySent || sent.NotificationID != "m1" || sent.NotifiedAt == nil || sent.Begun {
 		t.Fatalf("sent row is %+v", sent)
 	}
@@ -294,7 +299,7 @@ func TestPurgeReviews(t *testing.T) {
 			t.Errorf("%s: purged %d reviews, %v; want %d", why, n, err, want)
 		}
 	}
-	exec(t, conn, `update criticizer.jobs set state = 'dead_lettered', finished_at = now() - interval '400 days'`)
+	exec(t, conn, `update criticizer.jobs set state = 'retryable_failed', finished_at = now() - interval '400 days'`)
 	wantPurged("dead-lettered", time.Hour, 0)
 	exec(t, conn, `update criticizer.jobs set state = 'succeeded', outcome = 'clean', finished_at = now() - interval '29 days'`)
 	wantPurged("younger than the shortest time", time.Hour, 0)

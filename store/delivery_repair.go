@@ -22,7 +22,7 @@ type OutboxEntry struct {
 	LastAttemptAt  *time.Time            `json:"last_attempt_at,omitempty"`
 	NotificationID string                `json:"notification_id,omitempty"`
 	NotifiedAt     *time.Time            `json:"notified_at,omitempty"`
-	FailureClass   string                `json:"failure_class,omitempty"`
+	ErrorClass     string                `json:"error_class,omitempty"`
 	// Evidence names the source that reported the acceptance.
 	Evidence string `json:"evidence,omitempty"`
 	// CheckedAt is when reconciliation last queried the evidence sources, ConfirmedAt
@@ -40,7 +40,7 @@ func asOutboxEntry(row db.FindDeliveriesRow) OutboxEntry {
 	return OutboxEntry{
 		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
 		Status: d.Status, Attempts: d.Attempts, Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
-		NotificationID: orZero(d.NotificationID), NotifiedAt: d.NotifiedAt, FailureClass: orZero(d.FailureClass),
+		NotificationID: orZero(d.NotificationID), NotifiedAt: d.NotifiedAt, ErrorClass: orZero(d.ErrorClass),
 		Evidence: orZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven,
 		JobState: row.JobState, WorkflowID: row.JobKey,
 	}

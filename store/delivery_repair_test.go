@@ -133,7 +133,7 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			notify, operator, d, id := rowIn(t, state)
-			end(t, d, review.JobDeadLettered)
+			end(t, d, review.JobRetryableFailed)
 			backdate(t, d, "9 minutes")
 			err := operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1")
 			wantClass(t, err, failure.WriteConflict)

@@ -212,16 +212,16 @@ func TestCloseEnded(t *testing.T) {
 		"running":          {func(*testing.T, *store.DB) {}, "run1", review.JobCanceled, review.JobCanceled, ""},
 		"reset meanwhile":  {func(t *testing.T, db *store.DB) { replay(t, db, "run1", "run2") }, "run1", "", review.JobInProgress, ""},
 		"closed meanwhile": {func(t *testing.T, db *store.DB) { finish(t, db, v1) }, "run1", "", review.JobSucceeded, ""},
-		"dead":             {func(t *testing.T, db *store.DB) { die(t, db, "run1", failure.Unknown) }, "run1", "", review.JobDeadLettered, "open"},
+		"dead":             {func(t *testing.T, db *store.DB) { die(t, db, "run1", failure.Unknown) }, "run1", "", review.JobRetryableFailed, "open"},
 		"a replay": {func(t *testing.T, db *store.DB) {
 			die(t, db, "run1", failure.Unknown)
 			replay(t, db, "run1", "run2")
-		}, "run2", review.JobDeadLettered, review.JobDeadLettered, "open"},
+		}, "run2", review.JobRetryableFailed, review.JobRetryableFailed, "open"},
 		"a canceled replay": {func(t *testing.T, db *store.DB) {
 			die(t, db, "run1", failure.Unknown)
 			replay(t, db, "run1", "run2")
 			testkit.NoError(t, db.CancelJob(t.Context(), v1.Key))
-		}, "run2", review.JobDeadLettered, review.JobDeadLettered, "open"},
+		}, "run2", review.JobRetryableFailed, review.JobRetryableFailed, "open"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -37,7 +37,7 @@ func (d *DB) RecordCheck(ctx context.Context, id int64, confirmed bool) error {
 func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error) {
 	return d.changeAudited(ctx, deliveryObject(seen.ID), reconciler, "fail", map[string]any{"was": seen.Status, "class": class}, func(q *db.Queries) (int64, error) {
 		return q.FailDeliveryIfUnchanged(ctx, db.FailDeliveryIfUnchangedParams{
-			ID: seen.ID, Status: seen.Status, Attempts: seen.Attempts, FailureClass: string(class),
+			ID: seen.ID, Status: seen.Status, Attempts: seen.Attempts, ErrorClass: string(class),
 		})
 	})
 }

@@ -52,18 +52,18 @@ func TestDueDeliveries(t *testing.T) {
 		job   review.JobState
 		due   bool
 	}{
-		{"begun and not concluded", "begun", "31 minutes", review.JobDeadLettered, true},
+		{"begun and not concluded", "begun", "31 minutes", review.JobRetryableFailed, true},
 		{"begun by a review that runs", "begun", "31 minutes", review.JobInProgress, true},
 		{"begun a moment ago", "begun", "29 minutes", review.JobInProgress, false},
-		{"held", "held", "31 minutes", review.JobDeadLettered, true},
+		{"held", "held", "31 minutes", review.JobRetryableFailed, true},
 		{"never begun, and its review runs", "new", "1 day", review.JobInProgress, false},
-		{"never begun, and its review is dead", "new", "1 day", review.JobDeadLettered, false},
+		{"never begun, and its review is dead", "new", "1 day", review.JobRetryableFailed, false},
 		{"never begun, and its review is over", "new", "0 s", review.JobSucceeded, true},
 		{"sent", "sent", "6 minutes", review.JobSucceeded, true},
 		{"sent a moment ago", "sent", "4 minutes", review.JobSucceeded, false},
 		{"sent long ago", "sent", "8 days", review.JobSucceeded, false},
 		{"sent by a review that runs", "sent", "31 minutes", review.JobInProgress, false},
-		{"failed", "failed", "31 minutes", review.JobDeadLettered, false},
+		{"failed", "failed", "31 minutes", review.JobRetryableFailed, false},
 		{"waived", "waived", "31 minutes", review.JobSucceeded, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestOpenRowsLeaveRoomForSentRows(t *testing.T) {
 	sent := prepare(t, notify, "alice@corp.test", "bob@corp.test")[1]
 	testkit.NoError(t, notify.MarkSent(t.Context(), must(notify.BeginDelivery(t.Context(), sent))(t).ID, "m2", "accepted"))
 	backdate(t, d, "31 minutes")
-	end(t, d, review.JobDeadLettered)
+	end(t, d, review.JobRetryableFailed)
 	for _, want := range []int64{held, sent.ID, held} {
 		got := must(notify.DueDeliveries(t.Context(), grace, bounced, watch, 1))(t)
 		if len(got) != 1 || got[0].ID != want {

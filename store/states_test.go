@@ -106,7 +106,7 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 			return errOf(s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"}))
 		},
 	}
-	for _, from := range []string{"in_progress", "succeeded", "dead_lettered", "canceled"} {
+	for _, from := range []string{"in_progress", "succeeded", "retryable_failed", "canceled"} {
 		for _, name := range slices.Sorted(maps.Keys(operations)) {
 			req := s.begin(t)
 			if name == "BeginReplay" || name == "CloseEnded" && from == "canceled" {
@@ -174,7 +174,7 @@ func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
 				}
 				exec(t, s.conn, `update criticizer.deliveries set status = $2, begun = begun and $2 in ('pending', 'held'),
 					notification_id = case when $2 = 'sent' then 'm1' end, notified_at = case when $2 = 'sent' then now() end,
-					failure_class = case when $2 = 'failed' then 'RECIPIENT_REJECTED' end where id = $1`, d.ID, from)
+					error_class = case when $2 = 'failed' then 'RECIPIENT_REJECTED' end where id = $1`, d.ID, from)
 				if from == "sent" { // reconciliation checks sent rows when the review has ended
 					exec(t, s.conn, `update criticizer.jobs set state = 'succeeded', outcome = 'clean', finished_at = now() where idempotency_key = $1`, req.Key)
 				}

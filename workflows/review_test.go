@@ -300,7 +300,7 @@ func TestDeadLetterIsInTheFailure(t *testing.T) {
 	if !reflect.DeepEqual(letter, want) || letter.FirstFailureAt.IsZero() || letter.LastFailureAt.Before(letter.FirstFailureAt) {
 		t.Errorf("dead letter is\n%+v, want\n%+v", letter, want)
 	}
-	if jobOf(t, b.db, request.Key).State != review.JobDeadLettered || b.db.Letters(t) != 1 {
+	if jobOf(t, b.db, request.Key).State != review.JobRetryableFailed || b.db.Letters(t) != 1 {
 		t.Errorf("job %s with %d letters", jobOf(t, b.db, request.Key).State, b.db.Letters(t))
 	}
 }
@@ -327,7 +327,7 @@ func TestEveryClassIsDeadLettered(t *testing.T) {
 			if letter.ErrorClass != d.Class || letter.Stage != "fetch" || letter.Attempts != attempts || letter.Hint != d.Hint || b.world.Calls("Fetch") != attempts {
 				t.Errorf("dead letter %+v after %d attempts, want class %s after %d with hint %q", letter, b.world.Calls("Fetch"), d.Class, attempts, d.Hint)
 			}
-			if jobOf(t, b.db, request.Key).State != review.JobDeadLettered || b.db.Letters(t) != 1 || b.world.Calls("Review") != 0 {
+			if jobOf(t, b.db, request.Key).State != review.JobRetryableFailed || b.db.Letters(t) != 1 || b.world.Calls("Review") != 0 {
 				t.Errorf("job %s, %d letters, %d model calls", jobOf(t, b.db, request.Key).State, b.db.Letters(t), b.world.Calls("Review"))
 			}
 		})

@@ -14,7 +14,7 @@ import (
 
 const abandonDeliveryIfUnchanged = `-- name: AbandonDeliveryIfUnchanged :exec
 update criticizer.deliveries
-set begun = false, failure_class = null
+set begun = false, error_class = null
 where id = $1 and status = 'pending' and attempts = $2
 `
 
@@ -30,9 +30,9 @@ func (q *Queries) AbandonDeliveryIfUnchanged(ctx context.Context, arg AbandonDel
 
 const beginDeliveryIfUnchanged = `-- name: BeginDeliveryIfUnchanged :one
 update criticizer.deliveries
-set attempts = attempts + 1, last_attempt_at = case when $1::boolean then last_attempt_at else now() end, begun = true, failure_class = null
+set attempts = attempts + 1, last_attempt_at = case when $1::boolean then last_attempt_at else now() end, begun = true, error_class = null
 where id = $2 and status = 'pending' and attempts = $3
-returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel
+returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, error_class, created_at, checked_at, confirmed_at, unproven, channel
 `
 
 type BeginDeliveryIfUnchangedParams struct {
@@ -58,7 +58,7 @@ func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliver
 		&i.NotificationID,
 		&i.NotifiedAt,
 		&i.Evidence,
-		&i.FailureClass,
+		&i.ErrorClass,
 		&i.CreatedAt,
 		&i.CheckedAt,
 		&i.ConfirmedAt,
@@ -95,7 +95,7 @@ func (q *Queries) DeleteRecipients(ctx context.Context, arg DeleteRecipientsPara
 }
 
 const deliveries = `-- name: Deliveries :many
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, error_class, created_at, checked_at, confirmed_at, unproven, channel
 from criticizer.deliveries
 where changelist_id = $1 and review_version = $2
 order by recipient collate "C"
@@ -127,7 +127,7 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 			&i.NotificationID,
 			&i.NotifiedAt,
 			&i.Evidence,
-			&i.FailureClass,
+			&i.ErrorClass,
 			&i.CreatedAt,
 			&i.CheckedAt,
 			&i.ConfirmedAt,
@@ -145,7 +145,7 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 }
 
 const delivery = `-- name: Delivery :one
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, now()::timestamptz as now from criticizer.deliveries d where d.id = $1
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, now()::timestamptz as now from criticizer.deliveries d where d.id = $1
 `
 
 type DeliveryRow struct {
@@ -169,7 +169,7 @@ func (q *Queries) Delivery(ctx context.Context, id int64) (DeliveryRow, error) {
 		&i.Delivery.NotificationID,
 		&i.Delivery.NotifiedAt,
 		&i.Delivery.Evidence,
-		&i.Delivery.FailureClass,
+		&i.Delivery.ErrorClass,
 		&i.Delivery.CreatedAt,
 		&i.Delivery.CheckedAt,
 		&i.Delivery.ConfirmedAt,
@@ -182,20 +182,20 @@ func (q *Queries) Delivery(ctx context.Context, id int64) (DeliveryRow, error) {
 
 const failPendingDelivery = `-- name: FailPendingDelivery :execrows
 update criticizer.deliveries
-set status = 'failed', failure_class = $1::text, begun = false
+set status = 'failed', error_class = $1::text, begun = false
 where id = $2 and status = 'pending' and attempts = $3 and (begun or notification_id is not null)
 `
 
 type FailPendingDeliveryParams struct {
-	FailureClass string
-	ID           int64
-	Attempts     int
+	ErrorClass string
+	ID         int64
+	Attempts   int
 }
 
 // attempts and begun are the fence: a late worker changes neither a newer attempt
 // nor an operator's decision.
 func (q *Queries) FailPendingDelivery(ctx context.Context, arg FailPendingDeliveryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, failPendingDelivery, arg.FailureClass, arg.ID, arg.Attempts)
+	result, err := q.db.Exec(ctx, failPendingDelivery, arg.ErrorClass, arg.ID, arg.Attempts)
 	if err != nil {
 		return 0, err
 	}
@@ -203,7 +203,7 @@ func (q *Queries) FailPendingDelivery(ctx context.Context, arg FailPendingDelive
 }
 
 const findDeliveries = `-- name: FindDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.idempotency_key as job_key
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.idempotency_key as job_key
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where ($1::bigint = 0 or d.id = $1)
@@ -253,7 +253,7 @@ func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) 
 			&i.Delivery.NotificationID,
 			&i.Delivery.NotifiedAt,
 			&i.Delivery.Evidence,
-			&i.Delivery.FailureClass,
+			&i.Delivery.ErrorClass,
 			&i.Delivery.CreatedAt,
 			&i.Delivery.CheckedAt,
 			&i.Delivery.ConfirmedAt,
@@ -375,7 +375,7 @@ type InsertRecipientsParams struct {
 const markSentIfNotSent = `-- name: MarkSentIfNotSent :execrows
 update criticizer.deliveries
 set status = 'sent', notification_id = $1::text, notified_at = now(), evidence = $2::text, begun = false,
-    failure_class = null
+    error_class = null
 where id = $3 and status <> 'sent'
 `
 
@@ -450,25 +450,25 @@ func (q *Queries) Recipients(ctx context.Context, arg RecipientsParams) ([]Recip
 
 const recordRefusalIfUnchanged = `-- name: RecordRefusalIfUnchanged :exec
 update criticizer.deliveries
-set failure_class = $1::text
+set error_class = $1::text
 where id = $2 and status = 'pending' and begun and attempts = $3
 `
 
 type RecordRefusalIfUnchangedParams struct {
-	FailureClass string
-	ID           int64
-	Attempts     int
+	ErrorClass string
+	ID         int64
+	Attempts   int
 }
 
 // A begun pending row has a class if the provider refused its complete message.
 func (q *Queries) RecordRefusalIfUnchanged(ctx context.Context, arg RecordRefusalIfUnchangedParams) error {
-	_, err := q.db.Exec(ctx, recordRefusalIfUnchanged, arg.FailureClass, arg.ID, arg.Attempts)
+	_, err := q.db.Exec(ctx, recordRefusalIfUnchanged, arg.ErrorClass, arg.ID, arg.Attempts)
 	return err
 }
 
 const requeueUnsentDelivery = `-- name: RequeueUnsentDelivery :execrows
 update criticizer.deliveries d
-set status = 'pending', begun = false, notification_id = null, failure_class = null,
+set status = 'pending', begun = false, notification_id = null, error_class = null,
     checked_at = null, confirmed_at = null, unproven = 0
 where d.id = $1
   and (not d.begun or d.last_attempt_at <= now() - $2::interval)

@@ -130,8 +130,8 @@ const closeEndedJob = `-- name: CloseEndedJob :one
 update criticizer.jobs j
 set state = now_is.state, updated_at = now(), finished_at = now()
 from (select case when exists (select from criticizer.dead_letters l where l.workflow_id = $1 and l.state <> 'resolved')
-                  then 'dead_lettered' else 'canceled' end as state) now_is
-where j.idempotency_key = $1 and j.run_id = $2 and j.state not in ('succeeded', 'dead_lettered')
+                  then 'retryable_failed' else 'canceled' end as state) now_is
+where j.idempotency_key = $1 and j.run_id = $2 and j.state not in ('succeeded', 'retryable_failed')
   and j.state <> now_is.state
 returning j.state
 `
@@ -152,7 +152,7 @@ func (q *Queries) CloseEndedJob(ctx context.Context, arg CloseEndedJobParams) (r
 
 const deadLetterUnfinishedJob = `-- name: DeadLetterUnfinishedJob :exec
 update criticizer.jobs
-set state = 'dead_lettered', updated_at = now(), finished_at = now()
+set state = 'retryable_failed', updated_at = now(), finished_at = now()
 where idempotency_key = $1 and state <> 'succeeded'
 `
 

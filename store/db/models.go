@@ -35,7 +35,7 @@ type Delivery struct {
 	NotificationID *string
 	NotifiedAt     *time.Time
 	Evidence       *string
-	FailureClass   *string
+	ErrorClass     *string
 	CreatedAt      time.Time
 	CheckedAt      *time.Time
 	ConfirmedAt    *time.Time

@@ -13,7 +13,7 @@ import (
 )
 
 const dueDeliveries = `-- name: DueDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.report, now()::timestamptz as now
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
@@ -72,7 +72,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.Delivery.NotificationID,
 			&i.Delivery.NotifiedAt,
 			&i.Delivery.Evidence,
-			&i.Delivery.FailureClass,
+			&i.Delivery.ErrorClass,
 			&i.Delivery.CreatedAt,
 			&i.Delivery.CheckedAt,
 			&i.Delivery.ConfirmedAt,
@@ -94,7 +94,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 
 const failDeliveryIfUnchanged = `-- name: FailDeliveryIfUnchanged :execrows
 update criticizer.deliveries d
-set status = 'failed', failure_class = $1::text, notified_at = null, begun = false, checked_at = now()
+set status = 'failed', error_class = $1::text, notified_at = null, begun = false, checked_at = now()
 where d.id = $2 and d.status = $3 and d.attempts = $4
   and (d.status in ('pending', 'held') or (d.status = 'sent' and not exists (
     select from criticizer.jobs j
@@ -102,16 +102,16 @@ where d.id = $2 and d.status = $3 and d.attempts = $4
 `
 
 type FailDeliveryIfUnchangedParams struct {
-	FailureClass string
-	ID           int64
-	Status       review.DeliveryStatus
-	Attempts     int
+	ErrorClass string
+	ID         int64
+	Status     review.DeliveryStatus
+	Attempts   int
 }
 
 // A bounce may arrive long after the mail was sent.
 func (q *Queries) FailDeliveryIfUnchanged(ctx context.Context, arg FailDeliveryIfUnchangedParams) (int64, error) {
 	result, err := q.db.Exec(ctx, failDeliveryIfUnchanged,
-		arg.FailureClass,
+		arg.ErrorClass,
 		arg.ID,
 		arg.Status,
 		arg.Attempts,

@@ -90,11 +90,11 @@ create table criticizer.jobs (
     constraint jobs_changelist_positive check (changelist_id > 0),
     constraint jobs_version_positive check (review_version > 0),
     constraint jobs_state_known check (
-        state in ('in_progress', 'succeeded', 'dead_lettered', 'canceled')),
+        state in ('in_progress', 'succeeded', 'retryable_failed', 'canceled')),
     constraint jobs_outcome_known check (outcome in ('clean', 'findings', 'partial', 'not_reviewed')),
     constraint jobs_outcome_iff_succeeded check ((outcome is not null) = (state = 'succeeded')),
     constraint jobs_finished_iff_final check (
-        (finished_at is not null) = (state in ('succeeded', 'dead_lettered', 'canceled'))),
+        (finished_at is not null) = (state in ('succeeded', 'retryable_failed', 'canceled'))),
     constraint jobs_findings_fit_outcome check (
         findings >= 0
         and (outcome is distinct from 'clean' or findings = 0)
@@ -107,6 +107,8 @@ create table criticizer.jobs (
 );
 -- Few of many reviews are in flight.
 create index jobs_unfinished on criticizer.jobs (changelist_id, review_version) where state = 'in_progress';
+create index jobs_dead on criticizer.jobs (id) where state = 'retryable_failed';
+create index jobs_ended on criticizer.jobs (finished_at, state) where state in ('succeeded', 'canceled');
 create index jobs_begun on criticizer.jobs (created_at) where state = 'in_progress';
 create index jobs_unchecked on criticizer.jobs (coalesce(checked_at, updated_at)) where state = 'in_progress';
 create index jobs_unpurged on criticizer.jobs (finished_at) where state = 'succeeded' and not purged;
@@ -186,7 +188,7 @@ create table criticizer.deliveries (
     notification_id text,
     notified_at     timestamptz,
     evidence        text,                               -- the source that reported the acceptance
-    failure_class   text,
+    error_class   text,
     created_at      timestamptz not null default now(),
     checked_at      timestamptz,                        -- when the evidence sources were last queried
     confirmed_at    timestamptz,                        -- when a source first had evidence of a sent row; never cleared by a later query, because evidence expires
@@ -200,7 +202,7 @@ create table criticizer.deliveries (
     constraint deliveries_notified_iff_sent check ((notified_at is not null) = (status = 'sent')),
     constraint deliveries_notified_has_id check (notified_at is null or notification_id is not null),
     constraint deliveries_notification_id_present check (notification_id <> ''),
-    constraint deliveries_failed_has_class check (status <> 'failed' or failure_class is not null),
+    constraint deliveries_failed_has_class check (status <> 'failed' or error_class is not null),
     constraint deliveries_attempts_timed check (
         attempts >= 0 and (attempts > 0) = (last_attempt_at is not null)),
     constraint deliveries_begun_is_open check (
@@ -212,6 +214,8 @@ create table criticizer.deliveries (
         or (channel = 'mail' and recipient not in ('mail', 'webhook', 'swarm')))
 );
 create index deliveries_of_status on criticizer.deliveries (status, checked_at);
+create index deliveries_sent on criticizer.deliveries (notified_at) where status = 'sent';
+create index deliveries_confirmed on criticizer.deliveries (confirmed_at);
 create index deliveries_begun on criticizer.deliveries (id) where begun;
 create index deliveries_unproven on criticizer.deliveries (id) where unproven > 0;
 create index deliveries_with_address on criticizer.deliveries (created_at) where channel = 'mail' and recipient not like 'forgotten:%';
@@ -275,7 +279,7 @@ declare
 begin
     insert into criticizer.restores (backup_at, newest_changelist) values (restored.backup_at, restored.newest_changelist);
     update criticizer.deliveries d
-    set begun = true, attempts = d.attempts + 1, last_attempt_at = restored.backup_at, failure_class = null
+    set begun = true, attempts = d.attempts + 1, last_attempt_at = restored.backup_at, error_class = null
     where d.status = 'pending' and not d.begun;
     get diagnostics in_doubt = row_count;
     return in_doubt;
@@ -335,6 +339,7 @@ create table criticizer.dead_letters (
 );
 create index dead_letters_unresolved on criticizer.dead_letters (recorded_at) where state <> 'resolved';
 create index dead_letters_replaying on criticizer.dead_letters (workflow_id) where state = 'replaying';
+create index dead_letters_of_kind on criticizer.dead_letters (state, stage, error_class);
 create index dead_letters_of_review on criticizer.dead_letters (workflow_id);
 
 -- A replay that an operator asked for, recorded before the reset with the reason:
@@ -684,71 +689,34 @@ create table criticizer.watch (
 );
 insert into criticizer.watch default values;
 
---------------------------------------------------------------------- monitoring
-
--- The figures of tables that grow for ever are counted when a row changes, not when they
--- are read. A change adds rows and waits for no other transaction; the watch folds them.
-create table criticizer.tallies (
-    name   text   not null,
-    labels jsonb  not null,
-    n      bigint not null
-);
-
--- Adds the change of a row to the tally with the name of the first argument. The others
--- are the columns of its labels, as label=column; a column after ? counts only rows in
--- which it is not null.
--- +goose StatementBegin
-create function criticizer.tally() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-    gone  jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
-    fresh jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
-begin
-    insert into criticizer.tallies (name, labels, n)
-    select tg_argv[0], l.labels, sum(r.d)
-    from (values (gone, -1), (fresh, 1)) r (found, d)
-    cross join lateral (
-        select coalesce(jsonb_object_agg(split_part(a, '=', 1), r.found ->> split_part(a, '=', 2)) filter (where a not like '?%'), '{}') as labels,
-               coalesce(bool_and(r.found ->> substr(a, 2) is not null) filter (where a like '?%'), true) as counts
-        from unnest(tg_argv[1:]) a) l
-    where r.found is not null and l.counts
-    group by l.labels having sum(r.d) <> 0;
-    return null;
-end $$;
--- +goose StatementEnd
-
--- Runs when a worker claims the watch: one at a time.
--- +goose StatementBegin
-create function criticizer.fold_tallies() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    with folded as (delete from criticizer.tallies returning name, labels, n)
-    insert into criticizer.tallies select name, labels, sum(n) from folded group by name, labels having sum(n) <> 0;
-    return null;
-end $$;
--- +goose StatementEnd
-create trigger watch_folds_tallies after update on criticizer.watch
-    for each row execute function criticizer.fold_tallies();
-
-create trigger jobs_tallied after insert or delete or update of state on criticizer.jobs
-    for each row execute function criticizer.tally('criticizer_reviews', 'state=state');
-create trigger deliveries_tallied after insert or delete or update of status on criticizer.deliveries
-    for each row execute function criticizer.tally('criticizer_deliveries', 'status=status');
-create trigger deliveries_confirmed_tallied after insert or delete or update of confirmed_at on criticizer.deliveries
-    for each row execute function criticizer.tally('criticizer_deliveries_confirmed', '?confirmed_at');
-create trigger dead_letters_tallied after insert or delete or update of state, stage, error_class on criticizer.dead_letters
-    for each row execute function criticizer.tally('criticizer_dead_letters', 'state=state', 'stage=stage', 'class=error_class');
+-------------------------------------------------------------------- monitoring
 
 -- The metrics that every worker exports with the same values
 -- (docs/observability.md): counts, and ages in seconds; no names, no content. A
 -- view reads with the rights of its owner: a role that reads the metrics needs no
--- access to the rows.
+-- access to the rows. What accumulates for ever is counted for the last 24 hours, by an
+-- index, so that a scrape does not get slower with the years.
 create view criticizer.figures (name, labels, figure) as
-    select name, labels, sum(n)::double precision
-    from criticizer.tallies where name <> 'criticizer_deliveries_confirmed' group by name, labels having sum(n) <> 0
+    select 'criticizer_reviews', '{"state": "in_progress"}'::jsonb, count(*)::double precision
+    from criticizer.jobs where state = 'in_progress'
 union all
-    select 'criticizer_deliveries_confirmed', '{}', coalesce(sum(n), 0)
-    from criticizer.tallies where name = 'criticizer_deliveries_confirmed'
+    select 'criticizer_reviews', '{"state": "retryable_failed"}', count(*)
+    from criticizer.jobs where state = 'retryable_failed'
+union all
+    select 'criticizer_reviews', jsonb_build_object('state', state), count(*)
+    from criticizer.jobs where state in ('succeeded', 'canceled') and finished_at > now() - interval '24 hours' group by state
+union all
+    select 'criticizer_deliveries', jsonb_build_object('status', status), count(*)
+    from criticizer.deliveries where status in ('pending', 'failed', 'held', 'waived') group by status
+union all
+    select 'criticizer_deliveries', '{"status": "sent"}', count(*)
+    from criticizer.deliveries where status = 'sent' and notified_at > now() - interval '24 hours'
+union all
+    select 'criticizer_deliveries_confirmed', '{}', count(*)
+    from criticizer.deliveries where confirmed_at > now() - interval '24 hours'
+union all
+    select 'criticizer_dead_letters', jsonb_build_object('state', state, 'stage', stage, 'class', error_class), count(*)
+    from criticizer.dead_letters group by state, stage, error_class
 union all
     select 'criticizer_review_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(created_at)), 0)
     from criticizer.jobs where state = 'in_progress'
@@ -856,7 +824,7 @@ grant select on
     criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
     criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
     criticizer.findings, criticizer.wrong_findings, criticizer.token_days, criticizer.review_records,
-    criticizer.audit_log, criticizer.figures, criticizer.tallies, criticizer.watch, criticizer.restores
+    criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.restores
     to criticizer_operator;
 grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
 grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;

@@ -40,33 +40,33 @@ select sqlc.embed(d), now()::timestamptz as now from criticizer.deliveries d whe
 -- attempts is the fence: of two workers that read the same row, one begins. A repeated
 -- attempt keeps the time of the first.
 update criticizer.deliveries
-set attempts = attempts + 1, last_attempt_at = case when @repeats::boolean then last_attempt_at else now() end, begun = true, failure_class = null
+set attempts = attempts + 1, last_attempt_at = case when @repeats::boolean then last_attempt_at else now() end, begun = true, error_class = null
 where id = @id and status = 'pending' and attempts = @attempts
 returning *;
 
 -- name: AbandonDeliveryIfUnchanged :exec
 update criticizer.deliveries
-set begun = false, failure_class = null
+set begun = false, error_class = null
 where id = @id and status = 'pending' and attempts = @attempts;
 
 -- name: RecordRefusalIfUnchanged :exec
 -- A begun pending row has a class if the provider refused its complete message.
 update criticizer.deliveries
-set failure_class = @failure_class::text
+set error_class = @error_class::text
 where id = @id and status = 'pending' and begun and attempts = @attempts;
 
 -- name: MarkSentIfNotSent :execrows
 -- Sets ID, time and status in one write (notification 6.4).
 update criticizer.deliveries
 set status = 'sent', notification_id = @notification_id::text, notified_at = now(), evidence = @evidence::text, begun = false,
-    failure_class = null
+    error_class = null
 where id = @id and status <> 'sent';
 
 -- name: FailPendingDelivery :execrows
 -- attempts and begun are the fence: a late worker changes neither a newer attempt
 -- nor an operator's decision.
 update criticizer.deliveries
-set status = 'failed', failure_class = @failure_class::text, begun = false
+set status = 'failed', error_class = @error_class::text, begun = false
 where id = @id and status = 'pending' and attempts = @attempts and (begun or notification_id is not null);
 
 -- name: HoldPendingDelivery :execrows
@@ -104,7 +104,7 @@ returning id;
 -- The operator states that a begun attempt was not accepted. While the review runs,
 -- or the last attempt is younger than settle, the attempt may still be in flight.
 update criticizer.deliveries d
-set status = 'pending', begun = false, notification_id = null, failure_class = null,
+set status = 'pending', begun = false, notification_id = null, error_class = null,
     checked_at = null, confirmed_at = null, unproven = 0
 where d.id = @id
   and (not d.begun or d.last_attempt_at <= now() - @settle::interval)

@@ -63,7 +63,7 @@ returning *;
 
 -- name: DeadLetterUnfinishedJob :exec
 update criticizer.jobs
-set state = 'dead_lettered', updated_at = now(), finished_at = now()
+set state = 'retryable_failed', updated_at = now(), finished_at = now()
 where idempotency_key = @idempotency_key and state <> 'succeeded';
 
 -- name: HasNewerReview :one
@@ -101,8 +101,8 @@ returning j.idempotency_key, j.run_id;
 update criticizer.jobs j
 set state = now_is.state, updated_at = now(), finished_at = now()
 from (select case when exists (select from criticizer.dead_letters l where l.workflow_id = @idempotency_key and l.state <> 'resolved')
-                  then 'dead_lettered' else 'canceled' end as state) now_is
-where j.idempotency_key = @idempotency_key and j.run_id = @run_id and j.state not in ('succeeded', 'dead_lettered')
+                  then 'retryable_failed' else 'canceled' end as state) now_is
+where j.idempotency_key = @idempotency_key and j.run_id = @run_id and j.state not in ('succeeded', 'retryable_failed')
   and j.state <> now_is.state
 returning j.state;
 

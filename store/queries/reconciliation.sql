@@ -25,7 +25,7 @@ where id = @id;
 -- name: FailDeliveryIfUnchanged :execrows
 -- A bounce may arrive long after the mail was sent.
 update criticizer.deliveries d
-set status = 'failed', failure_class = @failure_class::text, notified_at = null, begun = false, checked_at = now()
+set status = 'failed', error_class = @error_class::text, notified_at = null, begun = false, checked_at = now()
 where d.id = @id and d.status = @status and d.attempts = @attempts
   and (d.status in ('pending', 'held') or (d.status = 'sent' and not exists (
     select from criticizer.jobs j

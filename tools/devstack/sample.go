@@ -64,7 +64,7 @@ func (e *environment) replayADeadLetter(ctx context.Context, db *store.DB, cl re
 	}
 	defer func() { _ = os.Remove(e.faults) }() // gone already, unless a step failed
 	job, err := e.review(ctx, db, cl)
-	if err != nil || job.State != review.JobDeadLettered {
+	if err != nil || job.State != review.JobRetryableFailed {
 		return err // an earlier run has shown it
 	}
 	e.out.say("Perforce rejects the ticket of the account: changelist %d is a dead letter (%s)", cl, failure.AuthDenied)
