@@ -156,11 +156,9 @@ func TestAttacksOfEveryRoleAreRefused(t *testing.T) {
 		`delete from criticizer.rewrite_transitions`,
 	}
 	workers := []string{
-		`select criticizer.record_rewrite_enqueued()`,
 		`select criticizer.record_rewrite_transition()`,
 		`select criticizer.refuse_change()`,
-		`select criticizer.date_artifact()`,
-		`select criticizer.rewrite_job_id()`,
+		`select criticizer.guard_artifact()`,
 		`create function criticizer.mine() returns int language sql as 'select 1'`,
 		`insert into criticizer.rewrite_transitions (job_id, to_status, attempt_count) values (gen_random_uuid(), 'queued', 0)`,
 		`insert into criticizer.recipients (changelist_id, review_version, position, user_name, address, role, saved_at)

@@ -1,5 +1,3 @@
--- +goose Up
-
 -- Sections: roles, reviews, delivery, dead letters, feedback, cost, artifacts, retention,
 -- audit log, watch, monitoring, grants, rewrite queue, owner of the audit log. The database
 -- sets all times: the clocks of the hosts may differ.
@@ -34,7 +32,6 @@ alter default privileges revoke execute on functions from public;
 -- becomes a member, so that an installation with one login can use every role; it
 -- owns all tables anyway. If an administrator created the roles and the login may
 -- not grant them, the grant is skipped.
--- +goose StatementBegin
 do $$
 declare
     part text;
@@ -57,7 +54,6 @@ begin
         end if;
     end loop;
 end $$;
--- +goose StatementEnd
 
 ------------------------------------------------------------------------ reviews
 
@@ -231,29 +227,14 @@ create table criticizer.recipient_key (
 );
 insert into criticizer.recipient_key default values;
 
--- +goose StatementBegin
 create function criticizer.forgotten_recipient(d criticizer.deliveries) returns text
     language sql stable set search_path = pg_catalog, pg_temp as $$
     select 'forgotten:' || encode(sha256(key || sha256(key || convert_to(
         d.changelist_id || ':' || d.review_version || ':' || d.recipient, 'UTF8'))), 'hex')
     from criticizer.recipient_key;
 $$;
--- +goose StatementEnd
-
--- Before a row is inserted, its forgotten row gets the address back: the insert then meets
--- the unique constraint as if nothing had been forgotten.
--- +goose StatementBegin
-create function criticizer.remember_recipient() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    update criticizer.deliveries d set recipient = new.recipient
-    where d.changelist_id = new.changelist_id and d.review_version = new.review_version
-      and d.recipient = criticizer.forgotten_recipient(new);
-    return new;
-end $$;
--- +goose StatementEnd
-create trigger deliveries_remember_recipient before insert on criticizer.deliveries
-    for each row when (new.channel = 'mail') execute function criticizer.remember_recipient();
+comment on function criticizer.forgotten_recipient is
+    'A forgotten address can be recognised, and not read or guessed without the key.';
 
 -- A database that was restored from a backup does not know what happened since: mails that
 -- its rows call unsent may have been sent, and the rows of whole reviews are missing. The
@@ -271,7 +252,6 @@ create table criticizer.restores (
 
 -- Records a restore and returns the number of deliveries that it puts in doubt.
 -- last_attempt_at is the earliest time at which the mail may have been sent.
--- +goose StatementBegin
 create function criticizer.restored(backup_at timestamptz, newest_changelist bigint) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -284,18 +264,25 @@ begin
     get diagnostics in_doubt = row_count;
     return in_doubt;
 end $$;
--- +goose StatementEnd
+comment on function criticizer.restored is
+    'Nothing that may have been sent since the backup is sent without evidence.';
 
--- A delivery that is inserted after a restore may be one whose row the restore has lost, if
--- Perforce had its changelist then. After 30 days no evidence is left.
--- +goose StatementBegin
-create function criticizer.doubt_lost_delivery() returns trigger
+-- Before a row is inserted, its forgotten row gets the address back: the insert then meets
+-- the unique constraint as if nothing had been forgotten. A row that is inserted after a
+-- restore may be one that the restore has lost, if Perforce had its changelist then. After
+-- 30 days no evidence is left.
+create function criticizer.prepare_delivery() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     lost_since timestamptz := (
         select min(backup_at) from criticizer.restores
         where newest_changelist >= new.changelist_id and restored_at > now() - interval '720 hours');
 begin
+    if new.channel = 'mail' then
+        update criticizer.deliveries d set recipient = new.recipient
+        where d.changelist_id = new.changelist_id and d.review_version = new.review_version
+          and d.recipient = criticizer.forgotten_recipient(new);
+    end if;
     if lost_since is not null then
         new.begun := true;
         new.attempts := 1;
@@ -303,9 +290,10 @@ begin
     end if;
     return new;
 end $$;
--- +goose StatementEnd
-create trigger deliveries_lost_are_in_doubt before insert on criticizer.deliveries
-    for each row execute function criticizer.doubt_lost_delivery();
+comment on function criticizer.prepare_delivery is
+    'No second mail: not after an address was forgotten, nor after a restore has lost its row.';
+create trigger deliveries_prepared before insert on criticizer.deliveries
+    for each row execute function criticizer.prepare_delivery();
 
 ------------------------------------------------------------------- dead letters
 
@@ -528,31 +516,21 @@ create index artifacts_expiry on redacted.artifacts (expires_at);
 create index artifacts_expiry on report.artifacts (expires_at);
 create index artifacts_expiry on answer.artifacts (expires_at);
 
--- A role that may delete artifacts can delete only expired ones: a review may
--- still need the others.
--- +goose StatementBegin
-create function criticizer.refuse_early_delete() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-    raise exception 'delete artifact of schema %: it has not expired', tg_table_schema
-        using errcode = 'insufficient_privilege', hint = 'delete only artifacts whose expires_at has passed';
-end $$;
--- +goose StatementEnd
-
-create trigger artifacts_delete_expired_only before delete on raw.artifacts
-    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
-create trigger artifacts_delete_expired_only before delete on redacted.artifacts
-    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
-create trigger artifacts_delete_expired_only before delete on report.artifacts
-    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
-create trigger artifacts_delete_expired_only before delete on answer.artifacts
-    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
-
+-- A role that may delete artifacts can delete only expired ones: a review may still need
+-- the others.
+--
 -- Storing an artifact again can extend its time and never shortens it. An update must
 -- bring a newly encrypted body: else a role that cannot read bodies could extend the
 -- time of all artifacts for ever.
--- +goose StatementBegin
-create function criticizer.date_artifact() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+create function criticizer.guard_artifact() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+    if tg_op = 'DELETE' then
+        if old.expires_at > now() then
+            raise exception 'delete artifact of schema %: it has not expired', tg_table_schema
+                using errcode = 'insufficient_privilege', hint = 'delete only artifacts whose expires_at has passed';
+        end if;
+        return old;
+    end if;
     new.stored_at := now();
     new.expires_at := now() + new.ttl;
     if tg_op = 'UPDATE' then
@@ -564,21 +542,21 @@ begin
     end if;
     return new;
 end $$;
--- +goose StatementEnd
-create trigger artifacts_dated before insert or update of body, ttl on raw.artifacts
-    for each row execute function criticizer.date_artifact();
-create trigger artifacts_dated before insert or update of body, ttl on redacted.artifacts
-    for each row execute function criticizer.date_artifact();
-create trigger artifacts_dated before insert or update of body, ttl on report.artifacts
-    for each row execute function criticizer.date_artifact();
-create trigger artifacts_dated before insert or update of body, ttl on answer.artifacts
-    for each row execute function criticizer.date_artifact();
+comment on function criticizer.guard_artifact is
+    'The database dates artifacts, extends the time only of one that is stored again, and keeps each until then.';
+create trigger artifacts_guarded before insert or delete or update of body, ttl on raw.artifacts
+    for each row execute function criticizer.guard_artifact();
+create trigger artifacts_guarded before insert or delete or update of body, ttl on redacted.artifacts
+    for each row execute function criticizer.guard_artifact();
+create trigger artifacts_guarded before insert or delete or update of body, ttl on report.artifacts
+    for each row execute function criticizer.guard_artifact();
+create trigger artifacts_guarded before insert or delete or update of body, ttl on answer.artifacts
+    for each row execute function criticizer.guard_artifact();
 
 ---------------------------------------------------------------------- retention
 
 -- An address stays while its review runs and while an attempt is in doubt: look-ups need
 -- it. The path of a finding that is marked wrong stays as long as the mark.
--- +goose StatementBegin
 create function criticizer.forget_metadata(out addresses bigint, out paths bigint)
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -593,12 +571,12 @@ begin
     where path <> '' and reported_at <= now() - interval '720 hours' and opinion is distinct from 'wrong';
     get diagnostics paths = row_count;
 end $$;
--- +goose StatementEnd
+comment on function criticizer.forget_metadata is
+    'Addresses and paths are kept for 30 days; who forgets them cannot read them.';
 
 -- Rows of reviews that have succeeded are deleted by policy. The row of the job stays: it
 -- rejects a second review of the same version. So do findings with an opinion, and the
 -- audit log.
--- +goose StatementBegin
 create function criticizer.purge_reviews(ttl interval, at_most bigint) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -624,7 +602,8 @@ begin
     update criticizer.jobs set purged = true where id = any (due);
     return cardinality(due);
 end $$;
--- +goose StatementEnd
+comment on function criticizer.purge_reviews is
+    'Only rows of reviews that succeeded more than 30 days ago are deleted, and their jobs stay.';
 
 ---------------------------------------------------------------------- audit log
 
@@ -641,13 +620,13 @@ create table criticizer.audit_log (
     constraint audit_log_says_what check (action <> '' and object <> '')
 );
 
--- +goose StatementBegin
 create function criticizer.refuse_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     raise exception '% %: the table is append-only', lower(tg_op), tg_table_name
         using errcode = 'insufficient_privilege', hint = 'insert a row that corrects the earlier one';
 end $$;
--- +goose StatementEnd
+comment on function criticizer.refuse_change is
+    'The audit log and the transitions are append-only, for their owner as well.';
 
 create trigger audit_log_append_only
     before update or delete or truncate on criticizer.audit_log
@@ -656,7 +635,6 @@ create trigger audit_log_append_only
 -- Returns the content of one artifact to a person who gives name and reason, and
 -- records the access (security 9.4.3). The role criticizer_reader may call this
 -- function and read nothing itself.
--- +goose StatementBegin
 create function criticizer.read_artifact(namespace text, artifact text, who text, reason text) returns bytea
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -676,7 +654,8 @@ begin
             jsonb_build_object('reason', reason, 'found', content is not null));
     return content;
 end $$;
--- +goose StatementEnd
+comment on function criticizer.read_artifact is
+    'Nobody reads an artifact without a record of who and why.';
 
 -------------------------------------------------------------------------- watch
 
@@ -862,10 +841,8 @@ create table rewrite.artifacts (
 alter table rewrite.artifacts alter column body set storage external;
 create index artifacts_of_text on rewrite.artifacts (id);
 create index artifacts_expiry on rewrite.artifacts (expires_at);
-create trigger artifacts_delete_expired_only before delete on rewrite.artifacts
-    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
-create trigger artifacts_dated before insert or update of body, ttl on rewrite.artifacts
-    for each row execute function criticizer.date_artifact();
+create trigger artifacts_guarded before insert or delete or update of body, ttl on rewrite.artifacts
+    for each row execute function criticizer.guard_artifact();
 
 -- One message of a sender, for one or more recipients.
 create table criticizer.rewrite_requests (
@@ -1047,20 +1024,14 @@ create index rewrite_transitions_by_time on criticizer.rewrite_transitions using
 
 -- The triggers run per statement, not per row, so that a claim is one insert. They
 -- are security definer: no role may write transitions itself.
--- +goose StatementBegin
-create function criticizer.record_rewrite_enqueued() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    insert into criticizer.rewrite_transitions (job_id, to_status, attempt_count)
-    select job_id, status, attempt_count from fresh order by created_at;
-    return null;
-end $$;
--- +goose StatementEnd
-
--- +goose StatementBegin
 create function criticizer.record_rewrite_transition() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+    if tg_op = 'INSERT' then
+        insert into criticizer.rewrite_transitions (job_id, to_status, attempt_count)
+        select job_id, status, attempt_count from fresh order by created_at;
+        return null;
+    end if;
     insert into criticizer.rewrite_transitions (job_id, from_status, to_status, attempt_count, error, run_id, batch_id)
     select n.job_id, o.status, n.status, n.attempt_count,
            case when n.status in ('queued', 'failed') then n.last_error end, n.run_id, coalesce(n.batch_id, o.batch_id)
@@ -1068,48 +1039,34 @@ begin
     where o.status <> n.status;
     return null;
 end $$;
--- +goose StatementEnd
+comment on function criticizer.record_rewrite_transition is
+    'Every change of a status has its row, in the transaction of the change, and is a legal one.';
 
 create trigger rewrite_transitions_append_only
     before update or delete or truncate on criticizer.rewrite_transitions
     for each statement execute function criticizer.refuse_change();
 create trigger rewrite_jobs_enqueued_recorded after insert on criticizer.rewrite_jobs
-    referencing new table as fresh for each statement execute function criticizer.record_rewrite_enqueued();
+    referencing new table as fresh for each statement execute function criticizer.record_rewrite_transition();
 create trigger rewrite_jobs_transition_recorded after update on criticizer.rewrite_jobs
     referencing old table as gone new table as fresh for each statement execute function criticizer.record_rewrite_transition();
 
--- ID of a new job: a UUID of version 7. Its time order keeps inserts at the end of
--- the indexes.
--- +goose StatementBegin
-create function criticizer.rewrite_job_id() returns uuid language sql volatile set search_path = pg_catalog, pg_temp as $$
-    select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
-        placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid
-$$;
--- +goose StatementEnd
-
--- +goose StatementBegin
-create function criticizer.refuse_result_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+-- The database evaluates decision and languages while the job is queued, so neither changes
+-- from then on.
+create function criticizer.refuse_rewrite_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-    raise exception 'change result of rewrite job %: the job has ended', old.job_id using errcode = 'insufficient_privilege';
+    raise exception 'change rewrite job %: decision and languages of a claimed job and the result of an ended one are final', old.job_id
+        using errcode = 'insufficient_privilege';
 end $$;
--- +goose StatementEnd
-create trigger rewrite_jobs_result_is_final before update of result_ref on criticizer.rewrite_jobs
-    for each row when (old.status in ('completed', 'failed', 'canceled') and new.result_ref is distinct from old.result_ref)
-    execute function criticizer.refuse_result_change();
-
--- +goose StatementBegin
-create function criticizer.refuse_decision_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-    raise exception 'change decision or languages of rewrite job %: the job is not queued', old.job_id using errcode = 'insufficient_privilege';
-end $$;
--- +goose StatementEnd
-create trigger rewrite_jobs_decision_is_final before update of routing_decision, language_pair on criticizer.rewrite_jobs
-    for each row when ((old.status <> 'queued' or new.status <> 'queued')
-        and (new.routing_decision, new.language_pair) is distinct from (old.routing_decision, old.language_pair))
-    execute function criticizer.refuse_decision_change();
+comment on function criticizer.refuse_rewrite_change is
+    'A decision is what was evaluated while the job was queued, and the result of an ended job is what it ended with.';
+create trigger rewrite_jobs_are_final before update of routing_decision, language_pair, result_ref on criticizer.rewrite_jobs
+    for each row when (
+        ((old.status <> 'queued' or new.status <> 'queued')
+            and (new.routing_decision, new.language_pair) is distinct from (old.routing_decision, old.language_pair))
+        or (old.status in ('completed', 'failed', 'canceled') and new.result_ref is distinct from old.result_ref))
+    execute function criticizer.refuse_rewrite_change();
 
 -- Ends a run and counts its transitions (rewrite 10). No role writes the counts itself.
--- +goose StatementBegin
 create function criticizer.finish_rewrite_run(run uuid) returns void
     language sql security definer set search_path = pg_catalog, pg_temp as $$
     with per as (
@@ -1138,11 +1095,11 @@ create function criticizer.finish_rewrite_run(run uuid) returns void
           from per) total
     where run_id = run
 $$;
--- +goose StatementEnd
+comment on function criticizer.finish_rewrite_run is
+    'The counts of a run are those of its transitions.';
 
 -- What is wrong with the arguments of enqueue_rewrite: one text per field. It quotes no
 -- value, and no name of a field that may be a text.
--- +goose StatementBegin
 create function criticizer.rewrite_order_faults(job jsonb, sealed jsonb) returns setof text
     language sql stable set search_path = pg_catalog, pg_temp as $$
     with forms (uuid, tag, name, hash, body, tries, instant) as (values (
@@ -1205,13 +1162,13 @@ create function criticizer.rewrite_order_faults(job jsonb, sealed jsonb) returns
     union all
     select 'sealed: want at most 400000 bytes' where octet_length(sealed::text) > 400000
 $$;
--- +goose StatementEnd
+comment on function criticizer.rewrite_order_faults is
+    'A refusal names the field and quotes no text of a sender.';
 
 -- Creates a job; backends call it. job has the contract's fields that a backend
 -- sets; sealed is the output of `starter rewrite seal`. A second call for the same request and recipient returns the first job and changes
 -- nothing; with another text it is refused. A text that is stored and lives long enough is
 -- not stored again.
--- +goose StatementBegin
 create function criticizer.enqueue_rewrite(job jsonb, sealed jsonb)
     returns table (job_id uuid, status text, created boolean)
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -1257,7 +1214,7 @@ begin
         job_id, rewrite_request_id, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id,
         recipient_preference_snapshot_id, not_before_at, max_attempts, routing_decision, preferences_ref)
     values (
-        coalesce((job ->> 'job_id')::uuid, criticizer.rewrite_job_id()), request, job ->> 'surface', job ->> 'rewrite_strength',
+        coalesce((job ->> 'job_id')::uuid, gen_random_uuid()), request, job ->> 'surface', job ->> 'rewrite_strength',
         job -> 'language_pair', recipient, (job ->> 'recipient_snapshot_id')::uuid,
         (job ->> 'recipient_preference_snapshot_id')::uuid, not_before,
         least(coalesce((job ->> 'max_attempts')::numeric::integer, 2), (job -> 'routing_decision' ->> 'max_retries')::numeric::integer + 1),
@@ -1267,12 +1224,12 @@ begin
     return query select j.job_id, j.status, made from criticizer.rewrite_jobs j
         where j.rewrite_request_id = request and j.recipient_user_id = recipient;
 end $$;
--- +goose StatementEnd
+comment on function criticizer.enqueue_rewrite is
+    'A request and recipient have one job, whose message does not change.';
 
 -- The sealed result of a completed job, which `starter rewrite open` decrypts; null if the
 -- job is not completed or its result has expired. The audit log records every call
 -- (security 9.4.3).
--- +goose StatementBegin
 create function criticizer.rewrite_result(job uuid) returns jsonb
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -1287,7 +1244,8 @@ begin
     values ('artifact.read', 'rewrite-job:' || coalesce(job::text, ''), jsonb_build_object('found', sealed is not null));
     return sealed;
 end $$;
--- +goose StatementEnd
+comment on function criticizer.rewrite_result is
+    'Nobody reads a result without a record.';
 
 -- The columns of a job that backends and frontends may read (rewrite 11). position counts
 -- the queued jobs of the same execution mode up to this one, from 1.
@@ -1332,7 +1290,6 @@ grant select on criticizer.rewrite_job_states to criticizer_backend, criticizer_
 -- owner of a schema may drop every table in it. The migrating login keeps the right to
 -- add objects, and to append. It must be a member of the role for this migration only;
 -- docs/install.md says how to take a membership back that an administrator gave.
--- +goose StatementBegin
 do $$
 declare
     login name := current_user;
@@ -1362,4 +1319,3 @@ begin
         end;
     end if;
 end $$;
--- +goose StatementEnd

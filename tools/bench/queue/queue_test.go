@@ -90,7 +90,7 @@ func newQueue(b *testing.B) queue {
 
 const insert = `insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair,
 	recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, routing_decision)
-	select criticizer.rewrite_job_id(), '00000000-0000-0000-0000-000000000001', 'other', 'light_touch', '{"from": "en", "to": "de"}',
+	select gen_random_uuid(), '00000000-0000-0000-0000-000000000001', 'other', 'light_touch', '{"from": "en", "to": "de"}',
 	gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
 	'{"provider": "openai", "adapter_kind": "openai_responses", "model": "m", "prompt_version": "v1", "policy_version": "v1",
 	  "execution_mode": "batch", "cache_eligible": true, "max_retries": 2}' from generate_series(1, $1)`
