@@ -1098,73 +1098,6 @@ $$;
 comment on function criticizer.finish_rewrite_run is
     'The counts of a run are those of its transitions.';
 
--- What is wrong with the arguments of enqueue_rewrite: one text per field. It quotes no
--- value, and no name of a field that may be a text.
-create function criticizer.rewrite_order_faults(job jsonb, sealed jsonb) returns setof text
-    language sql stable set search_path = pg_catalog, pg_temp as $$
-    with forms (uuid, tag, name, hash, body, tries, instant) as (values (
-        'like_regex "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$" flag "i"',
-        'like_regex "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,8}$"',
-        'like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$"',
-        'like_regex "^[0-9a-f]{64}$"',
-        'like_regex "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$"',
-        '<= 50 && $.floor() == $ && $ >= ',
-        'like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})$"')),
-    -- parent is empty, or an optional object whose fields are checked only if it is there.
-    rules as (
-        select r.* from forms, lateral (values
-            ('', 'job_id', true, forms.uuid, 'a UUID'),
-            ('', 'rewrite_request_id', false, forms.uuid, 'a UUID'),
-            ('', 'recipient_user_id', false, forms.uuid, 'a UUID'),
-            ('', 'recipient_snapshot_id', false, forms.uuid, 'a UUID'),
-            ('', 'recipient_preference_snapshot_id', false, forms.uuid, 'a UUID'),
-            ('', 'task', true, '== "complaint_rewrite"', 'complaint_rewrite, or leave it out'),
-            ('', 'surface', false, '== "weekly_harmony" || $ == "direct_message" || $ == "other"', 'weekly_harmony, direct_message or other'),
-            ('', 'rewrite_strength', false, '== "light_touch" || $ == "full_reframe"', 'light_touch or full_reframe'),
-            ('', 'language_pair.from', false, forms.tag, 'a BCP-47 tag such as en'),
-            ('', 'language_pair.to', false, forms.tag, 'a BCP-47 tag such as en'),
-            ('', 'max_attempts', true, forms.tries || '1', 'a whole number from 1 to 50'),
-            ('', 'not_before_at', true, forms.instant, 'a time such as 2026-01-31T12:00:00Z'),
-            ('routing_decision', 'provider', false, forms.name, 'a name without spaces'),
-            ('routing_decision', 'adapter_kind', false, forms.name, 'a name without spaces'),
-            ('routing_decision', 'model', false, forms.name, 'a name without spaces'),
-            ('routing_decision', 'prompt_version', false, forms.name, 'a name without spaces'),
-            ('routing_decision', 'policy_version', false, forms.name, 'a name without spaces'),
-            ('routing_decision', 'execution_mode', false, '== "async" || $ == "batch"', 'async or batch'),
-            ('routing_decision', 'base_url', true, 'like_regex "^(https?://[][A-Za-z0-9._:/%~-]{1,190})?$"', 'a URL of at most 190 characters'),
-            ('routing_decision', 'cache_eligible', true, '== true || $ == false', 'true or false'),
-            ('routing_decision', 'max_retries', true, forms.tries || '0', 'a whole number from 0 to 50'),
-            ('', 'sealed.text.id', false, forms.hash, 'the output of starter rewrite seal'),
-            ('', 'sealed.text.body', false, forms.body, 'the output of starter rewrite seal'),
-            ('sealed.preferences', 'id', false, forms.hash, 'the output of starter rewrite seal'),
-            ('sealed.preferences', 'body', false, forms.body, 'the output of starter rewrite seal')) as r (parent, name, optional, form, want)),
-    given as (
-        select case when jsonb_typeof(job) = 'object' then job else '{}' end || jsonb_build_object('sealed', sealed) as whole),
-    found as (
-        select r.*, ltrim(parent || '.' || name, '.') as field, coalesce(whole #> string_to_array(ltrim(parent || '.' || name, '.'), '.'), 'null') as value,
-               parent = '' or coalesce(whole #> string_to_array(parent, '.'), 'null') <> 'null' as needed
-        from rules r, given),
-    objects (prefix, content, known) as (values
-        ('', job, array['job_id', 'rewrite_request_id', 'task', 'surface', 'rewrite_strength', 'language_pair', 'recipient_user_id',
-            'recipient_snapshot_id', 'recipient_preference_snapshot_id', 'not_before_at', 'max_attempts', 'routing_decision']),
-        ('language_pair.', job -> 'language_pair', array['from', 'to']),
-        ('routing_decision.', job -> 'routing_decision', array['provider', 'adapter_kind', 'base_url', 'model', 'prompt_version',
-            'policy_version', 'execution_mode', 'cache_eligible', 'max_retries']),
-        ('sealed.', sealed, array['text', 'preferences']),
-        ('sealed.text.', sealed -> 'text', array['id', 'body']),
-        ('sealed.preferences.', sealed -> 'preferences', array['id', 'body']))
-    select format('%s: want %s', field, want) from found
-    where needed and case when value = 'null' then not optional else (value @@ ('strict $ ' || form)::jsonpath) is not true end
-    union all
-    select 'unknown field ' || prefix || case when key ~ '^[a-z_]{1,40}$' then key else 'with a malformed name' end
-    from objects, jsonb_object_keys(case when jsonb_typeof(content) = 'object' then content else '{}' end) key
-    where key <> all (known)
-    union all
-    select 'sealed: want at most 400000 bytes' where octet_length(sealed::text) > 400000
-$$;
-comment on function criticizer.rewrite_order_faults is
-    'A refusal names the field and quotes no text of a sender.';
-
 -- Creates a job; backends call it. job has the contract's fields that a backend
 -- sets; sealed is the output of `starter rewrite seal`. A second call for the same request and recipient returns the first job and changes
 -- nothing; with another text it is refused. A text that is stored and lives long enough is
@@ -1173,7 +1106,67 @@ create function criticizer.enqueue_rewrite(job jsonb, sealed jsonb)
     returns table (job_id uuid, status text, created boolean)
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    faults    text := (select string_agg(f, '; ') from criticizer.rewrite_order_faults(job, sealed) f);
+    -- One text per field. It quotes no value, and no name of a field that may be a text.
+    faults    text := (select string_agg(f, '; ') from (
+        with forms (uuid, tag, name, hash, body, tries, instant) as (values (
+            'like_regex "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$" flag "i"',
+            'like_regex "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,8}$"',
+            'like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$"',
+            'like_regex "^[0-9a-f]{64}$"',
+            'like_regex "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$"',
+            '<= 50 && $.floor() == $ && $ >= ',
+            'like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})$"')),
+        -- parent is empty, or an optional object whose fields are checked only if it is there.
+        rules as (
+            select r.* from forms, lateral (values
+                ('', 'job_id', true, forms.uuid, 'a UUID'),
+                ('', 'rewrite_request_id', false, forms.uuid, 'a UUID'),
+                ('', 'recipient_user_id', false, forms.uuid, 'a UUID'),
+                ('', 'recipient_snapshot_id', false, forms.uuid, 'a UUID'),
+                ('', 'recipient_preference_snapshot_id', false, forms.uuid, 'a UUID'),
+                ('', 'task', true, '== "complaint_rewrite"', 'complaint_rewrite, or leave it out'),
+                ('', 'surface', false, '== "weekly_harmony" || $ == "direct_message" || $ == "other"', 'weekly_harmony, direct_message or other'),
+                ('', 'rewrite_strength', false, '== "light_touch" || $ == "full_reframe"', 'light_touch or full_reframe'),
+                ('', 'language_pair.from', false, forms.tag, 'a BCP-47 tag such as en'),
+                ('', 'language_pair.to', false, forms.tag, 'a BCP-47 tag such as en'),
+                ('', 'max_attempts', true, forms.tries || '1', 'a whole number from 1 to 50'),
+                ('', 'not_before_at', true, forms.instant, 'a time such as 2026-01-31T12:00:00Z'),
+                ('routing_decision', 'provider', false, forms.name, 'a name without spaces'),
+                ('routing_decision', 'adapter_kind', false, forms.name, 'a name without spaces'),
+                ('routing_decision', 'model', false, forms.name, 'a name without spaces'),
+                ('routing_decision', 'prompt_version', false, forms.name, 'a name without spaces'),
+                ('routing_decision', 'policy_version', false, forms.name, 'a name without spaces'),
+                ('routing_decision', 'execution_mode', false, '== "async" || $ == "batch"', 'async or batch'),
+                ('routing_decision', 'base_url', true, 'like_regex "^(https?://[][A-Za-z0-9._:/%~-]{1,190})?$"', 'a URL of at most 190 characters'),
+                ('routing_decision', 'cache_eligible', true, '== true || $ == false', 'true or false'),
+                ('routing_decision', 'max_retries', true, forms.tries || '0', 'a whole number from 0 to 50'),
+                ('', 'sealed.text.id', false, forms.hash, 'the output of starter rewrite seal'),
+                ('', 'sealed.text.body', false, forms.body, 'the output of starter rewrite seal'),
+                ('sealed.preferences', 'id', false, forms.hash, 'the output of starter rewrite seal'),
+                ('sealed.preferences', 'body', false, forms.body, 'the output of starter rewrite seal')) as r (parent, name, optional, form, want)),
+        given as (
+            select case when jsonb_typeof(job) = 'object' then job else '{}' end || jsonb_build_object('sealed', sealed) as whole),
+        found as (
+            select r.*, ltrim(parent || '.' || name, '.') as field, coalesce(whole #> string_to_array(ltrim(parent || '.' || name, '.'), '.'), 'null') as value,
+                   parent = '' or coalesce(whole #> string_to_array(parent, '.'), 'null') <> 'null' as needed
+            from rules r, given),
+        objects (prefix, content, known) as (values
+            ('', job, array['job_id', 'rewrite_request_id', 'task', 'surface', 'rewrite_strength', 'language_pair', 'recipient_user_id',
+                'recipient_snapshot_id', 'recipient_preference_snapshot_id', 'not_before_at', 'max_attempts', 'routing_decision']),
+            ('language_pair.', job -> 'language_pair', array['from', 'to']),
+            ('routing_decision.', job -> 'routing_decision', array['provider', 'adapter_kind', 'base_url', 'model', 'prompt_version',
+                'policy_version', 'execution_mode', 'cache_eligible', 'max_retries']),
+            ('sealed.', sealed, array['text', 'preferences']),
+            ('sealed.text.', sealed -> 'text', array['id', 'body']),
+            ('sealed.preferences.', sealed -> 'preferences', array['id', 'body']))
+        select format('%s: want %s', field, want) from found
+        where needed and case when value = 'null' then not optional else (value @@ ('strict $ ' || form)::jsonpath) is not true end
+        union all
+        select 'unknown field ' || prefix || case when key ~ '^[a-z_]{1,40}$' then key else 'with a malformed name' end
+        from objects, jsonb_object_keys(case when jsonb_typeof(content) = 'object' then content else '{}' end) key
+        where key <> all (known)
+        union all
+        select 'sealed: want at most 400000 bytes' where octet_length(sealed::text) > 400000) as found_faults (f));
     message   text := 'rewrite:' || (sealed -> 'text' ->> 'id');
     request   uuid;
     recipient uuid;
@@ -1225,7 +1218,7 @@ begin
         where j.rewrite_request_id = request and j.recipient_user_id = recipient;
 end $$;
 comment on function criticizer.enqueue_rewrite is
-    'A request and recipient have one job, whose message does not change.';
+    'A request and recipient have one job, whose message does not change; a refusal quotes no text of a sender.';
 
 -- The sealed result of a completed job, which `starter rewrite open` decrypts; null if the
 -- job is not completed or its result has expired. The audit log records every call
