@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/p4"
@@ -72,17 +71,17 @@ func newBenchPipeline(b *testing.B, files int) *pipeline {
 		"CRITICIZER_LLM_MODEL":        "llmsim-1",
 	}
 	writeFile(b, env["CRITICIZER_CONFIG"], 0o600, "")
-	cfg, err := config.Load("", func(name string) string { return env[name] })
+	cfg, err := settings.Load("", func(name string) string { return env[name] })
 	if err != nil {
 		b.Fatal(err)
 	}
-	if p.changes, err = wiring.Changes(discard, cfg, nil); err != nil {
+	if p.changes, err = cfg.NewChanges(discard, nil); err != nil {
 		b.Fatal(err)
 	}
-	if p.pipeline, err = wiring.Pipeline(cfg, secret.New("a key of this benchmark")); err != nil {
+	if p.pipeline, err = cfg.NewPipeline(secret.New("a key of this benchmark")); err != nil {
 		b.Fatal(err)
 	}
-	if p.reviewer, err = wiring.Reviewer(discard, p.pipeline, cfg); err != nil {
+	if p.reviewer, err = cfg.NewReviewer(discard, p.pipeline); err != nil {
 		b.Fatal(err)
 	}
 	p.review(b) // p4sim indexes its depot once

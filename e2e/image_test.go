@@ -15,7 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings"
 )
 
 // imageUser is the user ID of the image.
@@ -47,7 +47,7 @@ func newContainer(t *testing.T, in *installation, depot string) *container {
 	c.put("run/secrets/database-url", in.database.URL.Reveal(), 0o400, imageUser)
 	c.put("run/secrets/redaction-key", "a key of this test, long enough", 0o400, imageUser)
 	c.put("run/secrets/evidence-key", in.variable("CRITICIZER_EVIDENCE_KEY"), 0o400, imageUser)
-	for _, purpose := range config.KeysetPurposes {
+	for _, purpose := range settings.KeysetPurposes {
 		c.put("run/secrets/"+purpose+"-keyset", in.variable("CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET"), 0o400, imageUser)
 	}
 	for dir, mode := range map[string]os.FileMode{

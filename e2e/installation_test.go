@@ -26,7 +26,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -115,7 +115,7 @@ log: {format: json}
 // keysetVariables returns the variables with a keyset for each purpose.
 func keysetVariables(tb testing.TB) (env []string) {
 	tb.Helper()
-	for _, purpose := range config.KeysetPurposes {
+	for _, purpose := range settings.KeysetPurposes {
 		keyset, err := artifact.NewKeyset(artifact.KEK{})
 		if err != nil {
 			tb.Fatal(err)

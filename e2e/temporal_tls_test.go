@@ -21,10 +21,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
-	"github.com/criticizer/criticizer/internal/wiring"
 )
 
 // serverName is in the certificate of the server, whose address is another.
@@ -89,14 +88,14 @@ func dialWith(t *testing.T, address, namespace string, variables []string) error
 		name, value, _ := strings.Cut(variable, "=")
 		env[name] = value
 	}
-	cfg, err := config.Load("/dev/null", func(name string) string { return env[name] })
+	cfg, err := settings.Load("/dev/null", func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cfg.Check(config.RoleStarter); err != nil {
+	if err := cfg.Check(settings.RoleStarter); err != nil {
 		t.Fatal(err)
 	}
-	n, err := temporalns.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), wiring.Namespace(cfg))
+	n, err := temporalns.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg.Temporal)
 	if err == nil {
 		n.Close()
 	}

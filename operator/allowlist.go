@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
 )
@@ -90,7 +89,7 @@ func (c *console) allowList() (list store.AllowList, checked p4.AllowList, err e
 	if err != nil {
 		return list, checked, err
 	}
-	list = wiring.AllowList(cfg)
+	list = cfg.AllowList()
 	checked, err = checkedList(list)
 	return list, checked, err
 }

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -51,11 +50,11 @@ CRITICIZER_REPORT_KEYSET.`,
 // readArtifact returns the content of an artifact. A person may read it only for a
 // reason; the audit log records each access, also a refused one (security 9.4.3).
 func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref review.ArtifactRef, why string) ([]byte, error) {
-	cfg, err := c.config(config.RoleOperator)
+	cfg, err := c.config(settings.RoleOperator)
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, quiet, wiring.Database(cfg), store.RoleReader)
+	db, err := store.Open(ctx, quiet, cfg.DatabaseConfig(), store.RoleReader)
 	if failure.ClassOf(err) == failure.PermissionDenied {
 		return nil, c.refuseAccess(ctx, ref, why)
 	}
@@ -63,7 +62,7 @@ func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref rev
 		return nil, adviseDatabase(err)
 	}
 	defer db.Close()
-	stored, err := artifact.New(db.Reading(ns, c.operator(), why), wiring.Artifacts(cfg, ns))
+	stored, err := artifact.New(db.Reading(ns, c.operator(), why), cfg.ArtifactConfig(ns))
 	if err != nil {
 		return nil, advise(err, "set CRITICIZER_%[1]s_KEYSET, or CRITICIZER_%[1]s_KEYSET_FILE, to the keyset of the workers", strings.ToUpper(string(ns)))
 	}

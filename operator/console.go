@@ -17,11 +17,10 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/store"
 )
@@ -44,8 +43,8 @@ type console struct {
 var quiet = slog.New(slog.DiscardHandler)
 
 // config reads the configuration and checks what the role needs.
-func (c *console) config(role config.Role) (*config.Config, error) {
-	cfg, err := config.Load(c.configPath, c.getenv)
+func (c *console) config(role settings.Role) (*settings.Config, error) {
+	cfg, err := settings.Load(c.configPath, c.getenv)
 	if err == nil && role != "" {
 		err = cfg.Check(role)
 	}
@@ -57,7 +56,7 @@ func (c *console) config(role config.Role) (*config.Config, error) {
 
 // configWithKey is config for a command that stores nothing: if the redaction key
 // is not set, the placeholders are keyed for this run.
-func (c *console) configWithKey(role config.Role) (*config.Config, error) {
+func (c *console) configWithKey(role settings.Role) (*settings.Config, error) {
 	cfg, err := c.config(role)
 	if err == nil && !cfg.Redaction.Key.IsSet() {
 		cfg.Redaction.Key = secret.New(rand.Text())
@@ -65,12 +64,12 @@ func (c *console) configWithKey(role config.Role) (*config.Config, error) {
 	return cfg, err
 }
 
-func (c *console) database(ctx context.Context) (*store.DB, *config.Config, error) {
-	cfg, err := c.config(config.RoleOperator)
+func (c *console) database(ctx context.Context) (*store.DB, *settings.Config, error) {
+	cfg, err := c.config(settings.RoleOperator)
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := store.Open(ctx, quiet, wiring.Database(cfg), store.RoleOperator)
+	db, err := store.Open(ctx, quiet, cfg.DatabaseConfig(), store.RoleOperator)
 	if err != nil {
 		return nil, nil, adviseDatabase(err)
 	}
@@ -106,7 +105,7 @@ func adviseDatabase(err error) error {
 // onTemporal returns a command's function that connects to Temporal for act.
 func (c *console) onTemporal(act func(ctx context.Context, temporal runs, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		cfg, err := c.config(config.RoleOperator)
+		cfg, err := c.config(settings.RoleOperator)
 		if err != nil {
 			return err
 		}
@@ -119,12 +118,12 @@ func (c *console) onTemporal(act func(ctx context.Context, temporal runs, args [
 	}
 }
 
-func dialTemporal(ctx context.Context, cfg *config.Config) (runs, error) {
-	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(quiet), wiring.Namespace(cfg))
+func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
+	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(quiet), cfg.Temporal)
 	if err != nil {
 		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
 	}
-	return runs{n, cfg.Temporal.Namespace}, nil
+	return runs{n, cfg.Temporal.Name}, nil
 }
 
 // operator names the person at the console. It is not proof: the audit log

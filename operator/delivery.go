@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -71,7 +71,7 @@ type decision struct {
 func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
 	reason := statementFlag(cmd, "reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
-		cfg, err := c.config(config.RoleOperator)
+		cfg, err := c.config(settings.RoleOperator)
 		if err != nil {
 			return err
 		}

@@ -15,9 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -50,7 +49,7 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 			roles, err = parseStages(text)
 			return text, err
 		})
-	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), config.RoleRewrite, "all")...)))
+	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), settings.RoleRewrite, "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
 	model := cmd.Flags().Bool("model", false, "check the model's server with a prompt of the configured size, and nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -71,17 +70,17 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 const modelTimeout = 30 * time.Minute
 
 // stageRoles are the stages of a review.
-var stageRoles = []config.Role{
-	config.RoleWorkflows, config.RoleFetch, config.RoleRedact, config.RoleLLM, config.RoleNotify, config.RoleRetention,
+var stageRoles = []settings.Role{
+	settings.RoleWorkflows, settings.RoleFetch, settings.RoleRedact, settings.RoleLLM, settings.RoleNotify, settings.RoleRetention,
 }
 
-func parseStages(list string) ([]config.Role, error) {
+func parseStages(list string) ([]settings.Role, error) {
 	if list == "all" {
 		return stageRoles, nil
 	}
-	var roles []config.Role
+	var roles []settings.Role
 	for name := range strings.SplitSeq(list, ",") {
-		role := config.Role(strings.TrimSpace(name))
+		role := settings.Role(strings.TrimSpace(name))
 		if _, ok := databaseRoles[role]; !ok {
 			return nil, fmt.Errorf("%q is not a stage", name)
 		}
@@ -178,8 +177,8 @@ func printResults(w io.Writer, found []checkResult) {
 const maxSecretAge = 90 * 24 * time.Hour
 
 // checks returns the checks of what the roles need, or of doctor --model.
-func (c *console) checks(roles []config.Role, model bool) []check {
-	cfg, err := config.Load(c.configPath, c.getenv)
+func (c *console) checks(roles []settings.Role, model bool) []check {
+	cfg, err := settings.Load(c.configPath, c.getenv)
 	if err != nil {
 		return []check{{"config", func(context.Context) []checkResult {
 			return []checkResult{fail(err, "fix it first, the other checks depend on it: docs/configuration.md describes every field")}
@@ -199,18 +198,18 @@ func (c *console) checks(roles []config.Role, model bool) []check {
 	}{
 		{check{"config", i.configuration}, true},
 		{check{"secrets", i.secrets}, true},
-		{check{"oncall", i.onCall}, i.serves(config.RoleWorkflows)},
+		{check{"oncall", i.onCall}, i.serves(settings.RoleWorkflows)},
 		{check{"postgres", i.postgres}, true},
 		{check{"temporal", i.temporal}, true},
-		{check{"p4", i.perforce}, i.serves(config.RoleFetch)},
-		{check{"allowlist", i.allowList}, i.serves(config.RoleFetch)},
-		{check{"model", i.model}, i.serves(config.RoleLLM)},
+		{check{"p4", i.perforce}, i.serves(settings.RoleFetch)},
+		{check{"allowlist", i.allowList}, i.serves(settings.RoleFetch)},
+		{check{"model", i.model}, i.serves(settings.RoleLLM)},
 		{check{"mail", i.mail}, i.sendsMail()},
 		{check{"journal", i.journal}, i.sendsMail()},
 		{check{"bounces", i.bounces}, i.sendsMail()},
-		{check{"webhook", i.webhook}, i.serves(config.RoleNotify) && cfg.Webhook.URL.IsSet()},
-		{check{"swarm", i.swarm}, i.serves(config.RoleNotify) && cfg.Swarm.URL != ""},
-		{check{"rewrite", i.rewrites}, i.serves(config.RoleRewrite)},
+		{check{"webhook", i.webhook}, i.serves(settings.RoleNotify) && cfg.Webhook.URL.IsSet()},
+		{check{"swarm", i.swarm}, i.serves(settings.RoleNotify) && cfg.Swarm.URL != ""},
+		{check{"rewrite", i.rewrites}, i.serves(settings.RoleRewrite)},
 		{check{"spool", i.spool}, i.hasSpool()},
 	} {
 		if ch.when {
@@ -223,14 +222,14 @@ func (c *console) checks(roles []config.Role, model bool) []check {
 // An installation is the subject of the checks: a configuration and the stages
 // that the workers of this machine serve.
 type installation struct {
-	cfg   *config.Config
-	roles []config.Role
+	cfg   *settings.Config
+	roles []settings.Role
 }
 
-func (i installation) serves(role config.Role) bool { return slices.Contains(i.roles, role) }
+func (i installation) serves(role settings.Role) bool { return slices.Contains(i.roles, role) }
 
 func (i installation) sendsMail() bool {
-	return i.serves(config.RoleNotify) || i.serves(config.RoleWorkflows) && i.cfg.OnCall.Address != ""
+	return i.serves(settings.RoleNotify) || i.serves(settings.RoleWorkflows) && i.cfg.OnCall.Address != ""
 }
 
 func (i installation) configuration(context.Context) []checkResult {
@@ -266,7 +265,7 @@ func (i installation) secrets(context.Context) []checkResult {
 	var found []checkResult
 	for _, s := range i.cfg.Secrets(i.roles...) {
 		if strings.HasSuffix(s.Variable, "_KEYSET") {
-			if err := artifact.CheckKeyset(s.Value, wiring.KEK(i.cfg)); err != nil {
+			if err := artifact.CheckKeyset(s.Value, i.cfg.KEK()); err != nil {
 				found = append(found, fail(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri; criticizer keyset create makes a first one"))
 				continue
 			}

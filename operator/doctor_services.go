@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -24,14 +23,14 @@ const (
 )
 
 // databaseRoles are the database roles of the stages.
-var databaseRoles = map[config.Role]store.Role{
-	config.RoleWorkflows: store.RoleBookkeeping, config.RoleFetch: store.RoleFetch, config.RoleRedact: store.RoleRedact,
-	config.RoleLLM: store.RoleLLM, config.RoleNotify: store.RoleNotify, config.RoleRetention: store.RoleRetention,
-	config.RoleRewrite: store.RoleRewrite,
+var databaseRoles = map[settings.Role]store.Role{
+	settings.RoleWorkflows: store.RoleBookkeeping, settings.RoleFetch: store.RoleFetch, settings.RoleRedact: store.RoleRedact,
+	settings.RoleLLM: store.RoleLLM, settings.RoleNotify: store.RoleNotify, settings.RoleRetention: store.RoleRetention,
+	settings.RoleRewrite: store.RoleRewrite,
 }
 
 func (i installation) postgres(ctx context.Context) []checkResult {
-	db, err := store.Open(ctx, quiet, wiring.Database(i.cfg), "")
+	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), "")
 	switch {
 	case failure.ClassOf(err) == failure.AuthDenied:
 		return []checkResult{fail(err, adviceLogin)}
@@ -81,7 +80,7 @@ func checkClock(skew, slack time.Duration) checkResult {
 func (i installation) checkRoles(ctx context.Context) (found []checkResult) {
 	var taken []string
 	for _, r := range i.roles {
-		db, err := store.Open(ctx, quiet, wiring.Database(i.cfg), databaseRoles[r])
+		db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), databaseRoles[r])
 		if err != nil {
 			found = append(found, fail(err, fmt.Sprintf("as an administrator of the database: grant %s to the login of CRITICIZER_DATABASE_URL", databaseRoles[r])))
 			continue
@@ -107,10 +106,10 @@ func (i installation) temporal(ctx context.Context) []checkResult {
 	if err != nil {
 		return []checkResult{fail(err, adviceTemporal+"; temporal operator namespace create creates a namespace")}
 	}
-	found := []checkResult{ok("namespace %s keeps histories for %s", i.cfg.Temporal.Namespace, age(kept))}
+	found := []checkResult{ok("namespace %s keeps histories for %s", i.cfg.Temporal.Name, age(kept))}
 	if kept < minRetention {
-		found[0] = warn(fmt.Sprintf("temporal operator namespace update --retention %.0fh -n %s", goodRetention.Hours(), i.cfg.Temporal.Namespace),
-			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Namespace, age(kept))
+		found[0] = warn(fmt.Sprintf("temporal operator namespace update --retention %.0fh -n %s", goodRetention.Hours(), i.cfg.Temporal.Name),
+			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, age(kept))
 	}
 	missing, err := n.MissingAttributes(ctx)
 	switch {
@@ -174,14 +173,14 @@ func (i installation) served(ctx context.Context, n temporalns.Namespace) []chec
 
 // webhook probes the URL and posts nothing.
 func (i installation) webhook(ctx context.Context) []checkResult {
-	if err := wiring.Webhook(quiet, i.cfg, nil).Ping(ctx); err != nil {
+	if err := i.cfg.NewWebhook(quiet, nil).Ping(ctx); err != nil {
 		return []checkResult{fail(err, "check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it")}
 	}
 	return []checkResult{ok("the URL responds; whether it accepts messages is not checked")}
 }
 
 func (i installation) swarm(ctx context.Context) []checkResult {
-	if err := wiring.Swarm(quiet, i.cfg, nil).Ping(ctx); err != nil {
+	if err := i.cfg.NewSwarm(quiet, nil).Ping(ctx); err != nil {
 		return []checkResult{fail(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it")}
 	}
 	return []checkResult{ok("%s lists reviews for user %s", i.cfg.Swarm.URL, i.cfg.Swarm.User)}
@@ -189,19 +188,19 @@ func (i installation) swarm(ctx context.Context) []checkResult {
 
 // rewrites asks each provider for its models, which is free of charge.
 func (i installation) rewrites(ctx context.Context) []checkResult {
-	pipeline, err := wiring.Pipeline(i.cfg, i.cfg.Redaction.Key)
+	pipeline, err := i.cfg.NewPipeline(i.cfg.Redaction.Key)
 	if err != nil {
 		return []checkResult{fail(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
 	}
-	rewriter, err := wiring.Rewriter(quiet, pipeline, i.cfg)
+	rewriter, err := i.cfg.NewRewriter(quiet, pipeline)
 	if err != nil {
 		return []checkResult{fail(err, "correct section rewrite of the configuration")}
 	}
-	if _, _, err := wiring.RewriteRuns(i.cfg.Rewrite); err != nil {
+	if _, _, err := settings.RewriteRuns(i.cfg.Rewrite); err != nil {
 		return []checkResult{fail(err, "correct section rewrite.run of the configuration")}
 	}
 	var found []checkResult
-	providers := wiring.RewriteProviders(i.cfg)
+	providers := i.cfg.RewriteProviders()
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
 		// The URLs have defaults: a provider without a key may be one that no job names.
 		if providers[name].APIKey.IsSet() || name == i.cfg.Rewrite.Route.Provider || name == "other" {

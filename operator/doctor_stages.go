@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/p4"
@@ -20,7 +19,7 @@ import (
 const minTicketLeft = 24 * time.Hour
 
 func (i installation) perforce(ctx context.Context) []checkResult {
-	changes, err := wiring.Changes(quiet, i.cfg, nil)
+	changes, err := i.cfg.NewChanges(quiet, nil)
 	if err != nil {
 		return []checkResult{fail(err, "correct section p4 of the configuration")}
 	}
@@ -81,11 +80,11 @@ func (i installation) refusedByPerforce(err error) checkResult {
 }
 
 func (i installation) allowList(ctx context.Context) []checkResult {
-	list := wiring.AllowList(i.cfg)
+	list := i.cfg.AllowList()
 	if _, err := checkedList(list); err != nil {
 		return []checkResult{fail(err, "")}
 	}
-	db, err := store.Open(ctx, quiet, wiring.Database(i.cfg), store.RoleFetch)
+	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), store.RoleFetch)
 	if err != nil {
 		return []checkResult{fail(err, "fix what the check postgres reports first")}
 	}
@@ -141,11 +140,11 @@ func (i installation) checkUp(ctx context.Context) []checkResult {
 }
 
 func (i installation) reviewer() (*llm.Reviewer, []checkResult) {
-	pipeline, err := wiring.Pipeline(i.cfg, i.cfg.Redaction.Key)
+	pipeline, err := i.cfg.NewPipeline(i.cfg.Redaction.Key)
 	if err != nil {
 		return nil, []checkResult{fail(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
 	}
-	reviewer, err := wiring.Reviewer(quiet, pipeline, i.cfg)
+	reviewer, err := i.cfg.NewReviewer(quiet, pipeline)
 	if err != nil {
 		return nil, []checkResult{fail(err, "correct section llm of the configuration")}
 	}
@@ -153,11 +152,11 @@ func (i installation) reviewer() (*llm.Reviewer, []checkResult) {
 }
 
 func (i installation) mail(ctx context.Context) []checkResult {
-	keys, err := wiring.EvidenceKeys(i.cfg)
+	keys, err := i.cfg.NewEvidenceKeys()
 	if err != nil {
 		return []checkResult{fail(err, "set CRITICIZER_EVIDENCE_KEY_FILE to a file with the output of criticizer keyset evidence")}
 	}
-	provider, err := wiring.Provider(quiet, i.cfg, wiring.Mail(i.cfg, keys))
+	provider, err := i.cfg.NewMailProvider(quiet, i.cfg.MailServer(keys))
 	if err != nil {
 		return []checkResult{fail(err, "correct section mail of the configuration")}
 	}
@@ -168,7 +167,7 @@ func (i installation) mail(ctx context.Context) []checkResult {
 }
 
 func (i installation) journal(ctx context.Context) []checkResult {
-	box := wiring.Journal(i.cfg)
+	box := i.cfg.JournalBox()
 	if box == nil && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.MTALog == "" {
 		return []checkResult{warn("set mail.journal or mail.mta_log: docs/delivery.md describes how",
 			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")}
@@ -177,7 +176,7 @@ func (i installation) journal(ctx context.Context) []checkResult {
 }
 
 func (i installation) bounces(ctx context.Context) []checkResult {
-	return checkMailbox(ctx, wiring.Bounces(i.cfg))
+	return checkMailbox(ctx, i.cfg.BouncesBox())
 }
 
 func checkMailbox(ctx context.Context, box *mail.Mailbox) []checkResult {

@@ -16,9 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/eval"
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/glob"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review/selection"
 )
@@ -99,7 +98,7 @@ func (e *evaluation) run(ctx context.Context, c *console) error {
 	if err != nil {
 		return advise(err, "docs/eval.md describes the format of a case")
 	}
-	cfg, err := c.configWithKey(config.RoleEval)
+	cfg, err := c.configWithKey(settings.RoleEval)
 	if err != nil {
 		return err
 	}
@@ -139,17 +138,17 @@ func (e *evaluation) cases() ([]eval.Case, error) {
 }
 
 // measure takes the cases through the stages of a review.
-func (e *evaluation) measure(ctx context.Context, cfg *config.Config, cases []eval.Case) (eval.Report, error) {
-	policy, err := selection.New(wiring.Selection(cfg))
+func (e *evaluation) measure(ctx context.Context, cfg *settings.Config, cases []eval.Case) (eval.Report, error) {
+	policy, err := selection.New(cfg.SelectionConfig())
 	if err != nil {
 		return eval.Report{}, err
 	}
-	pipeline, err := wiring.Pipeline(cfg, cfg.Redaction.Key)
+	pipeline, err := cfg.NewPipeline(cfg.Redaction.Key)
 	if err != nil {
 		return eval.Report{}, err
 	}
 	detector := eval.NewLeakDetector(pipeline, cases)
-	reviewer, err := wiring.Reviewer(quiet, detector, cfg)
+	reviewer, err := cfg.NewReviewer(quiet, detector)
 	if err != nil {
 		return eval.Report{}, err
 	}
@@ -157,7 +156,7 @@ func (e *evaluation) measure(ctx context.Context, cfg *config.Config, cases []ev
 	if err != nil {
 		return eval.Report{}, err
 	}
-	return eval.NewReport(results, detector.Leaks(), wiring.Prices(cfg)), nil
+	return eval.NewReport(results, detector.Leaks(), cfg.TokenPrices()), nil
 }
 
 // evalProgress reports the progress on standard error, at most once per interval.

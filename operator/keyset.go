@@ -11,10 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -48,7 +47,7 @@ CRITICIZER_RAW_KEYSET_FILE, for the stages that need it.`,
 			if err != nil {
 				return err
 			}
-			for _, purpose := range config.KeysetPurposes {
+			for _, purpose := range settings.KeysetPurposes {
 				err := c.createKey(filepath.Join(args[0], purpose+"-keyset"), func() (secret.Value, error) { return artifact.NewKeyset(kek) })
 				if err != nil {
 					return err
@@ -125,7 +124,7 @@ func (c *console) kek() (artifact.KEK, error) {
 	if err != nil {
 		return artifact.KEK{}, err
 	}
-	return wiring.KEK(cfg), nil
+	return cfg.KEK(), nil
 }
 
 func (c *console) evidenceKeyCommand() *cobra.Command {
@@ -159,11 +158,11 @@ that hour. Old keys identify messages for evidence.key_life; then delete their l
 
 // tokens returns the keys in the message of d, none without CRITICIZER_EVIDENCE_KEY.
 func (c *console) tokens(d store.OutboxEntry) []string {
-	cfg, err := c.config(config.RoleOperator)
+	cfg, err := c.config(settings.RoleOperator)
 	if err != nil {
 		return nil
 	}
-	keys, err := wiring.EvidenceKeys(cfg)
+	keys, err := cfg.NewEvidenceKeys()
 	if err != nil {
 		return nil
 	}

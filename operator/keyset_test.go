@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -24,7 +24,7 @@ func TestKeysetCreate(t *testing.T) {
 			t.Fatalf("status %d: %s", got.status, got.err)
 		}
 		found := map[string]bool{}
-		for _, purpose := range config.KeysetPurposes {
+		for _, purpose := range settings.KeysetPurposes {
 			path := filepath.Join(dir, purpose+"-keyset")
 			info, err := os.Stat(path)
 			if err != nil || info.Mode().Perm() != 0o600 {

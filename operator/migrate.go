@@ -7,8 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -22,7 +21,7 @@ has the order of an upgrade. A database with another schema than that of this bu
 or an earlier release is refused with the command that drops it.`,
 		Annotations: map[string]string{rawOutput: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := c.config(config.RoleOperator)
+			cfg, err := c.config(settings.RoleOperator)
 			if err != nil {
 				return err
 			}
@@ -33,7 +32,7 @@ or an earlier release is refused with the command that drops it.`,
 				}
 				return a
 			}}
-			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), wiring.Database(cfg))
+			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), cfg.DatabaseConfig())
 			fmt.Fprint(c.stdout, steps.String())
 			if err != nil {
 				return advise(err, "check that Postgres is up and that the login of CRITICIZER_DATABASE_URL owns the database")

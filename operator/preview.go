@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
@@ -44,7 +43,7 @@ placeholders are keyed for this run.`,
 			if err != nil {
 				return err
 			}
-			cfg, err := c.configWithKey(config.RolePreview)
+			cfg, err := c.configWithKey(settings.RolePreview)
 			if err != nil {
 				return err
 			}
@@ -80,20 +79,20 @@ type previewedFile struct {
 }
 
 // newPreview takes the change through the steps of a review before the model call.
-func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist, prompts bool) (*preview, error) {
-	fetcher, err := wiring.Changes(quiet, cfg, nil)
+func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist, prompts bool) (*preview, error) {
+	fetcher, err := cfg.NewChanges(quiet, nil)
 	if err != nil {
 		return nil, err
 	}
-	owners, err := wiring.Owners(cfg)
+	owners, err := cfg.NewOwners()
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := wiring.Pipeline(cfg, cfg.Redaction.Key)
+	pipeline, err := cfg.NewPipeline(cfg.Redaction.Key)
 	if err != nil {
 		return nil, err
 	}
-	reviewer, err := wiring.Reviewer(quiet, pipeline, cfg)
+	reviewer, err := cfg.NewReviewer(quiet, pipeline)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +118,7 @@ func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist, p
 		return p, nil
 	}
 	p.Outcome, p.Reason = outcomeOf(planned, change.Gaps)
-	p.Recipients = wiring.Recipients(cfg).Decide(activities.KnownRecipients(change, owners), review.OutcomeFindings)
+	p.Recipients = cfg.RecipientPolicy().Decide(activities.KnownRecipients(change, owners), review.OutcomeFindings)
 	p.Files, err = previewFiles(cfg, change, planned)
 	return p, err
 }
@@ -137,8 +136,8 @@ func outcomeOf(planned llm.Preview, gaps []review.Gap) (review.Outcome, string) 
 	return report.Judge()
 }
 
-func previewFiles(cfg *config.Config, change review.Change, planned llm.Preview) ([]previewedFile, error) {
-	policy, err := selection.New(wiring.Selection(cfg))
+func previewFiles(cfg *settings.Config, change review.Change, planned llm.Preview) ([]previewedFile, error) {
+	policy, err := selection.New(cfg.SelectionConfig())
 	if err != nil {
 		return nil, err
 	}

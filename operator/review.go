@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/export"
@@ -114,6 +113,6 @@ func (c *console) readReport(ctx context.Context, cl review.Changelist, v review
 	if err := json.Unmarshal(body, &report); err != nil {
 		return report, fmt.Errorf("read report of changelist %d: %w", cl, err)
 	}
-	report.Links = wiring.Links(cfg)
+	report.Links = cfg.CodeLinks()
 	return report, nil
 }

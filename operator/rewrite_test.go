@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
@@ -127,8 +127,8 @@ func TestRewriteRuns(t *testing.T) {
 // claims expire during a call.
 func TestDoctorOfRewrites(t *testing.T) {
 	t.Parallel()
-	i := installation{cfg: &config.Config{}}
-	i.cfg.Rewrite.Route = config.RewriteRoute{Provider: "openai", Model: "small", FullReframeModel: "large"}
+	i := installation{cfg: &settings.Config{}}
+	i.cfg.Rewrite.Route = settings.RewriteRoute{Provider: "openai", Model: "small", FullReframeModel: "large"}
 	for _, tt := range []struct {
 		of     string
 		models []string
@@ -144,7 +144,7 @@ func TestDoctorOfRewrites(t *testing.T) {
 		}
 	}
 	i.cfg.Redaction.Key = secret.New("a key for tests, not a secret")
-	i.cfg.Rewrite.Timeout, i.cfg.Rewrite.Run = 5*time.Minute, config.RewriteRun{Profile: "dev"}
+	i.cfg.Rewrite.Timeout, i.cfg.Rewrite.Run = 5*time.Minute, settings.RewriteRun{Profile: "dev"}
 	if got := i.rewrites(t.Context()); len(got) != 1 || got[0].Status != statusFail {
 		t.Errorf("claims of 300 s, runs of 120 s, calls of 300 s: %+v", got)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review/rules"
 )
 
@@ -25,14 +24,14 @@ func (c *console) rules(ctx context.Context) (*rules.Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := wiring.Rules(cfg)
+	book, err := cfg.NewRules()
 	if err != nil {
 		return nil, advise(err, "docs/rules.md describes the format of rule files")
 	}
 	if len(cfg.Rules.Depot) == 0 {
 		return book, nil
 	}
-	fetcher, err := wiring.Changes(quiet, cfg, nil)
+	fetcher, err := cfg.NewChanges(quiet, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -75,7 +75,7 @@ type outboxView struct {
 
 // readOverview asks Postgres and Temporal. If one of them cannot be asked, it
 // returns what the other has, and the error.
-func readOverview(ctx context.Context, db *store.DB, cfg *config.Config) (overview, error) {
+func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (overview, error) {
 	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}}
 	figures, err := db.Figures(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func readOverview(ctx context.Context, db *store.DB, cfg *config.Config) (overvi
 
 // addStages asks Temporal, on a new connection each time: a watch may run longer
 // than a server.
-func (o *overview) addStages(ctx context.Context, cfg *config.Config) error {
+func (o *overview) addStages(ctx context.Context, cfg *settings.Config) error {
 	temporal, err := dialTemporal(ctx, cfg)
 	if err != nil {
 		return err

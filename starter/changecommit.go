@@ -17,7 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -40,7 +40,7 @@ starts the spooled reviews.`,
   starter change-commit --wait --review-version 2 4711`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := a.load(config.RoleStarter)
+			cfg, err := trigger.Load(a.configPath, a.getenv)
 			if err != nil {
 				return err
 			}

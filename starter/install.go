@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings/trigger"
 )
 
 // An installer checks that the trigger works on this host, and has the lines of the
@@ -46,7 +46,7 @@ results are on standard error. The exit status is 1 if a check fails.`,
 		Example: `  criticizer-starter --config /etc/criticizer/starter.yaml install --print --shelves`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.load(config.RoleStarter)
+			cfg, err := trigger.Load(a.configPath, a.getenv)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (i *installer) lines(a *app) (string, error) {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
 	command := i.program
-	file := cmp.Or(a.configPath, a.getenv("CRITICIZER_CONFIG"), config.DefaultPath)
+	file := cmp.Or(a.configPath, a.getenv("CRITICIZER_CONFIG"), trigger.Program.DefaultPath)
 	if _, err := os.Stat(file); err == nil { // else there is none: a.load has checked it
 		if i.configFile, err = filepath.Abs(file); err != nil {
 			return "", fmt.Errorf("find the configuration: %w", err)
@@ -112,7 +112,7 @@ func (i *installer) report(name, result string, err error) {
 }
 
 // check reports the result of each check and fails if one failed.
-func (i *installer) check(ctx context.Context, cfg *config.Config) error {
+func (i *installer) check(ctx context.Context, cfg *trigger.Config) error {
 	i.report("program", i.program, checkFile(i.program))
 	if i.configFile != "" {
 		i.report("configuration", i.configFile, checkFile(i.configFile))

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings/trigger"
 )
 
 func main() {
@@ -95,19 +95,10 @@ printed. With --trigger it is always 0.`,
 		Version: strings.TrimPrefix(cli.Version("starter"), "starter "),
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+config.DefaultPath+" if it exists)")
+	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+trigger.Program.DefaultPath+" if it exists)")
 	flags.BoolVar(&a.trigger, triggerFlag, false, "run as a Perforce trigger: never fail, print at most one line, end within "+defaultTimeout.String())
 	root.AddCommand(a.changeCommit(), a.shelveCommit(), a.drain(), a.install(), a.rewrite())
 	return root
-}
-
-// load reads the configuration and checks it for role.
-func (a *app) load(role config.Role) (*config.Config, error) {
-	cfg, err := config.Load(a.configPath, a.getenv)
-	if err != nil {
-		return nil, err
-	}
-	return cfg, cfg.Check(role)
 }
 
 const triggerFlag = "trigger"

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
@@ -42,7 +42,7 @@ invalid, nothing is enqueued. A job that exists is not changed.`,
 			if file == "" {
 				return cli.UsageError{Err: errors.New("enqueue needs --file FILE")}
 			}
-			cfg, err := a.load(config.RoleBackend)
+			cfg, err := a.loadBackend()
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ invalid, nothing is enqueued. A job that exists is not changed.`,
 	return cmd
 }
 
-func enqueueFile(ctx context.Context, cfg *config.Config, file string) ([]rewrite.Receipt, error) {
+func enqueueFile(ctx context.Context, cfg *settings.Config, file string) ([]rewrite.Receipt, error) {
 	lines, err := readLines(file)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (a *app) seal() *cobra.Command {
 the SQL function criticizer.enqueue_rewrite.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.load(config.RoleBackend)
+			cfg, err := a.loadBackend()
 			if err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ the SQL function criticizer.enqueue_rewrite.`,
 	return cmd
 }
 
-func sealFile(cfg *config.Config, file string) (rewrite.Sealed, error) {
+func sealFile(cfg *settings.Config, file string) (rewrite.Sealed, error) {
 	body, err := readFile(file)
 	if err != nil {
 		return rewrite.Sealed{}, err
@@ -155,7 +155,7 @@ func (a *app) result() *cobra.Command {
 		Short: "Print the rewritten text of a completed job",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := a.load(config.RoleBackend)
+			cfg, err := a.loadBackend()
 			if err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (a *app) result() *cobra.Command {
 	}
 }
 
-func readResult(ctx context.Context, cfg *config.Config, jobID string) (string, error) {
+func readResult(ctx context.Context, cfg *settings.Config, jobID string) (string, error) {
 	db, err := openDatabase(ctx, cfg)
 	if err != nil {
 		return "", err
@@ -187,7 +187,7 @@ func readResult(ctx context.Context, cfg *config.Config, jobID string) (string, 
 	return string(text), err
 }
 
-func openDatabase(ctx context.Context, cfg *config.Config) (*store.DB, error) {
+func openDatabase(ctx context.Context, cfg *settings.Config) (*store.DB, error) {
 	return store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}, store.RoleBackend)
 }
 
@@ -206,7 +206,7 @@ func readFile(name string) ([]byte, error) {
 // A sealer encrypts and decrypts texts of the rewrite queue.
 type sealer struct{ texts *artifact.Store }
 
-func newSealer(cfg *config.Config) (sealer, error) {
+func newSealer(cfg *settings.Config) (sealer, error) {
 	texts, err := artifact.New(nil, artifact.Config{
 		Namespace: review.NamespaceRewrite, Keyset: cfg.Keysets.Rewrite, TTL: artifact.RewriteTTL,
 		KEK: artifact.KEK{URI: cfg.Artifacts.KEKURI, Token: cfg.Artifacts.KEKToken},
@@ -226,4 +226,13 @@ func (s sealer) seal(m message) (sealed rewrite.Sealed, err error) {
 	sealed.Preferences = new(rewrite.SealedText)
 	sealed.Preferences.ID, sealed.Preferences.Body, err = s.texts.Seal(preferences)
 	return sealed, err
+}
+
+// loadBackend reads the sections of a backend.
+func (a *app) loadBackend() (*settings.Config, error) {
+	cfg, err := settings.Load(a.configPath, a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, cfg.Check(settings.RoleBackend)
 }

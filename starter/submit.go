@@ -18,7 +18,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/review"
@@ -34,7 +34,7 @@ const (
 
 // submit starts the review. If Temporal does not accept the request in time,
 // submit writes it to the spool.
-func (a *app) submit(cmd *cobra.Command, cfg *config.Config, req review.Request, flags submitFlags) error {
+func (a *app) submit(cmd *cobra.Command, cfg *trigger.Config, req review.Request, flags submitFlags) error {
 	timeout := flags.timeout - flags.timeout/spoolShare
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
@@ -49,14 +49,14 @@ func (a *app) submit(cmd *cobra.Command, cfg *config.Config, req review.Request,
 
 // explainTimeout replaces the error of an expired timeout. gRPC may report it
 // before the context does.
-func explainTimeout(ctx context.Context, cfg *config.Config, err error, timeout time.Duration) error {
+func explainTimeout(ctx context.Context, cfg *trigger.Config, err error, timeout time.Duration) error {
 	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || ctx.Err() != nil {
 		return fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, timeout)
 	}
 	return err
 }
 
-func spoolRequest(cfg *config.Config, req review.Request, reason error) (answer, error) {
+func spoolRequest(cfg *trigger.Config, req review.Request, reason error) (answer, error) {
 	if err := newSpool(cfg).put(req); err != nil {
 		return answer{}, fmt.Errorf("%w; the request could not be spooled either: %w; start it again by hand", reason, err)
 	}
@@ -68,7 +68,7 @@ func spoolRequest(cfg *config.Config, req review.Request, reason error) (answer,
 // connectAndStart starts the review. With waiting it waits for the end, and writes to
 // waiting which stages no worker serves. Without, it starts as many spooled reviews as
 // the time allows; the next call continues with the rest.
-func connectAndStart(ctx context.Context, cfg *config.Config, req review.Request, waiting io.Writer) (answer, error) {
+func connectAndStart(ctx context.Context, cfg *trigger.Config, req review.Request, waiting io.Writer) (answer, error) {
 	n, err := connect(ctx, cfg)
 	if err != nil {
 		return answer{}, err
@@ -86,7 +86,7 @@ func connectAndStart(ctx context.Context, cfg *config.Config, req review.Request
 
 // startReview starts a review. In a new namespace it first registers the search
 // attributes: the first change may come before the first worker.
-func startReview(ctx context.Context, cfg *config.Config, n temporalns.Namespace, req review.Request, wait bool) (answer, error) {
+func startReview(ctx context.Context, cfg *trigger.Config, n temporalns.Namespace, req review.Request, wait bool) (answer, error) {
 	attempt := func() (answer, error) {
 		if req.Shelved {
 			return signalShelf(ctx, n, req, cfg.Shelf.Quiet)
@@ -105,28 +105,22 @@ func startReview(ctx context.Context, cfg *config.Config, n temporalns.Namespace
 
 // connect dials Temporal. Its client logs nothing, because Perforce shows the
 // output of a trigger to the user.
-func connect(ctx context.Context, cfg *config.Config) (temporalns.Namespace, error) {
+func connect(ctx context.Context, cfg *trigger.Config) (temporalns.Namespace, error) {
 	discard := slog.New(slog.DiscardHandler)
 	interceptors, flush, err := traces.Start(ctx, discard, "criticizer-starter", flushTimeout)
 	if err != nil {
 		return temporalns.Namespace{}, err
 	}
-	// Not wiring.Namespace: package wiring initializes the tables of all adapters,
-	// which would double the start time of the trigger.
-	return temporalns.Dial(ctx, log.NewStructuredLogger(discard), temporalns.Config{
-		Address:      cfg.Temporal.Address,
-		Name:         cfg.Temporal.Namespace,
-		Client:       cfg.Temporal.Client(),
-		Interceptors: interceptors,
-		OnClose:      flush,
-	})
+	namespace := cfg.Temporal
+	namespace.Interceptors, namespace.OnClose = interceptors, flush
+	return temporalns.Dial(ctx, log.NewStructuredLogger(discard), namespace)
 }
 
-func newSpool(cfg *config.Config) spool {
+func newSpool(cfg *trigger.Config) spool {
 	return spool{dir: cfg.Starter.SpoolDir, limit: cfg.Starter.SpoolLimit}
 }
 
-func drainSpool(ctx context.Context, cfg *config.Config, n temporalns.Namespace) (int, error) {
+func drainSpool(ctx context.Context, cfg *trigger.Config, n temporalns.Namespace) (int, error) {
 	return newSpool(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
 		_, err := startReview(ctx, cfg, n, req, false)
 		return err
@@ -141,7 +135,7 @@ func (a *app) drain() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer cli.Progress(cmd.ErrOrStderr(), "starter drain")()
-			cfg, err := a.load(config.RoleStarter)
+			cfg, err := trigger.Load(a.configPath, a.getenv)
 			if err != nil {
 				return err
 			}
@@ -157,7 +151,7 @@ func (a *app) drain() *cobra.Command {
 	return cmd
 }
 
-func connectAndDrain(ctx context.Context, cfg *config.Config) (started int, err error) {
+func connectAndDrain(ctx context.Context, cfg *trigger.Config) (started int, err error) {
 	n, err := connect(ctx, cfg)
 	if err != nil {
 		return 0, err
@@ -178,7 +172,7 @@ the request is spooled as by change-commit.`,
 		Example: `  starter shelve-commit 4712`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := a.load(config.RoleStarter)
+			cfg, err := trigger.Load(a.configPath, a.getenv)
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/oncall"
 	"github.com/criticizer/criticizer/store"
@@ -86,7 +85,7 @@ func (r *runtime) pageChannels() ([]oncall.Channel, error) {
 		return channels, nil
 	}
 	// SMTP for every provider: the embedded inbox accepts it too.
-	server, err := mail.NewSMTPProvider(r.lg, wiring.Mail(r.cfg, nil))
+	server, err := mail.NewSMTPProvider(r.lg, r.cfg.MailServer(nil))
 	return append(channels, oncall.NewMail(func(ctx context.Context, id, subject, text string) error {
 		return server.SendText(ctx, r.cfg.OnCall.Address, id, subject, text)
 	})), err

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings"
 )
 
 func main() {
@@ -64,7 +64,7 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			cfg, err := config.Load(configPath, getenv)
+			cfg, err := settings.Load(configPath, getenv)
 			if err != nil {
 				return err
 			}
@@ -75,14 +75,14 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+config.DefaultPath+" if it exists)")
+	flags.StringVar(&configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+settings.Program.DefaultPath+" if it exists)")
 	flags.StringSliceVar(&names, "stages", []string{"all"}, "stages to serve, separated by commas")
 	flags.BoolVar(&healthy, "healthy", false, "ask the worker at worker.listen whether it is ready: exit status 0 if it reaches Temporal and the database")
 	return cmd
 }
 
 // run serves the stages until ctx ends.
-func run(ctx context.Context, cfg *config.Config, chosen []stage, stderr io.Writer) error {
+func run(ctx context.Context, cfg *settings.Config, chosen []stage, stderr io.Writer) error {
 	if err := cfg.Check(rolesOf(chosen)...); err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func run(ctx context.Context, cfg *config.Config, chosen []stage, stderr io.Writ
 }
 
 // rolesOf returns the configuration roles of the stages.
-func rolesOf(chosen []stage) []config.Role {
-	var roles []config.Role
+func rolesOf(chosen []stage) []settings.Role {
+	var roles []settings.Role
 	for _, s := range chosen {
 		roles = append(roles, s.name)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/telemetry"
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -63,7 +62,7 @@ func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error
 // addTokenPrices exports the price of a token, from which monitoring computes the
 // cost of reviews.
 func (r *runtime) addTokenPrices() {
-	prices := wiring.Prices(r.cfg)
+	prices := r.cfg.TokenPrices()
 	price := func(kind string, perMillion float64) telemetry.Reading {
 		return telemetry.Reading{Name: "criticizer_model_token_price", Value: perMillion / 1e6, Labels: map[string]string{"kind": kind}}
 	}

@@ -3,9 +3,8 @@ package main
 import (
 	"context"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
@@ -17,12 +16,12 @@ import (
 // --stages all does not include it.
 func rewriteStage() stage {
 	return stage{
-		name: config.RoleRewrite, role: store.RoleRewrite, build: buildRewrite, workflows: workflows.Register, retryAll: true,
+		name: settings.RoleRewrite, role: store.RoleRewrite, build: buildRewrite, workflows: workflows.Register, retryAll: true,
 	}
 }
 
 func buildRewrite(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	run, every, err := wiring.RewriteRuns(r.cfg.Rewrite)
+	run, every, err := settings.RewriteRuns(r.cfg.Rewrite)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +47,11 @@ func buildRewrite(ctx context.Context, r *runtime, db *store.DB) ([]queue, error
 }
 
 func rewriteParts(r *runtime, db *store.DB) (activities.Parts, error) {
-	pipeline, err := wiring.Pipeline(r.cfg, r.cfg.Redaction.Key)
+	pipeline, err := r.cfg.NewPipeline(r.cfg.Redaction.Key)
 	if err != nil {
 		return activities.Parts{}, err
 	}
-	rewriter, err := wiring.Rewriter(r.lg, pipeline, r.cfg)
+	rewriter, err := r.cfg.NewRewriter(r.lg, pipeline)
 	if err != nil {
 		return activities.Parts{}, err
 	}
@@ -66,7 +65,7 @@ func rewriteParts(r *runtime, db *store.DB) (activities.Parts, error) {
 	}, err
 }
 
-func rewriteRouter(c config.RewriteRoute) (rewrite.Router, error) {
+func rewriteRouter(c settings.RewriteRoute) (rewrite.Router, error) {
 	router, err := rewrite.NewRouter(rewrite.RoutingDecision{
 		Provider: c.Provider, AdapterKind: rewrite.AdapterKind(c.AdapterKind), Model: c.Model,
 		PromptVersion: c.PromptVersion, PolicyVersion: c.PolicyVersion, Mode: rewrite.ExecutionMode(c.ExecutionMode),

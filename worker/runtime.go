@@ -21,13 +21,12 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
 	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -44,7 +43,7 @@ const (
 
 // A runtime holds what the stages of one process share.
 type runtime struct {
-	cfg       *config.Config
+	cfg       *settings.Config
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
 	namespace temporalns.Namespace
@@ -57,9 +56,9 @@ type runtime struct {
 }
 
 // newRuntime opens the log and connects to Temporal.
-func newRuntime(ctx context.Context, cfg *config.Config, logTo io.Writer) (*runtime, error) {
+func newRuntime(ctx context.Context, cfg *settings.Config, logTo io.Writer) (*runtime, error) {
 	// A random key: only the stages that seal and open changes use the configured one.
-	scrubber, err := wiring.Pipeline(cfg, secret.New(rand.Text()))
+	scrubber, err := cfg.NewPipeline(secret.New(rand.Text()))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func newRuntime(ctx context.Context, cfg *config.Config, logTo io.Writer) (*runt
 
 // connect dials Temporal with traces and metrics.
 func (r *runtime) connect(ctx context.Context) error {
-	namespace := wiring.Namespace(r.cfg)
+	namespace := r.cfg.Temporal
 	interceptors, flush, err := traces.Start(ctx, r.lg, "criticizer-worker", flushTimeout)
 	if err != nil {
 		return err
@@ -185,7 +184,7 @@ func stopAll(workers []worker.Worker) {
 // workers makes the workers of a stage: one for each task queue and, for each
 // queue with a circuit breaker, one for its probes.
 func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
-	db, err := store.Open(ctx, r.lg, wiring.Database(r.cfg), s.role)
+	db, err := store.Open(ctx, r.lg, r.cfg.DatabaseConfig(), s.role)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +234,7 @@ func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) worker.Work
 
 // artifacts opens one namespace of the artifact store.
 func (r *runtime) artifacts(db *store.DB, ns review.Namespace) (*artifact.Store, error) {
-	return artifact.New(db.Blobs(ns), wiring.Artifacts(r.cfg, ns))
+	return artifact.New(db.Blobs(ns), r.cfg.ArtifactConfig(ns))
 }
 
 // background runs f until the runtime is closed.

@@ -9,8 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -35,11 +36,11 @@ func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 // a secret that only the service it belongs to can check.
 func (r *runtime) checkOf(variable string) func(secret.Value) error {
 	if strings.HasSuffix(variable, "_KEYSET") {
-		return func(ks secret.Value) error { return artifact.CheckKeyset(ks, wiring.KEK(r.cfg)) }
+		return func(ks secret.Value) error { return artifact.CheckKeyset(ks, r.cfg.KEK()) }
 	}
 	return map[string]func(secret.Value) error{
 		"CRITICIZER_DATABASE_URL": func(s secret.Value) error {
-			database := wiring.Database(r.cfg)
+			database := r.cfg.DatabaseConfig()
 			database.URL = s
 			return database.Check()
 		},
@@ -48,9 +49,11 @@ func (r *runtime) checkOf(variable string) func(secret.Value) error {
 			return errors.New("it must be the same for redact and llm at any time: restart both, as docs/security.md says")
 		},
 		"CRITICIZER_ONCALL_WEBHOOK_URL": func(s secret.Value) error {
-			oncall := r.cfg.OnCall
-			oncall.WebhookURL = s
-			return oncall.Check()
+			renewed := *r.cfg
+			renewed.OnCall.WebhookURL = s
+			var p config.Problems
+			settings.Program.Check(&renewed, &p, "oncall")
+			return p.Err()
 		},
 	}[variable]
 }

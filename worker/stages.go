@@ -7,9 +7,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
@@ -19,12 +18,12 @@ import (
 
 // A stage is a word of --stages.
 type stage struct {
-	name  config.Role
+	name  settings.Role
 	role  store.Role
 	build func(context.Context, *runtime, *store.DB) ([]queue, error)
-	rate  func(config.Worker) float64 // activities per second of all workers; nil or 0 is unlimited
+	rate  func(settings.Worker) float64 // activities per second of all workers; nil or 0 is unlimited
 	// atOnce is how many attempts a worker runs at the same time; nil or 0 is the SDK's limit.
-	atOnce func(config.Worker) int
+	atOnce func(settings.Worker) int
 	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
 	// retryAll stages retry every failure; see [activities.Interceptor].
@@ -45,15 +44,15 @@ type queue struct {
 // reviewStages lists the stages of a review and the deletion of expired data.
 func reviewStages() []stage {
 	return []stage{
-		{name: config.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
-		{name: config.RoleFetch, role: store.RoleFetch, build: buildFetch,
-			rate: func(w config.Worker) float64 { return w.FetchPerSecond }, atOnce: func(w config.Worker) int { return w.FetchAtOnce }},
-		{name: config.RoleRedact, role: store.RoleRedact, build: buildRedact, atOnce: func(w config.Worker) int { return w.RedactAtOnce }},
-		{name: config.RoleLLM, role: store.RoleLLM, build: buildLLM,
-			rate: func(w config.Worker) float64 { return w.LLMPerSecond }, atOnce: func(w config.Worker) int { return w.LLMAtOnce }},
-		{name: config.RoleNotify, role: store.RoleNotify, build: buildNotify,
-			rate: func(w config.Worker) float64 { return w.NotifyPerSecond }, atOnce: func(w config.Worker) int { return w.NotifyAtOnce }},
-		{name: config.RoleRetention, role: store.RoleRetention, build: buildRetention, retryAll: true},
+		{name: settings.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
+		{name: settings.RoleFetch, role: store.RoleFetch, build: buildFetch,
+			rate: func(w settings.Worker) float64 { return w.FetchPerSecond }, atOnce: func(w settings.Worker) int { return w.FetchAtOnce }},
+		{name: settings.RoleRedact, role: store.RoleRedact, build: buildRedact, atOnce: func(w settings.Worker) int { return w.RedactAtOnce }},
+		{name: settings.RoleLLM, role: store.RoleLLM, build: buildLLM,
+			rate: func(w settings.Worker) float64 { return w.LLMPerSecond }, atOnce: func(w settings.Worker) int { return w.LLMAtOnce }},
+		{name: settings.RoleNotify, role: store.RoleNotify, build: buildNotify,
+			rate: func(w settings.Worker) float64 { return w.NotifyPerSecond }, atOnce: func(w settings.Worker) int { return w.NotifyAtOnce }},
+		{name: settings.RoleRetention, role: store.RoleRetention, build: buildRetention, retryAll: true},
 	}
 }
 
@@ -86,7 +85,7 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	r.addInstallationMetrics(db)
 	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeping{
 		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db,
-		ChangeLink: r.cfg.Temporal.ChangeLink,
+		ChangeLink: r.cfg.CodeLinks().Change,
 	}}}, nil
 }
 
@@ -108,11 +107,11 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 	if err := r.requireAppliedAllowList(ctx, db); err != nil {
 		return nil, err
 	}
-	changes, err := wiring.Changes(r.lg, r.cfg, db.Reviewed)
+	changes, err := r.cfg.NewChanges(r.lg, db.Reviewed)
 	if err != nil {
 		return nil, err
 	}
-	owners, err := wiring.Owners(r.cfg)
+	owners, err := r.cfg.NewOwners()
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +123,7 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 }
 
 func buildRedact(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	pipeline, err := wiring.Pipeline(r.cfg, r.cfg.Redaction.Key)
+	pipeline, err := r.cfg.NewPipeline(r.cfg.Redaction.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -137,11 +136,11 @@ func buildRedact(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 }
 
 func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	pipeline, err := wiring.Pipeline(r.cfg, r.cfg.Redaction.Key)
+	pipeline, err := r.cfg.NewPipeline(r.cfg.Redaction.Key)
 	if err != nil {
 		return nil, err
 	}
-	reviewer, err := wiring.Reviewer(r.lg, pipeline, r.cfg)
+	reviewer, err := r.cfg.NewReviewer(r.lg, pipeline)
 	if err != nil {
 		return nil, err
 	}
@@ -157,17 +156,17 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	r.addTokenPrices()
 	return []queue{{name: activities.QueueLLM, ping: reviewer.Ping, activities: &activities.Critiquing{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
-		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: wiring.Prices(r.cfg), StandIn: r.cfg.LLM.StandIn,
+		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.TokenPrices(), StandIn: r.cfg.LLM.StandIn,
 	}}}, err
 }
 
 func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	keys, err := wiring.EvidenceKeys(r.cfg)
+	keys, err := r.cfg.NewEvidenceKeys()
 	if err != nil {
 		return nil, err
 	}
-	server := wiring.Mail(r.cfg, keys)
-	provider, err := wiring.Provider(r.lg, r.cfg, server)
+	server := r.cfg.MailServer(keys)
+	provider, err := r.cfg.NewMailProvider(r.lg, server)
 	if err != nil {
 		return nil, err
 	}
@@ -181,9 +180,9 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	}
 	notifying := &activities.Notifying{
 		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, mailer},
-		Policy:   wiring.Recipients(r.cfg),
+		Policy:   r.cfg.RecipientPolicy(),
 		Feedback: review.FeedbackLinks{Address: r.cfg.Feedback.Address, URL: r.cfg.Feedback.URL},
-		Links:    wiring.Links(r.cfg),
+		Links:    r.cfg.CodeLinks(),
 	}
 	channels := addChannels(r, notifying, keys)
 	return append([]queue{{name: activities.QueueNotify, activities: notifying, ping: provider.Ping}}, channels...), nil
@@ -201,14 +200,14 @@ func addChannels(r *runtime, n *activities.Notifying, keys *evidence.Keys) []que
 	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting, anonymousPing: true}
 	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: posting}
 	if r.cfg.Webhook.URL.IsSet() {
-		webhook := wiring.Webhook(r.lg, r.cfg, keys)
+		webhook := r.cfg.NewWebhook(r.lg, keys)
 		n.Channels = append(n.Channels, activities.Channel{
 			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, webhook}, Clean: r.cfg.Webhook.Clean,
 		})
 		webhookQueue.ping = webhook.Ping
 	}
 	if r.cfg.Swarm.URL != "" {
-		swarm := wiring.Swarm(r.lg, r.cfg, keys)
+		swarm := r.cfg.NewSwarm(r.lg, keys)
 		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, swarm}, Clean: true})
 		swarmQueue.ping = swarm.Ping
 	}
@@ -226,7 +225,7 @@ func (r *runtime) requireAppliedAllowList(ctx context.Context, db *store.DB) err
 	if err != nil {
 		return err
 	}
-	if changes := wiring.AllowList(r.cfg).Changes(applied.AllowList); len(changes) > 0 {
+	if changes := r.cfg.AllowList().Changes(applied.AllowList); len(changes) > 0 {
 		return failure.Errorf(failure.ConfigInvalid, "p4.allowed_paths and p4.embargoed_paths differ from the applied version %d of the allow list (%s): %s",
 			applied.ID, strings.Join(changes, ", "), hint)
 	}

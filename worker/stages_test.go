@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -34,13 +34,13 @@ func TestTracedLookupHasTheID(t *testing.T) {
 // Each stage that calls something outside has its own limit of attempts at once.
 func TestAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
-	got := map[config.Role]int{}
+	got := map[settings.Role]int{}
 	for _, s := range reviewStages() {
 		if s.atOnce != nil {
-			got[s.name] = s.atOnce(config.Worker{FetchAtOnce: 1, RedactAtOnce: 2, LLMAtOnce: 3, NotifyAtOnce: 4})
+			got[s.name] = s.atOnce(settings.Worker{FetchAtOnce: 1, RedactAtOnce: 2, LLMAtOnce: 3, NotifyAtOnce: 4})
 		}
 	}
-	want := map[config.Role]int{config.RoleFetch: 1, config.RoleRedact: 2, config.RoleLLM: 3, config.RoleNotify: 4}
+	want := map[settings.Role]int{settings.RoleFetch: 1, settings.RoleRedact: 2, settings.RoleLLM: 3, settings.RoleNotify: 4}
 	if !maps.Equal(got, want) {
 		t.Errorf("limits are %v, want %v", got, want)
 	}
@@ -53,7 +53,7 @@ func TestRewriteStageIsServedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		if s.name == config.RoleRewrite {
+		if s.name == settings.RoleRewrite {
 			t.Error("all stages include rewrite")
 		}
 	}
@@ -61,7 +61,7 @@ func TestRewriteStageIsServedByName(t *testing.T) {
 		t.Errorf("--stages all serves %v, %v, want the default", named, err)
 	}
 	named, err := parseStages([]string{"rewrite"})
-	if err != nil || len(named) != 1 || named[0].name != config.RoleRewrite {
+	if err != nil || len(named) != 1 || named[0].name != settings.RoleRewrite {
 		t.Errorf("--stages rewrite serves %v, %v", named, err)
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/mail"
 	"net/url"
@@ -16,58 +15,148 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// Check returns an error that lists everything that keeps a process with the roles
-// from working, each as "field: problem: hint"; a secret is named by its variable.
-// Sections that none of the roles needs are not checked.
-func (c *Config) Check(roles ...Role) error {
-	var p problems
-	for _, role := range roles {
-		p.add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("use one of %v", slices.Sorted(maps.Keys(needs))))
-	}
-	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "breaker", "log"}
-	sections := slices.Concat(everywhere, c.sections(roles))
-	for _, f := range fieldsOf(c) {
-		// Every worker of workflows schedules the reconciliation, with or without mail.
-		if f.isIn(sections) || f.name == "mail.reconcile_every" {
-			f.check(&p)
+// A checker is a section with checks that tags cannot say.
+type checker interface{ Check(p *Problems) }
+
+// Check adds everything that is wrong with the struct that from points to, or only with the
+// sections, if any are listed: what the tags refuse, what the methods Check of its sections
+// refuse, and connections in clear text.
+func (p Program) Check(from any, problems *Problems, sections ...string) {
+	problems.fields = p.fieldsOf(from)
+	for _, f := range problems.fields {
+		if isIn(f.name, sections) {
+			f.check(problems)
 		}
 	}
-	for _, s := range []struct {
-		name  string
-		check func(*problems)
-	}{
-		{"temporal", c.Temporal.check}, {"llm", c.LLM.check}, {"mail", c.Mail.check}, {"webhook", c.Webhook.check}, {"swarm", c.Swarm.check}, {"links", c.Links.check},
-		{"feedback", c.Feedback.check}, {"oncall", c.OnCall.check}, {"rewrite", c.Rewrite.check}, {"breaker", c.Breaker.check},
-	} {
-		if slices.Contains(sections, s.name) {
-			s.check(&p)
+	for _, s := range sectionsOf(reflect.ValueOf(from).Elem(), "") {
+		if c, ok := s.value.(checker); ok && isIn(s.name, sections) {
+			problems.section = s.name + "."
+			c.Check(problems)
 		}
 	}
-	c.checkClearText(&p, sections)
-	if len(p) == 0 {
-		return nil
+	problems.section = ""
+	p.CheckClearText(from, problems, sections...)
+}
+
+// Validate checks one section of the criticizer programs, which of points to, apart from its
+// connections. Constructors use it: a section that was not read by a program is checked too.
+func Validate(name string, of any) error {
+	p := Problems{section: name + ".", fields: Program{Prefix: "CRITICIZER"}.leaves(reflect.ValueOf(of).Elem(), name+".")}
+	for _, f := range p.fields {
+		f.check(&p)
 	}
-	return fmt.Errorf("check configuration:\n%w", errors.Join(p...))
+	for _, s := range append([]section{{name: name, value: of}}, sectionsOf(reflect.ValueOf(of).Elem(), name+".")...) {
+		if c, ok := s.value.(checker); ok {
+			p.section = s.name + "."
+			c.Check(&p)
+		}
+	}
+	return p.Err()
+}
+
+// Problems collects what is wrong with a configuration, each as "field: problem: hint".
+// Methods that get the name of a field look for it in the section that is checked. A field
+// with a secret is reported by its variable.
+type Problems struct {
+	// AllowClearText lists the sections whose connections may be without TLS.
+	AllowClearText []string
+
+	found   []error
+	fields  []field
+	section string // prefix of the fields of the section that is checked
+}
+
+// Err returns the problems, or nil.
+func (p *Problems) Err() error { return errors.Join(p.found...) }
+
+// nameOf returns the full name of a field of the section, or the variable of a secret.
+func (p *Problems) nameOf(name string) string {
+	if i := slices.IndexFunc(p.fields, func(f field) bool { return f.name == p.section+name }); i >= 0 {
+		return p.fields[i].reported()
+	}
+	return p.section + name
+}
+
+// Add adds a problem with a field of the section, if it is wrong.
+func (p *Problems) Add(wrong bool, field, what, hint string) {
+	if wrong {
+		p.found = append(p.found, fmt.Errorf("%s: %s: %s", p.nameOf(field), what, hint))
+	}
+}
+
+// Require refuses an empty value.
+func (p *Problems) Require(field, value, hint string) {
+	p.Add(value == "", field, "is not set", "set it to "+hint)
+}
+
+// RequireSecret refuses a secret that is not set.
+func (p *Problems) RequireSecret(field string, s secret.Value, hint string) {
+	p.Add(!s.IsSet(), field, "is not set", "set it to "+hint+", or "+p.nameOf(field)+"_FILE to a file with it")
+}
+
+// OneOf refuses a value that is not in the list.
+func (p *Problems) OneOf(field, value string, allowed []string) {
+	what := "is not set"
+	if value != "" {
+		what = strconv.Quote(value) + " is not allowed"
+	}
+	p.Add(!slices.Contains(allowed, value), field, what, "write one of "+strings.Join(allowed, ", "))
+}
+
+// Replacement refuses the previous secret of a rotation without the new one.
+func (p *Problems) Replacement(oldField string, previous secret.Value, field string, s secret.Value) {
+	p.Add(previous.IsSet() && !s.IsSet(), oldField, "is set, but "+p.nameOf(field)+" is not", "set both, or neither")
+}
+
+// URL refuses a value that is not an HTTP URL, or holds a user or password. The problem does
+// not quote it.
+func (p *Problems) URL(field, value string) {
+	u, err := url.Parse(value)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		p.Add(true, field, "is not an HTTP URL", "write one such as https://host/path")
+	case u.User != nil:
+		p.Add(true, field, "holds a user or password", "delete it: secrets come from the environment only")
+	}
+}
+
+// reported returns the name of the field in problems.
+func (f field) reported() string {
+	if _, ok := f.secret(); ok {
+		return f.variable
+	}
+	return f.name
 }
 
 // check does the checks of the field's tags.
-func (f field) check(p *problems) {
+func (f field) check(p *Problems) {
+	section := p.section
+	p.section = ""
+	defer func() { p.section = section }()
 	if hint := f.tag.Get("required"); hint != "" {
 		if s, ok := f.secret(); ok {
-			p.requireSecret(f.variable, *s, hint)
+			p.RequireSecret(f.name, *s, hint)
 		} else {
 			empty := f.value.IsZero() || f.value.Kind() == reflect.Slice && f.value.Len() == 0
-			p.add(empty, f.name, "is not set", "set it to "+hint)
+			p.Add(empty, f.name, "is not set", "set it to "+hint)
 		}
 	}
-	if allowed := strings.Fields(f.tag.Get("oneof")); len(allowed) > 0 {
-		p.oneOf(f.name, f.value.String(), allowed)
+	list := f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.String
+	values := []reflect.Value{f.value}
+	if list {
+		values = nil
+		for i := range f.value.Len() {
+			values = append(values, f.value.Index(i))
+		}
+		p.Add(slices.ContainsFunc(values, reflect.Value.IsZero), f.name, "holds an empty entry", "delete it")
 	}
-	if list, ok := reflect.TypeAssert[[]string](f.value); ok {
-		p.add(slices.Contains(list, ""), f.name, "holds an empty entry", "delete it")
+	if allowed := strings.Fields(f.tag.Get("oneof")); len(allowed) > 0 {
+		for _, v := range values {
+			p.OneOf(f.name, v.String(), allowed)
+		}
 	}
 	if limit, err := time.ParseDuration(f.tag.Get("max")); err == nil {
-		p.add(f.value.Int() > int64(limit), f.name, fmt.Sprintf("%v is too long", f.value), fmt.Sprintf("write at most %.0fh", limit.Hours()))
+		p.Add(f.value.Int() > int64(limit), f.name, fmt.Sprintf("%v is too long", f.value), fmt.Sprintf("write at most %.0fh", limit.Hours()))
 	}
 	if check := tagChecks[f.tag.Get("check")]; check != nil {
 		check(p, f.name, f.value)
@@ -77,83 +166,26 @@ func (f field) check(p *problems) {
 const larger = "write a larger number, or delete the line for the default"
 
 // tagChecks are the values of the tag check.
-var tagChecks = map[string]func(p *problems, name string, v reflect.Value){
-	"positive": func(p *problems, name string, v reflect.Value) {
-		p.add(v.Int() <= 0, name, "is not positive", larger)
+var tagChecks = map[string]func(p *Problems, name string, v reflect.Value){
+	"positive": func(p *Problems, name string, v reflect.Value) {
+		p.Add(v.Int() <= 0, name, "is not positive", larger)
 	},
-	"not-negative": func(p *problems, name string, v reflect.Value) {
-		p.add(v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0, name, "is negative", larger)
+	"not-negative": func(p *Problems, name string, v reflect.Value) {
+		p.Add(v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0, name, "is negative", larger)
 	},
-	"port": func(p *problems, name string, v reflect.Value) {
-		p.add(v.Int() < 1 || v.Int() > 65535, name, fmt.Sprintf("%d is not a port", v.Int()), "write 1 to 65535")
+	"port": func(p *Problems, name string, v reflect.Value) {
+		p.Add(v.Int() < 1 || v.Int() > 65535, name, fmt.Sprintf("%d is not a port", v.Int()), "write 1 to 65535")
 	},
-	"http-url": func(p *problems, name string, v reflect.Value) { p.url(name, v.String()) },
-	"address":  func(p *problems, name string, v reflect.Value) { p.address(name, v.String()) },
+	"http-url": func(p *Problems, name string, v reflect.Value) { p.URL(name, v.String()) },
+	// A mail address without a name, or none.
+	"address": func(p *Problems, name string, v reflect.Value) {
+		a, err := mail.ParseAddress(v.String())
+		p.Add(v.String() != "" && (err != nil || a.Address != v.String()), name, "is not a mail address", "write one such as reviews@example.com")
+	},
 }
 
-// problems collects problems, each as "field: problem: hint".
-type problems []error
-
-func (p *problems) add(wrong bool, field, what, hint string) {
-	if wrong {
-		*p = append(*p, fmt.Errorf("%s: %s: %s", field, what, hint))
-	}
-}
-
-func (p *problems) require(field, value, hint string) {
-	p.add(value == "", field, "is not set", "set it to "+hint)
-}
-
-func (p *problems) requireSecret(variable string, s secret.Value, hint string) {
-	p.add(!s.IsSet(), variable, "is not set", "set it to "+hint+", or "+variable+"_FILE to a file with it")
-}
-
-func (p *problems) oneOf(field, value string, allowed []string) {
-	what := "is not set"
-	if value != "" {
-		what = strconv.Quote(value) + " is not allowed"
-	}
-	p.add(!slices.Contains(allowed, value), field, what, "write one of "+strings.Join(allowed, ", "))
-}
-
-// replacement rejects the previous secret of a rotation without the new one.
-func (p *problems) replacement(oldVariable string, previous secret.Value, variable string, s secret.Value) {
-	p.add(previous.IsSet() && !s.IsSet(), oldVariable, "is set, but "+variable+" is not", "set both, or neither")
-}
-
-// credentials wants a password or a token file, not both.
-func (p *problems) credentials(section, variable, tokenFile string, password secret.Value) {
-	if tokenFile == "" {
-		p.requireSecret(variable, password, "the password of "+section+".username")
-	}
-	p.add(tokenFile != "" && password.IsSet(), section+".token_file", "is set, and so is "+variable, "set one of them")
-}
-
-// address accepts a mail address without a name, or none.
-func (p *problems) address(field, value string) {
-	a, err := mail.ParseAddress(value)
-	p.add(value != "" && (err != nil || a.Address != value), field, "is not a mail address", "write one such as reviews@example.com")
-}
-
-// url checks an HTTP URL. The problem does not quote it: it may hold a password.
-func (p *problems) url(field, value string) {
-	u, err := url.Parse(value)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		p.add(true, field, "is not an HTTP URL", "write one such as https://host/path")
-	case u.User != nil:
-		p.add(true, field, "holds a user or password", "delete it: secrets come from the environment only")
-	}
-}
-
-// secretURL checks a URL that is itself a secret, if it is set: see also [connection].
-func (p *problems) secretURL(variable string, s secret.Value) {
-	if s.IsSet() {
-		p.url(variable, s.Reveal())
-	}
-}
-
-func loopback(host string) bool {
+// Loopback reports whether a host is this one.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

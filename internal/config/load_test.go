@@ -13,6 +13,71 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
+// A fileConfig has a field of each kind.
+type fileConfig struct {
+	ServerID string      `yaml:"server_id" default:"p4"`
+	P4       p4          `yaml:"p4"`
+	Mail     mailSection `yaml:"mail"`
+	LLM      llm         `yaml:"llm"`
+	Database db          `yaml:"database"`
+	Rewrite  rewrite     `yaml:"rewrite"`
+	Worker   worker      `yaml:"worker"`
+	Log      log         `yaml:"log"`
+}
+
+type (
+	p4 struct {
+		User         string        `yaml:"user"`
+		AllowedPaths []string      `yaml:"allowed_paths"`
+		Embargoed    []string      `yaml:"embargoed_paths"`
+		Timeout      time.Duration `yaml:"timeout" default:"60s"`
+		MaxFiles     int           `yaml:"max_files" default:"2000"`
+		Limits       limits        `yaml:",inline"`
+		NotASetting  string
+	}
+	limits struct {
+		MaxFileBytes   Size `yaml:"max_file_bytes" default:"1MB"`
+		MaxChangeBytes Size `yaml:"max_change_bytes" default:"20MB"`
+	}
+	mailSection struct {
+		Host     string       `yaml:"host"`
+		Port     int          `yaml:"port" default:"587"`
+		TLS      tlsPolicy    `yaml:"tls" default:"mandatory"`
+		Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
+		Journal  mailbox      `yaml:"journal"`
+	}
+	tlsPolicy string
+	mailbox   struct {
+		Port int `yaml:"port" default:"143"`
+	}
+	llm struct {
+		Model       string       `yaml:"model"`
+		Temperature *float64     `yaml:"temperature"`
+		Seed        *int         `yaml:"seed"`
+		Concurrency int          `yaml:"concurrency" default:"2"`
+		APIKey      secret.Value `yaml:"api_key" env:"OPENAI_API_KEY"`
+	}
+	db struct {
+		URL secret.Value `yaml:"url"`
+	}
+	rewrite struct {
+		Run run `yaml:"run"`
+	}
+	run struct {
+		Backoff []int `yaml:"retry_backoff_seconds"`
+	}
+	worker struct {
+		LLMPerSecond   float64 `yaml:"llm_per_second" default:"0"`
+		FetchPerSecond float64 `yaml:"fetch_per_second" default:"0"`
+		Breaker        bool    `yaml:"breaker" default:"false"`
+	}
+	log struct {
+		Level slog.Level `yaml:"level" default:"info"`
+	}
+)
+
+var program = Program{Prefix: "CRITICIZER", DefaultPath: "/missing.yaml", Page: "docs/configuration.md"}
+
 // environment returns a getenv that reads vars.
 func environment(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
@@ -25,9 +90,10 @@ func writeFile(t *testing.T, content string) string {
 	return path
 }
 
-func load(t *testing.T, file string, vars map[string]string) (*Config, error) {
+func load(t *testing.T, file string, vars map[string]string) (*fileConfig, error) {
 	t.Helper()
-	return Load(writeFile(t, file), environment(vars))
+	c := new(fileConfig)
+	return c, program.Read(c, writeFile(t, file), environment(vars))
 }
 
 func TestLoadReadsEveryKindOfField(t *testing.T) {
@@ -35,7 +101,6 @@ func TestLoadReadsEveryKindOfField(t *testing.T) {
 	got, err := load(t, `
 server_id: edge.eu  # a comment
 rewrite: {run: {retry_backoff_seconds: [900, 7200]}}
-temporal: {address: "temporal:7233"}
 p4:
   allowed_paths:
     - //depot/a/...
@@ -45,7 +110,7 @@ p4:
   max_files: 7
   max_file_bytes: 512KiB
   max_change_bytes: 2000
-redaction:
+database:
 worker:
   fetch_per_second: 2.5
   llm_per_second: 3
@@ -54,12 +119,11 @@ log: {level: debug}
 	testkit.NoError(t, err)
 	want := defaults(t)
 	want.ServerID = "edge.eu"
-	want.Temporal.Address = "temporal:7233"
 	want.P4.AllowedPaths = []string{"//depot/a/...", "//depot/b c/..."}
-	want.Rewrite.Run.RetryBackoffSeconds = []int{900, 7200}
-	want.P4.EmbargoedPaths = []string{}
+	want.Rewrite.Run.Backoff = []int{900, 7200}
+	want.P4.Embargoed = []string{}
 	want.P4.Timeout = 90 * time.Second
-	want.P4.MaxFiles, want.P4.MaxFileBytes, want.P4.MaxChangeBytes = 7, 512<<10, 2000
+	want.P4.MaxFiles, want.P4.Limits.MaxFileBytes, want.P4.Limits.MaxChangeBytes = 7, 512<<10, 2000
 	want.Worker.FetchPerSecond, want.Worker.LLMPerSecond = 2.5, 3
 	want.Log.Level = slog.LevelDebug
 	if !reflect.DeepEqual(got, want) {
@@ -68,21 +132,22 @@ log: {level: debug}
 }
 
 // defaults returns the configuration of an empty file.
-func defaults(t *testing.T) *Config {
+func defaults(t *testing.T) *fileConfig {
 	t.Helper()
 	c, err := load(t, "", nil)
 	testkit.NoError(t, err)
 	return c
 }
 
-// docs/configuration.md lists the defaults, and TestDocsListEveryField compares it with
-// the fields.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	want := defaults(t)
-	if want.ServerID != "p4" || want.Temporal.Address != "127.0.0.1:7233" || want.P4.MaxChangeBytes != 20e6 || want.Artifacts.RawTTL != 7*24*time.Hour ||
-		want.Log.Level != slog.LevelInfo || want.LLM.Temperature != nil || want.Mail.Provider != "" || want.Mail.Journal.Port != 143 {
+	if want.ServerID != "p4" || want.P4.Limits.MaxChangeBytes != 20e6 || want.P4.Timeout != time.Minute || want.Mail.TLS != "mandatory" ||
+		want.Log.Level != slog.LevelInfo || want.LLM.Temperature != nil || want.Mail.Journal.Port != 143 {
 		t.Errorf("defaults are %+v", want)
+	}
+	if got := Default[mailSection](); !reflect.DeepEqual(got, want.Mail) {
+		t.Errorf("defaults of the section alone are %+v", got)
 	}
 	for name, file := range map[string]string{"nothing but comments": "# log:\n", "empty sections": "mail:\np4:\n"} {
 		got, err := load(t, file, nil)
@@ -96,22 +161,22 @@ func TestEnvironmentOverridesEveryField(t *testing.T) {
 	t.Parallel()
 	// A value of each type that no field has as its default.
 	texts := map[reflect.Type]string{
-		reflect.TypeFor[string](): "other", reflect.TypeFor[[]string](): "one, two ,,three", reflect.TypeFor[bool](): "true",
+		reflect.TypeFor[string](): "other", reflect.TypeFor[tlsPolicy](): "other", reflect.TypeFor[[]string](): "one, two ,,three", reflect.TypeFor[bool](): "true",
 		reflect.TypeFor[int](): "77", reflect.TypeFor[[]int](): "7, 77", reflect.TypeFor[float64](): "7.5", reflect.TypeFor[time.Duration](): "77s",
 		reflect.TypeFor[Size](): "77KB", reflect.TypeFor[slog.Level](): "error", reflect.TypeFor[*int](): "77", reflect.TypeFor[*float64](): "7.5", reflect.TypeFor[secret.Value](): "hunter2",
 	}
-	vars, before := map[string]string{}, fieldsOf(defaults(t))
+	vars, before := map[string]string{}, program.fieldsOf(defaults(t))
 	for _, f := range before {
 		vars[f.variable] = texts[f.value.Type()]
 	}
 	got, err := load(t, "mail: {port: 25}\n", vars)
 	testkit.NoError(t, err)
-	for i, f := range fieldsOf(got) {
+	for i, f := range program.fieldsOf(got) {
 		if reflect.DeepEqual(f.value.Interface(), before[i].value.Interface()) {
 			t.Errorf("%s did not override %s", f.variable, f.name)
 		}
 	}
-	if got.Mail.Port != 77 || got.P4.AllowedPaths[2] != "three" || got.P4.MaxFileBytes != 77_000 || got.LLM.APIKey.Reveal() != "hunter2" {
+	if got.Mail.Port != 77 || got.P4.AllowedPaths[2] != "three" || got.P4.Limits.MaxFileBytes != 77_000 || got.LLM.APIKey.Reveal() != "hunter2" {
 		t.Errorf("overridden configuration is %+v", got)
 	}
 }
@@ -119,7 +184,7 @@ func TestEnvironmentOverridesEveryField(t *testing.T) {
 func TestVariableNames(t *testing.T) {
 	t.Parallel()
 	variables := map[string]string{}
-	for _, f := range fieldsOf(new(Config)) {
+	for _, f := range program.fieldsOf(new(fileConfig)) {
 		for name, other := range variables {
 			if other == f.variable || other == f.variable+"_FILE" {
 				t.Errorf("%s and %s share %s", f.name, name, f.variable)
@@ -155,7 +220,8 @@ func TestLoadFindsTheFile(t *testing.T) {
 		"a missing CRITICIZER_CONFIG too": {"", map[string]string{"CRITICIZER_CONFIG": missing}, "", missing},
 		"a directory is an error":         {t.TempDir(), nil, "", "read configuration: "},
 	} {
-		c, err := Load(tt.path, environment(tt.vars))
+		c := new(fileConfig)
+		err := program.Read(c, tt.path, environment(tt.vars))
 		switch {
 		case tt.wantErr != "":
 			if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
@@ -171,9 +237,9 @@ func TestLoadFindsTheFile(t *testing.T) {
 
 func TestMissingDefaultFileMeansDefaults(t *testing.T) {
 	t.Parallel()
-	c, err := loadOr("", filepath.Join(t.TempDir(), "none.yaml"), environment(map[string]string{"CRITICIZER_SERVER_ID": "env"}))
-	testkit.NoError(t, err)
-	if c.ServerID != "env" || c.Temporal.Namespace != "criticizer" {
+	c := new(fileConfig)
+	testkit.NoError(t, program.Read(c, "", environment(map[string]string{"CRITICIZER_SERVER_ID": "env"})))
+	if c.ServerID != "env" || c.Mail.Port != 587 {
 		t.Errorf("configuration is %+v, want defaults and environment", c)
 	}
 }
@@ -195,9 +261,9 @@ func TestLoadRefuses(t *testing.T) {
 		"a fraction":                  {"mail: {port: 2.5}\n", "mail.port (line 1)"},
 		"a number in hexadecimal":     {"mail: {port: 0x19}\n", "mail.port (line 1)"},
 		"a number too large":          {"mail: {port: 99999999999999999999}\n", "mail.port (line 1)"},
-		"yes for true":                {"breaker: {by_hand_only: yes}\n", "breaker.by_hand_only (line 1)"},
+		"yes for true":                {"worker: {breaker: yes}\n", "worker.breaker (line 1)"},
 		"a duration without unit":     {"p4: {timeout: 60}\n", "p4.timeout (line 1)"},
-		"a duration of days":          {"artifacts: {raw_ttl: 7d}\n", "artifacts.raw_ttl (line 1)"},
+		"a duration of days":          {"p4: {timeout: 7d}\n", "p4.timeout (line 1)"},
 		"a size with another unit":    {"p4: {max_file_bytes: 1 lump}\n", "p4.max_file_bytes (line 1)"},
 		"a negative size":             {"p4: {max_file_bytes: -1}\n", "p4.max_file_bytes (line 1)"},
 		"a size too large":            {"p4: {max_file_bytes: 9999999999GB}\n", "p4.max_file_bytes (line 1)"},
@@ -213,6 +279,8 @@ func TestLoadRefuses(t *testing.T) {
 		"a list for the file":         {"- p4\n", "the file (line 1): is not a section"},
 		"an alias":                    {"server_id: &a x\np4: {user: *a}\n", "p4.user (line 2)"},
 		"a merge":                     {"p4: {<<: {user: a}}\n", "p4.<< (line 1)"},
+		"a typing error":              {"mail:\n  prot: 25\n", "did you mean mail.port?"},
+		"one in a section's name":     {"mial: {port: 25}\n", "did you mean mail?"},
 		"two documents":               {"server_id: a\n---\nserver_id: b\n", "the file holds several documents"},
 		"broken YAML":                 {"p4:\n  user: \"a\n", "line 2: could not find end character of double-quoted text: correct the YAML there"},
 		"a tab":                       {"p4:\n\tuser: a\n", "line 2: found character"},
@@ -229,7 +297,7 @@ func TestLoadRefuses(t *testing.T) {
 func refuses(t *testing.T, file string, vars map[string]string, want string) {
 	t.Helper()
 	c, err := load(t, file, vars)
-	if err == nil || c != nil {
+	if err == nil {
 		t.Fatalf("loaded %+v, want an error about %q", c, want)
 	}
 	if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), plain) {
@@ -243,7 +311,7 @@ const plain = "correct-horse-battery"
 func TestLoadRefusesVariables(t *testing.T) {
 	t.Parallel()
 	for variable, text := range map[string]string{
-		"CRITICIZER_MAIL_PORT": "smtp", "CRITICIZER_P4_TIMEOUT": "60", "CRITICIZER_WEBHOOK_CLEAN": "1",
+		"CRITICIZER_MAIL_PORT": "smtp", "CRITICIZER_P4_TIMEOUT": "60", "CRITICIZER_WORKER_BREAKER": "1",
 		"CRITICIZER_WORKER_LLM_PER_SECOND": "NaN", "OPENAI_API_KEY_FILE": "no/such/file",
 	} {
 		refuses(t, "", map[string]string{variable: text}, variable)
@@ -253,7 +321,7 @@ func TestLoadRefusesVariables(t *testing.T) {
 func TestLoadReportsAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "mail: {prot: 1, port: x}\np4: {timeout: 60}\n")
-	_, err := Load(path, environment(map[string]string{"CRITICIZER_LLM_CONCURRENCY": "two"}))
+	err := program.Read(new(fileConfig), path, environment(map[string]string{"CRITICIZER_LLM_CONCURRENCY": "two"}))
 	if err == nil {
 		t.Fatal("loaded")
 	}
@@ -324,8 +392,31 @@ func FuzzLoad(f *testing.F) {
 		f.Add(file)
 	}
 	f.Fuzz(func(t *testing.T, file string) {
-		if problems := setFromYAML(fieldsOf(new(Config)), []byte(file)); len(problems) > 0 && problems[0].Error() == "" {
+		if problems := program.setFromYAML(program.fieldsOf(new(fileConfig)), []byte(file)); len(problems) > 0 && problems[0].Error() == "" {
 			t.Error("an empty problem")
 		}
 	})
+}
+
+// The file of the workers also serves the trigger, which knows some of its sections.
+func TestSharedFiles(t *testing.T) {
+	t.Parallel()
+	shared := program
+	shared.Shared = true
+	read := func(file string) error { return shared.Read(new(fileConfig), writeFile(t, file), environment(nil)) }
+	for name, file := range map[string]string{
+		"another section": "swarm: {url: 'https://swarm.example.com'}\n", "an empty one": "swarm:\n", "one with a list": "swarm: {users: [a, b]}\nserver_id: x\n",
+	} {
+		if err := read(file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, file := range map[string]string{
+		"a value at the top": "sever_id: x\n", "a list at the top": "users: [a]\n", "a misspelt section": "mial: {port: 25}\n",
+		"a field that a known section lacks": "mail: {colour: 25}\n", "a section twice": "swarm: {a: b}\nswarm: {a: c}\n",
+	} {
+		if err := read(file); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
 }

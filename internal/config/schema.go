@@ -14,34 +14,93 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// A field is one leaf of the tree of structs in a [Config].
+// A field is one leaf of the tree of structs in a configuration.
 type field struct {
 	name     string // in the file: section.field
 	variable string // in the environment
 	tag      reflect.StructTag
 	value    reflect.Value
+	owner    reflect.Type // the struct of the field
+	member   string       // its name in Go
 }
 
-// fieldsOf lists the fields of c in the order of the structs.
-func fieldsOf(c *Config) []field {
-	return leaves(reflect.ValueOf(c).Elem(), "")
-}
+// fieldsOf lists the fields of the struct that c points to, in the order of the structs.
+func (p Program) fieldsOf(c any) []field { return p.leaves(reflect.ValueOf(c).Elem(), "") }
 
-func leaves(section reflect.Value, prefix string) []field {
+func (p Program) leaves(of reflect.Value, prefix string) []field {
 	var fields []field
-	for member, value := range section.Fields() {
-		if !member.IsExported() {
-			continue
+	for member, value := range of.Fields() {
+		tag := member.Tag.Get("yaml")
+		_, leaf := kindOf(member.Type)
+		switch name := prefix + tag; {
+		case tag == "":
+		case tag == inline:
+			fields = append(fields, p.leaves(value, prefix)...)
+		case !leaf:
+			fields = append(fields, p.leaves(value, name+".")...)
+		default:
+			derived := p.Prefix + "_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+			fields = append(fields, field{name, cmp.Or(member.Tag.Get("env"), derived), member.Tag, value, of.Type(), member.Name})
 		}
-		name := prefix + member.Tag.Get("yaml")
-		if _, leaf := kinds[value.Type()]; !leaf {
-			fields = append(fields, leaves(value, name+".")...)
-			continue
-		}
-		derived := "CRITICIZER_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
-		fields = append(fields, field{name: name, variable: cmp.Or(member.Tag.Get("env"), derived), tag: member.Tag, value: value})
 	}
 	return fields
+}
+
+// A Setting is a field or a section, as the reference page needs it.
+type Setting struct {
+	Name string // in the file
+	// Section is set if it is a section, which has nothing of the following but its place.
+	Section  bool
+	Variable string
+	Default  string
+	Secret   bool
+	// Owner is the struct with the field, and Member the name of the field in Go.
+	Owner  reflect.Type
+	Member string
+}
+
+// Settings lists the sections and fields of the struct that of points to.
+func (p Program) Settings(of any) []Setting {
+	var all []Setting
+	for _, f := range p.fieldsOf(of) {
+		_, isSecret := f.secret()
+		all = append(all, Setting{f.name, false, f.variable, f.tag.Get("default"), isSecret, f.owner, f.member})
+	}
+	for _, s := range sectionsOf(reflect.ValueOf(of).Elem(), "") {
+		if !s.inlined {
+			all = append(all, Setting{Name: s.name, Section: true, Owner: s.owner, Member: s.member})
+		}
+	}
+	return all
+}
+
+// inline is the tag of a struct whose fields belong to the section around it.
+const inline = ",inline"
+
+// A section is a struct in the tree, with its name in the file.
+type section struct {
+	name    string
+	value   any // a pointer to the struct
+	inlined bool
+	owner   reflect.Type // the struct with the field of the section
+	member  string       // its name in Go
+}
+
+// sectionsOf lists the sections in of, each before those in it.
+func sectionsOf(of reflect.Value, prefix string) []section {
+	var found []section
+	for member, value := range of.Fields() {
+		tag := member.Tag.Get("yaml")
+		if _, leaf := kindOf(member.Type); leaf || tag == "" {
+			continue
+		}
+		name, below := prefix+tag, prefix+tag+"."
+		if tag == inline {
+			name, below = strings.TrimSuffix(prefix, "."), prefix
+		}
+		found = append(append(found, section{name, value.Addr().Interface(), tag == inline, of.Type(), member.Name}), sectionsOf(value, below)...)
+	}
+	return found
 }
 
 // secret returns the field's secret, if it holds one.
@@ -67,11 +126,13 @@ func (f field) setText(text string) error {
 // set gives the field a value, or a list of values if it holds a list.
 func (f field) set(texts ...string) error {
 	if f.value.Kind() != reflect.Slice {
-		return kinds[f.value.Type()].set(f.value, texts[0])
+		k, _ := kindOf(f.value.Type())
+		return k.set(f.value, texts[0])
 	}
+	k, _ := kindOf(f.value.Type().Elem())
 	list := reflect.MakeSlice(f.value.Type(), len(texts), len(texts))
 	for i, text := range texts {
-		if err := kinds[f.value.Type().Elem()].set(list.Index(i), text); err != nil {
+		if err := k.set(list.Index(i), text); err != nil {
 			return err
 		}
 	}
@@ -104,6 +165,23 @@ var kinds = map[reflect.Type]kind{
 	},
 }
 
+// kindOf returns the kind of fields of type t. A type of our own that is a text or a number,
+// such as a severity, is read as one.
+func kindOf(t reflect.Type) (kind, bool) {
+	if k, ok := kinds[t]; ok {
+		return k, true
+	}
+	switch {
+	case t.Kind() == reflect.String:
+		return kinds[reflect.TypeFor[string]()], true
+	case t.Kind() == reflect.Int64 || t.Kind() == reflect.Int:
+		return kinds[reflect.TypeFor[int]()], true
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return kinds[reflect.TypeFor[[]string]()], true
+	}
+	return kind{}, false
+}
+
 // optional parses a field that may be unset: zero differs from no value.
 func optional[T any](parse func(string) (T, error)) func(string) (any, error) {
 	return func(s string) (any, error) {
@@ -118,7 +196,7 @@ func (k kind) set(v reflect.Value, text string) error {
 	if err != nil {
 		return k.mismatch(strconv.Quote(text))
 	}
-	v.Set(reflect.ValueOf(parsed))
+	v.Set(reflect.ValueOf(parsed).Convert(v.Type()))
 	return nil
 }
 

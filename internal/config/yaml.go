@@ -16,12 +16,13 @@ import (
 // A document is a YAML file while it is read. It walks the syntax tree, because the
 // library's decoder stops at the first problem and does not name fields in full.
 type document struct {
+	program  Program
 	fields   []field
 	lines    map[string]int // line of each name
 	problems []error
 }
 
-func setFromYAML(fields []field, data []byte) []error {
+func (p Program) setFromYAML(fields []field, data []byte) []error {
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // readEntry reports duplicates
 	if err != nil {
 		return []error{syntaxProblem(err)}
@@ -29,7 +30,7 @@ func setFromYAML(fields []field, data []byte) []error {
 	if len(file.Docs) > 1 {
 		return []error{errors.New("the file holds several documents: delete all --- lines but the first")}
 	}
-	d := document{fields: fields, lines: map[string]int{}}
+	d := document{program: p, fields: fields, lines: map[string]int{}}
 	for _, doc := range file.Docs {
 		if doc.Body != nil { // nil: only comments
 			d.readSection("", doc.Body)
@@ -74,6 +75,7 @@ func (d *document) readEntry(prefix, key string, line int, value ast.Node) {
 	known := slices.Contains(d.namesIn(prefix), key)
 	i := slices.IndexFunc(d.fields, func(f field) bool { return f.name == name })
 	switch {
+	case !known && prefix == "" && d.program.Shared && isSection(value) && d.nearest(prefix, key) == "":
 	case !known:
 		d.report(name, line, d.unknown(prefix, key))
 	case i >= 0:
@@ -105,6 +107,14 @@ var secretName = regexp.MustCompile(`(?i)pass|pwd|secret|token|ticket|key|creden
 // unknown returns the problem with an unknown name. For a name of a secret the hint
 // is the variable of the section's secret (security 9.3.1: no secrets in files).
 func (d *document) unknown(prefix, key string) string {
+	if near := d.nearest(prefix, key); near != "" {
+		for _, f := range d.fields {
+			if _, ok := f.secret(); ok && f.name == near {
+				return secretProblem(f.variable)
+			}
+		}
+		return "is not a field: did you mean " + near + "?"
+	}
 	if !secretName.MatchString(key) {
 		return "is not a field: write one of " + strings.Join(d.namesIn(prefix), ", ")
 	}
@@ -113,7 +123,48 @@ func (d *document) unknown(prefix, key string) string {
 			return secretProblem(f.variable)
 		}
 	}
-	return secretProblem("its variable, listed in docs/configuration.md")
+	return secretProblem("its variable, listed in " + d.program.Page)
+}
+
+// isSection reports whether a node is a mapping, or the missing value of an empty section.
+func isSection(node ast.Node) bool {
+	_, mapping := node.(ast.MapNode)
+	return mapping || node.Type() == ast.NullType
+}
+
+// nearest returns the field of the section whose name differs from key by a typing error, or
+// an empty text.
+func (d *document) nearest(prefix, key string) string {
+	best, least := "", 3
+	for _, name := range d.namesIn(prefix) {
+		if n := distance(name, key); n < least && 3*n <= len(name) {
+			best, least = prefix+name, n
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, delete, replace or swap to get from a to b.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		for j := range rows[i] {
+			if i == 0 || j == 0 {
+				rows[i][j] = i + j
+				continue
+			}
+			differ := 1
+			if a[i-1] == b[j-1] {
+				differ = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
 }
 
 func secretProblem(variable string) string {
@@ -126,19 +177,20 @@ func (f field) setNode(node ast.Node) error {
 		return errors.New(secretProblem(f.variable))
 	}
 	items := []ast.Node{node}
-	of := f.value.Type()
-	if of.Kind() == reflect.Slice {
+	k, _ := kindOf(f.value.Type())
+	if f.value.Kind() == reflect.Slice {
 		sequence, ok := node.(*ast.SequenceNode)
 		if !ok {
-			return kinds[of].mismatch(describe(node))
+			return k.mismatch(describe(node))
 		}
-		items, of = sequence.Values, of.Elem()
+		items = sequence.Values
+		k, _ = kindOf(f.value.Type().Elem())
 	}
 	texts := make([]string, len(items))
 	for i, item := range items {
 		var ok bool
 		if texts[i], ok = scalar(item); !ok {
-			return kinds[of].mismatch(describe(item))
+			return k.mismatch(describe(item))
 		}
 	}
 	return f.set(texts...)

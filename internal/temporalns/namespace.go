@@ -9,27 +9,10 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
-
-// Config describes the connection to the namespace.
-type Config struct {
-	// Address is host:port of the Temporal frontend. Required.
-	Address string
-	// Name of the namespace. Required.
-	Name string
-	// Client has what else the connection needs: TLS, credentials, headers. Default: none.
-	Client client.Options
-	// Metrics receives the metrics of the SDK and of activities. Default: none.
-	Metrics client.MetricsHandler
-	// Interceptors record traces. Default: none.
-	Interceptors []interceptor.ClientInterceptor
-	// OnClose, if set, is called when the connection is closed.
-	OnClose func()
-}
 
 // A Namespace is a client that knows the name of its namespace.
 type Namespace struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/criticizer/criticizer/internal/config"
+	installed "github.com/criticizer/criticizer/internal/settings"
 )
 
 // An installation is the files of a Criticizer for one depot.
@@ -125,7 +125,7 @@ func (in installation) secretFiles() []string {
 		"CRITICIZER_DATABASE_URL_FILE=" + in.databaseURL, "CRITICIZER_REDACTION_KEY_FILE=" + filepath.Join(in.dir, "redaction-key"),
 		"CRITICIZER_EVIDENCE_KEY_FILE=" + filepath.Join(in.dir, "evidence-key"),
 	}
-	for _, purpose := range config.KeysetPurposes {
+	for _, purpose := range installed.KeysetPurposes {
 		env = append(env, "CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET_FILE="+filepath.Join(in.dir, purpose+"-keyset"))
 	}
 	return env

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/config"
+	installed "github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
@@ -30,9 +30,9 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 		mustWrite(t, path, "a secret", 0o600)
 		env[name] = path
 	}
-	c, err := config.Load(in.config, func(name string) string { return env[name] })
+	c, err := installed.Load(in.config, func(name string) string { return env[name] })
 	testkit.NoError(t, err)
-	err = c.Check(config.RoleStarter, config.RoleWorkflows, config.RoleFetch, config.RoleRedact, config.RoleLLM, config.RoleNotify)
+	err = c.Check(installed.RoleStarter, installed.RoleWorkflows, installed.RoleFetch, installed.RoleRedact, installed.RoleLLM, installed.RoleNotify)
 	if err != nil {
 		t.Error(err)
 	}

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/wiring"
+	installed "github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm"
 )
 
@@ -72,18 +71,18 @@ func (e *environment) reviewer() (*llm.Reviewer, error) {
 	if err := e.writeConfig(e.settings); err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load(e.config, os.Getenv)
+	cfg, err := installed.Load(e.config, os.Getenv)
 	if err == nil {
-		err = cfg.Check(config.RoleEval) // which needs the model only
+		err = cfg.Check(installed.RoleEval) // which needs the model only
 	}
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := wiring.Pipeline(cfg, secret.New("a key for no text of a change"))
+	pipeline, err := cfg.NewPipeline(secret.New("a key for no text of a change"))
 	if err != nil {
 		return nil, err
 	}
-	return wiring.Reviewer(slog.New(slog.DiscardHandler), pipeline, cfg)
+	return cfg.NewReviewer(slog.New(slog.DiscardHandler), pipeline)
 }
 
 // ping makes a minimal call. Its error names a host that does not exist.

@@ -1,8 +1,11 @@
-package config
+package settings
 
 import (
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
@@ -36,9 +39,9 @@ type P4 struct {
 	// others as not reviewed.
 	MaxFiles int `yaml:"max_files" default:"2000" check:"positive"`
 	// Largest file that is read.
-	MaxFileBytes Size `yaml:"max_file_bytes" default:"1MB" check:"positive"`
+	MaxFileBytes config.Size `yaml:"max_file_bytes" default:"1MB" check:"positive"`
 	// Largest sum of the files of a change that are read.
-	MaxChangeBytes Size `yaml:"max_change_bytes" default:"20MB" check:"positive"`
+	MaxChangeBytes config.Size `yaml:"max_change_bytes" default:"20MB" check:"positive"`
 	// Number of unchanged lines around a change in the prompt.
 	ContextLines int `yaml:"context_lines" default:"10" check:"positive"`
 	// How often the server is asked for changelists that no trigger announced
@@ -54,6 +57,22 @@ type P4 struct {
 	Ticket secret.Value `yaml:"ticket"`
 }
 
+// Connections returns the connection to the server. It reads P4PORT as
+// [protocol:][host:]port. The default protocol is tcp, the default host this one. The ticket
+// does not count as a secret here: every connection needs it, so allow_cleartext would have
+// no effect.
+func (c P4) Connections() []config.Connection {
+	protocol, address, found := strings.Cut(c.Port, ":")
+	encrypted := found && slices.Contains([]string{"ssl", "ssl4", "ssl6", "ssl46", "ssl64"}, protocol)
+	if !found || !encrypted && !slices.Contains([]string{"tcp", "tcp4", "tcp6", "tcp46", "tcp64"}, protocol) {
+		address = c.Port
+	}
+	if !strings.Contains(address, ":") {
+		address = "localhost:" + address
+	}
+	return []config.Connection{{Field: "port", Host: config.HostOf(address), Encrypted: encrypted, Hint: "write ssl:host:port"}}
+}
+
 // Context configures the code around a change that is read with it (docs/context.md).
 type Context struct {
 	// Longest function or type around a change that is shown whole, in lines.
@@ -61,7 +80,7 @@ type Context struct {
 	// Largest number of files outside of the change that are read for it. 0: none.
 	MaxFiles int `yaml:"max_files" default:"20"`
 	// Largest sum of these files.
-	MaxBytes Size `yaml:"max_bytes" default:"400KB" check:"positive"`
+	MaxBytes config.Size `yaml:"max_bytes" default:"400KB" check:"positive"`
 	// Largest context of one change, in tokens. 0: no context.
 	MaxTokens int `yaml:"max_tokens" default:"30000"`
 }
@@ -79,13 +98,6 @@ type Skip struct {
 	// Words in a description that skip the change, such as #noreview. Every author
 	// can write them.
 	DescriptionTags []string `yaml:"description_tags"`
-}
-
-// Shelf configures the reviews of shelves (docs/trigger.md). The starter reads it.
-type Shelf struct {
-	// How long a shelf must be unchanged before it is reviewed. A shelf that keeps
-	// changing is reviewed after ten times that.
-	Quiet time.Duration `yaml:"quiet" default:"1m" check:"positive"`
 }
 
 // Selection configures which of the allowed files are reviewed (docs/selection.md).

@@ -1,19 +1,39 @@
-package config
+package settings
 
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
 var allRoles = slices.Sorted(maps.Keys(needs))
+
+// load reads a file with this text.
+func load(t *testing.T, file string, env map[string]string) (*Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "criticizer.yaml")
+	testkit.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+	return Load(path, func(name string) string { return env[name] })
+}
+
+// defaults returns the configuration of an empty file.
+func defaults(t *testing.T) *Config {
+	t.Helper()
+	c, err := load(t, "", nil)
+	testkit.NoError(t, err)
+	return c
+}
 
 // complete returns a configuration that passes for every role.
 func complete(t *testing.T) *Config {
@@ -271,7 +291,7 @@ func TestCheckRefuses(t *testing.T) {
 func assertKnown(t *testing.T, names []string) {
 	t.Helper()
 	for _, name := range names {
-		if !slices.ContainsFunc(fieldsOf(new(Config)), func(f field) bool { return f.name == name || f.variable == name }) {
+		if !slices.ContainsFunc(Program.Settings(new(Config)), func(s config.Setting) bool { return s.Name == name || s.Variable == name }) {
 			t.Errorf("%s is neither a field nor a variable", name)
 		}
 	}
@@ -338,12 +358,14 @@ func TestUnknownRoleIsRefused(t *testing.T) {
 
 func TestConfigPrintsNoSecret(t *testing.T) {
 	t.Parallel()
-	c := complete(t)
-	for _, f := range fieldsOf(c) {
-		if s, ok := f.secret(); ok {
-			*s = secret.New("hunter2")
+	env := map[string]string{}
+	for _, f := range Program.Settings(new(Config)) {
+		if f.Secret {
+			env[f.Variable] = "hunter2"
 		}
 	}
+	c, err := Load(os.DevNull, func(name string) string { return env[name] })
+	testkit.NoError(t, err)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		for _, out := range []string{fmt.Sprintf(verb, c), fmt.Sprintf(verb, *c)} {
 			if strings.Contains(out, "hunter2") || strings.Contains(out, fmt.Sprintf("%x", "hunter2")) {
@@ -363,13 +385,12 @@ func TestLinkPresets(t *testing.T) {
 		{"", "", "", ""},
 	} {
 		cfg := Links{Preset: tc.preset, Server: tc.server}
-		var p problems
-		cfg.check(&p)
+		problems := config.Validate("links", &cfg)
 		var links review.Links
 		links.Change, links.File = cfg.Templates()
 		change, file := links.ToChange(4711), links.ToFile(4711, review.Place{Path: "//depot/a.c", StartLine: 7})
-		if change != tc.change || file != tc.file || len(p) > 0 {
-			t.Errorf("%s: %s and %s, problems %v", tc.preset, change, file, p)
+		if change != tc.change || file != tc.file || problems != nil {
+			t.Errorf("%s: %s and %s, problems %v", tc.preset, change, file, problems)
 		}
 	}
 }

@@ -1,9 +1,10 @@
-package config
+package settings
 
 import (
 	"slices"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
@@ -13,13 +14,21 @@ type Rewrite struct {
 	// Timeout of one call of a provider.
 	Timeout time.Duration `yaml:"timeout" default:"120s" check:"positive"`
 	// Largest answer, including the thinking of a reasoning model.
-	MaxAnswerTokens int           `yaml:"max_answer_tokens" default:"4000" check:"positive"`
-	Run             RewriteRun    `yaml:"run"`
-	Batch           RewriteBatch  `yaml:"batch"`
-	Route           RewriteRoute  `yaml:"route"`
-	OpenAI          RewriteOpenAI `yaml:"openai"`
-	Google          RewriteGoogle `yaml:"google"`
-	Other           RewriteOther  `yaml:"other"`
+	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"4000" check:"positive"`
+	// The limits of one run of a worker of the rewrite queue, and the intervals between runs.
+	// For a field that is 0 or empty the profile decides.
+	Run RewriteRun `yaml:"run"`
+	// The limits of batches. The defaults are those of OpenAI.
+	Batch RewriteBatch `yaml:"batch"`
+	// The routing of jobs that name no route.
+	Route RewriteRoute `yaml:"route"`
+	// Provider openai, with the adapters openai_responses and openai_chat.
+	OpenAI RewriteOpenAI `yaml:"openai"`
+	// Provider google, with the adapter gemini_generate.
+	Google RewriteGoogle `yaml:"google"`
+	// Provider other, a server with the protocol of OpenAI and the adapters openai_responses
+	// and openai_chat.
+	Other RewriteOther `yaml:"other"`
 }
 
 // RewriteRun configures the limits of one run of a worker of the rewrite queue, and
@@ -52,7 +61,7 @@ type RewriteBatch struct {
 	// Largest number of requests in one batch.
 	MaxRequests int `yaml:"max_requests" default:"50000" check:"positive"`
 	// Largest input file.
-	MaxBytes Size `yaml:"max_bytes" default:"200MB" check:"positive"`
+	MaxBytes config.Size `yaml:"max_bytes" default:"200MB" check:"positive"`
 	// Largest number of tokens of one model in batches at the provider; the limit of
 	// the account.
 	MaxEnqueuedTokens int `yaml:"max_enqueued_tokens" default:"2000000" check:"positive"`
@@ -112,16 +121,42 @@ type RewriteOther struct {
 	APIKey secret.Value `yaml:"api_key"`
 }
 
-func (r Rewrite) check(p *problems) {
-	p.add(slices.ContainsFunc(r.Run.RetryBackoffSeconds, func(n int) bool { return n < 1 }), "rewrite.run.retry_backoff_seconds",
+// Check implements the checks of package config.
+func (r RewriteRun) Check(p *config.Problems) {
+	p.Add(slices.ContainsFunc(r.RetryBackoffSeconds, func(n int) bool { return n < 1 }), "retry_backoff_seconds",
 		"holds a wait below 1 second", "write some such as [900, 7200]")
-	p.replacement("CRITICIZER_REWRITE_OPENAI_API_KEY_OLD", r.OpenAI.APIKeyOld, "CRITICIZER_REWRITE_OPENAI_API_KEY", r.OpenAI.APIKey)
-	// A provider without a key is valid: perhaps no job names it.
-	for _, provider := range []struct{ field, url string }{
-		{"rewrite.openai.base_url", r.OpenAI.BaseURL}, {"rewrite.google.base_url", r.Google.BaseURL}, {"rewrite.other.base_url", r.Other.BaseURL},
-	} {
-		if provider.url != "" {
-			p.url(provider.field, provider.url)
-		}
+}
+
+// Check implements the checks of package config. A provider without a key is valid: perhaps
+// no job names it.
+func (r RewriteOpenAI) Check(p *config.Problems) {
+	p.Replacement("api_key_old", r.APIKeyOld, "api_key", r.APIKey)
+	checkBaseURL(p, r.BaseURL)
+}
+
+// Check implements the checks of package config.
+func (r RewriteGoogle) Check(p *config.Problems) { checkBaseURL(p, r.BaseURL) }
+
+// Check implements the checks of package config.
+func (r RewriteOther) Check(p *config.Problems) { checkBaseURL(p, r.BaseURL) }
+
+// Connections returns the connection to the provider.
+func (r RewriteOpenAI) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
+}
+
+// Connections returns the connection to the provider.
+func (r RewriteGoogle) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
+}
+
+// Connections returns the connection to the provider.
+func (r RewriteOther) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
+}
+
+func checkBaseURL(p *config.Problems, url string) {
+	if url != "" {
+		p.URL("base_url", url)
 	}
 }

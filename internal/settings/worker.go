@@ -1,6 +1,10 @@
-package config
+package settings
 
-import "time"
+import (
+	"time"
+
+	"github.com/criticizer/criticizer/internal/config"
+)
 
 // Worker configures the rate limits of all workers together, and the process of a
 // worker.
@@ -49,6 +53,7 @@ type Breaker struct {
 	IgnoreDenied bool `yaml:"ignore_denied" default:"false"`
 }
 
-func (b Breaker) check(p *problems) {
-	p.add(b.FailureRatio == 0 || b.FailureRatio > 1, "breaker.failure_ratio", "is not above 0 and up to 1", "write a share such as 0.5")
+// Check implements the checks of package config.
+func (b Breaker) Check(p *config.Problems) {
+	p.Add(b.FailureRatio == 0 || b.FailureRatio > 1, "failure_ratio", "is not above 0 and up to 1", "write a share such as 0.5")
 }

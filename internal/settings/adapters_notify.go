@@ -1,4 +1,4 @@
-package wiring
+package settings
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/swarm"
@@ -15,32 +14,32 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Webhook returns the client of the configured webhook.
-func Webhook(lg *slog.Logger, cfg *config.Config, keys *evidence.Keys) *webhook.Hook {
+// NewWebhook returns the client of the configured webhook.
+func (cfg *Config) NewWebhook(lg *slog.Logger, keys *evidence.Keys) *webhook.Hook {
 	return webhook.New(lg, cfg.Webhook.URL, webhook.Doubt(cfg.Webhook.OnAmbiguous), keys)
 }
 
-// Swarm returns the client of P4 Code Review.
-func Swarm(lg *slog.Logger, cfg *config.Config, keys *evidence.Keys) *swarm.Server {
+// NewSwarm returns the client of P4 Code Review.
+func (cfg *Config) NewSwarm(lg *slog.Logger, keys *evidence.Keys) *swarm.Server {
 	return swarm.New(lg, swarm.Config{
 		URL: cfg.Swarm.URL, User: cfg.Swarm.User, Ticket: cfg.Swarm.Ticket, Test: cfg.Swarm.Test,
 		FailSeverity: review.Severity(cfg.Swarm.FailSeverity), Keys: keys,
 	})
 }
 
-// Links returns the templates of links to the code.
-func Links(cfg *config.Config) review.Links {
+// CodeLinks returns the templates of links to the code.
+func (cfg *Config) CodeLinks() review.Links {
 	change, file := cfg.Links.Templates()
 	return review.Links{Change: change, File: file}
 }
 
-// EvidenceKeys returns the keys that identify messages.
-func EvidenceKeys(cfg *config.Config) (*evidence.Keys, error) {
+// NewEvidenceKeys returns the keys that identify messages.
+func (cfg *Config) NewEvidenceKeys() (*evidence.Keys, error) {
 	return evidence.New(cfg.Evidence.Key, cfg.Evidence.KeyLife)
 }
 
-// Owners returns the recipients of changes to paths.
-func Owners(cfg *config.Config) (p4.Owners, error) {
+// NewOwners returns the recipients of changes to paths.
+func (cfg *Config) NewOwners() (p4.Owners, error) {
 	owners, err := p4.NewOwners(cfg.Mail.Owners)
 	if err != nil {
 		return nil, fmt.Errorf("mail.owners: %w", err)
@@ -48,17 +47,17 @@ func Owners(cfg *config.Config) (p4.Owners, error) {
 	return owners, nil
 }
 
-// Recipients returns the policy that decides who is notified.
-func Recipients(cfg *config.Config) activities.RecipientPolicy {
+// RecipientPolicy returns the policy that decides who is notified.
+func (cfg *Config) RecipientPolicy() activities.RecipientPolicy {
 	return activities.RecipientPolicy{
 		CleanTo: activities.CleanTo(cfg.Mail.CleanTo), Max: cfg.Mail.MaxRecipients,
 		OptOut: cfg.Mail.OptOut, Bots: cfg.Mail.Bots, AllowedDomains: cfg.Mail.AllowedDomains,
 	}
 }
 
-// Mail returns the sender and the mail server. keys may be nil for mail other than
+// MailServer returns the sender and the mail server. keys may be nil for mail other than
 // digests.
-func Mail(cfg *config.Config, keys *evidence.Keys) mail.Config {
+func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
 	return mail.Config{
 		Zones:           cfg.Mail.Zones(),
 		Keys:            keys,
@@ -81,8 +80,8 @@ type MailProvider interface {
 	Ping(ctx context.Context) error
 }
 
-// Provider returns the configured mail provider, for the server that [Mail] returns.
-func Provider(lg *slog.Logger, cfg *config.Config, server mail.Config) (MailProvider, error) {
+// NewMailProvider returns the configured mail provider, for the server that [Mail] returns.
+func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (MailProvider, error) {
 	switch cfg.Mail.Provider {
 	case "inbox":
 		return mail.NewInboxProvider(lg, server)
@@ -96,23 +95,23 @@ func Provider(lg *slog.Logger, cfg *config.Config, server mail.Config) (MailProv
 		return nil, err
 	}
 	return mail.NewEvidencedProvider(smtp, mail.EvidenceConfig{
-		Journal:       Journal(cfg),
-		Bounces:       Bounces(cfg),
+		Journal:       cfg.JournalBox(),
+		Bounces:       cfg.BouncesBox(),
 		MTALog:        cfg.Mail.MTALog,
 		Settle:        cfg.Mail.Settle,
 		ResendInDoubt: cfg.Mail.OnAmbiguous == "resend",
 	})
 }
 
-// Journal returns the mailbox with copies of accepted messages, or nil.
-func Journal(cfg *config.Config) *mail.Mailbox { return mailbox(cfg.Mail.Journal) }
+// JournalBox returns the mailbox with copies of accepted messages, or nil.
+func (cfg *Config) JournalBox() *mail.Mailbox { return mailbox(cfg.Mail.Journal) }
 
-// Bounces returns the mailbox with bounces, or nil.
-func Bounces(cfg *config.Config) *mail.Mailbox {
+// BouncesBox returns the mailbox with bounces, or nil.
+func (cfg *Config) BouncesBox() *mail.Mailbox {
 	return mailbox(cfg.Mail.Bounces)
 }
 
-func mailbox(c config.Mailbox) *mail.Mailbox {
+func mailbox(c Mailbox) *mail.Mailbox {
 	if c.Host == "" {
 		return nil
 	}

@@ -1,16 +1,12 @@
-// Package wiring creates the adapters that the configuration describes. Only this
-// package translates sections of the configuration into the Config of an adapter.
-package wiring
+package settings
 
 import (
 	"context"
 	"log/slog"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
@@ -22,31 +18,26 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// Namespace returns the connection to Temporal.
-func Namespace(cfg *config.Config) temporalns.Config {
-	return temporalns.Config{Address: cfg.Temporal.Address, Name: cfg.Temporal.Namespace, Client: cfg.Temporal.Client()}
-}
-
-// Database returns the connection to the database.
-func Database(cfg *config.Config) store.Config {
+// DatabaseConfig returns the connection to the database.
+func (cfg *Config) DatabaseConfig() store.Config {
 	return store.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}
 }
 
 // AllowList returns the depot paths that may be read.
-func AllowList(cfg *config.Config) store.AllowList {
+func (cfg *Config) AllowList() store.AllowList {
 	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
 }
 
-// Selection returns the selection of files.
-func Selection(cfg *config.Config) selection.Config {
+// SelectionConfig returns the selection of files.
+func (cfg *Config) SelectionConfig() selection.Config {
 	return selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include}
 }
 
 // Reviewed returns which changelists were reviewed, as [p4.Config] says.
 type Reviewed = func(context.Context, []review.Changelist) (map[review.Changelist]bool, error)
 
-// Changes returns the reader of changelists. reviewed may be nil.
-func Changes(lg *slog.Logger, cfg *config.Config, reviewed Reviewed) (*p4.ChangeFetcher, error) {
+// NewChanges returns the reader of changelists. reviewed may be nil.
+func (cfg *Config) NewChanges(lg *slog.Logger, reviewed Reviewed) (*p4.ChangeFetcher, error) {
 	return p4.New(lg, p4.Config{
 		Command: cfg.P4.Command,
 		Port:    cfg.P4.Port,
@@ -55,7 +46,7 @@ func Changes(lg *slog.Logger, cfg *config.Config, reviewed Reviewed) (*p4.Change
 		Ticket:    cfg.P4.Ticket,
 		Allowed:   cfg.P4.AllowedPaths,
 		Embargoed: cfg.P4.EmbargoedPaths,
-		Selection: Selection(cfg),
+		Selection: cfg.SelectionConfig(),
 		Skip: p4.SkipRules{
 			Users: cfg.Skip.Users, Clients: cfg.Skip.Clients, Paths: cfg.Skip.Paths, Tags: cfg.Skip.DescriptionTags,
 		},
@@ -75,9 +66,9 @@ func Changes(lg *slog.Logger, cfg *config.Config, reviewed Reviewed) (*p4.Change
 	})
 }
 
-// Pipeline returns a redaction pipeline with the given key, because not every process
+// NewPipeline returns a redaction pipeline with the given key, because not every process
 // has the configured one.
-func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error) {
+func (cfg *Config) NewPipeline(key secret.Value) (*redaction.Pipeline, error) {
 	rules, err := redaction.LoadRules(cfg.Redaction.Rules...)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "redaction.rules: %w", err)
@@ -91,8 +82,8 @@ func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error)
 	})
 }
 
-// Rules returns the configured rules and the shipped ones.
-func Rules(cfg *config.Config) (*rules.Book, error) {
+// NewRules returns the configured rules and the shipped ones.
+func (cfg *Config) NewRules() (*rules.Book, error) {
 	book, err := rules.Load(cfg.LLM.Rules...)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "llm.rules: %w", err)
@@ -108,9 +99,9 @@ type Guard interface {
 	String(s string) (redaction.Text, error)
 }
 
-// Reviewer returns the client of the model for reviews.
-func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, error) {
-	book, err := Rules(cfg)
+// NewReviewer returns the client of the model for reviews.
+func (cfg *Config) NewReviewer(lg *slog.Logger, guard Guard) (*llm.Reviewer, error) {
+	book, err := cfg.NewRules()
 	if err != nil {
 		return nil, err
 	}
@@ -153,16 +144,16 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 	})
 }
 
-// Prices returns the prices of tokens.
-func Prices(cfg *config.Config) review.Prices {
+// TokenPrices returns the prices of tokens.
+func (cfg *Config) TokenPrices() review.Prices {
 	return review.Prices{
 		Prompt: cfg.LLM.PricePerMillionPrompt, Cached: cfg.LLM.PricePerMillionCached,
 		Completion: cfg.LLM.PricePerMillionCompletion, Currency: cfg.LLM.PriceCurrency,
 	}
 }
 
-// Artifacts configures the artifacts of a namespace.
-func Artifacts(cfg *config.Config, ns review.Namespace) artifact.Config {
+// ArtifactConfig configures the artifacts of a namespace.
+func (cfg *Config) ArtifactConfig(ns review.Namespace) artifact.Config {
 	of := map[review.Namespace]struct {
 		keyset secret.Value
 		ttl    time.Duration
@@ -173,10 +164,10 @@ func Artifacts(cfg *config.Config, ns review.Namespace) artifact.Config {
 		review.NamespaceAnswer:   {cfg.Keysets.Answers, cfg.Artifacts.RedactedTTL},
 		review.NamespaceRewrite:  {cfg.Keysets.Rewrite, artifact.RewriteTTL},
 	}[ns]
-	return artifact.Config{Namespace: ns, Keyset: of.keyset, KEK: KEK(cfg), TTL: of.ttl}
+	return artifact.Config{Namespace: ns, Keyset: of.keyset, KEK: cfg.KEK(), TTL: of.ttl}
 }
 
 // KEK is the key that encrypts the keysets.
-func KEK(cfg *config.Config) artifact.KEK {
+func (cfg *Config) KEK() artifact.KEK {
 	return artifact.KEK{URI: cfg.Artifacts.KEKURI, Token: cfg.Artifacts.KEKToken}
 }

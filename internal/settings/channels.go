@@ -1,14 +1,14 @@
-package config
+package settings
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
@@ -26,7 +26,17 @@ type Webhook struct {
 	URL secret.Value `yaml:"url"`
 }
 
-func (w Webhook) check(p *problems) { p.secretURL("CRITICIZER_WEBHOOK_URL", w.URL) }
+// Check implements the checks of package config.
+func (w Webhook) Check(p *config.Problems) {
+	if w.URL.IsSet() {
+		p.URL("url", w.URL.Reveal())
+	}
+}
+
+// Connections returns the connection to the webhook.
+func (w Webhook) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("url", w.URL.Reveal(), "url", w.URL)}
+}
 
 // Swarm configures the P4 Code Review (Swarm) server to which each review is
 // posted, as comments and one test run (docs/outputs.md).
@@ -44,13 +54,19 @@ type Swarm struct {
 	Ticket secret.Value `yaml:"ticket"`
 }
 
-func (s Swarm) check(p *problems) {
+// Check implements the checks of package config.
+func (s Swarm) Check(p *config.Problems) {
 	if s.URL == "" {
 		return
 	}
-	p.url("swarm.url", s.URL)
-	p.require("swarm.user", s.User, "the account that comments")
-	p.requireSecret("CRITICIZER_SWARM_TICKET", s.Ticket, "a ticket of swarm.user")
+	p.URL("url", s.URL)
+	p.Require("user", s.User, "the account that comments")
+	p.RequireSecret("ticket", s.Ticket, "a ticket of swarm.user")
+}
+
+// Connections returns the connection to the server.
+func (s Swarm) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("url", s.URL, "ticket", s.Ticket)}
 }
 
 // Links configures the links to the code in mails, posts and exported reports
@@ -83,16 +99,17 @@ func (l Links) Templates() (change, file string) {
 	return change, cmp.Or(l.File, strings.ReplaceAll(preset[1], "{server}", server))
 }
 
-func (l Links) check(p *problems) {
+// Check implements the checks of package config.
+func (l Links) Check(p *config.Problems) {
 	if l.Preset != "" {
-		p.oneOf("links.preset", l.Preset, slices.Sorted(maps.Keys(linkPresets)))
-		p.require("links.server", l.Server, "the address for links.preset "+l.Preset)
+		p.OneOf("preset", l.Preset, slices.Sorted(maps.Keys(linkPresets)))
+		p.Require("server", l.Server, "the address for links.preset "+l.Preset)
 	}
 	change, file := l.Templates()
-	for name, t := range map[string][2]string{"links.change": {change, "{changelist}"}, "links.file": {file, "{path}"}} {
+	for name, t := range map[string][2]string{"change": {change, "{changelist}"}, "file": {file, "{path}"}} {
 		u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(t[0]))
 		bad := err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "p4"}, u.Scheme) || !strings.Contains(t[0], t[1])
-		p.add(t[0] != "" && bad, name, "is no link with "+t[1], "write one that begins with https://, http:// or p4://")
+		p.Add(t[0] != "" && bad, name, "is not a link with "+t[1], "write one that begins with https://, http:// or p4://")
 	}
 }
 
@@ -115,9 +132,10 @@ type Feedback struct {
 	URL string `yaml:"url"`
 }
 
-func (f Feedback) check(p *problems) {
+// Check implements the checks of package config.
+func (f Feedback) Check(p *config.Problems) {
 	if f.URL != "" {
-		p.url("feedback.url", f.URL)
+		p.URL("url", f.URL)
 	}
 }
 
@@ -136,23 +154,18 @@ type OnCall struct {
 	WebhookURL secret.Value `yaml:"webhook_url"`
 }
 
-func (o OnCall) check(p *problems) {
-	p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL)
-	p.add(o.Required && !o.Pages(), "oncall.required", "is set, and no page can be sent", "set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
+// Check implements the checks of package config.
+func (o OnCall) Check(p *config.Problems) {
+	if o.WebhookURL.IsSet() {
+		p.URL("webhook_url", o.WebhookURL.Reveal())
+	}
+	p.Add(o.Required && !o.Pages(), "required", "is set, and no page can be sent", "set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
 }
 
 // Pages reports whether a page can be sent.
 func (o OnCall) Pages() bool { return o.Address != "" || o.WebhookURL.IsSet() }
 
-func (o OnCall) connection() connection {
-	const variable = "CRITICIZER_ONCALL_WEBHOOK_URL"
-	return overHTTP("oncall", variable, o.WebhookURL.Reveal(), variable, o.WebhookURL)
-}
-
-// Check reports whether pages can be sent to a renewed URL.
-func (o OnCall) Check() error {
-	var p problems
-	o.check(&p)
-	o.connection().check(&p, false)
-	return errors.Join(p...)
+// Connections returns the connection to the webhook.
+func (o OnCall) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("webhook_url", o.WebhookURL.Reveal(), "webhook_url", o.WebhookURL)}
 }

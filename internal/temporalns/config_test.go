@@ -1,4 +1,4 @@
-package config
+package temporalns_test
 
 import (
 	"crypto/ecdsa"
@@ -16,8 +16,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
+
+type file struct {
+	Temporal temporalns.Config `yaml:"temporal"`
+}
+
+var program = config.Program{Prefix: "CRITICIZER"}
+
+// read reads a file with this text.
+func read(t *testing.T, yaml string, env map[string]string) file {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "criticizer.yaml")
+	write(t, path, 0o600, yaml)
+	getenv := func(name string) string { return env[name] }
+	var c file
+	testkit.NoError(t, program.Read(&c, path, getenv))
+	c.Temporal.Resolve(getenv)
+	return c
+}
 
 // The profile of the temporal command fills in what the section leaves out. The section
 // precedes the environment, and that precedes the file.
@@ -56,14 +76,13 @@ tls = {disabled = true}
 			t.Parallel()
 			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
 			maps.Copy(vars, tt.env)
-			c, err := load(t, tt.yaml, vars)
-			testkit.NoError(t, err)
+			c := read(t, tt.yaml, vars)
 			got := c.Temporal
-			if got.Address != tt.address || got.Namespace != tt.namespace || got.APIKey.IsSet() != tt.key || (got.Client().Credentials != nil) != tt.key {
-				t.Errorf("connects to %s in %s, with a key: %t", got.Address, got.Namespace, got.APIKey.IsSet())
+			if got.Address != tt.address || got.Name != tt.namespace || got.APIKey.IsSet() != tt.key || (got.Client.Credentials != nil) != tt.key {
+				t.Errorf("connects to %s in %s, with a key: %t", got.Address, got.Name, got.APIKey.IsSet())
 			}
-			if got.problem != nil || (got.Client().ConnectionOptions.TLS != nil) != tt.tls {
-				t.Errorf("TLS is %+v (%v), want any: %t", got.Client().ConnectionOptions.TLS, got.problem, tt.tls)
+			if err := config.Validate("temporal", &c.Temporal); err != nil || (got.Client.ConnectionOptions.TLS != nil) != tt.tls {
+				t.Errorf("TLS is %+v (%v), want any: %t", got.Client.ConnectionOptions.TLS, err, tt.tls)
 			}
 			if strings.Contains(fmt.Sprintf("%+v %#v", c, got), "hunter2") {
 				t.Error("the configuration prints the key")
@@ -93,7 +112,7 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 		"a certificate alone":    {fmt.Sprintf("[profile.default.tls]\nclient_cert_path = %q", cert), 0o600, nil, "other must be present"},
 		"a missing certificate":  {fmt.Sprintf("[profile.default.tls]\nclient_cert_path = '/missing'\nclient_key_path = %q", key), 0o600, nil, "/missing"},
 		"a private key for all":  {fmt.Sprintf("[profile.default.tls]\nclient_cert_path = %q\nclient_key_path = %q", cert, open), 0o600, nil, open},
-		"a CA that is no PEM":    {fmt.Sprintf("[profile.default.tls]\nserver_ca_cert_path = %q", key), 0o600, nil, "CA"},
+		"a CA that is not PEM":   {fmt.Sprintf("[profile.default.tls]\nserver_ca_cert_path = %q", key), 0o600, nil, "CA"},
 		"a key in the file, too": {"[profile.default.tls]\nclient_key_data = 'hunter2'", 0o644, nil, "chmod"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,17 +123,13 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 			}
 			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
 			maps.Copy(vars, tt.env)
-			c, err := load(t, "", vars)
-			testkit.NoError(t, err)
-			err = c.Check(RoleStarter)
-			if got := fieldsIn(err); len(got) != 1 || got[0] != "temporal.profile" || !strings.Contains(err.Error(), tt.want) {
+			c := read(t, "", vars)
+			err := config.Validate("temporal", &c.Temporal)
+			if err == nil || !strings.HasPrefix(err.Error(), "temporal.profile: ") || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("problems %v, want one of the profile about %q", err, tt.want)
 			}
 			if strings.Contains(fmt.Sprint(err), "hunter2") {
 				t.Errorf("the problem shows a key: %v", err)
-			}
-			if err := c.Check(RoleEval); strings.Contains(fmt.Sprint(err), "temporal") {
-				t.Errorf("a process without Temporal needs the profile: %v", err)
 			}
 		})
 	}
@@ -125,13 +140,12 @@ func TestTemporalCertificateIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := writePair(t, dir, "old")
-	c, err := load(t, "", map[string]string{"TEMPORAL_TLS_CLIENT_CERT_PATH": cert, "TEMPORAL_TLS_CLIENT_KEY_PATH": key})
-	testkit.NoError(t, err)
+	c := read(t, "", map[string]string{"TEMPORAL_TLS_CLIENT_CERT_PATH": cert, "TEMPORAL_TLS_CLIENT_KEY_PATH": key})
 	newCert, newKey := writePair(t, dir, "new")
 	for from, to := range map[string]string{newCert: cert, newKey: key} {
 		testkit.NoError(t, os.Rename(from, to))
 	}
-	pair, err := c.Temporal.Client().ConnectionOptions.TLS.GetClientCertificate(nil)
+	pair, err := c.Temporal.Client.ConnectionOptions.TLS.GetClientCertificate(nil)
 	if err != nil || pair.Leaf.Subject.CommonName != "new" {
 		t.Errorf("the certificate is %v: %v", pair.Leaf, err)
 	}

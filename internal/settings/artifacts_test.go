@@ -1,4 +1,4 @@
-package wiring
+package settings
 
 import (
 	"os"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -16,38 +15,38 @@ import (
 func TestStagesOpenTheirOwnArtifacts(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"CRITICIZER_CONFIG": os.DevNull}
-	for _, purpose := range config.KeysetPurposes {
+	for _, purpose := range KeysetPurposes {
 		keyset, err := artifact.NewKeyset(artifact.KEK{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		env["CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET"] = keyset.Reveal()
 	}
-	all, err := config.Load("", func(name string) string { return env[name] })
+	all, err := Load("", func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	for role, want := range map[config.Role][]review.Namespace{
-		config.RoleWorkflows: nil,
-		config.RoleFetch:     {review.NamespaceRaw},
-		config.RoleRedact:    {review.NamespaceRaw, review.NamespaceRedacted},
-		config.RoleLLM:       {review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer},
-		config.RoleNotify:    {review.NamespaceReport},
-		config.RoleRetention: nil,
-		config.RoleRewrite:   {review.NamespaceRewrite},
-		config.RoleBackend:   {review.NamespaceRewrite},
+	for role, want := range map[Role][]review.Namespace{
+		RoleWorkflows: nil,
+		RoleFetch:     {review.NamespaceRaw},
+		RoleRedact:    {review.NamespaceRaw, review.NamespaceRedacted},
+		RoleLLM:       {review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer},
+		RoleNotify:    {review.NamespaceReport},
+		RoleRetention: nil,
+		RoleRewrite:   {review.NamespaceRewrite},
+		RoleBackend:   {review.NamespaceRewrite},
 	} {
 		given := map[string]string{"CRITICIZER_CONFIG": os.DevNull}
 		for _, s := range all.Secrets(role) {
 			given[s.Variable] = s.Reveal()
 		}
-		cfg, err := config.Load("", func(name string) string { return given[name] })
+		cfg, err := Load("", func(name string) string { return given[name] })
 		if err != nil {
 			t.Fatal(err)
 		}
 		var opens []review.Namespace
 		for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer, review.NamespaceRewrite} {
-			if _, err := artifact.New(nil, Artifacts(cfg, ns)); err == nil {
+			if _, err := artifact.New(nil, cfg.ArtifactConfig(ns)); err == nil {
 				opens = append(opens, ns)
 			}
 		}

@@ -1,4 +1,4 @@
-package wiring
+package settings
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
@@ -14,7 +13,7 @@ import (
 )
 
 // RewriteProviders returns the configured rewrite providers by name.
-func RewriteProviders(cfg *config.Config) map[string]provider.Provider {
+func (cfg *Config) RewriteProviders() map[string]provider.Provider {
 	r := cfg.Rewrite
 	openai := []rewrite.AdapterKind{rewrite.OpenAIResponses, rewrite.OpenAIChat}
 	providers := map[string]provider.Provider{
@@ -26,16 +25,16 @@ func RewriteProviders(cfg *config.Config) map[string]provider.Provider {
 	return providers
 }
 
-// Rewriter returns the client of the configured rewrite providers.
-func Rewriter(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*provider.Rewriter, error) {
+// NewRewriter returns the client of the configured rewrite providers.
+func (cfg *Config) NewRewriter(lg *slog.Logger, pipeline *redaction.Pipeline) (*provider.Rewriter, error) {
 	return provider.New(lg, pipeline, provider.Config{
-		Providers: RewriteProviders(cfg), Timeout: cfg.Rewrite.Timeout, MaxAnswerTokens: cfg.Rewrite.MaxAnswerTokens,
+		Providers: cfg.RewriteProviders(), Timeout: cfg.Rewrite.Timeout, MaxAnswerTokens: cfg.Rewrite.MaxAnswerTokens,
 	})
 }
 
 // RewriteRuns returns the profile with the overrides of the configuration, and the
 // interval of each worker. The error has class CONFIG_INVALID.
-func RewriteRuns(of config.Rewrite) (rewrite.RunConfig, map[rewrite.Worker]time.Duration, error) {
+func RewriteRuns(of Rewrite) (rewrite.RunConfig, map[rewrite.Worker]time.Duration, error) {
 	c := of.Run
 	profile, err := rewrite.LoadProfile(c.Profile)
 	if err != nil {

@@ -1,11 +1,6 @@
-package config
+package settings
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/criticizer/criticizer/internal/secret"
-)
+import "slices"
 
 // A Role is a kind of process. It decides which sections are checked. The roles of
 // workers are the words of their --stages flag.
@@ -32,7 +27,7 @@ const (
 // 9.4.3).
 var needs = map[Role][]string{
 	RoleStarter:   {"temporal", "starter"},
-	RoleWorkflows: {"temporal", "database", "oncall"},
+	RoleWorkflows: {"temporal", "database", "oncall", "links"},
 	RoleFetch:     {"temporal", "database", "artifacts", "keysets.raw", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "keysets.raw", "keysets.redacted", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "keysets.redacted", "keysets.report", "keysets.answers", "redaction", "llm"},
@@ -56,28 +51,4 @@ func (c *Config) sections(roles []Role) []string {
 		sections = append(sections, "mail")
 	}
 	return sections
-}
-
-// isIn reports whether the field is listed, or its section.
-func (f field) isIn(sections []string) bool {
-	section, _, _ := strings.Cut(f.name, ".")
-	return slices.Contains(sections, section) || slices.Contains(sections, f.name)
-}
-
-// A Secret is a secret with the environment variable it came from.
-type Secret struct {
-	Variable string
-	secret.Value
-}
-
-// Secrets returns the set secrets of the sections that the roles need.
-func (c *Config) Secrets(roles ...Role) []Secret {
-	sections := c.sections(roles)
-	var set []Secret
-	for _, f := range fieldsOf(c) {
-		if s, ok := f.secret(); ok && s.IsSet() && f.isIn(sections) {
-			set = append(set, Secret{f.variable, *s})
-		}
-	}
-	return set
 }

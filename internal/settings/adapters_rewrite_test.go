@@ -1,4 +1,4 @@
-package wiring
+package settings
 
 import (
 	"reflect"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 )
@@ -15,13 +14,13 @@ import (
 // of them (rewrite 13).
 func TestRewriteRuns(t *testing.T) {
 	t.Parallel()
-	profile := func(name string) config.RewriteRun { return config.RewriteRun{Profile: name} }
-	overridden := config.RewriteRun{
+	profile := func(name string) RewriteRun { return RewriteRun{Profile: name} }
+	overridden := RewriteRun{
 		Profile: "prod", MaxJobsPerRun: 7, MaxRuntimeSeconds: 8, ClaimTimeoutSeconds: 9, RetryBackoffSeconds: []int{10},
 		AsyncEvery: time.Minute, SubmitEvery: 2 * time.Minute, CollectEvery: 3 * time.Minute,
 	}
 	for name, tt := range map[string]struct {
-		cfg                           config.RewriteRun
+		cfg                           RewriteRun
 		jobs, runtime, claims         int
 		backoff                       []int
 		async, submission, collection time.Duration
@@ -33,7 +32,7 @@ func TestRewriteRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run, every, err := RewriteRuns(config.Rewrite{Run: tt.cfg})
+			run, every, err := RewriteRuns(Rewrite{Run: tt.cfg})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,10 +48,10 @@ func TestRewriteRuns(t *testing.T) {
 			}
 		})
 	}
-	for name, c := range map[string]config.Rewrite{
-		"claim_timeout_seconds is 60":  {Run: config.RewriteRun{Profile: "dev", ClaimTimeoutSeconds: 60}},
-		"claim_timeout_seconds is 300": {Run: config.RewriteRun{Profile: "dev"}, Timeout: 3 * time.Minute}, // expires during a call
-		"rewrite.run.profile":          {Run: config.RewriteRun{Profile: "test"}},
+	for name, c := range map[string]Rewrite{
+		"claim_timeout_seconds is 60":  {Run: RewriteRun{Profile: "dev", ClaimTimeoutSeconds: 60}},
+		"claim_timeout_seconds is 300": {Run: RewriteRun{Profile: "dev"}, Timeout: 3 * time.Minute}, // expires during a call
+		"rewrite.run.profile":          {Run: RewriteRun{Profile: "test"}},
 	} {
 		if _, _, err := RewriteRuns(c); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
@@ -101,19 +102,25 @@ type LLM struct {
 	APIKeyOld secret.Value `yaml:"api_key_old" env:"OPENAI_API_KEY_OLD"`
 }
 
-func (l LLM) check(p *problems) {
+// Check implements the checks of package config.
+func (l LLM) Check(p *config.Problems) {
 	call := l.MaxPromptTokens + l.MaxAnswerTokens
-	p.add(l.MaxTokensPerReview < call, "llm.max_tokens_per_review", "is less than one call needs",
+	p.Add(l.MaxTokensPerReview < call, "max_tokens_per_review", "is less than one call needs",
 		fmt.Sprintf("write at least %d, or lower the limits of prompt and answer", call))
 	_, err := l.ExtraFields()
-	p.add(err != nil, "llm.extra", "is not a JSON object", `write one such as '{"top_k": 20}'`)
+	p.Add(err != nil, "extra", "is not a JSON object", `write one such as '{"top_k": 20}'`)
 	_, err = l.HeaderFields()
-	p.add(err != nil, "llm.headers", "holds an entry that is no header", "write each as 'Name: value'")
-	p.replacement("OPENAI_API_KEY_OLD", l.APIKeyOld, "OPENAI_API_KEY", l.APIKey)
+	p.Add(err != nil, "headers", "holds an entry that is not a header", "write each as 'Name: value'")
+	p.Replacement("api_key_old", l.APIKeyOld, "api_key", l.APIKey)
 	// http to another host is a private server without a key; https is a provider.
-	if u, err := url.Parse(l.BaseURL); err == nil && u.Scheme == "https" && !loopback(u.Hostname()) {
-		p.requireSecret("OPENAI_API_KEY", l.APIKey, "the key of "+u.Hostname())
+	if u, err := url.Parse(l.BaseURL); err == nil && u.Scheme == "https" && !config.Loopback(u.Hostname()) {
+		p.RequireSecret("api_key", l.APIKey, "the key of "+u.Hostname())
 	}
+}
+
+// Connections returns the connection to the endpoint.
+func (l LLM) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", l.BaseURL, "api_key", l.APIKey)}
 }
 
 // ExtraFields returns the fields of Extra.

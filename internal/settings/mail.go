@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 	_ "time/tzdata" // for images without a time zone database
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
@@ -115,45 +116,64 @@ func (m Mail) Zones() map[string]*time.Location {
 	return zones
 }
 
-func (m Mail) check(p *problems) {
+// Check implements the checks of package config.
+func (m Mail) Check(p *config.Problems) {
 	for _, bot := range m.Bots {
 		_, err := path.Match(bot, "")
-		p.add(err != nil, "mail.bots", fmt.Sprintf("%q is not a pattern", bot), "write a user or address, with * for any text")
+		p.Add(err != nil, "bots", fmt.Sprintf("%q is not a pattern", bot), "write a user or address, with * for any text")
 	}
 	for _, domain := range m.AllowedDomains {
-		p.add(strings.ContainsAny(domain, "@*/ ") || !strings.Contains(domain, "."), "mail.allowed_domains", fmt.Sprintf("%q is not a domain", domain), "write one such as example.com, without @ and wildcards")
+		p.Add(strings.ContainsAny(domain, "@*/ ") || !strings.Contains(domain, "."), "allowed_domains", fmt.Sprintf("%q is not a domain", domain), "write one such as example.com, without @ and wildcards")
 	}
 	_, err := time.LoadLocation(m.TimeZone)
-	p.add(err != nil, "mail.time_zone", fmt.Sprintf("%q is not a time zone", m.TimeZone), "write one such as Europe/Berlin")
+	p.Add(err != nil, "time_zone", fmt.Sprintf("%q is not a time zone", m.TimeZone), "write one such as Europe/Berlin")
 	for _, entry := range m.TimeZones {
 		name, zone, _ := strings.Cut(entry, " ")
 		_, err := time.LoadLocation(zone)
-		p.add(name == "" || zone == "" || err != nil, "mail.time_zones", fmt.Sprintf("%q is not an address or domain and a time zone", entry), "write one such as example.de Europe/Berlin")
+		p.Add(name == "" || zone == "" || err != nil, "time_zones", fmt.Sprintf("%q is not an address or domain and a time zone", entry), "write one such as example.de Europe/Berlin")
 	}
-	m.Journal.check(p, "mail.journal", "CRITICIZER_MAIL_JOURNAL_PASSWORD")
-	m.Bounces.check(p, "mail.bounces", "CRITICIZER_MAIL_BOUNCES_PASSWORD")
 	switch m.Provider {
 	case "resend":
-		p.requireSecret("CRITICIZER_RESEND_API_KEY", m.ResendAPIKey, "the key of the account at Resend")
+		p.RequireSecret("resend_api_key", m.ResendAPIKey, "the key of the account at Resend")
 		return
 	case "inbox":
-		p.url("mail.inbox_url", m.InboxURL)
+		p.URL("inbox_url", m.InboxURL)
 	}
-	p.require("mail.host", m.Host, "the mail server")
-	p.add(m.TLS == "none" && !loopback(m.Host), "mail.tls", "is none for a server on another host", "set it to mandatory or implicit")
-	const password = "CRITICIZER_SMTP_PASSWORD" //nolint:gosec // a name, not a password
-	p.replacement(password+"_OLD", m.PasswordOld, password, m.Password)
-	p.add(m.Username == "" && (m.Password.IsSet() || m.TokenFile != ""), "mail.username", "is not set, but its password or token file is", "set both or neither")
+	p.Require("host", m.Host, "the mail server")
+	p.Add(m.TLS == "none" && !config.Loopback(m.Host), "tls", "is none for a server on another host", "set it to mandatory or implicit")
+	p.Replacement("password_old", m.PasswordOld, "password", m.Password)
+	p.Add(m.Username == "" && (m.Password.IsSet() || m.TokenFile != ""), "username", "is not set, but its password or token file is", "set both or neither")
 	if m.Username != "" {
-		p.credentials("mail", password, m.TokenFile, m.Password)
+		credentials(p, "mail.username", m.TokenFile, m.Password)
 	}
 }
 
-func (m Mailbox) check(p *problems, section, password string) {
+// Connections returns the connection to the provider, if it is not a mail server: TLS to
+// those is in the field tls.
+func (m Mail) Connections() []config.Connection {
+	switch m.Provider {
+	case "inbox":
+		return []config.Connection{config.OverHTTP("inbox_url", m.InboxURL, "", secret.Value{})}
+	case "resend":
+		return []config.Connection{config.OverHTTP("resend_url", m.ResendURL, "resend_api_key", m.ResendAPIKey)}
+	}
+	return nil
+}
+
+// Check implements the checks of package config.
+func (m Mailbox) Check(p *config.Problems) {
 	if m.Host == "" {
 		return
 	}
-	p.require(section+".username", m.Username, "the account that may read the mailbox")
-	p.credentials(section, password, m.TokenFile, m.Password)
-	p.add(m.TLS == "none" && !loopback(m.Host), section+".tls", "is none for a server on another host", "set it to mandatory or implicit")
+	p.Require("username", m.Username, "the account that may read the mailbox")
+	credentials(p, "its username", m.TokenFile, m.Password)
+	p.Add(m.TLS == "none" && !config.Loopback(m.Host), "tls", "is none for a server on another host", "set it to mandatory or implicit")
+}
+
+// credentials wants the password of an account or a token file, not both.
+func credentials(p *config.Problems, account, tokenFile string, password secret.Value) {
+	if tokenFile == "" {
+		p.RequireSecret("password", password, "the password of "+account)
+	}
+	p.Add(tokenFile != "" && password.IsSet(), "token_file", "is set, and so is a password", "set one of them")
 }

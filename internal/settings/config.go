@@ -1,0 +1,188 @@
+// Package settings is the configuration of the reviewer: a section for each adapter, the
+// roles of its processes, and the adapters that the sections describe. Config is first, then
+// roles.go; adapters.go makes the adapters.
+package settings
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings/trigger"
+)
+
+// Program is where the configuration is.
+var Program = config.Program{Prefix: trigger.Program.Prefix, DefaultPath: trigger.Program.DefaultPath, Page: trigger.Program.Page}
+
+// A Config is the whole configuration.
+type Config struct {
+	trigger.Config `yaml:",inline"`
+
+	// The connection to Postgres, which stores jobs, deliveries and artifacts.
+	Database Database `yaml:"database"`
+	// The access to Perforce, and how much of a change is read.
+	P4 P4 `yaml:"p4"`
+	// The changes that are not reviewed (docs/selection.md). Their content is not read, and no
+	// one is notified.
+	Skip Skip `yaml:"skip"`
+	// Which of the allowed files are reviewed (docs/selection.md). Patterns are globs, such as
+	// //depot/project/legacy/** or *.pb.go. A pattern without // matches the end of a path.
+	Selection Selection `yaml:"selection"`
+	// The rule packs of teams (docs/rules.md). Stage fetch reads them.
+	Rules Rules `yaml:"rules"`
+	// The code around a change that is read with it (docs/context.md).
+	Context Context `yaml:"context"`
+	// The model endpoint and the limits of its use.
+	LLM LLM `yaml:"llm"`
+	// What is masked besides secrets, which always are.
+	Redaction Redaction `yaml:"redaction"`
+	// How long stored data is kept, and its encryption.
+	Artifacts Artifacts `yaml:"artifacts"`
+	// The Tink keysets that encrypt artifacts, one for each purpose, so that a stage holds
+	// only those that it needs. A keyset with two keys rotates them. The command criticizer
+	// keyset create makes all.
+	Keysets Keysets `yaml:"keysets"`
+	// How reports are mailed, and to whom.
+	Mail Mail `yaml:"mail"`
+	// The place to which each review is also posted, such as a channel of Slack, in Slack's
+	// format (docs/outputs.md).
+	Webhook Webhook `yaml:"webhook"`
+	// The P4 Code Review (Swarm) server to which each review is posted, as comments and one
+	// test run (docs/outputs.md).
+	Swarm Swarm `yaml:"swarm"`
+	// The links to the code in mails, posts and exported reports (docs/outputs.md).
+	Links Links `yaml:"links"`
+	// The tokens by which a mail or post of ours is identified at a mail server or another
+	// service (docs/delivery.md).
+	Evidence Evidence `yaml:"evidence"`
+	// The links in a mail by which readers rate a finding. The command criticizer feedback
+	// needs none (docs/findings.md).
+	Feedback Feedback `yaml:"feedback"`
+	// Who is paged about a dead letter that needs a person at once: a replay failed again for
+	// the same reason, a bug or a bad configuration, and, once, refused credentials or
+	// exhausted credit. If both fields are set, both are notified; if neither is set, pages
+	// wait.
+	OnCall OnCall `yaml:"oncall"`
+	// The providers and limits of the complaint rewrite queue (docs/rewrite.md). A job that
+	// names another URL than its provider's is refused.
+	Rewrite Rewrite `yaml:"rewrite"`
+	// The rate limits of all workers together, and the process of a worker.
+	Worker Worker `yaml:"worker"`
+	// When the circuit breaker of a task queue opens because its endpoint fails for all
+	// reviews (docs/breaker.md). The results of all workers count.
+	Breaker Breaker `yaml:"breaker"`
+	// The log.
+	Log Log `yaml:"log"`
+}
+
+// Load reads the configuration as [config.Program.Read] does.
+func Load(path string, getenv func(string) string) (*Config, error) {
+	c := new(Config)
+	if err := Program.Read(c, path, getenv); err != nil {
+		return nil, err
+	}
+	c.Temporal.Resolve(getenv)
+	return c, nil
+}
+
+// Check returns an error that lists everything that keeps a process with the roles from
+// working, each as "field: problem: hint"; a secret is named by its variable. Sections that
+// none of the roles needs are not checked.
+func (c *Config) Check(roles ...Role) error {
+	p := config.Problems{AllowClearText: c.AllowClearText}
+	for _, role := range roles {
+		p.Add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("use one of %v", slices.Sorted(maps.Keys(needs))))
+	}
+	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "breaker", "log"}
+	if slices.Contains(roles, RoleWorkflows) { // it schedules the reconciliation, with or without mail
+		everywhere = append(everywhere, "mail.reconcile_every")
+	}
+	Program.Check(c, &p, slices.Concat(everywhere, c.sections(roles))...)
+	if err := p.Err(); err != nil {
+		return fmt.Errorf("check configuration:\n%w", err)
+	}
+	return nil
+}
+
+// CheckClearText returns an error if a process with the roles would send something in clear.
+// [Config.Check] includes it.
+func (c *Config) CheckClearText(roles ...Role) error {
+	p := config.Problems{AllowClearText: c.AllowClearText}
+	if sections := c.sections(roles); len(sections) > 0 {
+		Program.CheckClearText(c, &p, sections...)
+	}
+	return p.Err()
+}
+
+// AllowsClearText reports whether the section's connections may be without TLS.
+func (c *Config) AllowsClearText(section string) bool {
+	return slices.Contains(c.AllowClearText, section)
+}
+
+// Secrets returns the set secrets of the sections that the roles need.
+func (c *Config) Secrets(roles ...Role) []config.Secret {
+	if len(roles) == 0 {
+		return nil
+	}
+	return Program.Secrets(c, c.sections(roles)...)
+}
+
+// Database configures the connection to Postgres, which stores jobs, deliveries and
+// artifacts.
+type Database struct {
+	// Postgres URL with the database role of this process; each stage has its own
+	// role. The whole URL is a secret because it contains the password.
+	URL secret.Value `yaml:"url" required:"a Postgres URL"`
+}
+
+// Artifacts configures how long stored data is kept, and its encryption.
+type Artifacts struct {
+	// Retention of raw diffs; at most 168h.
+	RawTTL time.Duration `yaml:"raw_ttl" default:"168h" check:"positive" max:"168h"`
+	// Retention of redacted diffs and model answers; at most 720h.
+	RedactedTTL time.Duration `yaml:"redacted_ttl" default:"720h" check:"positive" max:"720h"`
+	// Retention of reports; at most 720h.
+	ReportTTL time.Duration `yaml:"report_ttl" default:"720h" check:"positive" max:"720h"`
+	// How long the deliveries, dead letters, findings without opinion and costs of a
+	// review that succeeded are kept; less counts as 720h. Its job stays, so that the
+	// version is not reviewed again. Stage retention reads it. 0: forever.
+	JobsTTL time.Duration `yaml:"jobs_ttl" default:"0s" check:"not-negative"`
+	// Key in a key management service that encrypts the keysets, such as
+	// hcvault://vault.example.com:8200/transit/keys/criticizer. Unset if the keysets are
+	// in clear text.
+	KEKURI string `yaml:"kek_uri"`
+	// Token for the key management service.
+	KEKToken secret.Value `yaml:"kek_token" env:"CRITICIZER_KEK_TOKEN"`
+}
+
+// KeysetPurposes lists the fields of [Keysets]. Each is in the variable
+// CRITICIZER_<purpose>_KEYSET.
+var KeysetPurposes = []string{"raw", "redacted", "report", "answers", "rewrite"}
+
+// Keysets configures the Tink keysets that encrypt artifacts, one for each purpose, so
+// that a stage holds only those that it needs. A keyset with two keys rotates them. The
+// command criticizer keyset create makes all.
+type Keysets struct {
+	// Encrypts raw changes: stages fetch and redact.
+	Raw secret.Value `yaml:"raw" env:"CRITICIZER_RAW_KEYSET" required:"a Tink keyset"`
+	// Encrypts redacted changes: stages redact and llm.
+	Redacted secret.Value `yaml:"redacted" env:"CRITICIZER_REDACTED_KEYSET" required:"a Tink keyset"`
+	// Encrypts reports: stages llm and notify.
+	Report secret.Value `yaml:"report" env:"CRITICIZER_REPORT_KEYSET" required:"a Tink keyset"`
+	// Encrypts answers of the model: stage llm.
+	Answers secret.Value `yaml:"answers" env:"CRITICIZER_ANSWERS_KEYSET" required:"a Tink keyset"`
+	// Encrypts texts of the rewrite queue: stage rewrite and backends.
+	Rewrite secret.Value `yaml:"rewrite" env:"CRITICIZER_REWRITE_KEYSET" required:"a Tink keyset"`
+}
+
+// Log configures the log.
+type Log struct {
+	// Lowest level that is logged: debug, info, warn or error.
+	Level slog.Level `yaml:"level" default:"info"`
+	// Format: text, json, or auto, which is text on a terminal and json elsewhere.
+	Format string `yaml:"format" default:"auto" oneof:"auto text json"`
+}
