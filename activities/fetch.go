@@ -87,7 +87,13 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
 	}
-	countProblems(ctx, "damaged_file", change.NewlyDamaged)
+	damaged := 0
+	for _, f := range change.Files {
+		if f.Skipped == review.SkipDamaged {
+			damaged++
+		}
+	}
+	countProblems(ctx, "damaged_file", damaged)
 	if change.SkippedBy != "" {
 		return FetchResult{SkippedBy: change.SkippedBy}, nil
 	}

@@ -64,7 +64,7 @@ type busyReplica struct{ readings []review.Reading }
 func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {
 	r.readings = append(r.readings, how)
 	if how.LastAttempt {
-		return review.Change{Number: 4711, NewlyDamaged: 1}, nil
+		return review.Change{Number: 4711, Files: []review.File{{DepotPath: "//depot/f", Skipped: review.SkipDamaged}}}, nil
 	}
 	return review.Change{}, failure.Errorf(failure.ReplicaBehind, "it lags")
 }

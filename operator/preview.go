@@ -96,7 +96,7 @@ func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist,
 	if err != nil {
 		return nil, err
 	}
-	change, err := fetcher.Fetch(ctx, cl)
+	change, err := fetcher.Read(ctx, cl, review.Reading{})
 	if err != nil {
 		return nil, fmt.Errorf("fetch changelist %d: %w", cl, err)
 	}

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -136,40 +133,6 @@ func (c Config) validate() error {
 	}
 	if c.MixedChanges != DenyWhole && c.MixedChanges != ReviewAllowedOnly {
 		return fmt.Errorf("policy for mixed changes %q: want %s or %s", c.MixedChanges, DenyWhole, ReviewAllowedOnly)
-	}
-	if !filepath.IsAbs(c.StateDir) {
-		return fmt.Errorf("state directory %q is not an absolute path", c.StateDir)
-	}
-	return nil
-}
-
-// executable resolves Command to an absolute path, once: a later change of PATH or
-// of the working directory does not change the command (security 9.2.3).
-func (c Config) executable() (string, error) {
-	if strings.ContainsRune(c.Command, filepath.Separator) && !filepath.IsAbs(c.Command) {
-		return "", fmt.Errorf("command %q is a relative path: give an absolute one or a bare name", c.Command)
-	}
-	path, err := exec.LookPath(c.Command)
-	if err != nil {
-		return "", fmt.Errorf("find the p4 command: %w: install it, or give its path", err)
-	}
-	return filepath.Abs(path)
-}
-
-// makeStateDir makes the private directory, and refuses one that other users can enter.
-func (c Config) makeStateDir() error {
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		return fmt.Errorf("make the state directory of p4: %w", err)
-	}
-	info, err := os.Stat(c.StateDir)
-	if err != nil {
-		return fmt.Errorf("read the state directory of p4: %w", err)
-	}
-	if secret.Exposed(info, 0o077) {
-		return fmt.Errorf("the state directory of p4, %s, is open to other users: chmod 700 it", c.StateDir)
-	}
-	if ownedByOther(info, os.Geteuid()) {
-		return fmt.Errorf("the state directory of p4, %s, belongs to another user: chown it to the user of the workers", c.StateDir)
 	}
 	return nil
 }

@@ -51,33 +51,3 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
-
-// A directory that root made is not writable for the workers.
-func TestStateDirectoryOfAnotherUser(t *testing.T) {
-	info, err := os.Stat(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner := os.Geteuid()
-	if ownedByOther(info, owner) || ownedByOther(info, 0) || !ownedByOther(info, owner+1) {
-		t.Errorf("owner %v, root %v, another user %v; want true for the last only", ownedByOther(info, owner), ownedByOther(info, 0), ownedByOther(info, owner+1))
-	}
-}
-
-// The command is resolved once, to an absolute path (security 9.2.3).
-func TestCommandIsResolvedFromPath(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "p4"), []byte("x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir)
-	path, err := Config{}.withDefaults().executable()
-	if err != nil || path != filepath.Join(dir, "p4") {
-		t.Errorf("executable = %q, %v", path, err)
-	}
-	t.Setenv("PATH", ".")
-	t.Chdir(dir)
-	if path, err := (Config{}.withDefaults()).executable(); err == nil {
-		t.Errorf("the command is resolved to the working directory: %q", path)
-	}
-}

@@ -5,79 +5,21 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// readContents sets the diff of every file, or the reason why it has none.
-func (x *fetch) readContents(ctx context.Context) error {
-	wanted := x.choose()
-	if err := x.findBases(ctx, wanted); err != nil {
-		return err
-	}
-	var paths, specs []string
-	for _, file := range wanted {
-		for _, spec := range file.revisions() {
-			paths, specs = append(paths, pathOf(spec)), append(specs, spec)
-		}
-	}
-	if err := x.guard(ctx, paths); err != nil {
-		return err
-	}
-	printed, err := x.printAll(ctx, specs)
-	if err == nil {
-		err = x.findDamage(ctx, wanted, printed)
-	}
-	if err != nil {
-		return err
-	}
-	left := x.cfg.maxDiffBytes
-	for i, file := range x.files {
-		if err := cmp.Or(ctx.Err(), x.compare(ctx, file, printed)); err != nil {
-			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
-		}
-		// A diff holds the old text, too: it can be large if the new text is small.
-		if size := int64(len(file.Diff)); size > left {
-			file.Diff, file.Whole, file.Skipped = "", nil, review.SkipOverLimit
-		} else {
-			left -= size
-		}
-	}
-	return nil
-}
-
-// printAll reads revisions. Shelved ones need a print of their own: p4 reports a
-// shelved file under the number of the revision it is based on.
-func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error) {
-	var shelved, submitted []string
-	for _, spec := range specs {
-		if strings.Contains(spec, "@=") {
-			shelved = append(shelved, spec)
-		} else {
-			submitted = append(submitted, spec)
-		}
-	}
-	printed, err := x.print(ctx, submitted, 0)
-	if err != nil {
-		return nil, err
-	}
-	shelf, err := x.print(ctx, shelved, x.Number)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(printed.contents, shelf.contents)
-	return printed, nil
-}
-
 // choose returns the files whose content is read, and sets Skipped of the others
-// by their metadata. If the limits do not admit all files, the most important ones
-// are read.
+// by their metadata. If the limits of a change do not admit all files, the most important
+// ones are read.
 func (x *fetch) choose() []*file {
 	var candidates []*file
+	kinds := make(map[*file]selection.Kind)
 	for _, file := range x.files {
 		file.Skipped = cmp.Or(file.Skipped, actionSkip(file.Action), file.fileType.skip(), x.selection.ByPath(file.DepotPath).Reason)
 		if file.Skipped == "" && file.Size > x.cfg.MaxFileBytes {
@@ -85,22 +27,12 @@ func (x *fetch) choose() []*file {
 		}
 		if file.Skipped == "" {
 			candidates = append(candidates, file)
+			kinds[file] = selection.KindOf(file.DepotPath)
 		}
 	}
-	x.applyLimits(candidates)
-	return slices.DeleteFunc(candidates, func(f *file) bool { return f.Skipped != "" })
-}
-
-// applyLimits skips the files that exceed the limits of a change.
-func (x *fetch) applyLimits(candidates []*file) {
-	kinds := make(map[*file]selection.Kind, len(candidates))
-	for _, file := range candidates {
-		kinds[file] = selection.KindOf(file.DepotPath)
-	}
-	byKind := slices.SortedStableFunc(slices.Values(candidates), func(a, b *file) int { return cmp.Compare(kinds[a], kinds[b]) })
 	var total int64
 	n := 0
-	for _, file := range byKind {
+	for _, file := range slices.SortedStableFunc(slices.Values(candidates), func(a, b *file) int { return cmp.Compare(kinds[a], kinds[b]) }) {
 		if total+file.Size > x.cfg.MaxChangeBytes || n == x.cfg.MaxFiles {
 			file.Skipped = review.SkipOverLimit
 			continue
@@ -108,6 +40,18 @@ func (x *fetch) applyLimits(candidates []*file) {
 		total += file.Size
 		n++
 	}
+	return slices.DeleteFunc(candidates, func(f *file) bool { return f.Skipped != "" })
+}
+
+// actionSkip returns the reason why a revision made by the action has no content.
+func actionSkip(action review.Action) review.SkipReason {
+	switch action {
+	case review.ActionDelete, review.ActionMoveDelete:
+		return review.SkipDeleted
+	case review.ActionPurge, review.ActionArchive:
+		return review.SkipPurged
+	}
+	return ""
 }
 
 // revisions lists the revisions of which the content is needed.
@@ -124,15 +68,76 @@ func (f *file) revisions() []string {
 	return all
 }
 
-// actionSkip returns the reason why a revision made by the action has no content.
-func actionSkip(action review.Action) review.SkipReason {
-	switch action {
-	case review.ActionDelete, review.ActionMoveDelete:
-		return review.SkipDeleted
-	case review.ActionPurge, review.ActionArchive:
-		return review.SkipPurged
+// manyDamaged is the number of revisions that look like an outage of the server's
+// archives if not one revision of the change can be read.
+const manyDamaged = 3
+
+// findDamage reads content that differs from the server's digest or size once more,
+// because it may have been damaged in transit. If it still differs, it sets the reason.
+// The log has each damaged revision with the command that confirms the damage.
+func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout) error {
+	var suspects []string
+	for _, c := range damagedIn(files, printed) {
+		suspects = append(suspects, c.spec)
 	}
-	return ""
+	again, err := x.printAll(ctx, suspects)
+	if err != nil {
+		return err
+	}
+	maps.Copy(printed.contents, again.contents)
+	for _, c := range damagedIn(files, printed) {
+		c.missing = review.SkipDamaged
+		if c.fileType.isConverted() {
+			c.missing = review.SkipUnreadable
+		}
+	}
+	damaged := 0
+	for _, c := range printed.contents {
+		if c.missing == review.SkipDamaged {
+			damaged++
+			x.Log.LogAttrs(ctx, slog.LevelError, "file is damaged on the Perforce server", slog.Int64("changelist", int64(x.Number)),
+				slog.String("revision", c.spec), slog.String("confirm", "p4 verify "+c.spec))
+		}
+	}
+	if damaged >= manyDamaged && damaged == len(printed.contents) && !x.how.LastAttempt {
+		return failure.Errorf(failure.UpstreamInternal, "the server cannot read any of %d archives: check that its depots are mounted", damaged)
+	}
+	return nil
+}
+
+// damagedIn returns the contents that differ from the server's digest or size.
+func damagedIn(files []*file, printed *printout) []*content {
+	var found []*content
+	for _, f := range files {
+		for _, spec := range f.revisions() {
+			digest := ""
+			if spec == f.spec() {
+				digest = f.Digest
+			}
+			c := printed.of(spec)
+			if c.missing == "" && cmp.Or(actionSkip(c.action), c.fileType.skip()) == "" && !isIntact(c.data, digest, c.size, c.fileType) {
+				found = append(found, c)
+			}
+		}
+	}
+	return found
+}
+
+// compareAll sets Diff or Skipped of each file from the printed contents.
+func (x *fetch) compareAll(ctx context.Context, printed *printout) error {
+	left := x.cfg.maxDiffBytes
+	for i, file := range x.files {
+		if err := cmp.Or(ctx.Err(), x.compare(ctx, file, printed)); err != nil {
+			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
+		}
+		// A diff holds the old text, too: it can be large if the new text is small.
+		if size := int64(len(file.Diff)); size > left {
+			file.Diff, file.Whole, file.Skipped = "", nil, review.SkipOverLimit
+		} else {
+			left -= size
+		}
+	}
+	return nil
 }
 
 // compare sets Diff or Skipped from the printed contents, unless the file was

@@ -2,9 +2,11 @@ package p4
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review/pack"
 )
 
@@ -12,15 +14,15 @@ import (
 const maxListed = 5_000
 
 // readContext adds the code around the change. Files outside of the change take one p4
-// files and one p4 print. If these fail, the review continues without the files.
-func (x *fetch) readContext(ctx context.Context, change *review.Change) error {
+// files and one p4 print. If these fail, the context has the files of the change only.
+func (x *fetch) readContext(ctx context.Context) error {
 	if x.cfg.Context.Tokens == 0 {
 		return nil
 	}
-	p := pack.New(ctx, x.parser, x.cfg.Context, change.Files)
+	p := pack.New(ctx, x.parser, x.cfg.Context, x.Files)
 	err := x.readSiblings(ctx, p)
-	change.Context = p.Context()
-	return x.orGap(review.GapContext, err)
+	x.Context = p.Context()
+	return err
 }
 
 // readSiblings adds the definitions in files outside of the change.
@@ -29,11 +31,7 @@ func (x *fetch) readSiblings(ctx context.Context, p *pack.Pack) error {
 	if err != nil || len(specs) == 0 {
 		return err
 	}
-	var existing []string
-	for file := range specs {
-		existing = append(existing, file)
-	}
-	chosen := p.Choose(existing)
+	chosen := p.Choose(slices.Collect(maps.Keys(specs)))
 	texts, err := x.printSiblings(ctx, chosen, specs)
 	if err != nil || len(chosen) == 0 {
 		return err
@@ -54,7 +52,7 @@ func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[str
 	printed, _ := x.newPrintout(wanted, 0)
 	printed.maxBytes = x.cfg.Context.Bytes
 	printed.mayArrive, printed.archivesMayArrive = false, false
-	if err := x.run(ctx, command{name: "print", lines: wanted}, printed.add); err != nil {
+	if err := x.Run(ctx, command.Cmd{Name: "print", Lines: wanted}, printed.add); err != nil {
 		return nil, err
 	}
 	printed.endCurrent()
@@ -97,14 +95,14 @@ func (x *fetch) listSiblings(ctx context.Context, candidates []pack.Lookup) (map
 	if lines == nil {
 		return specs, nil
 	}
-	err := x.run(ctx, command{name: "files", flags: []string{"-e"}, lines: lines}, func(rec record) error {
-		if file := rec.fields["depotFile"]; rec.code == "stat" && len(specs) < maxListed && x.mayShow(file) && parseType(rec.fields["type"]).skip() == "" {
-			specs[decodePath(file)] = revision(file, rec.number("rev"))
+	err := x.Run(ctx, command.Cmd{Name: "files", Flags: []string{"-e"}, Lines: lines}, func(rec command.Record) error {
+		if file := rec.Fields["depotFile"]; rec.Code == "stat" && len(specs) < maxListed && x.mayShow(file) && parseType(rec.Fields["type"]).skip() == "" {
+			specs[decodePath(file)] = revision(file, rec.Number("rev"))
 		}
-		if rec.code == "error" && rec.rule().skip != "" {
+		if rec.Code == "error" && rec.Message().Skip != "" {
 			return nil // one path does not exist
 		}
-		return rec.err()
+		return rec.Err()
 	})
 	return specs, err
 }

@@ -48,13 +48,13 @@ func TestContext(t *testing.T) {
 	t.Parallel()
 	for _, files := range []int{1, 40} {
 		f := contextDepot(t, files)
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), withContext).Fetch(t.Context(), 7)
+		change, err := f.fetcher(slog.New(slog.DiscardHandler), withContext).Read(t.Context(), 7, review.Reading{})
 		if err != nil || len(change.Gaps) > 0 {
 			t.Fatal(err, change.Gaps)
 		}
 		with := f.calls()
 		plain := contextDepot(t, files)
-		if _, err := plain.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { withContext(c); c.Context = pack.Limits{} }).Fetch(t.Context(), 7); err != nil {
+		if _, err := plain.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { withContext(c); c.Context = pack.Limits{} }).Read(t.Context(), 7, review.Reading{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(with) - len(plain.calls()); n != 2 {

@@ -19,8 +19,8 @@ func header(r rev) []byte {
 
 func whole(r rev) []byte { return slices.Concat(header(r), chunk(r.data), chunk("")) }
 
-// One damaged revision costs its own file, not the change. The administrator is told
-// of it once, also by another fetcher with the same state directory.
+// One damaged revision costs its own file, not the change. The log
+// tells the administrator which one.
 func TestDamagedRevision(t *testing.T) {
 	t.Parallel()
 	a1, a2 := rev{path: "//depot/a.c", rev: 1, data: "one\n"}, rev{path: "//depot/a.c", rev: 2, data: "two\n"}
@@ -59,19 +59,17 @@ func TestDamagedRevision(t *testing.T) {
 			f.submitted(12, a2, b2)
 			f.has(a1, b1)
 			script(f)
-			for fetched := range 2 {
-				var log bytes.Buffer
-				change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), nil).Fetch(t.Context(), 12)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if change.Files[0].Skipped != review.SkipDamaged || change.Files[1].Diff != "@@ -1,1 +1,1 @@\n-bee\n+bee!\n" {
-					t.Errorf("files = %+v", change.Files)
-				}
-				reports := logged(t, &log, "file is damaged on the Perforce server")
-				if want := 1 - fetched; change.NewlyDamaged != want || len(reports) != want {
-					t.Errorf("fetch %d: %d reported, %v; want %d", fetched+1, change.NewlyDamaged, reports, want)
-				}
+			var log bytes.Buffer
+			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), nil).Read(t.Context(), 12, review.Reading{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if change.Files[0].Skipped != review.SkipDamaged || change.Files[1].Diff != "@@ -1,1 +1,1 @@\n-bee\n+bee!\n" {
+				t.Errorf("files = %+v", change.Files)
+			}
+			reports := logged(t, &log, "file is damaged on the Perforce server")
+			if len(reports) != 1 || reports[0]["confirm"] != "p4 verify "+reports[0]["revision"].(string) {
+				t.Errorf("%v is reported, want one revision with p4 verify", reports)
 			}
 		})
 	}
@@ -103,7 +101,7 @@ func TestContentDamagedOnTheWay(t *testing.T) {
 	file := rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"}
 	f.submitted(12, file)
 	f.replies["print //depot/f#1"] = reply{First: slices.Concat(header(file), chunk("ne"), chunk("")), Out: whole(file)}
-	if change, err := f.fetch(12); err != nil || change.Files[0].Skipped != "" || change.NewlyDamaged != 0 {
+	if change, err := f.fetch(12); err != nil || change.Files[0].Skipped != "" {
 		t.Errorf("change = %+v, %v", change, err)
 	}
 }
@@ -122,7 +120,7 @@ func TestAllRevisionsDamaged(t *testing.T) {
 		f.reply("print "+r.spec(), message(3, 33, "Librarian checkout "+r.path[2:]+" failed.\n"))
 	}
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
-	if _, err := fetcher.Fetch(t.Context(), 12); failure.ClassOf(err) != failure.UpstreamInternal {
+	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); failure.ClassOf(err) != failure.UpstreamInternal {
 		t.Errorf("error = %v, want UpstreamInternal", err)
 	}
 	change, err := fetcher.Read(t.Context(), 12, review.Reading{LastAttempt: true})

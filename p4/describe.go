@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -70,11 +71,11 @@ func pathOf(spec string) string {
 // describe reads the changelist's metadata. It does not use -s: tagged output has
 // no diffs, and -s drops the sources of moves.
 func (s *server) describe(ctx context.Context, number review.Changelist, how review.Reading) (description, error) {
-	c := command{name: "describe", operands: []string{number.String()}}
+	c := command.Cmd{Name: "describe", Operands: []string{number.String()}}
 	if how.Shelved {
-		c.flags = []string{"-S"}
+		c.Flags = []string{"-S"}
 	}
-	records, err := s.stats(ctx, c)
+	records, err := s.Stats(ctx, c)
 	if failure.ClassOf(err) == failure.NotFound {
 		return s.explainUnknown(ctx, number, how, err)
 	}
@@ -82,7 +83,7 @@ func (s *server) describe(ctx context.Context, number review.Changelist, how rev
 		return description{}, err
 	}
 	for _, rec := range records {
-		if rec.fields["change"] == number.String() {
+		if rec.Fields["change"] == number.String() {
 			return s.describePending(number, rec, how)
 		}
 	}
@@ -96,14 +97,14 @@ const shelvingTime = 2 * time.Minute
 // describePending parses a description. If the server can lag, a pending changelist
 // that is not what the trigger saw is an error: not submitted yet, without a shelf, or
 // with an older shelf. In the last attempt the shelf is taken as it is.
-func (s *server) describePending(number review.Changelist, rec record, how review.Reading) (description, error) {
-	if rec.fields["status"] == "submitted" || !s.info.mayLag() {
-		return parseDescription(number, rec.fields, how)
+func (s *server) describePending(number review.Changelist, rec command.Record, how review.Reading) (description, error) {
+	if rec.Fields["status"] == "submitted" || !s.info.mayLag() {
+		return parseDescription(number, rec.Fields, how)
 	}
 	if !how.Shelved {
 		return description{}, failure.Errorf(failure.ReplicaBehind, "the changelist is pending on this server: it lags, or the changelist is not submitted")
 	}
-	d, err := parseDescription(number, rec.fields, how)
+	d, err := parseDescription(number, rec.Fields, how)
 	isOld := how.ShelvedAt.Sub(d.Time) > shelvingTime
 	switch {
 	case err != nil:

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/md5"
-	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -168,7 +168,7 @@ func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
 // fetch fetches with the default configuration.
 func (f *fake) fetch(number review.Changelist) (review.Change, error) {
 	f.t.Helper()
-	return f.fetcher(slog.New(slog.DiscardHandler), nil).Fetch(f.t.Context(), number)
+	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.Reading{})
 }
 
 // logged decodes the records of a JSON log that have a message.
@@ -213,11 +213,11 @@ func replay() int {
 	}
 	key, lines := strings.Join(os.Args[1:], " "), []string(nil)
 	key = strings.TrimPrefix(key, "-G -zprog=criticizer ")
-	if command, ok := strings.CutPrefix(key, "-x - "); ok {
+	if name, ok := strings.CutPrefix(key, "-x - "); ok {
 		for scanner := bufio.NewScanner(os.Stdin); scanner.Scan(); {
 			lines = append(lines, scanner.Text())
 		}
-		key = command
+		key = name
 	}
 	logCall(dir, lines)
 	var replies map[string]reply
@@ -309,30 +309,18 @@ func logCall(dir string, lines []string) {
 }
 
 // stat encodes a record of the given fields, name and value in turn.
-func stat(fields ...string) []byte { return encode("stat", fields, nil) }
-
-// chunk encodes a part of a printed file.
-func chunk(data string) []byte { return encode("text", []string{"data", data}, nil) }
-
-// message encodes an error record.
-func message(severity, generic int32, text string) []byte {
-	return encode("error", []string{"data", text}, []any{"severity", severity, "generic", generic})
+func stat(fields ...string) []byte {
+	var values []any
+	for _, f := range fields {
+		values = append(values, f)
+	}
+	return command.AppendRecord(nil, "stat", values...)
 }
 
-func encode(code string, fields []string, numbers []any) []byte {
-	b := []byte{'{'}
-	str := func(s string) {
-		b = append(b, 's')
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
-		b = append(b, s...)
-	}
-	for _, s := range append([]string{"code", code}, fields...) {
-		str(s)
-	}
-	for i := 0; i < len(numbers); i += 2 {
-		str(numbers[i].(string))
-		b = append(b, 'i')
-		b = binary.LittleEndian.AppendUint32(b, uint32(numbers[i+1].(int32)))
-	}
-	return append(b, '0')
+// chunk encodes a part of a printed file.
+func chunk(data string) []byte { return command.AppendRecord(nil, "text", "data", data) }
+
+// message encodes an error record.
+func message(severity, generic int, text string) []byte {
+	return command.AppendRecord(nil, "error", "data", text, "severity", severity, "generic", generic)
 }

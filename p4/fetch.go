@@ -1,15 +1,89 @@
+// Package p4 reads submitted and shelved changelists by running the p4 command. It
+// enforces the allow list of depot paths, and no other package starts p4.
+//
+// Read this file first: [ChangeFetcher.Read] makes a review.Change of a changelist. It
+// describes it (describe.go), denies it if a path may not be read (deny.go, allowlist.go),
+// finds the revisions to compare (sources.go), prints (print.go), decodes (text.go) and
+// compares them (contents.go, merge.go, diff.go), adds what surrounds the change (jobs.go,
+// teamrules.go, context.go) and finds the recipients (recipients.go).
+// p4/internal/command runs p4 and classifies its messages.
+//
+// The number of p4 processes does not depend on the size of a changelist:
+// describe, protects, one print of all revisions that are compared, reviews and users;
+// filelog twice if files were branched or integrated, jobs once if the changelist
+// has jobs; files and print once for the files around the change; info once in the
+// life of a [ChangeFetcher]. A shelf costs one more
+// print, and so does each damaged revision. No command makes a server scan more than the changelist.
 package p4
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
+	"sync/atomic"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/outline"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
-// Fetch reads a submitted changelist. A file that is not read has the reason in
+// A ChangeFetcher reads changelists of one server. It is safe for concurrent use.
+type ChangeFetcher struct {
+	cfg       Config
+	list      AllowList
+	skip      skipper
+	selection *selection.Policy
+	runner    command.Runner
+	parser    *outline.Parser
+	server    atomic.Pointer[server] // nil before the first answer of the server
+}
+
+// New validates cfg, resolves the p4 command and makes the state directory. It
+// does not connect to the server. Its errors have the class ConfigInvalid.
+func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
+	f, err := configure(lg, cfg.withDefaults())
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "configure p4: %w", err)
+	}
+	return f, nil
+}
+
+func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
+	list, err := NewAllowList(cfg.Allowed, cfg.Embargoed)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRules(list, cfg.Rules, ""); err != nil {
+		return nil, err
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	policy, err := selection.New(cfg.Selection)
+	if err != nil {
+		return nil, err
+	}
+	skip, err := newSkipper(cfg.Skip)
+	if err != nil {
+		return nil, err
+	}
+	path, err := command.LookPath(cfg.Command)
+	if err != nil {
+		return nil, err
+	}
+	if err := command.MakeDir(cfg.StateDir); err != nil {
+		return nil, err
+	}
+	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, parser: outline.NewParser(), runner: command.Runner{
+		Log: lg, Path: path, Dir: cfg.StateDir, Port: cfg.Port, User: cfg.User, Ticket: cfg.Ticket,
+		Timeout: cfg.Timeout, Grace: cfg.killGrace, MaxOutput: cfg.maxOutputBytes,
+	}}, nil
+}
+
+// Read reads a submitted changelist or a shelf. A file that is not read has the reason in
 // Skipped; a changelist without visible files has the reason in Empty.
 //
 // If a path is denied by the allow list, nothing of the change is read: every file is
@@ -20,21 +94,16 @@ import (
 //
 // If a skip rule matches, only the description is read, and the rule is in SkippedBy.
 //
+// The files of a shelf are compared with the revisions they are based on, and the author
+// is the only recipient. If the shelf is empty, gone or older than the trigger reported,
+// the error is ReplicaBehind; if the server does not lag, or in the last attempt, a shelf
+// that is gone is skipped: it was submitted or deleted. In the last attempt, files whose
+// content a replica lacks are skipped, too.
+//
 // Errors have a class and do not name the changelist. For a changelist that the server
 // does not know it is NotFound, or ReplicaBehind if all changelists that the server knows
 // are older. For a pending changelist it is ReplicaBehind, or InputInvalid if the server
 // does not lag.
-func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (review.Change, error) {
-	return f.Read(ctx, number, review.Reading{})
-}
-
-// Read reads a submitted changelist as Fetch does, or a shelf. The files of a shelf
-// are compared with the revisions they are based on, and the author is the only
-// recipient. If the shelf is empty, gone or older than the trigger reported, the
-// error is ReplicaBehind; if the server does not lag, or in the last attempt, a shelf
-// that is gone is skipped: it was submitted or deleted.
-//
-// In the last attempt, files whose content a replica lacks are skipped, too.
 func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how review.Reading) (review.Change, error) {
 	if number < 1 {
 		return review.Change{}, failure.Errorf(failure.InputInvalid, "changelist number %d is not positive", number)
@@ -51,10 +120,13 @@ func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how 
 		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: how.Shelved, SkippedBy: rule}, nil
 	}
 	x := fetch{f, s, d, how}
-	return x.read(ctx)
+	if err := x.read(ctx); err != nil {
+		return review.Change{}, err
+	}
+	return x.Change, nil
 }
 
-// A fetch reads one changelist.
+// A fetch reads one changelist into its Change.
 type fetch struct {
 	*ChangeFetcher
 	*server
@@ -63,40 +135,61 @@ type fetch struct {
 }
 
 // read reads the allowed parts of the changelist.
-func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
-	change = x.Change
+func (x *fetch) read(ctx context.Context) error {
 	denied, err := x.deny(ctx)
 	if err != nil {
-		return review.Change{}, err
-	}
-	if denied {
-		change.Description, change.Jobs = "", nil
-	} else {
-		if err := x.readContents(ctx); err != nil {
-			return review.Change{}, err
-		}
-		change.Jobs, err = x.withTexts(ctx, x.Jobs)
-		if err = x.orGap(review.GapJobs, err); err != nil {
-			return review.Change{}, err
-		}
-	}
-	change.Files = make([]review.File, 0, len(x.files))
-	for _, file := range x.files {
-		change.Files = append(change.Files, file.File)
+		return err
 	}
 	if !denied {
-		change.Rules, err = x.readRules(ctx)
-		if err = x.orGap(review.GapRules, err); err == nil {
-			err = x.readContext(ctx, &change)
-		}
-		if err != nil {
-			return review.Change{}, err
+		if err := x.readContents(ctx); err != nil {
+			return err
 		}
 	}
-	authorOnly := denied || x.Shelved
-	change.Recipients, change.Unresolved, err = x.recipients(ctx, authorOnly)
-	change.Gaps, change.NewlyDamaged = x.Gaps, x.NewlyDamaged
-	return change, err
+	x.Files = make([]review.File, 0, len(x.files))
+	for _, file := range x.files {
+		x.Files = append(x.Files, file.File)
+	}
+	if denied {
+		x.Description, x.Jobs = "", nil
+		return x.readRecipients(ctx, true)
+	}
+	x.Jobs, err = x.withTexts(ctx, x.Jobs)
+	if err := x.orGap(review.GapJobs, err); err != nil {
+		return err
+	}
+	x.Change.Rules, err = x.readRules(ctx)
+	if err := x.orGap(review.GapRules, err); err != nil {
+		return err
+	}
+	if err := x.orGap(review.GapContext, x.readContext(ctx)); err != nil {
+		return err
+	}
+	return x.readRecipients(ctx, x.Shelved)
+}
+
+// readContents sets the diff of every file, or the reason why it has none.
+func (x *fetch) readContents(ctx context.Context) error {
+	chosen := x.choose()
+	if err := x.findBases(ctx, chosen); err != nil {
+		return err
+	}
+	var paths, specs []string
+	for _, file := range chosen {
+		for _, spec := range file.revisions() {
+			paths, specs = append(paths, pathOf(spec)), append(specs, spec)
+		}
+	}
+	if err := x.guard(ctx, paths); err != nil {
+		return err
+	}
+	printed, err := x.printAll(ctx, specs)
+	if err != nil {
+		return err
+	}
+	if err := x.findDamage(ctx, chosen, printed); err != nil {
+		return err
+	}
+	return x.compareAll(ctx, printed)
 }
 
 // orGap returns nil and records the gap if the review continues without what a command

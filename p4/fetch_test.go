@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -19,7 +20,7 @@ func TestFetchReadsMetadata(t *testing.T) {
 	f.submitted(12, rev{path: "//depot/a.c", rev: 1, action: "add", data: "int a;\n"})
 	f.describes(12, []string{"desc", "Gr\xfc\xdfe\n", "client", "ws"}, rev{path: "//depot/a.c", rev: 1, action: "add", data: "int a;\n"})
 	f.replies["describe 12"] = reply{Out: slices.Concat(
-		encode("info", []string{"data", "printed by a trigger"}, []any{"level", int32(0)}),
+		command.AppendRecord(nil, "info", "data", "printed by a trigger", "level", 0),
 		stat("something", "else"),
 		f.replies["describe 12"].Out,
 	)}
@@ -103,7 +104,7 @@ func TestFetchCostsAConstantNumberOfProcesses(t *testing.T) {
 	f.submitted(13, rev{path: "//depot/g", rev: 1, action: "add", data: "new\n"})
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
 	for _, number := range []review.Changelist{12, 13} {
-		if _, err := fetcher.Fetch(t.Context(), number); err != nil {
+		if _, err := fetcher.Read(t.Context(), number, review.Reading{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +182,7 @@ func TestFetchFails(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, file)
 			maps.Copy(f.replies, c.replies)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.maxOutputBytes = 2 << 20 }).Fetch(t.Context(), 12)
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.maxOutputBytes = 2 << 20 }).Read(t.Context(), 12, review.Reading{})
 			if err == nil {
 				t.Fatalf("change = %+v, want an error", change)
 			}
@@ -213,7 +214,7 @@ func TestServersInUnicodeMode(t *testing.T) {
 	}
 	f.submitted(12, rev{path: "//Depot/f", rev: 1, action: "add", data: "new\n"})
 	fetcher = f.fetcher(slog.New(slog.DiscardHandler), nil)
-	change, err := fetcher.Fetch(t.Context(), 12)
+	change, err := fetcher.Read(t.Context(), 12, review.Reading{})
 	if err != nil || change.Files[0].Skipped != "" {
 		t.Fatalf("change = %+v, %v", change, err)
 	}
@@ -233,5 +234,23 @@ func TestInfoIsRepeatedWithACharset(t *testing.T) {
 	calls := f.calls()
 	if len(calls) != 2 || !slices.Contains(calls[0].Env, "P4CHARSET=none") || !slices.Contains(calls[1].Env, "P4CHARSET=utf8") {
 		t.Errorf("calls = %+v, want one with none and one with utf8", calls)
+	}
+}
+
+// A broker's administrator writes its messages: an unknown one is a refusal by the
+// broker, which is retried.
+func TestUnknownMessageOfBroker(t *testing.T) {
+	t.Parallel()
+	for _, broker := range []bool{true, false} {
+		f := newFake(t)
+		want := failure.Unknown
+		if broker {
+			f.reply("info -s", stat("serverVersion", "v", "caseHandling", "sensitive"), stat("brokerAddress", "b:1666", "brokerVersion", "P4BROKER/x"))
+			want = failure.UpstreamUnavailable
+		}
+		f.reply("describe 12", message(3, 1, "Not on Sundays.\n"))
+		if _, err := f.fetch(12); failure.ClassOf(err) != want {
+			t.Errorf("broker %t: %v, want %s", broker, err, want)
+		}
 	}
 }

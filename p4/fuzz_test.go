@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -35,8 +36,8 @@ func FuzzDescribe(f *testing.F) {
 			if !utf8.ValidString(file.DepotPath) || file.Size < 0 || !shelved && file.Revision < 1 {
 				t.Errorf("file is %+v", file.File)
 			}
-			checkVector(t, command{name: "print", flags: []string{"-q"}, operands: []string{file.spec()}})
-			checkVector(t, command{name: "fstat", lines: []string{file.path}})
+			checkVector(t, command.Cmd{Name: "print", Flags: []string{"-q"}, Operands: []string{file.spec()}})
+			checkVector(t, command.Cmd{Name: "fstat", Lines: []string{file.path}})
 		}
 	})
 }
@@ -51,13 +52,13 @@ func FuzzArguments(f *testing.F) {
 	f.Add("JSH", "root", "", "//depot/x")
 	f.Add("1666", "root\nP4PORT=evil", "none\x00", "@12\r\n-x")
 	f.Fuzz(func(t *testing.T, port, user, charset, operand string) {
-		checkVector(t, command{name: "print", flags: []string{"-q"}, operands: []string{"//depot/first", operand}})
-		checkVector(t, command{name: "print", lines: []string{operand}})
+		checkVector(t, command.Cmd{Name: "print", Flags: []string{"-q"}, Operands: []string{"//depot/first", operand}})
+		checkVector(t, command.Cmd{Name: "print", Lines: []string{operand}})
 		cfg := Config{Port: port, User: user, Charset: charset, StateDir: "/state"}.withDefaults()
 		if cfg.validate() != nil {
 			return
 		}
-		env := runner{dir: "/state", port: cfg.Port, user: cfg.User, charset: cfg.Charset}.environ()
+		env := command.Runner{Dir: "/state", Port: cfg.Port, User: cfg.User, Charset: cfg.Charset}.Environ()
 		want := map[string]string{"P4PORT": port, "P4USER": user, "P4CHARSET": charset}
 		for _, variable := range env {
 			name, value, _ := strings.Cut(variable, "=")
@@ -77,26 +78,26 @@ func FuzzArguments(f *testing.F) {
 }
 
 // checkVector fails if the operands of c do not reach p4 as they are.
-func checkVector(t *testing.T, c command) {
+func checkVector(t *testing.T, c command.Cmd) {
 	t.Helper()
-	args, err := c.argv()
+	args, err := c.Args()
 	if err != nil {
 		return
 	}
-	fixed := len(args) - len(c.operands)
+	fixed := len(args) - len(c.Operands)
 	for i, arg := range args[fixed:] {
-		if arg != c.operands[i] || strings.HasPrefix(arg, "-") {
+		if arg != c.Operands[i] || strings.HasPrefix(arg, "-") {
 			t.Errorf("%q is an argument", arg)
 		}
 	}
-	for _, line := range append(c.operands, c.lines...) {
+	for _, line := range append(c.Operands, c.Lines...) {
 		if line == "" || strings.HasPrefix(line, "-") || strings.ContainsAny(line, "\x00\r\n") {
 			t.Errorf("%q is an operand", line)
 		}
 	}
 }
 
-// The patterns of owners and concurrency limits are no regular expressions: text without
+// The patterns of owners are not regular expressions: text without
 // wildcards matches itself only.
 func FuzzPathPattern(f *testing.F) {
 	f.Add("//depot/a.c")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -45,13 +46,13 @@ func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	logins, err := s.stats(ctx, command{name: "login", flags: []string{"-s"}})
+	logins, err := s.Stats(ctx, command.Cmd{Name: "login", Flags: []string{"-s"}})
 	if err != nil {
 		return Account{}, fmt.Errorf("ask the p4 server about the ticket: %w", err)
 	}
 	var a Account
 	for _, rec := range logins {
-		seconds := max(rec.number("TicketExpiration"), rec.number("Expiration"))
+		seconds := max(rec.Number("TicketExpiration"), rec.Number("Expiration"))
 		a.TicketLeft = time.Duration(seconds) * time.Second
 	}
 	if a.ListsAll, err = s.listsAll(ctx); err != nil {
@@ -79,32 +80,32 @@ var errPrinted = errors.New("the file is readable")
 func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lacks string, err error) {
 	var spec string
 	isDeleted := false
-	refused := func(lacked string) func(record) error {
-		return func(rec record) error {
+	refused := func(lacked string) func(command.Record) error {
+		return func(rec command.Record) error {
 			switch {
-			case rec.code == "stat" && spec == "":
-				spec = revision(rec.fields["depotFile"], rec.number("rev"))
-				isDeleted = actionSkip(review.Action(rec.fields["action"])) != ""
-			case rec.isContent():
+			case rec.Code == "stat" && spec == "":
+				spec = revision(rec.Fields["depotFile"], rec.Number("rev"))
+				isDeleted = actionSkip(review.Action(rec.Fields["action"])) != ""
+			case rec.IsContent():
 				return errPrinted
 			}
-			if rec.code != "error" {
+			if rec.Code != "error" {
 				return nil
 			}
-			switch rule := rec.rule(); {
-			case rule.class == failure.PermissionDenied:
+			switch rule := rec.Message(); {
+			case rule.Class == failure.PermissionDenied:
 				lacks = lacked
-			case rule.skip != "" && rule.class != failure.NotFound:
-				lacks = rule.text
+			case rule.Skip != "" && rule.Class != failure.NotFound:
+				lacks = rule.Text
 			default:
-				return rec.err()
+				return rec.Err()
 			}
 			return nil
 		}
 	}
 	for _, flags := range [][]string{{"-m", "1"}, {"-e", "-m", "1"}} {
 		spec = ""
-		err = s.run(ctx, command{name: "files", flags: flags, operands: []string{entry}}, refused("the permission list"))
+		err = s.Run(ctx, command.Cmd{Name: "files", Flags: flags, Operands: []string{entry}}, refused("the permission list"))
 		if err != nil || spec == "" || lacks != "" {
 			return spec == "", lacks, err
 		}
@@ -112,7 +113,7 @@ func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lack
 			break
 		}
 	}
-	err = s.run(ctx, command{name: "print", operands: []string{spec}}, refused("the permission read, but not list"))
+	err = s.Run(ctx, command.Cmd{Name: "print", Operands: []string{spec}}, refused("the permission read, but not list"))
 	if errors.Is(err, errPrinted) {
 		err = nil
 	}

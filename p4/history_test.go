@@ -28,7 +28,7 @@ func TestHistory(t *testing.T) {
 	texts := make(map[string]string)
 	var got []string
 	for _, number := range list {
-		change, err := fetcher.Fetch(t.Context(), number)
+		change, err := fetcher.Read(t.Context(), number, review.Reading{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"regexp"
 	"strings"
+
+	"github.com/criticizer/criticizer/p4/internal/command"
 )
 
 // Limits on the jobs of one changelist. A longer text is left out, and not cut:
@@ -28,13 +30,13 @@ func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error)
 	if query == nil {
 		return jobs, nil
 	}
-	records, err := s.stats(ctx, command{name: "jobs", flags: []string{"-l", "-e"}, operands: []string{strings.Join(query, "|")}})
+	records, err := s.Stats(ctx, command.Cmd{Name: "jobs", Flags: []string{"-l", "-e"}, Operands: []string{strings.Join(query, "|")}})
 	if err != nil {
 		return jobs, err
 	}
 	texts := make(map[string]string)
 	for _, rec := range records {
-		texts[rec.fields["Job"]] = rec.fields["Description"]
+		texts[rec.Fields["Job"]] = rec.Fields["Description"]
 	}
 	var out []string
 	for _, name := range jobs {

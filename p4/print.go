@@ -3,10 +3,12 @@ package p4
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -57,6 +59,29 @@ func (x *fetch) newPrintout(specs []string, shelf review.Changelist) (p *printou
 // of returns the content of a requested revision.
 func (p *printout) of(spec string) *content { return p.contents[p.fold(spec)] }
 
+// printAll reads revisions. Shelved ones need a print of their own: p4 reports a
+// shelved file under the number of the revision it is based on.
+func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error) {
+	var shelved, submitted []string
+	for _, spec := range specs {
+		if strings.Contains(spec, "@=") {
+			shelved = append(shelved, spec)
+		} else {
+			submitted = append(submitted, spec)
+		}
+	}
+	printed, err := x.print(ctx, submitted, 0)
+	if err != nil {
+		return nil, err
+	}
+	shelf, err := x.print(ctx, shelved, x.Number)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(printed.contents, shelf.contents)
+	return printed, nil
+}
+
 // maxPrints limits the processes of one print: a server may end a print at each
 // damaged revision. maxLargest limits those that end at the limit of output.
 const (
@@ -73,11 +98,11 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 	largest := 0
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
 		p.unnamed, p.damaged, p.current, p.cut = "", 0, nil, false
-		err := x.run(ctx, command{name: "print", lines: left}, p.add)
+		err := x.Run(ctx, command.Cmd{Name: "print", Lines: left}, p.add)
 		switch {
-		case errors.Is(err, errOutputLimit) && largest < maxLargest && p.dropCurrent():
+		case errors.Is(err, command.ErrOutputLimit) && largest < maxLargest && p.dropCurrent():
 			largest++
-		case errors.Is(err, errOutputLimit):
+		case errors.Is(err, command.ErrOutputLimit):
 			p.unnamed, p.damaged = review.SkipTooLarge, 0
 		case err != nil:
 			return nil, err
@@ -101,31 +126,31 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 	return p, nil
 }
 
-func (p *printout) add(rec record) error {
+func (p *printout) add(rec command.Record) error {
 	switch {
-	case rec.code == "error":
+	case rec.Code == "error":
 		return p.addMessage(rec)
-	case rec.code == "stat":
+	case rec.Code == "stat":
 		p.endCurrent()
 		p.current = p.of(p.specOf(rec))
 		if c := p.current; c != nil {
-			c.action, c.fileType, c.data, c.size = review.Action(rec.fields["action"]), parseType(rec.fields["type"]), nil, -1
-			if size, err := strconv.ParseInt(rec.fields["fileSize"], 10, 64); err == nil {
+			c.action, c.fileType, c.data, c.size = review.Action(rec.Fields["action"]), parseType(rec.Fields["type"]), nil, -1
+			if size, err := strconv.ParseInt(rec.Fields["fileSize"], 10, 64); err == nil {
 				c.size = size
 			}
 		}
-	case rec.isContent() && p.current != nil:
-		p.current.add(rec.fields["data"], p.maxBytes)
+	case rec.IsContent() && p.current != nil:
+		p.current.add(rec.Fields["data"], p.maxBytes)
 	}
 	return nil
 }
 
 // specOf is the spec of the revision whose chunks follow the record.
-func (p *printout) specOf(rec record) string {
+func (p *printout) specOf(rec command.Record) string {
 	if p.shelf > 0 {
-		return rec.fields["depotFile"] + "@=" + p.shelf.String()
+		return rec.Fields["depotFile"] + "@=" + p.shelf.String()
 	}
-	return rec.fields["depotFile"] + "#" + rec.fields["rev"]
+	return rec.Fields["depotFile"] + "#" + rec.Fields["rev"]
 }
 
 // add adds a chunk; an empty one ends the content.
@@ -160,23 +185,23 @@ func (p *printout) endCurrent() {
 // addMessage records why one revision is missing, and returns any other failure.
 // The message may name the revision, or interrupt its content; otherwise it is
 // about a revision that does not arrive.
-func (p *printout) addMessage(rec record) error {
-	rule := rec.rule()
-	lags := rule.class == failure.ReplicaBehind
+func (p *printout) addMessage(rec command.Record) error {
+	rule := rec.Message()
+	lags := rule.Class == failure.ReplicaBehind
 	switch {
-	case rule.skip == "", lags && p.mayArrive:
-		return rec.err()
-	case rule.skip == review.SkipDamaged && p.archivesMayArrive:
+	case rule.Skip == "", lags && p.mayArrive:
+		return rec.Err()
+	case rule.Skip == review.SkipDamaged && p.archivesMayArrive:
 		return failure.Errorf(failure.ReplicaBehind, "the replica cannot read the archive of a file: it lags, or p4 verify has to be run on the file")
 	}
-	name, _, _ := strings.Cut(rec.fields["data"], " - ")
+	name, _, _ := strings.Cut(rec.Fields["data"], " - ")
 	if c := p.of(name); c != nil {
-		c.missing = rule.skip
+		c.missing = rule.Skip
 	} else if c := p.current; c != nil && !c.complete && int64(len(c.data)) != c.size {
-		c.missing, c.data, p.current = rule.skip, nil, nil
+		c.missing, c.data, p.current = rule.Skip, nil, nil
 	} else {
-		p.unnamed = rule.skip
-		if lags || rule.skip == review.SkipDamaged {
+		p.unnamed = rule.Skip
+		if lags || rule.Skip == review.SkipDamaged {
 			p.damaged++
 		}
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/p4/internal/command"
+	"github.com/criticizer/criticizer/review"
 )
 
 // Nothing is inherited, and the ticket is not in the arguments.
@@ -26,7 +28,7 @@ func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 	f := newFake(t)
 	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"})
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Ticket = secret.New("TICKET") })
-	if _, err := fetcher.Fetch(t.Context(), 12); err != nil {
+	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); err != nil {
 		t.Fatal(err)
 	}
 	state := filepath.Join(f.dir, "state")
@@ -68,9 +70,9 @@ func TestArgumentsReachTheProcessAsTheyAre(t *testing.T) {
 func TestOperandsThatLookLikeOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, operand := range []string{"-o/etc/passwd", "-", "", "a\nb", "a\rb", "a\x00b"} {
-		for _, c := range []command{{name: "print", operands: []string{operand}}, {name: "print", lines: []string{"//depot/f#1", operand}}} {
-			if args, err := c.argv(); failure.ClassOf(err) != failure.InvariantViolated {
-				t.Errorf("argv of %q = %q, %v; want an error", operand, args, err)
+		for _, c := range []command.Cmd{{Name: "print", Operands: []string{operand}}, {Name: "print", Lines: []string{"//depot/f#1", operand}}} {
+			if args, err := c.Args(); failure.ClassOf(err) != failure.InvariantViolated {
+				t.Errorf("arguments of %q = %q, %v; want an error", operand, args, err)
 			}
 		}
 	}
@@ -152,7 +154,7 @@ func TestLogHoldsCountsOnly(t *testing.T) {
 	f.describes(12, []string{"desc", "PRIVATE words"}, rev{path: "//depot/private", rev: 1, action: "add", data: "private\n"})
 	f.has(rev{path: "//depot/private", rev: 1, data: "private\n"})
 	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) { c.Ticket = secret.New("TICKET") })
-	if _, err := fetcher.Fetch(t.Context(), 12); err != nil {
+	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); err != nil {
 		t.Fatal(err)
 	}
 	commands := logged(t, &log, "p4 command ended")

@@ -1,10 +1,13 @@
 package p4
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/criticizer/criticizer/p4/internal/command"
 )
 
 // ServerInfo is a server's description of itself.
@@ -41,69 +44,74 @@ func (i ServerInfo) isReplica() bool {
 	return slices.ContainsFunc([]string{"replica", "edge", "standby", "build"}, func(kind string) bool { return strings.Contains(i.Services, kind) })
 }
 
+// Info returns the server's description of itself. The first complete answer is kept.
+func (f *ChangeFetcher) Info(ctx context.Context) (ServerInfo, error) {
+	s, err := f.connected(ctx)
+	if err != nil {
+		return ServerInfo{}, err
+	}
+	return s.info, nil
+}
+
+func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
+	if s := f.server.Load(); s != nil {
+		return s, nil
+	}
+	s, err := connect(ctx, f.runner, f.cfg.Charset)
+	if err != nil {
+		return nil, err
+	}
+	if s.info.CaseHandling != "" { // not hidden
+		f.server.Store(s)
+	}
+	return s, nil
+}
+
 // A server is a server whose info is known.
 type server struct {
-	runner
+	command.Runner
 	info ServerInfo
 }
 
 // connect asks a server for its info and determines the character set. A server in
 // unicode mode refuses clients without one, so it may be asked twice.
-func connect(ctx context.Context, r runner, charset string) (*server, error) {
-	r.charset = charset
-	if charset == "" {
-		r.charset = "none"
-	}
-	info, wantsUnicode, err := r.askInfo(ctx)
+func connect(ctx context.Context, r command.Runner, charset string) (*server, error) {
+	r.Charset = cmp.Or(charset, "none")
+	info, wantsUnicode, err := askInfo(ctx, r)
 	if wantsUnicode && charset == "" {
-		r.charset = "utf8"
-		info, _, err = r.askInfo(ctx)
+		r.Charset = "utf8"
+		info, _, err = askInfo(ctx, r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask the p4 server for its info: %w", err)
 	}
 	if charset == "" && info.Unicode {
-		r.charset = "utf8"
+		r.Charset = "utf8"
 	}
-	r.broker = info.Broker
+	r.Broker = info.Broker
 	return &server{r, info}, nil
 }
 
 // askInfo runs p4 info -s, which reads no table of the server. A server can hide all
-// of it (dm.info.hide), also if the ticket has expired: the next command reports that.
-func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool, err error) {
+// of it (dm.info.hide), even if the ticket has expired: the next command reports that.
+func askInfo(ctx context.Context, r command.Runner) (info ServerInfo, wantsUnicode bool, err error) {
 	broker := false
-	err = r.run(ctx, command{name: "info", flags: []string{"-s"}}, func(rec record) error {
-		wantsUnicode = wantsUnicode || strings.Contains(rec.fields["data"], "permits only unicode enabled clients")
-		if rec.fields["caseHandling"] != "" {
+	err = r.Run(ctx, command.Cmd{Name: "info", Flags: []string{"-s"}}, func(rec command.Record) error {
+		wantsUnicode = wantsUnicode || strings.Contains(rec.Fields["data"], "permits only unicode enabled clients")
+		broker = broker || rec.Fields["brokerVersion"] != "" || rec.Fields["brokerAddress"] != ""
+		if rec.Fields["caseHandling"] != "" {
 			info = ServerInfo{
-				ServerID:     rec.fields["ServerID"],
-				Version:      rec.fields["serverVersion"],
-				CaseHandling: rec.fields["caseHandling"],
-				Services:     rec.fields["serverServices"],
-				Unicode:      rec.fields["unicode"] == "enabled",
+				ServerID:     rec.Fields["ServerID"],
+				Version:      rec.Fields["serverVersion"],
+				CaseHandling: rec.Fields["caseHandling"],
+				Services:     rec.Fields["serverServices"],
+				Unicode:      rec.Fields["unicode"] == "enabled",
 			}
 		}
-		if rec.fields["brokerVersion"] != "" || rec.fields["brokerAddress"] != "" {
-			broker = true
-		}
-		return rec.err()
+		return rec.Err()
 	})
 	info.Broker = broker
 	return info, wantsUnicode, err
-}
-
-// stats runs c and returns its stat records. Other records that are not failures
-// are ignored: triggers and brokers add messages to the output of any command.
-func (r runner) stats(ctx context.Context, c command) ([]record, error) {
-	var stats []record
-	err := r.run(ctx, c, func(rec record) error {
-		if rec.code == "stat" {
-			stats = append(stats, rec)
-		}
-		return rec.err()
-	})
-	return stats, err
 }
 
 // fold returns the form in which the server compares paths and user names.

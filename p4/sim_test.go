@@ -16,13 +16,13 @@ import (
 func TestInsensitiveServer(t *testing.T) {
 	t.Parallel()
 	fetcher := simFetcher(t, "testdata/history.txtar", "P4SIM_CASE=insensitive")
-	list, err := fetcher.submitted(t.Context(), []string{"//DEPOT/Tool/...@101,@107"})
-	if err != nil || len(list) == 0 {
-		t.Errorf("changes: %v, %v", list, err)
-	}
 	s, err := fetcher.connected(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	list, err := s.submitted(t.Context(), []string{"//DEPOT/Tool/..."}, 101, 107)
+	if err != nil || len(list) == 0 {
+		t.Errorf("changes: %v, %v", list, err)
 	}
 	x := fetch{ChangeFetcher: fetcher, server: s}
 	p, err := x.print(t.Context(), []string{"//Depot/TOOL/main.c#1"}, 0)
@@ -37,15 +37,15 @@ func TestConnectionEndsWithinAnAnswer(t *testing.T) {
 	t.Parallel()
 	broken := simFetcher(t, "testdata/history.txtar", `P4SIM_FAULT={"fault":"drop","cmd":"print","after":2,"times":2}`)
 	for range 2 {
-		if change, err := broken.Fetch(t.Context(), 107); failure.ClassOf(err) != failure.NetworkUnreachable {
+		if change, err := broken.Read(t.Context(), 107, review.Reading{}); failure.ClassOf(err) != failure.NetworkUnreachable {
 			t.Errorf("an answer that was cut off: %d files, %v", len(change.Files), err)
 		}
 	}
-	got, err := broken.Fetch(t.Context(), 107)
+	got, err := broken.Read(t.Context(), 107, review.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := simFetcher(t, "testdata/history.txtar").Fetch(t.Context(), 107)
+	want, err := simFetcher(t, "testdata/history.txtar").Read(t.Context(), 107, review.Reading{})
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("after the fault: %+v, want %+v, %v", got, want, err)
 	}
@@ -83,7 +83,7 @@ new
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated, err := simFetcher(t, depot).Fetch(t.Context(), 12)
+	simulated, err := simFetcher(t, depot).Read(t.Context(), 12, review.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,21 +6,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
 // findBases determines the revision that each file is compared with: the one
-// before, or the one that it was moved or branched from.
-func (x *fetch) findBases(ctx context.Context, wanted []*file) error {
-	if err := x.findSources(ctx, wanted); err != nil {
+// before, or the one that it was moved or branched from. It also finds the revisions
+// that were integrated, whose text is not the author's.
+func (x *fetch) findBases(ctx context.Context, chosen []*file) error {
+	if err := x.findSources(ctx, chosen); err != nil {
 		return err
 	}
 	x.dropUnreadableSources(ctx)
-	if err := x.creditSources(ctx, wanted); err != nil {
+	if err := x.creditSources(ctx, chosen); err != nil {
 		return err
 	}
-	for _, file := range wanted {
+	for _, file := range chosen {
 		switch {
 		case file.hasPrevious():
 			file.base = revision(file.path, file.previous())
@@ -45,25 +48,33 @@ func (f *file) isCopy() bool {
 	return f.Action == review.ActionIntegrate && f.previous() == 0
 }
 
-// lacksSource reports whether the file is a copy whose source p4 describe did not
-// report.
-func (f *file) lacksSource() bool { return f.isCopy() && f.source == "" }
+// isBranch reports whether the file was copied from another one, which still exists.
+func (f *file) isBranch() bool {
+	return f.isCopy() && f.Action != review.ActionMoveAdd && f.source != ""
+}
+
+// integrated lists the revisions whose content the file may have without an edit.
+func (f *file) integrated() []string {
+	if f.isBranch() {
+		return append([]string{revision(f.source, f.FromRevision)}, f.merged...)
+	}
+	return f.merged
+}
 
 // findSources runs one p4 filelog for the sources that p4 describe does not report.
 // If one file was integrated, it asks for all edited files, too: a file that was
 // edited after its merge has the action edit. The files of a shelf have no history:
 // only the sources in p4 describe are known.
 func (x *fetch) findSources(ctx context.Context, files []*file) error {
-	needed := func(f *file) bool {
-		return f.lacksSource() || f.Action == review.ActionIntegrate && f.hasPrevious()
-	}
-	if x.Shelved || !slices.ContainsFunc(files, needed) {
+	lacksSource := func(f *file) bool { return f.isCopy() && f.source == "" }
+	needsHistory := func(f *file) bool { return lacksSource(f) || f.Action == review.ActionIntegrate && f.hasPrevious() }
+	if x.Shelved || !slices.ContainsFunc(files, needsHistory) {
 		return nil
 	}
 	var paths, specs []string
 	byPath := make(map[string]*file)
 	for _, file := range files {
-		if file.lacksSource() || file.hasPrevious() {
+		if lacksSource(file) || file.hasPrevious() {
 			paths, specs = append(paths, file.path), append(specs, file.spec())
 			byPath[x.fold(file.path)] = file
 		}
@@ -71,27 +82,21 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 	if err := x.guard(ctx, paths); err != nil {
 		return err
 	}
-	records, err := x.stats(ctx, command{name: "filelog", flags: []string{"-m", "1"}, lines: specs})
+	records, err := x.Stats(ctx, command.Cmd{Name: "filelog", Flags: []string{"-m", "1"}, Lines: specs})
 	if err != nil {
 		return err
 	}
 	for _, rec := range records {
-		if file := byPath[x.fold(rec.fields["depotFile"])]; file != nil {
-			file.addSources(rec.fields)
+		file := byPath[x.fold(rec.Fields["depotFile"])]
+		for i := 0; file != nil && i < numbered(rec.Fields, "how0,"); i++ {
+			n := "0," + strconv.Itoa(i)
+			if path := rec.Fields["file"+n]; strings.HasSuffix(rec.Fields["how"+n], " from") {
+				file.addSource(path, rec.Fields["erev"+n])
+				file.addSince(path, revisionNumber(rec.Fields["srev"+n]), revisionNumber(rec.Fields["erev"+n]))
+			}
 		}
 	}
 	return nil
-}
-
-// addSources adds the sources of a file's newest revision in p4 filelog.
-func (f *file) addSources(fields map[string]string) {
-	for i := range numbered(fields, "how0,") {
-		index := "0," + strconv.Itoa(i)
-		if strings.HasSuffix(fields["how"+index], " from") {
-			f.addSource(fields["file"+index], fields["erev"+index])
-			f.addSince(fields["file"+index], fields["srev"+index], fields["erev"+index])
-		}
-	}
 }
 
 // revisionNumber is the number of #3 or 3, and 0 of #none.
@@ -118,9 +123,8 @@ func (f *file) addSource(path, rev string) {
 	}
 }
 
-// addSince records that only the revisions of a source after srev were integrated.
-func (f *file) addSince(path, srev, erev string) {
-	since, last := revisionNumber(srev), revisionNumber(erev)
+// addSince records that only the revisions of a source after since were integrated.
+func (f *file) addSince(path string, since, last int) {
 	if since < 1 || last < 1 {
 		return
 	}
@@ -148,4 +152,117 @@ func (x *fetch) dropUnreadableSources(ctx context.Context) {
 		file.merged = slices.DeleteFunc(file.merged, func(spec string) bool { return !mayRead(pathOf(spec)) })
 	}
 	_ = x.denied(ctx, denied) // logs the security event
+}
+
+// maxRevisions is how many revisions of a source are looked up. Revisions beyond
+// count as not reviewed.
+const maxRevisions = 200
+
+// A history says which revisions of files were reviewed.
+type history struct {
+	*fetch
+	revisions map[string]map[int]revisionInfo // by folded path and number
+	reviewed  map[review.Changelist]bool
+}
+
+type revisionInfo struct {
+	change review.Changelist
+	moved  bool // the content is the content of another path
+}
+
+// creditSources removes the sources whose content no review has read: integrating them
+// would bring the content past the review. The remaining sources are reviewed, or outside
+// of the reviewed paths, which the report mentions.
+func (x *fetch) creditSources(ctx context.Context, files []*file) error {
+	// isOutside: the configuration leaves changes to the path unreviewed.
+	isOutside := func(path string) bool {
+		return len(x.skip.Paths) > 0 && x.skip.paths.Check(path, x.info.CaseHandling) == nil || x.selection.ByPath(decodePath(path)).Reason != ""
+	}
+	var specs, paths []string
+	for _, f := range files {
+		for _, spec := range f.integrated() {
+			if !isOutside(pathOf(spec)) {
+				specs, paths = append(specs, spec), append(paths, pathOf(spec))
+			}
+		}
+	}
+	if err := x.guard(ctx, paths); err != nil {
+		return err
+	}
+	known, err := x.historyOf(ctx, specs)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		isCredited := func(spec string) bool {
+			if isOutside(pathOf(spec)) {
+				f.outside = true
+				return true
+			}
+			return known.isReviewed(spec, 0)
+		}
+		if f.isBranch() && !isCredited(revision(f.source, f.FromRevision)) {
+			f.source = ""
+		}
+		f.merged = slices.DeleteFunc(f.merged, func(spec string) bool {
+			if isCredited(spec) {
+				delete(f.since, spec)
+				return false
+			}
+			return !known.isReviewed(spec, f.since[spec])
+		})
+	}
+	return nil
+}
+
+// historyOf runs one p4 filelog for the revisions that led to the given ones, and asks
+// which of their changelists were reviewed. Revisions beyond the output of filelog count as
+// not reviewed.
+func (x *fetch) historyOf(ctx context.Context, specs []string) (history, error) {
+	known := history{x, map[string]map[int]revisionInfo{}, nil}
+	if specs == nil || x.cfg.Reviewed == nil && x.cfg.ReviewedUpTo == 0 {
+		return known, nil
+	}
+	slices.Sort(specs)
+	records, err := x.Stats(ctx, command.Cmd{Name: "filelog", Flags: []string{"-m", strconv.Itoa(maxRevisions)}, Lines: slices.Compact(specs)})
+	if err != nil && failure.ClassOf(err) != failure.TooLarge {
+		return known, err
+	}
+	var changes []review.Changelist
+	for _, rec := range records {
+		path := x.fold(rec.Fields["depotFile"])
+		if known.revisions[path] == nil {
+			known.revisions[path] = map[int]revisionInfo{}
+		}
+		for i := range numbered(rec.Fields, "rev") {
+			n := strconv.Itoa(i)
+			change := review.Changelist(rec.Number("change" + n))
+			known.revisions[path][rec.Number("rev"+n)] = revisionInfo{change, rec.Fields["action"+n] == string(review.ActionMoveAdd)}
+			if change > x.cfg.ReviewedUpTo {
+				changes = append(changes, change)
+			}
+		}
+	}
+	if changes == nil || x.cfg.Reviewed == nil {
+		return known, nil
+	}
+	slices.Sort(changes)
+	known.reviewed, err = x.cfg.Reviewed(ctx, slices.Compact(changes))
+	return known, err
+}
+
+// isReviewed reports whether all revisions after since, up to that of spec, were reviewed.
+func (h history) isReviewed(spec string, since int) bool {
+	path, number, _ := strings.Cut(spec, "#")
+	last := revisionNumber(number)
+	for n := last; n > since; n-- {
+		r, ok := h.revisions[h.fold(path)][n]
+		switch {
+		case ok && r.change <= h.cfg.ReviewedUpTo:
+			return true // and so are all before
+		case !ok || r.moved || !h.reviewed[r.change]:
+			return false
+		}
+	}
+	return last > 0
 }

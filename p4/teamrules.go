@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -66,19 +67,19 @@ func (s *server) printRules(ctx context.Context, paths []string, at string) ([]r
 		byPath[s.fold(path)] = &files[i]
 	}
 	current := &review.RuleFile{}
-	err := s.run(ctx, command{name: "print", lines: lines}, func(rec record) error {
-		switch file := byPath[s.fold(rec.fields["depotFile"])]; {
-		case rec.code == "error" && rec.rule().skip == review.SkipPurged:
+	err := s.Run(ctx, command.Cmd{Name: "print", Lines: lines}, func(rec command.Record) error {
+		switch file := byPath[s.fold(rec.Fields["depotFile"])]; {
+		case rec.Code == "error" && rec.Message().Skip == review.SkipPurged:
 			return nil // it does not exist
-		case rec.code == "error":
-			return rec.err()
-		case rec.code == "stat" && file != nil && actionSkip(review.Action(rec.fields["action"])) == "":
+		case rec.Code == "error":
+			return rec.Err()
+		case rec.Code == "stat" && file != nil && actionSkip(review.Action(rec.Fields["action"])) == "":
 			current = file
-			current.Revision = rec.number("rev")
-		case rec.code == "stat":
+			current.Revision = rec.Number("rev")
+		case rec.Code == "stat":
 			current = &review.RuleFile{}
-		case rec.isContent():
-			data := rec.fields["data"]
+		case rec.IsContent():
+			data := rec.Fields["data"]
 			current.Text += data[:min(len(data), max(0, maxRuleBytes+1-len(current.Text)))]
 		}
 		return nil

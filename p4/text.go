@@ -8,9 +8,79 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/wlynxg/chardet"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/criticizer/criticizer/review"
 )
+
+// A fileType is a Perforce file type: a base and modifiers, text+kx.
+type fileType struct{ base, modifiers string }
+
+// baseTypes are the base types, and tempobj, an old name of binary+Sw.
+var baseTypes = []string{"text", "unicode", "utf16", "utf8", "binary", "symlink", "apple", "resource", "tempobj"}
+
+// parseType parses text+kx, and kxtext as older servers write it.
+func parseType(s string) fileType {
+	name, modifiers, _ := strings.Cut(s, "+")
+	for _, base := range baseTypes {
+		if prefix, ok := strings.CutSuffix(name, base); ok {
+			return fileType{base, prefix + modifiers}
+		}
+	}
+	return fileType{name, modifiers}
+}
+
+// skip returns the reason why files of the type are not read. An unknown type
+// counts as binary.
+func (t fileType) skip() review.SkipReason {
+	switch t.base {
+	case "text", "unicode", "utf8", "utf16":
+		return ""
+	case "symlink":
+		return review.SkipSymlink
+	}
+	return review.SkipBinary
+}
+
+// isConverted reports whether p4 prints other bytes than the server stored and
+// digested, in another encoding.
+func (t fileType) isConverted() bool { return t.base != "text" }
+
+func (t fileType) hasKeywords() bool { return strings.Contains(t.modifiers, "k") }
+
+var (
+	keywords   = regexp.MustCompile(`\$(Id|Header|Author|Date|DateUTC|DateTime|DateTimeUTC|DateTimeTZ|Change|File|Revision):[^$\r\n]*\$`)
+	idKeywords = regexp.MustCompile(`\$(Id|Header):[^$\r\n]*\$`)
+)
+
+// maxExpansion is the largest difference in bytes between two expansions of one
+// keyword, which may hold the path of a file.
+const maxExpansion = 1024
+
+// isExpansion reports whether only the expansion of keywords explains that the
+// content differs from the stored digest or size: it depends on the time zone of the
+// server, and on the path from which the content was branched.
+func (t fileType) isExpansion(data []byte, size int64) bool {
+	if !t.hasKeywords() {
+		return false
+	}
+	n := int64(len(keywords.FindAll(data, -1)))
+	return n > 0 && (size < 0 || size-int64(len(data)) <= n*maxExpansion && int64(len(data))-size <= n*maxExpansion)
+}
+
+// collapse removes the expansion of keywords, which differs between revisions
+// without an edit.
+func (t fileType) collapse(text string) string {
+	switch {
+	case strings.Contains(t.modifiers, "ko"):
+		return idKeywords.ReplaceAllString(text, "$$$1$$")
+	case t.hasKeywords():
+		return keywords.ReplaceAllString(text, "$$$1$$")
+	}
+	return text
+}
 
 const byteOrderMark = "\ufeff"
 
@@ -112,4 +182,57 @@ func isIntact(data []byte, digest string, size int64, t fileType) bool {
 		}
 	}
 	return t.isExpansion(data, size)
+}
+
+// defaultCharset includes Latin-1.
+const defaultCharset = "windows-1252"
+
+// confidences are the charsets that the detector recognizes, each with the lowest
+// confidence at which it was right for the comments of source files (charset_test.go). It
+// confuses other charsets, such as Turkish and Western European ones.
+var confidences = map[string]float64{
+	"shift_jis": 0.9, "euc-jp": 0.9, "euc-kr": 0.9, "gb18030": 0.9, "big5": 0.9, "windows-1251": 0.7, "koi8-r": 0.7,
+}
+
+// maxSample is the number of bytes that determine a charset, and maxRepeated the number
+// that a short sample is repeated to.
+const (
+	maxSample   = 64 << 10
+	maxRepeated = 256
+)
+
+// guessCharset returns the charset of the lines that are not UTF-8 in the revisions
+// of a file without those in UTF-16, empty if there are none. All revisions are decoded with the same charset:
+// otherwise a wrong guess would be a change of every line.
+func (c Config) guessCharset(revisions [][]byte) string {
+	var sample []byte
+	for _, data := range revisions {
+		if hasUTF16Mark(data) {
+			data = data[2:]
+		}
+		for line := range bytes.Lines(data) {
+			if !utf8.Valid(line) && len(sample) < maxSample {
+				sample = append(sample, line...)
+			}
+		}
+	}
+	if sample == nil {
+		return ""
+	}
+	// A sample of a few words suffices if it is repeated.
+	for _, text := range [][]byte{sample, bytes.Repeat(sample, 1+maxRepeated/len(sample))} {
+		found := chardet.Detect(text)
+		charset := strings.ToLower(found.Encoding)
+		if charset == "gb2312" {
+			charset = "gb18030" // which contains it
+		}
+		least, ok := confidences[charset]
+		if ok = ok && found.Confidence >= least; !ok {
+			continue
+		}
+		if _, ok = decodeLines(string(sample), charset); ok {
+			return charset
+		}
+	}
+	return c.CharsetFallback
 }

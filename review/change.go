@@ -41,9 +41,6 @@ type Change struct {
 	Context Context `json:"context,omitzero"`
 	// Rules are the files with rules of teams.
 	Rules []RuleFile `json:"rules,omitempty"`
-	// NewlyDamaged counts the files found damaged on the server that were not reported
-	// to the administrator before.
-	NewlyDamaged int `json:"-"`
 }
 
 // Encode returns the stored form of a change. It has no escapes for HTML, which make six

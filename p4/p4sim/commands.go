@@ -9,14 +9,12 @@ import (
 	"strings"
 )
 
-// A command is one that p4sim imitates.
-type command struct {
+// commands are the commands that p4sim imitates.
+var commands = map[string]struct {
 	run   func(*session, flags, []string) error
 	flags string // see parseFlags
 	args  int    // the least number of arguments
-}
-
-var commands = map[string]command{
+}{
 	"changes":  {(*session).changes, "m: s:", 0},
 	"describe": {(*session).describe, "s S", 1},
 	"filelog":  {(*session).filelog, "m:", 1},

@@ -2,11 +2,12 @@ package main
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/criticizer/criticizer/p4/internal/command"
 )
 
 // A field is one value of a record; records keep the server's order.
@@ -28,7 +29,11 @@ type printer struct {
 // record prints one record of a report.
 func (p *printer) record(fields []field) {
 	if p.marshalled {
-		p.marshal("stat", fields, nil)
+		var values []any
+		for _, f := range fields {
+			values = append(values, f.key, f.value)
+		}
+		p.marshal("stat", values...)
 		return
 	}
 	if p.quiet {
@@ -47,13 +52,13 @@ func (p *printer) message(m message, args ...any) {
 		p.status = 1
 	}
 	if p.marshalled {
-		p.marshal("error", []field{{"data", text}}, []number{{"severity", m.severity}, {"generic", m.generic}})
+		p.marshal("error", "data", text, "severity", m.severity, "generic", m.generic)
 		return
 	}
 	fmt.Fprint(p.stderr, text)
 }
 
-// clientError prints an error of the client itself: text on stderr, also with -G.
+// clientError prints an error of the client itself: text on stderr, even with -G.
 func (p *printer) clientError(lines ...string) {
 	p.status = 1
 	fmt.Fprintf(p.stderr, "Perforce client error:\n\t%s\n", strings.Join(lines, "\n\t"))
@@ -73,29 +78,14 @@ func (p *printer) content(data []byte, isBinary bool) {
 		code = "binary"
 	}
 	for chunk := range slices.Chunk(data, chunkSize) {
-		p.marshal(code, []field{{"data", string(chunk)}}, nil)
+		p.marshal(code, "data", string(chunk))
 	}
-	p.marshal(code, []field{{"data", ""}}, nil)
+	p.marshal(code, "data", "")
 }
 
-// A number is an integer value of a marshalled record.
-type number struct {
-	key   string
-	value int
-}
-
-// marshal writes a record as a Python 2 marshalled dictionary: an open brace,
-// strings with their length, integers, a zero digit.
-func (p *printer) marshal(code string, fields []field, numbers []number) {
-	b := []byte{'{'}
-	for _, f := range append([]field{{"code", code}}, fields...) {
-		b = appendString(appendString(b, f.key), f.value)
-	}
-	for _, n := range numbers {
-		b = append(appendString(b, n.key), 'i')
-		b = binary.LittleEndian.AppendUint32(b, uint32(n.value)) //nolint:gosec // a severity or generic code
-	}
-	p.write(string(append(b, '0')))
+// marshal prints a record of the given names and values.
+func (p *printer) marshal(code string, fields ...any) {
+	p.write(string(command.AppendRecord(nil, code, fields...)))
 	if p.left--; p.left == 0 {
 		p.drop()
 	}
@@ -106,11 +96,6 @@ func (p *printer) drop() {
 	p.message(partnerExited)
 	p.clientError(partnerExited.text)
 	p.dropped = true
-}
-
-func appendString(b []byte, s string) []byte {
-	b = binary.LittleEndian.AppendUint32(append(b, 's'), uint32(len(s))) //nolint:gosec // no value is 4 GB long
-	return append(b, s...)
 }
 
 // write leaves errors to the flush at the end.

@@ -1,4 +1,4 @@
-package p4
+package command
 
 import (
 	"bytes"
@@ -35,10 +35,10 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, rec := range records {
-			err = cmp.Or(err, rec.err())
+			err = cmp.Or(err, rec.Err())
 		}
-		if rule, ok := classify(run.Stderr, ""); ok {
-			err = cmp.Or(err, rule.err(0, 0))
+		if m, ok := classify(run.Stderr, ""); ok {
+			err = cmp.Or[error](err, failure.Errorf(m.Class, "%s", m.Text))
 		}
 		if failed := run.Exit != 0; failed != (err != nil) || failed && failure.ClassOf(err) == failure.Unknown {
 			t.Errorf("%s: exit %d, %v", run.Case, run.Exit, err)

@@ -1,4 +1,4 @@
-package p4
+package command
 
 import (
 	"bufio"
@@ -10,35 +10,35 @@ import (
 	"strconv"
 )
 
-// A record is one marshalled dictionary of p4 -G, the only output mode that keeps
+// A Record is one marshalled dictionary of p4 -G, the only output mode that keeps
 // the server's bytes.
-type record struct {
-	// code is stat, info, error, or a kind of file content such as text or binary.
-	code   string
-	fields map[string]string
+type Record struct {
+	// Code is stat, info, error, or a kind of file content such as text or binary.
+	Code   string
+	Fields map[string]string
 }
 
-// severity is 0 for records other than messages, 2 for a warning, 3 or more for a
+// Severity is 0 for records other than messages, 2 for a warning, 3 or more for a
 // failure. Other records may have a field of that name: a jobspec can define one.
-func (r record) severity() int {
-	if r.code != "error" {
+func (r Record) Severity() int {
+	if r.Code != "error" {
 		return 0
 	}
-	return r.number("severity")
+	return r.Number("severity")
 }
 
-// number returns 0 for a field that is missing or not a number.
-func (r record) number(field string) int {
-	n, err := strconv.Atoi(r.fields[field])
+// Number returns 0 for a field that is missing or not a number.
+func (r Record) Number(field string) int {
+	n, err := strconv.Atoi(r.Fields[field])
 	if err != nil {
 		return 0
 	}
 	return n
 }
 
-// isContent reports whether the record is a chunk of a printed file.
-func (r record) isContent() bool {
-	switch r.code {
+// IsContent reports whether the record is a chunk of a printed file.
+func (r Record) IsContent() bool {
+	switch r.Code {
 	case "stat", "info", "error":
 		return false
 	}
@@ -63,29 +63,29 @@ type decoder struct{ r *bufio.Reader }
 
 // next returns the next record, io.EOF at the end of the output and
 // io.ErrUnexpectedEOF inside a record.
-func (d decoder) next() (record, error) {
+func (d decoder) next() (Record, error) {
 	open, err := d.r.ReadByte()
 	if err != nil {
-		return record{}, err
+		return Record{}, err
 	}
 	if open != '{' {
-		return record{}, fmt.Errorf("%w: it begins with byte %#x", errNotMarshalled, open)
+		return Record{}, fmt.Errorf("%w: it begins with byte %#x", errNotMarshalled, open)
 	}
-	rec := record{fields: make(map[string]string)}
+	rec := Record{Fields: make(map[string]string)}
 	for range maxPairs {
 		key, err := d.value()
 		if errors.Is(err, errEndOfRecord) {
-			rec.code = rec.fields["code"]
+			rec.Code = rec.Fields["code"]
 			return rec, nil
 		}
 		if err != nil {
-			return record{}, endInside(err)
+			return Record{}, endInside(err)
 		}
-		if rec.fields[key], err = d.value(); err != nil {
-			return record{}, endInside(err)
+		if rec.Fields[key], err = d.value(); err != nil {
+			return Record{}, endInside(err)
 		}
 	}
-	return record{}, errTooManyFields
+	return Record{}, errTooManyFields
 }
 
 // errEndOfRecord is returned by value for the end of a record. In the place of a
@@ -126,4 +126,20 @@ func endInside(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// AppendRecord appends a record as p4 -G prints it, for stand-ins of p4. The fields are
+// names, each with a string or an int.
+func AppendRecord(b []byte, code string, fields ...any) []byte {
+	b = append(b, '{')
+	for _, v := range append([]any{"code", code}, fields...) {
+		switch v := v.(type) {
+		case int:
+			b = binary.LittleEndian.AppendUint32(append(b, 'i'), uint32(v)) //nolint:gosec // a severity or a generic code
+		case string:
+			b = binary.LittleEndian.AppendUint32(append(b, 's'), uint32(len(v))) //nolint:gosec // no value is 4 GB long
+			b = append(b, v...)
+		}
+	}
+	return append(b, '0')
 }

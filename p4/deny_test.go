@@ -39,7 +39,7 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 			fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) {
 				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
 			})
-			change, err := fetcher.Fetch(t.Context(), 12)
+			change, err := fetcher.Read(t.Context(), 12, review.Reading{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestEveryReasonOfADenialIsLogged(t *testing.T) {
 	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) {
 		cfg.Allowed, cfg.Embargoed = []string{"//depot/a/..."}, []string{"//depot/a/secret/..."}
 	})
-	if _, err := fetcher.Fetch(t.Context(), 12); err != nil {
+	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); err != nil {
 		t.Fatal(err)
 	}
 	var got [][3]any
@@ -102,7 +102,7 @@ func TestDeniedSourceIsNotRead(t *testing.T) {
 	f.reply("filelog -m 1 //depot/projA/copied#1", stat("depotFile", "//depot/projA/copied", "how0,0", "branch from", "file0,0", "//depot/other/f", "erev0,0", "#1"))
 	f.has(rev{path: "//depot/other/was", rev: 3, data: "hidden\n"}, rev{path: "//depot/other/f", rev: 1, data: "hidden\n"})
 	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) { cfg.Allowed = []string{"//depot/projA/..."} })
-	change, err := fetcher.Fetch(t.Context(), 12)
+	change, err := fetcher.Read(t.Context(), 12, review.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestReviewAllowedOnlyLeavesOutTheDenied(t *testing.T) {
 				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
 				cfg.MixedChanges = ReviewAllowedOnly
 			})
-			change, err := fetcher.Fetch(t.Context(), 12)
+			change, err := fetcher.Read(t.Context(), 12, review.Reading{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package p4
+package command
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-func decodeAll(data []byte) ([]record, error) {
+func decodeAll(data []byte) ([]Record, error) {
 	d := decoder{bufio.NewReader(bytes.NewReader(data))}
-	var records []record
+	var records []Record
 	for {
 		rec, err := d.next()
 		if errors.Is(err, io.EOF) {
@@ -29,25 +29,25 @@ func decodeAll(data []byte) ([]record, error) {
 func TestDecoderKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	const raw = "a\x00b\xff\xfe{0si\n"
-	records, err := decodeAll(slices.Concat(stat("desc", raw, "empty", ""), chunk(raw), message(3, 38, "x")))
+	records, err := decodeAll(slices.Concat(AppendRecord(nil, "stat", "desc", raw, "empty", ""), AppendRecord(nil, "text", "data", raw), message(3, 38, "x")))
 	if err != nil || len(records) != 3 {
 		t.Fatalf("records = %+v, %v", records, err)
 	}
-	if want := map[string]string{"code": "stat", "desc": raw, "empty": ""}; !maps.Equal(records[0].fields, want) {
-		t.Errorf("fields = %q, want %q", records[0].fields, want)
+	if want := map[string]string{"code": "stat", "desc": raw, "empty": ""}; !maps.Equal(records[0].Fields, want) {
+		t.Errorf("fields = %q, want %q", records[0].Fields, want)
 	}
-	if !records[1].isContent() || records[1].fields["data"] != raw {
+	if !records[1].IsContent() || records[1].Fields["data"] != raw {
 		t.Errorf("chunk = %+v", records[1])
 	}
-	if records[2].severity() != 3 || records[2].number("generic") != 38 || records[2].isContent() {
+	if records[2].Severity() != 3 || records[2].Number("generic") != 38 || records[2].IsContent() {
 		t.Errorf("message = %+v", records[2])
 	}
 }
 
 func TestSeverityMayBeAString(t *testing.T) {
 	t.Parallel()
-	records, err := decodeAll(encode("error", []string{"data", "x", "severity", "4"}, nil))
-	if err != nil || records[0].severity() != 4 {
+	records, err := decodeAll(AppendRecord(nil, "error", "data", "x", "severity", "4"))
+	if err != nil || records[0].Severity() != 4 {
 		t.Errorf("records = %+v, %v; want severity 4", records, err)
 	}
 }
@@ -55,6 +55,7 @@ func TestSeverityMayBeAString(t *testing.T) {
 func TestDecoderRefuses(t *testing.T) {
 	t.Parallel()
 	long := binary.LittleEndian.AppendUint32([]byte("{s"), maxString+1)
+	stat := AppendRecord(nil, "stat", "a", "b")
 	cases := map[string]struct {
 		data []byte
 		want error
@@ -65,9 +66,9 @@ func TestDecoderRefuses(t *testing.T) {
 		"a kind p4 does not use":       {[]byte("{l\x00\x00\x00\x00"), errNotMarshalled},
 		"a key without a value":        {[]byte("{s\x01\x00\x00\x00k0"), errNotMarshalled},
 		"the end in a length":          {[]byte("{s\x01\x00"), io.ErrUnexpectedEOF},
-		"the end between two pairs":    {stat("a", "b")[:len(stat("a", "b"))-1], io.ErrUnexpectedEOF},
+		"the end between two pairs":    {stat[:len(stat)-1], io.ErrUnexpectedEOF},
 		"a record of too many fields":  {slices.Concat([]byte("{"), bytes.Repeat([]byte("s\x00\x00\x00\x00s\x00\x00\x00\x00"), maxPairs), []byte("0")), errTooManyFields},
-		"text after a complete record": {append(stat("a", "b"), "oops"...), errNotMarshalled},
+		"text after a complete record": {append(slices.Clone(stat), "oops"...), errNotMarshalled},
 	}
 	for name, c := range cases {
 		if _, err := decodeAll(c.data); !errors.Is(err, c.want) {
@@ -77,13 +78,13 @@ func TestDecoderRefuses(t *testing.T) {
 }
 
 func FuzzDecoder(f *testing.F) {
-	f.Add(slices.Concat(stat("change", "12"), chunk("x\n"), chunk(""), message(3, 2, "no\n")))
+	f.Add(slices.Concat(AppendRecord(nil, "stat", "change", "12"), AppendRecord(nil, "text", "data", "x\n"), AppendRecord(nil, "text", "data", ""), message(3, 2, "no\n")))
 	f.Add([]byte("{s\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		records, err := decodeAll(data)
 		size := 0
 		for _, rec := range records {
-			for name, value := range rec.fields {
+			for name, value := range rec.Fields {
 				size += len(name) + len(value)
 			}
 		}
@@ -95,4 +96,9 @@ func FuzzDecoder(f *testing.F) {
 			t.Error("no record and no error")
 		}
 	})
+}
+
+// message encodes an error record.
+func message(severity, generic int, text string) []byte {
+	return AppendRecord(nil, "error", "data", text, "severity", severity, "generic", generic)
 }

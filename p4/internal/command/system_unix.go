@@ -1,6 +1,6 @@
 //go:build unix
 
-package p4
+package command
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package p4
+package command
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // several lines, of brokers and of other releases, and text that imitates another message.
 // Severity 0 stands for text on stderr, without a record.
 var messageCases = []struct {
-	severity, generic int32
+	severity, generic int
 	text              string
 	class             failure.Class
 	skip              review.SkipReason
@@ -63,9 +63,9 @@ var messageCases = []struct {
 func TestMessageRules(t *testing.T) {
 	t.Parallel()
 	for _, c := range messageCases {
-		rule, ok := classify(c.text+"\n", strconv.Itoa(int(c.generic)))
-		if !ok || rule.class != c.class || rule.skip != c.skip {
-			t.Errorf("%q is %s, %q (%t); want %s, %q", c.text, rule.class, rule.skip, ok, c.class, c.skip)
+		rule, ok := classify(c.text+"\n", strconv.Itoa(c.generic))
+		if !ok || rule.Class != c.class || rule.Skip != c.skip {
+			t.Errorf("%q is %s, %q (%t); want %s, %q", c.text, rule.Class, rule.Skip, ok, c.class, c.skip)
 		}
 		if c.severity == 0 {
 			continue
@@ -74,7 +74,7 @@ func TestMessageRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := records[0].err(); (err != nil) != (c.severity >= 3) || err != nil && failure.ClassOf(err) != c.class {
+		if err := records[0].Err(); (err != nil) != (c.severity >= 3) || err != nil && failure.ClassOf(err) != c.class {
 			t.Errorf("%q with severity %d is the error %v, want %s", c.text, c.severity, err, c.class)
 		}
 	}
@@ -94,7 +94,7 @@ func TestMessageCatalogue(t *testing.T) {
 	}
 	used := make(map[string]int)
 	for _, c := range messageCases {
-		rule, _ := classify(c.text, strconv.Itoa(int(c.generic)))
+		rule, _ := classify(c.text, strconv.Itoa(c.generic))
 		used[rule.pattern]++
 	}
 	var table strings.Builder
@@ -105,11 +105,11 @@ func TestMessageCatalogue(t *testing.T) {
 		rule, ok := classify(text+"\n", facts[2])
 		by := cmp.Or(rule.pattern, "generic "+rule.generic)
 		used[by]++
-		if !ok || rule.class == failure.Unknown && rule.pattern != "" {
+		if !ok || rule.Class == failure.Unknown && rule.pattern != "" {
 			t.Errorf("%s: no line of messages.txt decides", facts[0])
 		}
 		table.WriteString(strings.Join(append([]string{
-			string(rule.class), effect(rule.class.Retryable(), "retry"), effect(rule.class.BlamesEndpoint(), "breaker"), string(rule.skip), by,
+			string(rule.Class), effect(rule.Class.Retryable(), "retry"), effect(rule.Class.BlamesEndpoint(), "breaker"), string(rule.Skip), by,
 		}, facts...), "\t") + "\n")
 	}
 	if *update {
@@ -117,11 +117,11 @@ func TestMessageCatalogue(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if table.String() != string(old) {
-		t.Errorf("%s differs from messages.txt: run go test ./p4 -run TestMessageCatalogue -update and read the difference", file)
+		t.Errorf("%s differs from messages.txt: run go test ./p4/internal/command -run TestMessageCatalogue -update and read the difference", file)
 	}
-	for _, rule := range messageRules() {
+	for _, rule := range messages() {
 		by := cmp.Or(rule.pattern, "generic "+rule.generic)
-		t.Logf("%4d %s (%s, %s): %s", used[by], rule.class, effect(rule.class.Retryable(), "retry"), effect(rule.class.BlamesEndpoint(), "breaker"), by)
+		t.Logf("%4d %s (%s, %s): %s", used[by], rule.Class, effect(rule.Class.Retryable(), "retry"), effect(rule.Class.BlamesEndpoint(), "breaker"), by)
 		if used[by] == 0 {
 			t.Errorf("no message has %q", by)
 		}
@@ -137,34 +137,16 @@ func effect(yes bool, name string) string {
 
 func TestUnknownMessagesAreClassifiedByGenericCode(t *testing.T) {
 	t.Parallel()
-	for generic, want := range map[int32]failure.Class{
+	for generic, want := range map[int]failure.Class{
 		6: failure.PermissionDenied, 33: failure.UpstreamInternal, 36: failure.ConfigInvalid, 38: failure.NetworkUnreachable, 39: failure.TooLarge, 4: failure.Unknown, 99: failure.Unknown,
 	} {
 		records, err := decodeAll(message(3, generic, "Quite new.\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		classified, ok := errors.AsType[*failure.Error](records[0].err())
+		classified, ok := errors.AsType[*failure.Error](records[0].Err())
 		if !ok || classified.Class != want || !strings.HasPrefix(classified.Upstream, "severity 3 generic ") {
-			t.Errorf("generic %d is %v, want %s with p4's codes", generic, records[0].err(), want)
-		}
-	}
-}
-
-// A broker's administrator writes its messages: an unknown one is a refusal by the
-// broker, which is retried.
-func TestUnknownMessageOfBroker(t *testing.T) {
-	t.Parallel()
-	for _, broker := range []bool{true, false} {
-		f := newFake(t)
-		want := failure.Unknown
-		if broker {
-			f.reply("info -s", stat("serverVersion", "v", "caseHandling", "sensitive"), stat("brokerAddress", "b:1666", "brokerVersion", "P4BROKER/x"))
-			want = failure.UpstreamUnavailable
-		}
-		f.reply("describe 12", message(3, 1, "Not on Sundays.\n"))
-		if _, err := f.fetch(12); failure.ClassOf(err) != want {
-			t.Errorf("broker %t: %v, want %s", broker, err, want)
+			t.Errorf("generic %d is %v, want %s with p4's codes", generic, records[0].Err(), want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package p4
+package command
 
 import (
 	"bufio"
@@ -23,15 +23,15 @@ type result struct {
 }
 
 // execute runs one process to its end. stop ends ctx.
-func (r runner) execute(ctx context.Context, stop func(), c command, args []string, each func(record) error) result {
+func (r Runner) execute(ctx context.Context, stop func(), c Cmd, args []string, each func(Record) error) result {
 	output, input := io.Pipe()
 	stderr := &limitedBuffer{limit: 8 << 10}
-	cmd := exec.CommandContext(ctx, r.path, args...) //nolint:gosec // resolved once by New; argv refuses operands that look like options
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.environ(), input, stderr
-	if c.lines != nil {
-		cmd.Stdin = strings.NewReader(strings.Join(c.lines, "\n") + "\n")
+	cmd := exec.CommandContext(ctx, r.Path, args...) //nolint:gosec // resolved once by New; Args refuses operands that look like options
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.Dir, r.Environ(), input, stderr
+	if c.Lines != nil {
+		cmd.Stdin = strings.NewReader(strings.Join(c.Lines, "\n") + "\n")
 	}
-	stopAsGroup(cmd, r.grace)
+	stopAsGroup(cmd, r.Grace)
 
 	ended := make(chan error, 1)
 	go func() {
@@ -39,7 +39,7 @@ func (r runner) execute(ctx context.Context, stop func(), c command, args []stri
 		_ = input.Close()
 		ended <- err
 	}()
-	e := result{recordReader: recordReader{r: output, limit: r.maxOutput, begin: limitedBuffer{limit: 1 << 10}}, status: -1}
+	e := result{recordReader: recordReader{r: output, limit: r.MaxOutput, begin: limitedBuffer{limit: 1 << 10}}, status: -1}
 	if e.readErr = e.readAll(each); e.readErr != nil {
 		stop()
 		_ = output.CloseWithError(e.readErr)
@@ -60,7 +60,7 @@ func (e result) err(name string) error {
 	if _, ok := errors.AsType[*failure.Error](e.readErr); ok {
 		return e.readErr
 	}
-	if errors.Is(e.readErr, errOutputLimit) || errors.Is(e.readErr, errTooManyFields) {
+	if errors.Is(e.readErr, ErrOutputLimit) || errors.Is(e.readErr, errTooManyFields) {
 		return failure.Errorf(failure.TooLarge, "p4 %s: %w: the changelist is too large to review", name, e.readErr)
 	}
 	// p4 reports failures to connect, and wrong settings, as text without a record.
@@ -69,7 +69,7 @@ func (e result) err(name string) error {
 		text += "\n" + string(e.begin.kept)
 	}
 	if m, ok := classify(text, ""); ok {
-		return m.err(0, 0)
+		return failure.Errorf(m.Class, "%s", m.Text)
 	}
 	switch {
 	case e.readErr != nil:
@@ -100,7 +100,7 @@ type recordReader struct {
 	begin   limitedBuffer
 }
 
-func (t *recordReader) readAll(each func(record) error) error {
+func (t *recordReader) readAll(each func(Record) error) error {
 	d := decoder{bufio.NewReaderSize(t, 64<<10)}
 	for {
 		rec, err := d.next()
@@ -111,7 +111,7 @@ func (t *recordReader) readAll(each func(record) error) error {
 			return err
 		}
 		t.records++
-		if rec.severity() >= 3 {
+		if rec.Severity() >= 3 {
 			t.severe++
 		}
 		if err := each(rec); err != nil {
@@ -126,7 +126,7 @@ func (t *recordReader) Read(p []byte) (int, error) {
 	t.bytes += int64(n)
 	_, _ = t.begin.Write(p[:n])
 	if t.bytes > t.limit {
-		return 0, fmt.Errorf("%w of %d bytes", errOutputLimit, t.limit)
+		return 0, fmt.Errorf("%w of %d bytes", ErrOutputLimit, t.limit)
 	}
 	return n, err
 }
