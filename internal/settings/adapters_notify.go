@@ -59,7 +59,7 @@ func (cfg *Config) RecipientPolicy() activities.RecipientPolicy {
 // digests.
 func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
 	return mail.Config{
-		Zones:           cfg.Mail.Zones(),
+		Zone:            cfg.Mail.Zone(),
 		Keys:            keys,
 		From:            cfg.Mail.From,
 		MessageIDDomain: cfg.Mail.MessageIDDomain,
@@ -82,13 +82,8 @@ type MailProvider interface {
 
 // NewMailProvider returns the configured mail provider, for the server that [Mail] returns.
 func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (MailProvider, error) {
-	switch cfg.Mail.Provider {
-	case "inbox":
+	if cfg.Mail.Provider == "inbox" {
 		return mail.NewInboxProvider(lg, server)
-	case "resend":
-		return mail.NewResendProvider(mail.ResendConfig{
-			URL: cfg.Mail.ResendURL, APIKey: cfg.Mail.ResendAPIKey, ResendInDoubt: cfg.Mail.OnAmbiguous == "resend", Keys: server.Keys,
-		})
 	}
 	smtp, err := mail.NewSMTPProvider(lg, server)
 	if err != nil {

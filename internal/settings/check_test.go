@@ -165,9 +165,6 @@ func TestCheckRefuses(t *testing.T) {
 		"an inbox in clear": {func(c *Config) {
 			c.Mail.Provider, c.Mail.InboxURL = "inbox", "http://mail.example.com"
 		}, "mail.inbox_url"},
-		"Resend in clear": {func(c *Config) {
-			c.Mail.Provider, c.Mail.ResendURL, c.Mail.ResendAPIKey = "resend", "http://resend.example.com", secret.New("hunter2")
-		}, "mail.resend_url"},
 		"no p4 command":        {func(c *Config) { c.P4.Command = "" }, "p4.command"},
 		"no state directory":   {func(c *Config) { c.P4.StateDir = "" }, "p4.state_dir"},
 		"a p4 timeout of zero": {func(c *Config) { c.P4.Timeout = 0 }, "p4.timeout"},
@@ -245,13 +242,9 @@ func TestCheckRefuses(t *testing.T) {
 		"bounces at no port":         {func(c *Config) { c.Mail.Bounces = journal; c.Mail.Bounces.Port = 0 }, "mail.bounces.port"},
 		"no time to settle":          {func(c *Config) { c.Mail.Settle = 0 }, "mail.settle"},
 		"unknown ambiguity rule":     {func(c *Config) { c.Mail.OnAmbiguous = "guess" }, "mail.on_ambiguous"},
-		"resend without a key":       {func(c *Config) { c.Mail.Provider = "resend" }, "CRITICIZER_RESEND_API_KEY"},
 		"no recipients":              {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients"},
 		"a bot that is no pattern":   {func(c *Config) { c.Mail.Bots = []string{"build-["} }, "mail.bots"},
-		"no zone of all":             {func(c *Config) { c.Mail.TimeZone = "Bonn" }, "mail.time_zone"},
-		"a zone that is none":        {func(c *Config) { c.Mail.TimeZones = []string{"example.de Bonn"} }, "mail.time_zones"},
-		"a zone without recipients":  {func(c *Config) { c.Mail.TimeZones = []string{" Europe/Berlin"} }, "mail.time_zones"},
-		"recipients without a zone":  {func(c *Config) { c.Mail.TimeZones = []string{"example.de"} }, "mail.time_zones"},
+		"a zone that is none":        {func(c *Config) { c.Mail.TimeZone = "Bonn" }, "mail.time_zone"},
 		"no reconciliation interval": {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every"},
 		"a user, no password":        {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},
 		"a password, no user":        {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username"},

@@ -13,10 +13,9 @@ import (
 
 // Mail configures how reports are mailed, and to whom.
 type Mail struct {
-	// smtp sends through a mail server, resend through the API of resend.com, inbox
-	// to the embedded server of devstack. There is no default: a new installation
-	// sends nothing.
-	Provider string `yaml:"provider" oneof:"smtp resend inbox"`
+	// smtp sends through a mail server, inbox to the embedded server of devstack. There
+	// is no default: a new installation sends nothing.
+	Provider string `yaml:"provider" oneof:"smtp inbox"`
 	// Mail server.
 	Host string `yaml:"host"`
 	// Its port: 587 for mandatory, usually 465 for implicit TLS.
@@ -39,9 +38,6 @@ type Mail struct {
 	InboxURL string `yaml:"inbox_url"`
 	// Time zone of times in mails, such as Europe/Berlin.
 	TimeZone string `yaml:"time_zone" default:"UTC"`
-	// Time zones of recipients: each entry is a mail address or a domain, and a zone, such
-	// as example.de Europe/Berlin. An address comes before its domain.
-	TimeZones []string `yaml:"time_zones"`
 	// Who gets a mail without findings: author, everyone or nobody.
 	CleanTo string `yaml:"clean_to" default:"author" oneof:"author everyone nobody"`
 	// Largest number of recipients of one review.
@@ -65,10 +61,6 @@ type Mail struct {
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
 	// Previous password, used during a rotation if the server rejects the new one.
 	PasswordOld secret.Value `yaml:"password_old" env:"CRITICIZER_SMTP_PASSWORD_OLD"`
-	// API of provider resend.
-	ResendURL string `yaml:"resend_url" default:"https://api.resend.com" check:"http-url"`
-	// Key of that API.
-	ResendAPIKey secret.Value `yaml:"resend_api_key" env:"CRITICIZER_RESEND_API_KEY"`
 	// Log of a Postfix on this host, read for delivery evidence together with the
 	// last rotated file, FILE.1. Empty: not read.
 	MTALog string `yaml:"mta_log"`
@@ -103,17 +95,13 @@ type Mailbox struct {
 	Password secret.Value `yaml:"password"`
 }
 
-// Zones returns the time zones of recipients by address and domain, in lower case. The
-// zone of all others has an empty name. Entries that [Config.Check] refuses are left out.
-func (m Mail) Zones() map[string]*time.Location {
-	zones := make(map[string]*time.Location)
-	for _, entry := range append([]string{" " + m.TimeZone}, m.TimeZones...) {
-		name, zone, _ := strings.Cut(entry, " ")
-		if location, err := time.LoadLocation(zone); err == nil {
-			zones[strings.ToLower(name)] = location
-		}
+// Zone returns the time zone, nil if Check refuses it.
+func (m Mail) Zone() *time.Location {
+	zone, err := time.LoadLocation(m.TimeZone)
+	if err != nil {
+		return nil
 	}
-	return zones
+	return zone
 }
 
 // Check implements the checks of package config.
@@ -127,16 +115,7 @@ func (m Mail) Check(p *config.Problems) {
 	}
 	_, err := time.LoadLocation(m.TimeZone)
 	p.Add(err != nil, "time_zone", fmt.Sprintf("%q is not a time zone", m.TimeZone), "write one such as Europe/Berlin")
-	for _, entry := range m.TimeZones {
-		name, zone, _ := strings.Cut(entry, " ")
-		_, err := time.LoadLocation(zone)
-		p.Add(name == "" || zone == "" || err != nil, "time_zones", fmt.Sprintf("%q is not an address or domain and a time zone", entry), "write one such as example.de Europe/Berlin")
-	}
-	switch m.Provider {
-	case "resend":
-		p.RequireSecret("resend_api_key", m.ResendAPIKey, "the key of the account at Resend")
-		return
-	case "inbox":
+	if m.Provider == "inbox" {
 		p.URL("inbox_url", m.InboxURL)
 	}
 	p.Require("host", m.Host, "the mail server")
@@ -148,16 +127,13 @@ func (m Mail) Check(p *config.Problems) {
 	}
 }
 
-// Connections returns the connection to the provider, if it is not a mail server: TLS to
-// those is in the field tls.
+// Connections returns the connection to the embedded inbox. The field tls protects the
+// connection to a mail server.
 func (m Mail) Connections() []config.Connection {
-	switch m.Provider {
-	case "inbox":
-		return []config.Connection{config.OverHTTP("inbox_url", m.InboxURL, "", secret.Value{})}
-	case "resend":
-		return []config.Connection{config.OverHTTP("resend_url", m.ResendURL, "resend_api_key", m.ResendAPIKey)}
+	if m.Provider != "inbox" {
+		return nil
 	}
-	return nil
+	return []config.Connection{config.OverHTTP("inbox_url", m.InboxURL, "", secret.Value{})}
 }
 
 // Check implements the checks of package config.

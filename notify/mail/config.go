@@ -33,9 +33,8 @@ type Config struct {
 	// hides the first from a look-up. At most 20 characters. Default: the domain
 	// of From.
 	MessageIDDomain string
-	// Zones are the time zones of recipients by address and domain, and under an empty
-	// name the zone of all others. Default: UTC.
-	Zones map[string]*time.Location
+	// Zone is the time zone of times in mails. Default: UTC.
+	Zone *time.Location
 	// Host is the mail server. Required.
 	Host string
 	Port int // required
@@ -60,17 +59,11 @@ type Config struct {
 	InboxURL string
 }
 
-// zone returns the time zone of a recipient.
-func (c Config) zone(address string) *time.Location {
-	address = strings.ToLower(address)
-	_, domain, _ := strings.Cut(address, "@")
-	return cmp.Or(c.Zones[address], c.Zones[domain], c.Zones[""], time.UTC)
-}
-
 func (c Config) withDefaults() Config {
 	if _, domain, ok := strings.Cut(c.fromAddress(), "@"); ok {
 		c.MessageIDDomain = cmp.Or(c.MessageIDDomain, domain)
 	}
+	c.Zone = cmp.Or(c.Zone, time.UTC)
 	return c
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // Package config checks the rest.
@@ -32,14 +31,6 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 		}
 	}
 	newInboxMailer(t, io.Discard, good)
-	for _, url := range []string{"http://api.example.com", "api.example.com", "://"} {
-		if _, err := NewResendProvider(ResendConfig{APIKey: secret.New("k"), URL: url}); failure.ClassOf(err) != failure.ConfigInvalid {
-			t.Errorf("Resend at %s: error %v", url, err)
-		}
-	}
-	if _, err := NewResendProvider(ResendConfig{APIKey: secret.New("k"), URL: "https://api.resend.com/"}); err != nil {
-		t.Error(err)
-	}
 	box := &Mailbox{Host: "imap.example.com", TLS: TLSNone}
 	for name, cfg := range map[string]EvidenceConfig{"journal": {Journal: box}, "bounces": {Bounces: box}, "log": {MTALog: t.TempDir() + "/none"}} {
 		if _, err := NewEvidencedProvider(newSMTP(t, good), cfg); failure.ClassOf(err) != failure.ConfigInvalid {

@@ -209,19 +209,6 @@ func TestMailboxesAfterAKeyRotation(t *testing.T) {
 	}
 }
 
-// Resend does not know a message under another key, so after a rotation a message in
-// doubt is not sent again.
-func TestResendAfterAKeyRotation(t *testing.T) {
-	t.Parallel()
-	_, p := serveResend(t)
-	p.cfg.Keys = keysText(t, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)+" "+lineOf('n')+"\n2020-01-01T00:00:00Z "+lineOf('k'))
-	for ago, want := range map[time.Duration]review.EvidenceState{2 * time.Hour: review.EvidenceUnknown, 10 * time.Minute: review.EvidenceAbsent} {
-		if e, err := p.Lookup(t.Context(), testKey, "", time.Now().Add(-ago)); err != nil || e.State != want {
-			t.Errorf("sent %s ago: %+v, %v, want %s", ago, e, err, want)
-		}
-	}
-}
-
 // A provider without keys could not tell its messages from others.
 func TestKeysAreRequired(t *testing.T) {
 	t.Parallel()

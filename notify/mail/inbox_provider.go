@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
 )
@@ -32,12 +31,7 @@ func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
 	if err = errors.Join(err, cfg.requireKeys()); err != nil {
 		return nil, err
 	}
-	return &InboxProvider{smtp.withSendLimit(inboxSettle / 2), post.Service{
-		Name: "inbox",
-		Classify: func(post.Answer) (failure.Class, string) {
-			return failure.UpstreamUnavailable, "check InboxURL and the inbox's log"
-		},
-	}}, nil
+	return &InboxProvider{smtp.withSendLimit(inboxSettle / 2), post.Service{Name: "inbox", Invalid: "check mail.inbox_url"}}, nil
 }
 
 // An inboxRecord is the inbox's answer to a look-up.

@@ -234,7 +234,7 @@ func TestFailedLookupIsAnErrorAndUnknown(t *testing.T) {
 		class failure.Class
 	}{
 		"no server":       {"http://127.0.0.1:1", failure.NetworkUnreachable},
-		"not an inbox":    {cfg.InboxURL + "/nowhere", failure.UpstreamUnavailable},
+		"not an inbox":    {cfg.InboxURL + "/nowhere", failure.ConfigInvalid},
 		"answers in HTML": {cfg.InboxURL + "/?q=", failure.UpstreamInternal},
 	} {
 		cfg := cfg

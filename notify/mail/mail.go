@@ -14,7 +14,6 @@
 //   - [EvidencedProvider]: a mail server ([SMTPProvider]) whose journal, bounces or log
 //     (a file each) show which messages it accepted
 //   - [InboxProvider]: the embedded inbox of the demo and the tests
-//   - [ResendProvider]: the API of resend.com
 package mail
 
 import (
@@ -110,7 +109,7 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 // that started at begun. Errors are those of [Render] and of [Provider]; none
 // contains an address.
 func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.zone(k.Recipient))
+	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.Zone)
 	if err != nil {
 		return "", err
 	}

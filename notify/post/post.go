@@ -1,5 +1,5 @@
 // Package post makes the HTTP requests of the notifiers: webhook, P4 Code
-// Review, on-call, Resend and the embedded inbox. It decides in one place how
+// Review, on-call and the embedded inbox. It decides in one place how
 // long a request may take, which failure class an answer has, and when a
 // message is in doubt.
 //
@@ -45,10 +45,6 @@ type Service struct {
 	Denied, Invalid string
 	// Authorize adds the credential to a request. Default: none is added.
 	Authorize func(*http.Request)
-	// Classify returns the class and hint of an answer that this service means
-	// differently from the status table; an empty class selects the table.
-	// Default: the table applies to all answers.
-	Classify func(Answer) (class failure.Class, hint string)
 }
 
 // client never follows a redirect, which could carry a message or a credential
@@ -179,11 +175,6 @@ var statuses = []struct {
 
 // class returns the class and hint of an answer that is not 2xx.
 func (s *Service) class(a Answer) (failure.Class, string) {
-	if s.Classify != nil {
-		if class, hint := s.Classify(a); class != "" {
-			return class, hint
-		}
-	}
 	for _, row := range statuses {
 		if a.Status < row.from || a.Status > row.to {
 			continue

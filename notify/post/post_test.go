@@ -38,13 +38,7 @@ func send(t *testing.T, s Service, url string, delivers bool) (Answer, error) {
 	return s.Send(t.Context(), r)
 }
 
-// wantError fails if err has another class, or contains a secret.
-func wantError(t *testing.T, err error, class failure.Class) {
-	t.Helper()
-	_ = checkError(t, err, class)
-}
-
-// checkError is wantError that also returns the error. It fails if err has another class, or contains a secret.
+// checkError fails if err has another class, or contains a secret, and returns it.
 func checkError(t *testing.T, err error, class failure.Class) *failure.Error {
 	t.Helper()
 	if failure.ClassOf(err) != class {
@@ -93,37 +87,22 @@ func TestStatusDecidesTheClass(t *testing.T) {
 	}
 }
 
-func TestServiceCanClassifyAnAnswerItself(t *testing.T) {
-	t.Parallel()
-	s := testService
-	s.Classify = func(a Answer) (failure.Class, string) {
-		if a.Status == http.StatusConflict {
-			return failure.QuotaExhausted, "hint"
-		}
-		return "", ""
-	}
-	for status, class := range map[int]failure.Class{409: failure.QuotaExhausted, 401: failure.AuthDenied} {
-		_, err := send(t, s, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }), true)
-		wantError(t, err, class)
-	}
-}
-
 // A message is in doubt once a part of the request was sent, and not before.
 func TestMissingAnswer(t *testing.T) {
 	t.Parallel()
 	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	_, err := send(t, testService, broken, true)
-	wantError(t, err, failure.DeliveryAmbiguous)
+	checkError(t, err, failure.DeliveryAmbiguous)
 	_, err = send(t, testService, broken, false)
-	wantError(t, err, failure.NetworkUnreachable)
+	checkError(t, err, failure.NetworkUnreachable)
 	for _, delivers := range []bool{true, false} {
 		_, err = send(t, testService, "http://127.0.0.1:1/"+secretPath, delivers)
-		wantError(t, err, failure.NetworkUnreachable)
+		checkError(t, err, failure.NetworkUnreachable)
 	}
 	tls := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is not trusted
 	t.Cleanup(tls.Close)
 	_, err = send(t, testService, tls.URL, true)
-	wantError(t, err, failure.NetworkUnreachable)
+	checkError(t, err, failure.NetworkUnreachable)
 }
 
 // The host of a URL may be the secret.
@@ -147,7 +126,7 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	_, err := testService.Send(ctx, Request{Method: http.MethodPost, URL: url, Delivers: true})
-	wantError(t, err, failure.NetworkTimeout)
+	checkError(t, err, failure.NetworkTimeout)
 	if reached {
 		t.Error("the request was sent")
 	}
@@ -206,7 +185,7 @@ func TestUnreadableAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			wantError(t, testService.Decode(a, &struct{}{}), class)
+			checkError(t, testService.Decode(a, &struct{}{}), class)
 		}
 	}
 }
