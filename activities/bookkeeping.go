@@ -25,7 +25,7 @@ type Bookkeeping struct {
 
 // jobs stores one row per review.
 type jobs interface {
-	OpenJob(ctx context.Context, req review.Request, runID string) (review.Opening, error)
+	OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error)
 	// FinishJob marks the job succeeded and stores the reference of its report. It
 	// fails if a required recipient is not notified (notification 6.5).
 	FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error)
@@ -49,12 +49,12 @@ type resets interface {
 // OpenJob opens the review's job, unless a review of this version has succeeded or a
 // higher version exists. If another run has opened it, a reset to the first workflow task
 // made this one.
-func (b *Bookkeeping) OpenJob(ctx context.Context, req review.Request) (review.Opening, error) {
+func (b *Bookkeeping) OpenJob(ctx context.Context, req review.Request) (review.OpenResult, error) {
 	opening, err := b.Jobs.OpenJob(ctx, req, runID(ctx))
 	if opening.FormerRun != "" {
 		opening.Job, err = b.BeginReplay(ctx, ReplayParams{Request: req, DeadRunID: opening.FormerRun})
 		if opening.Job.State != review.JobInProgress {
-			opening.Verdict = review.VerdictDuplicate
+			opening.Decision = review.DecisionDuplicate
 		}
 	}
 	opening.Link = strings.ReplaceAll(b.ChangeLink, "{changelist}", req.Changelist.String())

@@ -34,7 +34,7 @@ type owners interface {
 
 // changes reads submitted changelists and shelves.
 type changes interface {
-	Read(ctx context.Context, cl review.Changelist, how review.Reading) (review.Change, error)
+	Read(ctx context.Context, cl review.Changelist, how review.ReadOptions) (review.Change, error)
 }
 
 // contents stores what was read of shelves.
@@ -150,7 +150,7 @@ func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change,
 	if activity.IsActivity(ctx) {
 		attempt = stageAttempt(ctx)
 	}
-	change, err := f.Changes.Read(ctx, req.Changelist, review.Reading{
+	change, err := f.Changes.Read(ctx, req.Changelist, review.ReadOptions{
 		Shelved: req.Shelved, ShelvedAt: req.ShelvedAt, LastAttempt: attempt >= failure.AttemptBudget,
 	})
 	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.ReplicaBehind {

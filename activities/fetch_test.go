@@ -53,15 +53,15 @@ func TestLargeChangeOfMarkupIsStored(t *testing.T) {
 
 type oneChange struct{ change review.Change }
 
-func (c oneChange) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {
+func (c oneChange) Read(_ context.Context, _ review.Changelist, how review.ReadOptions) (review.Change, error) {
 	c.change.Shelved = how.Shelved
 	return c.change, nil
 }
 
 // A busyReplica lags in the first attempts.
-type busyReplica struct{ readings []review.Reading }
+type busyReplica struct{ readings []review.ReadOptions }
 
-func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {
+func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.ReadOptions) (review.Change, error) {
 	r.readings = append(r.readings, how)
 	if how.LastAttempt {
 		return review.Change{Number: 4711, Files: []review.File{{DepotPath: "//depot/f", Skipped: review.SkipDamaged}}}, nil

@@ -17,7 +17,7 @@ type versions interface {
 	// EarlierReport returns the last review of the changelist, or of the shelf that it
 	// was, that had succeeded when v was opened; zero if there is none. All attempts
 	// get the same answer.
-	EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error)
+	EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.EarlierReview, error)
 }
 
 // compose reads a report and adds what only stage notify knows: users without a usable

@@ -124,8 +124,8 @@ func TestEnforceRetention(t *testing.T) {
 			}
 			for _, cl := range []review.Changelist{1, 2} { // neither is reviewed or mailed again
 				o, err := d.Open(t, "criticizer_bookkeeping").OpenJob(t.Context(), review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: "k" + cl.String()}, "r2")
-				if err != nil || o.Verdict != review.VerdictDuplicate {
-					t.Errorf("a second review of %d is decided as %s, %v", cl, o.Verdict, err)
+				if err != nil || o.Decision != review.DecisionDuplicate {
+					t.Errorf("a second review of %d is decided as %s, %v", cl, o.Decision, err)
 				}
 			}
 			sent, err := d.Open(t, "criticizer_notify").PrepareDeliveries(t.Context(), 2, 1, []string{"Ann@corp.test"})

@@ -16,7 +16,7 @@ type shelves interface {
 	ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error)
 	// SameAsShelf returns the review of the shelf with the same content as a version;
 	// nil if there is none.
-	SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.Prior, error)
+	SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.EarlierReview, error)
 }
 
 // ShelfParams is the input of [Bookkeeping.ReserveShelf].
@@ -40,7 +40,7 @@ func (b *Bookkeeping) ReviewsOfShelf(ctx context.Context, cl review.Changelist) 
 
 // CompareWithShelf returns the review of the shelf with the same content; nil if there is
 // none.
-func (b *Bookkeeping) CompareWithShelf(ctx context.Context, req review.Request) (*review.Prior, error) {
+func (b *Bookkeeping) CompareWithShelf(ctx context.Context, req review.Request) (*review.EarlierReview, error) {
 	same, err := b.Shelves.SameAsShelf(ctx, req.Changelist, req.Version)
 	return same, about(req.Changelist, "compare shelf", err)
 }

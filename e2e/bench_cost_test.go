@@ -92,7 +92,7 @@ func newBenchPipeline(b *testing.B, files int) *pipeline {
 
 func (p *pipeline) review(b *testing.B) {
 	b.Helper()
-	change, err := p.changes.Read(b.Context(), 1, review.Reading{})
+	change, err := p.changes.Read(b.Context(), 1, review.ReadOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func p4Error(fault string) func(*testing.T) error {
 
 func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	t.Helper()
-	_, err := newChanges(t, depot, fault, p4.Config{Allowed: []string{"//depot/..."}}).Read(t.Context(), cl, review.Reading{})
+	_, err := newChanges(t, depot, fault, p4.Config{Allowed: []string{"//depot/..."}}).Read(t.Context(), cl, review.ReadOptions{})
 	return err
 }
 

@@ -129,8 +129,8 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace, bots bool) string {
 		return "p"
 	}
 	serveFakes(t, n, activities.QueueBookkeeping, worker.Options{}, map[string]any{
-		"OpenJob": func(context.Context, review.Request) (review.Opening, error) {
-			return review.Opening{Verdict: review.VerdictRun, Job: review.Job{Version: 1}}, nil
+		"OpenJob": func(context.Context, review.Request) (review.OpenResult, error) {
+			return review.OpenResult{Decision: review.DecisionRun, Job: review.Job{Version: 1}}, nil
 		},
 	})
 	serveFakes(t, n, activities.QueueFetch, worker.Options{}, map[string]any{

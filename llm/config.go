@@ -96,7 +96,7 @@ type Config struct {
 	// Extra are other fields of the request. They replace ours. Default none.
 	Extra map[string]any
 	// Rules are the rule packs, selected by path. Default none.
-	Rules *rules.Book
+	Rules *rules.Set
 	// Language is the language of findings, as a name such as "German". Default
 	// English.
 	Language string

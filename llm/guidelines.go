@@ -16,14 +16,14 @@ const maxRulesTokens = 4_000
 
 // guidelines are the rule packs of an installation, redacted.
 type guidelines struct {
-	book  *rules.Book
+	book  *rules.Set
 	texts map[string]string // redacted, by the name of the pack
 }
 
 // newGuidelines redacts the packs of book, which may be nil.
-func newGuidelines(redact func(string) (redaction.Text, error), book *rules.Book) (*guidelines, error) {
+func newGuidelines(redact func(string) (redaction.Text, error), book *rules.Set) (*guidelines, error) {
 	if book == nil {
-		book = &rules.Book{}
+		book = &rules.Set{}
 	}
 	g := &guidelines{book, map[string]string{}}
 	for _, pack := range book.Packs() {

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/review/rules"
 )
 
-func bookOf(t *testing.T, text string) *rules.Book {
+func bookOf(t *testing.T, text string) *rules.Set {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "site.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -24,10 +24,10 @@ func bookOf(t *testing.T, text string) *rules.Book {
 	return book
 }
 
-func withRules(book *rules.Book) func(*Config) { return func(c *Config) { c.Rules = book } }
+func withRules(book *rules.Set) func(*Config) { return func(c *Config) { c.Rules = book } }
 
 // systemOf returns the instructions for a change of the given files.
-func systemOf(t *testing.T, book *rules.Book, paths ...string) string {
+func systemOf(t *testing.T, book *rules.Set, paths ...string) string {
 	t.Helper()
 	var files []review.File
 	for _, p := range paths {

@@ -96,7 +96,7 @@ func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist,
 	if err != nil {
 		return nil, err
 	}
-	change, err := fetcher.Read(ctx, cl, review.Reading{})
+	change, err := fetcher.Read(ctx, cl, review.ReadOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("fetch changelist %d: %w", cl, err)
 	}

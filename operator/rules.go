@@ -19,7 +19,7 @@ commands check all of them first; docs/rules.md describes the format.`,
 		c.rulesCheckCommand(), c.rulesListCommand())
 }
 
-func (c *console) rules(ctx context.Context) (*rules.Book, error) {
+func (c *console) rules(ctx context.Context) (*rules.Set, error) {
 	cfg, err := c.config("")
 	if err != nil {
 		return nil, err

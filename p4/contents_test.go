@@ -231,7 +231,7 @@ func TestSkippedContentIsNotPrinted(t *testing.T) {
 	include := func(c *Config) {
 		c.Selection = selection.Config{Include: []string{".env", "*.pem", "*.pb.go"}, Exclude: []string{"legacy/**"}}
 	}
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), include).Read(t.Context(), 12, review.Reading{})
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), include).Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestFetchKeepsLimits(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, c.files...)
 			f.has(c.others...)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), c.adjust).Read(t.Context(), 12, review.Reading{})
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), c.adjust).Read(t.Context(), 12, review.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -316,7 +316,7 @@ func TestLargeBaseTakesNoOtherFileAlong(t *testing.T) {
 	large, old := rev{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 1<<16)}, rev{path: "//depot/b", rev: 1, data: "old\n"}
 	f.submitted(12, rev{path: "//depot/a", rev: 2, data: "y\n"}, rev{path: "//depot/b", rev: 2, data: "new\n"})
 	f.has(large, old)
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes, c.maxOutputBytes = 1_000, 100_000 }).Read(t.Context(), 12, review.Reading{})
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes, c.maxOutputBytes = 1_000, 100_000 }).Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestTextsTooLongForRedactionAreSkipped(t *testing.T) {
 	half := strings.Repeat("x", review.MaxWhole/2)
 	f.submitted(12, rev{path: "//depot/f", rev: 2, data: "new" + half}, rev{path: "//depot/g", rev: 2, data: "new\n"})
 	f.has(rev{path: "//depot/f", rev: 1, data: half}, rev{path: "//depot/g", rev: 1, data: "old\n"})
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes = review.MaxWhole }).Read(t.Context(), 12, review.Reading{})
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes = review.MaxWhole }).Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,13 +48,13 @@ func TestContext(t *testing.T) {
 	t.Parallel()
 	for _, files := range []int{1, 40} {
 		f := contextDepot(t, files)
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), withContext).Read(t.Context(), 7, review.Reading{})
+		change, err := f.fetcher(slog.New(slog.DiscardHandler), withContext).Read(t.Context(), 7, review.ReadOptions{})
 		if err != nil || len(change.Gaps) > 0 {
 			t.Fatal(err, change.Gaps)
 		}
 		with := f.calls()
 		plain := contextDepot(t, files)
-		if _, err := plain.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { withContext(c); c.Context = pack.Limits{} }).Read(t.Context(), 7, review.Reading{}); err != nil {
+		if _, err := plain.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { withContext(c); c.Context = pack.Limits{} }).Read(t.Context(), 7, review.ReadOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(with) - len(plain.calls()); n != 2 {
@@ -92,13 +92,13 @@ func TestContextFails(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		reply []byte
-		how   review.Reading
+		how   review.ReadOptions
 		gaps  []review.Gap
 		class failure.Class
 	}{
-		"no permission":             {message(3, 1, "You don't have permission for this operation.\n"), review.Reading{}, []review.Gap{review.GapContext}, ""},
-		"busy":                      {message(3, 1, "Request too large for server memory (try later?).\n"), review.Reading{}, nil, failure.ServerBusy},
-		"busy, in the last attempt": {message(3, 1, "Request too large for server memory (try later?).\n"), review.Reading{LastAttempt: true}, []review.Gap{review.GapContext}, ""},
+		"no permission":             {message(3, 1, "You don't have permission for this operation.\n"), review.ReadOptions{}, []review.Gap{review.GapContext}, ""},
+		"busy":                      {message(3, 1, "Request too large for server memory (try later?).\n"), review.ReadOptions{}, nil, failure.ServerBusy},
+		"busy, in the last attempt": {message(3, 1, "Request too large for server memory (try later?).\n"), review.ReadOptions{LastAttempt: true}, []review.Gap{review.GapContext}, ""},
 	} {
 		f := contextDepot(t, 1)
 		f.reply("files -e", tt.reply)

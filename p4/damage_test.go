@@ -60,7 +60,7 @@ func TestDamagedRevision(t *testing.T) {
 			f.has(a1, b1)
 			script(f)
 			var log bytes.Buffer
-			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), nil).Read(t.Context(), 12, review.Reading{})
+			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), nil).Read(t.Context(), 12, review.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,10 +120,10 @@ func TestAllRevisionsDamaged(t *testing.T) {
 		f.reply("print "+r.spec(), message(3, 33, "Librarian checkout "+r.path[2:]+" failed.\n"))
 	}
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
-	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); failure.ClassOf(err) != failure.UpstreamInternal {
+	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); failure.ClassOf(err) != failure.UpstreamInternal {
 		t.Errorf("error = %v, want UpstreamInternal", err)
 	}
-	change, err := fetcher.Read(t.Context(), 12, review.Reading{LastAttempt: true})
+	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{LastAttempt: true})
 	if err != nil || slices.ContainsFunc(change.Files, func(f review.File) bool { return f.Skipped != review.SkipDamaged }) {
 		t.Errorf("the last attempt: %+v, %v", change.Files, err)
 	}

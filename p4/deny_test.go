@@ -39,7 +39,7 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 			fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) {
 				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
 			})
-			change, err := fetcher.Read(t.Context(), 12, review.Reading{})
+			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestEveryReasonOfADenialIsLogged(t *testing.T) {
 	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) {
 		cfg.Allowed, cfg.Embargoed = []string{"//depot/a/..."}, []string{"//depot/a/secret/..."}
 	})
-	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); err != nil {
+	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var got [][3]any
@@ -102,7 +102,7 @@ func TestDeniedSourceIsNotRead(t *testing.T) {
 	f.reply("filelog -m 1 //depot/projA/copied#1", stat("depotFile", "//depot/projA/copied", "how0,0", "branch from", "file0,0", "//depot/other/f", "erev0,0", "#1"))
 	f.has(rev{path: "//depot/other/was", rev: 3, data: "hidden\n"}, rev{path: "//depot/other/f", rev: 1, data: "hidden\n"})
 	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) { cfg.Allowed = []string{"//depot/projA/..."} })
-	change, err := fetcher.Read(t.Context(), 12, review.Reading{})
+	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestEveryReadIsGuarded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d, err := s.describe(t.Context(), 2, review.Reading{})
+				d, err := s.describe(t.Context(), 2, review.ReadOptions{})
 				if err != nil || len(d.files) != 2 {
 					t.Fatalf("%d files, %v", len(d.files), err)
 				}
@@ -207,7 +207,7 @@ func TestEveryReadIsGuarded(t *testing.T) {
 				}
 				before := commands()
 				f.list = list
-				err = read(t.Context(), &fetch{f, s, d, review.Reading{}})
+				err = read(t.Context(), &fetch{f, s, d, review.ReadOptions{}})
 				if err == nil && want != "" || err != nil && failure.ClassOf(err) != want {
 					t.Errorf("error = %v, want class %q", err, want)
 				}
@@ -244,7 +244,7 @@ func TestReviewAllowedOnlyLeavesOutTheDenied(t *testing.T) {
 				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
 				cfg.MixedChanges = ReviewAllowedOnly
 			})
-			change, err := fetcher.Read(t.Context(), 12, review.Reading{})
+			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

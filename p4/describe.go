@@ -70,7 +70,7 @@ func pathOf(spec string) string {
 
 // describe reads the changelist's metadata. It does not use -s: tagged output has
 // no diffs, and -s drops the sources of moves.
-func (s *server) describe(ctx context.Context, number review.Changelist, how review.Reading) (description, error) {
+func (s *server) describe(ctx context.Context, number review.Changelist, how review.ReadOptions) (description, error) {
 	c := command.Cmd{Name: "describe", Operands: []string{number.String()}}
 	if how.Shelved {
 		c.Flags = []string{"-S"}
@@ -97,7 +97,7 @@ const shelvingTime = 2 * time.Minute
 // describePending parses a description. If the server can lag, a pending changelist
 // that is not what the trigger saw is an error: not submitted yet, without a shelf, or
 // with an older shelf. In the last attempt the shelf is taken as it is.
-func (s *server) describePending(number review.Changelist, rec command.Record, how review.Reading) (description, error) {
+func (s *server) describePending(number review.Changelist, rec command.Record, how review.ReadOptions) (description, error) {
 	if rec.Fields["status"] == "submitted" || !s.info.mayLag() {
 		return parseDescription(number, rec.Fields, how)
 	}
@@ -122,7 +122,7 @@ func (s *server) describePending(number review.Changelist, rec command.Record, h
 // explainUnknown separates a changelist that does not exist from one that a
 // replica does not have yet: triggers run on the commit server, and replicas lag. A
 // shelf that does not exist is skipped.
-func (s *server) explainUnknown(ctx context.Context, number review.Changelist, how review.Reading, unknown error) (description, error) {
+func (s *server) explainUnknown(ctx context.Context, number review.Changelist, how review.ReadOptions, unknown error) (description, error) {
 	gone := description{Change: review.Change{SkippedBy: review.SkipRuleGone}}
 	newest, err := s.newest(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *server) explainUnknown(ctx context.Context, number review.Changelist, h
 	return gone, unknown
 }
 
-func parseDescription(number review.Changelist, fields map[string]string, how review.Reading) (description, error) {
+func parseDescription(number review.Changelist, fields map[string]string, how review.ReadOptions) (description, error) {
 	if !how.Shelved && fields["status"] != "submitted" {
 		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is not submitted: review a shelf with the shelve-commit trigger")
 	}

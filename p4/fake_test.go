@@ -168,7 +168,7 @@ func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
 // fetch fetches with the default configuration.
 func (f *fake) fetch(number review.Changelist) (review.Change, error) {
 	f.t.Helper()
-	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.Reading{})
+	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.ReadOptions{})
 }
 
 // logged decodes the records of a JSON log that have a message.

@@ -104,7 +104,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 // does not know it is NotFound, or ReplicaBehind if all changelists that the server knows
 // are older. For a pending changelist it is ReplicaBehind, or InputInvalid if the server
 // does not lag.
-func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how review.Reading) (review.Change, error) {
+func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how review.ReadOptions) (review.Change, error) {
 	if number < 1 {
 		return review.Change{}, failure.Errorf(failure.InputInvalid, "changelist number %d is not positive", number)
 	}
@@ -131,7 +131,7 @@ type fetch struct {
 	*ChangeFetcher
 	*server
 	description
-	how review.Reading
+	how review.ReadOptions
 }
 
 // read reads the allowed parts of the changelist.

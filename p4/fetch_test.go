@@ -104,7 +104,7 @@ func TestFetchCostsAConstantNumberOfProcesses(t *testing.T) {
 	f.submitted(13, rev{path: "//depot/g", rev: 1, action: "add", data: "new\n"})
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
 	for _, number := range []review.Changelist{12, 13} {
-		if _, err := fetcher.Read(t.Context(), number, review.Reading{}); err != nil {
+		if _, err := fetcher.Read(t.Context(), number, review.ReadOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestFetchFails(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, file)
 			maps.Copy(f.replies, c.replies)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.maxOutputBytes = 2 << 20 }).Read(t.Context(), 12, review.Reading{})
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.maxOutputBytes = 2 << 20 }).Read(t.Context(), 12, review.ReadOptions{})
 			if err == nil {
 				t.Fatalf("change = %+v, want an error", change)
 			}
@@ -214,7 +214,7 @@ func TestServersInUnicodeMode(t *testing.T) {
 	}
 	f.submitted(12, rev{path: "//Depot/f", rev: 1, action: "add", data: "new\n"})
 	fetcher = f.fetcher(slog.New(slog.DiscardHandler), nil)
-	change, err := fetcher.Read(t.Context(), 12, review.Reading{})
+	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil || change.Files[0].Skipped != "" {
 		t.Fatalf("change = %+v, %v", change, err)
 	}

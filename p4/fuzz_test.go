@@ -22,7 +22,7 @@ func FuzzDescribe(f *testing.F) {
 			name, value, _ := strings.Cut(field, "=")
 			fields[name] = value
 		}
-		d, err := parseDescription(12, fields, review.Reading{Shelved: shelved})
+		d, err := parseDescription(12, fields, review.ReadOptions{Shelved: shelved})
 		if err != nil {
 			return
 		}

@@ -28,7 +28,7 @@ func TestHistory(t *testing.T) {
 	texts := make(map[string]string)
 	var got []string
 	for _, number := range list {
-		change, err := fetcher.Read(t.Context(), number, review.Reading{})
+		change, err := fetcher.Read(t.Context(), number, review.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestHistory(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("files:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	shelf, err := fetcher.Read(t.Context(), 110, review.Reading{Shelved: true})
+	shelf, err := fetcher.Read(t.Context(), 110, review.ReadOptions{Shelved: true})
 	if err != nil || len(shelf.Files) != 1 || shelf.Files[0].Diff != "@@ -0,0 +1,1 @@\n+int helper(int n) { return n + 2; }\n" {
 		t.Errorf("shelf = %+v, %v", shelf, err)
 	}

@@ -28,7 +28,7 @@ func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 	f := newFake(t)
 	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"})
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Ticket = secret.New("TICKET") })
-	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); err != nil {
+	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	state := filepath.Join(f.dir, "state")
@@ -154,7 +154,7 @@ func TestLogHoldsCountsOnly(t *testing.T) {
 	f.describes(12, []string{"desc", "PRIVATE words"}, rev{path: "//depot/private", rev: 1, action: "add", data: "private\n"})
 	f.has(rev{path: "//depot/private", rev: 1, data: "private\n"})
 	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) { c.Ticket = secret.New("TICKET") })
-	if _, err := fetcher.Read(t.Context(), 12, review.Reading{}); err != nil {
+	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	commands := logged(t, &log, "p4 command ended")

@@ -45,7 +45,7 @@ func TestShelfOnReplica(t *testing.T) {
 			f.is(tt.services)
 			f.shelves(12, tt.revs...)
 			fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
-			change, err := fetcher.Read(t.Context(), 12, review.Reading{Shelved: true, ShelvedAt: tt.at, LastAttempt: tt.last})
+			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{Shelved: true, ShelvedAt: tt.at, LastAttempt: tt.last})
 			if (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class {
 				t.Fatalf("error = %v, want class %q", err, tt.class)
 			}
@@ -75,7 +75,7 @@ func TestArchiveMissingOnReplica(t *testing.T) {
 		f.is(tt.services)
 		f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"}, rev{path: "//depot/g", rev: 1, action: "add", data: "g\n"})
 		f.reply("print //depot/f#1", message(3, 33, tt.text+"\n"))
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Read(t.Context(), 12, review.Reading{LastAttempt: tt.last})
+		change, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Read(t.Context(), 12, review.ReadOptions{LastAttempt: tt.last})
 		switch {
 		case (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class:
 			t.Errorf("%+v: error %v", tt, err)
@@ -114,7 +114,7 @@ func TestGaps(t *testing.T) {
 		f.describesJobs("job000001")
 		f.reply("jobs -l -e Job=job000001", stat("Job", "job000001", "Description", "x"))
 		f.reply(tt.command, tt.out)
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Read(t.Context(), 12, review.Reading{LastAttempt: tt.last})
+		change, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Read(t.Context(), 12, review.ReadOptions{LastAttempt: tt.last})
 		switch {
 		case (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class:
 			t.Errorf("%s: error %v, want class %q", tt.command, err, tt.class)

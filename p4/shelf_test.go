@@ -27,7 +27,7 @@ func (f *fake) shelves(number review.Changelist, revs ...rev) {
 
 func (f *fake) fetchShelf(number review.Changelist) (review.Change, error) {
 	f.t.Helper()
-	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.Reading{Shelved: true})
+	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.ReadOptions{Shelved: true})
 }
 
 func TestFetchShelf(t *testing.T) {

@@ -37,15 +37,15 @@ func TestConnectionEndsWithinAnAnswer(t *testing.T) {
 	t.Parallel()
 	broken := simFetcher(t, "testdata/history.txtar", `P4SIM_FAULT={"fault":"drop","cmd":"print","after":2,"times":2}`)
 	for range 2 {
-		if change, err := broken.Read(t.Context(), 107, review.Reading{}); failure.ClassOf(err) != failure.NetworkUnreachable {
+		if change, err := broken.Read(t.Context(), 107, review.ReadOptions{}); failure.ClassOf(err) != failure.NetworkUnreachable {
 			t.Errorf("an answer that was cut off: %d files, %v", len(change.Files), err)
 		}
 	}
-	got, err := broken.Read(t.Context(), 107, review.Reading{})
+	got, err := broken.Read(t.Context(), 107, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := simFetcher(t, "testdata/history.txtar").Read(t.Context(), 107, review.Reading{})
+	want, err := simFetcher(t, "testdata/history.txtar").Read(t.Context(), 107, review.ReadOptions{})
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("after the fault: %+v, want %+v, %v", got, want, err)
 	}
@@ -83,7 +83,7 @@ new
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated, err := simFetcher(t, depot).Read(t.Context(), 12, review.Reading{})
+	simulated, err := simFetcher(t, depot).Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

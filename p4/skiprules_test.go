@@ -41,7 +41,7 @@ func TestSkipRules(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, tc.files...)
 			f.describes(12, []string{"desc", tc.desc}, tc.files...)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Skip = tc.rules }).Read(t.Context(), 12, review.Reading{})
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Skip = tc.rules }).Read(t.Context(), 12, review.ReadOptions{})
 			if err != nil || change.SkippedBy != tc.want {
 				t.Fatalf("skipped by %q, %v; want %q", change.SkippedBy, err, tc.want)
 			}

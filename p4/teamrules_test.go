@@ -46,7 +46,7 @@ func TestRulesAreThoseBeforeTheChange(t *testing.T) {
 		2: "rules.yaml#1 first, old.yaml#1 old, none.yaml#0 ",
 		3: "rules.yaml#2 second: look for nothing, old.yaml#0 , none.yaml#0 ",
 	} {
-		c, err := fetcher.Read(t.Context(), number, review.Reading{})
+		c, err := fetcher.Read(t.Context(), number, review.ReadOptions{})
 		if got := ruleTexts(c.Rules); err != nil || got != want {
 			t.Errorf("change %d: %q, error %v: want %q", number, got, err, want)
 		}
@@ -84,14 +84,14 @@ func TestRulesAreAllowedAndBounded(t *testing.T) {
 	}
 	fetcher := simFetcher(t, path)
 	fetcher.cfg.Rules = []string{"//depot/team/rules.yaml"}
-	if c, err := fetcher.Read(t.Context(), 2, review.Reading{}); err != nil || c.Rules[0].Revision != 1 || c.Rules[0].Text != "" {
+	if c, err := fetcher.Read(t.Context(), 2, review.ReadOptions{}); err != nil || c.Rules[0].Revision != 1 || c.Rules[0].Text != "" {
 		t.Errorf("a long file: %d bytes, error %v", len(c.Rules[0].Text), err)
 	}
 	fetcher.cfg.Rules = []string{"//other/rules.yaml"}
 	if _, err := fetcher.Rules(t.Context()); failure.ClassOf(err) != failure.PathNotAllowed {
 		t.Errorf("error %v", err)
 	}
-	if c, err := fetcher.Read(t.Context(), 2, review.Reading{}); c.Rules != nil || err == nil && !slices.Contains(c.Gaps, review.GapRules) {
+	if c, err := fetcher.Read(t.Context(), 2, review.ReadOptions{}); c.Rules != nil || err == nil && !slices.Contains(c.Gaps, review.GapRules) {
 		t.Errorf("rules %v, gaps %v, error %v", c.Rules, c.Gaps, err)
 	}
 }

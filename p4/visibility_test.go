@@ -70,7 +70,7 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 			f.reply("reviews -c 12", stat("user", "bob", "email", "bob@example.com"))
 			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) {
 				c.Allowed, c.MixedChanges = []string{"//depot/pub/..."}, tt.policy
-			}).Read(t.Context(), 12, review.Reading{})
+			}).Read(t.Context(), 12, review.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,8 +53,8 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// A Reading is how a change is to be read.
-type Reading struct {
+// ReadOptions say how a change is to be read.
+type ReadOptions struct {
 	// Shelved is set to read the shelf of a pending changelist. ShelvedAt is when the
 	// trigger saw it, zero if that is not known.
 	Shelved   bool

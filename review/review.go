@@ -154,10 +154,10 @@ type Job struct {
 	RunID      string `json:"run_id,omitempty"`
 }
 
-// An Opening is the answer to a request: run it, or not (notification 6.2).
-type Opening struct {
-	Verdict Verdict `json:"verdict"`
-	Job     Job     `json:"job"`
+// An OpenResult is the answer to a request: run it, or not (notification 6.2).
+type OpenResult struct {
+	Decision Decision `json:"decision"`
+	Job      Job      `json:"job"`
 	// OtherServer is the Perforce server of the job, if the request was refused because
 	// it names another server.
 	OtherServer string `json:"other_server,omitempty"`
@@ -167,8 +167,8 @@ type Opening struct {
 	FormerRun string `json:"-"`
 }
 
-// A Prior is an earlier review of the same change: another version, or of its shelf.
-type Prior struct {
+// An EarlierReview is an earlier review of the same change: another version, or of its shelf.
+type EarlierReview struct {
 	Changelist Changelist `json:"changelist"` // differs if a submit renumbered it
 	Version    Version    `json:"review_version"`
 	// Report is empty if it is unknown.
@@ -177,14 +177,14 @@ type Prior struct {
 	Until time.Time `json:"-"`
 }
 
-// A Verdict is the decision about a request.
-type Verdict string
+// A Decision is what to do with a request.
+type Decision string
 
-// The verdicts. They are wire format.
+// The decisions. They are wire format.
 const (
-	VerdictRun       Verdict = "run"       // start the review
-	VerdictDuplicate Verdict = "duplicate" // return the existing job
-	VerdictRefused   Verdict = "refused"   // a higher version exists, or the job belongs to another server
+	DecisionRun       Decision = "run"       // start the review
+	DecisionDuplicate Decision = "duplicate" // return the existing job
+	DecisionRefused   Decision = "refused"   // a higher version exists, or the job belongs to another server
 )
 
 // A Result is the result of a review workflow, without content.

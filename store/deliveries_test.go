@@ -315,7 +315,7 @@ func TestPurgeReviews(t *testing.T) {
 		t.Errorf("left are %s, want nothing but the finding with an opinion", left)
 	}
 	opening := open(t, books, review.Request{Changelist: 1, Version: 1, ServerID: "s", Key: "k"}, "r2")
-	if opening.Verdict != review.VerdictDuplicate {
-		t.Errorf("a second review is decided as %s, want a duplicate", opening.Verdict)
+	if opening.Decision != review.DecisionDuplicate {
+		t.Errorf("a second review is decided as %s, want a duplicate", opening.Decision)
 	}
 }

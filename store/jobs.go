@@ -20,8 +20,8 @@ import (
 //     job; that job is returned.
 //   - refused: a higher version of the changelist exists, or the job is of another
 //     Perforce server; that job is returned.
-func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (review.Opening, error) {
-	var opening review.Opening
+func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error) {
+	var opening review.OpenResult
 	err := d.inTx(ctx, "open job", func(q *db.Queries) (err error) {
 		if err := q.LockChangelist(ctx, int64(req.Changelist)); err != nil {
 			return err
@@ -32,16 +32,16 @@ func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (rev
 	return opening, err
 }
 
-func openJob(ctx context.Context, q *db.Queries, req review.Request, runID string) (review.Opening, error) {
+func openJob(ctx context.Context, q *db.Queries, req review.Request, runID string) (review.OpenResult, error) {
 	job, err := q.DecidingJob(ctx, db.DecidingJobParams{
 		IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: req.Version,
 	})
 	sameVersion := job.ChangelistID == req.Changelist &&
 		(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
-	verdict, formerRun := review.VerdictDuplicate, ""
+	decision, formerRun := review.DecisionDuplicate, ""
 	switch {
 	case noRow(err):
-		verdict = review.VerdictRun
+		decision = review.DecisionRun
 		job, err = q.InsertJob(ctx, db.InsertJobParams{
 			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int(req.Version),
 			ServerID: req.ServerID, RunID: runID,
@@ -49,18 +49,18 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 	case err != nil:
 	case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID:
 		// Another change with the same number.
-		return review.Opening{Verdict: review.VerdictRefused, Job: asJob(job), OtherServer: job.ServerID}, nil
+		return review.OpenResult{Decision: review.DecisionRefused, Job: asJob(job), OtherServer: job.ServerID}, nil
 	case job.IdempotencyKey == req.Key && sameVersion:
 		if job.State != review.JobSucceeded {
-			verdict = review.VerdictRun
+			decision = review.DecisionRun
 		}
 		if job.RunID != runID {
 			formerRun = job.RunID
 		}
 	case job.IdempotencyKey != req.Key && !sameVersion:
-		verdict = review.VerdictRefused
+		decision = review.DecisionRefused
 	}
-	return review.Opening{Verdict: verdict, Job: asJob(job), FormerRun: formerRun}, err
+	return review.OpenResult{Decision: decision, Job: asJob(job), FormerRun: formerRun}, err
 }
 
 // FinishJob marks the job succeeded, records its report and resolves its dead

@@ -31,7 +31,7 @@ func TestSkipJob(t *testing.T) {
 			t.Errorf("job = %+v", job)
 		}
 	}
-	if o := open(t, db, v1, "run2"); o.Verdict != review.VerdictDuplicate {
+	if o := open(t, db, v1, "run2"); o.Decision != review.DecisionDuplicate {
 		t.Errorf("the change was opened again: %+v", o)
 	}
 }
@@ -72,28 +72,28 @@ func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 		name  string
 		given func(*testing.T, *store.DB)
 		ask   review.Request
-		want  review.Verdict
+		want  review.Decision
 		job   review.Request // whose job is returned
 		state review.JobState
 	}{
-		{"a first request runs", func(*testing.T, *store.DB) {}, v1, review.VerdictRun, v1, review.JobInProgress},
-		{"the same key runs while unfinished", running, v1, review.VerdictRun, v1, review.JobInProgress},
-		{"the same key after success is a duplicate", succeed, v1, review.VerdictDuplicate, v1, review.JobSucceeded},
-		{"another key for the version while unfinished is a duplicate", running, other, review.VerdictDuplicate, v1, review.JobInProgress},
-		{"another key for the version after success is a duplicate", succeed, other, review.VerdictDuplicate, v1, review.JobSucceeded},
-		{"a key that belongs to another changelist is a duplicate", running, elsewhere, review.VerdictDuplicate, v1, review.JobInProgress},
-		{"the same number of another server is refused", succeed, foreign, review.VerdictRefused, v1, review.JobSucceeded},
-		{"a higher version after success runs", succeed, version(2), review.VerdictRun, version(2), review.JobInProgress},
-		{"a higher version while unfinished runs", running, version(2), review.VerdictRun, version(2), review.JobInProgress},
+		{"a first request runs", func(*testing.T, *store.DB) {}, v1, review.DecisionRun, v1, review.JobInProgress},
+		{"the same key runs while unfinished", running, v1, review.DecisionRun, v1, review.JobInProgress},
+		{"the same key after success is a duplicate", succeed, v1, review.DecisionDuplicate, v1, review.JobSucceeded},
+		{"another key for the version while unfinished is a duplicate", running, other, review.DecisionDuplicate, v1, review.JobInProgress},
+		{"another key for the version after success is a duplicate", succeed, other, review.DecisionDuplicate, v1, review.JobSucceeded},
+		{"a key that belongs to another changelist is a duplicate", running, elsewhere, review.DecisionDuplicate, v1, review.JobInProgress},
+		{"the same number of another server is refused", succeed, foreign, review.DecisionRefused, v1, review.JobSucceeded},
+		{"a higher version after success runs", succeed, version(2), review.DecisionRun, version(2), review.JobInProgress},
+		{"a higher version while unfinished runs", running, version(2), review.DecisionRun, version(2), review.JobInProgress},
 		{
 			"a lower version is refused",
 			func(t *testing.T, db *store.DB) { open(t, db, version(2), "r"); open(t, db, version(5), "r") },
-			version(4), review.VerdictRefused, version(5), review.JobInProgress,
+			version(4), review.DecisionRefused, version(5), review.JobInProgress,
 		},
 		{
 			"an unfinished job runs although a higher version exists",
 			func(t *testing.T, db *store.DB) { open(t, db, v1, "r"); open(t, db, version(2), "r") },
-			v1, review.VerdictRun, v1, review.JobInProgress,
+			v1, review.DecisionRun, v1, review.JobInProgress,
 		},
 		{
 			"a canceled job may be started again",
@@ -101,7 +101,7 @@ func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 				open(t, db, v1, "r")
 				testkit.NoError(t, db.CancelJob(t.Context(), v1.Key))
 			},
-			v1, review.VerdictRun, v1, review.JobCanceled,
+			v1, review.DecisionRun, v1, review.JobCanceled,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -109,10 +109,10 @@ func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 			db, _ := bookkeeping(t)
 			tc.given(t, db)
 			got := open(t, db, tc.ask, "run2")
-			if got.Verdict != tc.want || got.Job.Key != tc.job.Key || got.Job.Version != tc.job.Version || got.Job.State != tc.state {
+			if got.Decision != tc.want || got.Job.Key != tc.job.Key || got.Job.Version != tc.job.Version || got.Job.State != tc.state {
 				t.Fatalf("got %+v, want %s with the job of %s, %s", got, tc.want, tc.job.Key, tc.state)
 			}
-			if got.Verdict == review.VerdictRun && (cmp.Or(got.FormerRun, "run2") != got.Job.RunID || got.Job.WorkflowID != tc.ask.Key) {
+			if got.Decision == review.DecisionRun && (cmp.Or(got.FormerRun, "run2") != got.Job.RunID || got.Job.WorkflowID != tc.ask.Key) {
 				t.Errorf("job names run %s of workflow %s, former run %q", got.Job.RunID, got.Job.WorkflowID, got.FormerRun)
 			}
 		})
@@ -123,30 +123,30 @@ func TestOpenJobAtOnce(t *testing.T) { // never a second job (notification 10.1)
 	t.Parallel()
 	db, d := bookkeeping(t)
 	const callers = 8
-	verdicts := make([]review.Opening, callers)
+	results := make([]review.OpenResult, callers)
 	var calls sync.WaitGroup
 	for i := range callers {
 		calls.Go(func() {
 			req := v1
 			req.Key = string(rune('a'+i)) + "-key"
 			var err error
-			if verdicts[i], err = db.OpenJob(t.Context(), req, "run"); err != nil {
+			if results[i], err = db.OpenJob(t.Context(), req, "run"); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	calls.Wait()
 	runs := 0
-	for _, v := range verdicts {
-		if v.Verdict == review.VerdictRun {
+	for _, v := range results {
+		if v.Decision == review.DecisionRun {
 			runs++
 		}
-		if v.Job.ID != verdicts[0].Job.ID {
-			t.Errorf("callers got jobs %d and %d", v.Job.ID, verdicts[0].Job.ID)
+		if v.Job.ID != results[0].Job.ID {
+			t.Errorf("callers got jobs %d and %d", v.Job.ID, results[0].Job.ID)
 		}
 	}
 	if rows := query[int](t, d.Conn(t), `select count(*)::int from criticizer.jobs`); runs != 1 || rows != 1 {
-		t.Errorf("%d callers got the verdict run, %d jobs: want 1 and 1", runs, rows)
+		t.Errorf("%d callers got the decision run, %d jobs: want 1 and 1", runs, rows)
 	}
 }
 

@@ -89,12 +89,12 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 // EarlierReport returns the last review of the changelist, or of its shelf, that had
 // succeeded when version v was opened. It is zero if there is none; its report may be
 // empty (notification 10.4).
-func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error) {
+func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.EarlierReview, error) {
 	row, err := d.q.EarlierReport(ctx, db.EarlierReportParams{ChangelistID: cl, ReviewVersion: v})
 	if noRow(err) {
-		return review.Prior{}, nil
+		return review.EarlierReview{}, nil
 	}
-	return review.Prior{
+	return review.EarlierReview{
 		Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: orZero(row.Report), Until: row.BegunAt,
 	}, interpret("read earlier report", err)
 }

@@ -67,7 +67,7 @@ func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.V
 // SameAsShelf returns the last review of the shelf that became the change, if the
 // shelf had the content of the given version; nil otherwise. It returns nil for a
 // rerun of a submitted change: a person has asked for another review.
-func (d *DB) SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.Prior, error) {
+func (d *DB) SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.EarlierReview, error) {
 	row, err := d.q.SameAsShelf(ctx, db.SameAsShelfParams{ChangelistID: cl, ReviewVersion: v})
 	if noRow(err) {
 		return nil, nil
@@ -75,7 +75,7 @@ func (d *DB) SameAsShelf(ctx context.Context, cl review.Changelist, v review.Ver
 	if err != nil {
 		return nil, interpret("compare with shelf", err)
 	}
-	return &review.Prior{Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: orZero(row.Report)}, nil
+	return &review.EarlierReview{Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: orZero(row.Report)}, nil
 }
 
 // ReportOwner returns the review that report was stored for: a review of the shelf that

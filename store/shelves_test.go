@@ -26,7 +26,7 @@ func TestReserveShelf(t *testing.T) {
 	if again != first || second.Version != 2 {
 		t.Errorf("the same event is %+v, another one %+v", again, second)
 	}
-	if o := open(t, db, first, "run"); o.Verdict != review.VerdictRun || o.Job.Version != 1 || !o.Job.Shelved {
+	if o := open(t, db, first, "run"); o.Decision != review.DecisionRun || o.Job.Version != 1 || !o.Job.Shelved {
 		t.Errorf("the reserved job opens as %+v", o)
 	}
 }
@@ -61,19 +61,19 @@ func TestSubmitAfterShelves(t *testing.T) {
 	other := v1
 	other.Key = "my-own-key"
 	for i, tt := range []struct {
-		ask     review.Request
-		verdict review.Verdict
-		version review.Version
+		ask      review.Request
+		decision review.Decision
+		version  review.Version
 	}{
-		{v1, review.VerdictRun, 3}, {v1, review.VerdictRun, 3}, {other, review.VerdictDuplicate, 3},
-		{version(2), review.VerdictRefused, 3}, {version(3), review.VerdictDuplicate, 3}, {version(4), review.VerdictRun, 4},
+		{v1, review.DecisionRun, 3}, {v1, review.DecisionRun, 3}, {other, review.DecisionDuplicate, 3},
+		{version(2), review.DecisionRefused, 3}, {version(3), review.DecisionDuplicate, 3}, {version(4), review.DecisionRun, 4},
 	} {
-		if o := open(t, db, tt.ask, "run"); o.Verdict != tt.verdict || o.Job.Version != tt.version {
-			t.Errorf("%d: %s is %s of version %d, want %s of %d", i, tt.ask.Key, o.Verdict, o.Job.Version, tt.verdict, tt.version)
+		if o := open(t, db, tt.ask, "run"); o.Decision != tt.decision || o.Job.Version != tt.version {
+			t.Errorf("%d: %s is %s of version %d, want %s of %d", i, tt.ask.Key, o.Decision, o.Job.Version, tt.decision, tt.version)
 		}
 	}
 	finish(t, db, v1)
-	if o := open(t, db, v1, "run"); o.Verdict != review.VerdictDuplicate || o.Job.Version != 3 {
+	if o := open(t, db, v1, "run"); o.Decision != review.DecisionDuplicate || o.Job.Version != 3 {
 		t.Errorf("after its success it is %+v", o)
 	}
 }
@@ -93,7 +93,7 @@ func TestSameAsShelf(t *testing.T) {
 	t.Parallel()
 	books, d := bookkeeping(t)
 	fetch, notify := d.Open(t, store.RoleFetch), d.Open(t, store.RoleNotify)
-	note := func(cl review.Changelist, v review.Version, c review.Content) *review.Prior {
+	note := func(cl review.Changelist, v review.Version, c review.Content) *review.EarlierReview {
 		t.Helper()
 		must(fetch.RecordContent(t.Context(), cl, v, c))(t)
 		return must(books.SameAsShelf(t.Context(), cl, v))(t)
@@ -109,7 +109,7 @@ func TestSameAsShelf(t *testing.T) {
 		t.Errorf("a review that is not finished is %+v", same)
 	}
 	must(books.FinishJob(t.Context(), shelf.Key, review.OutcomeFindings, 1, "report:1"))(t)
-	want := review.Prior{Changelist: 4711, Version: 1, Report: "report:1"}
+	want := review.EarlierReview{Changelist: 4711, Version: 1, Report: "report:1"}
 	if same := note(4800, 1, asSubmitted); same == nil || *same != want {
 		t.Errorf("the submit is like %+v", same)
 	}

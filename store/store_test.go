@@ -22,7 +22,7 @@ func version(v review.Version) review.Request {
 	return review.Request{Changelist: 4711, Version: v, ServerID: "p4", Key: review.DefaultKey("p4", 4711, v)}
 }
 
-func open(t *testing.T, db *store.DB, req review.Request, runID string) review.Opening {
+func open(t *testing.T, db *store.DB, req review.Request, runID string) review.OpenResult {
 	t.Helper()
 	return must(db.OpenJob(t.Context(), req, runID))(t)
 }

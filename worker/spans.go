@@ -17,7 +17,7 @@ import (
 
 type tracedChanges struct{ p4 *p4.ChangeFetcher }
 
-func (c tracedChanges) Read(ctx context.Context, cl review.Changelist, how review.Reading) (review.Change, error) {
+func (c tracedChanges) Read(ctx context.Context, cl review.Changelist, how review.ReadOptions) (review.Change, error) {
 	name := "p4 fetch"
 	if how.Shelved {
 		name = "p4 fetch shelf"

@@ -81,7 +81,7 @@ func (l *lab) count(place string, cl review.Changelist) int {
 	return l.calls[at(place, cl)]
 }
 
-func (l *lab) Read(ctx context.Context, cl review.Changelist, how review.Reading) (review.Change, error) {
+func (l *lab) Read(ctx context.Context, cl review.Changelist, how review.ReadOptions) (review.Change, error) {
 	if err := l.call(ctx, "fetch", cl); err != nil {
 		return review.Change{}, err
 	}

@@ -37,9 +37,9 @@ type reviewState struct {
 	run      string     // run that owns the review, as far as this run knows; see adoptRun
 	job      review.Job // as last read; zero before it is opened
 	fetched  activities.FetchResult
-	skipped  review.SkipRule // why nothing is reviewed; empty if the change is reviewed
-	outdated bool            // the changelist was shelved again
-	onShelf  *review.Prior   // the review of the shelf with the same content; nil if none
+	skipped  review.SkipRule       // why nothing is reviewed; empty if the change is reviewed
+	outdated bool                  // the changelist was shelved again
+	onShelf  *review.EarlierReview // the review of the shelf with the same content; nil if none
 	redacted review.ArtifactRef
 	verdict  activities.CritiqueResult
 
@@ -254,7 +254,7 @@ func (r *reviewState) fetch(ctx workflow.Context) error {
 func (r *reviewState) open(ctx workflow.Context) error {
 	r.show(ctx, "opening its job")
 	defer r.show(ctx, "stage "+string(review.StageFetch))
-	var opening review.Opening
+	var opening review.OpenResult
 	if err := bookLocally(ctx, "open", bookkeeping.OpenJob, r.req, &opening); err != nil {
 		return err
 	}
@@ -263,12 +263,12 @@ func (r *reviewState) open(ctx workflow.Context) error {
 		return refusal(ctx, fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
 			"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
 	}
-	if opening.Verdict == review.VerdictRefused {
+	if opening.Decision == review.DecisionRefused {
 		return refusal(ctx, fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
 			r.req.Version, r.req.Changelist, opening.Job.Version))
 	}
 	r.job = opening.Job
-	if opening.Verdict == review.VerdictDuplicate {
+	if opening.Decision == review.DecisionDuplicate {
 		return errDuplicate
 	}
 	if v := r.job.Version; v != r.req.Version {

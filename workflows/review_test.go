@@ -185,15 +185,15 @@ func onShelf(t *testing.T, db activitiestest.Database, cl review.Changelist) {
 // The review has the version of its job, which another review of the change decided.
 func TestReviewHasTheVersionOfItsJob(t *testing.T) {
 	t.Parallel()
-	for verdict, version := range map[review.Verdict]review.Version{review.VerdictRun: 2, review.VerdictDuplicate: 1} {
+	for decision, version := range map[review.Decision]review.Version{review.DecisionRun: 2, review.DecisionDuplicate: 1} {
 		b := newBench(t)
-		b.OnActivity("OpenJob", mock.Anything, mock.Anything, mock.Anything).Return(review.Opening{
-			Verdict: verdict, Job: review.Job{ID: 1, Key: request.Key, Changelist: 4711, Version: 2, State: review.JobSucceeded},
+		b.OnActivity("OpenJob", mock.Anything, mock.Anything, mock.Anything).Return(review.OpenResult{
+			Decision: decision, Job: review.Job{ID: 1, Key: request.Key, Changelist: 4711, Version: 2, State: review.JobSucceeded},
 		}, nil)
 		_, _ = b.review(t)
 		var shown workflows.Progress
 		if value, err := b.QueryWorkflow(workflows.QueryState); err != nil || value.Get(&shown) != nil || shown.Version != version {
-			t.Errorf("with verdict %s the version is %d, %v; want %d", verdict, shown.Version, err, version)
+			t.Errorf("with decision %s the version is %d, %v; want %d", decision, shown.Version, err, version)
 		}
 	}
 }

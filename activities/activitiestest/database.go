@@ -46,8 +46,8 @@ func do(d Database, op string, call func() error) error {
 }
 
 // OpenJob implements the method of a job.
-func (d Database) OpenJob(ctx context.Context, req review.Request, runID string) (review.Opening, error) {
-	return try(d, "OpenJob", func() (review.Opening, error) { return d.DB.OpenJob(ctx, req, runID) })
+func (d Database) OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error) {
+	return try(d, "OpenJob", func() (review.OpenResult, error) { return d.DB.OpenJob(ctx, req, runID) })
 }
 
 // FinishJob implements the method of a job.

@@ -20,7 +20,7 @@ func (w *World) SetChange(c review.Change) { w.set(func() { w.change = c }) }
 
 // Read implements the fetch of a changelist, "Fetch" in the calls, or of a shelf,
 // "FetchShelf".
-func (w *World) Read(_ context.Context, cl review.Changelist, how review.Reading) (c review.Change, err error) {
+func (w *World) Read(_ context.Context, cl review.Changelist, how review.ReadOptions) (c review.Change, err error) {
 	name := "Fetch"
 	if how.Shelved {
 		name = "FetchShelf"

@@ -83,7 +83,7 @@ func (cfg *Config) NewPipeline(key secret.Value) (*redaction.Pipeline, error) {
 }
 
 // NewRules returns the configured rules and the shipped ones.
-func (cfg *Config) NewRules() (*rules.Book, error) {
+func (cfg *Config) NewRules() (*rules.Set, error) {
 	book, err := rules.Load(cfg.LLM.Rules...)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "llm.rules: %w", err)

@@ -25,7 +25,7 @@ const (
 var packName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // parse adds the packs of a file, one per YAML document. The error joins all problems.
-func (b *Book) parse(name string, data []byte) error {
+func (b *Set) parse(name string, data []byte) error {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return located(name, err)

@@ -58,8 +58,8 @@ func writeList(out *strings.Builder, head string, items []string) {
 	}
 }
 
-// A Book is an ordered list of packs, and the packs of teams. The zero Book is empty.
-type Book struct{ packs, team []Pack }
+// A Set is an ordered list of packs, and the packs of teams. The zero Set is empty.
+type Set struct{ packs, team []Pack }
 
 // A Match is a pack that applies to a file, and its pattern that the path matches.
 type Match struct {
@@ -73,27 +73,27 @@ var shipped embed.FS
 // Load returns the packs of the given files, and of the files in the given directories
 // that end in .yaml, followed by the shipped packs. A pack with the name of a shipped
 // one replaces it. The error lists all problems with file and line.
-func Load(paths ...string) (*Book, error) {
-	var book Book
+func Load(paths ...string) (*Set, error) {
+	var set Set
 	var problems []error
 	for _, path := range paths {
 		files, err := filesOf(path)
 		problems = append(problems, err)
 		for _, file := range files {
-			problems = append(problems, book.readFile(file))
+			problems = append(problems, set.readFile(file))
 		}
 	}
-	own := book.packs
+	own := set.packs
 	standard, err := readShipped()
 	problems = append(problems, err)
 	for _, p := range standard {
 		if !slices.ContainsFunc(own, func(o Pack) bool { return o.Name == p.Name }) {
-			book.packs = append(book.packs, p)
+			set.packs = append(set.packs, p)
 		}
 	}
-	for _, p := range book.packs {
+	for _, p := range set.packs {
 		for _, name := range p.Also {
-			if !slices.ContainsFunc(book.packs, func(o Pack) bool { return o.Name == name }) {
+			if !slices.ContainsFunc(set.packs, func(o Pack) bool { return o.Name == name }) {
 				problems = append(problems, fmt.Errorf("%s: pack %q adds %q, which does not exist", p.Origin, p.Name, name))
 			}
 		}
@@ -101,7 +101,7 @@ func Load(paths ...string) (*Book, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("read rules:\n%w", err)
 	}
-	return &book, nil
+	return &set, nil
 }
 
 // filesOf returns path, or the rule files in it if it is a directory.
@@ -120,7 +120,7 @@ func filesOf(path string) ([]string, error) {
 	return files, err
 }
 
-func (b *Book) readFile(name string) error {
+func (b *Set) readFile(name string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
@@ -136,18 +136,18 @@ func (b *Book) readFile(name string) error {
 }
 
 func readShipped() ([]Pack, error) {
-	var book Book
+	var set Set
 	err := fs.WalkDir(shipped, "packs", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := shipped.ReadFile(name)
-		return errors.Join(err, book.parse(name, data))
+		return errors.Join(err, set.parse(name, data))
 	})
-	for i := range book.packs {
-		book.packs[i].Origin = "shipped"
+	for i := range set.packs {
+		set.packs[i].Origin = "shipped"
 	}
-	return book.packs, err
+	return set.packs, err
 }
 
 // TeamPrefix begins the names of packs of teams, so that they replace no other.
@@ -155,7 +155,7 @@ const TeamPrefix = "depot:"
 
 // WithTeam returns b with the packs of a file of a team. They add to the others: they
 // cannot replace one. origin names the file and its revision.
-func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
+func (b *Set) WithTeam(origin, text string) (with *Set, err error) {
 	defer func() {
 		if recover() != nil { // the parser of YAML is not made for hostile files
 			with, err = nil, fmt.Errorf("%s: cannot be parsed", origin)
@@ -164,11 +164,11 @@ func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
 	if review.TooNested(text) {
 		return nil, fmt.Errorf("%s: has too many brackets, or dashes in a line: write packs as lists of lines", origin)
 	}
-	var own Book
+	var own Set
 	if err := own.parse(origin, []byte(text)); err != nil {
 		return nil, err
 	}
-	out := &Book{b.packs, slices.Clone(b.team)}
+	out := &Set{b.packs, slices.Clone(b.team)}
 	for _, p := range own.packs {
 		p.Name, p.Also = TeamPrefix+p.Name, nil
 		if slices.ContainsFunc(out.team, func(o Pack) bool { return o.Name == p.Name }) {
@@ -180,11 +180,11 @@ func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
 }
 
 // Packs returns the packs in their order, the packs of teams first.
-func (b *Book) Packs() []Pack { return slices.Concat(b.team, b.packs) }
+func (b *Set) Packs() []Pack { return slices.Concat(b.team, b.packs) }
 
 // For returns the packs that apply to a file: all packs of teams with a matching pattern,
 // the first of the other packs, and the packs that this one adds by also.
-func (b *Book) For(depotPath string) (found []Match) {
+func (b *Set) For(depotPath string) (found []Match) {
 	for _, p := range b.team {
 		if pattern, ok := p.files.Match(depotPath); ok {
 			found = append(found, Match{p, pattern})

@@ -11,7 +11,7 @@ import (
 // The first pack with a pattern for the path counts, and those that it adds.
 func TestShippedPacks(t *testing.T) {
 	t.Parallel()
-	book, err := Load()
+	set, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func TestShippedPacks(t *testing.T) {
 		"values.yaml":                          "yaml",
 		"README.md":                            "",
 	} {
-		if got := names(book.For("//depot/main/" + file)); got != want {
+		if got := names(set.For("//depot/main/" + file)); got != want {
 			t.Errorf("%s: packs %q, want %q", file, got, want)
 		}
 	}
-	for _, pack := range book.Packs() {
+	for _, pack := range set.Packs() {
 		if len(pack.LookFor) < 4 || len(pack.DoNotReport) == 0 || pack.Origin != "shipped" {
 			t.Errorf("pack %s of %s has %d and %d rules", pack.Name, pack.Origin, len(pack.LookFor), len(pack.DoNotReport))
 		}
@@ -66,11 +66,11 @@ func TestTeamPacksAdd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "site.yaml"), payments+"---\nname: money\nfiles: ['*.m.go']\nalso: [payments, go]\nlook_for:\n- x\n")
-	book, err := Load(dir)
+	set, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	team, err := book.WithTeam("//depot/team/rules.yaml#3", "name: go\nfiles: ['*.go']\nalso: [sql]\nlook_for:\n- Our own trap.\n")
+	team, err := set.WithTeam("//depot/team/rules.yaml#3", "name: go\nfiles: ['*.go']\nalso: [sql]\nlook_for:\n- Our own trap.\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +81,8 @@ func TestTeamPacksAdd(t *testing.T) {
 			t.Errorf("%s: packs %q, want %q", path, got, want)
 		}
 	}
-	if got := names(book.For("//depot/a.go")); got != "go" || len(team.Packs()) != len(book.Packs())+1 || team.Packs()[0].Origin != "//depot/team/rules.yaml#3:1" {
-		t.Errorf("the book without the team has %q, with it %+v", got, team.Packs()[0])
+	if got := names(set.For("//depot/a.go")); got != "go" || len(team.Packs()) != len(set.Packs())+1 || team.Packs()[0].Origin != "//depot/team/rules.yaml#3:1" {
+		t.Errorf("the set without the team has %q, with it %+v", got, team.Packs()[0])
 	}
 	for _, text := range []string{"", "name: go\n", "- \t[", "name: go\nfiles: ['*.go']\nlook_for:\n- again\n"} {
 		if _, err := team.WithTeam("//depot/b.yaml#1", text); err == nil {
@@ -97,7 +97,7 @@ func TestTeamFileTakesLittleMemory(t *testing.T) {
 	for _, unit := range []string{"[", "[']',", "- "} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := (&Book{}).WithTeam("//depot/team/rules.yaml#3", strings.Repeat(unit, 20_000))
+		_, err := (&Set{}).WithTeam("//depot/team/rules.yaml#3", strings.Repeat(unit, 20_000))
 		runtime.ReadMemStats(&after)
 		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || used > 100 {
 			t.Errorf("20,000 times %q: %d MB, error %v", unit, used, err != nil)
@@ -125,20 +125,20 @@ func TestConfiguredPacksComeFirst(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "site.yaml"), payments)
 	write(t, filepath.Join(dir, "notes.txt"), "no rules")
-	book, err := Load(dir)
+	set, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := book.For("//depot/payments/cents.go")
+	found := set.For("//depot/payments/cents.go")
 	pack, pattern := found[0].Pack, found[0].Pattern
 	want := "Rules \"payments\", for //depot/payments/** *.pay\nLook for:\n- Amounts in floating point, which lose cents.\nDo not report:\n- Missing comments.\n"
 	if len(found) != 1 || pack.Text() != want || pattern != "//depot/payments/**" || !strings.HasSuffix(pack.Origin, "site.yaml:2") {
 		t.Errorf("pack of %s by %q:\n%s", pack.Origin, pattern, pack.Text())
 	}
-	if found := book.For("//depot/main/a.go"); len(found) != 1 || len(found[0].LookFor) != 1 {
+	if found := set.For("//depot/main/a.go"); len(found) != 1 || len(found[0].LookFor) != 1 {
 		t.Errorf("the shipped pack of that name was not replaced: %+v", found)
 	}
-	if found := book.For("//depot/main/a.py"); len(found) != 1 || found[0].Origin != "shipped" {
+	if found := set.For("//depot/main/a.py"); len(found) != 1 || found[0].Origin != "shipped" {
 		t.Errorf("another shipped pack is gone: %+v", found)
 	}
 }

@@ -37,31 +37,31 @@ func New(cfg Config) (*Policy, error) {
 	return &Policy{exclude, include}, nil
 }
 
-// A Verdict is the reason for skipping a file. The zero Verdict means that the file is
+// A Skip is the reason for skipping a file. The zero Skip means that the file is
 // reviewed.
-type Verdict struct {
+type Skip struct {
 	Reason review.SkipReason
 	// Pattern is the matching pattern, as written.
 	Pattern string
 }
 
 // ByPath decides by the depot path.
-func (p *Policy) ByPath(depotPath string) Verdict {
+func (p *Policy) ByPath(depotPath string) Skip {
 	if pattern, ok := secretBearing(depotPath); ok {
-		return Verdict{review.SkipSecret, pattern}
+		return Skip{review.SkipSecret, pattern}
 	}
 	if pattern, ok := p.exclude.Match(depotPath); ok {
-		return Verdict{review.SkipExcluded, pattern}
+		return Skip{review.SkipExcluded, pattern}
 	}
 	if p.includes(depotPath) {
-		return Verdict{}
+		return Skip{}
 	}
 	for _, list := range builtIn {
 		if pattern, ok := list.patterns.Match(depotPath); ok {
-			return Verdict{list.reason, pattern}
+			return Skip{list.reason, pattern}
 		}
 	}
-	return Verdict{}
+	return Skip{}
 }
 
 // ByContent decides by the texts before and after the change; before is empty for a new
