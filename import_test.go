@@ -21,7 +21,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/config", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack", "review/fix"}
 	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
+	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
 		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporalns/temporalnstest", "internal/cputest", "internal/testkit",
@@ -71,8 +71,9 @@ var arrows = map[string][]string{
 
 	"internal/temporalns": {"internal/failure", "internal/secret", "internal/config", "rewrite", "activities", "rewrite/activities", "workflows"},
 
-	"internal/cli":    nil,
-	"internal/config": {"internal/secret"},
+	"internal/breaker": {"internal/failure"},
+	"internal/cli":     nil,
+	"internal/config":  {"internal/secret"},
 	// The configuration of the reviewer, and the adapters that it describes.
 	"internal/settings":         slices.Concat(leaves, []string{"activities", "internal/settings/trigger", "internal/config/reference", "p4", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "notify/webhook", "notify/swarm", "store", "store/artifact"}),
 	"internal/settings/trigger": {"internal/config", "internal/temporalns"},

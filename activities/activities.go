@@ -25,6 +25,7 @@ const (
 	QueueRedact      = "criticizer-redact"
 	QueueLLM         = "criticizer-llm"
 	QueueNotify      = "criticizer-notify"
+	QueueRecords     = "criticizer-records" // of stage notify, without the mail server
 	QueueRetention   = "criticizer-retention"
 )
 
@@ -37,11 +38,8 @@ var StageQueues = map[string]string{
 // is down has its own circuit breaker and retries, and delays no mail.
 func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }
 
-// ProbeQueue is the task queue of the probes of a queue's circuit breaker: the queue
-// itself is stopped.
-func ProbeQueue(queue string) string { return queue + "-probe" }
-
-// BreakerQueues lists the task queues that have a circuit breaker.
+// BreakerQueues lists the task queues that have a circuit breaker, which belongs to a process
+// (internal/breaker).
 func BreakerQueues() []string {
 	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
 }

@@ -11,12 +11,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Bookkeeping serves [QueueBookkeeping]: jobs, dead letters, replays, and the
-// limits of task queues. Its activities are retried until they succeed.
+// Bookkeeping serves [QueueBookkeeping]: jobs, dead letters and replays. Its activities are retried until they succeed.
 type Bookkeeping struct {
 	Jobs    jobs
 	Resets  resets
-	Queues  queueLimits
 	Search  searchMarks
 	Shelves shelves
 	// ChangeLink is the URL of a change with {changelist} in it. Default: none.

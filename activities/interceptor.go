@@ -35,9 +35,16 @@ type Interceptor struct {
 	// must be shorter than the worker's WorkerStopTimeout, so that the attempt can still
 	// report to Temporal. Default: 0.
 	Grace time.Duration
-	// Breaker counts how the attempts end, and delays them while it is open. Default:
-	// none.
-	Breaker *CircuitBreaker
+	// Stopping ends when the process is asked to stop. Default: when the worker is. A worker
+	// that a circuit breaker stops lets its attempts end.
+	Stopping <-chan struct{}
+	// Breaker counts how the attempts end. Default: none.
+	Breaker circuitBreaker
+}
+
+// circuitBreaker is the part of [breaker.Breaker] that counts attempts.
+type circuitBreaker interface {
+	Begin(review string) (end func(err error) (provisional bool), err error)
 }
 
 // InterceptActivity implements [interceptor.WorkerInterceptor].
@@ -56,15 +63,12 @@ type inbound struct {
 func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
 	ctx, stop := keepHeartbeating(ctx)
 	defer stop()
-	ctx, done := untilStopped(ctx, in.policy.Grace)
+	ctx, done := untilStopped(ctx, in.policy.Stopping, in.policy.Grace)
 	defer done()
 	began := time.Now()
 	result, err := in.attempt(ctx, input)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Category() == temporal.ApplicationErrorCategoryBenign {
-		return nil, err // the attempt must wait and has not failed
-	}
 	if err != nil {
-		result, err = nil, in.policy.failed(ctx, err)
+		result = nil
 	}
 	if in.policy.Log != nil {
 		logAttempt(ctx, in.policy.Log, input.Args, began, err)
@@ -73,31 +77,27 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	return result, err
 }
 
-func (in *inbound) attempt(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
-	breaker := in.policy.Breaker
-	if breaker == nil {
-		return in.call(ctx, input)
+// attempt makes the attempt and returns the error that is reported to Temporal.
+func (in *inbound) attempt(ctx context.Context, input *interceptor.ExecuteActivityInput) (result any, err error) {
+	i := in.policy
+	end := func(error) (provisional bool) { return false }
+	if i.Breaker != nil {
+		end, err = i.Breaker.Begin(activity.GetInfo(ctx).WorkflowExecution.ID)
+		if err != nil {
+			return nil, i.asTemporal(ctx, failure.New(failure.WorkerStopped, err), false)
+		}
 	}
-	if err := breaker.Begin(ctx); err != nil {
-		return nil, err
-	}
-	result, err := in.call(ctx, input)
-	if err == nil {
-		breaker.RecordSuccess()
-	}
-	return result, err
-}
-
-// failed returns the error that is reported to Temporal.
-func (i *Interceptor) failed(ctx context.Context, err error) error {
+	result, err = in.call(ctx, input)
 	err, interrupted := interruption(ctx, err)
-	switch {
-	case interrupted && temporal.IsCanceledError(err):
-		return err
-	case !interrupted && i.Breaker != nil:
-		i.Breaker.RecordFailure(activity.GetInfo(ctx).WorkflowExecution.ID, failure.ClassOf(err))
+	verdict := err
+	if interrupted {
+		verdict = failure.New(failure.WorkerStopped, err)
 	}
-	return i.asTemporal(ctx, err)
+	provisional := end(verdict)
+	if err == nil || interrupted && temporal.IsCanceledError(err) {
+		return result, err
+	}
+	return nil, i.asTemporal(ctx, err, provisional)
 }
 
 // call returns a panic as an error with its stack.
@@ -111,12 +111,13 @@ func (in *inbound) call(ctx context.Context, input *interceptor.ExecuteActivityI
 }
 
 // asTemporal makes a new outermost error: Temporal ignores the flags of a wrapped
-// ApplicationError. Message and details are scrubbed and bounded.
-func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
+// ApplicationError. Message and details are scrubbed and bounded. A provisional failure is
+// retried whatever its class, and does not count.
+func (i *Interceptor) asTemporal(ctx context.Context, err error, provisional bool) error {
 	info := activity.GetInfo(ctx)
 	report := failure.NewReport(err, int(info.Attempt), time.Now().UTC(), i.Scrub)
 	p := before(ctx)
-	if report.Class == failure.WorkerStopped {
+	if provisional || report.Class == failure.WorkerStopped {
 		p.Stopped++
 	} else if p.Failures++; p.FirstFailureAt.IsZero() {
 		p.FirstFailureAt = report.At
@@ -131,7 +132,7 @@ func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 		wait = e.RetryAfter
 	}
 	return temporal.NewApplicationErrorWithOptions(report.Message(), string(report.Class), temporal.ApplicationErrorOptions{
-		NonRetryable:   !i.RetryAll && !failure.Retryable(err),
+		NonRetryable:   !i.RetryAll && !provisional && !failure.Retryable(err),
 		NextRetryDelay: failure.Backoff(stageAttempt(ctx), rand.Float64(), wait),
 		Details:        []any{report},
 	})

@@ -14,14 +14,18 @@ import (
 // errStopping is the cause of a context that ended because the worker stops.
 var errStopping = errors.New("worker is stopping")
 
-// untilStopped cancels ctx when the worker has been asked to stop and grace has passed. The SDK
+// untilStopped cancels ctx when the worker or, if stopping is not nil, the process has been
+// asked to stop and grace has passed. The SDK
 // would cancel it after its own wait for the attempt; a report of the attempt would
 // then be lost with the process.
-func untilStopped(ctx context.Context, grace time.Duration) (attempt context.Context, done func()) {
+func untilStopped(ctx context.Context, stopping <-chan struct{}, grace time.Duration) (attempt context.Context, done func()) {
 	attempt, cancel := context.WithCancelCause(ctx)
+	if stopping == nil {
+		stopping = activity.GetWorkerStopChannel(ctx)
+	}
 	go func() {
 		select {
-		case <-activity.GetWorkerStopChannel(ctx):
+		case <-stopping:
 		case <-attempt.Done():
 			return
 		}
@@ -38,7 +42,7 @@ func untilStopped(ctx context.Context, grace time.Duration) (attempt context.Con
 // the activity, the error is that cancellation. If the worker stops, or an operator pauses
 // or resets the activity, only this attempt ends: the error is retryable.
 func interruption(ctx context.Context, err error) (_ error, interrupted bool) {
-	if !errors.Is(ctx.Err(), context.Canceled) {
+	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
 		return err, false
 	}
 	if !errors.Is(err, context.Canceled) && failure.ClassOf(err) != failure.Unknown {

@@ -125,18 +125,3 @@ func TestStageOf(t *testing.T) {
 		}
 	}
 }
-
-// A queue's reason is one line, which keeps the limit before it and which the server accepts.
-func TestReasonsAreCut(t *testing.T) {
-	t.Parallel()
-	if got := cut("a\n<b> & \"c\" ü", 13); got != "a <b> & \"c\" " {
-		t.Errorf("cut to %q", got)
-	}
-	for _, text := range []string{"R&D <7>", strings.Repeat(`"`, 2000), strings.Repeat("&", 2000)} {
-		before := QueueLimit{PerSecond: new(float32(0.5)), By: text, Reason: text}
-		got := BreakerOrder{Reason: text}.Limit(PhaseHalfOpen, 1).over(before)
-		if b := got.Before(); len(got.Reason) > 1000 || b.PerSecond == nil || *b.PerSecond != 0.5 || b.By != cut(text, 100) || b.Reason != cut(text, 100) {
-			t.Errorf("the reason of %d bytes keeps %+v", len(got.Reason), b)
-		}
-	}
-}

@@ -52,7 +52,7 @@ func searchReviews(t *testing.T, planted []canary, policy ...string) {
 	if err := os.Mkdir(in.path("tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	in.env = append(in.env, "TMPDIR="+in.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BREAKER_BY_HAND_ONLY=true",
+	in.env = append(in.env, "TMPDIR="+in.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_WORKER_NO_BREAKER=true",
 		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_LLM_REVIEW_CONTEXT=all", "CRITICIZER_MAIL_CLEAN_TO=everyone")
 	in.env = append(in.env, policy...)
 	in.injectFaults()

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/store"
 )
 
 // listen sets the address of the worker's HTTP server and returns its URL.
@@ -219,32 +222,47 @@ func (s scrape) checkLabels(t *testing.T) {
 	}
 }
 
-// Every worker exports the state of the circuit breakers as Temporal has it.
+// A worker exports the state of its circuit breakers, and operators see why reviews wait.
 func TestBreakerMetric(t *testing.T) {
 	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in := newInstallation(t, newDepot(t, manyChanges(4)...))
 	url := in.listen()
+	in.inject(llmsim.Fault{Kind: llmsim.InvalidKey})
 	in.startWorker()
+	for n := range 4 {
+		in.mustStart(strconv.Itoa(n + 1))
+	}
 	open := func() float64 {
 		value, _ := in.scrape(url).value("criticizer_breaker_open", "queue="+activities.QueueLLM)
 		return value
 	}
-	in.criticizer("breaker", "open", "llm", "--reason", "INC-7: maintenance")
 	waitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })
 	var now struct {
 		Stages []struct {
-			Stage string `json:"stage"`
-			Open  bool   `json:"breaker_open"`
+			Stage   string         `json:"stage"`
+			Outages []store.Outage `json:"outages"`
 		} `json:"stages"`
 	}
+	waitFor(t, "the outage", func() bool { return in.breakerOpen("llm") })
 	in.criticizerJSON(&now, "top")
 	for _, s := range now.Stages {
-		if s.Open != (s.Stage == "llm") {
-			t.Errorf("top shows the circuit breaker of stage %s as open: %t", s.Stage, s.Open)
+		if len(s.Outages) > 0 != (s.Stage == "llm") {
+			t.Errorf("top shows the outages of stage %s: %+v", s.Stage, s.Outages)
 		}
 	}
-	in.criticizer("breaker", "close", "llm")
+	shown := ""
+	for n := range 4 {
+		shown += in.criticizer("status", strconv.Itoa(n+1))
+	}
+	if !strings.Contains(shown, "llm      open for") || !strings.Contains(shown, "AUTH_DENIED") {
+		t.Errorf("status does not name the outage:\n%s", shown)
+	}
+	if found, _ := in.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return d.Check == "breakers" && d.Status == "warn" }) {
+		t.Errorf("doctor does not warn of the outage: %+v", found)
+	}
+	in.model.ClearFaults()
 	waitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
+	in.waitForClosedBreaker("llm")
 }
 
 // Without the database a worker is not ready and names the missing part, but stays

@@ -15,7 +15,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
@@ -251,8 +250,8 @@ func (s *soak) openRuns() int64 {
 
 func (s *soak) check() {
 	s.t.Helper()
-	for _, queue := range []string{activities.QueueLLM, activities.QueueNotify} {
-		s.waitForClosedBreaker(queue)
+	for _, stage := range []string{"llm", "notify"} {
+		s.waitForClosedBreaker(stage)
 	}
 	if err := judge(s.started, s.recipients, s.searchMails("")).err(); err != nil {
 		s.t.Error(err)
@@ -274,35 +273,7 @@ func (s *soak) check() {
 	if last > 2*first+50 {
 		s.t.Errorf("the longest history of the first third has %d events, that of the last third %d", first, last)
 	}
-	breakers := s.longestBreaker()
-	if breakers > 10_000 {
-		s.t.Errorf("a run of a circuit breaker has %d events: it has to continue as a new one at about 4,000", breakers)
-	}
 	printLine("%d reviews, %d workers killed and %d stopped, %d resets (%d refused), %d outages, %d dead letters replayed", s.started, s.killed, s.stopped, s.resets, s.refused, s.outages, s.letters)
-	printLine("longest history: first third %d events, last third %d, circuit breakers %d; a worker's memory %d MB, then %d MB", first, last, breakers, s.firstMemory, memory)
+	printLine("longest history: first third %d events, last third %d; a worker's memory %d MB, then %d MB", first, last, s.firstMemory, memory)
 	printLine("%s", map[bool]string{true: "FAILED", false: "0 lost, 0 doubled, 0 stuck"}[s.t.Failed()])
-}
-
-// longestBreaker returns the longest history of a run of a circuit breaker.
-func (s *soak) longestBreaker() (longest int64) {
-	s.t.Helper()
-	var next []byte
-	for {
-		page, err := s.namespace.ListWorkflow(s.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: s.temporal.Name, Query: "WorkflowType = 'CircuitBreaker'", NextPageToken: next,
-		})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, info := range page.GetExecutions() {
-			described, err := s.namespace.DescribeWorkflowExecution(s.t.Context(), info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			longest = max(longest, described.GetWorkflowExecutionInfo().GetHistoryLength())
-		}
-		if next = page.GetNextPageToken(); len(next) == 0 {
-			return longest
-		}
-	}
 }

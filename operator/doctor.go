@@ -201,6 +201,7 @@ func (c *console) checks(roles []settings.Role, model bool) []check {
 		{check{"oncall", i.onCall}, i.serves(settings.RoleWorkflows)},
 		{check{"postgres", i.postgres}, true},
 		{check{"temporal", i.temporal}, true},
+		{check{"breakers", i.breakers}, i.hasBreakers()},
 		{check{"p4", i.perforce}, i.serves(settings.RoleFetch)},
 		{check{"allowlist", i.allowList}, i.serves(settings.RoleFetch)},
 		{check{"model", i.model}, i.serves(settings.RoleLLM)},

@@ -151,6 +151,10 @@ func (i installation) priorities(ctx context.Context, n temporalns.Namespace) []
 
 // served finds the stages that no worker serves.
 func (i installation) served(ctx context.Context, n temporalns.Namespace) []checkResult {
+	var outages []store.Outage
+	if i.hasBreakers() {
+		outages, _ = i.outages(ctx) // the check of the breakers reports the error
+	}
 	var idle []string
 	for _, role := range i.roles {
 		queue, reviews := activities.StageQueues[string(role)]
@@ -160,7 +164,7 @@ func (i installation) served(ctx context.Context, n temporalns.Namespace) []chec
 		switch served, err := n.Served(ctx, queue); {
 		case err != nil:
 			return []checkResult{fail(err, adviceTemporal)}
-		case !served:
+		case !served && !slices.ContainsFunc(outages, func(o store.Outage) bool { return o.Stage == string(role) }):
 			idle = append(idle, string(role))
 		}
 	}
@@ -169,6 +173,40 @@ func (i installation) served(ctx context.Context, n temporalns.Namespace) []chec
 	}
 	return []checkResult{warn("start a worker, with --stages "+strings.Join(idle, ",")+" or more",
 		"no worker polls for %s", strings.Join(idle, ", "))}
+}
+
+// breakerRoles are the stages whose workers have circuit breakers. Their database roles read
+// the outages.
+var breakerRoles = []settings.Role{settings.RoleFetch, settings.RoleRedact, settings.RoleLLM, settings.RoleNotify}
+
+func (i installation) hasBreakers() bool {
+	return slices.ContainsFunc(breakerRoles, i.serves)
+}
+
+// outages reads the circuit breakers that are not closed.
+func (i installation) outages(ctx context.Context) ([]store.Outage, error) {
+	role := breakerRoles[slices.IndexFunc(breakerRoles, i.serves)]
+	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), databaseRoles[role])
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	return db.Outages(ctx)
+}
+
+// breakers warns of the circuit breakers that are not closed.
+func (i installation) breakers(ctx context.Context) (found []checkResult) {
+	outages, err := i.outages(ctx)
+	if err != nil {
+		return []checkResult{fail(err, "fix what the check postgres reports first")}
+	}
+	for _, o := range outages {
+		found = append(found, warn(o.Class.Describe().Hint+"; no replay is needed for reviews that wait", "stage %s: %s", o.Stage, outageText(o)))
+	}
+	if len(found) == 0 {
+		return []checkResult{ok("all are closed")}
+	}
+	return found
 }
 
 // webhook probes the URL and posts nothing.

@@ -143,7 +143,6 @@ func TestCompletionOfFixedValues(t *testing.T) {
 		"deadletter list --stage ":        {"fetch", "llm", "notify"},
 		"deadletter list --class AUTH":    {"AUTH_DENIED"},
 		"deadletter list --state ":        {"open", "replaying", "failed_again", "resolved", "all"},
-		"breaker open ":                   {"fetch", "redact", "llm", "notify", "webhook", "swarm"},
 		"delivery list --status ":         {"pending", "sent", "failed", "held", "waived"},
 		"status 4711 -o ":                 {"table", "json"},
 		"review show 4711 --format ":      {"text", "html", "json", "sarif"},

@@ -67,6 +67,9 @@ func (v reviewView) fields() fields {
 			f.add(firstOnly(i, "stages"), "%-8s %s, attempt %d", a.Name, a.State, a.Attempt)
 		}
 	}
+	for i, o := range v.Outages {
+		f.add(firstOnly(i, "breakers"), "%-8s %s", o.Stage, outageText(o))
+	}
 	return append(f, provenanceFields(v.Provenance)...)
 }
 

@@ -53,6 +53,10 @@ type reviewView struct {
 	Deliveries  []store.OutboxEntry `json:"deliveries"`
 	DeadLetters []letterView        `json:"dead_letters"`
 
+	// Outages are the circuit breakers that are not closed, of all stages. They are nil for a
+	// review that has ended.
+	Outages []store.Outage `json:"outages,omitempty"`
+
 	temporalAsked bool
 }
 
@@ -109,7 +113,8 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
 	letters, errLetters := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
 	records, errRecords := db.ReviewRecords(ctx, cl)
-	if err := errors.Join(err, errDeliveries, errLetters, errRecords); err != nil {
+	outages, errOutages := db.Outages(ctx)
+	if err := errors.Join(err, errDeliveries, errLetters, errRecords, errOutages); err != nil {
 		return nil, err
 	}
 	views := make([]reviewView, len(rows))
@@ -117,6 +122,9 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		v := reviewView{ReviewRow: row, Deliveries: []store.OutboxEntry{}, DeadLetters: []letterView{}}
 		if record, ok := records[row.Version]; ok {
 			v.Provenance = &record
+		}
+		if row.State == review.JobInProgress {
+			v.Outages = outages
 		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {

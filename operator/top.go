@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,11 +53,12 @@ type overview struct {
 
 // A stageView is one task queue, and the reviews that are in its stage.
 type stageView struct {
-	Stage       string `json:"stage"`
-	Reviews     *int64 `json:"reviews,omitempty"` // nil if the stage is not counted
-	Waiting     int64  `json:"waiting"`           // tasks that wait for a worker
-	OldestS     int    `json:"oldest_seconds"`
-	BreakerOpen bool   `json:"breaker_open"`
+	Stage   string `json:"stage"`
+	Reviews *int64 `json:"reviews,omitempty"` // nil if the stage is not counted
+	Waiting int64  `json:"waiting"`           // tasks that wait for a worker
+	OldestS int    `json:"oldest_seconds"`
+	// Outages are the circuit breakers of the stage that are not closed, one per worker.
+	Outages []store.Outage `json:"outages,omitempty"`
 }
 
 // A letterCount counts the unresolved dead letters of one kind.
@@ -86,12 +88,16 @@ func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (over
 	for _, f := range figures {
 		o.add(f)
 	}
-	return o, errors.Join(err, o.addStages(ctx, cfg))
+	outages, errOutages := db.Outages(ctx)
+	if err == nil && errOutages != nil {
+		err = adviseDatabase(errOutages)
+	}
+	return o, errors.Join(err, o.addStages(ctx, cfg, outages))
 }
 
 // addStages asks Temporal, on a new connection each time: a watch may run longer
 // than a server.
-func (o *overview) addStages(ctx context.Context, cfg *settings.Config) error {
+func (o *overview) addStages(ctx context.Context, cfg *settings.Config, outages []store.Outage) error {
 	temporal, err := dialTemporal(ctx, cfg)
 	if err != nil {
 		return err
@@ -101,6 +107,11 @@ func (o *overview) addStages(ctx context.Context, cfg *settings.Config) error {
 		view, err := temporal.stage(ctx, activities.StageOf(queue), queue)
 		if err != nil {
 			return advise(err, "criticizer doctor checks the installation")
+		}
+		for _, outage := range outages {
+			if outage.Stage == view.Stage {
+				view.Outages = append(view.Outages, outage)
+			}
 		}
 		o.Stages = append(o.Stages, view)
 	}
@@ -113,7 +124,7 @@ func (r runs) stage(ctx context.Context, stage, queue string) (stageView, error)
 	if err != nil {
 		return stageView{}, fmt.Errorf("read task queue %s: %w", queue, err)
 	}
-	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), BreakerOpen: state.Limit.NotClosed()}
+	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds())}
 	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(stage)) {
 		reviews, err := r.InStage(ctx, stage)
 		if err != nil {
@@ -187,12 +198,22 @@ func (o overview) stageRows() [][]string {
 		switch {
 		case s.Stage == activities.StageOf(activities.QueueBookkeeping):
 			breaker = "" // it has none
-		case s.BreakerOpen:
-			breaker = "open"
+		case len(s.Outages) > 0:
+			breaker = outageText(s.Outages[0])
 		}
 		rows = append(rows, row(s.Stage, reviews, s.Waiting, seconds(s.OldestS), breaker))
 	}
 	return rows
+}
+
+// outageText tells why reviews of a stage wait.
+func outageText(o store.Outage) string {
+	state := "open"
+	if o.HalfOpen {
+		state = "half-open"
+	}
+	reason, _, _ := strings.Cut(o.Reason, "\n")
+	return fmt.Sprintf("%s for %s at %s, %s: %s", state, age(time.Since(o.Since)), o.Worker, o.Class, reason)
 }
 
 func (o overview) letterRows() [][]string {

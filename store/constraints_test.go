@@ -26,6 +26,7 @@ insert into criticizer.pages (dead_letter_id, reason) select id, 'bug' from crit
 insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity)
 values (repeat('a', 13), 1, 1, 'f1', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', '//depot/b.go', 'security', 'high');
 insert into criticizer.wrong_findings (fingerprint, token) values ('f1', repeat('a', 13));
+insert into criticizer.outages (stage, worker, since, half_open, class, reason) values ('llm', 'w', now(), false, 'AUTH_DENIED', '');
 insert into raw.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 insert into redacted.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 insert into report.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
@@ -143,6 +144,8 @@ var violations = map[string][]string{
 
 	"criticizer.restores_backup_is_earlier":   {`select criticizer.restored(now() + interval '1 minute', 1)`},
 	"criticizer.restores_changelist_positive": {`select criticizer.restored(now(), 0)`},
+
+	"criticizer.outages_of_worker": {`insert into criticizer.outages select * from criticizer.outages`},
 
 	"criticizer.watch_one_row_only": {`insert into criticizer.watch default values`},
 	"criticizer.watch_one_row":      {`insert into criticizer.watch (one_row) values (false)`},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -51,8 +52,18 @@ func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.P
 	if noRow(err) {
 		return failure.Page{}, nil, 0, false, nil
 	}
+	outages, err := d.Outages(ctx)
+	if err != nil {
+		return failure.Page{}, nil, 0, false, err
+	}
+	outage := ""
+	for _, o := range outages {
+		if o.Stage == row.Stage {
+			outage = fmt.Sprintf("the circuit breaker of stage %s is open since %s: its reviews wait and need no replay", o.Stage, o.Since.UTC().Format(time.RFC3339))
+		}
+	}
 	return failure.Page{
-		ID: row.ID, Reason: row.Reason,
+		ID: row.ID, Outage: outage, Reason: row.Reason,
 		Changelist: int64(row.ChangelistID), ReviewVersion: int(row.ReviewVersion),
 		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: row.ErrorClass.Describe().Hint, LastFailureAt: row.LastFailureAt,
 		DeadLetterID: row.DeadLetterID, WorkflowID: row.WorkflowID, RunID: row.RunID,

@@ -87,6 +87,8 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`select * from criticizer.pages`:              {store.RoleBookkeeping, store.RoleOperator},
 		`update criticizer.pages set sent_at = now()`: {store.RoleBookkeeping},
 		`delete from criticizer.pages`:                nil,
+		`select * from criticizer.outages`:            {store.RoleBookkeeping, store.RoleFetch, store.RoleRedact, store.RoleLLM, store.RoleNotify, store.RoleOperator},
+		`delete from criticizer.outages`:              {store.RoleFetch, store.RoleRedact, store.RoleLLM, store.RoleNotify},
 		`update criticizer.watch set due_at = now()`:  {store.RoleBookkeeping},
 		`select * from criticizer.allowlist_versions`: {store.RoleFetch, store.RoleOperator},
 		`insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('olga', 'T-1', '{//depot/...}', '{}')`:                {store.RoleOperator},

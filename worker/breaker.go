@@ -3,47 +3,83 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"time"
 
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/breaker"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/store"
 )
 
-// requestTimeout limits one request to Temporal.
-const requestTimeout = 10 * time.Second
+// longestCall is how long a circuit breaker waits for the calls in flight of the worker that
+// it stops. It is the longest timeout of an attempt.
+const longestCall = time.Hour
 
-// newBreaker makes the circuit breaker of a task queue (docs/breaker.md).
-func (r *runtime) newBreaker(ctx context.Context, q queue) *activities.CircuitBreaker {
-	cfg := r.cfg.Breaker
-	b := activities.NewCircuitBreaker(r.lg, workerName(), activities.BreakerRules{
-		Failures: cfg.Failures, Reviews: cfg.Reviews, Ratio: cfg.FailureRatio, Window: cfg.Window,
-		IgnoreDenied: cfg.IgnoreDenied || q.anonymousPing,
-	}, queueBreaker{r.namespace, q.name})
-	r.background(ctx, b.Run)
+// recordTimeout limits one record of an outage: Postgres may be what is down.
+const recordTimeout = 10 * time.Second
+
+// newBreaker makes the circuit breaker of a task queue and its workers (docs/runbook.md).
+func (r *runtime) newBreaker(ctx context.Context, s stage, q queue, db *store.DB) *breaker.Breaker {
+	stage := activities.StageOf(q.name)
+	lg := r.lg.With("queue", q.name)
+	attempts := r.interceptor(s)
+	attempts.Stopping = ctx.Done()
+	b := breaker.New(breaker.Config{
+		Log: lg, Scrub: r.scrub,
+		Worker: func(oneSlot bool) breaker.Worker {
+			options := r.options(s, attempts)
+			options.WorkerStopTimeout = longestCall
+			if oneSlot {
+				options.MaxConcurrentActivityExecutionSize = 1
+			}
+			w := worker.New(r.namespace.Client, q.name, options)
+			w.RegisterActivity(q.activities)
+			return w
+		},
+		Probe: func(ctx context.Context) error {
+			if err := db.CheckSchema(ctx); err != nil || q.ping == nil {
+				return err
+			}
+			return q.ping(ctx)
+		},
+		Pause: func(n int) time.Duration { return failure.Backoff(n, rand.Float64(), 0) },
+		Record: func(ctx context.Context, o *breaker.Outage) {
+			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+			defer cancel()
+			var err error
+			if o == nil {
+				err = db.DeleteOutage(ctx, stage, workerName())
+			} else {
+				err = db.SaveOutage(ctx, store.Outage{
+					Stage: stage, Worker: workerName(), Since: o.Since, HalfOpen: o.HalfOpen, Class: o.Class, Reason: o.Reason,
+				})
+			}
+			if err != nil {
+				lg.WarnContext(ctx, "outage not recorded", "error", err)
+			}
+		},
+	})
+	attempts.Breaker = b
+	r.breakers[q.name] = b
 	return b
 }
 
-// A queueBreaker is the circuit breaker of one task queue.
-type queueBreaker struct {
-	namespace temporalns.Namespace
-	queue     string
-}
-
-func (b queueBreaker) Report(ctx context.Context, r activities.Results, start bool) (running bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return b.namespace.ReportResults(ctx, b.queue, r, start)
-}
-
-func (b queueBreaker) Limit(ctx context.Context) (activities.QueueLimit, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return b.namespace.LimitOf(ctx, b.queue)
+// breakerReadings reads which circuit breakers of this process are open.
+func (r *runtime) breakerReadings(context.Context) ([]telemetry.Reading, error) {
+	var readings []telemetry.Reading
+	for queue, b := range r.breakers {
+		open := 0.0
+		if o := b.Outage(); o != nil && !o.HalfOpen {
+			open = 1
+		}
+		readings = append(readings, telemetry.Reading{Name: "criticizer_breaker_open", Labels: map[string]string{"queue": queue}, Value: open})
+	}
+	return readings, nil
 }
 
 // workerName identifies this process to operators.
@@ -53,21 +89,4 @@ func workerName() string {
 		host = "unknown host"
 	}
 	return fmt.Sprintf("worker %d on %s", os.Getpid(), host)
-}
-
-// probeWorker makes the worker that probes the endpoint and the database of a
-// queue whose circuit breaker is open. Every failed probe is retried.
-func (r *runtime) probeWorker(q queue, db *store.DB) worker.Worker {
-	w := worker.New(r.namespace.Client, activities.ProbeQueue(q.name), worker.Options{
-		Interceptors:                     []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: r.scrub, RetryAll: true}},
-		DisableWorkflowWorker:            true,
-		MaxConcurrentActivityTaskPollers: 1,
-	})
-	w.RegisterActivity(&activities.Probing{Endpoint: func(ctx context.Context) error {
-		if err := db.CheckSchema(ctx); err != nil || q.ping == nil {
-			return err
-		}
-		return q.ping(ctx)
-	}})
-	return w
 }

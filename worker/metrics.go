@@ -34,7 +34,7 @@ func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(c
 	}
 }
 
-// queueReadings reads the backlog and the circuit breaker of each task queue.
+// queueReadings reads the backlog of each task queue.
 func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error) {
 	var readings []telemetry.Reading
 	for _, queue := range activities.WatchedQueues() {
@@ -42,17 +42,8 @@ func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error
 		if err != nil {
 			return nil, fmt.Errorf("read state of task queue %s: %w", queue, err)
 		}
-		open, throttled := 0.0, 0.0
-		switch phase := state.Limit.Phase(); {
-		case state.Limit.NotClosed():
-			open = 1
-		case phase == activities.PhaseThrottled:
-			throttled = 1
-		}
 		labels := map[string]string{"queue": queue}
 		readings = append(readings,
-			telemetry.Reading{Name: "criticizer_breaker_open", Labels: labels, Value: open},
-			telemetry.Reading{Name: "criticizer_breaker_throttled", Labels: labels, Value: throttled},
 			telemetry.Reading{Name: "criticizer_queue_depth", Labels: labels, Value: float64(state.Waiting)},
 			telemetry.Reading{Name: "criticizer_queue_oldest_seconds", Labels: labels, Value: state.Oldest.Seconds()})
 	}

@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/breaker"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
@@ -47,7 +48,8 @@ type runtime struct {
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
 	namespace temporalns.Namespace
-	metrics   *telemetry.Metrics // nil without worker.listen
+	metrics   *telemetry.Metrics          // nil without worker.listen
+	breakers  map[string]*breaker.Breaker // by task queue; complete while serving is set
 	closers   []func()
 
 	// serving is set while all stages are served; databases is complete by then.
@@ -62,7 +64,7 @@ func newRuntime(ctx context.Context, cfg *settings.Config, logTo io.Writer) (*ru
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{cfg: cfg, scrubber: scrubber}
+	r := &runtime{cfg: cfg, scrubber: scrubber, breakers: map[string]*breaker.Breaker{}}
 	r.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: r.scrub})
 	if err := r.connect(ctx); err != nil {
 		r.close()
@@ -133,8 +135,8 @@ func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 	case err != nil:
 		return err
 	}
-	var running []worker.Worker
-	defer func() { stopAll(running) }()
+	var running []breaker.Worker
+	defer func() { r.stopAll(running) }()
 	for _, s := range chosen {
 		workers, err := r.workers(ctx, s)
 		if err != nil {
@@ -146,6 +148,9 @@ func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 			}
 			running = append(running, w)
 		}
+	}
+	if len(r.breakers) > 0 {
+		r.addReadings("breakers", r.breakerReadings)
 	}
 	r.serving.Store(true)
 	r.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
@@ -172,18 +177,23 @@ func reportReady(ctx context.Context, socket string) error {
 	return errors.Join(err, conn.Close())
 }
 
-// stopAll stops the workers in parallel, so that all have the same grace period.
-func stopAll(workers []worker.Worker) {
+// stopAll stops the workers in parallel, so that all have the same grace period. It does not
+// wait for an attempt that ignores its end.
+func (r *runtime) stopAll(workers []breaker.Worker) {
+	stopped := make(chan struct{})
 	var stopping sync.WaitGroup
 	for _, w := range workers {
 		stopping.Go(w.Stop)
 	}
-	stopping.Wait()
+	go func() { stopping.Wait(); close(stopped) }()
+	select {
+	case <-stopped:
+	case <-time.After(r.cfg.Worker.StopGrace + reportTimeout):
+	}
 }
 
-// workers makes the workers of a stage: one for each task queue and, for each
-// queue with a circuit breaker, one for its probes.
-func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
+// workers makes the workers of a stage, one for each task queue.
+func (r *runtime) workers(ctx context.Context, s stage) ([]breaker.Worker, error) {
 	db, err := store.Open(ctx, r.lg, r.cfg.DatabaseConfig(), s.role)
 	if err != nil {
 		return nil, err
@@ -197,22 +207,28 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error)
 	if err != nil {
 		return nil, err
 	}
-	var workers []worker.Worker
+	var workers []breaker.Worker
 	for _, q := range queues {
-		workers = append(workers, r.queueWorker(ctx, s, q))
-		if s.workflows == nil {
-			workers = append(workers, r.probeWorker(q, db))
+		if !r.cfg.Worker.NoBreaker && slices.Contains(activities.BreakerQueues(), q.name) {
+			workers = append(workers, r.newBreaker(ctx, s, q, db))
+			continue
 		}
+		w := worker.New(r.namespace.Client, q.name, r.options(s, r.interceptor(s)))
+		w.RegisterActivity(q.activities)
+		if s.workflows != nil {
+			s.workflows(w)
+		}
+		workers = append(workers, w)
 	}
 	return workers, nil
 }
 
-// queueWorker makes the worker of one task queue.
-func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) worker.Worker {
-	attempts := &activities.Interceptor{Scrub: r.scrub, Log: r.lg, RetryAll: s.retryAll, Grace: r.cfg.Worker.StopGrace}
-	if s.workflows == nil && !r.cfg.Breaker.ByHandOnly {
-		attempts.Breaker = r.newBreaker(ctx, q)
-	}
+func (r *runtime) interceptor(s stage) *activities.Interceptor {
+	return &activities.Interceptor{Scrub: r.scrub, Log: r.lg, RetryAll: s.retryAll, Grace: r.cfg.Worker.StopGrace}
+}
+
+// options are the options of a stage's workers.
+func (r *runtime) options(s stage, attempts *activities.Interceptor) worker.Options {
 	options := worker.Options{
 		Interceptors:          []interceptor.WorkerInterceptor{attempts},
 		DisableWorkflowWorker: s.workflows == nil,
@@ -224,12 +240,7 @@ func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) worker.Work
 	if s.atOnce != nil {
 		options.MaxConcurrentActivityExecutionSize = s.atOnce(r.cfg.Worker)
 	}
-	w := worker.New(r.namespace.Client, q.name, options)
-	w.RegisterActivity(q.activities)
-	if s.workflows != nil {
-		s.workflows(w)
-	}
-	return w
+	return options
 }
 
 // artifacts opens one namespace of the artifact store.
@@ -268,18 +279,14 @@ func (l sdkLogger) Error(message string, pairs ...any) {
 
 // loggedByInterceptor reports whether the interceptor has logged the attempt. It
 // makes every failure an ApplicationError, except those of the SDK itself, such
-// as an input that cannot be decoded. It does not log probes, most of which fail.
+// as an input that cannot be decoded.
 func loggedByInterceptor(pairs []any) bool {
-	classified, probe := false, false
 	for i := 0; i+1 < len(pairs); i += 2 {
-		switch pairs[i] {
-		case "Error":
+		if pairs[i] == "Error" {
 			err, _ := pairs[i+1].(error)
 			_, isApplication := errors.AsType[*temporal.ApplicationError](err)
-			classified = isApplication || temporal.IsCanceledError(err)
-		case "ActivityType":
-			probe = pairs[i+1] == "Probe"
+			return isApplication || temporal.IsCanceledError(err)
 		}
 	}
-	return classified && !probe
+	return false
 }

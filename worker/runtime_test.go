@@ -55,7 +55,6 @@ func TestSDKLogsFailedAttemptsOnce(t *testing.T) {
 	}{
 		"an attempt that failed":          {"Activity error.", verdict, "Fetch", ""},
 		"one that was canceled":           {"Activity error.", temporal.NewCanceledError(), "Fetch", ""},
-		"a probe, which we do not log":    {"Activity error.", verdict, "Probe", "WARN"},
 		"an attempt that could not begin": {"Activity error.", errors.New("unable to decode the input"), "Fetch", "WARN"},
 		"a panic":                         {"Activity panic.", verdict, "Fetch", "ERROR"},
 		"no error":                        {"Activity error.", nil, "Fetch", "WARN"},

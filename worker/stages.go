@@ -36,9 +36,6 @@ type queue struct {
 	activities any
 	// ping checks that the endpoint of the activities responds; nil without one.
 	ping func(context.Context) error
-	// anonymousPing is set if ping sends no credentials. It succeeds although they
-	// are refused, and would close a breaker that opened because of them.
-	anonymousPing bool
 }
 
 // reviewStages lists the stages of a review and the deletion of expired data.
@@ -58,7 +55,6 @@ func reviewStages() []stage {
 
 func registerReviews(w worker.WorkflowRegistry) {
 	w.RegisterWorkflow(workflows.ReviewChangelist)
-	w.RegisterWorkflow(workflows.CircuitBreaker)
 	w.RegisterWorkflow(workflows.EnforceRetention)
 	w.RegisterWorkflow(workflows.ReconcileDeliveries)
 	w.RegisterWorkflow(workflows.CatchUp)
@@ -84,7 +80,7 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	r.watchReviews(ctx, db)
 	r.addInstallationMetrics(db)
 	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeping{
-		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db,
+		Jobs: db, Resets: r.namespace, Search: db, Shelves: db,
 		ChangeLink: r.cfg.CodeLinks().Change,
 	}}}, nil
 }
@@ -185,7 +181,10 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		Links:    r.cfg.CodeLinks(),
 	}
 	channels := addChannels(r, notifying, keys)
-	return append([]queue{{name: activities.QueueNotify, activities: notifying, ping: provider.Ping}}, channels...), nil
+	return append([]queue{
+		{name: activities.QueueNotify, activities: notifying, ping: provider.Ping},
+		{name: activities.QueueRecords, activities: notifying},
+	}, channels...), nil
 }
 
 func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
@@ -197,7 +196,7 @@ func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error
 // be pending, and an activity has to fail them.
 func addChannels(r *runtime, n *activities.Notifying, keys *evidence.Keys) []queue {
 	posting := &activities.Posting{Notifying: n}
-	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting, anonymousPing: true}
+	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting}
 	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: posting}
 	if r.cfg.Webhook.URL.IsSet() {
 		webhook := r.cfg.NewWebhook(r.lg, keys)

@@ -36,7 +36,7 @@ var (
 	fetchPolicy  = stagePolicy(activities.QueueFetch, 15*time.Minute)
 	redactPolicy = stagePolicy(activities.QueueRedact, 5*time.Minute)
 	modelPolicy  = stagePolicy(activities.QueueLLM, time.Hour)
-	adoptPolicy  = stagePolicy(activities.QueueNotify, 5*time.Minute)
+	adoptPolicy  = stagePolicy(activities.QueueRecords, 5*time.Minute)
 	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour).waitingForCancellation()
 )
 
@@ -76,18 +76,13 @@ var (
 		attempts: failure.AttemptBudget,
 	}
 	reconcilePolicy = policy{
-		queue: activities.QueueNotify, timeout: 30 * time.Minute, total: time.Hour, heartbeat: heartbeat,
+		queue: activities.QueueRecords, timeout: 30 * time.Minute, total: time.Hour, heartbeat: heartbeat,
 		attempts: failure.AttemptBudget,
 	}
 	retentionPolicy = policy{
 		queue: activities.QueueRetention, timeout: 30 * time.Minute, total: 90 * time.Minute, heartbeat: heartbeat,
 	}
 )
-
-// A probe is retried until the endpoint responds.
-func probePolicy(queue string) policy {
-	return policy{queue: activities.ProbeQueue(queue), timeout: time.Minute, heartbeat: heartbeat}
-}
 
 // botPriority is the priority of bots' changes, of 1 to 5; people's changes have the
 // server's default, 3. A server without priorities ignores it.

@@ -89,9 +89,6 @@ var summaries = map[string]string{
 
 	"notify-" + string(review.ChannelWebhook): "post to the webhook",
 	"notify-" + string(review.ChannelSwarm):   "comment in P4 Code Review",
-
-	"probe": "test whether the endpoint responds",
-	"limit": "set the rate limit of the task queue",
 }
 
 func summaryOf(activityID string) string {

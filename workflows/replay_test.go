@@ -53,7 +53,6 @@ func replay(history *historypb.History) error {
 		return err
 	}
 	replayer.RegisterWorkflow(workflows.ReviewChangelist)
-	replayer.RegisterWorkflow(workflows.CircuitBreaker)
 	replayer.RegisterWorkflow(workflows.CatchUp)
 	replayer.RegisterWorkflow(workflows.SettleShelf)
 	rewriteworkflows.Register(replayer)

@@ -43,6 +43,10 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	for _, f := range alter {
 		f(stages)
 	}
+	serveRecords := worker.New(c.Client, activities.QueueRecords, worker.Options{})
+	serveRecords.RegisterActivity(stages[4])
+	testkit.NoError(t, serveRecords.Start())
+	t.Cleanup(serveRecords.Stop)
 	for i, queue := range queues {
 		a := stages[min(i, len(stages)-1)] // the last serves both channels
 		if a == nil {

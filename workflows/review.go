@@ -27,7 +27,6 @@ var (
 	critiquing  *activities.Critiquing
 	notifying   *activities.Notifying
 	posting     *activities.Posting
-	probing     *activities.Probing
 	retaining   *activities.Retaining
 )
 

@@ -107,4 +107,6 @@ type Page struct {
 	DeadLetterID  int64      `json:"dead_letter_id"`
 	WorkflowID    string     `json:"workflow_id"`
 	RunID         string     `json:"run_id"`
+	// Outage states that the circuit breaker of the stage is not closed, if so.
+	Outage string `json:"outage,omitempty"`
 }

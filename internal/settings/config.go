@@ -72,9 +72,6 @@ type Config struct {
 	Rewrite Rewrite `yaml:"rewrite"`
 	// The rate limits of all workers together, and the process of a worker.
 	Worker Worker `yaml:"worker"`
-	// When the circuit breaker of a task queue opens because its endpoint fails for all
-	// reviews (docs/breaker.md). The results of all workers count.
-	Breaker Breaker `yaml:"breaker"`
 	// The log.
 	Log Log `yaml:"log"`
 }
@@ -97,7 +94,7 @@ func (c *Config) Check(roles ...Role) error {
 	for _, role := range roles {
 		p.Add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("use one of %v", slices.Sorted(maps.Keys(needs))))
 	}
-	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "breaker", "log"}
+	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "log"}
 	if slices.Contains(roles, RoleWorkflows) { // it schedules the reconciliation, with or without mail
 		everywhere = append(everywhere, "mail.reconcile_every")
 	}

@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
@@ -23,16 +25,23 @@ func TestConfiguredRateIsReached(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		rate float64
-		api  bool // an operator or circuit breaker sets the rate, not the workers
+		api  bool // an operator sets the rate, not the workers
 	}{"4 per second, by workers": {4, false}, "4 per second, by an operator": {4, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, _ := temporalnstest.New(t)
+			n, where := temporalnstest.New(t)
 			var mu sync.Mutex
 			var begun []time.Time
 			options := worker.Options{DisableWorkflowWorker: true}
 			if tt.api {
-				testkit.NoError(t, n.LimitQueue(t.Context(), "ticks", activities.QueueLimit{PerSecond: new(float32(tt.rate))}))
+				// As temporal task-queue config set does.
+				_, err := n.WorkflowService().UpdateTaskQueueConfig(t.Context(), &workflowservice.UpdateTaskQueueConfigRequest{
+					Namespace: where.Name, TaskQueue: "ticks", TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+					UpdateQueueRateLimit: &workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate{
+						RateLimit: &taskqueuepb.RateLimit{RequestsPerSecond: float32(tt.rate)},
+					},
+				})
+				testkit.NoError(t, err)
 			} else {
 				options.TaskQueueActivitiesPerSecond = tt.rate
 			}

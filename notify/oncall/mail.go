@@ -39,6 +39,9 @@ var explanations = map[failure.PageReason]string{
 }
 
 func text(p failure.Page) string {
+	if p.Outage != "" {
+		p.Hint += "; " + p.Outage
+	}
 	return fmt.Sprintf(`The review of changelist %d (version %d) is dead-lettered in stage %s with %s.
 %s
 

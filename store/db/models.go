@@ -82,6 +82,16 @@ type Job struct {
 	Purged         bool
 }
 
+type Outage struct {
+	Stage    string
+	Worker   string
+	Since    time.Time
+	SeenAt   time.Time
+	HalfOpen bool
+	Class    string
+	Reason   string
+}
+
 type RewriteBatch struct {
 	BatchID         string
 	State           rewrite.SubmissionState

@@ -657,6 +657,21 @@ end $$;
 comment on function criticizer.read_artifact is
     'Nobody reads an artifact without a record of who and why.';
 
+------------------------------------------------------------------------ outages
+
+-- The circuit breakers that are not closed, one per worker process and stage. A process that
+-- dies leaves its row: readers ignore rows that were not seen for 5 minutes.
+create table criticizer.outages (
+    stage     text        not null,
+    worker    text        not null,
+    since     timestamptz not null,
+    seen_at   timestamptz not null default now(),
+    half_open boolean     not null,
+    class     text        not null,
+    reason    text        not null,
+    constraint outages_of_worker primary key (stage, worker)
+);
+
 -------------------------------------------------------------------------- watch
 
 -- When unfinished reviews are due to be looked at by one of the workers.
@@ -792,6 +807,9 @@ grant select, insert, update on criticizer.jobs, criticizer.dead_letters, critic
 grant select, insert on criticizer.replays to criticizer_bookkeeping;
 grant select on criticizer.replay_requests, criticizer.contents, criticizer.figures to criticizer_bookkeeping;
 grant select, update (due_at) on criticizer.watch to criticizer_bookkeeping;
+grant select, insert, update, delete on criticizer.outages
+    to criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify;
+grant select on criticizer.outages to criticizer_bookkeeping;
 grant select (changelist_id, review_version, status, notified_at) on criticizer.deliveries to criticizer_bookkeeping;
 
 -- The operator role reads everything except the content of artifacts. An operator
@@ -803,7 +821,7 @@ grant select on
     criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
     criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
     criticizer.findings, criticizer.wrong_findings, criticizer.token_days, criticizer.review_records,
-    criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.restores
+    criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.outages, criticizer.restores
     to criticizer_operator;
 grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
 grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;

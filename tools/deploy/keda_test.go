@@ -26,7 +26,7 @@ type scaledObject struct {
 }
 
 // The component of KEDA scales the Deployment of stage llm, never to 0. Its query demands no
-// workers while a circuit breaker limits the queue.
+// workers while a circuit breaker is open.
 func TestScalerIgnoresALimitedQueue(t *testing.T) {
 	objects := build(t, "production")
 	if len(objects.scaled) != 1 {
@@ -45,11 +45,11 @@ func TestScalerIgnoresALimitedQueue(t *testing.T) {
 		t.Skip("SKIPPED: promtool is not installed (Debian package prometheus)")
 	}
 	query := scaled.Spec.Triggers[0].Metadata.Query
-	for name, tt := range map[string]struct{ open, throttled, want int }{
-		"closed": {0, 0, 40}, "open": {1, 0, 0}, "throttled": {0, 1, 0},
+	for name, tt := range map[string]struct{ open, want int }{
+		"closed": {0, 40}, "open": {1, 0},
 	} {
 		series := ""
-		for metric, value := range map[string]int{"queue_depth": 40, "breaker_open": tt.open, "breaker_throttled": tt.throttled} {
+		for metric, value := range map[string]int{"queue_depth": 40, "breaker_open": tt.open} {
 			for _, worker := range []string{"a", "b"} {
 				series += fmt.Sprintf("      - {series: 'criticizer_%s{queue=\"criticizer-llm\",instance=%q}', values: \"%dx5\"}\n", metric, worker, value)
 			}

@@ -46,6 +46,13 @@ func (b *Inbox) Inject(f Fault) {
 	b.faults.pending = append(b.faults.pending, f)
 }
 
+// ClearFaults removes all faults.
+func (b *Inbox) ClearFaults() {
+	b.faults.mu.Lock()
+	defer b.faults.mu.Unlock()
+	b.faults.pending = nil
+}
+
 // take uses up one occurrence of the first fault of the stage.
 func (fs *faults) take(at Stage) (Fault, bool) {
 	fs.mu.Lock()

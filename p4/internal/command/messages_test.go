@@ -109,7 +109,7 @@ func TestMessageCatalogue(t *testing.T) {
 			t.Errorf("%s: no line of messages.txt decides", facts[0])
 		}
 		table.WriteString(strings.Join(append([]string{
-			string(rule.Class), effect(rule.Class.Retryable(), "retry"), effect(rule.Class.BlamesEndpoint(), "breaker"), string(rule.Skip), by,
+			string(rule.Class), effect(rule.Class.Retryable(), "retry"), effect(rule.Class.Describe().Scope == failure.ScopeEndpoint, "breaker"), string(rule.Skip), by,
 		}, facts...), "\t") + "\n")
 	}
 	if *update {
@@ -121,7 +121,7 @@ func TestMessageCatalogue(t *testing.T) {
 	}
 	for _, rule := range messages() {
 		by := cmp.Or(rule.pattern, "generic "+rule.generic)
-		t.Logf("%4d %s (%s, %s): %s", used[by], rule.Class, effect(rule.Class.Retryable(), "retry"), effect(rule.Class.BlamesEndpoint(), "breaker"), by)
+		t.Logf("%4d %s (%s, %s): %s", used[by], rule.Class, effect(rule.Class.Retryable(), "retry"), effect(rule.Class.Describe().Scope == failure.ScopeEndpoint, "breaker"), by)
 		if used[by] == 0 {
 			t.Errorf("no message has %q", by)
 		}
