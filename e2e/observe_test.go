@@ -85,7 +85,6 @@ func TestWorkerMetrics(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
-	in.disableBreaker()
 	url := in.listen()
 	in.startWorker()
 	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
