@@ -20,6 +20,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm"
@@ -216,7 +217,9 @@ func reviewError(t *testing.T, fault llmsim.Fault) error {
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
 	pipeline := newPipeline(t)
-	reviewer, err := llm.New(discard, pipeline, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: endpoint.URL + "/v1", Timeout: 2 * time.Second}, Model: "llmsim-1"})
+	cfg := config.Default[llm.Config]()
+	cfg.BaseURL, cfg.Timeout, cfg.Model = endpoint.URL+"/v1", 2*time.Second, "llmsim-1"
+	reviewer, err := llm.New(discard, pipeline, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/testkit"
@@ -24,7 +25,9 @@ func askModel(t *testing.T, pipeline *redaction.Pipeline, faults ...llmsim.Fault
 	model.Inject(faults...)
 	endpoint := httptest.NewServer(model)
 	t.Cleanup(endpoint.Close)
-	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: endpoint.URL + "/v1"}, Model: "m"})
+	cfg := config.Default[llm.Config]()
+	cfg.BaseURL, cfg.Model = endpoint.URL+"/v1", "m"
+	r, err := llm.New(slog.New(slog.DiscardHandler), pipeline, cfg)
 	testkit.NoError(t, err)
 	return r, model
 }

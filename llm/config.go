@@ -1,12 +1,11 @@
 package llm
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
-	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/rules"
@@ -30,7 +29,7 @@ var answerFormats = []AnswerFormat{FormatSchema, FormatObject, FormatText}
 // severity on. The mode is then the name of that severity.
 type VerifyMode string
 
-// The verify modes that are no severity.
+// The verify modes that are not a severity.
 const (
 	VerifyOff VerifyMode = "off"
 	VerifyOn  VerifyMode = "on"
@@ -41,12 +40,9 @@ func (m VerifyMode) covers(s review.Severity) bool {
 	return m == VerifyOn || m != VerifyOff && rank(s) <= rank(review.Severity(m))
 }
 
-const (
-	defaultTimeout = 5 * time.Minute
-	// totalTimeouts is the number of timeouts after which an answer that still arrives is
-	// given up: an endpoint that sends a byte now and then must not hold a worker.
-	totalTimeouts = 4
-)
+// totalTimeouts is the number of timeouts after which an answer that still arrives is given
+// up: an endpoint that sends a byte now and then must not hold a worker.
+const totalTimeouts = 4
 
 // Bounds of a Config.
 const (
@@ -59,101 +55,90 @@ const (
 // Config configures a [Reviewer]. KeyHeader is set by the dialect. Tokens are counted with the o200k vocabulary,
 // which is an estimate for models with another vocabulary.
 type Config struct {
-	EndpointConfig
-	// Model is the model's name at the endpoint. Required.
-	Model string
-	// Fallbacks are models of the same endpoint. Each is asked if the one before
-	// it cannot answer. Default none.
-	Fallbacks []string
+	EndpointConfig `yaml:",inline"`
+	// Model name, as the endpoint knows it.
+	Model string `yaml:"model" required:"a model of the endpoint"`
+	// Models of the same endpoint that are called, in this order, if the previous
+	// one cannot answer. The report names them.
+	Fallbacks []string `yaml:"fallback_models"`
 	// CodeKey makes the check code of the instructions one that only this installation
 	// knows. Default: a code of the prompt version.
 	CodeKey secret.Value
-	// Dialect is the name of a [Dialect], or "auto" to detect it. Default auto.
-	Dialect string
-	// API is chat or responses. Default chat.
-	API string
-	// ContextTokens is the number of tokens that the server reads in one call, prompt and
-	// answer. Default 0: it is asked, if its dialect has a way to.
-	ContextTokens int
-	// MaxPromptTokens bounds one call's prompt; a larger change takes several
-	// calls. Models review small prompts better. Default 16,000, at least 6,500.
-	MaxPromptTokens int
-	// MaxAnswerTokens bounds one call's answer, including the thinking of a
-	// reasoning model. Default 16,384.
-	MaxAnswerTokens int
-	// MaxTokensPerReview bounds the prompts and the longest possible answers of
-	// one review. Files beyond it are omitted and reported as such. Default
-	// 400,000, at least one full call.
-	MaxTokensPerReview int
-	// Concurrency is the number of concurrent calls of one review. Default 2, at
-	// most 64.
-	Concurrency int
-	// Temperature, TopP, Seed and ReasoningEffort are sent if they are set. Default: the
-	// endpoint's defaults.
-	Temperature, TopP *float64
-	Seed              *int
-	ReasoningEffort   string
-	// Extra are other fields of the request. They replace ours. Default none.
-	Extra map[string]any
+	// Family of the server, which decides fields and formats of requests: auto detects
+	// it (docs/endpoints.md).
+	Dialect string `yaml:"dialect" default:"auto" oneof:"auto openai azure anthropic gemini openrouter vllm llamacpp ollama lmstudio generic"`
+	// API of the endpoint: chat (/chat/completions) or responses (/responses).
+	API string `yaml:"api" default:"chat" oneof:"chat responses"`
+	// Output format that the endpoint is asked for: json_schema, json_object, text, or
+	// auto for the best one that its dialect enforces. If the model does not support one,
+	// the next is used. Every answer is checked against the same schema.
+	AnswerFormat AnswerFormat `yaml:"answer_format" default:"auto" oneof:"auto json_schema json_object text"`
+	// Number of tokens that the server reads in one call, prompt and answer. 0: the
+	// server is asked, if it has a way to tell.
+	ContextTokens int `yaml:"context_tokens" default:"0" check:"not-negative"`
+	// Largest prompt, at least 6,500; a larger change takes several calls. Models review
+	// small prompts better.
+	MaxPromptTokens int `yaml:"max_prompt_tokens" default:"24000"`
+	// Largest answer, including the thinking of a reasoning model.
+	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"16384" check:"positive"`
+	// Effort of a reasoning model, such as low, medium or high. Unset: the endpoint's.
+	ReasoningEffort string `yaml:"reasoning_effort"`
+	// Sampling temperature. Unset: the endpoint's; reasoning models refuse one.
+	Temperature *float64 `yaml:"temperature"`
+	// Other fields of every request, as a JSON object such as '{"top_k": 20}'. They
+	// replace the product's own.
+	Extra string `yaml:"extra"`
+	// Token budget of one review, failed attempts included; the report names what
+	// was not reviewed for lack of tokens.
+	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"300000"`
+	// Lowest severity that is reported: low, medium, high or critical
+	// (docs/findings.md).
+	MinSeverity review.Severity `yaml:"min_severity" default:"low" oneof:"low medium high critical"`
+	// Whether maintainability findings of severity low are reported.
+	Nitpicks bool `yaml:"nitpicks" default:"false"`
+	// Largest number of findings of one review; the most severe are kept.
+	MaxFindings int `yaml:"max_findings" default:"20" check:"positive"`
+	// Whether a second call tries to refute the findings (verification pass): off,
+	// on, or the lowest severity it is made for. It costs tokens and removes false
+	// findings.
+	Verify VerifyMode `yaml:"verify" default:"high" oneof:"off on low medium high critical"`
+	// Code around the change in the calls that review it (docs/context.md): none, file
+	// (from the changed files), or all (from files beside them, too).
+	ReviewContext ContextMode `yaml:"review_context" default:"file" oneof:"none file all"`
+	// Code around the change in the calls of the verification pass.
+	VerifyContext ContextMode `yaml:"verify_context" default:"all" oneof:"none file all"`
+	// Rule files, and directories of files that end in .yaml. They take precedence
+	// over the shipped rules (docs/rules.md).
+	RuleFiles []string `yaml:"rules"`
 	// Rules are the rule packs, selected by path. Default none.
 	Rules *rules.Set
-	// Language is the language of findings, as a name such as "German". Default
-	// English.
-	Language string
-	// AnswerFormat is the first format to request. If the endpoint refuses it,
-	// the next one is used. Default auto.
-	AnswerFormat AnswerFormat
-	// MinSeverity is the lowest severity that is reported. Default low: all.
-	MinSeverity review.Severity
-	// Nitpicks also reports maintainability findings of severity low. Default
-	// false.
-	Nitpicks bool
-	// MaxFindings bounds the findings of one review, worst first. Default 20.
-	MaxFindings int
-	// Verify is off, on, or the lowest severity that is verified. Default high.
-	Verify VerifyMode
-	// ReviewContext and VerifyContext select the code around the change in the prompts of
-	// reviews and verifications. Default file and all.
-	ReviewContext, VerifyContext ContextMode
-}
-
-func (c Config) withDefaults() Config {
-	c.MaxPromptTokens = cmp.Or(c.MaxPromptTokens, 16_000)
-	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, 16_384)
-	c.MaxTokensPerReview = cmp.Or(c.MaxTokensPerReview, 400_000)
-	c.Concurrency = cmp.Or(c.Concurrency, 2)
-	c.AnswerFormat = cmp.Or(c.AnswerFormat, FormatAuto)
-	c.Dialect = cmp.Or(c.Dialect, "auto")
-	c.API = cmp.Or(c.API, apiChat)
-	c.Language = cmp.Or(c.Language, "English")
-	c.MinSeverity = cmp.Or(c.MinSeverity, review.SeverityLow)
-	c.MaxFindings = cmp.Or(c.MaxFindings, 20)
-	c.Verify = cmp.Or(c.Verify, VerifyMode(review.SeverityHigh))
-	c.ReviewContext = cmp.Or(c.ReviewContext, ContextFile)
-	c.VerifyContext = cmp.Or(c.VerifyContext, ContextAll)
-	return c
+	// Language of the findings, such as German.
+	Language string `yaml:"language" default:"English"`
+	// Number of concurrent model calls of one review, at most 64.
+	Concurrency int `yaml:"concurrency" default:"2" check:"positive"`
 }
 
 // languageName matches a name, not a sentence: it becomes part of the instructions.
 var languageName = regexp.MustCompile(`^[\pL][\pL ()-]{0,39}$`)
 
-// validate checks what the configuration file's own checks leave to this package.
-func (c Config) validate() error {
-	switch {
-	case c.Model == "" || slices.Contains(c.Fallbacks, ""):
-		return fmt.Errorf("name of a model is empty: set it")
-	case c.MaxPromptTokens < minPromptTokens:
-		return fmt.Errorf("prompt limit of %d tokens is below %d", c.MaxPromptTokens, minPromptTokens)
-	case c.MaxTokensPerReview < c.MaxPromptTokens+c.MaxAnswerTokens:
-		return fmt.Errorf("review limit of %d tokens is below one call: %d for the prompt and %d for the answer", c.MaxTokensPerReview, c.MaxPromptTokens, c.MaxAnswerTokens)
-	case !languageName.MatchString(c.Language):
-		return fmt.Errorf("language %q: want a name of at most 40 letters, such as German", c.Language)
-	case c.Concurrency > maxConcurrency:
-		return fmt.Errorf("model concurrency of %d: want %d at most", c.Concurrency, maxConcurrency)
-	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
-		return fmt.Errorf("model temperature of %g: want 0 to 2", *c.Temperature)
+// Check implements the checks of package config.
+func (c Config) Check(p *config.Problems) {
+	call := c.MaxPromptTokens + c.MaxAnswerTokens
+	p.Add(c.MaxPromptTokens < minPromptTokens, "max_prompt_tokens", fmt.Sprintf("%d is too small", c.MaxPromptTokens), fmt.Sprintf("write at least %d", minPromptTokens))
+	p.Add(c.MaxTokensPerReview < call, "max_tokens_per_review", "is less than one call needs", fmt.Sprintf("write at least %d, or lower the limits of prompt and answer", call))
+	_, err := c.extraFields()
+	p.Add(err != nil, "extra", "is not a JSON object", `write one such as '{"top_k": 20}'`)
+	p.Add(!languageName.MatchString(c.Language), "language", "is not the name of a language", "write one of at most 40 letters, such as German")
+	p.Add(c.Concurrency > maxConcurrency, "concurrency", "is too large", fmt.Sprintf("write at most %d", maxConcurrency))
+	p.Add(c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2), "temperature", "is out of bounds", "write 0 to 2")
+}
+
+// extraFields returns the fields of Extra.
+func (c Config) extraFields() (fields map[string]any, err error) {
+	if c.Extra == "" {
+		return nil, nil
 	}
-	return nil
+	return fields, json.Unmarshal([]byte(c.Extra), &fields)
 }
 
 // models returns the configured models in the order in which they are asked.

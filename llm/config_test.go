@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 )
@@ -22,7 +23,7 @@ func TestNewRefusesAnInvalidConfig(t *testing.T) {
 		"no model":                  func(c *Config) { c.Model = "" },
 		"fallback without a name":   func(c *Config) { c.Fallbacks = []string{""} },
 		"prompt too small":          func(c *Config) { c.MaxPromptTokens = 6_499 },
-		"review below one call":     func(c *Config) { c.MaxTokensPerReview = 32_383 },
+		"review below one call":     func(c *Config) { c.MaxTokensPerReview = 40_383 },
 		"too many concurrent calls": func(c *Config) { c.Concurrency = 65 },
 		"temperature out of bounds": func(c *Config) { c.Temperature = new(2.5) },
 		"language of two lines":     func(c *Config) { c.Language = "x\ny" },
@@ -32,7 +33,8 @@ func TestNewRefusesAnInvalidConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := Config{EndpointConfig: EndpointConfig{BaseURL: "https://host/v1", APIKey: secret.New("hunter2")}, Model: "m"}
+			cfg := config.Default[Config]()
+			cfg.BaseURL, cfg.APIKey, cfg.Model = "https://host/v1", secret.New("hunter2"), "m"
 			change(&cfg)
 			_, err := New(slog.New(slog.DiscardHandler), newPipeline(t), cfg)
 			if got := failure.ClassOf(err); got != failure.ConfigInvalid {

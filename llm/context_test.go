@@ -52,7 +52,7 @@ func TestContextGoesToItsCalls(t *testing.T) {
 		reviewed, both []string // in the review, and in the verification
 		use            review.ContextUse
 	}{
-		{"", "", []string{fromChange}, []string{fromChange, fromSibling}, review.ContextUse{Shown: 2}},
+		{ContextFile, ContextAll, []string{fromChange}, []string{fromChange, fromSibling}, review.ContextUse{Shown: 2}},
 		{ContextNone, ContextNone, nil, nil, review.ContextUse{}},
 		{ContextNone, ContextFile, nil, []string{fromChange}, review.ContextUse{Shown: 1}},
 		{ContextAll, ContextAll, []string{fromChange, fromSibling}, []string{fromChange, fromSibling}, review.ContextUse{Shown: 2}},

@@ -141,9 +141,9 @@ func TestRequestHasTheSettings(t *testing.T) {
 					}
 				}), func(c *Config) {
 					c.API, c.BaseURL, c.Dialect, c.AnswerFormat = api, c.BaseURL+"?api-version=2024-10-21", "azure", format
-					c.APIKey, c.Headers = secretKey, map[string]string{"X-Team": "builds"}
-					c.Temperature, c.TopP, c.Seed, c.ReasoningEffort, c.MaxAnswerTokens = new(0.0), new(0.9), new(7), "low", 777
-					c.Extra = map[string]any{"top_k": 20, "top_p": 0.5}
+					c.APIKey, c.Headers = secretKey, []string{"X-Team: builds"}
+					c.Temperature, c.ReasoningEffort, c.MaxAnswerTokens = new(0.0), "low", 777
+					c.Extra = `{"top_k": 20, "top_p": 0.5}`
 				})
 				_, _ = r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 				if sent == nil || sent.URL.Path != "/v1"+path || sent.URL.RawQuery != "api-version=2024-10-21" || sent.Header.Get("api-key") != "the-key" || sent.Header.Get("X-Team") != "builds" {
@@ -156,7 +156,7 @@ func TestRequestHasTheSettings(t *testing.T) {
 					text, _ := body["text"].(map[string]any)
 					formatted = text["format"]
 				} else {
-					want["max_completion_tokens"], want["reasoning_effort"], want["seed"] = 777.0, "low", 7.0
+					want["max_completion_tokens"], want["reasoning_effort"] = 777.0, "low"
 					formatted = body["response_format"]
 				}
 				for name, value := range want {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 )
@@ -24,6 +25,7 @@ import (
 type Endpoint struct {
 	lg       *slog.Logger
 	cfg      EndpointConfig
+	headers  map[string]string
 	base     *url.URL
 	guard    guard
 	client   *http.Client
@@ -32,21 +34,53 @@ type Endpoint struct {
 
 // EndpointConfig configures an [Endpoint].
 type EndpointConfig struct {
-	// BaseURL is the prefix of the API's paths. Required. With http:// the key and
-	// all text cross the network unencrypted.
-	BaseURL string
-	// APIKey is sent with every request. Unset for servers that need none.
-	APIKey secret.Value
-	// APIKeyOld is tried if APIKey is refused. Default none.
-	APIKeyOld secret.Value
+	// OpenAI-compatible endpoint. With http to another host no key is sent, and
+	// allow_cleartext must name llm. For Azure, https://NAME.openai.azure.com/openai/v1,
+	// or the URL of the deployment with ?api-version=VERSION.
+	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" check:"http-url"`
+	// API key of the endpoint. Unset for a server on this host without
+	// authentication.
+	APIKey secret.Value `yaml:"api_key" env:"OPENAI_API_KEY"`
+	// Previous key, used during a rotation if the endpoint rejects the new one.
+	APIKeyOld secret.Value `yaml:"api_key_old" env:"OPENAI_API_KEY_OLD"`
 	// KeyHeader is the header of the key. Default "": a bearer token.
 	KeyHeader string
-	// Headers are sent with every request. Default none.
-	Headers map[string]string
-	// Timeout bounds one call, and the silence within a streamed one. Default 5 minutes.
-	Timeout time.Duration
+	// HTTP headers of every request, each as 'Name: value', without secrets.
+	Headers []string `yaml:"headers"`
+	// Longest silence of the endpoint during a call, before or within its answer. A call
+	// takes at most four times as long.
+	Timeout time.Duration `yaml:"timeout" default:"120s" check:"positive"`
 	// TransferTimeout bounds the transfer of one file. Default 15 minutes.
 	TransferTimeout time.Duration
+}
+
+// Check implements the checks of package config. http to another host is a private server
+// without a key; https is a provider.
+func (c EndpointConfig) Check(p *config.Problems) {
+	_, err := c.headers()
+	p.Add(err != nil, "headers", "holds an entry that is not a header", "write each as 'Name: value'")
+	p.Replacement("api_key_old", c.APIKeyOld, "api_key", c.APIKey)
+	if u, err := url.Parse(c.BaseURL); err == nil && u.Scheme == "https" && !config.Loopback(u.Hostname()) {
+		p.RequireSecret("api_key", c.APIKey, "the key of "+u.Hostname())
+	}
+}
+
+// Connections returns the connection to the endpoint.
+func (c EndpointConfig) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", c.BaseURL, "api_key", c.APIKey)}
+}
+
+// headers returns Headers by name.
+func (c EndpointConfig) headers() (map[string]string, error) {
+	headers := map[string]string{}
+	for _, h := range c.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.ContainsAny(name, " \t") {
+			return nil, errors.New("an entry of llm.headers is not a header: write each as 'Name: value'")
+		}
+		headers[name] = strings.TrimSpace(value)
+	}
+	return headers, nil
 }
 
 const defaultTransferTimeout = 15 * time.Minute
@@ -61,7 +95,10 @@ func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, e
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
+	headers, err := cfg.headers()
+	if err != nil {
+		return nil, failure.New(failure.ConfigInvalid, err)
+	}
 	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, defaultTransferTimeout)
 	base.Path = strings.TrimRight(base.Path, "/")
 	client := &http.Client{
@@ -69,7 +106,7 @@ func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, e
 		// A redirect would send the change to a host that is not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &Endpoint{lg: lg, cfg: cfg, base: base, guard: guard, client: client}, nil
+	return &Endpoint{lg: lg, cfg: cfg, headers: headers, base: base, guard: guard, client: client}, nil
 }
 
 // azureQuery matches the only query that is part of a base URL, and so of every request.

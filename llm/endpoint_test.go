@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -22,7 +23,8 @@ func newEndpoint(t *testing.T, g guard, serve http.Handler, change ...func(*Endp
 	t.Helper()
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
-	cfg := EndpointConfig{BaseURL: server.URL + "/v1/", APIKey: secret.New("key-new")}
+	cfg := config.Default[EndpointConfig]()
+	cfg.BaseURL, cfg.APIKey = server.URL+"/v1/", secret.New("key-new")
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/config"
 )
 
 // Each answer of an endpoint is an error, or findings that follow the schema, have
@@ -15,7 +17,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"status":"incomplete","output":[{"type":"message","content":[{"type":"output_text","text":` + strconv.Quote(oneFinding[:90]) + `}]}]}`))
 	f.Add([]byte(`{"error":{"message":"x"}}`))
 	f.Add([]byte(strings.Repeat(`{"choices":[`, 1000)))
-	loaded, err := loadPrompts(Config{}.withDefaults())
+	loaded, err := loadPrompts(config.Default[Config]())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
@@ -57,7 +58,8 @@ func newReviewer(tb testing.TB, endpoint http.Handler, change ...func(*Config)) 
 	tb.Helper()
 	server := httptest.NewServer(endpoint)
 	tb.Cleanup(server.Close)
-	cfg := Config{EndpointConfig: EndpointConfig{BaseURL: server.URL + "/v1"}, Model: "test-model", Nitpicks: true, Verify: VerifyOff}
+	cfg := config.Default[Config]()
+	cfg.BaseURL, cfg.Model, cfg.Nitpicks, cfg.Verify = server.URL+"/v1", "test-model", true, VerifyOff
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -57,7 +57,7 @@ func (e *Endpoint) sendWith(req *http.Request, key secret.Value) (*http.Response
 }
 
 func (e *Endpoint) sign(req *http.Request, key secret.Value) {
-	for name, value := range e.cfg.Headers {
+	for name, value := range e.headers {
 		req.Header.Set(name, value)
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -35,9 +36,9 @@ func TestKeysOverlap(t *testing.T) {
 			sim := llmsim.New(llmsim.Config{APIKey: secret.New(tt.accepted)})
 			server := httptest.NewServer(sim)
 			defer server.Close()
-			r, err := New(slog.New(slog.NewTextHandler(&log, nil)), newRecordingGuard(t), Config{
-				EndpointConfig: EndpointConfig{BaseURL: server.URL + "/v1", APIKey: secret.New("key-new"), APIKeyOld: secret.New(tt.old)}, Model: "m",
-			})
+			cfg := config.Default[Config]()
+			cfg.BaseURL, cfg.APIKey, cfg.APIKeyOld, cfg.Model = server.URL+"/v1", secret.New("key-new"), secret.New(tt.old), "m"
+			r, err := New(slog.New(slog.NewTextHandler(&log, nil)), newRecordingGuard(t), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +70,9 @@ func TestKeyIsReadForEveryRequest(t *testing.T) {
 	}
 	server := httptest.NewServer(llmsim.New(llmsim.Config{APIKey: secret.New("key-2")}))
 	defer server.Close()
-	r, err := New(slog.New(slog.DiscardHandler), newRecordingGuard(t), Config{EndpointConfig: EndpointConfig{BaseURL: server.URL + "/v1", APIKey: key}, Model: "m"})
+	cfg := config.Default[Config]()
+	cfg.BaseURL, cfg.APIKey, cfg.Model = server.URL+"/v1", key, "m"
+	r, err := New(slog.New(slog.DiscardHandler), newRecordingGuard(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

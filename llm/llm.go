@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -34,6 +35,7 @@ type Reviewer struct {
 	lg            *slog.Logger
 	guard         redactor
 	cfg           Config
+	extra         map[string]any // of Config.Extra
 	endpoint      *Endpoint
 	prompts       *prompts
 	guidelines    *guidelines
@@ -56,17 +58,20 @@ type redactor interface {
 // New returns a reviewer whose changes and request bodies are checked by guard.
 // It makes no call. Its errors have class [failure.ConfigInvalid].
 func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
-	cfg = cfg.withDefaults()
+	if err := config.Validate("llm", &cfg); err != nil {
+		return nil, failure.New(failure.ConfigInvalid, err)
+	}
+	extra, err := cfg.extraFields()
+	if err != nil {
+		return nil, failure.New(failure.ConfigInvalid, err)
+	}
 	dialect := dialectOf(cfg.Dialect, cfg.BaseURL)
 	cfg.KeyHeader = dialect.KeyHeader
 	endpoint, err := NewEndpoint(lg, guard, cfg.EndpointConfig)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, endpoint: endpoint, dialect: dialect}
-	if err := cfg.validate(); err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
-	}
+	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, extra: extra, endpoint: endpoint, dialect: dialect}
 	if r.guidelines, err = newGuidelines(guard.String, cfg.Rules); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}

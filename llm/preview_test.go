@@ -19,7 +19,7 @@ func TestPreview(t *testing.T) {
 	}
 	endpoint := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the endpoint was asked") })
 	r, _ := newReviewer(t, endpoint, withRules(book), func(c *Config) {
-		c.MaxTokensPerReview = 2 * (c.withDefaults().MaxPromptTokens + c.withDefaults().MaxAnswerTokens)
+		c.MaxTokensPerReview = 2 * (c.MaxPromptTokens + c.MaxAnswerTokens)
 	})
 	lines := make([]string, 12_000)
 	for i := range lines {

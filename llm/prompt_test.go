@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -66,7 +67,9 @@ func TestSchemaHasSeveritiesAndCategories(t *testing.T) {
 
 func testPrompts(t *testing.T) *prompts {
 	t.Helper()
-	p, err := loadPrompts(Config{Verify: VerifyOn}.withDefaults())
+	cfg := config.Default[Config]()
+	cfg.Verify = VerifyOn
+	p, err := loadPrompts(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +130,9 @@ func TestAboutIsBounded(t *testing.T) {
 func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	t.Parallel()
 	worst := "x1" // one token per byte
-	cfg := Config{Verify: VerifyOn}
-	p, err := loadPrompts(cfg.withDefaults())
+	cfg := config.Default[Config]()
+	cfg.Verify = VerifyOn
+	p, err := loadPrompts(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

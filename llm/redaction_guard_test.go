@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm"
@@ -45,7 +46,9 @@ func reviewBehind(t *testing.T, guard *redaction.Pipeline, c redaction.Change, m
 	sim := llmsim.New(llmsim.Config{})
 	server := httptest.NewServer(sim)
 	defer server.Close()
-	r, err := llm.New(slog.New(slog.DiscardHandler), guard, llm.Config{EndpointConfig: llm.EndpointConfig{BaseURL: server.URL + "/v1"}, Model: model})
+	cfg := config.Default[llm.Config]()
+	cfg.BaseURL, cfg.Model = server.URL+"/v1", model
+	r, err := llm.New(slog.New(slog.DiscardHandler), guard, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,6 @@ func (r *Reviewer) request(w modelDialect, model, system, user string, limit int
 	if r.cfg.Temperature != nil {
 		body["temperature"] = *r.cfg.Temperature
 	}
-	if r.cfg.TopP != nil {
-		body["top_p"] = *r.cfg.TopP
-	}
 	if r.cfg.API == apiResponses {
 		body["instructions"], body["input"], body["max_output_tokens"], body["store"] = system, user, limit, false
 		set("text", map[string]any{"format": r.format(w)}, w.Format != FormatText)
@@ -39,14 +36,13 @@ func (r *Reviewer) request(w modelDialect, model, system, user string, limit int
 		}
 		body["messages"], body[w.LimitField] = messages, limit
 		body["stream_options"] = map[string]any{"include_usage": true}
-		set("seed", r.cfg.Seed, r.cfg.Seed != nil)
 		set("response_format", r.format(w), w.Format != FormatText || r.cfg.AnswerFormat == FormatText)
 		set("reasoning_effort", r.cfg.ReasoningEffort, r.cfg.ReasoningEffort != "")
 	}
 	for _, field := range w.without {
 		delete(body, field)
 	}
-	maps.Copy(body, r.cfg.Extra)
+	maps.Copy(body, r.extra)
 	return body
 }
 

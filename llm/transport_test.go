@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
@@ -78,7 +79,9 @@ func TestGuardBlocks(t *testing.T) {
 
 func guardedBy(t *testing.T, g redactor, url string) *Reviewer {
 	t.Helper()
-	r, err := New(slog.New(slog.DiscardHandler), g, Config{EndpointConfig: EndpointConfig{BaseURL: url + "/v1"}, Model: "m"})
+	cfg := config.Default[Config]()
+	cfg.BaseURL, cfg.Model = url+"/v1", "m"
+	r, err := New(slog.New(slog.DiscardHandler), g, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func (e *evaluation) measure(ctx context.Context, cfg *settings.Config, cases []
 	if err != nil {
 		return eval.Report{}, err
 	}
-	return eval.NewReport(results, detector.Leaks(), cfg.TokenPrices()), nil
+	return eval.NewReport(results, detector.Leaks(), cfg.LLM.Prices), nil
 }
 
 // evalProgress reports the progress on standard error, at most once per interval.

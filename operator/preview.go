@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/review"
@@ -48,6 +49,9 @@ placeholders are keyed for this run.`,
 				return err
 			}
 			cfg.LLM.Model = cmp.Or(cfg.LLM.Model, "no model is called")
+			if !cfg.LLM.APIKey.IsSet() {
+				cfg.LLM.APIKey, cfg.LLM.APIKeyOld = secret.New("no model is called"), secret.Value{}
+			}
 			p, err := newPreview(cmd.Context(), cfg, cl, prompts)
 			if err != nil {
 				return err

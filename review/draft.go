@@ -105,8 +105,15 @@ type Cost struct {
 
 // Prices are the prices of a million tokens. Zero is unknown.
 type Prices struct {
-	Prompt, Completion, Cached float64
-	Currency                   string
+	// Price of a million prompt tokens. The report shows the cost of a review if
+	// all prices it needs are set. 0: unknown.
+	Prompt float64 `yaml:"price_per_million_prompt" default:"0" check:"not-negative"`
+	// Price of a million prompt tokens from the provider's cache.
+	Cached float64 `yaml:"price_per_million_cached" default:"0" check:"not-negative"`
+	// Price of a million answer tokens.
+	Completion float64 `yaml:"price_per_million_completion" default:"0" check:"not-negative"`
+	// Currency of the prices.
+	Currency string `yaml:"price_currency" default:"USD"`
 }
 
 // Of returns the cost of u, or nil if it is not exact: a price is unknown, or the

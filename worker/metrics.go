@@ -53,7 +53,7 @@ func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error
 // addTokenPrices exports the price of a token, from which monitoring computes the
 // cost of reviews.
 func (r *runtime) addTokenPrices() {
-	prices := r.cfg.TokenPrices()
+	prices := r.cfg.LLM.Prices
 	price := func(kind string, perMillion float64) telemetry.Reading {
 		return telemetry.Reading{Name: "criticizer_model_token_price", Value: perMillion / 1e6, Labels: map[string]string{"kind": kind}}
 	}

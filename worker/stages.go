@@ -152,7 +152,7 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	r.addTokenPrices()
 	return []queue{{name: activities.QueueLLM, ping: reviewer.Ping, activities: &activities.Critiquing{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
-		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.TokenPrices(), StandIn: r.cfg.LLM.StandIn,
+		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.LLM.Prices, StandIn: r.cfg.LLM.StandIn,
 	}}}, err
 }
 

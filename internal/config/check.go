@@ -79,8 +79,13 @@ func (p *Problems) nameOf(name string) string {
 
 // Add adds a problem with a field of the section, if it is wrong.
 func (p *Problems) Add(wrong bool, field, what, hint string) {
-	if wrong {
-		p.found = append(p.found, fmt.Errorf("%s: %s: %s", p.nameOf(field), what, hint))
+	if !wrong {
+		return
+	}
+	// A struct that embeds an inline one has its methods, too.
+	problem := fmt.Sprintf("%s: %s: %s", p.nameOf(field), what, hint)
+	if !slices.ContainsFunc(p.found, func(err error) bool { return err.Error() == problem }) {
+		p.found = append(p.found, errors.New(problem))
 	}
 }
 

@@ -84,7 +84,7 @@ func (cfg *Config) NewPipeline(key secret.Value) (*redaction.Pipeline, error) {
 
 // NewRules returns the configured rules and the shipped ones.
 func (cfg *Config) NewRules() (*rules.Set, error) {
-	book, err := rules.Load(cfg.LLM.Rules...)
+	book, err := rules.Load(cfg.LLM.RuleFiles...)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "llm.rules: %w", err)
 	}
@@ -105,51 +105,9 @@ func (cfg *Config) NewReviewer(lg *slog.Logger, guard Guard) (*llm.Reviewer, err
 	if err != nil {
 		return nil, err
 	}
-	extra, err := cfg.LLM.ExtraFields()
-	if err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "llm.extra is not a JSON object")
-	}
-	headers, err := cfg.LLM.HeaderFields()
-	if err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
-	}
-	return llm.New(lg, guard, llm.Config{
-		EndpointConfig: llm.EndpointConfig{
-			BaseURL: cfg.LLM.BaseURL, APIKey: cfg.LLM.APIKey, APIKeyOld: cfg.LLM.APIKeyOld, Headers: headers, Timeout: cfg.LLM.Timeout,
-		},
-		CodeKey:            cfg.Redaction.Key,
-		Dialect:            cfg.LLM.Dialect,
-		API:                cfg.LLM.API,
-		ContextTokens:      cfg.LLM.ContextTokens,
-		ReasoningEffort:    cfg.LLM.ReasoningEffort,
-		Temperature:        cfg.LLM.Temperature,
-		TopP:               cfg.LLM.TopP,
-		Seed:               cfg.LLM.Seed,
-		Extra:              extra,
-		Model:              cfg.LLM.Model,
-		MaxPromptTokens:    cfg.LLM.MaxPromptTokens,
-		MaxAnswerTokens:    cfg.LLM.MaxAnswerTokens,
-		MaxTokensPerReview: cfg.LLM.MaxTokensPerReview,
-		Concurrency:        cfg.LLM.Concurrency,
-		AnswerFormat:       llm.AnswerFormat(cfg.LLM.AnswerFormat),
-		Rules:              book,
-		Language:           cfg.LLM.Language,
-		Fallbacks:          cfg.LLM.FallbackModels,
-		MinSeverity:        review.Severity(cfg.LLM.MinSeverity),
-		Nitpicks:           cfg.LLM.Nitpicks,
-		MaxFindings:        cfg.LLM.MaxFindings,
-		Verify:             llm.VerifyMode(cfg.LLM.Verify),
-		ReviewContext:      llm.ContextMode(cfg.LLM.ReviewContext),
-		VerifyContext:      llm.ContextMode(cfg.LLM.VerifyContext),
-	})
-}
-
-// TokenPrices returns the prices of tokens.
-func (cfg *Config) TokenPrices() review.Prices {
-	return review.Prices{
-		Prompt: cfg.LLM.PricePerMillionPrompt, Cached: cfg.LLM.PricePerMillionCached,
-		Completion: cfg.LLM.PricePerMillionCompletion, Currency: cfg.LLM.PriceCurrency,
-	}
+	reviewer := cfg.LLM.Config
+	reviewer.Rules, reviewer.CodeKey = book, cfg.Redaction.Key
+	return llm.New(lg, guard, reviewer)
 }
 
 // ArtifactConfig configures the artifacts of a namespace.
