@@ -72,7 +72,7 @@ func parseEntries(texts []string) ([]entry, error) {
 // unicode mode; in doubt a path is denied. A hybrid server treats names that differ in
 // case as different files; how it and servers of unknown case handling compare is not
 // known: both ways of comparing must allow the path. An embargo overrides a permission,
-// and covers everything below its path, also if the entry lacks the /... at its end.
+// and covers everything below its path, even if the entry lacks the final /....
 // Embargoes are compared in Unicode's composed form. A server that is not in unicode mode
 // stores each path in the encoding of the client that added it, and does not report the
 // encoding: the path is denied if it is embargoed in any encoding.

@@ -139,7 +139,7 @@ func TestFetchFiles(t *testing.T) {
 			others: []rev{{path: "//depot/f", rev: 1, data: "old\n"}}, diff: "@@ -1,1 +1,1 @@\n-old\n+new\n\\ No newline at end of file\n",
 		},
 		{
-			name: "expansion of keywords is no change", file: rev{path: "//depot/f", rev: 2, typ: "text+k", data: "$Id: //depot/f#2 $ $Date: x$\n"},
+			name: "expansion of keywords is not a change", file: rev{path: "//depot/f", rev: 2, typ: "text+k", data: "$Id: //depot/f#2 $ $Date: x$\n"},
 			others: []rev{{path: "//depot/f", rev: 1, typ: "ktext", data: "$Id: //depot/f#1 $ $Date: y$\n"}}, skipped: review.SkipUnchanged,
 		},
 		{

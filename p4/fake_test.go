@@ -98,7 +98,7 @@ type rev struct {
 	typ    string // default text
 	data   string
 	from   string // path#rev of the source, if describe reports it
-	digest string // default: that of data
+	digest string // default: the digest of data
 }
 
 func (r rev) spec() string { return revision(r.path, r.rev) }

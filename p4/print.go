@@ -211,7 +211,7 @@ func (p *printout) addMessage(rec command.Record) error {
 // explainMissing sets the reasons of the requested revisions that did not arrive, and
 // returns those that are requested again: the server answers in the order of the
 // request and may end at a damaged revision. Without a message, a missing revision is
-// a failure of the command, also if its exit status is 0.
+// a failure of the command, even if its exit status is 0.
 func (p *printout) explainMissing(specs []string) (again []string, err error) {
 	var missing []*content
 	wasDamaged := p.damaged > 0 || p.cut

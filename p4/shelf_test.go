@@ -105,7 +105,7 @@ func collision(t *testing.T) (one, other string) {
 		data[i] ^= 0x80
 	}
 	if other = string(data); one == other || md5.Sum([]byte(one)) != md5.Sum(data) {
-		t.Fatal("the contents are no collision")
+		t.Fatal("the contents are not a collision")
 	}
 	return one, other
 }

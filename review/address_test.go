@@ -26,7 +26,7 @@ func TestParseAddress(t *testing.T) {
 		"an address literal":       {"jo@[127.0.0.1]", ""},
 		"a right-to-left override": {"jo\u202e@corp.test", ""},
 		"a zero-width space":       {"jo\u200b@corp.test", ""},
-		"bytes that are no UTF-8":  {"jo\xff@corp.test", ""},
+		"bytes that are not UTF-8": {"jo\xff@corp.test", ""},
 		"longer than any there is": {strings.Repeat("a", 250) + "@b.de", ""},
 		"a source route":           {"@relay.test:jo@corp.test", ""},
 		"what p4 users may have":   {"jo@", ""},

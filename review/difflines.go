@@ -12,8 +12,8 @@ type DiffLine struct {
 	// Mark is a blank, + or -, and @ for the head of a hunk. It is 0 for a line that no
 	// diff has.
 	Mark byte
-	// Number is the number of the line in the new text; of a removed line, that of the
-	// line after it; of a head, that of the first line of the hunk.
+	// Number is the number of the line in the new text; of a removed line, the number
+	// of the line after it; of a head, the number of the first line of the hunk.
 	Number int
 	Text   string // without the mark and the line feed; of a head, the heading
 }

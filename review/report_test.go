@@ -43,7 +43,7 @@ func TestJudge(t *testing.T) {
 		"a file may be hidden": {
 			Report{FilesTotal: 2, FilesRead: 2, Gaps: []Gap{GapJobs, GapHidden}}, OutcomePartial, "may have files that are hidden",
 		},
-		"other gaps are no file":                     {Report{FilesTotal: 2, FilesRead: 2, Gaps: []Gap{GapJobs}}, OutcomeClean, ""},
+		"other gaps are not files":                   {Report{FilesTotal: 2, FilesRead: 2, Gaps: []Gap{GapJobs}}, OutcomeClean, ""},
 		"a file that is not accounted for is missed": {Report{FilesTotal: 3, FilesRead: 2}, OutcomePartial, "1 of 3 files"},
 		"a file read and omitted is missed": {
 			Report{FilesTotal: 1, FilesRead: 1, Omissions: omit(SkipOverBudget)}, OutcomePartial, "1 of 1 files",

@@ -1,5 +1,9 @@
-// Package review defines the data of a review: changelist, version, fetched change,
-// findings, report and delivery. It has structs and pure functions, no I/O.
+// Package review defines the data of a review. It has structs and pure functions, no I/O.
+//
+// Read the files in the order of a review: review.go has the request and its job,
+// change.go the fetched change and its files, context.go the code around them, draft.go
+// what the model found, report.go and anchor.go the findings that are reported and
+// [Report.Judge], which makes the outcome, and delivery.go the notification.
 package review
 
 import (
@@ -116,7 +120,7 @@ const (
 	OutcomeSuperseded  Outcome = "superseded"   // the replay of a review that has succeeded meanwhile
 )
 
-// Named returns the outcome for people. Without a model, clean is no approval.
+// Named returns the outcome for people. Without a model, clean is not an approval.
 func (o Outcome) Named(standIn bool) string {
 	if standIn {
 		return string(o) + " (no model read it)"

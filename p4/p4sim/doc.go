@@ -15,9 +15,9 @@
 //
 // A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard.
 // The fields, their order, the messages with their severities and generic codes,
-// the chunks of a printed file and the exit statuses are those of the 2023.2 client
+// the chunks of a printed file and the exit statuses are as in the 2023.2 client
 // and server, from recorded runs of that client and from "p4 help". Records are
-// complete for describe, changes, files, print and filelog; those of info, users
+// complete for describe, changes, files, print and filelog; records of info, users
 // and jobs hold the fields that package p4 reads. -G is the marshalled output;
 // without it, records come as with -ztag. The text of usage errors differs.
 //

@@ -31,8 +31,8 @@ const (
 	modeExec      = "100755"
 )
 
-// parseCommit reads one entry of the log from its NUL-separated fields, and returns those
-// after it: five fields, an empty one, and then those of each file. A line feed is between
+// parseCommit reads one entry of the log from its NUL-separated fields, and returns the fields
+// after it: five fields, an empty one, and then the fields of each file. A line feed is between
 // the message and the files.
 func parseCommit(fields []string) (c commit, rest []string, err error) {
 	if len(fields) < 6 {

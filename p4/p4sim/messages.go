@@ -20,7 +20,7 @@ const (
 )
 
 // A message is what the server or the client reports. Texts, severities and
-// generic codes are those of the 2023.2 client. Text is a format.
+// generic codes are as in the 2023.2 client. Text is a format.
 type message struct {
 	severity, generic int
 	text              string

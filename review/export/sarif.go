@@ -1,7 +1,10 @@
+// Package export writes a report for other tools, as SARIF 2.1.0. Reports are redacted, so
+// the output is too.
 package export
 
 import (
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
@@ -9,6 +12,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain"
 )
+
+// maxText bounds one text of a finding, in characters.
+const maxText = 10_000
 
 // SARIF writes r as one run of SARIF 2.1.0. Its rules are the categories; skipped files
 // are notifications. The run failed only if nothing was reviewed.
@@ -18,7 +24,7 @@ func SARIF(w io.Writer, r review.Report) error {
 
 func newLog(r review.Report) *sarif.Report {
 	run := sarif.NewRun()
-	run.Tool = sarif.NewTool().WithDriver(sarif.NewToolComponent().WithName(toolName))
+	run.Tool = sarif.NewTool().WithDriver(sarif.NewToolComponent().WithName("criticizer"))
 	run.WithColumnKind("utf16CodeUnits")
 	for _, f := range r.Findings {
 		run.AddRule(string(f.Category))
@@ -35,17 +41,20 @@ func newLog(r review.Report) *sarif.Report {
 }
 
 func result(f review.Finding) *sarif.Result {
+	var texts []string
+	for _, s := range []string{f.Title, f.Explanation, f.Suggestion} {
+		if s != "" {
+			texts = append(texts, plain.Text(s, maxText))
+		}
+	}
 	result := sarif.NewRuleResult(string(f.Category)).
 		WithLevel(level(f.Severity)).
 		WithRank(f.Confidence * 100).
-		WithMessage(sarif.NewTextMessage(escapeSARIF(message(f)))).
+		WithMessage(sarif.NewTextMessage(escapeSARIF(strings.Join(texts, "\n\n")))).
 		WithPartialFingerprints(map[string]string{"criticizer/v1": f.Fingerprint()})
-	for i, p := range places(f) {
-		if i == 0 {
-			result.AddLocation(location(p))
-		} else {
-			result.AddRelatedLocation(location(p))
-		}
+	result.AddLocation(location(f.Place()))
+	for _, p := range f.Places {
+		result.AddRelatedLocation(location(p))
 	}
 	if f.ReplacementChecked {
 		code := sarif.NewReplacement().WithDeletedRegion(sarif.NewSimpleRegion(f.StartLine, f.EndLine)).
@@ -55,12 +64,6 @@ func result(f review.Finding) *sarif.Result {
 	}
 	return result.WithProperties(sarif.NewPropertyBag().Add("severity", f.Severity).Add("confidence", f.Confidence))
 }
-
-// escapeSARIF escapes a plain text for a message, which may hold links in brackets (SARIF
-// 3.11.6) and which some viewers take as HTML.
-func escapeSARIF(s string) string { return sarifEscaper.Replace(s) }
-
-var sarifEscaper = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", "‹", ">", "›", "&", "＆", "@", "(at)")
 
 // level returns the SARIF level. The highest is error.
 func level(s review.Severity) string {
@@ -82,22 +85,35 @@ func location(p review.Place) *sarif.Location {
 	return sarif.NewLocationWithPhysicalLocation(where)
 }
 
+// relativeURI returns a depot path as a relative URI reference: //depot/a b.c is
+// depot/a%20b.c. It never has a scheme or a host.
+func relativeURI(depotPath string) string {
+	return (&url.URL{Path: strings.TrimLeft(depotPath, "/")}).String()
+}
+
 func invocation(r review.Report) *sarif.Invocation {
 	run := sarif.NewInvocation().WithExecutionSuccessful(r.Outcome != review.OutcomeNotReviewed && !r.StandIn)
+	notify := func(level, text string) *sarif.Notification {
+		n := sarif.NewNotification().WithLevel(level).WithMessage(sarif.NewTextMessage(text))
+		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications, n)
+		return n
+	}
 	if r.StandIn {
-		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
-			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage("a stand-in answered: no language model has read this change")))
+		notify("warning", "a stand-in answered: no language model has read this change")
 	}
 	if r.Reason != "" {
-		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
-			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage(escapeSARIF(plain.Text(r.Reason, maxText)))))
+		notify("warning", escapeSARIF(plain.Text(r.Reason, maxText)))
 	}
 	for _, o := range r.WithoutDeniedPaths().Omissions {
-		note := sarif.NewNotification().WithLevel("note").WithMessage(sarif.NewTextMessage("not reviewed: " + string(o.Reason)))
-		if o.Path != "" {
-			note.AddLocation(location(review.Place{Path: o.Path}))
+		if n := notify("note", "not reviewed: "+string(o.Reason)); o.Path != "" {
+			n.AddLocation(location(review.Place{Path: o.Path}))
 		}
-		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications, note)
 	}
 	return run
 }
+
+// escapeSARIF escapes a plain text for a message, which may hold links in brackets (SARIF
+// 3.11.6) and which some viewers take as HTML.
+func escapeSARIF(s string) string { return sarifEscaper.Replace(s) }
+
+var sarifEscaper = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", "‹", ">", "›", "&", "＆", "@", "(at)")

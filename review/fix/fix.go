@@ -45,8 +45,8 @@ func (t Text) Add(number int, lines string) {
 // maxShown bounds the lines on each side of a replacement that are read with it.
 const maxShown = 400
 
-// run returns the known lines from a number on, in steps of 1 or -1.
-func (t Text) run(number, step int) (lines []string) {
+// adjacent returns the known lines from a number on, in steps of 1 or -1.
+func (t Text) adjacent(number, step int) (lines []string) {
 	for len(lines) < maxShown {
 		line, ok := t[number]
 		if !ok {
@@ -68,7 +68,7 @@ func (t Text) Check(f review.Finding, secrets func(string) int) (review.Finding,
 		return f, ""
 	}
 	count := f.EndLine - f.StartLine + 1
-	old := t.run(f.StartLine, 1)
+	old := t.adjacent(f.StartLine, 1)
 	old = old[:max(0, min(count, len(old)))]
 	if f.StartLine < 1 || len(old) == 0 || len(old) < count || !slices.Equal(codeLines(old), codeLines(strings.Split(f.Quote, "\n"))) {
 		return f, review.DropFixPlace
@@ -77,7 +77,7 @@ func (t Text) Check(f review.Finding, secrets func(string) int) (review.Finding,
 	if !ok || !indented(old, lines, t) {
 		return f, review.DropFixShape
 	}
-	before, after := t.run(f.StartLine-1, -1), t.run(f.EndLine+1, 1)
+	before, after := t.adjacent(f.StartLine-1, -1), t.adjacent(f.EndLine+1, 1)
 	slices.Reverse(before)
 	was, is := text(before, old, after), text(before, lines, after)
 	quote := strings.ReplaceAll(strings.Join(old, "\n"), "\r", "")

@@ -242,7 +242,7 @@ func (p *Pack) Candidates() []Lookup {
 	return out
 }
 
-// best returns the best candidates that are no changed files, each once.
+// best returns the best candidates that are not changed files, each once.
 func (p *Pack) best(all []candidate) (best []candidate) {
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
 	seen := map[Lookup]bool{}

@@ -169,7 +169,7 @@ func TestPathRules(t *testing.T) {
 		{"//d/m/src/x/a.rs", "use crate::b::{c};", "//d/m/src/b.rs", false},
 		{"//d/m/App/a.swift", "", "//d/m/App", true},
 		{"//d/m/lua/a.lua", `require("b.c")`, "//d/m/lua/b/c.lua", false},
-		// Braces of a name are no alternatives, of which 40 would be too many for any memory.
+		// Braces of a name are not alternatives, of which 40 would be too many for any memory.
 		{"//d/m/" + strings.Repeat("{a,b}", 12) + "/{c,d}_test.go", "", "//d/m/" + strings.Repeat("{a,b}", 12) + "/{c,d}.go", false},
 	} {
 		seen[ruleOf(tt.file)] = true

@@ -66,13 +66,13 @@ func Hidden(r rune) bool {
 }
 
 var (
-	// scheme ends before a character that ends a link too: "http://" in code is no link.
+	// scheme ends before a character that ends a link: "http://" in code is not a link.
 	scheme = regexp.MustCompile(`(\w)://([^\s"'` + "`" + `<>)])`)
 	www    = regexp.MustCompile(`(?i)(www)([.。．｡])`) // the dots of UTS 46
 )
 
 // breakLinks breaks what every program links. It leaves names with dots and addresses
-// alone: in code, f.read and user@host are no links, and a reader copies code.
+// alone: in code, f.read and user@host are not links, and a reader copies code.
 func breakLinks(s string) string {
 	for range 2 { // the end of a match may begin the next one: a://b://c
 		s = scheme.ReplaceAllString(s, "$1[:]//$2")
@@ -81,7 +81,7 @@ func breakLinks(s string) string {
 }
 
 // bounded cuts s to limit characters and appends how many are missing. It cuts before
-// cleaning too, so that a megabyte is cheap.
+// cleaning, so that a megabyte is cheap.
 func bounded(s string, limit int, clean func(string) string) string {
 	head, tail := split(s, limit)
 	head, rest := split(clean(head), limit)

@@ -11,14 +11,14 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	lines := func(s string) string { return strings.Join(strings.Split(s, ""), "\n") + "\n" }
 	for name, tt := range map[string]struct{ before, source, after, want string }{
-		"all of it is from the source":          {"abc", "xyz", "xyz", "xyz"},
-		"nothing of it is from the source":      {"abcdefg", "abcdefg", "abcXefg", "abcdefg"},
-		"an addition of the source":             {"abcd", "abXcd", "abXcd", "abXcd"},
-		"a deletion of the source":              {"abcd", "abd", "abd", "abd"},
-		"an addition beside one of the source":  {"abcdefgh", "abcdefSgh", "aNbcdefSgh", "abcdefSgh"},
-		"an addition among those of the source": {"abc", "aSTUVbc", "aSTNUVbc", "aSTUVbc"},
-		"an addition dropped in the merge":      {"ac", "aXYZc", "aXZc", "aXYZc"},
-		"lines of the target alone stay":        {"TabcU", "abSc", "TabScU", "TabScU"},
+		"all of it is from the source":              {"abc", "xyz", "xyz", "xyz"},
+		"nothing of it is from the source":          {"abcdefg", "abcdefg", "abcXefg", "abcdefg"},
+		"an addition of the source":                 {"abcd", "abXcd", "abXcd", "abXcd"},
+		"a deletion of the source":                  {"abcd", "abd", "abd", "abd"},
+		"an addition beside one of the source":      {"abcdefgh", "abcdefSgh", "aNbcdefSgh", "abcdefSgh"},
+		"an addition among additions of the source": {"abc", "aSTUVbc", "aSTNUVbc", "aSTUVbc"},
+		"an addition dropped in the merge":          {"ac", "aXYZc", "aXZc", "aXYZc"},
+		"lines of the target alone stay":            {"TabcU", "abSc", "TabScU", "TabScU"},
 	} {
 		if got := merge(lines(tt.before), lines(tt.source), lines(tt.after)); got != lines(tt.want) {
 			t.Errorf("%s: %q, want %q", name, strings.ReplaceAll(got, "\n", ""), tt.want)
