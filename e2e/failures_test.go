@@ -23,6 +23,7 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/evidence"
@@ -310,11 +311,11 @@ func mailError(f inbox.Fault) func(*testing.T) error {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := mail.Config{Keys: keys, From: "criticizer@corp.test", Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL()}
-		provider, err := mail.NewInboxProvider(discard, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := mail.Config{Keys: keys, From: "criticizer@corp.test", Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone}
+		server, err := mail.NewSMTPProvider(discard, cfg)
+		testkit.NoError(t, err)
+		provider, err := mail.NewEvidencedProvider(server, mail.EvidenceConfig{InboxURL: box.URL()})
+		testkit.NoError(t, err)
 		postman, err := mail.New(discard, provider, cfg)
 		if err != nil {
 			t.Fatal(err)

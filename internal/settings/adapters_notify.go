@@ -70,7 +70,6 @@ func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
 		Password:        cfg.Mail.Password,
 		PasswordOld:     cfg.Mail.PasswordOld,
 		TokenFile:       cfg.Mail.TokenFile,
-		InboxURL:        cfg.Mail.InboxURL,
 	}
 }
 
@@ -82,12 +81,12 @@ type MailProvider interface {
 
 // NewMailProvider returns the configured mail provider, for the server that [Mail] returns.
 func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (MailProvider, error) {
-	if cfg.Mail.Provider == "inbox" {
-		return mail.NewInboxProvider(lg, server)
-	}
 	smtp, err := mail.NewSMTPProvider(lg, server)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Mail.Provider == "inbox" {
+		return mail.NewEvidencedProvider(smtp, mail.EvidenceConfig{InboxURL: cfg.Mail.InboxURL})
 	}
 	return mail.NewEvidencedProvider(smtp, mail.EvidenceConfig{
 		Journal:       cfg.JournalBox(),

@@ -54,9 +54,6 @@ type Config struct {
 	TokenFile string
 	// Keys sign and identify digests. Required for digests and look-ups.
 	Keys *evidence.Keys
-	// InboxURL is the web address of the embedded inbox, such as
-	// http://127.0.0.1:8025. Required by [NewInboxProvider] only.
-	InboxURL string
 }
 
 func (c Config) withDefaults() Config {

@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 
@@ -30,7 +29,7 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, err, err2)
 		}
 	}
-	newInboxMailer(t, io.Discard, good)
+	newSMTP(t, good)
 	box := &Mailbox{Host: "imap.example.com", TLS: TLSNone}
 	for name, cfg := range map[string]EvidenceConfig{"journal": {Journal: box}, "bounces": {Bounces: box}, "log": {MTALog: t.TempDir() + "/none"}} {
 		if _, err := NewEvidencedProvider(newSMTP(t, good), cfg); failure.ClassOf(err) != failure.ConfigInvalid {

@@ -22,9 +22,13 @@ type EvidenceConfig struct {
 	Bounces *Mailbox
 	// MTALog is the log file of the server, which must be a Postfix. Default: none.
 	MTALog string
+	// InboxURL is the web address of the server, which must be the embedded inbox, such as
+	// http://127.0.0.1:8025. Default: none.
+	InboxURL string
 	// Settle is how long after the start of an attempt absence proves nothing: the
 	// server may still be processing the message. Default: 10 minutes, the time
-	// that a client has to wait for a reply (RFC 5321 4.5.3.2.6).
+	// that a client has to wait for a reply (RFC 5321 4.5.3.2.6). The embedded inbox waits
+	// for its open transactions itself, and has 10 seconds.
 	Settle time.Duration
 	// ResendInDoubt sends a message again that may have been accepted, if no
 	// evidence can be expected: a second copy is preferred to none. Default: the
@@ -32,29 +36,219 @@ type EvidenceConfig struct {
 	ResendInDoubt bool
 }
 
-// validate rejects mailboxes in clear text and a log that cannot be read.
-func (c EvidenceConfig) validate() error {
-	for _, m := range []*Mailbox{c.Journal, c.Bounces} {
+const (
+	// inboxSettle is the settle window of the embedded inbox. A look-up waits for its end.
+	inboxSettle = 10 * time.Second
+	// recordTime is when nearly all evidence has been recorded: a look-up sooner
+	// after the attempt waits for it.
+	recordTime = 3 * time.Second
+	// secondQuery is the time between the two queries that absence requires.
+	secondQuery = time.Second
+	// queueTime is how long a server that cannot reach a mailbox may keep a message
+	// in its queue (Postfix retries after at most 67 minutes).
+	queueTime = 70 * time.Minute
+	// sourcePause is the retry delay while a source is down, so that a short outage
+	// does not use the attempts of the stage.
+	sourcePause = 30 * time.Second
+	// clockSkew bounds the difference between the clocks of a mail server and ours.
+	clockSkew = 15 * time.Minute
+)
+
+// An EvidencedProvider sends through a mail server and looks up in its records
+// whether it accepted a message.
+type EvidencedProvider struct {
+	*SMTPProvider
+	cfg EvidenceConfig
+	// bounces show rejection only, so they never prove absence. May be nil.
+	bounces source
+	// witnesses show whether a message was accepted.
+	witnesses []source
+	// showsQueue is set if a witness shows a message that is in the server's queue.
+	showsQueue bool
+}
+
+// A source is a record of a mail server.
+type source interface {
+	name() string
+	// find returns accepted, rejected or absent. It returns unknown if the record does
+	// not reach back far enough to prove absence, if it is longer than find reads, if an
+	// entry has the message's token with another sender or recipient, or if an earlier
+	// attempt was rejected: other entries may then belong to that attempt. copies is how
+	// often the message was accepted.
+	find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error)
+}
+
+// NewEvidencedProvider adds evidence to server. It rejects mailboxes in clear text and a log
+// that cannot be read.
+func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
+	if err := server.cfg.requireKeys(); err != nil {
+		return nil, err
+	}
+	for _, m := range []*Mailbox{cfg.Journal, cfg.Bounces} {
 		if m == nil {
 			continue
 		}
 		if err := checkTLS(m.TLS, m.Host); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if c.MTALog == "" {
-		return nil
+	p := &EvidencedProvider{showsQueue: cfg.MTALog != "" || cfg.InboxURL != ""}
+	if cfg.Bounces != nil {
+		p.bounces = bounces{*cfg.Bounces}
 	}
-	log, err := os.Open(c.MTALog)
-	if err != nil {
-		return configError("MTALog: %w: set a log that the account of the worker can read", err)
+	if cfg.MTALog != "" {
+		log, err := os.Open(cfg.MTALog)
+		if err != nil {
+			return nil, configError("MTALog: %w: set a log that the account of the worker can read", err)
+		}
+		_ = log.Close()
+		p.witnesses = append(p.witnesses, postfixLog{cfg.MTALog})
 	}
-	return log.Close()
+	if cfg.Journal != nil {
+		p.witnesses = append(p.witnesses, journal{*cfg.Journal})
+	}
+	if cfg.InboxURL != "" {
+		p.witnesses = append(p.witnesses, inboxRecords{cfg.InboxURL})
+		cfg.Settle = inboxSettle
+	}
+	cfg.Settle = cmp.Or(cfg.Settle, replyTimeout)
+	p.cfg, p.SMTPProvider = cfg, server.withSendLimit(cfg.Settle/2)
+	if len(p.witnesses) == 0 {
+		p.lg.Warn("no evidence for mail: a message in doubt cannot be looked up; configure mail.journal or mail.mta_log",
+			"resend_in_doubt", cfg.ResendInDoubt)
+	}
+	return p, nil
+}
+
+// Send implements [Provider]. Some servers reject a message after they have
+// queued it. A rejection after the whole message was read therefore does not
+// count at once: it is wrapped in an error of class DeliveryAmbiguous, and counts
+// if the look-up after the settle window finds nothing.
+func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
+	m.Begun = cmp.Or(m.Begun, time.Now())
+	at, err := p.send(ctx, m)
+	if err == nil {
+		return m.ID, nil
+	}
+	if at != stepDot || failure.ClassOf(err) == failure.DeliveryAmbiguous || len(p.witnesses) == 0 {
+		return "", err
+	}
+	e, lookupErr := p.lookUp(ctx, messageRef{[]string{m.Key}, p.SMTPProvider.cfg.MessageIDDomain, m.From.Address, m.To, m.Begun, true})
+	wait := time.Until(e.AskAgain)
+	switch {
+	case lookupErr != nil:
+		p.lg.WarnContext(ctx, "mail rejected, and the look-up after it failed", "notification_id", m.ID, "error", lookupErr)
+		wait = sourcePause
+	case e.State == review.EvidenceAccepted:
+		p.lg.WarnContext(ctx, "mail rejected and accepted", "notification_id", m.ID, "error", err)
+		return m.ID, nil
+	case e.State == review.EvidenceAbsent:
+		return "", err
+	}
+	doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w; the server has read the whole message, so it is looked up before that counts", err)
+	doubt.RetryAfter = max(0, wait)
+	if rejection, ok := errors.AsType[*failure.Error](err); ok {
+		doubt.Upstream = rejection.Upstream
+	}
+	return "", doubt
+}
+
+// Lookup implements [Provider]. The rules:
+//
+//   - A bounce outranks acceptance.
+//   - One witness is enough for acceptance.
+//   - Absence requires all witnesses, two queries, and the end of the settle
+//     window.
+//   - A journal does not show messages in the server's queue. If it is the only
+//     witness, absence requires the time that a message may stay there.
+func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
+	return p.lookUp(ctx, p.SMTPProvider.cfg.messageRef(k, since))
+}
+
+// lookUp queries the sources. It queries them once more if evidence may arrive
+// within seconds, or if a server may have answered from an index that is behind.
+func (p *EvidencedProvider) lookUp(ctx context.Context, ref messageRef) (review.Evidence, error) {
+	e, err := p.query(ctx, ref)
+	var wait time.Duration
+	switch {
+	case e.State == review.EvidenceUnknown && len(p.witnesses) > 0:
+		wait = min(recordTime-time.Since(ref.since), recordTime)
+		if settled := time.Until(e.AskAgain); settled <= inboxSettle {
+			wait = max(wait, settled)
+		}
+	case e.Observed:
+		wait = secondQuery
+	}
+	if wait <= 0 {
+		return e, err
+	}
+	select {
+	case <-ctx.Done():
+		return review.Evidence{State: review.EvidenceUnknown}, failure.Errorf(failure.NetworkTimeout, "look up mail: %w", ctx.Err())
+	case <-time.After(wait):
+		return p.query(ctx, ref)
+	}
+}
+
+// query asks every source once and weighs the answers.
+func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.Evidence, error) {
+	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
+	var problems []error
+	if p.bounces != nil {
+		state, _, err := p.bounces.find(ctx, ref)
+		if state == review.EvidenceRejected || state == review.EvidenceUnknown && err == nil {
+			return review.Evidence{State: state, Source: p.bounces.name()}, nil
+		}
+		problems = append(problems, err)
+	}
+	blind := len(p.witnesses) == 0 || !ref.covered
+	for _, w := range p.witnesses {
+		state, copies, err := w.find(ctx, ref)
+		switch state {
+		case review.EvidenceRejected:
+			return review.Evidence{State: state, Source: w.name()}, nil
+		case review.EvidenceAccepted:
+			if copies > 1 {
+				p.lg.WarnContext(ctx, "mail was accepted more than once", "notification_id", ref.id(), "copies", copies)
+			}
+			e = review.Evidence{State: state, Source: w.name(), NotificationID: ref.id()}
+		case review.EvidenceAbsent:
+		default:
+			blind = true
+		}
+		problems = append(problems, err)
+	}
+	if e.State == review.EvidenceAccepted {
+		return e, nil
+	}
+	if err := errors.Join(problems...); err != nil {
+		slow := failure.New(failure.ClassOf(err), err)
+		slow.RetryAfter = sourcePause
+		return e, slow
+	}
+	return p.withoutRecord(ref, blind), nil
+}
+
+// withoutRecord returns the evidence if no source has seen the message. blind
+// means that at least one source could not have seen it.
+func (p *EvidencedProvider) withoutRecord(ref messageRef, blind bool) review.Evidence {
+	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
+	settled := ref.since.Add(p.cfg.Settle)
+	final := len(p.witnesses) == 0 && !p.cfg.ResendInDoubt // waiting changes nothing
+	switch {
+	case !final && time.Now().Before(settled):
+		e.AskAgain = settled
+	case !blind && (p.showsQueue || time.Since(ref.since) > queueTime):
+		e.State, e.Observed = review.EvidenceAbsent, true
+	case p.cfg.ResendInDoubt:
+		e.State = review.EvidenceAbsent
+	}
+	return e
 }
 
 // A messageRef identifies a message in the records of a server.
 type messageRef struct {
-	tokens            []string  // that of the last attempt first, then those under other keys
+	tokens            []string  // the token of the last attempt first, then those under other keys
 	domain            string    // end of the Message-IDs
 	sender, recipient string    // bare addresses
 	since             time.Time // when the last attempt started
@@ -80,9 +274,6 @@ func (ref messageRef) identifies(key, id string) bool {
 	})
 }
 
-// clockSkew bounds the difference between the clocks of a mail server and ours.
-const clockSkew = 15 * time.Minute
-
 // rejectedAt returns the state for a rejection at that time. A message is not rejected
 // before it is sent, so an older rejection belongs to an earlier attempt.
 func (ref messageRef) rejectedAt(at time.Time) review.EvidenceState {
@@ -90,86 +281,4 @@ func (ref messageRef) rejectedAt(at time.Time) review.EvidenceState {
 		return review.EvidenceUnknown
 	}
 	return review.EvidenceRejected
-}
-
-// A source is a record of a mail server.
-type source interface {
-	name() string
-	// find returns accepted, rejected or absent. It returns unknown if the record does
-	// not reach back far enough to prove absence, if it is longer than find reads, if an
-	// entry has the message's token with another sender or recipient, or if an earlier
-	// attempt was rejected: other entries may then belong to that attempt. copies is how
-	// often the message was accepted.
-	find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error)
-}
-
-// An EvidencedProvider sends through a mail server and looks up in its records
-// whether it accepted a message.
-type EvidencedProvider struct {
-	*SMTPProvider
-	cfg EvidenceConfig
-	// bounces show rejection only, so they never prove absence. May be nil.
-	bounces source
-	// witnesses show whether a message was accepted.
-	witnesses []source
-}
-
-// NewEvidencedProvider adds evidence to server.
-func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
-	cfg.Settle = cmp.Or(cfg.Settle, replyTimeout)
-	if err := errors.Join(cfg.validate(), server.cfg.requireKeys()); err != nil {
-		return nil, err
-	}
-	p := &EvidencedProvider{SMTPProvider: server.withSendLimit(cfg.Settle / 2), cfg: cfg}
-	if cfg.Bounces != nil {
-		p.bounces = bounces{*cfg.Bounces}
-	}
-	if cfg.MTALog != "" {
-		p.witnesses = append(p.witnesses, postfixLog{cfg.MTALog})
-	}
-	if cfg.Journal != nil {
-		p.witnesses = append(p.witnesses, journal{*cfg.Journal})
-	}
-	if len(p.witnesses) == 0 {
-		p.lg.Warn("no evidence for mail: a message in doubt cannot be looked up; configure mail.journal or mail.mta_log",
-			"resend_in_doubt", cfg.ResendInDoubt)
-	}
-	return p, nil
-}
-
-// Send implements [Provider]. Some servers reject a message after they have
-// queued it. A rejection after the whole message was read therefore does not
-// count at once: it is wrapped in an error of class DeliveryAmbiguous, and counts
-// if the look-up after the settle window finds nothing.
-func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
-	m.Begun = cmp.Or(m.Begun, time.Now())
-	at, err := p.send(ctx, m)
-	if err == nil {
-		return m.ID, nil
-	}
-	if at != stepDot || failure.ClassOf(err) == failure.DeliveryAmbiguous || len(p.witnesses) == 0 {
-		return "", err
-	}
-	e, lookupErr := p.lookUp(ctx, messageRef{[]string{m.Key}, p.SMTPProvider.cfg.MessageIDDomain, m.From.Address, m.To, m.Begun, true})
-	switch {
-	case lookupErr != nil:
-		p.lg.WarnContext(ctx, "mail rejected, and the look-up after it failed", "notification_id", m.ID, "error", lookupErr)
-		return "", inDoubt(err, sourcePause)
-	case e.State == review.EvidenceAccepted:
-		p.lg.WarnContext(ctx, "mail rejected and accepted", "notification_id", m.ID, "error", err)
-		return m.ID, nil
-	case e.State == review.EvidenceAbsent:
-		return "", err
-	}
-	return "", inDoubt(err, time.Until(e.AskAgain))
-}
-
-// inDoubt wraps a rejection that does not count until another look-up, after wait.
-func inDoubt(rejection error, wait time.Duration) error {
-	doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w; the server has read the whole message, so it is looked up before that counts", rejection)
-	doubt.RetryAfter = max(0, wait)
-	if e, ok := errors.AsType[*failure.Error](rejection); ok {
-		doubt.Upstream = e.Upstream
-	}
-	return doubt
 }

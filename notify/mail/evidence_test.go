@@ -113,19 +113,19 @@ func TestJournalAloneNeedsTheQueueTime(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		ago      time.Duration
-		log      string
+		log      bool
 		resend   bool
 		want     review.EvidenceState
 		observed bool
 	}{
-		{30 * time.Minute, "", false, review.EvidenceUnknown, false},
-		{2 * time.Hour, "", false, review.EvidenceAbsent, true},
-		{30 * time.Minute, "", true, review.EvidenceAbsent, false},
-		{30 * time.Minute, "mail.log", false, review.EvidenceAbsent, true},
-		{5 * time.Minute, "mail.log", false, review.EvidenceUnknown, false},
+		{30 * time.Minute, false, false, review.EvidenceUnknown, false},
+		{2 * time.Hour, false, false, review.EvidenceAbsent, true},
+		{30 * time.Minute, false, true, review.EvidenceAbsent, false},
+		{30 * time.Minute, true, false, review.EvidenceAbsent, true},
+		{5 * time.Minute, true, false, review.EvidenceUnknown, false},
 	} {
 		p := evidenced(t, unused, absent)
-		p.cfg.ResendInDoubt, p.cfg.MTALog = tc.resend, tc.log
+		p.cfg.ResendInDoubt, p.showsQueue = tc.resend, tc.log
 		e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, since: time.Now().Add(-tc.ago), covered: true})
 		if err != nil || e.State != tc.want || e.Observed != tc.observed {
 			t.Errorf("%+v: %+v, %v", tc, e, err)
@@ -152,6 +152,15 @@ func TestAbsenceNeedsTwoQueries(t *testing.T) {
 	queries := 0
 	if e, err := evidenced(t, unused, slowSource{&queries}).Lookup(t.Context(), testKey, "", longAgo); err != nil || e.State != review.EvidenceAccepted {
 		t.Errorf("%+v, %v after %d queries", e, err, queries)
+	}
+}
+
+func TestWaitForEvidenceEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if e, err := evidenced(t, unused, absent).Lookup(ctx, testKey, "", time.Now()); failure.ClassOf(err) != failure.NetworkTimeout || e.State != review.EvidenceUnknown {
+		t.Errorf("evidence %+v, error %v", e, err)
 	}
 }
 

@@ -63,7 +63,7 @@ func fakeMail() mailSide {
 func realMail(t *testing.T) mailSide {
 	t.Helper()
 	b, cfg := startInbox(t)
-	p := newInboxMailer(t, io.Discard, cfg)
+	p := newInboxMailer(t, io.Discard, cfg, b.URL())
 	side := mailSide{
 		Provider: p,
 		fail: func(class failure.Class, kept bool) {
@@ -89,7 +89,7 @@ func realMail(t *testing.T) mailSide {
 			return n
 		},
 	}
-	side.stop = func() { p.Provider.(*InboxProvider).cfg.InboxURL = "http://127.0.0.1:1" }
+	side.stop = func() { p.Provider.(*EvidencedProvider).witnesses[0] = inboxRecords{"http://127.0.0.1:1"} }
 	return side
 }
 

@@ -3,6 +3,7 @@ package mail
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -104,8 +105,8 @@ func TestForgedBounce(t *testing.T) {
 // The inbox counts copies with our envelope only.
 func TestForgedMailInTheInbox(t *testing.T) {
 	t.Parallel()
-	_, cfg := startInbox(t)
-	p := newInboxMailer(t, &strings.Builder{}, cfg)
+	b, cfg := startInbox(t)
+	p := newInboxMailer(t, io.Discard, cfg, b.URL())
 	mallory := cfg
 	mallory.From = "mallory@example.com"
 	m := render(t, findingsReport())
@@ -179,12 +180,12 @@ func TestLookupAfterAKeyRotation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, cfg := startInbox(t)
-			if _, err := newInboxMailer(t, &strings.Builder{}, cfg).Send(t.Context(), findingsReport(), testKey, time.Now()); err != nil {
+			b, cfg := startInbox(t)
+			if _, err := newInboxMailer(t, io.Discard, cfg, b.URL()).Send(t.Context(), findingsReport(), testKey, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			cfg.Keys = keysText(t, tc.keys)
-			e, err := newInboxMailer(t, &strings.Builder{}, cfg).Lookup(t.Context(), testKey, "", sent)
+			e, err := newInboxMailer(t, io.Discard, cfg, b.URL()).Lookup(t.Context(), testKey, "", sent)
 			if err != nil || e.State != tc.want {
 				t.Errorf("%+v, %v, want %s", e, err, tc.want)
 			}
@@ -216,9 +217,8 @@ func TestKeysAreRequired(t *testing.T) {
 	cfg.Keys = nil
 	server := newSMTP(t, cfg)
 	_, errEvidenced := NewEvidencedProvider(server, EvidenceConfig{})
-	_, errInbox := NewInboxProvider(slog.New(slog.DiscardHandler), cfg)
 	_, errMailer := New(slog.New(slog.DiscardHandler), nil, cfg)
-	for _, err := range []error{errEvidenced, errInbox, errMailer} {
+	for _, err := range []error{errEvidenced, errMailer} {
 		if failure.ClassOf(err) != failure.ConfigInvalid {
 			t.Errorf("%v", err)
 		}

@@ -8,12 +8,10 @@
 // doubt is [failure.DeliveryAmbiguous] and is resolved by [Mailer.Lookup], never
 // by sending it again (notification 6.4, 8.2).
 //
-// A [Mailer] renders with [Render] (digest.go fills the templates) and sends
-// through one of these providers:
-//
-//   - [EvidencedProvider]: a mail server ([SMTPProvider]) whose journal, bounces or log
-//     (a file each) show which messages it accepted
-//   - [InboxProvider]: the embedded inbox of the demo and the tests
+// Read mail.go, then render.go with digest.go, which fills the templates, then smtp.go,
+// which sends, with classify.go for its errors. evidence.go looks a message up in the
+// records of the server: journal.go, bounces.go, postfixlog.go, and inbox.go for the
+// embedded inbox of the demo and the tests.
 package mail
 
 import (

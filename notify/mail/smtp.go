@@ -3,19 +3,49 @@ package mail
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
 	"net/mail"
 	"net/textproto"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+)
+
+const (
+	// maxSendTime bounds the time from the start of an attempt to the final dot. An
+	// attempt that takes longer is abandoned while it is certain that nothing was
+	// sent: it must not complete after the caller has given up on it.
+	maxSendTime = 2 * time.Minute
+	// replyTimeout bounds connecting with sign-in, and then the transaction. A
+	// client that gives up earlier on the reply to the final dot causes duplicates
+	// (RFC 5321 4.5.3.2.6).
+	replyTimeout = 10 * time.Minute
+	// idleTimeout is how long a connection is kept for the next message: long
+	// enough for the next recipient of a review, and shorter than the idle limit
+	// of any server.
+	idleTimeout = time.Second
+	// maxIdle bounds the connections that are kept.
+	maxIdle = 16
+	// messagesPerSession is below the limit of any known server.
+	messagesPerSession = 50
+	// dialTimeout bounds one attempt to reach the host.
+	dialTimeout = 30 * time.Second
+	// politeTimeout bounds RSET and QUIT, whose failure costs nothing.
+	politeTimeout = 5 * time.Second
 )
 
 // An SMTPProvider sends through a mail server, one recipient per message, so
 // that a rejection concerns exactly one recipient. Consecutive messages share a
-// connection. SMTP has no query for accepted messages, so it is no [Provider] without
+// connection. SMTP has no query for accepted messages, so it is not a [Provider] without
 // evidence.
 type SMTPProvider struct {
 	lg            *slog.Logger
@@ -24,11 +54,6 @@ type SMTPProvider struct {
 	passwordInUse *atomic.Value // string: new, old or none
 	idle          chan *session
 }
-
-// maxSendTime bounds the time from the start of an attempt to the final dot. An
-// attempt that takes longer is abandoned while it is certain that nothing was
-// sent: it must not complete after the caller has given up on it.
-const maxSendTime = 2 * time.Minute
 
 // NewSMTPProvider returns a provider for the server cfg names.
 func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
@@ -54,7 +79,7 @@ func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID stri
 	return m.ID, nil
 }
 
-// SendText sends a mail of plain text that is no digest. id is its Message-ID before the
+// SendText sends a mail of plain text that is not a digest. id is its Message-ID before the
 // domain.
 func (p *SMTPProvider) SendText(ctx context.Context, to, id, subject, text string) error {
 	from, err := mail.ParseAddress(p.cfg.From)
@@ -99,7 +124,7 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 	if err != nil {
 		return stepConnect, classify(ctx, stepConnect, err)
 	}
-	if !ascii(m.To) && !s.offersUTF8() {
+	if utf8, _ := s.Extension("SMTPUTF8"); !utf8 && !ascii(m.To) {
 		return stepConnect, failure.Errorf(failure.RecipientRejected,
 			"send mail: the address is not ASCII, which the mail server does not support (no SMTPUTF8): correct or waive the recipient")
 	}
@@ -123,6 +148,21 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 func remaining(begun time.Time, limit time.Duration) time.Duration {
 	wall := begun.Round(0) // without the monotonic reading
 	return limit - max(time.Since(begun), time.Since(wall))
+}
+
+// envelope formats an address for MAIL and RCPT, quoted where needed.
+func envelope(address string) string {
+	return (&mail.Address{Address: address}).String()
+}
+
+// A session is a connection to the mail server, signed in and ready for a
+// message. After a failure of any kind it is not used again.
+type session struct {
+	*smtp.Client
+	conn    net.Conn
+	release func() bool // detaches the context whose end closes conn; false if it has ended
+	carried int         // messages
+	retire  *time.Timer // ends an idle session
 }
 
 // transact carries out one SMTP transaction and returns the step it reached. The
@@ -150,20 +190,157 @@ func (s *session) transact(m Message, raw []byte, inTime func() bool) (at step, 
 	if !inTime() {
 		return stepData, context.DeadlineExceeded
 	}
-	if err := body.Close(); !confirms(err) {
-		return stepDot, err
+	err = body.Close()
+	// Any 2yz confirms the message. textproto reports those other than 250 as errors.
+	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code/100 == 2 {
+		err = nil
 	}
-	return stepDot, nil
+	return stepDot, err
 }
 
-// confirms reports whether err, from reading the reply to the final dot, is any
-// 2yz: textproto reports those other than 250 as errors.
-func confirms(err error) bool {
-	e, ok := errors.AsType[*textproto.Error](err)
-	return err == nil || ok && e.Code/100 == 2
+// session returns an idle connection, or connects.
+func (p *SMTPProvider) session(ctx context.Context) (*session, error) {
+	for {
+		select {
+		case s := <-p.idle:
+			if s.retire.Stop() && s.reset(ctx) {
+				return s, nil
+			}
+		default:
+			return p.connect(ctx)
+		}
+	}
 }
 
-// envelope formats an address for MAIL and RCPT, quoted where needed.
-func envelope(address string) string {
-	return (&mail.Address{Address: address}).String()
+// attach makes the end of ctx close the connection.
+func (s *session) attach(ctx context.Context) {
+	s.release = context.AfterFunc(ctx, func() { _ = s.conn.Close() })
+}
+
+// reset prepares a connection for the next message and reports whether it can be
+// used. The server may have closed it, or have sent an extra reply, after which
+// its replies do not match the commands.
+func (s *session) reset(ctx context.Context) bool {
+	s.attach(ctx)
+	if s.Text.R.Buffered() > 0 || s.UpdateDeadline(politeTimeout) != nil || s.Reset() != nil ||
+		s.Text.R.Buffered() > 0 || s.UpdateDeadline(replyTimeout) != nil {
+		_ = s.conn.Close()
+		return false
+	}
+	return true
+}
+
+// keep keeps a connection whose message was accepted for the next message.
+func (p *SMTPProvider) keep(s *session) {
+	s.carried++
+	if !s.release() {
+		return // it is closed
+	}
+	if s.carried == messagesPerSession {
+		s.quit()
+		return
+	}
+	s.retire = time.AfterFunc(idleTimeout, s.quit)
+	select {
+	case p.idle <- s:
+	default:
+		if s.retire.Stop() {
+			s.quit()
+		}
+	}
+}
+
+// quit ends a connection whose work is done. Its failure changes nothing.
+func (s *session) quit() {
+	if s.UpdateDeadline(politeTimeout) == nil {
+		_ = s.Quit()
+	}
+}
+
+// connect dials, secures the connection and signs in. If the server rejects the
+// new password, it signs in with the old one (security 9.3.5). It logs which one
+// is in use when that changes.
+func (p *SMTPProvider) connect(ctx context.Context) (*session, error) {
+	rejected := func(err error) bool {
+		return err != nil && failure.ClassOf(classify(ctx, stepConnect, err)) == failure.AuthDenied
+	}
+	s, err := p.connectWith(ctx, p.cfg.Password)
+	if !p.cfg.PasswordOld.IsSet() {
+		return s, err
+	}
+	inUse := "new"
+	if rejected(err) {
+		inUse = "old"
+		if s, err = p.connectWith(ctx, p.cfg.PasswordOld); rejected(err) {
+			inUse = "none"
+		}
+	}
+	if (err == nil || inUse == "none") && p.passwordInUse.Swap(inUse) != inUse {
+		p.lg.InfoContext(ctx, "mail password in use", "password", inUse)
+	}
+	return s, err
+}
+
+// connectWith dials, secures the connection and signs in with password. The end of ctx
+// closes the connection.
+func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (*session, error) {
+	s := &session{}
+	tlsConfig := &tls.Config{ServerName: p.cfg.Host, RootCAs: p.cfg.RootCAs, MinVersion: tls.VersionTLS12}
+	// The context of a dial ends when go-mail has connected, and a deadline in the past
+	// cannot close the connection, because go-mail sets deadlines of its own.
+	dial := func(dialing context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(dialing, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		s.conn = conn
+		s.attach(ctx)
+		if p.cfg.TLS == TLSImplicit {
+			return tls.Client(conn, tlsConfig), nil
+		}
+		return conn, nil
+	}
+	options := []gomail.Option{
+		gomail.WithPort(p.cfg.Port),
+		gomail.WithTimeout(replyTimeout),
+		gomail.WithTLSConfig(tlsConfig),
+		gomail.WithDialContextFunc(dial),
+	}
+	switch p.cfg.TLS {
+	case TLSImplicit:
+		options = append(options, gomail.WithSSL())
+	case TLSNone:
+		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
+	default:
+		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
+	}
+	switch {
+	case p.cfg.TokenFile != "":
+		token, err := readToken(p.cfg.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options,
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(token), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2))
+	case p.cfg.Username != "":
+		options = append(options,
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(password.Reveal()),
+			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
+	}
+	client, err := gomail.NewClient(p.cfg.Host, options...)
+	if err != nil {
+		return nil, err
+	}
+	if s.Client, err = client.DialToSMTPClientWithContext(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.UpdateDeadline(replyTimeout)
+}
+
+func readToken(file string) (string, error) {
+	token, err := secret.ReadFile("token_file", file)
+	if err != nil {
+		return "", failure.Errorf(failure.AuthDenied, "read the access token: %w", err)
+	}
+	return strings.TrimSpace(token.Reveal()), nil
 }
