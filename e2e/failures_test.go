@@ -137,17 +137,19 @@ func p4Error(fault string) func(*testing.T) error {
 
 func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	t.Helper()
-	_, err := newChanges(t, depot, fault, p4.Config{Allowed: []string{"//depot/..."}}).Read(t.Context(), cl, review.ReadOptions{})
+	_, err := newChanges(t, depot, fault, nil, nil).Read(t.Context(), cl, review.ReadOptions{})
 	return err
 }
 
 // newChanges returns the adapter of a depot that p4sim serves with a fault.
-func newChanges(t *testing.T, depot, fault string, cfg p4.Config) *p4.ChangeFetcher {
+func newChanges(t *testing.T, depot, fault string, embargoed, rules []string) *p4.ChangeFetcher {
 	t.Helper()
 	dir := t.TempDir()
 	command := filepath.Join(dir, "p4")
 	writeP4(t, command, binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+dir, "P4SIM_FAULT="+fault)
+	cfg := config.Default[p4.Config]()
 	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = command, "ssl:p4sim:1666", "criticizer", filepath.Join(dir, "home")
+	cfg.Allowed, cfg.Embargoed, cfg.Rules = []string{"//depot/..."}, embargoed, rules
 	changes, err := p4.New(discard, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -161,9 +163,7 @@ func newChanges(t *testing.T, depot, fault string, cfg p4.Config) *p4.ChangeFetc
 func changedRules(t *testing.T) error {
 	t.Helper()
 	rules := []string{"//depot/rules.yaml"}
-	changes := newChanges(t, newDepot(t, map[string]string{"rules.yaml": "", "hidden/rules.yaml": ""}), "", p4.Config{
-		Allowed: []string{"//depot/..."}, Embargoed: []string{"//depot/hidden/..."}, Rules: rules,
-	})
+	changes := newChanges(t, newDepot(t, map[string]string{"rules.yaml": "", "hidden/rules.yaml": ""}), "", []string{"//depot/hidden/..."}, rules)
 	if _, err := changes.Rules(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (i installation) visibility(listsAll bool) checkResult {
 	switch {
 	case listsAll:
 		return ok("user %s may list all files", user)
-	case i.cfg.P4.MixedChanges == string(p4.ReviewAllowedOnly):
+	case i.cfg.P4.MixedChanges == p4.ReviewAllowedOnly:
 		return warn(hint+", or have the server make changes restricted by default (defaultChangeType)",
 			"user %s may not list all files: the description of a change with hidden files is reviewed", user)
 	}

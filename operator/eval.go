@@ -139,7 +139,7 @@ func (e *evaluation) cases() ([]eval.Case, error) {
 
 // measure takes the cases through the stages of a review.
 func (e *evaluation) measure(ctx context.Context, cfg *settings.Config, cases []eval.Case) (eval.Report, error) {
-	policy, err := selection.New(cfg.SelectionConfig())
+	policy, err := selection.New(cfg.Selection)
 	if err != nil {
 		return eval.Report{}, err
 	}

@@ -141,7 +141,7 @@ func outcomeOf(planned llm.Preview, gaps []review.Gap) (review.Outcome, string) 
 }
 
 func previewFiles(cfg *settings.Config, change review.Change, planned llm.Preview) ([]previewedFile, error) {
-	policy, err := selection.New(cfg.SelectionConfig())
+	policy, err := selection.New(cfg.Selection)
 	if err != nil {
 		return nil, err
 	}

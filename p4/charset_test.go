@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/text/encoding/htmlindex"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
@@ -54,15 +55,15 @@ func TestCharsetFallback(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.submitted(12, rev{path: "//depot/f.c", rev: 1, action: "add", data: "\xb4\xed\n"})
-	for fallback, want := range map[string]string{"": "´í", "gb18030": "错", "euc-kr": "댄"} {
+	for fallback, want := range map[string]string{"windows-1252": "´í", "gb18030": "错", "euc-kr": "댄"} {
 		change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback = fallback }).Read(t.Context(), 12, review.ReadOptions{})
 		if err != nil || change.Files[0].Diff != "@@ -0,0 +1,1 @@\n+"+want+"\n" || change.Files[0].Charset == "" {
 			t.Errorf("fallback %q: %+v, %v", fallback, change.Files, err)
 		}
 	}
-	if _, err := New(slog.New(slog.DiscardHandler), Config{
-		Command: "true", Port: "p:1", User: "u", StateDir: t.TempDir(), Allowed: []string{"//depot/..."}, CharsetFallback: "cp999999",
-	}); failure.ClassOf(err) != failure.ConfigInvalid {
+	cfg := config.Default[Config]()
+	cfg.Command, cfg.Port, cfg.User, cfg.StateDir, cfg.Allowed, cfg.CharsetFallback = "true", "p:1", "u", t.TempDir(), []string{"//depot/..."}, "cp999999"
+	if _, err := New(slog.New(slog.DiscardHandler), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("an unknown charset: %v", err)
 	}
 }

@@ -3,14 +3,15 @@ package p4
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/text/encoding/htmlindex"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/pack"
@@ -19,71 +20,81 @@ import (
 
 // Config configures a [ChangeFetcher].
 type Config struct {
-	// Command is the p4 executable: an absolute path, or a bare name that New
-	// looks up in PATH. Default "p4".
-	Command string
-	// Port is the server's address as in P4PORT, such as "ssl:perforce:1666".
-	// Required.
-	Port string
-	// User is the account that reads: a standard user with read permission on
-	// the allowed paths, list permission on //... and no other one. Required.
-	User string
-	// Charset is P4CHARSET. Default: utf8 for a server in unicode mode, else none.
-	Charset string
-	// CharsetFallback is the charset of text that is not UTF-8 and whose charset is not
-	// detected. Default windows-1252.
-	CharsetFallback string
-	// Ticket is the account's ticket. Unset: the account needs none, or the
-	// file p4tickets in StateDir holds one.
-	Ticket secret.Value
-	// Allowed lists the paths that may be read: trees like //depot/projA/... and
-	// single files. The characters @ # % * of a name are written %40 %23 %25 %2A, as
-	// p4 prints them. Required.
-	Allowed []string
-	// Embargoed lists paths that may not be read although they are allowed. Default none.
-	Embargoed []string
+	// The p4 command: an absolute path, or a name looked up in PATH.
+	Command string `yaml:"command" default:"p4" required:"the p4 command"`
+	// Server address as in P4PORT, such as ssl:perforce:1666.
+	Port string `yaml:"port" required:"the server's address as in P4PORT"`
+	// Account that reads changes: a standard user. It needs read permission on the allowed
+	// paths, list permission on //... and no other.
+	User string `yaml:"user" required:"the account that reads changes"`
+	// P4CHARSET, for a server in unicode mode. Empty: utf8 for such a server.
+	Charset string `yaml:"charset"`
+	// Charset of text that is not UTF-8 and whose charset is not detected, such as
+	// windows-1251, shift_jis, euc-kr or gb18030 (docs/perforce.md).
+	CharsetFallback string `yaml:"charset_fallback" default:"windows-1252"`
+	// Ticket of the account. Unset if the account needs none, or if the file
+	// p4tickets in the state directory holds one.
+	Ticket secret.Value `yaml:"ticket"`
+	// Paths that may be reviewed: trees such as //depot/project/... and single files. No
+	// other path is read. The characters @ # % * of a name are written %40 %23 %25 %2A.
+	Allowed []string `yaml:"allowed_paths" required:"the paths that may be reviewed, such as //depot/project/..."`
+	// Exceptions from the allowed paths.
+	Embargoed []string `yaml:"embargoed_paths"`
 	// Selection selects the allowed files that are reviewed. It cannot select a
 	// file that may hold secrets. Default the built-in lists.
 	Selection selection.Config
 	// Skip lists the changes that are not reviewed. Default none.
 	Skip SkipRules
-	// MixedChanges is the policy for changes with allowed and denied files. Default
-	// DenyWhole.
-	MixedChanges MixedChanges
+	// How to handle a change with both allowed and denied files: deny_whole reads none of
+	// them, even if a file may be hidden from the account; review_allowed_only reads the
+	// allowed ones, and the report names the others; if a file may be hidden, the outcome
+	// is partial.
+	MixedChanges MixedChanges `yaml:"mixed_changes" default:"deny_whole" oneof:"deny_whole review_allowed_only"`
 	// Reviewed returns which changelists have a review that read all their files.
 	// Content that was integrated without edits is not reviewed if the changes that
 	// made it were. Default: none was.
 	Reviewed func(context.Context, []review.Changelist) (map[review.Changelist]bool, error)
-	// ReviewedUpTo is the changelist up to which all count as reviewed. Default 0.
-	ReviewedUpTo review.Changelist
-	// StateDir is p4's HOME, a private directory: mode 0700, made if missing. Its
-	// file p4trust holds the fingerprints of ssl servers. Required.
-	StateDir string
-	// Timeout bounds each p4 command. Default 60s.
-	Timeout time.Duration
-	// MaxFiles is the number of files of a change whose content is read: source
-	// before tests, configuration and documents. Default 2,000.
-	MaxFiles int
-	// MaxFileBytes is the largest content that is read, before or after the
-	// change. Default 1 MB.
-	MaxFileBytes int64
-	// MaxChangeBytes bounds the sum of the new sizes of the files that are read.
-	// Default 20 MB.
-	MaxChangeBytes int64
+	// Changelists up to this number count as reviewed when their content is branched
+	// or merged without edits. Set it to the newest changelist at the installation.
+	ReviewedUpTo review.Changelist `yaml:"reviewed_up_to"`
+	// Private directory of p4 for tickets and server fingerprints. It is made if it is
+	// missing.
+	StateDir string `yaml:"state_dir" default:"/var/lib/criticizer/p4" required:"a directory that only this process may enter"`
+	// Timeout of one p4 command.
+	Timeout time.Duration `yaml:"timeout" default:"60s" check:"positive"`
+	// Largest number of files of a change that are read, source before tests, configuration
+	// and documents; the report names the others as not reviewed.
+	MaxFiles int `yaml:"max_files" default:"2000" check:"positive"`
+	// Largest file that is read, before or after the change.
+	MaxFileBytes config.Size `yaml:"max_file_bytes" default:"1MB" check:"positive"`
 	// Rules are the paths of files with rule packs of teams, as in Allowed. Default none.
 	Rules []string
-	// ContextLines is the number of unchanged lines around a change. Default 10.
-	ContextLines int
 	// Context bounds the code around a change that is read with it. Default: none.
 	Context pack.Limits
 
-	// Constants that tests change. maxDiffBytes bounds the sum of the diffs, which
-	// exceeds MaxChangeBytes if large files are replaced; killGrace is the time
-	// between SIGTERM and SIGKILL.
-	killGrace      time.Duration
-	maxDiffBytes   int64
-	maxOutputBytes int64 // of one command
+	// Constants that tests change.
+	limits limits
 }
+
+// limits are constants that tests change.
+type limits struct {
+	// changeBytes bounds the sum of the new sizes of the files that are read, and diffBytes
+	// the sum of the diffs, which is larger if large files are replaced.
+	changeBytes, diffBytes int64
+	outputBytes            int64         // of one command
+	killGrace              time.Duration // between SIGTERM and SIGKILL
+}
+
+// orDefault fills in the limits that are not set.
+func (l limits) orDefault() limits {
+	return limits{
+		changeBytes: cmp.Or(l.changeBytes, 20e6), diffBytes: cmp.Or(l.diffBytes, 30e6),
+		outputBytes: cmp.Or(l.outputBytes, 100e6), killGrace: cmp.Or(l.killGrace, 5*time.Second),
+	}
+}
+
+// contextLines is the number of unchanged lines around a change in a diff.
+const contextLines = 10
 
 // MixedChanges is a policy for changes with allowed and denied files.
 type MixedChanges string
@@ -96,43 +107,33 @@ const (
 	ReviewAllowedOnly MixedChanges = "review_allowed_only"
 )
 
-func (c Config) withDefaults() Config {
-	c.Command = cmp.Or(c.Command, "p4")
-	c.MixedChanges = cmp.Or(c.MixedChanges, DenyWhole)
-	c.CharsetFallback = cmp.Or(c.CharsetFallback, defaultCharset)
-	c.Timeout = cmp.Or(c.Timeout, 60*time.Second)
-	c.MaxFiles = cmp.Or(c.MaxFiles, 2000)
-	c.MaxFileBytes = cmp.Or(c.MaxFileBytes, 1e6)
-	c.MaxChangeBytes = cmp.Or(c.MaxChangeBytes, 20e6)
-	c.ContextLines = cmp.Or(c.ContextLines, 10)
-	c.killGrace = cmp.Or(c.killGrace, 5*time.Second)
-	c.maxDiffBytes = cmp.Or(c.maxDiffBytes, 30e6)
-	c.maxOutputBytes = cmp.Or(c.maxOutputBytes, 100e6)
-	return c
-}
-
 // plainValue matches a value that p4 accepts as a setting and cannot read as an
 // option or a list.
 var plainValue = regexp.MustCompile(`^[^-\x00-\x20\x7f][^\x00-\x20\x7f]*$`)
 
-func (c Config) validate() error {
-	for _, v := range []struct{ name, value string }{{"port", c.Port}, {"user", c.User}, {"charset", cmp.Or(c.Charset, "utf8")}} {
-		if !plainValue.MatchString(v.value) {
-			return fmt.Errorf("%s %q: want a value without blanks that does not begin with a dash", v.name, v.value)
-		}
+// Check implements the checks of package config.
+func (c Config) Check(p *config.Problems) {
+	for field, value := range map[string]string{"port": c.Port, "user": c.User, "charset": c.Charset} {
+		p.Add(value != "" && !plainValue.MatchString(value), field, "is not one word without a dash before it", "write it as p4 info does")
 	}
-	if scheme, _, _ := strings.Cut(strings.ToLower(c.Port), ":"); scheme == "rsh" || scheme == "jsh" {
-		return errors.New("port begins with rsh or jsh, which make p4 run a shell command: give the address of a server")
+	scheme, _, _ := strings.Cut(strings.ToLower(c.Port), ":")
+	p.Add(scheme == "rsh" || scheme == "jsh", "port", "makes p4 run a shell command", "write the address of a server")
+	_, err := htmlindex.Get(c.CharsetFallback)
+	p.Add(err != nil, "charset_fallback", fmt.Sprintf("%q is not a charset", c.CharsetFallback), "write one such as windows-1252, windows-1251, shift_jis, euc-kr or gb18030")
+}
+
+// Connections returns the connection to the server. It reads P4PORT as
+// [protocol:][host:]port. The default protocol is tcp, the default host this one. The ticket
+// does not count as a secret here: every connection needs it, so allow_cleartext would have
+// no effect.
+func (c Config) Connections() []config.Connection {
+	protocol, address, found := strings.Cut(c.Port, ":")
+	encrypted := found && slices.Contains([]string{"ssl", "ssl4", "ssl6", "ssl46", "ssl64"}, protocol)
+	if !found || !encrypted && !slices.Contains([]string{"tcp", "tcp4", "tcp6", "tcp46", "tcp64"}, protocol) {
+		address = c.Port
 	}
-	if _, err := htmlindex.Get(c.CharsetFallback); err != nil {
-		return fmt.Errorf("charset fallback %q is not a charset: give one such as windows-1252, windows-1251, shift_jis, euc-kr or gb18030", c.CharsetFallback)
+	if !strings.Contains(address, ":") {
+		address = "localhost:" + address
 	}
-	if c.Timeout < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 || c.ContextLines < 0 ||
-		min(c.Context.Lines, c.Context.Files, int(c.Context.Bytes), c.Context.Tokens) < 0 {
-		return errors.New("a timeout or limit is negative: leave it out for its default")
-	}
-	if c.MixedChanges != DenyWhole && c.MixedChanges != ReviewAllowedOnly {
-		return fmt.Errorf("policy for mixed changes %q: want %s or %s", c.MixedChanges, DenyWhole, ReviewAllowedOnly)
-	}
-	return nil
+	return []config.Connection{{Field: "port", Host: config.HostOf(address), Encrypted: encrypted, Hint: "write ssl:host:port"}}
 }

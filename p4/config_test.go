@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
@@ -41,7 +42,8 @@ func TestNewRefuses(t *testing.T) {
 		"a skip rule for a local path": func(c *Config) { c.Skip.Paths = []string{"depot/..."} },
 		"a depot path as a pattern":    func(c *Config) { c.Selection.Exclude = []string{"//depot/x/..."} },
 	} {
-		cfg := Config{Command: command, Port: "perforce:1666", User: "reader", StateDir: state, Allowed: []string{"//depot/..."}}
+		cfg := config.Default[Config]()
+		cfg.Command, cfg.Port, cfg.User, cfg.StateDir, cfg.Allowed = command, "perforce:1666", "reader", state, []string{"//depot/..."}
 		if _, err := New(slog.New(slog.DiscardHandler), cfg); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func (x *fetch) choose() []*file {
 	var total int64
 	n := 0
 	for _, file := range slices.SortedStableFunc(slices.Values(candidates), func(a, b *file) int { return cmp.Compare(kinds[a], kinds[b]) }) {
-		if total+file.Size > x.cfg.MaxChangeBytes || n == x.cfg.MaxFiles {
+		if total+file.Size > x.cfg.limits.changeBytes || n == x.cfg.MaxFiles {
 			file.Skipped = review.SkipOverLimit
 			continue
 		}
@@ -125,7 +125,7 @@ func damagedIn(files []*file, printed *printout) []*content {
 
 // compareAll sets Diff or Skipped of each file from the printed contents.
 func (x *fetch) compareAll(ctx context.Context, printed *printout) error {
-	left := x.cfg.maxDiffBytes
+	left := x.cfg.limits.diffBytes
 	for i, file := range x.files {
 		if err := cmp.Or(ctx.Err(), x.compare(ctx, file, printed)); err != nil {
 			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
@@ -163,7 +163,7 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if err != nil {
 		return err
 	}
-	f.Diff = Diff(f.DepotPath, merged, after, x.cfg.ContextLines)
+	f.Diff = Diff(f.DepotPath, merged, after, contextLines)
 	switch {
 	case f.Diff != "" && len(merged)+len(after) > review.MaxWhole:
 		f.Diff, f.Skipped = "", review.SkipTooLarge // redaction reads whole texts

@@ -266,9 +266,9 @@ func TestFetchKeepsLimits(t *testing.T) {
 			"a file that was too large is not compared", func(c *Config) { c.MaxFileBytes = 100 },
 			[]rev{{path: "//depot/a", rev: 2, data: "x\n"}}, []rev{{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 51)}}, []review.SkipReason{tooLarge}, 2,
 		},
-		{"files beyond the sum of bytes are skipped", func(c *Config) { c.MaxChangeBytes = 100 }, []rev{add("a", 60), add("b", 60), add("c", 40)}, nil, []review.SkipReason{"", overLimit, ""}, 2},
+		{"files beyond the sum of bytes are skipped", func(c *Config) { c.limits.changeBytes = 100 }, []rev{add("a", 60), add("b", 60), add("c", 40)}, nil, []review.SkipReason{"", overLimit, ""}, 2},
 		{
-			"diffs beyond the sum of bytes are skipped", func(c *Config) { c.maxDiffBytes = 200 },
+			"diffs beyond the sum of bytes are skipped", func(c *Config) { c.limits.diffBytes = 200 },
 			[]rev{{path: "//depot/a", rev: 2, data: "y\n"}, {path: "//depot/b", rev: 2, data: "y\n"}, {path: "//depot/c", rev: 2, data: "y\n"}},
 			[]rev{{path: "//depot/a", rev: 1, data: "x\n"}, {path: "//depot/b", rev: 1, data: strings.Repeat("x\n", 90)}, {path: "//depot/c", rev: 1, data: "x\n"}},
 			[]review.SkipReason{"", overLimit, ""}, 6,
@@ -282,7 +282,7 @@ func TestFetchKeepsLimits(t *testing.T) {
 			"skipped files do not count", func(c *Config) { c.MaxFiles = 1 },
 			[]rev{add("vendor/a.go", 2), add("b.go", 2)}, nil, []review.SkipReason{review.SkipVendored, ""}, 1,
 		},
-		{"files beyond the output of print are skipped", func(c *Config) { c.maxOutputBytes = 100_000 }, []rev{add("a", 2), add("b", 90_000), add("c", 90_000)}, nil, []review.SkipReason{"", "", tooLarge}, 3},
+		{"files beyond the output of print are skipped", func(c *Config) { c.limits.outputBytes = 100_000 }, []rev{add("a", 2), add("b", 90_000), add("c", 90_000)}, nil, []review.SkipReason{"", "", tooLarge}, 3},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestLargeBaseTakesNoOtherFileAlong(t *testing.T) {
 	large, old := rev{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 1<<16)}, rev{path: "//depot/b", rev: 1, data: "old\n"}
 	f.submitted(12, rev{path: "//depot/a", rev: 2, data: "y\n"}, rev{path: "//depot/b", rev: 2, data: "new\n"})
 	f.has(large, old)
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes, c.maxOutputBytes = 1_000, 100_000 }).Read(t.Context(), 12, review.ReadOptions{})
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes, c.limits.outputBytes = 1_000, 100_000 }).Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
@@ -151,10 +152,9 @@ func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
 	if err := os.WriteFile(filepath.Join(f.dir, "script"), script.Bytes(), 0o600); err != nil {
 		f.t.Fatal(err)
 	}
-	cfg := Config{
-		Command: filepath.Join(f.dir, "p4"), Port: f.dir, User: "reader", StateDir: filepath.Join(f.dir, "state"),
-		Allowed: []string{"//depot/..."}, Timeout: time.Minute, ReviewedUpTo: 1,
-	}
+	cfg := config.Default[Config]()
+	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = filepath.Join(f.dir, "p4"), f.dir, "reader", filepath.Join(f.dir, "state")
+	cfg.Allowed, cfg.ReviewedUpTo = []string{"//depot/..."}, 1
 	if adjust != nil {
 		adjust(&cfg)
 	}

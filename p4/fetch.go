@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
@@ -44,7 +45,8 @@ type ChangeFetcher struct {
 // New validates cfg, resolves the p4 command and makes the state directory. It
 // does not connect to the server. Its errors have the class ConfigInvalid.
 func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
-	f, err := configure(lg, cfg.withDefaults())
+	cfg.limits = cfg.limits.orDefault()
+	f, err := configure(lg, cfg)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "configure p4: %w", err)
 	}
@@ -52,14 +54,14 @@ func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 }
 
 func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
+	if err := config.Validate("p4", &cfg); err != nil {
+		return nil, err
+	}
 	list, err := NewAllowList(cfg.Allowed, cfg.Embargoed)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkRules(list, cfg.Rules, ""); err != nil {
-		return nil, err
-	}
-	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	policy, err := selection.New(cfg.Selection)
@@ -79,7 +81,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	}
 	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, parser: outline.NewParser(), runner: command.Runner{
 		Log: lg, Path: path, Dir: cfg.StateDir, Port: cfg.Port, User: cfg.User, Ticket: cfg.Ticket,
-		Timeout: cfg.Timeout, Grace: cfg.killGrace, MaxOutput: cfg.maxOutputBytes,
+		Timeout: cfg.Timeout, Grace: cfg.limits.killGrace, MaxOutput: cfg.limits.outputBytes,
 	}}, nil
 }
 

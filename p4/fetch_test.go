@@ -182,7 +182,7 @@ func TestFetchFails(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, file)
 			maps.Copy(f.replies, c.replies)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.maxOutputBytes = 2 << 20 }).Read(t.Context(), 12, review.ReadOptions{})
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.outputBytes = 2 << 20 }).Read(t.Context(), 12, review.ReadOptions{})
 			if err == nil {
 				t.Fatalf("change = %+v, want an error", change)
 			}

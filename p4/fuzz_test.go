@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
@@ -54,8 +55,9 @@ func FuzzArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, port, user, charset, operand string) {
 		checkVector(t, command.Cmd{Name: "print", Flags: []string{"-q"}, Operands: []string{"//depot/first", operand}})
 		checkVector(t, command.Cmd{Name: "print", Lines: []string{operand}})
-		cfg := Config{Port: port, User: user, Charset: charset, StateDir: "/state"}.withDefaults()
-		if cfg.validate() != nil {
+		cfg := config.Default[Config]()
+		cfg.Port, cfg.User, cfg.Charset, cfg.Allowed = port, user, charset, []string{"//depot/..."}
+		if config.Validate("p4", &cfg) != nil {
 			return
 		}
 		env := command.Runner{Dir: "/state", Port: cfg.Port, User: cfg.User, Charset: cfg.Charset}.Environ()

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/review/selection"
 )
 
 // TestHistory fetches all changelists of a small depot through p4sim and applies
@@ -98,10 +98,10 @@ func simFetcher(t *testing.T, depot string, more ...string) *ChangeFetcher {
 	if err := os.WriteFile(filepath.Join(dir, "p4sim.conf"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := New(slog.New(slog.DiscardHandler), Config{
-		Command: p4, Port: "sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "state"), Allowed: []string{"//depot/..."}, ReviewedUpTo: 103,
-		Selection: selection.Config{Include: []string{"**"}},
-	})
+	cfg := config.Default[Config]()
+	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = p4, "sim:1666", "criticizer", filepath.Join(dir, "state")
+	cfg.Allowed, cfg.ReviewedUpTo, cfg.Selection.Include = []string{"//depot/..."}, 103, []string{"**"}
+	fetcher, err := New(slog.New(slog.DiscardHandler), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestTimeoutEndsAProcess(t *testing.T) {
 	f := newFake(t)
 	f.replies["info -s"] = reply{IgnoresTerm: true}
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
-		c.Timeout, c.killGrace = time.Second, 100*time.Millisecond
+		c.Timeout, c.limits.killGrace = time.Second, 100*time.Millisecond
 	})
 	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.NetworkTimeout {
 		t.Errorf("error = %v, want NetworkTimeout", err)
@@ -95,7 +95,7 @@ func TestCancellingKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.replies["info -s"] = reply{LeavesChild: true, IgnoresTerm: true}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.killGrace = 100 * time.Millisecond })
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.killGrace = 100 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -114,7 +114,7 @@ func TestProcessLeftBehindIsKilled(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.replies["info -s"] = reply{Out: stat("caseHandling", "sensitive"), LeavesChild: true}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.killGrace = 100 * time.Millisecond })
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.killGrace = 100 * time.Millisecond })
 	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.UpstreamInternal {
 		t.Errorf("error = %v, want UpstreamInternal", err)
 	}
@@ -125,7 +125,7 @@ func TestOutputLimitEndsAProcessThatGoesOn(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.replies["info -s"] = reply{Out: stat("desc", strings.Repeat("x", 1<<20)), IgnoresTerm: true}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.maxOutputBytes, c.killGrace = 1<<10, 100*time.Millisecond })
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.outputBytes, c.limits.killGrace = 1<<10, 100*time.Millisecond })
 	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.TooLarge {
 		t.Errorf("error = %v, want TooLarge", err)
 	}

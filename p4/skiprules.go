@@ -13,15 +13,16 @@ import (
 // SkipRules list the changes that are not reviewed (docs/selection.md). An empty
 // rule skips nothing.
 type SkipRules struct {
-	// Users and Clients are names, in which * matches any text. The case of letters
-	// is ignored.
-	Users, Clients []string
-	// Paths are trees and files, as in Config.Allowed: a change is skipped if all
-	// its files are in them.
-	Paths []string
-	// Tags are words of a description, such as #noreview. The case of letters is
-	// ignored.
-	Tags []string
+	// p4 users whose changes are skipped; * matches any text, as in build-*.
+	Users []string `yaml:"users"`
+	// Clients (workspaces) whose changes are skipped; * matches any text.
+	Clients []string `yaml:"clients"`
+	// Depot paths, such as //depot/generated/...; a change is skipped if they
+	// contain all its files.
+	Paths []string `yaml:"paths"`
+	// Words in a description that skip the change, such as #noreview. Every author
+	// can write them.
+	Tags []string `yaml:"description_tags"`
 }
 
 // A skipper applies valid rules.

@@ -101,7 +101,7 @@ func TestSourcesWithTooMuchHistory(t *testing.T) {
 	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "branch", data: "new\n", from: "//depot/dev/f#3"})
 	f.has(rev{path: "//depot/dev/f", rev: 3, data: "new\n"})
 	f.reply("filelog -m 200 //depot/dev/f#3", stat("depotFile", "//depot/dev/f", "rev0", "3", "change0", "3", "desc0", strings.Repeat("x", 100_000)))
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.ReviewedUpTo, c.maxOutputBytes = 3, 50_000 }).Read(t.Context(), 12, review.ReadOptions{})
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.ReviewedUpTo, c.limits.outputBytes = 3, 50_000 }).Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package p4
 
 import (
 	"bytes"
+	"cmp"
 	"log/slog"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 			f.describes(12, []string{"desc", "Zeus: the new key layout\n", "path", tt.path}, revs...)
 			f.reply("reviews -c 12", stat("user", "bob", "email", "bob@example.com"))
 			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) {
-				c.Allowed, c.MixedChanges = []string{"//depot/pub/..."}, tt.policy
+				c.Allowed, c.MixedChanges = []string{"//depot/pub/..."}, cmp.Or(tt.policy, c.MixedChanges)
 			}).Read(t.Context(), 12, review.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)

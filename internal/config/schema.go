@@ -204,9 +204,9 @@ func (k kind) mismatch(what string) error {
 	return fmt.Errorf("%s is not %s: write %s", what, k.noun, k.write)
 }
 
-// A Size is a number of bytes. In text it may have a unit: KB, MB and GB count in
+// A Size is a number of bytes; a field of type int64 is one. In text it may have a unit: KB, MB and GB count in
 // thousands, KiB, MiB and GiB in 1024s.
-type Size int64
+type Size = int64
 
 // units lists the units of a size; a unit comes before its own suffixes.
 var units = []struct {
@@ -226,7 +226,7 @@ func parseSize(s string) (Size, error) {
 		if err != nil || n < 0 || n > math.MaxInt64/u.bytes {
 			break
 		}
-		return Size(n * u.bytes), nil
+		return n * u.bytes, nil
 	}
 	return 0, errors.New("not a size")
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/pack"
 	"github.com/criticizer/criticizer/review/rules"
-	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -25,12 +24,7 @@ func (cfg *Config) DatabaseConfig() store.Config {
 
 // AllowList returns the depot paths that may be read.
 func (cfg *Config) AllowList() store.AllowList {
-	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
-}
-
-// SelectionConfig returns the selection of files.
-func (cfg *Config) SelectionConfig() selection.Config {
-	return selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include}
+	return store.AllowList{Allowed: cfg.P4.Allowed, Embargoed: cfg.P4.Embargoed}
 }
 
 // Reviewed returns which changelists were reviewed, as [p4.Config] says.
@@ -38,32 +32,9 @@ type Reviewed = func(context.Context, []review.Changelist) (map[review.Changelis
 
 // NewChanges returns the reader of changelists. reviewed may be nil.
 func (cfg *Config) NewChanges(lg *slog.Logger, reviewed Reviewed) (*p4.ChangeFetcher, error) {
-	return p4.New(lg, p4.Config{
-		Command: cfg.P4.Command,
-		Port:    cfg.P4.Port,
-		User:    cfg.P4.User,
-		Charset: cfg.P4.Charset, CharsetFallback: cfg.P4.CharsetFallback,
-		Ticket:    cfg.P4.Ticket,
-		Allowed:   cfg.P4.AllowedPaths,
-		Embargoed: cfg.P4.EmbargoedPaths,
-		Selection: cfg.SelectionConfig(),
-		Skip: p4.SkipRules{
-			Users: cfg.Skip.Users, Clients: cfg.Skip.Clients, Paths: cfg.Skip.Paths, Tags: cfg.Skip.DescriptionTags,
-		},
-		Reviewed:       reviewed,
-		ReviewedUpTo:   review.Changelist(cfg.P4.ReviewedUpTo),
-		MixedChanges:   p4.MixedChanges(cfg.P4.MixedChanges),
-		StateDir:       cfg.P4.StateDir,
-		Timeout:        cfg.P4.Timeout,
-		MaxFiles:       cfg.P4.MaxFiles,
-		MaxFileBytes:   int64(cfg.P4.MaxFileBytes),
-		MaxChangeBytes: int64(cfg.P4.MaxChangeBytes),
-		ContextLines:   cfg.P4.ContextLines,
-		Rules:          cfg.Rules.Depot,
-		Context: pack.Limits{
-			Lines: cfg.Context.MaxLines, Files: cfg.Context.MaxFiles, Bytes: int64(cfg.Context.MaxBytes), Tokens: cfg.Context.MaxTokens,
-		},
-	})
+	changes := cfg.P4.Config
+	changes.Selection, changes.Skip, changes.Rules, changes.Context, changes.Reviewed = cfg.Selection, cfg.Skip, cfg.Rules.Depot, pack.Bounds, reviewed
+	return p4.New(lg, changes)
 }
 
 // NewPipeline returns a redaction pipeline with the given key, because not every process

@@ -41,7 +41,7 @@ func complete(t *testing.T) *Config {
 	c := defaults(t)
 	c.Database.URL = secret.New("postgres://criticizer@db/criticizer")
 	c.Rewrite.Route.Model = "a-model"
-	c.P4.Port, c.P4.User, c.P4.AllowedPaths = "ssl:perforce:1666", "criticizer", []string{"//depot/..."}
+	c.P4.Port, c.P4.User, c.P4.Allowed = "ssl:perforce:1666", "criticizer", []string{"//depot/..."}
 	c.LLM.Model, c.LLM.APIKey = "gpt", secret.New("key")
 	c.Redaction.Key = secret.New("0123456789abcdef")
 	c.Keysets = Keysets{secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}")}
@@ -170,8 +170,6 @@ func TestCheckRefuses(t *testing.T) {
 		"a p4 timeout of zero": {func(c *Config) { c.P4.Timeout = 0 }, "p4.timeout"},
 		"no files":             {func(c *Config) { c.P4.MaxFiles = -1 }, "p4.max_files"},
 		"no bytes of a file":   {func(c *Config) { c.P4.MaxFileBytes = 0 }, "p4.max_file_bytes"},
-		"no bytes of a change": {func(c *Config) { c.P4.MaxChangeBytes = 0 }, "p4.max_change_bytes"},
-		"negative context":     {func(c *Config) { c.P4.ContextLines = -1 }, "p4.context_lines"},
 		"no base URL":          {func(c *Config) { c.LLM.BaseURL = "" }, "llm.base_url"},
 		"a base URL of a file": {func(c *Config) { c.LLM.BaseURL = "file:///x" }, "llm.base_url"},
 		"a password in the base URL": {

@@ -13,6 +13,8 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // Program is where the configuration is.
@@ -28,14 +30,12 @@ type Config struct {
 	P4 P4 `yaml:"p4"`
 	// The changes that are not reviewed (docs/selection.md). Their content is not read, and no
 	// one is notified.
-	Skip Skip `yaml:"skip"`
+	Skip p4.SkipRules `yaml:"skip"`
 	// Which of the allowed files are reviewed (docs/selection.md). Patterns are globs, such as
 	// //depot/project/legacy/** or *.pb.go. A pattern without // matches the end of a path.
-	Selection Selection `yaml:"selection"`
+	Selection selection.Config `yaml:"selection"`
 	// The rule packs of teams (docs/rules.md). Stage fetch reads them.
 	Rules Rules `yaml:"rules"`
-	// The code around a change that is read with it (docs/context.md).
-	Context Context `yaml:"context"`
 	// The model endpoint and the limits of its use.
 	LLM LLM `yaml:"llm"`
 	// What is masked besides secrets, which always are.

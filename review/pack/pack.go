@@ -32,6 +32,9 @@ type Limits struct {
 	Tokens int
 }
 
+// Bounds are the limits of the product.
+var Bounds = Limits{Lines: 120, Files: 20, Bytes: 400_000, Tokens: 30_000}
+
 const (
 	bytesPerToken  = 3
 	outlineTimeout = 10 * time.Second

@@ -15,11 +15,11 @@ import (
 
 // Config holds the configured patterns; see package glob.
 type Config struct {
-	// Exclude lists files that are not reviewed. Default: none.
-	Exclude []string
-	// Include lists files that are reviewed although they look vendored, lock or
-	// generated. Exclude takes precedence. Default: none.
-	Include []string
+	// Files that are not reviewed, besides vendored, lock and generated files.
+	Exclude []string `yaml:"exclude"`
+	// Vendored, lock and generated files that are reviewed. Files that may hold
+	// secrets are never read.
+	Include []string `yaml:"include"`
 }
 
 // A Policy decides about files. It is safe for concurrent use.
