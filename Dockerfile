@@ -1,5 +1,5 @@
-# One image for every command of Criticizer: /worker, /criticizer and
-# /criticizer-starter, static, without a base image. /sbom lists their modules.
+# One image for every command: /worker, /criticizer, /criticizer-starter and
+# /complaint-rewrite, static, without a base image. /sbom lists their modules.
 #
 #   docker build -t criticizer .
 #
@@ -23,11 +23,12 @@ RUN export CGO_ENABLED=0 GOARCH=$TARGETARCH \
  && go build -trimpath -o /out/ ./worker \
  && go build -trimpath -o /out/criticizer ./operator \
  && go build -trimpath -o /out/criticizer-starter ./starter \
+ && go build -trimpath -o /out/ ./rewrite/cmd/complaint-rewrite \
  && mkdir -p /root-of-image/tmp /root-of-image/var/lib/criticizer/p4 /root-of-image/var/lib/criticizer/spool \
  && chmod 1777 /root-of-image/tmp \
  && chmod -R 0700 /root-of-image/var/lib/criticizer && chown -R 65532:65532 /root-of-image/var/lib/criticizer
 RUN mkdir /root-of-image/sbom \
- && for command in worker criticizer criticizer-starter; do \
+ && for command in worker criticizer criticizer-starter complaint-rewrite; do \
     go run -C tools/lint github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -noserial -notimestamp \
       -output /root-of-image/sbom/$command.cdx.json /out/$command || exit 1; \
     done

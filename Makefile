@@ -69,7 +69,7 @@ chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails:
 
 rewritechaos: $(DEVSTACK) ## kill and break the rewrite queue at every point, count at the provider: CHAOS_RUNS=1
 	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -parallel=4 -v -run='^Test(RewriteChaos|LongDrain|LyingProvider)' \
-		./e2e/rewritechaos ./rewrite/activities
+		./rewrite/chaos ./rewrite/activities
 
 endpointtest: build/ollama/ollama ## a real Ollama with its default context: building it takes 10 minutes once
 	CRITICIZER_TEST_OLLAMA="$(CURDIR)/build/ollama/ollama" go test -count=1 -v -run '^TestOllama$$' ./llm
@@ -100,7 +100,7 @@ check: test race lint ## test and lint, as CI does
 lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, generated code, go.mod
 	$(BIN)/golangci-lint run
 	$(BIN)/golangci-lint fmt --diff
-	$(BIN)/workflowcheck ./workflows/...
+	$(BIN)/workflowcheck ./workflows/... ./rewrite/workflows/...
 	$(BIN)/sqlc diff
 	go mod tidy -diff
 	@$(MAKE) --no-print-directory deploycheck benchcheck vulncheck
@@ -133,7 +133,7 @@ reproduce: ## build the last commit twice, in two places, and compare
 
 sbom: build $(BIN)/cyclonedx-gomod ## what the commands consist of, as CycloneDX: build/sbom
 	@mkdir -p build/sbom
-	@for command in worker starter criticizer; do $(BIN)/cyclonedx-gomod bin -json -noserial -notimestamp -output build/sbom/$$command.cdx.json $(BIN)/$$command || exit 1; done
+	@for command in worker starter criticizer complaint-rewrite; do $(BIN)/cyclonedx-gomod bin -json -noserial -notimestamp -output build/sbom/$$command.cdx.json $(BIN)/$$command || exit 1; done
 	@ls build/sbom/*.cdx.json
 
 bench: $(DEVSTACK) ## measure beside rivals and floors: build/bench.json
@@ -158,9 +158,9 @@ generate: $(BIN)/sqlc ## regenerate the generated code
 	$(BIN)/sqlc generate
 
 # Static. criticizer-starter is the copy for a Perforce host.
-build: ## compile worker, starter and criticizer into build/bin
+build: ## compile worker, starter, criticizer and complaint-rewrite into build/bin
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./worker ./starter
+	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./worker ./starter ./rewrite/cmd/complaint-rewrite
 	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/criticizer ./operator
 	@cp $(BIN)/starter $(BIN)/criticizer-starter
 

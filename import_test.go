@@ -20,11 +20,16 @@ const module = "github.com/criticizer/criticizer"
 // Groups of packages in the table below.
 var (
 	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/config", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack", "review/fix"}
-	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
+	adapters = []string{"p4", "store/artifact", "llm", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
+	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "activities", "workflows", "internal/temporal", "internal/temporalns", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
+	house    = []string{
+		"rewrite", "rewrite/activities", "rewrite/provider", "rewrite/workflows",
+		"redaction", "llm", "review", "store", "store/artifact",
+		"internal/cli", "internal/config", "internal/failure", "internal/secret", "internal/telemetry", "internal/telemetry/traces", "internal/temporal",
+	}
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporalns/temporalnstest", "internal/cputest", "internal/testkit",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporal/temporaltest", "internal/temporalns/temporalnstest", "internal/cputest", "internal/testkit",
 	}
 )
 
@@ -65,18 +70,23 @@ var arrows = map[string][]string{
 	"activities": leaves,
 	"workflows":  slices.Concat(leaves, []string{"activities"}),
 
-	// The rewrite queue and the reviews do not import each other.
-	"rewrite/activities": leaves,
-	"rewrite/workflows":  slices.Concat(leaves, []string{"rewrite/activities"}),
+	// The house of the rewrite queue: it and the reviews do not import each other.
+	"rewrite/activities":            leaves,
+	"rewrite/workflows":             {"internal/failure", "rewrite", "rewrite/activities"},
+	"rewrite/provider":              {"internal/failure", "internal/secret", "llm", "redaction", "rewrite"},
+	"rewrite/chaos":                 slices.Concat(house, []string{"internal/temporal/temporaltest", "store/storetest"}),
+	"rewrite/cmd/complaint-rewrite": house,
 
-	"internal/temporalns": {"internal/failure", "internal/secret", "internal/config", "rewrite", "activities", "rewrite/activities", "workflows"},
+	"internal/temporal":              {"internal/config", "internal/failure", "internal/secret"},
+	"internal/temporal/temporaltest": {"internal/temporal"},
+	"internal/temporalns":            {"internal/failure", "internal/temporal", "activities", "workflows"},
 
 	"internal/breaker": {"internal/failure"},
 	"internal/cli":     nil,
 	"internal/config":  {"internal/secret"},
 	// The configuration of the reviewer, and the adapters that it describes.
-	"internal/settings":         slices.Concat(leaves, []string{"activities", "internal/settings/trigger", "internal/config/reference", "p4", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "notify/webhook", "notify/swarm", "store", "store/artifact"}),
-	"internal/settings/trigger": {"internal/config", "internal/temporalns"},
+	"internal/settings":         slices.Concat(leaves, []string{"activities", "internal/settings/trigger", "internal/config/reference", "p4", "llm", "notify/mail", "notify/evidence", "notify/webhook", "notify/swarm", "store", "store/artifact"}),
+	"internal/settings/trigger": {"internal/config", "internal/temporal"},
 	"internal/config/reference": {"internal/config"}, // for tests
 	"internal/telemetry":        {"redaction"},
 
@@ -90,11 +100,8 @@ var arrows = map[string][]string{
 
 	"tools/standin": {"llm/llmsim"},
 
-	"e2e/rewritechaos": slices.Concat(product, support),
-
 	"activities/activitiestest":          slices.Concat(leaves, []string{"activities", "store", "store/artifact", "store/storetest"}),
 	"llm/llmsim":                         slices.Concat(leaves, []string{"llm"}),
-	"rewrite/provider":                   slices.Concat(leaves, []string{"llm"}),
 	"notify/mail/inbox":                  slices.Concat(leaves, []string{"notify/mail"}),
 	"notify/mail/bench":                  slices.Concat(product, support),
 	"review/plain/plaintest":             nil, // tests of the outputs
@@ -102,21 +109,21 @@ var arrows = map[string][]string{
 	"store/storetest":                    slices.Concat(leaves, []string{"store", "store/migrations"}),
 	"internal/cputest":                   nil,
 	"internal/testkit":                   nil,
-	"internal/temporalns/temporalnstest": {"internal/temporalns", "workflows"},
+	"internal/temporalns/temporalnstest": {"internal/temporal", "internal/temporal/temporaltest", "internal/temporalns", "workflows"},
 }
 
 // testArrows lists what the tests of a package may import in addition.
 var testArrows = map[string][]string{
-	"eval":               {"llm"},                                // a real reviewer beside the fake
-	"rewrite/activities": {"rewrite/provider", "store/artifact"}, // a lying endpoint behind the real client, the texts
-	"store":              {"store/artifact"},                     // the fakes store what both store
+	"eval":                          {"llm"},                                // a real reviewer beside the fake
+	"rewrite/activities":            {"rewrite/provider", "store/artifact"}, // a lying endpoint behind the real client, the texts
+	"rewrite/cmd/complaint-rewrite": {"internal/config/reference"},
+	"store":                         {"store/artifact"}, // the fakes store what both store
 
-	"workflows": {"rewrite/workflows", "rewrite/activities"}, // all recorded histories are replayed in one place
 }
 
 // owners lists, for a module, the only folders whose packages may import it.
 var owners = map[string][]string{
-	"github.com/jackc/pgx":              {"store"},
+	"github.com/jackc/pgx":              {"store", "rewrite"},
 	"github.com/sashabaranov/go-openai": {"rewrite/provider"},
 	"github.com/tetratelabs/wazero":     {"review/outline"},
 	"github.com/wneessen/go-mail":       {"notify/mail"},
@@ -273,7 +280,7 @@ func TestCheckReports(t *testing.T) {
 		},
 		"a module that another package owns": {
 			map[string]string{"worker/main.go": "github.com/jackc/pgx/v5/pgxpool"},
-			[]string{"worker/main.go: only store may import github.com/jackc/pgx/v5/pgxpool"},
+			[]string{"worker/main.go: only store and rewrite may import github.com/jackc/pgx/v5/pgxpool"},
 		},
 		"what is not of the module": {
 			map[string]string{"tools/go.mod": "", "tools/a.go": "$/store", "notify/mail/testdata/a.go": "$/store", ".hidden/a.go": "$/store", "build/a.go": "$/store"}, nil,

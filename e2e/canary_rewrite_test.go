@@ -29,18 +29,17 @@ func TestCanaryOfRewrites(t *testing.T) {
 	planted := newCanaries(rand.New(rand.NewPCG(3, 4)), canaries)
 	in := newInstallation(t, "")
 	var sent syncBuffer
-	in.env = append(in.env, "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_REWRITE_OPENAI_BASE_URL="+in.recordRequests(&sent), "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
-		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1", "CRITICIZER_REWRITE_BATCH_LEASE=5s",
-		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
+	worker := in.serveRewrites(in.recordRequests(&sent), "COMPLAINT_REWRITE_LOG_LEVEL=debug",
+		"COMPLAINT_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1", "COMPLAINT_REWRITE_BATCH_LEASE=5s",
+		"COMPLAINT_REWRITE_REDACTION_EMAILS=true", "COMPLAINT_REWRITE_REDACTION_INTERNAL_IPS=true", "COMPLAINT_REWRITE_REDACTION_HOST_SUFFIXES=corp.internal")
 	in.injectRewriteFaults()
 	messages := plantMessages(planted)
 	in.write("jobs.jsonl", 0o600, messagesFile(t, messages))
 	var output bytes.Buffer
-	output.WriteString(in.output("starter", "rewrite", "enqueue", "--json", "--file", in.path("jobs.jsonl")))
-	worker := in.startWorker("--stages", "rewrite")
+	output.WriteString(in.output("complaint-rewrite", "enqueue", "--json", "--file", in.path("jobs.jsonl")))
 	in.drainRewrites()
 	for _, args := range [][]string{{"runs", "--json"}, {"runs"}, {"jobs", "--json"}, {"jobs"}, {"stats"}, {"stats", "--json"}} {
-		output.WriteString(in.output("operator", append([]string{"rewrite"}, args...)...))
+		output.WriteString(in.output("complaint-rewrite", args...))
 	}
 	in.fetchResults(messages, &output)
 	_ = interrupt(worker) // completes its log
@@ -142,7 +141,7 @@ func (in *installation) drainRewrites() {
 	var left []string
 	drained := poll(testTimeout, time.Second, func() bool {
 		if left = in.queryStrings(open); len(left) > 0 {
-			in.execute(nil, "operator", "rewrite", "run") // fails before the worker has created the schedules
+			in.execute(nil, "complaint-rewrite", "run") // fails before the worker has created the schedules
 		}
 		return len(left) == 0
 	})
@@ -156,13 +155,13 @@ func (in *installation) drainRewrites() {
 func (in *installation) fetchResults(messages []plantedMessage, output *bytes.Buffer) {
 	in.t.Helper()
 	for _, m := range messages {
-		shown := in.output("operator", "rewrite", "show", m.jobID)
+		shown := in.output("complaint-rewrite", "show", m.jobID)
 		output.WriteString(shown)
 		if m.rejected {
 			expect(in.t, "the job", shown, "failed", string(failure.ContentPolicy))
 			continue
 		}
-		result := in.output("starter", "rewrite", "result", m.jobID)
+		result := in.output("complaint-rewrite", "result", m.jobID)
 		for _, c := range m.canaries {
 			if !strings.Contains(result, c.secret) {
 				in.t.Errorf("result of job %s lacks a secret of its message, planted as %q", m.jobID, c.text)

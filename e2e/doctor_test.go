@@ -204,38 +204,6 @@ func TestDoctorChecksSelectedStages(t *testing.T) {
 	}
 }
 
-// The rewrite stage needs no Perforce, and no model or mail server for reviews.
-func TestDoctorOfRewriteStage(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, "")
-	env := []string{
-		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + in.endpoint,
-	}
-	found, status := in.doctor(env, "--stages", "rewrite")
-	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite"}; status != 0 || !slices.Equal(checks(found), want) {
-		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
-	}
-	if !hasDiagnosis(found, "postgres", "ok", "criticizer_rewrite") {
-		t.Errorf("the login does not have the role of the stage: %+v", found)
-	}
-	for name, tt := range map[string]struct {
-		env                    []string
-		check, status, subject string
-	}{
-		"an unknown profile":      {[]string{"CRITICIZER_REWRITE_RUN_PROFILE=weekend"}, "config", "fail", "rewrite.run.profile"},
-		"an unreachable provider": {[]string{"CRITICIZER_REWRITE_OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "openai"},
-		"an unreachable second provider": {
-			[]string{"CRITICIZER_REWRITE_OTHER_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "other",
-		},
-		"an unlisted model": {[]string{"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-2"}, "rewrite", "warn", "llmsim-2"},
-	} {
-		found, status = in.doctor(append(slices.Clone(env), tt.env...), "--stages", "rewrite")
-		if (status == 1) != (tt.status == "fail") || !hasDiagnosis(found, tt.check, tt.status, tt.subject) {
-			t.Errorf("%s: status %d: %+v", name, status, found)
-		}
-	}
-}
-
 // A missing search attribute is a warning: the next worker adds it. A missing permission
 // in Perforce is a failure.
 func TestDoctorReportsMissingAttributesAndPermissions(t *testing.T) {

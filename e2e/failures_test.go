@@ -32,8 +32,6 @@ import (
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -77,7 +75,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.ConfigInvalid:       p4Error(`{"fault":"trust"}`),
 		failure.ArtifactUnreadable:  testedIn("../rewrite/activities/rewriting_test.go", "TestTextThatCannotBeDecrypted", failure.ArtifactUnreadable),
 		failure.InvariantViolated:   endlessArtifact,
-		failure.AdapterUnsupported:  unsupportedAdapter,
+		failure.AdapterUnsupported:  testedIn("../rewrite/provider/batch_test.go", "TestProvidersWithoutBatches", failure.AdapterUnsupported),
 		failure.Unknown:             p4Error(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
 	}
 	for _, d := range failure.Descriptions() {
@@ -231,20 +229,6 @@ func reviewError(t *testing.T, fault llmsim.Fault) error {
 		t.Fatal(err)
 	}
 	_, err = reviewer.Review(t.Context(), change, review.Options{})
-	return err
-}
-
-// unsupportedAdapter returns the error of a rewrite whose decision names an unknown
-// protocol.
-func unsupportedAdapter(t *testing.T) error {
-	t.Helper()
-	r, err := provider.New(discard, newPipeline(t), provider.Config{Providers: map[string]provider.Provider{
-		"openai": {BaseURL: "http://127.0.0.1:1/v1", Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = r.Rewrite(t.Context(), rewrite.RoutingDecision{Provider: "openai", AdapterKind: "telepathy", Model: "m", PromptVersion: "v1"}, rewrite.Item{})
 	return err
 }
 

@@ -27,9 +27,9 @@ func (c *console) doctorCommand() *cobra.Command {
 age, Postgres with its version, clock, roles and schema, Temporal with retention and
 search attributes, p4 with ticket and permissions, the allow list, the model (a
 call of a few tokens without any part of a change), mail with journal and bounces,
-webhook and P4 Code Review (nothing is posted), and the providers of rewrites (they
-list their models). All checks run, and each problem comes with its fix. Nothing is
-changed, except that a missing p4.state_dir is created.
+webhook and P4 Code Review (nothing is posted). All checks run, and each problem
+comes with its fix. Nothing is changed, except that a missing p4.state_dir is
+created.
 
 With --model, only the model is checked, with prompts of the configured sizes: does
 its server read a whole prompt, enforce the schema, keep the limit of an answer, and
@@ -44,12 +44,12 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 	}
 	roles, timeout := stageRoles, 15*time.Second
 	var list string
-	flagOf(cmd, &list, "stages", "check what these `STAGES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, rewrite, or all, which is all but rewrite (default all)",
+	flagOf(cmd, &list, "stages", "check what these `STAGES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, or all (default all)",
 		func(text string) (_ string, err error) {
 			roles, err = parseStages(text)
 			return text, err
 		})
-	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), settings.RoleRewrite, "all")...)))
+	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
 	model := cmd.Flags().Bool("model", false, "check the model's server with a prompt of the configured size, and nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -210,7 +210,6 @@ func (c *console) checks(roles []settings.Role, model bool) []check {
 		{check{"bounces", i.bounces}, i.sendsMail()},
 		{check{"webhook", i.webhook}, i.serves(settings.RoleNotify) && cfg.Webhook.URL.IsSet()},
 		{check{"swarm", i.swarm}, i.serves(settings.RoleNotify) && cfg.Swarm.URL != ""},
-		{check{"rewrite", i.rewrites}, i.serves(settings.RoleRewrite)},
 		{check{"spool", i.spool}, i.hasSpool()},
 	} {
 		if ch.when {

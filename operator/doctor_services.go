@@ -26,7 +26,6 @@ const (
 var databaseRoles = map[settings.Role]store.Role{
 	settings.RoleWorkflows: store.RoleBookkeeping, settings.RoleFetch: store.RoleFetch, settings.RoleRedact: store.RoleRedact,
 	settings.RoleLLM: store.RoleLLM, settings.RoleNotify: store.RoleNotify, settings.RoleRetention: store.RoleRetention,
-	settings.RoleRewrite: store.RoleRewrite,
 }
 
 func (i installation) postgres(ctx context.Context) []checkResult {
@@ -222,47 +221,4 @@ func (i installation) swarm(ctx context.Context) []checkResult {
 		return []checkResult{fail(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it")}
 	}
 	return []checkResult{ok("%s lists reviews for user %s", i.cfg.Swarm.URL, i.cfg.Swarm.User)}
-}
-
-// rewrites asks each provider for its models, which is free of charge.
-func (i installation) rewrites(ctx context.Context) []checkResult {
-	pipeline, err := i.cfg.NewPipeline(i.cfg.Redaction.Key)
-	if err != nil {
-		return []checkResult{fail(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
-	}
-	rewriter, err := i.cfg.NewRewriter(quiet, pipeline)
-	if err != nil {
-		return []checkResult{fail(err, "correct section rewrite of the configuration")}
-	}
-	if _, _, err := settings.RewriteRuns(i.cfg.Rewrite); err != nil {
-		return []checkResult{fail(err, "correct section rewrite.run of the configuration")}
-	}
-	var found []checkResult
-	providers := i.cfg.RewriteProviders()
-	for _, name := range slices.Sorted(maps.Keys(providers)) {
-		// The URLs have defaults: a provider without a key may be one that no job names.
-		if providers[name].APIKey.IsSet() || name == i.cfg.Rewrite.Route.Provider || name == "other" {
-			models, err := rewriter.Models(ctx, name)
-			found = append(found, i.provider(name, models, err))
-		}
-	}
-	return found
-}
-
-// provider judges the models that a provider lists. Not every provider lists all,
-// so a missing one is only a warning.
-func (i installation) provider(name string, models []string, err error) checkResult {
-	r := i.cfg.Rewrite.Route
-	missing := slices.DeleteFunc([]string{r.Model, r.FullReframeModel}, func(model string) bool {
-		return model == "" || slices.Contains(models, model)
-	})
-	switch {
-	case err != nil:
-		return fail(fmt.Errorf("provider %s: %w", name, err),
-			fmt.Sprintf("check rewrite.%s.base_url, that this machine may reach it, and CRITICIZER_REWRITE_%s_API_KEY", name, strings.ToUpper(name)))
-	case name == r.Provider && len(missing) > 0:
-		return warn("check the spelling of rewrite.route.model and rewrite.route.full_reframe_model, and that the key may use them",
-			"provider %s does not list %s among its %d models", name, strings.Join(missing, ", "), len(models))
-	}
-	return ok("provider %s responds and accepts the key", name)
 }

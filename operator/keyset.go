@@ -37,7 +37,7 @@ func (c *console) keysetCreateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "create DIR", Short: "Write a new keyset for each purpose, the redaction key and the evidence key",
 		Long: `Writes a new keyset for each purpose into DIR: raw-keyset, redacted-keyset,
-report-keyset, answers-keyset and rewrite-keyset; redaction-key and evidence-key.
+report-keyset and answers-keyset; redaction-key and evidence-key.
 Files that exist are kept. Name each file in a variable such as
 CRITICIZER_RAW_KEYSET_FILE, for the stages that need it.`,
 		Example:     "  criticizer keyset create /etc/criticizer/secrets",

@@ -56,7 +56,7 @@ error, except with --json.
 
 Exit status: 0 done, 1 failed, 2 wrong usage.`,
 		c.topCommand(), c.statusCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand(),
-		c.deadletterCommand(), c.deliveryCommand(), c.rewriteCommand(),
+		c.deadletterCommand(), c.deliveryCommand(),
 		c.previewCommand(), c.rulesCommand(), c.allowlistCommand(), c.redactCommand(), c.artifactCommand(),
 		c.doctorCommand(), c.evalCommand(), c.migrateCommand(), c.keysetCommand(),
 	)

@@ -75,7 +75,7 @@ func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"", "nonsense", "change-commit", "change-commit 1 2", "change-commit --nonsense 1", "change-commit --timeout soon 1", "drain 1",
-		"rewrite", "rewrite nonsense", "rewrite enqueue", "rewrite result", "change-commit 0", "change-commit --review-version 0 1", "shelve-commit x",
+		"rewrite", "change-commit 0", "change-commit --review-version 0 1", "shelve-commit x",
 	} {
 		_, err := execute(t, append([]string{"--config", os.DevNull}, strings.Fields(args)...)...)
 		if _, ok := errors.AsType[cli.UsageError](err); !ok {

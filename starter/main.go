@@ -90,14 +90,13 @@ printed. With --trigger it is always 0.`,
 		Example: `  starter change-commit 4711
   starter change-commit --wait --review-version 2 4711
   starter shelve-commit 4712
-  starter drain
-  starter rewrite enqueue --file jobs.jsonl`,
+  starter drain`,
 		Version: strings.TrimPrefix(cli.Version("starter"), "starter "),
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+trigger.Program.DefaultPath+" if it exists)")
 	flags.BoolVar(&a.trigger, triggerFlag, false, "run as a Perforce trigger: never fail, print at most one line, end within "+defaultTimeout.String())
-	root.AddCommand(a.changeCommit(), a.shelveCommit(), a.drain(), a.install(), a.rewrite())
+	root.AddCommand(a.changeCommit(), a.shelveCommit(), a.drain(), a.install())
 	return root
 }
 

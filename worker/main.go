@@ -3,24 +3,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/settings"
+	"github.com/criticizer/criticizer/internal/telemetry"
 )
 
 func main() {
@@ -47,7 +43,6 @@ Stages:
   llm        calls the model
   notify     sends mail
   retention  deletes expired data
-  rewrite    works the queue of complaint rewrites; not part of "all"
 
 Give each worker only the secrets of its stages. A worker reads the files of its
 secrets every 10 seconds, and on SIGHUP. It logs to standard error, in color on a terminal
@@ -69,7 +64,7 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 				return err
 			}
 			if healthy {
-				return checkHealth(cmd.Context(), cfg.Worker.Listen)
+				return telemetry.CheckReady(cmd.Context(), "worker.listen", cfg.Worker.Listen)
 			}
 			return run(cmd.Context(), cfg, chosen, cmd.ErrOrStderr())
 		},
@@ -118,36 +113,4 @@ func parseStages(names []string) ([]stage, error) {
 		chosen = append(chosen, s)
 	}
 	return chosen, nil
-}
-
-const (
-	healthTimeout = 10 * time.Second // more than the worker's own
-	maxAnswer     = 1 << 10
-)
-
-// checkHealth asks the worker at address whether it reaches Temporal and the database
-// (/readyz). It serves containers, whose image holds no HTTP client.
-func checkHealth(ctx context.Context, address string) error {
-	if address == "" {
-		return errors.New("check health: worker.listen is empty: set an address, such as 127.0.0.1:9464")
-	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("check health (worker.listen): %w: set an address, such as 127.0.0.1:9464", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
-	if err != nil {
-		return fmt.Errorf("check health (worker.listen): %w", err)
-	}
-	response, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("check health (worker.listen): %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		missing, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-		return fmt.Errorf("check health: status %s: %s", response.Status, bytes.TrimSpace(missing))
-	}
-	return nil
 }

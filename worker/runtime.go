@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
 	"sync"
@@ -154,27 +153,13 @@ func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 	}
 	r.serving.Store(true)
 	r.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
-	if err := reportReady(ctx, os.Getenv("NOTIFY_SOCKET")); err != nil {
+	if err := telemetry.NotifyReady(ctx, os.Getenv("NOTIFY_SOCKET")); err != nil {
 		r.lg.WarnContext(ctx, "systemd not notified: it stops the worker at TimeoutStartSec; correct NotifyAccess= of the unit", "error", err.Error())
 	}
 	<-ctx.Done()
 	r.serving.Store(false)
 	r.lg.InfoContext(ctx, "worker stopping")
 	return nil
-}
-
-// reportReady notifies systemd on its socket, if it started the worker: its unit has
-// Type=notify.
-func reportReady(ctx context.Context, socket string) error {
-	if socket == "" {
-		return nil
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unixgram", socket)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Write([]byte("READY=1"))
-	return errors.Join(err, conn.Close())
 }
 
 // stopAll stops the workers in parallel, so that all have the same grace period. It does not

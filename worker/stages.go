@@ -62,7 +62,7 @@ func registerReviews(w worker.WorkflowRegistry) {
 }
 
 func stageNamed(name string) (stage, bool) {
-	for _, s := range append(reviewStages(), rewriteStage()) {
+	for _, s := range reviewStages() {
 		if string(s.name) == name {
 			return s, true
 		}

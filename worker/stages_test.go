@@ -45,23 +45,3 @@ func TestAttemptsAtOnce(t *testing.T) {
 		t.Errorf("limits are %v, want %v", got, want)
 	}
 }
-
-func TestRewriteStageIsServedByName(t *testing.T) {
-	t.Parallel()
-	all, err := parseStages(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
-		if s.name == settings.RoleRewrite {
-			t.Error("all stages include rewrite")
-		}
-	}
-	if named, err := parseStages([]string{"all"}); err != nil || len(named) != len(all) {
-		t.Errorf("--stages all serves %v, %v, want the default", named, err)
-	}
-	named, err := parseStages([]string{"rewrite"})
-	if err != nil || len(named) != 1 || named[0].name != settings.RoleRewrite {
-		t.Errorf("--stages rewrite serves %v, %v", named, err)
-	}
-}

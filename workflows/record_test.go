@@ -2,13 +2,11 @@ package workflows_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -16,9 +14,6 @@ import (
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/rewrite"
-	queue "github.com/criticizer/criticizer/rewrite/activities"
-	rewriteworkflows "github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -35,63 +30,6 @@ func (c cluster) serve(t *testing.T, taskQueue string, register func(worker.Regi
 	}
 	testkit.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
-}
-
-// Every way in which a run of the rewrite queue ends, on a real server.
-func TestRewriteRuns(t *testing.T) {
-	t.Parallel()
-	denied := temporal.NewNonRetryableApplicationError("no", "CONFIG_INVALID", nil)
-	for name, tt := range map[string]struct {
-		worker  rewrite.Worker
-		idle    bool
-		failure error
-		cancel  bool
-	}{
-		"rewrite_submitted": {worker: rewrite.Submitter},
-		"rewrite_collected": {worker: rewrite.Collector},
-		"rewrite_executed":  {worker: rewrite.AsyncLane},
-		"rewrite_skipped":   {worker: rewrite.Submitter, idle: true},
-		"rewrite_failed":    {worker: rewrite.AsyncLane, failure: denied},
-		"rewrite_canceled":  {worker: rewrite.Collector, cancel: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n, where := temporalnstest.New(t)
-			c := cluster{Client: n.Client, namespace: where.Name}
-			working := make(chan struct{}, 1)
-			work := func(ctx context.Context) error {
-				working <- struct{}{}
-				if tt.cancel {
-					<-ctx.Done()
-				}
-				return tt.failure
-			}
-			finished := false
-			c.serve(t, queue.Queue, func(w worker.Registry) { rewriteworkflows.Register(w) }, acts{
-				"BeginRun":      func(context.Context, rewrite.Worker) (bool, error) { return !tt.idle, nil },
-				"SubmitBatches": work, "CollectBatches": work, "ExecuteJobs": work,
-				"FinishRun": func(context.Context) (rewrite.Run, error) {
-					finished = true
-					return rewrite.Run{Worker: tt.worker, Counts: rewrite.Counts{Claimed: 3}}, nil
-				},
-			})
-			run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: name, TaskQueue: queue.Queue}, string(tt.worker))
-			testkit.NoError(t, err)
-			if tt.cancel {
-				<-working
-				testkit.NoError(t, c.CancelWorkflow(t.Context(), name, ""))
-			}
-			err = run.Get(t.Context(), nil)
-			var canceled *temporal.CanceledError
-			if errors.As(err, &canceled) != tt.cancel || (err != nil) != (tt.cancel || tt.failure != nil) {
-				t.Errorf("run ended with %v", err)
-			}
-			if finished == tt.idle {
-				t.Errorf("run was recorded: %t", finished) // also if it failed or was canceled (rewrite 10)
-			}
-			c.keepRun(t, name, name)
-		})
-	}
 }
 
 // Searches without a new changelist, with missing reviews, and with more than one listing,

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/internal/testkit"
-	rewriteworkflows "github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -55,7 +54,6 @@ func replay(history *historypb.History) error {
 	replayer.RegisterWorkflow(workflows.ReviewChangelist)
 	replayer.RegisterWorkflow(workflows.CatchUp)
 	replayer.RegisterWorkflow(workflows.SettleShelf)
-	rewriteworkflows.Register(replayer)
 	return replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
 		OriginalExecution: executionOf(history),
 	})

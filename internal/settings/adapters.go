@@ -91,7 +91,6 @@ func (cfg *Config) ArtifactConfig(ns review.Namespace) artifact.Config {
 		review.NamespaceRedacted: {cfg.Keysets.Redacted, cfg.Artifacts.RedactedTTL},
 		review.NamespaceReport:   {cfg.Keysets.Report, cfg.Artifacts.ReportTTL},
 		review.NamespaceAnswer:   {cfg.Keysets.Answers, cfg.Artifacts.RedactedTTL},
-		review.NamespaceRewrite:  {cfg.Keysets.Rewrite, artifact.RewriteTTL},
 	}[ns]
 	return artifact.Config{Namespace: ns, Keyset: of.keyset, KEK: cfg.KEK(), TTL: of.ttl}
 }

@@ -33,8 +33,6 @@ func TestStagesOpenTheirOwnArtifacts(t *testing.T) {
 		RoleLLM:       {review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer},
 		RoleNotify:    {review.NamespaceReport},
 		RoleRetention: nil,
-		RoleRewrite:   {review.NamespaceRewrite},
-		RoleBackend:   {review.NamespaceRewrite},
 	} {
 		given := map[string]string{"CRITICIZER_CONFIG": os.DevNull}
 		for _, s := range all.Secrets(role) {
@@ -45,7 +43,7 @@ func TestStagesOpenTheirOwnArtifacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var opens []review.Namespace
-		for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer, review.NamespaceRewrite} {
+		for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer} {
 			if _, err := artifact.New(nil, cfg.ArtifactConfig(ns)); err == nil {
 				opens = append(opens, ns)
 			}

@@ -40,11 +40,10 @@ func complete(t *testing.T) *Config {
 	t.Helper()
 	c := defaults(t)
 	c.Database.URL = secret.New("postgres://criticizer@db/criticizer")
-	c.Rewrite.Route.Model = "a-model"
 	c.P4.Port, c.P4.User, c.P4.Allowed = "ssl:perforce:1666", "criticizer", []string{"//depot/..."}
 	c.LLM.Model, c.LLM.APIKey = "gpt", secret.New("key")
 	c.Redaction.Key = secret.New("0123456789abcdef")
-	c.Keysets = Keysets{secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}")}
+	c.Keysets = Keysets{secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}")}
 	c.Evidence.Key = secret.New("a key")
 	c.Mail.Provider, c.Mail.Host, c.Mail.From = "smtp", "mail.example.com", "criticizer@example.com"
 	return c
@@ -71,8 +70,6 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		},
 		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_REPORT_KEYSET", "CRITICIZER_EVIDENCE_KEY", "mail.provider", "mail.host", "mail.from"},
 		RoleRetention: {"CRITICIZER_DATABASE_URL"},
-		RoleBackend:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_REWRITE_KEYSET"},
-		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_REWRITE_KEYSET", "CRITICIZER_REDACTION_KEY", "rewrite.route.model"},
 		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
 		RoleEval:      {"llm.model", "OPENAI_API_KEY"},
 		RolePreview:   {"p4.port", "p4.user", "p4.allowed_paths"},
@@ -154,7 +151,6 @@ func TestCheckRefuses(t *testing.T) {
 		"Perforce at a host named ssl": {func(c *Config) { c.P4.Port = "sslhost:1666" }, "p4.port"},
 		"tcp to a host named ssl":      {func(c *Config) { c.P4.Port = "tcp:ssl:1666" }, "p4.port"},
 		"a model in clear":             {func(c *Config) { c.LLM.BaseURL, c.LLM.APIKey = "http://gpu:8000/v1", secret.Value{} }, "llm.base_url"},
-		"a rewrite model in clear":     {func(c *Config) { c.Rewrite.Other.BaseURL = "http://gpu:8000/v1" }, "rewrite.other.base_url"},
 		"an allowed model with a key": {
 			func(c *Config) { c.LLM.BaseURL, c.AllowClearText = "http://gpu:8000/v1", []string{"llm"} }, "llm.base_url",
 		},
@@ -199,10 +195,6 @@ func TestCheckRefuses(t *testing.T) {
 		"unknown verification mode":  {func(c *Config) { c.LLM.Verify = "maybe" }, "llm.verify"},
 		"a fallback without name":    {func(c *Config) { c.LLM.Fallbacks = []string{""} }, "llm.fallback_models"},
 		"an empty domain":            {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes"},
-		"unknown profile":            {func(c *Config) { c.Rewrite.Run.Profile = "test" }, "rewrite.run.profile"},
-		"a negative number of jobs":  {func(c *Config) { c.Rewrite.Run.MaxJobsPerRun = -1 }, "rewrite.run.max_jobs_per_run"},
-		"no backoff":                 {func(c *Config) { c.Rewrite.Run.RetryBackoffSeconds = []int{0} }, "rewrite.run.retry_backoff_seconds"},
-		"empty batches":              {func(c *Config) { c.Rewrite.Batch.MaxRequests = 0 }, "rewrite.batch.max_requests"},
 		"no retention":               {func(c *Config) { c.Artifacts.ReportTTL = 0 }, "artifacts.report_ttl"},
 		"a port too large":           {func(c *Config) { c.Mail.Port = 65536 }, "mail.port"},
 		"mail in clear": {

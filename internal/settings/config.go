@@ -67,9 +67,6 @@ type Config struct {
 	// exhausted credit. If both fields are set, both are notified; if neither is set, pages
 	// wait.
 	OnCall OnCall `yaml:"oncall"`
-	// The providers and limits of the complaint rewrite queue (docs/rewrite.md). A job that
-	// names another URL than its provider's is refused.
-	Rewrite Rewrite `yaml:"rewrite"`
 	// The rate limits of all workers together, and the process of a worker.
 	Worker Worker `yaml:"worker"`
 	// The log.
@@ -158,7 +155,7 @@ type Artifacts struct {
 
 // KeysetPurposes lists the fields of [Keysets]. Each is in the variable
 // CRITICIZER_<purpose>_KEYSET.
-var KeysetPurposes = []string{"raw", "redacted", "report", "answers", "rewrite"}
+var KeysetPurposes = []string{"raw", "redacted", "report", "answers"}
 
 // Keysets configures the Tink keysets that encrypt artifacts, one for each purpose, so
 // that a stage holds only those that it needs. A keyset with two keys rotates them. The
@@ -172,8 +169,6 @@ type Keysets struct {
 	Report secret.Value `yaml:"report" env:"CRITICIZER_REPORT_KEYSET" required:"a Tink keyset"`
 	// Encrypts answers of the model: stage llm.
 	Answers secret.Value `yaml:"answers" env:"CRITICIZER_ANSWERS_KEYSET" required:"a Tink keyset"`
-	// Encrypts texts of the rewrite queue: stage rewrite and backends.
-	Rewrite secret.Value `yaml:"rewrite" env:"CRITICIZER_REWRITE_KEYSET" required:"a Tink keyset"`
 }
 
 // Log configures the log.

@@ -15,8 +15,6 @@ const (
 	RoleLLM       Role = "llm"
 	RoleNotify    Role = "notify"
 	RoleRetention Role = "retention"
-	RoleRewrite   Role = "rewrite"
-	RoleBackend   Role = "backend" // enqueues rewrite jobs and reads their results
 	RoleOperator  Role = "operator"
 	RolePreview   Role = "preview" // reads a change as a review does and stores nothing
 	RoleEval      Role = "eval"    // sends cases to the model and stores nothing
@@ -33,8 +31,6 @@ var needs = map[Role][]string{
 	RoleLLM:       {"temporal", "database", "artifacts", "keysets.redacted", "keysets.report", "keysets.answers", "redaction", "llm"},
 	RoleNotify:    {"temporal", "database", "artifacts", "keysets.report", "mail", "webhook", "swarm", "links", "evidence", "feedback"},
 	RoleRetention: {"temporal", "database"},
-	RoleRewrite:   {"temporal", "database", "artifacts", "keysets.rewrite", "redaction", "rewrite"},
-	RoleBackend:   {"database", "artifacts", "keysets.rewrite"},
 	RoleOperator:  {"temporal", "database", "links"},
 	RolePreview:   {"p4"},
 	RoleEval:      {"llm"},

@@ -160,7 +160,7 @@ const readyTimeout = 5 * time.Second
 func Serve(address string, m *Metrics, ready func(context.Context) error) (stop func(), err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (worker.listen): %w", address, err)
+		return nil, fmt.Errorf("listen on %s for metrics: %w", address, err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m)

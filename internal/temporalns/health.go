@@ -25,9 +25,9 @@ import (
 
 // Retention is how long the namespace keeps the history of a closed run.
 func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
-	answer, err := n.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: n.name})
+	answer, err := n.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: n.Name})
 	if err != nil {
-		return 0, fmt.Errorf("describe namespace %s: %w", n.name, err)
+		return 0, fmt.Errorf("describe namespace %s: %w", n.Name, err)
 	}
 	return answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
 }
@@ -40,14 +40,14 @@ func (n Namespace) RegisterAttributes(ctx context.Context) error {
 		return err
 	}
 	_, err = n.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-		Namespace: n.name, SearchAttributes: missing,
+		Namespace: n.Name, SearchAttributes: missing,
 	})
 	if IsDenied(err) {
 		return failure.Errorf(failure.ConfigInvalid, "namespace %s lacks the search attributes %s, and this account may not add them: %v",
-			n.name, strings.Join(slices.Sorted(maps.Keys(missing)), ", "), err)
+			n.Name, strings.Join(slices.Sorted(maps.Keys(missing)), ", "), err)
 	}
 	if err != nil {
-		return fmt.Errorf("add search attributes to namespace %s: %w", n.name, err)
+		return fmt.Errorf("add search attributes to namespace %s: %w", n.Name, err)
 	}
 	return nil
 }
@@ -61,9 +61,9 @@ func IsDenied(err error) bool {
 
 // MissingAttributes returns the search attributes that the namespace lacks.
 func (n Namespace) MissingAttributes(ctx context.Context) (map[string]enumspb.IndexedValueType, error) {
-	known, err := n.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: n.name})
+	known, err := n.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: n.Name})
 	if err != nil {
-		return nil, fmt.Errorf("list search attributes of namespace %s: %w", n.name, err)
+		return nil, fmt.Errorf("list search attributes of namespace %s: %w", n.Name, err)
 	}
 	missing := map[string]enumspb.IndexedValueType{}
 	for _, key := range workflows.Attributes() {
@@ -122,7 +122,7 @@ func (n Namespace) KeepsPriorities(ctx context.Context) (bool, error) {
 // The server reports the number of write partitions; the read partitions show by their polls.
 func (n Namespace) UnequalPartitions(ctx context.Context, queue string) (write int, unequal bool, err error) {
 	listed, err := n.WorkflowService().ListTaskQueuePartitions(ctx, &workflowservice.ListTaskQueuePartitionsRequest{
-		Namespace: n.name, TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
+		Namespace: n.Name, TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
 	})
 	if err != nil {
 		return 0, false, fmt.Errorf("list partitions of task queue %s: %w", queue, err)
@@ -145,6 +145,6 @@ func (n Namespace) UnequalPartitions(ctx context.Context, queue string) (write i
 func (n Namespace) deleteWorkflow(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	_, _ = n.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: n.name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+		Namespace: n.Name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
 	})
 }

@@ -42,7 +42,7 @@ func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, er
 
 func (n Namespace) describeStats(ctx context.Context, queue string, of enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
 	described, err := n.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace:     n.name,
+		Namespace:     n.Name,
 		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
 		TaskQueueType: of,
 		ReportStats:   true,

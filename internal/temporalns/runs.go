@@ -67,7 +67,7 @@ func (n Namespace) EachEvent(ctx context.Context, workflowID, runID string, see 
 // InStage counts the running reviews of a stage. The server's index lags a moment behind.
 func (n Namespace) InStage(ctx context.Context, stage string) (int64, error) {
 	counted, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: n.name,
+		Namespace: n.Name,
 		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, workflows.AttributeStage.GetName(), stage),
 	})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 // Queue is the task queue of the rewrite queue's workflows and activities. It is
 // wire format.
-const Queue = "criticizer-rewrite"
+const Queue = "complaint-rewrite"
 
 // Config configures a worker. Every field can be changed without a new build
 // (rewrite 13).

@@ -41,19 +41,21 @@ func Execute(ctx workflow.Context) (rewrite.Run, error) {
 	return run(ctx, rewrite.AsyncLane, a.ExecuteJobs)
 }
 
-// run begins a run, executes its work activity if there are pending items, and records
-// the counts even if the work failed or was canceled. An attempt of the activity is not
-// an attempt of a job: the activity continues where the attempt before it ended.
+// run dispatches one run (rewrite 5): a local activity counts the pending items. Without
+// any, it has recorded the skip event, and the workflow ends. Otherwise run executes the work
+// activity and records the counts even if the work failed or was canceled. An attempt of the
+// activity is not an attempt of a job: the activity continues where the attempt before it
+// ended.
 func run(ctx workflow.Context, w rewrite.Worker, work any) (rewrite.Run, error) {
-	var begun bool
-	err := workflow.ExecuteActivity(forRecord(ctx, "begin"), a.BeginRun, w).Get(ctx, &begun)
-	if err != nil || !begun {
+	var pending bool
+	err := workflow.ExecuteLocalActivity(forDispatch(ctx), a.BeginRun, w).Get(ctx, &pending)
+	if err != nil || !pending {
 		return rewrite.Run{Worker: w, Event: w.Skip()}, err
 	}
 	worked := workflow.ExecuteActivity(forWork(ctx), work).Get(ctx, nil)
 	ending, _ := workflow.NewDisconnectedContext(ctx)
 	var done rewrite.Run
-	if err := workflow.ExecuteActivity(forRecord(ending, "finish"), a.FinishRun).Get(ending, &done); err != nil {
+	if err := workflow.ExecuteActivity(forRecord(ending), a.FinishRun).Get(ending, &done); err != nil {
 		return done, err
 	}
 	return done, worked
@@ -77,10 +79,19 @@ func forWork(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// forRecord returns the options of the activities that record a run in the database.
-func forRecord(ctx workflow.Context, id string) workflow.Context {
+// forDispatch returns the options of the local activity that looks for work.
+func forDispatch(ctx workflow.Context) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		ScheduleToCloseTimeout: 10 * time.Minute,
+		StartToCloseTimeout:    time.Minute,
+		RetryPolicy:            retries,
+	})
+}
+
+// forRecord returns the options of the activity that records the end of a run.
+func forRecord(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             id,
+		ActivityID:             "finish",
 		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: 10 * time.Minute,
 		StartToCloseTimeout:    time.Minute,

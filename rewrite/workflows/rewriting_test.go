@@ -80,8 +80,10 @@ func TestLostAttemptsAreRetried(t *testing.T) {
 	env.RegisterActivity(a)
 	var begun []time.Time
 	note := func(mock.Arguments) { begun = append(begun, env.Now()) }
-	env.OnActivity("BeginRun", mock.Anything, mock.Anything).Run(note).Return(false, temporal.NewHeartbeatTimeoutError()).Times(7)
-	env.OnActivity("BeginRun", mock.Anything, mock.Anything).Run(note).Return(false, nil)
+	env.OnActivity("BeginRun", mock.Anything, mock.Anything).Return(true, nil)
+	env.OnActivity("SubmitBatches", mock.Anything).Run(note).Return(temporal.NewHeartbeatTimeoutError()).Times(7)
+	env.OnActivity("SubmitBatches", mock.Anything).Run(note).Return(nil)
+	env.OnActivity("FinishRun", mock.Anything).Return(rewrite.Run{}, nil)
 	env.ExecuteWorkflow(string(rewrite.Submitter))
 	if err := env.GetWorkflowError(); err != nil || len(begun) != 8 {
 		t.Fatalf("ended with %v after %d attempts", err, len(begun))

@@ -183,7 +183,7 @@ func (s *Store) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef
 	if err != nil {
 		return nil, err
 	}
-	if head, _ := split(sealed); !bytes.Equal(head, header(of)) {
+	if head, _ := split(sealed); head != nil && !bytes.Equal(head, header(of)) {
 		return nil, failure.Errorf(failure.ArtifactForeign, "read artifact %s: it is not of changelist %d version %d", ref, of.Changelist, of.Version)
 	}
 	return s.Open(id, sealed)

@@ -151,9 +151,9 @@ func (b builder) wantFiles(at string) {
 		mode  os.FileMode
 	}{
 		"var/lib/criticizer": {nobody, 0o700}, "var/lib/criticizer/p4": {nobody, 0o700}, "var/lib/criticizer/spool": {nobody, 0o700},
-		"worker": {0, 0o755}, "criticizer": {0, 0o755}, "criticizer-starter": {0, 0o755}, "usr/local/bin/p4": {0, 0o755},
+		"worker": {0, 0o755}, "criticizer": {0, 0o755}, "criticizer-starter": {0, 0o755}, "complaint-rewrite": {0, 0o755}, "usr/local/bin/p4": {0, 0o755},
 		"etc/ssl/certs/ca-certificates.crt": {0, 0o644}, "tmp": {0, 0o777},
-		"sbom/worker.cdx.json": {0, 0o644}, "sbom/criticizer.cdx.json": {0, 0o644}, "sbom/criticizer-starter.cdx.json": {0, 0o644},
+		"sbom/worker.cdx.json": {0, 0o644}, "sbom/criticizer.cdx.json": {0, 0o644}, "sbom/criticizer-starter.cdx.json": {0, 0o644}, "sbom/complaint-rewrite.cdx.json": {0, 0o644},
 	} {
 		info, err := os.Stat(filepath.Join(at, name))
 		if err != nil {

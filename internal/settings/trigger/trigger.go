@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
 )
 
 // Program is where the configuration is. The file also holds the sections of the workers.
@@ -19,14 +19,14 @@ type Config struct {
 	// under another name in the same database are refused.
 	ServerID string `yaml:"server_id" default:"p4" required:"the name of the Perforce server"`
 	// Sections whose connections to other hosts may be without TLS: p4, database,
-	// temporal, llm, rewrite or mail. Passwords and keys for HTTP and mail servers
+	// temporal, llm or mail. Passwords and keys for HTTP and mail servers
 	// are refused without TLS in any case.
-	AllowClearText []string `yaml:"allow_cleartext" oneof:"p4 database temporal llm rewrite mail"`
+	AllowClearText []string `yaml:"allow_cleartext" oneof:"p4 database temporal llm mail"`
 
 	// The connection to Temporal. Certificates, TLS and all else come from a profile of the
 	// temporal command: its configuration file, and the variables TEMPORAL_TLS_* that precede
 	// it (docs/install.md).
-	Temporal temporalns.Config `yaml:"temporal"`
+	Temporal temporal.Config `yaml:"temporal"`
 	// The spool of a trigger that cannot reach Temporal (docs/trigger.md).
 	Starter Spool `yaml:"starter"`
 	// The reviews of shelves (docs/trigger.md). The starter reads it.

@@ -1,80 +1,46 @@
-// Package temporalnstest gives each test its own namespace on a real Temporal server.
+// Package temporalnstest gives each test its own namespace for reviews on a real Temporal
+// server.
 package temporalnstest
 
 import (
 	"context"
-	"crypto/rand"
-	"log/slog"
-	"os"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/log"
-	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/workflows"
 )
 
 // AddressVariable names the environment variable with the address of a Temporal server.
-// make test starts a server and sets it.
-const AddressVariable = "CRITICIZER_TEST_TEMPORAL_ADDRESS"
+const AddressVariable = temporaltest.AddressVariable
 
-// New returns a new namespace with our search attributes, and its address and name.
-// Without a server it skips the test; in CI it fails the test.
+// New is [temporaltest.New] for a namespace with our search attributes.
 func New(tb testing.TB) (temporalns.Namespace, temporalns.Config) {
 	tb.Helper()
-	address := os.Getenv(AddressVariable)
-	if address == "" {
-		if os.Getenv("CI") != "" {
-			tb.Fatalf("%s is not set: run the tests with make test", AddressVariable)
-		}
-		tb.Skipf("SKIPPED, no Temporal server: %s is not set; make test sets it", AddressVariable)
-	}
-	return NewAt(tb, temporalns.Config{Address: address})
+	n, cfg := temporaltest.New(tb)
+	return prepare(tb, temporalns.Namespace{Namespace: n}), cfg
 }
 
 // NewAt is New for another server. It sets the name of the namespace.
 func NewAt(tb testing.TB, cfg temporalns.Config) (temporalns.Namespace, temporalns.Config) {
 	tb.Helper()
-	cfg.Name = "test-" + rand.Text()
+	n, cfg := temporaltest.NewAt(tb, cfg)
+	return prepare(tb, temporalns.Namespace{Namespace: n}), cfg
+}
+
+func prepare(tb testing.TB, n temporalns.Namespace) temporalns.Namespace {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	var n temporalns.Namespace
-	waitFor(ctx, tb, "connection", func() (err error) { // a server accepts connections before it is healthy
-		n, err = temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
-		return err
-	})
-	tb.Cleanup(n.Close)
-	_, err := n.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
-		Namespace: cfg.Name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	})
-	if err != nil {
-		tb.Fatalf("register namespace: %v", err)
-	}
-	waitFor(ctx, tb, "search attributes", func() error { return n.RegisterAttributes(ctx) })
-	waitFor(ctx, tb, "visibility", func() error {
+	temporaltest.WaitFor(ctx, tb, "search attributes", func() error { return n.RegisterAttributes(ctx) })
+	temporaltest.WaitFor(ctx, tb, "visibility", func() error {
 		_, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-			Namespace: cfg.Name, Query: workflows.AttributeChangelist.GetName() + " = 1",
+			Namespace: n.Name, Query: workflows.AttributeChangelist.GetName() + " = 1",
 		})
 		return err
 	})
-	return n, cfg
-}
-
-// waitFor retries until the server's caches know the namespace.
-func waitFor(ctx context.Context, tb testing.TB, what string, try func() error) {
-	tb.Helper()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			tb.Fatalf("%s of a new namespace: %v", what, err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	return n
 }

@@ -1,0 +1,142 @@
+package temporal
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/interceptor"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+)
+
+// Config describes the connection to the namespace. Certificates, TLS and all else come from
+// a profile of the temporal command, which [Config.Resolve] reads.
+type Config struct {
+	// Host and port of the Temporal frontend. Empty: TEMPORAL_ADDRESS, the profile's
+	// address, or 127.0.0.1:7233.
+	Address string `yaml:"address"`
+	// Temporal namespace. Empty: TEMPORAL_NAMESPACE, the profile's namespace, or
+	// criticizer.
+	Name string `yaml:"namespace"`
+	// Profile in the configuration file of the temporal command. Empty: default, if
+	// there is one.
+	Profile string `yaml:"profile" env:"TEMPORAL_PROFILE"`
+	// Configuration file of the temporal command. Empty:
+	// ~/.config/temporalio/temporal.toml, if there is one.
+	ConfigFile string `yaml:"config_file" env:"TEMPORAL_CONFIG_FILE"`
+	// API key of the namespace. Unset: the profile's key, or none.
+	APIKey secret.Value `yaml:"api_key" env:"TEMPORAL_API_KEY"`
+
+	// Client has TLS, credentials and headers of the connection. The API key is read for
+	// every call, and the client certificate for every connection: both can be rotated.
+	Client client.Options
+	// Metrics receives the metrics of the SDK and of activities. Default: none.
+	Metrics client.MetricsHandler
+	// Interceptors record traces. Default: none.
+	Interceptors []interceptor.ClientInterceptor
+	// OnClose, if set, is called when the connection is closed.
+	OnClose func()
+
+	problem error // why there is no profile
+}
+
+// Resolve reads the profile, which completes what the section leaves out.
+func (c *Config) Resolve(getenv func(string) string) {
+	from := envconfig.LoadClientConfigProfileOptions{ConfigFilePath: c.ConfigFile, ConfigFileProfile: c.Profile, EnvLookup: environ(getenv)}
+	if _, err := os.Stat(c.path()); err != nil && c.ConfigFile == "" && c.Profile == "" {
+		from.DisableFile = true // a service may have no home, or may not enter it
+	}
+	profile, err := envconfig.LoadClientConfigProfile(from)
+	c.Address = cmp.Or(c.Address, profile.Address, "127.0.0.1:7233")
+	c.Name = cmp.Or(c.Name, profile.Namespace, "criticizer")
+	if err == nil {
+		err = c.checkFiles(profile)
+	}
+	if !c.APIKey.IsSet() {
+		c.APIKey = secret.New(profile.APIKey)
+	}
+	profile.APIKey = c.APIKey.Reveal() // a key turns TLS on
+	if err == nil {
+		c.Client, err = profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	}
+	if e, ok := errors.AsType[toml.ParseError](err); ok { // its text may quote a secret
+		err = fmt.Errorf("line %d of %s is not TOML", e.Position.Line, c.path())
+	}
+	c.problem = err
+	if key := c.APIKey; key.IsSet() {
+		c.Client.Credentials = client.NewAPIKeyDynamicCredentials(func(context.Context) (string, error) { return key.Reveal(), nil })
+	}
+	if t := c.Client.ConnectionOptions.TLS; t != nil {
+		t.MinVersion = tls.VersionTLS12
+		if p := profile.TLS; p != nil && p.ClientCertPath != "" {
+			t.Certificates, t.GetClientCertificate = nil, keyPair(p.ClientCertPath, p.ClientKeyPath)
+		}
+	}
+}
+
+func (c *Config) path() string { return cmp.Or(c.ConfigFile, envconfig.DefaultConfigFilePath()) }
+
+// checkFiles refuses a file with a secret that everyone can access, as package secret
+// does, and a configured file that does not exist, which envconfig ignores.
+func (c *Config) checkFiles(profile envconfig.ClientConfigProfile) error {
+	if _, err := os.Stat(c.ConfigFile); c.ConfigFile != "" && err != nil {
+		return err
+	}
+	var private []string
+	if profile.APIKey != "" && !c.APIKey.IsSet() {
+		private = append(private, c.path())
+	}
+	if t := profile.TLS; t != nil {
+		private = append(private, t.ClientKeyPath)
+		if len(t.ClientKeyData) > 0 {
+			private = append(private, c.path())
+		}
+	}
+	for _, path := range private {
+		if info, err := os.Stat(path); err == nil && secret.Exposed(info, 0o007) {
+			return fmt.Errorf("everyone can access %s, run chmod o-rwx", path)
+		}
+	}
+	return nil
+}
+
+// keyPair returns a reader of the client certificate.
+func keyPair(cert, key string) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		return &pair, err
+	}
+}
+
+// environ is an environment as envconfig reads it. An empty variable is unset.
+type environ func(string) string
+
+func (e environ) LookupEnv(name string) (string, bool) { return e(name), e(name) != "" }
+
+// Environ returns the environment of the process. It is searched for TEMPORAL_GRPC_META_*.
+func (environ) Environ() []string { return os.Environ() }
+
+// Check implements the checks of package config.
+func (c *Config) Check(p *config.Problems) {
+	if c.problem != nil {
+		p.Add(true, "profile", strings.ReplaceAll(c.problem.Error(), ": ", ", "), "correct the profile, TEMPORAL_PROFILE or TEMPORAL_CONFIG_FILE")
+	}
+}
+
+// Connections returns the connection to the server. A profile that cannot be used counts as
+// encrypted: Check reports it.
+func (c *Config) Connections() []config.Connection {
+	return []config.Connection{{
+		Field: "address", Host: config.HostOf(c.Address), Encrypted: c.Client.ConnectionOptions.TLS != nil || c.problem != nil,
+		Hint: "enable TLS in the profile", SecretField: "api_key", Secret: c.APIKey,
+	}}
+}

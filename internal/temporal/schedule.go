@@ -1,0 +1,72 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/internal/failure"
+)
+
+// Schedule schedules a workflow; every worker calls it. A schedule that exists gets the
+// interval; the rest of it does not change, so a schedule that an operator has paused stays
+// paused. A schedule has the ID of its workflow and skips a run while one is running. With
+// runNow, a new schedule runs at once.
+func (n Namespace) Schedule(ctx context.Context, every time.Duration, runNow bool, action *client.ScheduleWorkflowAction) error {
+	err := n.create(ctx, every, runNow, action)
+	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		err = n.ScheduleClient().GetHandle(ctx, action.ID).Update(ctx, client.ScheduleUpdateOptions{
+			DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+				in.Description.Schedule.Spec = new(interval(every))
+				return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+			},
+		})
+	}
+	return ScheduleError("create", action.ID, err)
+}
+
+// CreateSchedule schedules a workflow unless its schedule exists: an interval that an operator
+// has changed stays.
+func (n Namespace) CreateSchedule(ctx context.Context, every time.Duration, runNow bool, action *client.ScheduleWorkflowAction) error {
+	err := n.create(ctx, every, runNow, action)
+	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		return nil
+	}
+	return ScheduleError("create", action.ID, err)
+}
+
+func (n Namespace) create(ctx context.Context, every time.Duration, runNow bool, action *client.ScheduleWorkflowAction) error {
+	_, err := n.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: action.ID, Spec: interval(every), Action: action, TriggerImmediately: runNow,
+		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
+	})
+	return err
+}
+
+func interval(every time.Duration) client.ScheduleSpec {
+	return client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}}
+}
+
+// Trigger starts a run of a schedule now, unless one is running. The error has class
+// NOT_FOUND if there is no schedule.
+func (n Namespace) Trigger(ctx context.Context, id string) error {
+	err := n.ScheduleClient().GetHandle(ctx, id).Trigger(ctx, client.ScheduleTriggerOptions{})
+	return ScheduleError("trigger", id, err)
+}
+
+// ScheduleError adds the operation to err, and class NOT_FOUND if there is no schedule.
+func ScheduleError(op, id string, err error) error {
+	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
+		return failure.Errorf(failure.NotFound, "there is no schedule %s", id)
+	}
+	if err != nil {
+		return fmt.Errorf("%s schedule %s: %w", op, id, err)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/activities"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// An installation is a queue with two workers and a provider behind a breakpoint.
+type installation struct {
+	t        *testing.T
+	database *storetest.Database
+	backend  store.Rewrites
+	// scan reads a query with one value.
+	scan       func(to any, query string, args ...any) error
+	namespace  temporal.Namespace
+	keyset     secret.Value
+	provider   *llmsim.Server
+	breakpoint *breakpoint
+	workers    *supervisor
+}
+
+func newInstallation(t *testing.T, jobsPerRun int, sim llmsim.Config) *installation {
+	t.Helper()
+	in := &installation{t: t, database: storetest.New(t), provider: llmsim.New(sim)}
+	conn := in.database.Conn(t)
+	in.scan = func(to any, query string, args ...any) error {
+		return conn.QueryRow(t.Context(), query, args...).Scan(to)
+	}
+	in.backend = in.database.Open(t, store.RoleBackend).Rewrites()
+	ns, where := temporaltest.New(t)
+	in.namespace = ns
+	var err error
+	if in.keyset, err = artifact.NewKeyset(artifact.KEK{}); err != nil {
+		t.Fatal(err)
+	}
+	in.breakpoint = &breakpoint{provider: in.provider, action: func() { in.workers.kill() }}
+	server := httptest.NewServer(in.breakpoint)
+	t.Cleanup(server.Close)
+	in.workers = newSupervisor(t, 2, append(os.Environ(),
+		databaseVariable+"="+withApplicationName(t, in.database.URL.Reveal()),
+		temporalVariable+"="+where.Address+" "+where.Name,
+		modelVariable+"="+server.URL,
+		keysetVariable+"="+in.keyset.Reveal(),
+		jobsVariable+"="+fmt.Sprint(jobsPerRun),
+	))
+	return in
+}
+
+// workersName is the application name of workers in the database.
+const workersName = "rewritechaos worker"
+
+func withApplicationName(t *testing.T, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("application_name", workersName)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// A capturedBlob stores an encrypted text instead of an artifact store.
+type capturedBlob struct{ rewrite.SealedText }
+
+func (c *capturedBlob) PutBlob(_ context.Context, id string, body []byte, _ time.Duration) error {
+	c.ID, c.Body = id, body
+	return nil
+}
+
+func (*capturedBlob) Blob(context.Context, string) ([]byte, error) { return nil, nil }
+
+func (in *installation) seal(text string) rewrite.SealedText {
+	in.t.Helper()
+	var c capturedBlob
+	s, err := artifact.New(&c, artifact.Config{Namespace: review.NamespaceRewrite, Keyset: in.keyset, TTL: time.Hour})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	if _, err := s.Put(in.t.Context(), review.Owner{}, []byte(text)); err != nil {
+		in.t.Fatal(err)
+	}
+	return c.SealedText
+}
+
+// result returns the text of a completed job.
+func (in *installation) result(job string) string {
+	in.t.Helper()
+	sealed, err := in.backend.Result(in.t.Context(), job)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	s, err := artifact.New(storedBlob{sealed}, artifact.Config{Namespace: review.NamespaceRewrite, Keyset: in.keyset, TTL: time.Hour})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	text, err := s.Get(in.t.Context(), review.Owner{}, review.ArtifactRef("rewrite:"+sealed.ID))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A storedBlob returns an encrypted text of the queue.
+type storedBlob struct{ rewrite.SealedText }
+
+func (storedBlob) PutBlob(context.Context, string, []byte, time.Duration) error { return nil }
+
+func (k storedBlob) Blob(context.Context, string) ([]byte, error) { return k.Body, nil }
+
+// enqueue adds n jobs of a mode and returns their IDs.
+func (in *installation) enqueue(n int, mode rewrite.ExecutionMode) []string {
+	in.t.Helper()
+	var ids []string
+	for chunk := range slices.Chunk(make([]struct{}, n), 500) {
+		orders, sealed := make([]rewrite.Order, len(chunk)), make([]rewrite.Sealed, len(chunk))
+		for i := range orders {
+			to := decision(mode)
+			orders[i] = rewrite.Order{
+				RequestID: uuid.NewString(), Surface: rewrite.DirectMessage, Strength: rewrite.LightTouch,
+				Languages: rewrite.LanguagePair{From: "en", To: "en"}, RecipientUserID: uuid.NewString(),
+				RecipientSnapshotID: uuid.NewString(), RecipientPreferenceSnapshotID: uuid.NewString(), MaxAttempts: 50, Routing: &to,
+			}
+			sealed[i].Text = in.seal("You never write to ann@corp.example about " + orders[i].RequestID + "!")
+		}
+		receipts, err := in.backend.Enqueue(in.t.Context(), orders, sealed)
+		if err != nil {
+			in.t.Fatal(err)
+		}
+		for _, receipt := range receipts {
+			ids = append(ids, receipt.JobID)
+		}
+	}
+	return ids
+}
+
+// drain starts two runs of every worker at a time until all jobs have ended.
+func (in *installation) drain(timeout time.Duration) {
+	in.t.Helper()
+	begun := time.Now()
+	for number := 0; in.open() > 0; number++ {
+		if time.Since(begun) > timeout {
+			in.t.Fatalf("jobs are still open after %s:\n%s", timeout, in.describeJobs())
+		}
+		for _, w := range rewrite.Workers() {
+			// An error means that the run is still in progress.
+			_, _ = in.namespace.ExecuteWorkflow(in.t.Context(), client.StartWorkflowOptions{
+				ID: fmt.Sprintf("%s-%d", w, number%2), TaskQueue: activities.Queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+			}, string(w))
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func (in *installation) open() int {
+	in.t.Helper()
+	return in.number(`select count(*) from criticizer.rewrite_jobs where status not in ('completed', 'failed', 'canceled')`)
+}
+
+func (in *installation) number(query string, args ...any) (n int) {
+	in.t.Helper()
+	if err := in.scan(&n, query, args...); err != nil {
+		in.t.Fatal(err)
+	}
+	return n
+}
+
+// describeJobs describes the states of jobs and open batches.
+func (in *installation) describeJobs() string {
+	var jobs, batches string
+	err := errors.Join(
+		in.scan(&jobs, `select string_agg(format('%s %s attempts %s: %s', n, status, attempt_count, last_error), E'\n') from (
+			select count(*) n, status, attempt_count, last_error from criticizer.rewrite_jobs group by 2, 3, 4) s`),
+		in.scan(&batches, `select coalesce(string_agg(format('batch %s %s: %s', batch_id, state, provider_status), E'\n'), '')
+			from criticizer.rewrite_batches where state in ('submitting', 'submitted')`))
+	return fmt.Sprintf("%s\n%s\n%v", jobs, batches, err)
+}

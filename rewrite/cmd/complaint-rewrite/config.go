@@ -1,0 +1,291 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
+)
+
+// program is where the configuration is. rewrite/docs/configuration.md is generated from
+// the structs below.
+var program = config.Program{
+	Prefix: "COMPLAINT_REWRITE", DefaultPath: "/etc/complaint-rewrite/complaint-rewrite.yaml", Page: "rewrite/docs/configuration.md",
+}
+
+// settings are the whole configuration.
+type settings struct {
+	// Sections whose connections to other hosts may be without TLS: database, temporal,
+	// google, openai or other. Keys are refused without TLS in any case.
+	AllowClearText []string `yaml:"allow_cleartext" oneof:"database temporal openai google other"`
+	// Timeout of one call of a provider.
+	Timeout time.Duration `yaml:"timeout" default:"120s" check:"positive"`
+	// Largest answer, including the thinking of a reasoning model.
+	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"4000" check:"positive"`
+	// Address of the worker that serves /metrics, /healthz and /readyz, such as
+	// 127.0.0.1:9465. Each worker on a host needs its own. Empty: none.
+	Listen string `yaml:"listen"`
+	// How long a stopping worker waits for its calls. Then it cancels them. Wait 5 seconds
+	// longer before you kill a worker.
+	StopGrace time.Duration `yaml:"stop_grace" default:"20s" check:"positive"`
+	// Tink keyset that encrypts texts: workers and backends. The command keyset makes one.
+	Keyset secret.Value `yaml:"keyset" required:"a Tink keyset"`
+	// Key in a key management service that encrypts the keyset, such as
+	// hcvault://vault.example.com:8200/transit/keys/rewrite. Unset if the keyset is in clear
+	// text.
+	KEKURI string `yaml:"kek_uri"`
+	// Token for the key management service.
+	KEKToken secret.Value `yaml:"kek_token"`
+
+	// The connection to Postgres, which has the queue and its texts.
+	Database databaseSettings `yaml:"database"`
+	// The connection to Temporal, which starts the runs.
+	Temporal temporal.Config `yaml:"temporal"`
+	// What is masked besides secrets, which always are.
+	Redaction redactionSettings `yaml:"redaction"`
+	// The log.
+	Log logSettings `yaml:"log"`
+
+	// The limits of one run of a worker, and the intervals between runs. For a field that is
+	// 0 or empty the profile decides.
+	Run runSettings `yaml:"run"`
+	// The limits of batches. The defaults are those of OpenAI.
+	Batch batchSettings `yaml:"batch"`
+	// The routing of jobs that name no route.
+	Route routeSettings `yaml:"route"`
+	// Provider openai, with the adapters openai_responses and openai_chat.
+	OpenAI openAISettings `yaml:"openai"`
+	// Provider google, with the adapter gemini_generate.
+	Google googleSettings `yaml:"google"`
+	// Provider other, a server with the protocol of OpenAI and the adapters openai_responses
+	// and openai_chat.
+	Other otherSettings `yaml:"other"`
+}
+
+type databaseSettings struct {
+	// Postgres URL with the role of this process. The whole URL is a secret because it
+	// contains the password.
+	URL secret.Value `yaml:"url" required:"a Postgres URL"`
+}
+
+type redactionSettings struct {
+	// Whether mail addresses are masked in prompts.
+	Emails bool `yaml:"emails" default:"false"`
+	// Internal domains, such as corp.example.com, whose host names are masked.
+	HostSuffixes []string `yaml:"host_suffixes"`
+	// Whether private network addresses are masked.
+	InternalIPs bool `yaml:"internal_ips" default:"false"`
+	// Files with more rules, in the format that docs/redaction.md describes.
+	Rules []string `yaml:"rules"`
+	// Key of the placeholder tags: at least 16 random bytes, the same for all workers.
+	Key secret.Value `yaml:"key" required:"at least 16 random bytes"`
+}
+
+type logSettings struct {
+	// Lowest level that is logged: debug, info, warn or error.
+	Level slog.Level `yaml:"level" default:"info"`
+	// Format: text, json, or auto, which is text on a terminal and json elsewhere.
+	Format string `yaml:"format" default:"auto" oneof:"auto text json"`
+}
+
+type runSettings struct {
+	// Defaults of the fields below: dev, stage or prod (rewrite/docs/rewrite.md).
+	Profile string `yaml:"profile" default:"prod" oneof:"dev stage prod"`
+	// Largest number of jobs that one run claims.
+	MaxJobsPerRun int `yaml:"max_jobs_per_run" default:"0" check:"not-negative"`
+	// Seconds after which a run claims no more jobs.
+	MaxRuntimeSeconds int `yaml:"max_runtime_seconds" default:"0" check:"not-negative"`
+	// Seconds after which a claim expires and its job is queued again. More than
+	// max_runtime_seconds and timeout together.
+	ClaimTimeoutSeconds int `yaml:"claim_timeout_seconds" default:"0" check:"not-negative"`
+	// Seconds between a failed attempt of a job and the next: after the first, the
+	// second, and so on; the last value repeats.
+	RetryBackoffSeconds []int `yaml:"retry_backoff_seconds"`
+	// How often the async lane runs.
+	AsyncEvery time.Duration `yaml:"async_every" default:"0s" check:"not-negative"`
+	// How often batches are submitted.
+	SubmitEvery time.Duration `yaml:"submit_every" default:"0s" check:"not-negative"`
+	// How often the results of batches are collected.
+	CollectEvery time.Duration `yaml:"collect_every" default:"0s" check:"not-negative"`
+	// Number of concurrent jobs of the async lane in one worker.
+	Concurrency int `yaml:"concurrency" default:"4" check:"positive"`
+}
+
+type batchSettings struct {
+	// Largest number of requests in one batch.
+	MaxRequests int `yaml:"max_requests" default:"50000" check:"positive"`
+	// Largest input file.
+	MaxBytes config.Size `yaml:"max_bytes" default:"200MB" check:"positive"`
+	// Largest number of tokens of one model in batches at the provider; the limit of
+	// the account.
+	MaxEnqueuedTokens int `yaml:"max_enqueued_tokens" default:"2000000" check:"positive"`
+	// How long one worker has a batch to itself to submit or collect it. If it is
+	// not known whether the provider has a batch, it is looked up after that time.
+	Lease time.Duration `yaml:"lease" default:"10m" check:"positive"`
+	// How long a batch may be at the provider before it is canceled.
+	Timeout time.Duration `yaml:"timeout" default:"30h" check:"positive"`
+}
+
+type routeSettings struct {
+	// Provider: openai, google or other.
+	Provider string `yaml:"provider" default:"openai" oneof:"openai google other"`
+	// Protocol: openai_responses, openai_chat or gemini_generate.
+	AdapterKind string `yaml:"adapter_kind" default:"openai_responses" oneof:"openai_responses openai_chat gemini_generate"`
+	// Model that rewrites.
+	Model string `yaml:"model" required:"a model of the provider"`
+	// Model that rewrites with strength full_reframe. Empty: the same.
+	FullReframeModel string `yaml:"full_reframe_model"`
+	// Version of the prompts.
+	PromptVersion string `yaml:"prompt_version" default:"v1" required:"v1"`
+	// Version of the rewriting policy, for the record.
+	PolicyVersion string `yaml:"policy_version" default:"v1" required:"the version of the policy"`
+	// batch: many jobs in one request, at half the price, within a day. async: one
+	// call per job.
+	ExecutionMode string `yaml:"execution_mode" default:"batch" oneof:"batch async"`
+}
+
+type openAISettings struct {
+	// Base URL of the API. Empty: the provider is not used.
+	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1"`
+	// API key of the provider.
+	APIKey secret.Value `yaml:"api_key"`
+	// Previous key, used during a rotation.
+	APIKeyOld secret.Value `yaml:"api_key_old"`
+}
+
+type googleSettings struct {
+	// Base URL of the API. Empty: the provider is not used.
+	BaseURL string `yaml:"base_url" default:"https://generativelanguage.googleapis.com/v1beta"`
+	// API key of the provider.
+	APIKey secret.Value `yaml:"api_key"`
+}
+
+type otherSettings struct {
+	// Base URL of the API. Empty: the provider is not used.
+	BaseURL string `yaml:"base_url"`
+	// Whether the server has the batch API.
+	Batches bool `yaml:"batches" default:"false"`
+	// API key of the provider. Unset for a server without authentication.
+	APIKey secret.Value `yaml:"api_key"`
+}
+
+// Check implements the checks of package config.
+func (r runSettings) Check(p *config.Problems) {
+	p.Add(slices.ContainsFunc(r.RetryBackoffSeconds, func(n int) bool { return n < 1 }), "retry_backoff_seconds",
+		"holds a wait below 1 second", "write some such as [900, 7200]")
+}
+
+// Check implements the checks of package config. A provider without a key is valid: perhaps
+// no job names it.
+func (r openAISettings) Check(p *config.Problems) {
+	p.Replacement("api_key_old", r.APIKeyOld, "api_key", r.APIKey)
+	checkBaseURL(p, r.BaseURL)
+}
+
+// Check implements the checks of package config.
+func (r googleSettings) Check(p *config.Problems) { checkBaseURL(p, r.BaseURL) }
+
+// Check implements the checks of package config.
+func (r otherSettings) Check(p *config.Problems) { checkBaseURL(p, r.BaseURL) }
+
+// Connections returns the connection to the provider.
+func (r openAISettings) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
+}
+
+// Connections returns the connection to the provider.
+func (r googleSettings) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
+}
+
+// Connections returns the connection to the provider.
+func (r otherSettings) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
+}
+
+func checkBaseURL(p *config.Problems, url string) {
+	if url != "" {
+		p.URL("base_url", url)
+	}
+}
+
+// readSettings reads the configuration and checks the sections and fields that a party needs:
+// all of them if none is listed.
+func readSettings(path string, getenv func(string) string, needs ...string) (*settings, error) {
+	c := new(settings)
+	if err := program.Read(c, path, getenv); err != nil {
+		return nil, err
+	}
+	c.Temporal.Resolve(getenv)
+	return c, c.check(needs)
+}
+
+func (c *settings) check(needs []string) error {
+	p := config.Problems{AllowClearText: c.AllowClearText}
+	program.Check(c, &p, needs...)
+	if err := p.Err(); err != nil {
+		return fmt.Errorf("check configuration:\n%w", err)
+	}
+	return nil
+}
+
+func (c *settings) allowsClearText(section string) bool {
+	return slices.Contains(c.AllowClearText, section)
+}
+
+// providers returns the configured providers by name.
+func (c *settings) providers() map[string]provider.Provider {
+	openai := []rewrite.AdapterKind{rewrite.OpenAIResponses, rewrite.OpenAIChat}
+	providers := map[string]provider.Provider{
+		"openai": {BaseURL: c.OpenAI.BaseURL, APIKey: c.OpenAI.APIKey, APIKeyOld: c.OpenAI.APIKeyOld, Adapters: openai},
+		"google": {BaseURL: c.Google.BaseURL, APIKey: c.Google.APIKey, Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate}},
+		"other":  {BaseURL: c.Other.BaseURL, APIKey: c.Other.APIKey, Adapters: openai, NoBatches: !c.Other.Batches},
+	}
+	maps.DeleteFunc(providers, func(_ string, p provider.Provider) bool { return p.BaseURL == "" })
+	return providers
+}
+
+// runs returns the profile with the overrides of the configuration, and the interval of
+// each worker. The error has class CONFIG_INVALID.
+func (c *settings) runs() (rewrite.RunConfig, map[rewrite.Worker]time.Duration, error) {
+	profile, err := rewrite.LoadProfile(c.Run.Profile)
+	if err != nil {
+		return rewrite.RunConfig{}, nil, failure.Errorf(failure.ConfigInvalid, "run.profile: %w", err)
+	}
+	run := profile.RunConfig
+	run.MaxJobsPerRun = cmp.Or(c.Run.MaxJobsPerRun, run.MaxJobsPerRun)
+	run.MaxRuntimeSeconds = cmp.Or(c.Run.MaxRuntimeSeconds, run.MaxRuntimeSeconds)
+	run.ClaimTimeoutSeconds = cmp.Or(c.Run.ClaimTimeoutSeconds, run.ClaimTimeoutSeconds)
+	if len(c.Run.RetryBackoffSeconds) > 0 {
+		run.RetryBackoffSeconds = c.Run.RetryBackoffSeconds
+	}
+	if err := cmp.Or(run.Validate(), run.Covers(c.Timeout)); err != nil {
+		return run, nil, failure.Errorf(failure.ConfigInvalid, "run: %w", err)
+	}
+	return run, map[rewrite.Worker]time.Duration{
+		rewrite.Submitter: cmp.Or(c.Run.SubmitEvery, time.Duration(profile.SubmitSeconds)*time.Second),
+		rewrite.Collector: cmp.Or(c.Run.CollectEvery, time.Duration(profile.CollectSeconds)*time.Second),
+		rewrite.AsyncLane: cmp.Or(c.Run.AsyncEvery, time.Duration(profile.ScheduleSeconds)*time.Second),
+	}, nil
+}
+
+// router returns the router of jobs that name no route. The error has class CONFIG_INVALID.
+func (c *settings) router() (rewrite.Router, error) {
+	router, err := rewrite.NewRouter(rewrite.RoutingDecision{
+		Provider: c.Route.Provider, AdapterKind: rewrite.AdapterKind(c.Route.AdapterKind), Model: c.Route.Model,
+		PromptVersion: c.Route.PromptVersion, PolicyVersion: c.Route.PolicyVersion, Mode: rewrite.ExecutionMode(c.Route.ExecutionMode),
+	}, map[rewrite.Strength]string{rewrite.FullReframe: c.Route.FullReframeModel})
+	if err != nil {
+		return router, failure.Errorf(failure.ConfigInvalid, "route: %w", err)
+	}
+	return router, nil
+}

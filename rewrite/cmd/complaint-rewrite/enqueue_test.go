@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of the documented example
+
+	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store/artifact"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// A backend is a database with a configuration for it.
+type backend struct {
+	db  *storetest.Database
+	env map[string]string
+}
+
+func newBackend(t *testing.T) backend {
+	t.Helper()
+	db := storetest.New(t)
+	keyset, err := artifact.NewKeyset(artifact.KEK{})
+	testkit.NoError(t, err)
+	return backend{db, map[string]string{
+		"COMPLAINT_REWRITE_DATABASE_URL": db.URL.Reveal(), "COMPLAINT_REWRITE_KEYSET": keyset.Reveal(), "COMPLAINT_REWRITE_CONFIG": os.DevNull,
+	}}
+}
+
+func (b backend) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err := run(t.Context(), args, func(name string) string { return b.env[name] }, &out, &errs)
+	return out.String(), err
+}
+
+func (b backend) jobs(t *testing.T) (n int) {
+	t.Helper()
+	testkit.NoError(t, b.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n))
+	return n
+}
+
+// sealed returns a message as seal encrypts it.
+func (b backend) sealed(t *testing.T, message string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "message.json")
+	testkit.NoError(t, os.WriteFile(path, []byte(message), 0o600))
+	sealed, err := b.run(t, "seal", "--file", path)
+	testkit.NoError(t, err)
+	return sealed
+}
+
+// jobFields returns the fields of a valid line.
+func jobFields() map[string]any {
+	return map[string]any{
+		"rewrite_request_id": uuid.NewString(), "surface": "direct_message", "rewrite_strength": "light_touch",
+		"language_pair": map[string]string{"from": "en", "to": "pt-BR"}, "recipient_user_id": uuid.NewString(),
+		"recipient_snapshot_id": uuid.NewString(), "recipient_preference_snapshot_id": uuid.NewString(),
+		"text": "you never clean", "preferences": map[string]string{"tone": "warm"},
+	}
+}
+
+func writeJobs(t *testing.T, lines ...map[string]any) string {
+	t.Helper()
+	var body bytes.Buffer
+	for _, line := range lines {
+		testkit.NoError(t, json.NewEncoder(&body).Encode(line))
+	}
+	path := filepath.Join(t.TempDir(), "jobs.jsonl")
+	testkit.NoError(t, os.WriteFile(path, body.Bytes(), 0o600))
+	return path
+}
+
+func with(field string, value any) map[string]any {
+	line := jobFields()
+	line[field] = value
+	return line
+}
+
+func TestEnqueueRewrites(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	record := with("status", "queued") // a whole record of the contract
+	for _, unset := range []string{"not_before_at", "claimed_at", "claimed_by", "last_error", "last_error_at"} {
+		record[unset] = nil
+	}
+	record["attempt_count"], record["max_attempts"], record["task"], record["job_id"] = 0, 2, "complaint_rewrite", uuid.NewString()
+	record["routing_decision"] = map[string]any{
+		"provider": "openai", "adapter_kind": "openai_responses", "base_url": nil, "model": "m", "prompt_version": "v1",
+		"policy_version": "p", "execution_mode": "batch", "cache_eligible": true, "max_retries": 2,
+	}
+	file := writeJobs(t, jobFields(), record)
+	out, err := b.run(t, "enqueue", "--file", file)
+	if err != nil || out != "enqueued 2 jobs; 0 existed already\n" {
+		t.Fatalf("%q, %v", out, err)
+	}
+	out, err = b.run(t, "enqueue", "--json", "--file", file) // Enqueue is idempotent
+	if err != nil || strings.Count(out, `"created":false`) != 2 || b.jobs(t) != 2 {
+		t.Errorf("again: %q, %v, %d jobs", out, err, b.jobs(t))
+	}
+	var dump string
+	if err := b.db.Conn(t).QueryRow(t.Context(), `select string_agg(j::text, '') || (select string_agg(r::text, '') from criticizer.rewrite_requests r)
+		|| (select string_agg(encode(body, 'escape'), '') from rewrite.artifacts) from criticizer.rewrite_jobs j`).Scan(&dump); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(dump, "never") || strings.Contains(dump, "warm") {
+		t.Error("the database holds the message in the clear")
+	}
+}
+
+// An invalid line rejects the whole file. The error holds the numbers of all
+// invalid lines and nothing of their content.
+func TestInvalidLineRejectsTheFile(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		line map[string]any
+		want string
+	}{
+		"no request":          {with("rewrite_request_id", "you never clean"), "rewrite_request_id is no UUID"},
+		"unknown surface":     {with("surface", "you never clean"), "surface is none of [weekly_harmony direct_message other]"},
+		"unknown strength":    {with("rewrite_strength", "you never clean"), "rewrite_strength is none of"},
+		"no language":         {with("language_pair", map[string]string{"from": "en"}), "language_pair.to is no BCP-47 tag"},
+		"no text":             {with("text", " "), "text is empty"},
+		"a text too long":     {with("text", strings.Repeat("x", 70_000)), "text has 70000 bytes: want at most 65536"},
+		"an unknown field":    {with("home_id", "x"), `unknown field "home_id"`},
+		"a status":            {with("status", "completed"), "status is set by the queue"},
+		"a type":              {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
+		"a preference":        {with("preferences", map[string]string{"you never clean": "x"}), "the name of a preference"},
+		"text for the router": {with("routing_decision", map[string]any{"text": "you never clean"}), `unknown field "text"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBackend(t)
+			_, err := b.run(t, "enqueue", "--file", writeJobs(t, jobFields(), tt.line, jobFields(), tt.line))
+			if err == nil || strings.Count(err.Error(), tt.want) != 2 {
+				t.Fatalf("error is %v, want %q twice", err, tt.want)
+			}
+			for _, line := range []int{2, 4} {
+				if !strings.Contains(err.Error(), fmt.Sprintf("line %d: ", line)) {
+					t.Errorf("error does not name line %d: %v", line, err)
+				}
+			}
+			if strings.Contains(err.Error(), "never clean") {
+				t.Errorf("error quotes the file: %v", err)
+			}
+			if n := b.jobs(t); n != 0 {
+				t.Errorf("%d jobs were enqueued", n)
+			}
+		})
+	}
+}
+
+// An error of the database names the line too.
+func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	first, second := jobFields(), jobFields()
+	second["rewrite_request_id"], second["text"] = first["rewrite_request_id"], "another text"
+	_, err := b.run(t, "enqueue", "--file", writeJobs(t, first, second))
+	if err == nil || !strings.Contains(err.Error(), "line 2: ") || b.jobs(t) != 0 {
+		t.Errorf("error is %v, %d jobs", err, b.jobs(t))
+	}
+}
+
+// The example of the documentation enqueues one job, as a backend.
+func TestDocumentedSQL(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	sealed := b.sealed(t, `{"text": "You never clean!", "preferences": {"tone": "warm"}}`)
+	conn := b.db.Conn(t)
+	statements := strings.Split(strings.ReplaceAll(documented(t, "sql"), ":'sealed'", "'"+sealed+"'"), ";\n")
+	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
+		t.Fatal(err)
+	}
+	var job, status, jobError *string
+	var created bool
+	var position, attempts int
+	if err := conn.QueryRow(t.Context(), statements[0]).Scan(&job, &status, &created); err != nil || !created {
+		t.Fatalf("enqueue: created %t, %v", created, err)
+	}
+	if err := conn.QueryRow(t.Context(), statements[1]).Scan(&status, &position, &jobError, &attempts); err != nil || *status != "queued" || position != 1 || attempts != 0 {
+		t.Errorf("state: %v, position %d, %v", status, position, err)
+	}
+}
+
+// A backend seals, enqueues with SQL, and fetches the result.
+func TestSealAndResult(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	sealed := b.sealed(t, `{"text": "you never clean"}`)
+	fields := jobFields()
+	delete(fields, "text")
+	delete(fields, "preferences")
+	job, err := json.Marshal(fields)
+	testkit.NoError(t, err)
+	conn := b.db.Conn(t)
+	var receipt rewrite.Receipt
+	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.QueryRow(t.Context(), `select job_id::text, status, created from criticizer.enqueue_rewrite($1, $2)`, string(job), sealed).
+		Scan(&receipt.JobID, &receipt.Status, &receipt.Created); err != nil || !receipt.Created {
+		t.Fatalf("%+v, %v", receipt, err)
+	}
+	if _, err := b.run(t, "result", receipt.JobID); err == nil || !strings.Contains(err.Error(), "has no result") {
+		t.Errorf("result of a queued job: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), `reset role`); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{
+		`update criticizer.rewrite_jobs set status = 'processing', claimed_at = now(), claimed_by = 'w'`,
+		`update criticizer.rewrite_jobs set status = 'completed', result_ref = (select text_ref from criticizer.rewrite_requests)`,
+	} {
+		if _, err := conn.Exec(t.Context(), step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := b.run(t, "result", receipt.JobID); err != nil || out != "you never clean\n" {
+		t.Errorf("result is %q, %v", out, err)
+	}
+}
+
+// TestMain is the program complaint-rewrite if it is called by that name: a backend calls it.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "complaint-rewrite" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// enqueue is the example in rewrite/docs/rewrite.md.
+func enqueue(ctx context.Context, db *sql.DB, job, message string) (jobID, status string, err error) {
+	seal := exec.CommandContext(ctx, "complaint-rewrite", "seal")
+	seal.Stdin = strings.NewReader(message)
+	sealed, err := seal.Output()
+	if err != nil {
+		return "", "", err
+	}
+	err = db.QueryRowContext(ctx, `select job_id, status from criticizer.enqueue_rewrite($1, $2)`, job, string(sealed)).Scan(&jobID, &status)
+	return jobID, status, err
+}
+
+// documented returns the block of a language in rewrite/docs/rewrite.md.
+func documented(t *testing.T, language string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/rewrite.md")
+	testkit.NoError(t, err)
+	_, rest, found := strings.Cut(string(page), "```"+language+"\n")
+	block, _, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		t.Fatalf("rewrite/docs/rewrite.md has no block in %s", language)
+	}
+	return block
+}
+
+// asBackend lets the programs that the test starts find the command and its configuration.
+func (b backend) asBackend(t *testing.T) {
+	t.Helper()
+	this, err := os.Executable()
+	testkit.NoError(t, err)
+	dir := t.TempDir()
+	testkit.NoError(t, os.Symlink(this, filepath.Join(dir, "complaint-rewrite")))
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for name, value := range b.env {
+		t.Setenv(name, value)
+	}
+}
+
+func TestDocumentedGo(t *testing.T) {
+	b := newBackend(t)
+	b.asBackend(t)
+	source, err := os.ReadFile("enqueue_test.go")
+	if err != nil || !strings.Contains(string(source), documented(t, "go")) {
+		t.Errorf("the function of the page is not the one that this test runs: %v", err)
+	}
+	db, err := sql.Open("pgx", b.db.URL.Reveal())
+	testkit.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), `set role criticizer_backend`); err != nil {
+		t.Fatal(err)
+	}
+	fields := jobFields()
+	delete(fields, "text")
+	delete(fields, "preferences")
+	job, err := json.Marshal(fields)
+	testkit.NoError(t, err)
+	id, status, err := enqueue(t.Context(), db, string(job), `{"text": "You never clean!"}`)
+	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
+		t.Errorf("job %q is %q, %v", id, status, err)
+	}
+}
+
+func TestDocumentedPython(t *testing.T) {
+	for _, program := range []string{"python3", "psql"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("SKIPPED: %s is not installed", program)
+		}
+	}
+	b := newBackend(t)
+	b.asBackend(t)
+	cmd := exec.CommandContext(t.Context(), "python3", "-c", documented(t, "python"), b.db.URL.Reveal())
+	cmd.Env = append(os.Environ(), "PGOPTIONS=-c role=criticizer_backend")
+	out, err := cmd.CombinedOutput()
+	id, status, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
+		t.Errorf("%v, output %q", err, out)
+	}
+}

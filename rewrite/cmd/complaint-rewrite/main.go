@@ -1,0 +1,199 @@
+// Command complaint-rewrite is the complaint rewrite queue: the worker that executes jobs, the
+// commands of a backend, which enqueues jobs and fetches results, and those of an operator.
+//
+// Read worker.go first, then enqueue.go and queue.go. config.go describes the settings.
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"os/user"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/redaction"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(cli.Report(os.Stderr, "complaint-rewrite", err))
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+	err := cli.Execute(ctx, newCommand(getenv), args, stdout, stderr) //nolint:contextcheck // cobra passes ctx to the commands
+	if class := failure.ClassOf(err); err != nil && cli.HintOf(err) == "" && class != failure.Unknown {
+		err = cli.Advise(err, class.Describe().Hint)
+	}
+	return err
+}
+
+// An app holds what all commands share.
+type app struct {
+	getenv     func(string) string
+	configPath string
+	json       bool
+}
+
+func newCommand(getenv func(string) string) *cobra.Command {
+	a := &app{getenv: getenv}
+	root := &cobra.Command{
+		Use:   "complaint-rewrite",
+		Short: "Run, fill and repair the queue of complaint rewrites",
+		Long: `Runs the worker of the complaint rewrite queue, enqueues jobs, and shows and repairs
+them. No command but result prints a message or a rewrite: jobs are known by their IDs.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.`,
+		Example: `  complaint-rewrite migrate
+  complaint-rewrite worker
+  complaint-rewrite enqueue --file jobs.jsonl
+  complaint-rewrite jobs --status failed`,
+		Version: strings.TrimPrefix(cli.Version("complaint-rewrite"), "complaint-rewrite "),
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $COMPLAINT_REWRITE_CONFIG, else "+program.DefaultPath+" if it exists)")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	root.AddCommand(a.worker(), a.check(), a.migrate(), a.keyset(),
+		a.enqueue(), a.seal(), a.result(),
+		a.run(), a.runs(), a.jobs(), a.show(), a.cancel(), a.requeue(), a.stats(), a.batch())
+	return root
+}
+
+// settings reads the configuration and checks what a command needs of it.
+func (a *app) settings(needs ...string) (*settings, error) {
+	c, err := readSettings(a.configPath, a.getenv, needs...)
+	if err != nil {
+		return nil, cli.Advise(err, program.Page+" describes every field")
+	}
+	return c, nil
+}
+
+// quiet discards what libraries log: a command reports errors itself.
+var quiet = slog.New(slog.DiscardHandler)
+
+// print writes v as JSON, or else what text writes.
+func (a *app) print(cmd *cobra.Command, v any, text func(io.Writer)) error {
+	if !a.json {
+		text(cmd.OutOrStdout())
+		return nil
+	}
+	encoder := json.NewEncoder(cmd.OutOrStdout())
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
+func (a *app) done(cmd *cobra.Command, format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	return a.print(cmd, map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, message) })
+}
+
+// writeTable prints rows as aligned columns. Control characters are replaced: text from
+// outside cannot control the terminal.
+func writeTable(w io.Writer, rows ...[]any) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		texts := make([]string, len(row))
+		for i, cell := range row {
+			texts[i] = strings.Map(func(r rune) rune {
+				if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+					return unicode.ReplacementChar
+				}
+				return r
+			}, fmt.Sprint(cell))
+		}
+		fmt.Fprintln(out, strings.TrimRight(strings.Join(texts, "\t"), "\t"))
+	}
+	_ = out.Flush()
+}
+
+// age formats the time since t.
+func age(t time.Time) string { return time.Since(t).Round(time.Second).String() }
+
+// stamp formats a time that may be unknown.
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// addLimit adds the flag --limit.
+func addLimit(cmd *cobra.Command, limit *int) {
+	cmd.Flags().IntVar(limit, "limit", *limit, "list at most `N`")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *limit < 1 || *limit > mostListed {
+			return badUsage("--limit %q: want a whole number from 1 to %d", fmt.Sprint(*limit), mostListed)
+		}
+		return nil
+	}
+}
+
+// mostListed is the largest --limit.
+const mostListed = 10_000
+
+func badUsage(format string, args ...any) error {
+	return cli.UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+// oneID checks that the operand is the ID of a job or a batch.
+func oneID(cmd *cobra.Command, args []string) error {
+	if err := cli.Operands(cmd, args); err != nil {
+		return err
+	}
+	if uuid.Validate(args[0]) != nil {
+		return badUsage("ID %q: want a UUID", args[0])
+	}
+	return nil
+}
+
+// operator names the person who runs the command. It is not proof: the audit log records the
+// database login beside it.
+func (a *app) operator() string {
+	name := a.getenv("SUDO_USER")
+	if u, err := user.Current(); name == "" && err == nil {
+		name = u.Username
+	}
+	host, _ := os.Hostname()
+	return cmp.Or(name, "unknown") + "@" + cmp.Or(host, "unknown")
+}
+
+// maxReason is the most bytes of a reason.
+const maxReason = 1000
+
+// checkReason returns a text for the audit log on one line. It rejects secrets.
+func checkReason(text string) (string, error) {
+	text = strings.Join(strings.Fields(text), " ")
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New(rand.Text())})
+	if err != nil {
+		return "", err
+	}
+	redacted, err := pipeline.String(text)
+	switch {
+	case text == "":
+		return "", cli.Advise(errors.New("--reason is empty"), `write why, and where that is recorded, such as --reason "T-12: withdrawn"`)
+	case len(text) > maxReason:
+		return "", cli.Advise(fmt.Errorf("--reason has %d bytes, more than %d", len(text), maxReason), "name the ticket and put the details there")
+	case err != nil || redacted.String() != text:
+		return "", cli.Advise(errors.New("--reason seems to contain a secret"), "remove it: the audit log keeps the text")
+	}
+	return text, nil
+}

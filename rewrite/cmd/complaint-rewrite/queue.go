@@ -1,0 +1,468 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/log"
+
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
+)
+
+// open opens the database in a role and checks its schema.
+func (c *settings) open(ctx context.Context, role store.Role) (*store.DB, error) {
+	db, err := store.Open(ctx, quiet, c.database(), role)
+	if err == nil {
+		if err = db.CheckSchema(ctx); err != nil {
+			db.Close()
+		}
+	}
+	if failure.ClassOf(err) == failure.AuthDenied {
+		return nil, cli.Advise(err, "correct user and password in COMPLAINT_REWRITE_DATABASE_URL")
+	}
+	if err != nil {
+		return nil, cli.Advise(err, "check that Postgres is up and that COMPLAINT_REWRITE_DATABASE_URL names it; complaint-rewrite migrate creates the schema")
+	}
+	return db, nil
+}
+
+// onQueue returns a command's function that opens the database for act.
+func (a *app) onQueue(act func(cmd *cobra.Command, queue store.Rewrites, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.settings("allow_cleartext", "database")
+		if err != nil {
+			return err
+		}
+		db, err := c.open(cmd.Context(), store.RoleOperator)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return act(cmd, db.Rewrites(), args)
+	}
+}
+
+func (a *app) run() *cobra.Command {
+	return &cobra.Command{
+		Use: "run [WORKER]", Short: "Run a worker now, or all workers, unless they are running",
+		Long: "Runs a worker now instead of at its next scheduled time. Temporal drops the start of a\n" +
+			"worker that is running. WORKER is one of " + alternatives(rewrite.Workers()) + ".",
+		Example: "  complaint-rewrite run rewrite_async",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			workers := rewrite.Workers()
+			if len(args) > 0 {
+				if !slices.Contains(workers, rewrite.Worker(args[0])) {
+					return badUsage("worker %q: want %s", args[0], alternatives(workers))
+				}
+				workers = []rewrite.Worker{rewrite.Worker(args[0])}
+			}
+			c, err := a.settings("allow_cleartext", "temporal")
+			if err != nil {
+				return err
+			}
+			namespace, err := temporal.Dial(cmd.Context(), log.NewStructuredLogger(quiet), c.Temporal)
+			if err != nil {
+				return cli.Advise(err, "check that the Temporal server is up and that temporal.address names it")
+			}
+			defer namespace.Close()
+			for _, worker := range workers {
+				if err := namespace.Trigger(cmd.Context(), string(worker)); err != nil {
+					return cli.Advise(err, "start complaint-rewrite worker: it creates the schedules")
+				}
+			}
+			return a.done(cmd, "triggered: %s", alternatives(workers))
+		},
+	}
+}
+
+// alternatives joins words as in "a, b or c".
+func alternatives[T ~string](words []T) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	if last := len(list) - 1; last > 0 {
+		return strings.Join(list[:last], ", ") + " or " + list[last]
+	}
+	return strings.Join(list, "")
+}
+
+func (a *app) runs() *cobra.Command {
+	cmd := &cobra.Command{Use: "runs", Short: "List the runs of the workers, newest first", Example: "  complaint-rewrite runs --limit 100"}
+	limit := 20
+	addLimit(cmd, &limit)
+	worker := cmd.Flags().String("worker", "", "only runs of this `WORKER`")
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) error {
+		if *worker != "" && !slices.Contains(rewrite.Workers(), rewrite.Worker(*worker)) {
+			return badUsage("--worker %q: want %s", *worker, alternatives(rewrite.Workers()))
+		}
+		runs, err := queue.Runs(cmd.Context(), rewrite.Worker(*worker), limit)
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, runs, func(w io.Writer) {
+			rows := [][]any{{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"}}
+			for _, r := range runs {
+				took := "running"
+				if r.FinishedAt != nil {
+					took = r.FinishedAt.Sub(r.StartedAt).Round(time.Second).String()
+				}
+				rows = append(rows, []any{
+					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted, r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, r.Event,
+				})
+			}
+			writeList(w, "no runs", limit, rows)
+		})
+	})
+	return cmd
+}
+
+// writeList prints rows, the first of which is the header.
+func writeList(w io.Writer, empty string, limit int, rows [][]any) {
+	if len(rows) == 1 {
+		fmt.Fprintln(w, empty)
+		return
+	}
+	writeTable(w, rows...)
+	if len(rows)-1 == limit {
+		fmt.Fprintf(w, "the newest %d; --limit shows more\n", limit)
+	}
+}
+
+func (a *app) jobs() *cobra.Command {
+	cmd := &cobra.Command{Use: "jobs", Short: "List jobs, newest first", Example: "  complaint-rewrite jobs --status failed"}
+	filter := store.RewriteFilter{Limit: 50}
+	addLimit(cmd, &filter.Limit)
+	status := cmd.Flags().String("status", "", "only jobs of this `STATUS`: queued, processing (or running), batch_submitted, completed (or succeeded), failed or canceled")
+	cmd.Flags().StringVar(&filter.RequestID, "request", "", "only jobs of the request with this `ID`")
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) error {
+		if *status != "" {
+			parsed, err := rewrite.ParseStatus(*status)
+			if err != nil {
+				return badUsage("--status %q: %w", *status, err)
+			}
+			filter.Statuses = []rewrite.Status{parsed}
+		}
+		if filter.RequestID != "" && uuid.Validate(filter.RequestID) != nil {
+			return badUsage("--request %q: want a UUID", filter.RequestID)
+		}
+		jobs, err := queue.Find(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, jobs, func(w io.Writer) {
+			rows := [][]any{{"JOB", "STATUS", "MODE", "MODEL", "TRIES", "AGE", "NOT BEFORE", "LAST ERROR"}}
+			for _, j := range jobs {
+				mode, model, lastError := "", "", ""
+				if j.Routing != nil {
+					mode, model = string(j.Routing.Mode), j.Routing.Model
+				}
+				if j.LastError != nil {
+					lastError = *j.LastError
+				}
+				rows = append(rows, []any{j.ID, j.Status, mode, model, tries(j), age(j.CreatedAt), stamp(j.NotBeforeAt), lastError})
+			}
+			writeList(w, "no jobs", filter.Limit, rows)
+		})
+	})
+	return cmd
+}
+
+func tries(j rewrite.Job) string { return fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts) }
+
+// A jobView is one job and the changes of its status.
+type jobView struct {
+	rewrite.Job
+	Transitions []store.RewriteTransition `json:"transitions"`
+}
+
+func (a *app) show() *cobra.Command {
+	return &cobra.Command{
+		Use: "show JOB_ID", Short: "Show a job and every change of its status", Args: oneID,
+		Example: "  complaint-rewrite show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
+		RunE: a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) (err error) {
+			var v jobView
+			if v.Job, err = queue.Job(cmd.Context(), args[0]); err != nil {
+				return adviseJob(err)
+			}
+			if v.Transitions, err = queue.Trail(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.print(cmd, v, v.print)
+		}),
+	}
+}
+
+func (v jobView) print(w io.Writer) {
+	fmt.Fprintf(w, "job %s: %s, attempt %d of %d\n", v.ID, v.Status, v.AttemptCount, v.MaxAttempts)
+	fmt.Fprintf(w, "request %s, recipient %s\n", v.RequestID, v.RecipientUserID)
+	fmt.Fprintf(w, "text: %s, %s, %s to %s\n", v.Surface, v.Strength, v.Languages.From, v.Languages.To)
+	if r := v.Routing; r != nil {
+		fmt.Fprintf(w, "route: %s %s by %s, prompt %s, policy %s, %s\n", r.Provider, r.Model, r.AdapterKind, r.PromptVersion, r.PolicyVersion, r.Mode)
+	}
+	if v.NotBeforeAt != nil {
+		fmt.Fprintf(w, "not before: %s\n", stamp(v.NotBeforeAt))
+	}
+	if v.BatchID != nil {
+		fmt.Fprintf(w, "batch: %s\n", *v.BatchID)
+	}
+	rows := [][]any{{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}}
+	for _, t := range v.Transitions {
+		rows = append(rows, []any{stamp(&t.At), t.To, t.Attempts, t.Error, t.RunID, t.Login})
+	}
+	writeTable(w, rows...)
+}
+
+func adviseJob(err error) error { return cli.Advise(err, "complaint-rewrite jobs lists the jobs") }
+
+func (a *app) cancel() *cobra.Command {
+	return a.repair("cancel", "Cancel a job for good", "canceled", store.Rewrites.Cancel)
+}
+
+func (a *app) requeue() *cobra.Command {
+	return a.repair("requeue", "Let a job be claimed at once: one that waits for its time, or whose worker is lost (which uses an attempt)",
+		"queued: the next run may claim it", store.Rewrites.Requeue)
+}
+
+// repair changes the status of one job for a reason.
+func (a *app) repair(action, short, done string,
+	change func(q store.Rewrites, ctx context.Context, jobID, who, reason string) (rewrite.Job, error),
+) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: action + " JOB_ID", Short: short, Args: oneID,
+		Example: fmt.Sprintf(`  complaint-rewrite %s 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-12: asked by the author"`, action),
+	}
+	reason := addReason(cmd)
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) error {
+		why, err := checkReason(*reason)
+		if err != nil {
+			return err
+		}
+		if _, err := change(queue, cmd.Context(), args[0], a.operator(), why); err != nil {
+			return explainRefusal(cmd.Context(), queue, action, args[0], err)
+		}
+		return a.done(cmd, "job %s is %s", args[0], done)
+	})
+	return cmd
+}
+
+func addReason(cmd *cobra.Command) *string {
+	return cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+}
+
+// explainRefusal returns why the status of a job does not allow an action.
+func explainRefusal(ctx context.Context, queue store.Rewrites, action, id string, err error) error {
+	if failure.ClassOf(err) != failure.WriteConflict {
+		return err
+	}
+	job, lookup := queue.Job(ctx, id)
+	switch {
+	case lookup != nil:
+		return adviseJob(lookup)
+	case job.Status.Final():
+		return cli.Advise(fmt.Errorf("%s job %s: it is %s, which is final", action, id, job.Status),
+			"enqueue the message again under a new rewrite_request_id if it is still wanted")
+	case job.BatchID != nil:
+		return cli.Advise(fmt.Errorf("%s job %s: it is in batch %s, which its provider may have", action, id, *job.BatchID),
+			"wait for the collector, cancel the job, or end the batch with complaint-rewrite batch abandon")
+	}
+	return cli.Advise(errors.New(action+" job "+id+": it has no attempt left"), "it fails when its claim is stale")
+}
+
+func (a *app) stats() *cobra.Command {
+	return &cobra.Command{
+		Use: "stats", Short: "Count jobs by status, and list the open batches",
+		RunE: a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) (err error) {
+			var figures struct {
+				Jobs    []store.RewriteStats `json:"jobs"`
+				Batches []rewrite.Submission `json:"open_batches"`
+			}
+			if figures.Jobs, err = queue.Stats(cmd.Context()); err != nil {
+				return err
+			}
+			if figures.Batches, err = queue.Batches(cmd.Context(), false, mostListed); err != nil {
+				return err
+			}
+			return a.print(cmd, figures, func(w io.Writer) {
+				rows := [][]any{{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}}
+				for _, s := range figures.Jobs {
+					rows = append(rows, []any{s.Status, s.Mode, s.Jobs, s.Deferred, age(s.Oldest)})
+				}
+				writeList(w, "no jobs", 0, rows)
+				writeList(w, "no open batches", 0, batchRows(figures.Batches))
+			})
+		}),
+	}
+}
+
+func batchRows(batches []rewrite.Submission) [][]any {
+	rows := [][]any{{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "JOBS", "AGE"}}
+	for _, b := range batches {
+		rows = append(rows, []any{b.ID, b.State, b.ProviderID, b.ProviderStatus, b.Requests, age(b.CreatedAt)})
+	}
+	return rows
+}
+
+func (a *app) batch() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "batch", Short: "List, show or abandon batches at a provider", Long: "Shows the batches of the queue, and ends one that its provider lost.",
+	}
+	cmd.AddCommand(a.batchList(), a.batchShow(), a.batchAbandon())
+	return cmd
+}
+
+func (a *app) batchList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the open batches, newest first", Example: "  complaint-rewrite batch list --all"}
+	limit := 50
+	addLimit(cmd, &limit)
+	all := cmd.Flags().Bool("all", false, "list ended batches, too")
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) error {
+		batches, err := queue.Batches(cmd.Context(), *all, limit)
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, batches, func(w io.Writer) { writeList(w, "no batches", limit, batchRows(batches)) })
+	})
+	return cmd
+}
+
+// A batchView is one batch and its jobs.
+type batchView struct {
+	rewrite.Submission
+	Jobs []rewrite.Job `json:"jobs"`
+}
+
+func (a *app) batchShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show BATCH_ID", Short: "Show a batch, its times and its jobs", Args: oneID,
+		Example: "  complaint-rewrite batch show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
+		RunE: a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) (err error) {
+			var v batchView
+			if v.Submission, err = queue.Batch(cmd.Context(), args[0]); err != nil {
+				return cli.Advise(err, "complaint-rewrite batch list --all lists the batches")
+			}
+			if v.Jobs, err = queue.BatchJobs(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.print(cmd, v, v.print)
+		}),
+	}
+}
+
+func (v batchView) print(w io.Writer) {
+	fmt.Fprintf(w, "batch %s: %s\n", v.ID, v.State)
+	for _, field := range []struct{ name, value string }{
+		{"provider", fmt.Sprintf("%s %s, batch %s, %s there", v.Routing.Provider, v.Routing.Model, v.ProviderID, v.ProviderStatus)},
+		{"size", fmt.Sprintf("%d jobs, %d tokens", v.Requests, v.Tokens)},
+		{"created", stamp(&v.CreatedAt)},
+		{"submitted", stamp(v.SubmittedAt)},
+		{"last poll", stamp(v.PolledAt)},
+		{"ended there", stamp(v.FinalAt)},
+		{"cancel asked", stamp(v.CancelAskedAt)},
+		{"creation error", v.CreateError},
+	} {
+		if field.value != "" {
+			fmt.Fprintf(w, "%s: %s\n", field.name, field.value)
+		}
+	}
+	rows := [][]any{{"JOB", "STATUS", "TRIES"}}
+	for _, j := range v.Jobs {
+		rows = append(rows, []any{j.ID, j.Status, tries(j)})
+	}
+	writeTable(w, rows...)
+}
+
+func (a *app) batchAbandon() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "abandon BATCH_ID", Short: "End an open batch; its jobs are queued again or fail, which uses an attempt", Args: oneID,
+		Long: `Ends an open batch that its provider does not finish and releases its tokens. Its
+open jobs are queued again, or fail if they have no attempt left. Results that the
+provider has are lost. The next run of the collector cancels the batch there.`,
+		Example: `  complaint-rewrite batch abandon 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-14: the provider lost it"`,
+	}
+	reason := addReason(cmd)
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) error {
+		why, err := checkReason(*reason)
+		if err != nil {
+			return err
+		}
+		jobs, err := queue.AbandonBatch(cmd.Context(), args[0], a.operator(), why)
+		if err != nil {
+			return cli.Advise(err, "complaint-rewrite batch list lists the open batches")
+		}
+		return a.done(cmd, "batch %s is abandoned: %d jobs left it", args[0], jobs)
+	})
+	return cmd
+}
+
+func (a *app) migrate() *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate", Short: "Migrate the database schema to this build's version",
+		Long: `Migrates the database schema to this build's version and prints the steps. The
+login of COMPLAINT_REWRITE_DATABASE_URL must own the database. The command may be run
+again, or twice at once.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.settings("allow_cleartext", "database")
+			if err != nil {
+				return err
+			}
+			var steps strings.Builder
+			plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+				if attr.Key == slog.TimeKey || attr.Key == slog.LevelKey {
+					return slog.Attr{}
+				}
+				return attr
+			}}
+			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), c.database())
+			fmt.Fprint(cmd.OutOrStdout(), steps.String())
+			if err != nil {
+				return cli.Advise(err, "check that Postgres is up and that the login of COMPLAINT_REWRITE_DATABASE_URL owns the database")
+			}
+			if steps.Len() == 0 {
+				return a.done(cmd, "nothing to do: the schema has this build's version")
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) keyset() *cobra.Command {
+	return &cobra.Command{
+		Use: "keyset [FILE]", Short: "Print a new keyset, or the keyset of FILE with a new primary key",
+		Long: `Prints a new keyset for COMPLAINT_REWRITE_KEYSET, or the keyset of FILE with a new primary
+key: what older keys have encrypted stays readable. With kek_uri, the keyset is
+encrypted by that key. The output is a secret.`,
+		Example: "  complaint-rewrite keyset > /etc/complaint-rewrite/keyset",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.settings("kek_uri")
+			if err != nil {
+				return err
+			}
+			var made secret.Value
+			if len(args) == 0 {
+				made, err = artifact.NewKeyset(c.kek())
+			} else if made, err = secret.ReadFile("keyset", args[0]); err == nil {
+				made, err = artifact.RotateKeyset(made, c.kek())
+			}
+			if err != nil {
+				return cli.Advise(err, "name the file of a keyset that this command has printed")
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), made.Reveal())
+			return err
+		},
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
+	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store"
+)
+
+// must runs a command, which succeeds with output that has the words.
+func (b backend) must(t *testing.T, words []string, args ...string) string {
+	t.Helper()
+	out, err := b.run(t, args...)
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	for _, w := range words {
+		if !strings.Contains(out, w) {
+			t.Errorf("%v prints %q without %q", args, out, w)
+		}
+	}
+	return out
+}
+
+// refuses runs a command, which fails with an error about the subject, of the command line
+// if usage is set.
+func (b backend) refuses(t *testing.T, usage bool, subject string, args ...string) {
+	t.Helper()
+	_, err := b.run(t, args...)
+	if _, ofUsage := errors.AsType[cli.UsageError](err); err == nil || ofUsage != usage || !strings.Contains(err.Error(), subject) || cli.HintOf(err) == "" {
+		t.Errorf("%v: %v with hint %q, want one about %q", args, err, cli.HintOf(err), subject)
+	}
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	lines := []map[string]any{jobFields(), with("not_before_at", time.Now().Add(time.Hour)), jobFields()}
+	var ids []string
+	for _, line := range lines {
+		ids = append(ids, uuid.NewString())
+		line["job_id"] = ids[len(ids)-1]
+	}
+	b.must(t, []string{"enqueued 3 jobs"}, "enqueue", "--file", writeJobs(t, lines...))
+	if out := b.must(t, ids, "jobs"); strings.Index(out, ids[2]) > strings.Index(out, ids[0]) {
+		t.Errorf("the newest job is not the first: %s", out)
+	}
+	b.must(t, []string{"the newest 1; --limit shows more"}, "jobs", "--limit", "1")
+	b.must(t, []string{"no jobs\n"}, "jobs", "--status", "running") // rewrite 3: an alias
+	b.refuses(t, true, `--status "done"`, "jobs", "--status", "done")
+	b.refuses(t, true, `--request "1"`, "jobs", "--request", "1")
+	b.refuses(t, true, `--limit "0"`, "jobs", "--limit", "0")
+
+	b.must(t, []string{"is queued"}, "requeue", ids[1], "--reason", "T-1: the window is open")
+	b.must(t, []string{"is canceled"}, "cancel", ids[2], "--reason", "T-2: withdrawn")
+	b.refuses(t, false, "it is canceled, which is final", "cancel", ids[2], "--reason", "T-2")
+	b.refuses(t, false, "does not exist", "requeue", uuid.NewString(), "--reason", "T-2")
+	b.refuses(t, false, "--reason is empty", "cancel", ids[0])
+	b.refuses(t, false, "--reason has", "cancel", ids[0], "--reason", strings.Repeat("x", 2000))
+	b.refuses(t, false, "seems to contain a secret", "cancel", ids[0], "--reason", "password=hunter2-hunter2")
+	b.refuses(t, true, "want a UUID", "show", "4711")
+
+	var view struct {
+		Status      rewrite.Status    `json:"status"`
+		NotBeforeAt *time.Time        `json:"not_before_at"`
+		Transitions []json.RawMessage `json:"transitions"`
+	}
+	testkit.NoError(t, json.Unmarshal([]byte(b.must(t, nil, "show", "--json", ids[2])), &view))
+	if view.Status != rewrite.Canceled || len(view.Transitions) != 2 {
+		t.Errorf("the canceled job: %+v", view)
+	}
+	b.must(t, []string{"queued, attempt 0 of 2", "en to pt-BR"}, "show", ids[1])
+	b.must(t, []string{"canceled", "queued", "no open batches"}, "stats")
+}
+
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	b.must(t, []string{"no batches\n"}, "batch", "list")
+	id := uuid.NewString()
+	if _, err := b.db.Conn(t).Exec(t.Context(), `insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
+		values ($1, '{"provider": "openai", "model": "m"}', '{"from": "en", "to": "en"}', 'same_language', 1, 1, gen_random_uuid())`, id); err != nil {
+		t.Fatal(err)
+	}
+	b.must(t, []string{id, "submitting"}, "batch", "list")
+	b.must(t, []string{id, "openai m"}, "batch", "show", id)
+	b.refuses(t, false, "--reason is empty", "batch", "abandon", id)
+	b.must(t, []string{"abandoned"}, "batch", "abandon", id, "--reason", "T-5: lost")
+	b.refuses(t, false, "it has ended", "batch", "abandon", id, "--reason", "T-5: lost")
+	var batches []rewrite.Submission
+	if err := json.Unmarshal([]byte(b.must(t, nil, "batch", "list", "--all", "--json")), &batches); err != nil || len(batches) != 1 || batches[0].State != rewrite.Abandoned {
+		t.Errorf("batches are %+v, %v", batches, err)
+	}
+	b.refuses(t, false, "does not exist", "batch", "show", uuid.NewString())
+}
+
+// Each worker has a schedule of its name, which can be triggered (rewrite 5).
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	namespace, where := temporaltest.New(t)
+	b.env["COMPLAINT_REWRITE_TEMPORAL_ADDRESS"], b.env["COMPLAINT_REWRITE_TEMPORAL_NAMESPACE"] = where.Address, where.Name
+	b.refuses(t, false, "there is no schedule rewrite_batch_submitter", "run")
+	b.refuses(t, true, `worker "unknown": want`, "run", "unknown")
+	testkit.NoError(t, namespace.Schedule(t.Context(), time.Hour, false, &client.ScheduleWorkflowAction{
+		ID: string(rewrite.AsyncLane), Workflow: string(rewrite.AsyncLane), TaskQueue: "none",
+	}))
+	b.must(t, []string{"triggered: rewrite_async\n"}, "run", "rewrite_async")
+	b.must(t, []string{"no runs\n"}, "runs")
+	queue := b.db.Open(t, store.RoleRewrite).Rewrites()
+	testkit.NoError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))
+	b.must(t, []string{"rewrite_batch_collector skipped: no pending items"}, "runs", "--worker", "rewrite_batch_collector")
+	b.refuses(t, true, `--worker "unknown"`, "runs", "--worker", "unknown")
+	testkit.NoError(t, namespace.ScheduleClient().GetHandle(t.Context(), string(rewrite.AsyncLane)).Delete(t.Context()))
+}
+
+// A rotated keyset opens what the old one has encrypted.
+func TestKeyset(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	file := filepath.Join(t.TempDir(), "keyset")
+	testkit.NoError(t, os.WriteFile(file, []byte(b.must(t, nil, "keyset")), 0o600))
+	b.env["COMPLAINT_REWRITE_KEYSET"] = b.must(t, nil, "keyset", file)
+	if b.sealed(t, `{"text": "you never clean"}`) == "" {
+		t.Error("the rotated keyset encrypts nothing")
+	}
+	b.refuses(t, false, "none", "keyset", "/none")
+}

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/telemetry"
+	"github.com/criticizer/criticizer/internal/telemetry/traces"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/activities"
+	"github.com/criticizer/criticizer/rewrite/provider"
+	"github.com/criticizer/criticizer/rewrite/workflows"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
+)
+
+func (a *app) worker() *cobra.Command {
+	var healthy bool
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Execute the jobs of the queue",
+		Long: `Serves the queue until it receives SIGTERM or Ctrl-C, and creates the schedules of its
+runs. It then begins no call and finishes those in flight. It reads the files of its
+secrets every 10 seconds, and on SIGHUP.`,
+		Example: `  complaint-rewrite worker
+  complaint-rewrite worker --healthy`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.settings()
+			if err != nil {
+				return err
+			}
+			if healthy {
+				return telemetry.CheckReady(cmd.Context(), "listen", c.Listen)
+			}
+			return serve(cmd.Context(), c, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().BoolVar(&healthy, "healthy", false, "ask the worker at listen whether it reaches Temporal and the database")
+	return cmd
+}
+
+const (
+	// reportTimeout is the time between the end of the grace period and the stop of the
+	// worker: canceled attempts report to Temporal in it.
+	reportTimeout = 4 * time.Second
+	flushTimeout  = 2 * time.Second // for the last spans
+	// secretsInterval is how often the files of the secrets are read.
+	secretsInterval = 10 * time.Second
+)
+
+// serve runs a worker until ctx ends, and then waits for the calls in flight.
+func serve(ctx context.Context, c *settings, logTo io.Writer) error {
+	runs, every, err := c.runs()
+	if err != nil {
+		return err
+	}
+	router, err := c.router()
+	if err != nil {
+		return err
+	}
+	pipeline, err := c.pipeline()
+	if err != nil {
+		return err
+	}
+	scrub := func(s string) string {
+		text, err := pipeline.String(s)
+		if err != nil {
+			return "[withheld: not redactable]"
+		}
+		return text.String()
+	}
+	lg := telemetry.Logger(logTo, telemetry.Config{Level: c.Log.Level, Format: c.Log.Format, Scrub: scrub})
+	c.followSecrets(ctx, lg)
+
+	db, err := store.Open(ctx, lg, c.database(), store.RoleRewrite)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.CheckSchema(ctx); err != nil {
+		return err
+	}
+	texts, err := c.texts(db.Blobs(review.NamespaceRewrite))
+	if err != nil {
+		return err
+	}
+	rewriter, err := provider.New(lg, pipeline, provider.Config{Providers: c.providers(), Timeout: c.Timeout, MaxAnswerTokens: c.MaxAnswerTokens})
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	working, err := activities.New(lg, activities.Parts{
+		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Provider: rewriter, Router: router,
+		Name: fmt.Sprintf("%d@%s", os.Getpid(), host),
+	}, activities.Config{
+		Run:          runs,
+		Limits:       rewrite.BatchLimits{Requests: c.Batch.MaxRequests, Bytes: int(c.Batch.MaxBytes), Tokens: c.Batch.MaxEnqueuedTokens},
+		Concurrency:  c.Run.Concurrency,
+		CallTimeout:  c.Timeout,
+		Lease:        c.Batch.Lease,
+		BatchTimeout: c.Batch.Timeout,
+	})
+	if err != nil {
+		return err
+	}
+
+	where := c.Temporal
+	interceptors, flush, err := traces.Start(ctx, lg, "complaint-rewrite", flushTimeout)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	where.Interceptors = interceptors
+	metrics, err := telemetry.NewMetrics(lg)
+	if err != nil {
+		return err
+	}
+	metrics.AddSource("postgres", func(ctx context.Context) ([]telemetry.Reading, error) {
+		figures, err := db.RewriteFigures(ctx)
+		readings := make([]telemetry.Reading, len(figures))
+		for i, f := range figures {
+			readings[i] = telemetry.Reading(f)
+		}
+		return readings, err
+	})
+	where.Metrics = metrics.Handler()
+	namespace, err := temporal.Dial(ctx, log.NewStructuredLogger(lg), where)
+	if err != nil {
+		return err
+	}
+	defer namespace.Close()
+	for name, interval := range every {
+		err := namespace.Schedule(ctx, interval, false, &client.ScheduleWorkflowAction{
+			ID: string(name), Workflow: string(name), TaskQueue: activities.Queue, StaticSummary: "One run of a worker of the rewrite queue",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	w := worker.New(namespace.Client, activities.Queue, worker.Options{
+		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: scrub, Grace: c.StopGrace}},
+		WorkerStopTimeout: c.StopGrace + reportTimeout,
+	})
+	workflows.Register(w)
+	w.RegisterActivity(working)
+	if err := w.Start(); err != nil {
+		return fmt.Errorf("start worker: %w", err)
+	}
+	defer w.Stop()
+	if c.Listen != "" {
+		stop, err := telemetry.Serve(c.Listen, metrics, func(ctx context.Context) error {
+			if _, err := namespace.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+				return errors.New(scrub(fmt.Sprintf("reach Temporal: %v", err)))
+			}
+			if err := db.CheckSchema(ctx); err != nil {
+				return errors.New(scrub(fmt.Sprintf("query the database: %v", err)))
+			}
+			return nil
+		})
+		if err != nil {
+			return failure.New(failure.ConfigInvalid, err)
+		}
+		defer stop()
+	}
+	lg.InfoContext(ctx, "worker ready")
+	if err := telemetry.NotifyReady(ctx, os.Getenv("NOTIFY_SOCKET")); err != nil {
+		lg.WarnContext(ctx, "systemd not notified: it stops the worker at TimeoutStartSec; correct NotifyAccess= of the unit", "error", err.Error())
+	}
+	<-ctx.Done()
+	lg.InfoContext(ctx, "worker stopping")
+	return nil
+}
+
+func (a *app) check() *cobra.Command {
+	return &cobra.Command{
+		Use: "check", Short: "Check the settings of a worker, and what it connects to",
+		Long: `Checks the settings of a worker, its database login, Temporal, and that each provider
+accepts its key, by asking for its models, which is free of charge. It changes nothing.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.settings()
+			if err != nil {
+				return err
+			}
+			return c.probe(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+}
+
+func (c *settings) probe(ctx context.Context, out io.Writer) error {
+	if _, _, err := c.runs(); err != nil {
+		return err
+	}
+	db, err := c.open(ctx, store.RoleRewrite)
+	if err != nil {
+		return err
+	}
+	db.Close()
+	fmt.Fprintln(out, "ok: the database, as the role of the worker")
+	namespace, err := temporal.Dial(ctx, log.NewStructuredLogger(quiet), c.Temporal)
+	if err != nil {
+		return err
+	}
+	namespace.Close()
+	fmt.Fprintln(out, "ok: Temporal")
+	pipeline, err := c.pipeline()
+	if err != nil {
+		return err
+	}
+	rewriter, err := provider.New(quiet, pipeline, provider.Config{Providers: c.providers(), Timeout: c.Timeout})
+	if err != nil {
+		return err
+	}
+	for name, p := range c.providers() {
+		// The URLs have defaults: a provider without a key may be one that no job names.
+		if !p.APIKey.IsSet() && name != c.Route.Provider && name != "other" {
+			continue
+		}
+		models, err := rewriter.Models(ctx, name)
+		if err != nil {
+			return fmt.Errorf("provider %s: %w", name, err)
+		}
+		fmt.Fprintf(out, "ok: provider %s\n", name)
+		for _, model := range []string{c.Route.Model, c.Route.FullReframeModel} {
+			if name == c.Route.Provider && model != "" && !slices.Contains(models, model) { // not every provider lists all
+				fmt.Fprintf(out, "warning: provider %s does not list %s among its %d models\n", name, model, len(models))
+			}
+		}
+	}
+	return nil
+}
+
+// followSecrets updates the secrets from their files in the background, at once on SIGHUP.
+func (c *settings) followSecrets(ctx context.Context, lg *slog.Logger) {
+	var followed []secret.Followed
+	for _, s := range program.Secrets(c) {
+		f := secret.Followed{Name: s.Variable, Value: s.Value}
+		switch s.Variable {
+		case "COMPLAINT_REWRITE_KEYSET":
+			f.Accept = func(keyset secret.Value) error { return artifact.CheckKeyset(keyset, c.kek()) }
+		case "COMPLAINT_REWRITE_DATABASE_URL":
+			f.Accept = func(url secret.Value) error {
+				database := c.database()
+				database.URL = url
+				return database.Check()
+			}
+		case "COMPLAINT_REWRITE_REDACTION_KEY":
+			f.Accept = func(secret.Value) error {
+				return errors.New("batches at the provider have placeholders of the old key: restart the workers when none is open")
+			}
+		}
+		followed = append(followed, f)
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go secret.Follow(ctx, lg, followed, secretsInterval, hangup)
+}
+
+func (c *settings) database() store.Config {
+	return store.Config{URL: c.Database.URL, ClearText: c.allowsClearText("database")}
+}
+
+func (c *settings) kek() artifact.KEK { return artifact.KEK{URI: c.KEKURI, Token: c.KEKToken} }
+
+func (c *settings) pipeline() (*redaction.Pipeline, error) {
+	rules, err := redaction.LoadRules(c.Redaction.Rules...)
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "redaction.rules: %w", err)
+	}
+	return redaction.New(redaction.Config{
+		Key: c.Redaction.Key, Rules: rules,
+		Emails: c.Redaction.Emails, HostSuffixes: c.Redaction.HostSuffixes, InternalIPs: c.Redaction.InternalIPs,
+	})
+}
