@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // An allow list holds canonical depot paths and no broad wildcards (security 9.1.2).
@@ -58,9 +60,7 @@ func TestAllowListCheck(t *testing.T) {
 		[]string{"//depot/projA/...", "//depot/libs/one.c", "//depot/a%40b/...", "//Depot/Caf\xe9/...", "//depot/zoo/..."},
 		[]string{"//depot/projA/secret/...", "//depot/projA/key.pem"},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	cases := []struct {
 		path        string
 		exact       bool // allowed where case counts
@@ -126,9 +126,7 @@ func TestEmbargoes(t *testing.T) {
 	list, err := NewAllowList([]string{"//depot/...", "//other/file"}, []string{
 		"//depot/f\u00fcr/keys/...", "//depot/a/\u79d8\u5bc6.c", "//depot/ascii/...", "//depot/Stra\u00dfe/\u00c9t\u00e9/...", "//depot/task/...", "//depot/a/secret",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for path, want := range map[string]struct{ exact, folded error }{
 		"//depot/f\u00fcr/keys/x":             {errEmbargoed, errEmbargoed},
 		"//depot/fu\u0308r/keys/x":            {errEmbargoed, errEmbargoed}, // decomposed, as macOS writes it

@@ -8,6 +8,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -29,20 +30,14 @@ func TestCharsetIsDetected(t *testing.T) {
 		t.Run(charset+" "+comment, func(t *testing.T) {
 			t.Parallel()
 			encoding, err := htmlindex.Get(charset)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			data, err := encoding.NewEncoder().String("// " + comment + "\nint a;\n")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			f := newFake(t)
 			f.submitted(12, rev{path: "//depot/f.c", rev: 2, data: data})
 			f.has(rev{path: "//depot/f.c", rev: 1, data: "int a;\n"})
 			change, err := f.fetch(12)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if file := change.Files[0]; file.Charset != charset || file.Diff != "@@ -1,1 +1,2 @@\n+// "+comment+"\n int a;\n" {
 				t.Errorf("charset %q, diff %q, skipped %q", file.Charset, file.Diff, file.Skipped)
 			}

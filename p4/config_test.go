@@ -9,18 +9,15 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	command, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	open := filepath.Join(t.TempDir(), "open")
-	if err := os.Mkdir(open, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Mkdir(open, 0o755))
 	state := filepath.Join(t.TempDir(), "state")
 	for name, adjust := range map[string]func(*Config){
 		"no port":                      func(c *Config) { c.Port = "" },

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/pack"
 )
@@ -61,9 +62,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("%d files: %d more processes, want 2", files, n)
 		}
 		list, err := NewAllowList([]string{"//depot/m/..."}, []string{"//depot/m/embargo/...", "//depot/m/mixed/one.h"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		lines := 0
 		for _, c := range with {
 			for _, line := range c.Lines {

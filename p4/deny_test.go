@@ -2,6 +2,7 @@ package p4
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -40,9 +42,7 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
 			})
 			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			for _, file := range change.Files {
 				if file.Skipped != review.SkipNotAllowed || file.Diff != "" {
 					t.Errorf("%s: skipped = %q, diff = %q; want it skipped", file.DepotPath, file.Skipped, file.Diff)
@@ -103,9 +103,7 @@ func TestDeniedSourceIsNotRead(t *testing.T) {
 	f.has(rev{path: "//depot/other/was", rev: 3, data: "hidden\n"}, rev{path: "//depot/other/f", rev: 1, data: "hidden\n"})
 	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) { cfg.Allowed = []string{"//depot/projA/..."} })
 	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, file := range change.Files {
 		if file.Diff != "@@ -0,0 +1,1 @@\n+new\n" || file.FromPath != "" || file.FromRevision != 0 {
 			t.Errorf("file = %+v, want it all new and no source", file)
@@ -177,9 +175,7 @@ func TestEveryReadIsGuarded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	depot := filepath.Join(dir, "depot.txtar")
-	if err := os.WriteFile(depot, []byte(guardedDepot), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(depot, []byte(guardedDepot), 0o600))
 	for name, read := range reads {
 		for allowed, want := range map[string]failure.Class{"//depot/projA/...": failure.PathNotAllowed, "//depot/...": ""} {
 			t.Run(name+" with "+allowed, func(t *testing.T) {
@@ -187,22 +183,16 @@ func TestEveryReadIsGuarded(t *testing.T) {
 				log := filepath.Join(t.TempDir(), "log")
 				f := simFetcher(t, depot, "P4SIM_LOG="+log)
 				list, err := NewAllowList([]string{allowed}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				s, err := f.connected(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.NoError(t, err)
 				d, err := s.describe(t.Context(), 2, review.ReadOptions{})
 				if err != nil || len(d.files) != 2 {
 					t.Fatalf("%d files, %v", len(d.files), err)
 				}
 				commands := func() int {
 					body, err := os.ReadFile(log)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.NoError(t, err)
 					return bytes.Count(body, []byte("\n"))
 				}
 				before := commands()
@@ -245,9 +235,7 @@ func TestReviewAllowedOnlyLeavesOutTheDenied(t *testing.T) {
 				cfg.MixedChanges = ReviewAllowedOnly
 			})
 			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			for i, file := range change.Files {
 				if file.Skipped != c.skipped[i] || (file.Diff == "") != (file.Skipped != "") {
 					t.Errorf("%s: skipped = %q, diff = %q; want skipped %q", file.DepotPath, file.Skipped, file.Diff, c.skipped[i])
@@ -262,5 +250,97 @@ func TestReviewAllowedOnlyLeavesOutTheDenied(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// protectionLine encodes a line of p4 protects.
+func protectionLine(perm, host, path string) []byte {
+	fields := []string{"perm", perm, "host", host, "user", "reader", "line", "1", "depotFile", strings.TrimPrefix(path, "-")}
+	if path[0] == '-' {
+		fields = append(fields, "unmap", "")
+	}
+	return stat(fields...)
+}
+
+// The list of files is complete only if the account may list all files, which p4
+// describe does not tell. Otherwise the description may be about hidden files.
+func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
+	t.Parallel()
+	all := [][]byte{protectionLine("list", "*", "//...")}
+	for name, tt := range map[string]struct {
+		path       string
+		protects   [][]byte
+		policy     MixedChanges
+		unreadable bool // the change has only files that may not be listed
+		denied     bool
+		gap        bool // the review says that files may be hidden
+	}{
+		"all files may be listed":                    {protects: all},
+		"the common path of the visible file":        {protects: all, path: "//depot/pub/*"},
+		"a file in another directory":                {protects: all, path: "//depot/...", denied: true},
+		"a file in another depot":                    {protects: all, path: "//...", denied: true},
+		"a file below":                               {protects: all, path: "//depot/pub/...", denied: true},
+		"the server may write the path in two cases": {protects: all, path: "//depot/PUB/*"},
+		"an exclusion before":                        {protects: [][]byte{protectionLine("list", "*", "-//depot/zeus/..."), all[0]}},
+		"an exclusion after":                         {protects: [][]byte{all[0], protectionLine("list", "*", "-//depot/zeus/...")}, denied: true},
+		"an exclusion of every right":                {protects: [][]byte{all[0], protectionLine("write", "*", "-//depot/zeus/...")}, denied: true},
+		"an exclusion for one host":                  {protects: [][]byte{all[0], protectionLine("list", "10.0.0.1", "-//depot/zeus/...")}, denied: true},
+		"an exclusion of reading":                    {protects: [][]byte{all[0], protectionLine("=read", "*", "-//depot/zeus/...")}},
+		"a higher permission":                        {protects: [][]byte{protectionLine("write", "*", "//...")}},
+		"a right is not a permission":                {protects: [][]byte{protectionLine("=read", "*", "//...")}, denied: true},
+		"one tree":                                   {protects: [][]byte{protectionLine("read", "*", "//depot/...")}, denied: true},
+		"from one host only":                         {protects: [][]byte{protectionLine("list", "10.0.0.1", "//...")}, denied: true},
+		"no protections for the account":             {protects: nil, denied: true},
+		"no protections table":                       {protects: [][]byte{message(3, 35, "Protections table is empty.\n")}},
+		"the server refuses":                         {protects: [][]byte{message(3, 6, "You don't have permission for this operation.\n")}, denied: true},
+		"allowed files are reviewed":                 {protects: nil, policy: ReviewAllowedOnly, gap: true},
+		"no gap if all files may be listed":          {protects: all, policy: ReviewAllowedOnly},
+		"no visible files":                           {protects: all, unreadable: true, denied: true},
+		"no visible files under the other policy":    {protects: all, unreadable: true, policy: ReviewAllowedOnly, denied: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			f := newFake(t)
+			f.reply("info -s", stat("caseHandling", "insensitive"))
+			f.reply("protects", tt.protects...)
+			var revs []rev
+			if !tt.unreadable {
+				revs = []rev{{path: "//depot/pub/a.c", rev: 1, action: "add", data: "x\n"}}
+			}
+			f.submitted(12, revs...)
+			f.describes(12, []string{"desc", "Zeus: the new key layout\n", "path", tt.path}, revs...)
+			f.reply("reviews -c 12", stat("user", "bob", "email", "bob@example.com"))
+			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) {
+				c.Allowed, c.MixedChanges = []string{"//depot/pub/..."}, cmp.Or(tt.policy, c.MixedChanges)
+			}).Read(t.Context(), 12, review.ReadOptions{})
+			testkit.NoError(t, err)
+			if change.Denied() != tt.denied || (change.Description == "") != tt.denied || (len(change.Recipients) == 1) != tt.denied {
+				t.Errorf("change = %+v, want denied %t", change, tt.denied)
+			}
+			if slices.Contains(change.Gaps, review.GapHidden) != tt.gap {
+				t.Errorf("gaps: %v", change.Gaps)
+			}
+			if events := logged(t, &log, "security event"); (len(events) == 1) != tt.denied {
+				t.Errorf("security events: %v", events)
+			}
+		})
+	}
+}
+
+// The common path of files in several directories is compared with theirs.
+func TestCommonPathOfManyFiles(t *testing.T) {
+	t.Parallel()
+	for root, want := range map[string]bool{
+		"//depot/a/...": false, "//depot/a/*": false, "//depot/a/b/...": false, "//depot/...": true, "//...": true, "": false,
+	} {
+		x := &fetch{server: &server{info: ServerInfo{CaseHandling: "sensitive"}}}
+		x.root = root
+		for _, path := range []string{"//depot/a/b/c/1", "//depot/a/b/2", "//depot/a/x/3"} {
+			x.files = append(x.files, &file{path: path})
+		}
+		if got := x.exceeds(); got != want {
+			t.Errorf("%q: hidden files %t, want %t", root, got, want)
+		}
 	}
 }

@@ -2,14 +2,12 @@ package p4
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/criticizer/criticizer/internal/cputest"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -100,9 +98,7 @@ var testPipeline = sync.OnceValues(func() (*redaction.Pipeline, error) {
 func checkWhole(t *testing.T, f review.File) {
 	t.Helper()
 	pipeline, err := testPipeline()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if (len(f.Whole) == 0) != (f.Diff == "") {
 		t.Errorf("%s: a diff of %d bytes with a whole text of %d", f.DepotPath, len(f.Diff), len(f.Whole))
 	}
@@ -129,30 +125,39 @@ func checkHunk(t *testing.T, hunk, before, after string) {
 	}
 }
 
-// The time is bounded for large, different and repetitive texts.
-func TestUnifiedTakesLittleTime(t *testing.T) {
+func TestHeadings(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	lines := func(n, vocabulary int) string {
-		var b strings.Builder
-		for range n {
-			fmt.Fprintf(&b, "line %d\n", random.IntN(vocabulary))
-		}
-		return b.String()
-	}
-	for name, texts := range map[string][2]string{
-		"nothing in common":   {lines(100_000, 1<<40), lines(100_000, 1<<40)},
-		"few different lines": {lines(100_000, 300), lines(100_000, 300)},
-		"half of it changed":  {lines(100_000, 100_000), lines(100_000, 100_000)},
-		"blank lines":         {strings.Repeat("\n", 300_000), strings.Repeat("\n", 299_000)},
-		"one minified line":   {strings.Repeat("a;", 2<<20), strings.Repeat("a;", 2<<20) + "b"},
+	for name, tt := range map[string]struct{ file, text, want string }{
+		"Go":             {"a.go", "package p\n\nfunc (s *S) Run(x int) error {\n\tif x {", "func (s *S) Run(x int) error {"},
+		"C":              {"a.c", "#include <x.h>\n\nint main(int argc)\n{\nout:\n\tint x;", "int main(int argc)"},
+		"C++ of Unreal":  {"a.cpp", "void AHero::Tick(float Delta)\n{\n\tSuper::Tick(Delta);", "void AHero::Tick(float Delta)"},
+		"Python":         {"a.py", "class A:\n    x = 1\n    async def go(self):\n        for x in y:", "async def go(self):"},
+		"C#":             {"a.cs", "namespace N {\n  class A {\n    public async Task<int> Go(int x)\n    {\n      if (x) {", "public async Task<int> Go(int x)"},
+		"TypeScript":     {"a.ts", "export class A {\n  go(x: number): string {\n    for (const a of b) {", "go(x: number): string {"},
+		"SQL":            {"a.sql", "-- x\nCREATE TABLE t (\n  a int,", "CREATE TABLE t ("},
+		"Verilog":        {"a.sv", "module core(input clk);\n  always_ff @(posedge clk) begin\n    q <= d;", "always_ff @(posedge clk) begin"},
+		"VHDL":           {"a.vhd", "architecture rtl of core is\nbegin\n  sync : process (clk)\n  begin", "sync : process (clk)"},
+		"plain text":     {"a.txt", "  indented\n\n  more", ""},
+		"no extension":   {"Jamfile", "Main jam : jam.c ;\nrule Build\n{\n  x", "rule Build"},
+		"a long heading": {"a.go", "func F(" + strings.Repeat("é", 200) + ")\n\tx", "func F(" + strings.Repeat("é", 200) + ")"},
+		"a line of data": {"a.go", "func F()\nvar x = \"" + strings.Repeat("y", 2000) + "\"\n\tz", "func F()"},
 	} {
-		var diff string
-		if took := cputest.Time(func() { diff = unified(texts[0], texts[1], 10, atMargin) }); took > 30*time.Second {
-			t.Errorf("%s: it took %s", name, took)
+		lines := splitLines(tt.text + "\n")
+		h := headings{is: headingsOf("//depot/" + tt.file), lines: lines}
+		if got := strings.TrimPrefix(h.above(len(lines)), " "); got != tt.want {
+			t.Errorf("%s: heading %q, want %q", name, got, tt.want)
 		}
-		if a, b := sides(unified(texts[0], texts[1], 1<<30, atMargin)); diff == "" || a != texts[0] || b != texts[1] {
-			t.Errorf("%s: the diff does not yield the texts", name)
-		}
+	}
+}
+
+func TestHunksHaveTheHeadingAboveThem(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("\tx()\n", 8)
+	before := "func A() {\n" + body + "}\nfunc B() {\n" + body + "}\n"
+	after := strings.Replace(before, "func B() {\n\tx()\n\tx()\n\tx()\n\tx()\n", "func B() {\n\tx()\n\tx()\n\tx()\n\ty()\n", 1)
+	after = "// new\n" + after
+	want := "@@ -1,2 +1,3 @@\n+// new\n func A() {\n \tx()\n@@ -13,5 +14,5 @@ func B() {\n"
+	if got := unified(before, after, 2, headingsOf("a.go")); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant it to begin\n%s", got, want)
 	}
 }

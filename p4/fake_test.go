@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
@@ -69,12 +70,8 @@ func newFake(t *testing.T) *fake {
 	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(dir, "p4")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.Symlink(self, filepath.Join(dir, "p4")))
 	f := &fake{t, dir, make(map[string]reply)}
 	f.reply("info -s", stat("serverVersion", "P4D/FAKE/2023.2/1", "ServerID", "fake", "caseHandling", "sensitive"))
 	f.reply("protects", stat("perm", "super", "host", "*", "user", "*", "depotFile", "//..."))
@@ -146,12 +143,8 @@ func (f *fake) describes(number review.Changelist, overrides []string, revs ...r
 func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
 	f.t.Helper()
 	var script bytes.Buffer // gob keeps names that are not UTF-8
-	if err := gob.NewEncoder(&script).Encode(f.replies); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(f.dir, "script"), script.Bytes(), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.NoError(f.t, gob.NewEncoder(&script).Encode(f.replies))
+	testkit.NoError(f.t, os.WriteFile(filepath.Join(f.dir, "script"), script.Bytes(), 0o600))
 	cfg := config.Default[Config]()
 	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = filepath.Join(f.dir, "p4"), f.dir, "reader", filepath.Join(f.dir, "state")
 	cfg.Allowed, cfg.ReviewedUpTo = []string{"//depot/..."}, 1
@@ -159,9 +152,7 @@ func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
 		adjust(&cfg)
 	}
 	fetcher, err := New(lg, cfg)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.NoError(f.t, err)
 	return fetcher
 }
 
@@ -177,9 +168,7 @@ func logged(t *testing.T, log *bytes.Buffer, message string) []map[string]any {
 	var all []map[string]any
 	for line := range bytes.Lines(log.Bytes()) {
 		var one map[string]any
-		if err := json.Unmarshal(line, &one); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, json.Unmarshal(line, &one))
 		if one["msg"] == message {
 			all = append(all, one)
 		}
@@ -191,15 +180,11 @@ func logged(t *testing.T, log *bytes.Buffer, message string) []map[string]any {
 func (f *fake) calls() []call {
 	f.t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.dir, "calls.jsonl"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	testkit.NoError(f.t, err)
 	var calls []call
 	for line := range bytes.Lines(data) {
 		var c call
-		if err := json.Unmarshal(line, &c); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.NoError(f.t, json.Unmarshal(line, &c))
 		calls = append(calls, c)
 	}
 	return calls

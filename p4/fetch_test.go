@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
@@ -25,9 +26,7 @@ func TestFetchReadsMetadata(t *testing.T) {
 		f.replies["describe 12"].Out,
 	)}
 	change, err := f.fetch(12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if change.Number != 12 || change.User != "ann" || change.Client != "ws" || change.Description != "Grüße\n" {
 		t.Errorf("change = %+v", change)
 	}
@@ -55,9 +54,7 @@ func TestMergesCostOneMoreProcess(t *testing.T) {
 	f.has(rev{path: "//depot/rel/edited", rev: 1, data: "old\n"}, rev{path: "//depot/main/edited", rev: 3, data: "new\n"})
 	f.reply("filelog -m 1 //depot/rel/edited#2", stat("depotFile", "//depot/rel/edited", "how0,0", "edit from", "file0,0", "//depot/main/edited", "erev0,0", "#3"))
 	change, err := f.fetch(12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, file := range change.Files {
 		if file.Skipped != review.SkipIntegrated {
 			t.Errorf("%s: skipped = %q, want %q", file.DepotPath, file.Skipped, review.SkipIntegrated)
@@ -76,9 +73,7 @@ func TestFetchDecodesPathsAndHandsThemBackEncoded(t *testing.T) {
 		rev{path: "//depot/caf\xe9", rev: 1, action: "move/add", data: "x\n", from: "//depot/was %40#3"})
 	f.has(rev{path: path, rev: 1, data: "old\n"}, rev{path: "//depot/was %40", rev: 3, data: "y\n"})
 	change, err := f.fetch(12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if got, want := change.Files[0].DepotPath, "//depot/a dir/50% @home#*.c"; got != want {
 		t.Errorf("depot path = %q, want %q", got, want)
 	}
@@ -133,9 +128,7 @@ func TestFetchOfAnEmptyChangelist(t *testing.T) {
 		f := newFake(t)
 		f.describes(12, []string{"changeType", changeType, "desc", "<description: restricted, no permission to view>\n"})
 		change, err := f.fetch(12)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if change.Empty != want || len(change.Files) != 0 || change.Description != "" || !change.Denied() {
 			t.Errorf("%s: change = %+v, want empty because %q", changeType, change, want)
 		}

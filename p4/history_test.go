@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -29,9 +30,7 @@ func TestHistory(t *testing.T) {
 	var got []string
 	for _, number := range list {
 		change, err := fetcher.Read(t.Context(), number, review.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		for _, file := range change.Files {
 			got = append(got, fmt.Sprintf("%d %s#%d %s %s", number, file.DepotPath, file.Revision, file.Action, file.Skipped))
 			checkDiff(t, file, texts)
@@ -87,24 +86,16 @@ func simFetcher(t *testing.T, depot string, more ...string) *ChangeFetcher {
 	if err == nil {
 		err = os.Link(built, p4) // its settings are beside the executable
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	depot, err = filepath.Abs(depot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	settings := "P4SIM_DEPOT=" + depot + "\nP4SIM_STATE=" + filepath.Join(dir, "sim") + "\n" + strings.Join(more, "\n")
-	if err := os.WriteFile(filepath.Join(dir, "p4sim.conf"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "p4sim.conf"), []byte(settings), 0o600))
 	cfg := config.Default[Config]()
 	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = p4, "sim:1666", "criticizer", filepath.Join(dir, "state")
 	cfg.Allowed, cfg.ReviewedUpTo, cfg.Selection.Include = []string{"//depot/..."}, 103, []string{"**"}
 	fetcher, err := New(slog.New(slog.DiscardHandler), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return fetcher
 }
 

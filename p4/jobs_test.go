@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // describesJobs makes the server describe a changelist of the given jobs.
@@ -26,9 +28,7 @@ func TestJobsHaveTexts(t *testing.T) {
 		stat("Job", "job000001", "severity", "3", "generic", "6"), // fields of the jobspec
 		stat("Job", "BUG-7", "Status", "open", "Description", "Crash\nwithout a map.\n"), stat("Job", "other", "Description", "no"))
 	change, err := f.fetch(12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if want := []string{"job000001", "BUG-7\nCrash\nwithout a map."}; !slices.Equal(change.Jobs, want) {
 		t.Errorf("jobs are %q, want %q", change.Jobs, want)
 	}

@@ -1,8 +1,13 @@
 package p4
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/cputest"
 )
 
 // Lines are single letters. Edits that come from source are applied to before;
@@ -40,4 +45,54 @@ func FuzzMerge(f *testing.F) {
 		}
 		_ = merge(before, source, after)
 	})
+}
+
+// The work of diff and merge grows with the texts, not with the product of their
+// edits: eight times the lines take less than twenty times as long. Quadratic work
+// takes 64 times as long.
+func TestDiffAndMergeAreLinear(t *testing.T) {
+	diff := func(before, _, after string) { unified(before, after, 10, atMargin) }
+	for name, tt := range map[string]struct {
+		work  func(before, source, after string)
+		texts func(lines int) (before, source, after string)
+	}{
+		"diff":                     {diff, alternating},
+		"diff of repetitive texts": {diff, repetitive},
+		"merge":                    {func(before, source, after string) { merge(before, source, after) }, alternating},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func(lines int) func() {
+				before, source, after := tt.texts(lines)
+				return func() { tt.work(before, source, after) }
+			}
+			cputest.Linear(t, 20, 10*time.Millisecond, of(10_000), of(80_000))
+		})
+	}
+}
+
+// repetitive makes texts of 300 different lines in random order.
+func repetitive(lines int) (before, source, after string) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var texts [2]strings.Builder
+	for range lines {
+		for i := range texts {
+			fmt.Fprintf(&texts[i], "line %d\n", random.IntN(300))
+		}
+	}
+	return texts[0].String(), "", texts[1].String()
+}
+
+// alternating makes texts of which every second line differs in all three.
+func alternating(lines int) (before, source, after string) {
+	var texts [3]strings.Builder
+	for i := range lines {
+		for j := range texts {
+			if i%2 == 0 {
+				fmt.Fprintf(&texts[j], "%x\n", i)
+			} else {
+				fmt.Fprintf(&texts[j], "%x%c\n", i, 'a'+j)
+			}
+		}
+	}
+	return texts[0].String(), texts[1].String(), texts[2].String()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
 )
@@ -136,9 +137,7 @@ func TestCommandThatCannotBeStarted(t *testing.T) {
 	for _, gone := range []string{"p4", "state"} {
 		f := newFake(t)
 		fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
-		if err := os.RemoveAll(filepath.Join(f.dir, gone)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.RemoveAll(filepath.Join(f.dir, gone)))
 		_, err := fetcher.Info(t.Context())
 		if failure.ClassOf(err) != failure.ConfigInvalid {
 			t.Errorf("without %s: error = %v, want ConfigInvalid", gone, err)
@@ -177,9 +176,7 @@ func childOf(t *testing.T, f *fake) int {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if data, err := os.ReadFile(filepath.Join(f.dir, "child")); err == nil {
 			pid, err := strconv.Atoi(string(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			return pid
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -37,9 +38,7 @@ func TestFetchShelf(t *testing.T) {
 		rev{path: "//depot/gone", rev: 2, action: "delete"})
 	f.has(rev{path: "//depot/f", rev: 3, data: "old\n"})
 	change, err := f.fetchShelf(12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if !change.Shelved || change.SkippedBy != "" || len(change.Files) != 3 {
 		t.Fatalf("change = %+v", change)
 	}
@@ -97,9 +96,7 @@ func collision(t *testing.T) (one, other string) {
 	data, err := hex.DecodeString("d131dd02c5e6eec4693d9a0698aff95c2fcab58712467eab4004583eb8fb7f8955ad340609f4b30283e488832571415a" +
 		"085125e8f7cdc99fd91dbdf280373c5bd8823e3156348f5bae6dacd436c919c6dd53e2b487da03fd02396306d248cda0" +
 		"e99f33420f577ee8ce54b67080a80d1ec69821bcb6a8839396f9652b6ff72a70")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	one = string(data)
 	for _, i := range []int{19, 45, 59, 83, 109, 123} {
 		data[i] ^= 0x80
@@ -127,9 +124,7 @@ func TestContentDigest(t *testing.T) {
 			f.submitted(12, revs...)
 		}
 		change, err := fetch(12)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		return change.ContentDigest()
 	}
 	shelf := digest(true, edited, added)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -17,9 +18,7 @@ func TestInsensitiveServer(t *testing.T) {
 	t.Parallel()
 	fetcher := simFetcher(t, "testdata/history.txtar", "P4SIM_CASE=insensitive")
 	s, err := fetcher.connected(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	list, err := s.submitted(t.Context(), []string{"//DEPOT/Tool/..."}, 101, 107)
 	if err != nil || len(list) == 0 {
 		t.Errorf("changes: %v, %v", list, err)
@@ -42,9 +41,7 @@ func TestConnectionEndsWithinAnAnswer(t *testing.T) {
 		}
 	}
 	got, err := broken.Read(t.Context(), 107, review.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	want, err := simFetcher(t, "testdata/history.txtar").Read(t.Context(), 107, review.ReadOptions{})
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("after the fault: %+v, want %+v, %v", got, want, err)
@@ -80,13 +77,9 @@ new
 	f.submitted(12, rev{path: "//depot/a.c", rev: 2, data: "one\nthree\n"}, rev{path: "//depot/b.c", rev: 1, action: "add", data: "new\n"},
 		rev{path: "//depot/gone.sh", rev: 2, action: "delete", typ: "text+x"})
 	scripted, err := f.fetch(12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	simulated, err := simFetcher(t, depot).Read(t.Context(), 12, review.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, c := range []*review.Change{&scripted, &simulated} {
 		c.Time, c.Client = time.Time{}, ""
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
@@ -83,9 +84,7 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 					return found, nil
 				}
 			}).Read(t.Context(), 12, review.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, err)
 			if got := change.Files[0]; got.Skipped != tt.want || got.Diff != tt.diff {
 				t.Errorf("skipped = %q, diff = %q; want %q, %q", got.Skipped, got.Diff, tt.want, tt.diff)
 			}
@@ -102,9 +101,7 @@ func TestSourcesWithTooMuchHistory(t *testing.T) {
 	f.has(rev{path: "//depot/dev/f", rev: 3, data: "new\n"})
 	f.reply("filelog -m 200 //depot/dev/f#3", stat("depotFile", "//depot/dev/f", "rev0", "3", "change0", "3", "desc0", strings.Repeat("x", 100_000)))
 	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.ReviewedUpTo, c.limits.outputBytes = 3, 50_000 }).Read(t.Context(), 12, review.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if got := change.Files[0]; got.Skipped != "" || got.Diff == "" {
 		t.Errorf("skipped = %q, want it reviewed as new", got.Skipped)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -36,9 +37,7 @@ int b;
 func TestRulesAreThoseBeforeTheChange(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "depot.txtar")
-	if err := os.WriteFile(path, []byte(rulesDepot), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, []byte(rulesDepot), 0o600))
 	fetcher := simFetcher(t, path)
 	fetcher.cfg.Rules = []string{"//depot/team/rules.yaml", "//depot/team/old.yaml", "//depot/team/none.yaml"}
 	for number, want := range map[review.Changelist]string{
@@ -70,18 +69,14 @@ func ruleTexts(files []review.RuleFile) string {
 func TestRulesAreAllowedAndBounded(t *testing.T) {
 	t.Parallel()
 	list, err := NewAllowList([]string{"//depot/team/...", "//depot/src/..."}, []string{"//depot/team/secret/..."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for _, paths := range [][]string{{"//other/rules.yaml"}, {"//depot/team/secret/rules.yaml"}, {"//depot/team/..."}, {"//depot/team/*.yaml"}, {"//depot/team/a.yaml#3"}, slices.Repeat([]string{"//depot/team/a.yaml"}, maxRuleFiles+1)} {
 		if checkRules(list, paths, "") == nil {
 			t.Errorf("%q is accepted", paths[0])
 		}
 	}
 	path := filepath.Join(t.TempDir(), "depot.txtar")
-	if err := os.WriteFile(path, []byte(strings.Replace(rulesDepot, "first", strings.Repeat("x", maxRuleBytes+1), 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, []byte(strings.Replace(rulesDepot, "first", strings.Repeat("x", maxRuleBytes+1), 1)), 0o600))
 	fetcher := simFetcher(t, path)
 	fetcher.cfg.Rules = []string{"//depot/team/rules.yaml"}
 	if c, err := fetcher.Read(t.Context(), 2, review.ReadOptions{}); err != nil || c.Rules[0].Revision != 1 || c.Rules[0].Text != "" {

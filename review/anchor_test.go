@@ -3,6 +3,8 @@ package review
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // The fingerprint is wire format.
@@ -11,13 +13,9 @@ func TestFindingIsWrittenWithItsFingerprint(t *testing.T) {
 	f := finding("//depot/a.go", "one()")
 	f.Places = []Place{{Path: "//depot/b.go", Fingerprint: "other"}}
 	data, err := json.Marshal(Report{Findings: []Finding{f}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var read struct{ Findings []map[string]any }
-	if err := json.Unmarshal(data, &read); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, json.Unmarshal(data, &read))
 	if got := read.Findings[0]["fingerprint"]; got != f.Fingerprint() {
 		t.Errorf("written as %v, want %s", got, f.Fingerprint())
 	}

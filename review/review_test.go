@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestParseChangelist(t *testing.T) {
@@ -92,9 +94,7 @@ func TestRequestValidate(t *testing.T) {
 func TestRequestFieldNames(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(Request{Changelist: 7, Version: 1, ServerID: "p4", Key: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if want := `{"changelist":7,"review_version":1,"server_id":"p4","idempotency_key":"k"}`; string(got) != want {
 		t.Errorf("request is %s, want %s", got, want)
 	}

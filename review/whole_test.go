@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A whole text is bounded on both ways: a few bytes can decompress to any number.
@@ -21,15 +23,11 @@ func TestWholeIsBounded(t *testing.T) {
 	}
 	var bomb bytes.Buffer
 	w, err := flate.NewWriter(&bomb, flate.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if _, err := io.WriteString(w, long); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, w.Close())
 	for name, whole := range map[string]Whole{"a bomb": bomb.Bytes(), "another form": Whole("text"), "cut": Compress(text)[:5]} {
 		if _, err := whole.Text(); err == nil {
 			t.Errorf("%s is accepted", name)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestDescribe(t *testing.T) {
@@ -107,9 +109,7 @@ func TestLongContentComesInChunks(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789abcde\n", 600)
 	path := filepath.Join(t.TempDir(), "depot.txtar")
-	if err := os.WriteFile(path, []byte("-- change 1 --\nx\n-- add text //depot/long --\n"+long), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, []byte("-- change 1 --\nx\n-- add text //depot/long --\n"+long), 0o600))
 	var sizes []int
 	var whole strings.Builder
 	for _, r := range records(t, []string{"P4SIM_DEPOT=" + path, "P4SIM_STATE=" + t.TempDir()}, "print", "//depot/long")[1:] {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 func TestFaults(t *testing.T) {
@@ -54,9 +56,7 @@ func TestLag(t *testing.T) {
 		t.Fatalf("counters %q, %v", counters, err)
 	}
 	before := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(counters[0], before, before); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Chtimes(counters[0], before, before))
 	holds(t, records(t, env, "describe", "2")[0], record{"code": "stat", "change": "2"})
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A repo is a git repository of one test.
@@ -90,12 +92,8 @@ func TestGitHistoryBecomesChangelists(t *testing.T) {
 	r.write("bin", "\x00\x01")
 	r.write("odd @#%*é.txt", "odd")
 	r.write("run.sh", "#!/bin/sh\n")
-	if err := os.Symlink("a.txt", filepath.Join(r.dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(r.dir, "run.sh"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Symlink("a.txt", filepath.Join(r.dir, "link")))
+	testkit.NoError(t, os.Chmod(filepath.Join(r.dir, "run.sh"), 0o700))
 	r.git("", "add", "-A")
 	r.git("", "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",sub")
 	r.git("", "commit", "-q", "-m", "All kinds\n\nof files.", "--author", "12345+Zoë@users.noreply.github.com <12345+zoe@users.noreply.github.com>")

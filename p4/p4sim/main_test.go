@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // TestMain makes the test binary p4sim, for tests that need processes.
@@ -153,9 +155,7 @@ more
 func smallEnv(t *testing.T, more ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "depot.txtar")
-	if err := os.WriteFile(path, []byte(smallDepot), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(path, []byte(smallDepot), 0o600))
 	return append([]string{"P4SIM_DEPOT=" + path, "P4SIM_STATE=" + t.TempDir(), "P4USER=svc", "P4PORT=sim:1666"}, more...)
 }
 
@@ -203,13 +203,9 @@ func TestSettingsFromTheFileBesideTheExecutable(t *testing.T) {
 	dir := t.TempDir()
 	executable := filepath.Join(dir, "p4")
 	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for name, text := range map[string][]byte{"p4": self, "p4sim.conf": []byte(strings.Join(smallEnv(t), "\n"))} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o700))
 	}
 	cmd := exec.Command(executable, "-ztag", "info", "-s")
 	cmd.Env = []string{"P4SIM_TEST_PROCESS=1", "P4USER=mine"}

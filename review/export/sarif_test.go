@@ -9,6 +9,7 @@ import (
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain/plaintest"
 )
@@ -36,9 +37,7 @@ func TestSARIFIsValid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if err := SARIF(&out, r); err != nil {
-				t.Fatal(err)
-			}
+			testkit.NoError(t, SARIF(&out, r))
 			log, err := sarif.FromBytes(out.Bytes(), sarif.WithStrictValidation())
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &out)

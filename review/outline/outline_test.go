@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the outlines of the examples")
@@ -32,9 +34,7 @@ func show(o Outline) string {
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	a, err := txtar.ParseFile(examples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	p, missing := NewParser(), map[*language]bool{}
 	for _, l := range languages {
 		missing[l] = true
@@ -58,9 +58,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("%s has no example", l.name)
 	}
 	if *update {
-		if err := os.WriteFile(examples, txtar.Format(a), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(examples, txtar.Format(a), 0o600))
 	}
 }
 

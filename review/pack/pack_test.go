@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/cputest"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/outline"
 )
@@ -86,9 +87,7 @@ func TestDefinitionInAnotherChangedFile(t *testing.T) {
 	t.Parallel()
 	user, definer := changed("//d/m/a.go", "helper"), changed("//d/m/b.go", "x")
 	whole, err := user.Whole.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	user.Whole = review.Compress(strings.Replace(whole, "func helper", "func gone_", 1))
 	p := New(t.Context(), outline.NewParser(), Limits{Lines: 9, Tokens: 1000}, []review.File{user, definer})
 	i := slices.IndexFunc(p.Context().Blocks, func(b review.Block) bool { return slices.Equal(b.Names, []string{"helper"}) })

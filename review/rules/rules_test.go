@@ -6,15 +6,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // The first pack with a pattern for the path counts, and those that it adds.
 func TestShippedPacks(t *testing.T) {
 	t.Parallel()
 	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for file, want := range map[string]string{
 		"main.go":                              "go",
 		"jam.c":                                "cpp",
@@ -67,13 +67,9 @@ func TestTeamPacksAdd(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "site.yaml"), payments+"---\nname: money\nfiles: ['*.m.go']\nalso: [payments, go]\nlook_for:\n- x\n")
 	set, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	team, err := set.WithTeam("//depot/team/rules.yaml#3", "name: go\nfiles: ['*.go']\nalso: [sql]\nlook_for:\n- Our own trap.\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	for path, want := range map[string]string{
 		"//depot/a.go": "depot:go go", "//depot/payments/a.go": "depot:go payments", "//depot/a.py": "python", "//depot/payments/x.py": "payments", "//depot/a.m.go": "depot:go go",
 	} {
@@ -126,9 +122,7 @@ func TestConfiguredPacksComeFirst(t *testing.T) {
 	write(t, filepath.Join(dir, "site.yaml"), payments)
 	write(t, filepath.Join(dir, "notes.txt"), "no rules")
 	set, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	found := set.For("//depot/payments/cents.go")
 	pack, pattern := found[0].Pack, found[0].Pattern
 	want := "Rules \"payments\", for //depot/payments/** *.pay\nLook for:\n- Amounts in floating point, which lose cents.\nDo not report:\n- Missing comments.\n"
@@ -145,9 +139,7 @@ func TestConfiguredPacksComeFirst(t *testing.T) {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 // The error names every problem with its line.
@@ -191,9 +183,7 @@ func TestLoadRejectsFiles(t *testing.T) {
 	write(t, one, payments)
 	write(t, two, payments)
 	write(t, open, payments)
-	if err := os.Chmod(open, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.Chmod(open, 0o666))
 	empty := t.TempDir()
 	for path, names := range map[string]string{
 		dir:         two,

@@ -4,15 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
 func newPolicy(t *testing.T, cfg Config) *Policy {
 	t.Helper()
 	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return p
 }
 

@@ -4,14 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A directory that root made is not writable for the workers.
 func TestStateDirectoryOfAnotherUser(t *testing.T) {
 	info, err := os.Stat(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	owner := os.Geteuid()
 	if ownedByOther(info, owner) || ownedByOther(info, 0) || !ownedByOther(info, owner+1) {
 		t.Errorf("owner %v, root %v, another user %v; want true for the last only", ownedByOther(info, owner), ownedByOther(info, 0), ownedByOther(info, owner+1))
@@ -21,9 +21,7 @@ func TestStateDirectoryOfAnotherUser(t *testing.T) {
 // The command is resolved once, to an absolute path (security 9.2.3).
 func TestCommandIsResolvedFromPath(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "p4"), []byte("x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "p4"), []byte("x"), 0o700))
 	t.Setenv("PATH", dir)
 	path, err := LookPath("p4")
 	if err != nil || path != filepath.Join(dir, "p4") {

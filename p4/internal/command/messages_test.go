@@ -1,15 +1,20 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"flag"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -71,9 +76,7 @@ func TestMessageRules(t *testing.T) {
 			continue
 		}
 		records, err := decodeAll(message(c.severity, c.generic, c.text+"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		if err := records[0].Err(); (err != nil) != (c.severity >= 3) || err != nil && failure.ClassOf(err) != c.class {
 			t.Errorf("%q with severity %d is the error %v, want %s", c.text, c.severity, err, c.class)
 		}
@@ -89,9 +92,7 @@ func TestMessageCatalogue(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/messages.tsv"
 	old, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	used := make(map[string]int)
 	for _, c := range messageCases {
 		rule, _ := classify(c.text, strconv.Itoa(c.generic))
@@ -113,9 +114,7 @@ func TestMessageCatalogue(t *testing.T) {
 		}, facts...), "\t") + "\n")
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(table.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(file, []byte(table.String()), 0o600))
 	} else if table.String() != string(old) {
 		t.Errorf("%s differs from messages.txt: run go test ./p4/internal/command -run TestMessageCatalogue -update and read the difference", file)
 	}
@@ -141,12 +140,59 @@ func TestUnknownMessagesAreClassifiedByGenericCode(t *testing.T) {
 		6: failure.PermissionDenied, 33: failure.UpstreamInternal, 36: failure.ConfigInvalid, 38: failure.NetworkUnreachable, 39: failure.TooLarge, 4: failure.Unknown, 99: failure.Unknown,
 	} {
 		records, err := decodeAll(message(3, generic, "Quite new.\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		classified, ok := errors.AsType[*failure.Error](records[0].Err())
 		if !ok || classified.Class != want || !strings.HasPrefix(classified.Upstream, "severity 3 generic ") {
 			t.Errorf("generic %d is %v, want %s with p4's codes", generic, records[0].Err(), want)
 		}
 	}
+}
+
+// TestCorpus classifies recorded output of failed commands of the real client, where it is
+// available.
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	dir := os.Getenv("CRITICIZER_CORPUS_DIR")
+	if dir == "" {
+		t.Skip("corpus: CRITICIZER_CORPUS_DIR is not set; make corpus CORPUS=DIR sets it")
+	}
+	type recordedRun struct {
+		Case, Stdout, Stderr string
+		Stdout64             []byte `json:"stdout_b64"`
+		Argv                 []string
+		Exit                 int
+	}
+	for _, run := range readLines[recordedRun](t, filepath.Join(dir, "p4-fixtures/client-transcripts/error-transcripts.jsonl")) {
+		if !slices.Contains(run.Argv, "-G") {
+			continue
+		}
+		records, err := decodeAll(append([]byte(run.Stdout), run.Stdout64...))
+		testkit.NoError(t, err)
+		for _, rec := range records {
+			err = cmp.Or(err, rec.Err())
+		}
+		if m, ok := classify(run.Stderr, ""); ok {
+			err = cmp.Or[error](err, failure.Errorf(m.Class, "%s", m.Text))
+		}
+		if failed := run.Exit != 0; failed != (err != nil) || failed && failure.ClassOf(err) == failure.Unknown {
+			t.Errorf("%s: exit %d, %v", run.Case, run.Exit, err)
+		}
+	}
+}
+
+// readLines decodes a file of JSON lines.
+func readLines[T any](t *testing.T, name string) []T {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	testkit.NoError(t, err)
+	var all []T
+	for line := range bytes.Lines(text) {
+		var one T
+		testkit.NoError(t, json.Unmarshal(line, &one))
+		all = append(all, one)
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s is empty", name)
+	}
+	return all
 }
