@@ -86,7 +86,7 @@ func TestDoctorOfHealthyInstallation(t *testing.T) {
 	if status != 0 {
 		t.Errorf("status %d: %+v", status, found)
 	}
-	want := []string{"config", "secrets", "oncall", "postgres", "temporal", "p4", "allowlist", "model", "mail"}
+	want := []string{"config", "secrets", "oncall", "postgres", "temporal", "breakers", "p4", "allowlist", "model", "mail"}
 	if got := checks(found); !slices.Equal(got, want) {
 		t.Errorf("checks are %q, want %q", got, want)
 	}
@@ -199,7 +199,7 @@ func TestDoctorChecksSelectedStages(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
-	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "postgres", "temporal", "breakers", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 }

@@ -26,7 +26,7 @@ import (
 func TestBotsWaitForPeople(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
-	in.env = append(in.env, "CRITICIZER_MAIL_BOTS=ali*")
+	in.env = append(in.env, "CRITICIZER_MAIL_BOTS=ali*", "CRITICIZER_MAIL_OWNERS=//depot/... lead@corp.test") // a bot's findings need a reader
 	in.startWorker()
 	a := in.mustStart("--wait", "1")
 	got, authors := map[string]int32{}, map[string]string{}

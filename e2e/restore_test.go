@@ -57,7 +57,7 @@ func (b backup) exec(statement string, names ...any) {
 	}
 }
 
-// follow runs the commands of a section of docs/upgrade.md in their order, with what a
+// follow runs the commands of a section of docs/restore.md in their order, with what a
 // reader has to replace, and returns their output. b stands for the commands of Postgres.
 func (in *installation) follow(section string, b backup, replace ...string) (output string) {
 	in.t.Helper()
@@ -67,11 +67,11 @@ func (in *installation) follow(section string, b backup, replace ...string) (out
 	} {
 		writeFile(in.t, filepath.Join(bin, name), 0o700, "#!/bin/sh\nexec "+quote(target)+" \"$@\"\n")
 	}
-	_, text, _ := strings.Cut(readFile(in.t, "../docs/upgrade.md"), "\n### "+section+"\n")
+	_, text, _ := strings.Cut(readFile(in.t, "../docs/restore.md"), "\n## "+section+"\n")
 	text, _, _ = strings.Cut(text, "\n##")
 	found := regexp.MustCompile(`(?m)^ {7}(\S.*)$`).FindAllStringSubmatch(text, -1)
 	if len(found) < 3 {
-		in.t.Fatalf("docs/upgrade.md has %d commands in section %q", len(found), section)
+		in.t.Fatalf("docs/restore.md has %d commands in section %q", len(found), section)
 	}
 	for _, command := range found {
 		line := strings.NewReplacer(replace...).Replace(command[1])
@@ -118,7 +118,7 @@ func (in *installation) hangAtModel(cl string) {
 	waitFor(in.t, "the model call", func() bool { return in.model.Stats().Calls > before })
 }
 
-// After a restore as docs/upgrade.md describes it, no mail is sent twice and none is
+// After a restore as docs/restore.md describes it, no mail is sent twice and none is
 // missing: neither a mail that the backup calls unsent, nor those of a review whose rows are
 // missing, of one that was in progress, and of a later one.
 func TestRestoreOfPostgres(t *testing.T) {
@@ -156,7 +156,7 @@ func TestRestoreOfPostgres(t *testing.T) {
 
 // If Temporal's database is lost, a repeated trigger of a review that has succeeded neither
 // reviews nor mails again. A review in progress and a dead letter are started again as
-// docs/upgrade.md describes it.
+// docs/restore.md describes it.
 func TestRestoreOfTemporal(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(3)...))

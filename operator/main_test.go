@@ -29,7 +29,7 @@ func TestMigrate(t *testing.T) {
 	checkRefusal(t, "an empty database", say(t, env, "deadletter", "list"), 1, "criticizer migrate")
 	for _, applied := range []bool{true, false} {
 		got := say(t, env, "migrate")
-		if got.status != 0 || got.err != "" || applied != (strings.Count(got.out, "version=") > 0) {
+		if got.status != 0 || got.err != "" || applied != (strings.Count(got.out, "name=") > 0) {
 			t.Errorf("migrations applied, want %t: %+v", applied, got)
 		}
 	}

@@ -133,6 +133,7 @@ func (p policy) on(ctx workflow.Context, id string, used int, begun time.Time) w
 			NonRetryableErrorTypes: []string{"TemporalTimeout:StartToClose", "TemporalTimeout:Heartbeat"},
 		},
 		WaitForCancellation: p.waitForCancellation,
+		Priority:            workflow.GetActivityOptions(ctx).Priority, // which these options replace
 	}
 	if p.attempts > 0 { // 0 is unlimited; an operator may have allowed more attempts than the budget
 		o.RetryPolicy.MaximumAttempts = int32(max(1, p.attempts-used)) //nolint:gosec // at most failure.AttemptBudget

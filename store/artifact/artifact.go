@@ -251,7 +251,7 @@ func header(of review.Owner) []byte {
 }
 
 // split divides a stored form into its header and ciphertext. What is not a stored form
-// cannot be decrypted.
+// has no header, and cannot be decrypted.
 func split(sealed []byte) (head, encrypted []byte) {
 	if len(sealed) == 0 || sealed[0] != format {
 		return nil, sealed
