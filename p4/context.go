@@ -40,7 +40,8 @@ func (x *fetch) readSiblings(ctx context.Context, p *pack.Pack) error {
 	return ctx.Err()
 }
 
-// printSiblings returns the texts of the files whose revisions are in specs.
+// printSiblings returns the texts of the files whose revisions are in specs, if a review
+// would read them.
 func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[string]string) (map[string]string, error) {
 	var paths, wanted []string
 	for _, file := range files {
@@ -51,28 +52,23 @@ func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[str
 	}
 	printed, _ := x.newPrintout(wanted, 0)
 	printed.maxBytes = x.cfg.Context.Bytes
-	printed.mayArrive, printed.archivesMayArrive = false, false
+	printed.isLast = true // a sibling is not waited for
 	if err := x.Run(ctx, command.Cmd{Name: "print", Lines: wanted}, printed.add); err != nil {
 		return nil, err
 	}
 	printed.endCurrent()
 	texts := map[string]string{}
 	for _, file := range files {
-		if text, ok := x.siblingText(file, printed.of(specs[file])); ok {
+		c := printed.of(specs[file])
+		if c.missing != "" || !c.complete || c.fileType.skip() != "" || !isIntact(c.data, "", c.size, c.fileType) {
+			continue
+		}
+		text, ok := toText(c.data, c.fileType, x.cfg.guessCharset(notUTF16(c)))
+		if text = c.fileType.collapse(text); ok && x.selection.ByContent(file, text, text) == "" {
 			texts[file] = text
 		}
 	}
 	return texts, nil
-}
-
-// siblingText returns the text of a file, if it is one that a review would read.
-func (x *fetch) siblingText(file string, c *content) (string, bool) {
-	if c.missing != "" || !c.complete || c.fileType.skip() != "" || !isIntact(c.data, "", c.size, c.fileType) {
-		return "", false
-	}
-	text, ok := toText(c.data, c.fileType, x.cfg.guessCharset(notUTF16(c)))
-	text = c.fileType.collapse(text)
-	return text, ok && x.selection.ByContent(file, text, text) == ""
 }
 
 // listSiblings returns the revisions of the candidates that exist, by path as people

@@ -137,6 +137,8 @@ func (s *server) explainUnknown(ctx context.Context, number review.Changelist, h
 	return gone, unknown
 }
 
+// parseDescription parses the fields of p4 describe, and sets the reason if there are no
+// files.
 func parseDescription(number review.Changelist, fields map[string]string, how review.ReadOptions) (description, error) {
 	if !how.Shelved && fields["status"] != "submitted" {
 		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is not submitted: review a shelf with the shelve-commit trigger")
@@ -155,33 +157,28 @@ func parseDescription(number review.Changelist, fields map[string]string, how re
 	for i := range numbered(fields, "job") {
 		d.Jobs = append(d.Jobs, fields["job"+strconv.Itoa(i)])
 	}
-	err = d.parseFiles(fields)
-	return d, err
-}
-
-// parseFiles parses the files, and sets the reason if there are none.
-func (d *description) parseFiles(fields map[string]string) error {
 	for i := range numbered(fields, "depotFile") {
 		f, err := parseFile(fields, strconv.Itoa(i), d.Shelved)
 		if err != nil {
-			return failure.Errorf(failure.UpstreamInternal, "read file %d of p4 describe: %w", i+1, err)
+			return d, failure.Errorf(failure.UpstreamInternal, "read file %d of p4 describe: %w", i+1, err)
 		}
 		if d.Shelved {
 			f.shelf = d.Number
 		}
 		d.files = append(d.files, f)
 	}
-	if len(d.files) > 0 {
-		return nil
-	}
-	d.Empty = review.EmptyNoFiles
-	if fields["changeType"] == "restricted" {
+	switch {
+	case len(d.files) > 0:
+		return d, nil
+	case fields["changeType"] == "restricted":
 		d.Empty = review.EmptyRestricted
+	default:
+		d.Empty = review.EmptyNoFiles
 	}
 	if d.Shelved {
 		d.SkippedBy = review.SkipRuleGone
 	}
-	return nil
+	return d, nil
 }
 
 // numbered counts the fields name0, name1 and so on.

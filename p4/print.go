@@ -25,14 +25,14 @@ type content struct {
 
 // A printout collects the output of prints of many revisions.
 type printout struct {
-	maxBytes int64 // of one content
-	fold     func(string) string
+	*server
+	maxBytes int64             // of one content
 	shelf    review.Changelist // whose files are printed; 0 for submitted revisions
-	// mayArrive and archivesMayArrive are set if there is a further attempt, in which a
-	// replica, or this server, may have the content that it lacks.
-	mayArrive, archivesMayArrive bool
-	contents                     map[string]*content // by folded spec
-	current                      *content            // whose chunks arrive; nil for none
+	// isLast is set if no further attempt will be made, in which a replica may have the
+	// content that it lacks.
+	isLast   bool
+	contents map[string]*content // by folded spec
+	current  *content            // whose chunks arrive; nil for none
 	// unnamed is the reason of a missing revision that the message did not name, and
 	// damaged counts such messages about damage.
 	unnamed review.SkipReason
@@ -44,8 +44,8 @@ type printout struct {
 // files may have one source.
 func (x *fetch) newPrintout(specs []string, shelf review.Changelist) (p *printout, unique []string) {
 	p = &printout{
-		maxBytes: x.cfg.MaxFileBytes, fold: x.fold, shelf: shelf, contents: make(map[string]*content, len(specs)),
-		mayArrive: !x.how.LastAttempt, archivesMayArrive: !x.how.LastAttempt && x.info.isReplica(),
+		server: x.server, maxBytes: x.cfg.MaxFileBytes, shelf: shelf, isLast: x.how.LastAttempt,
+		contents: make(map[string]*content, len(specs)),
 	}
 	for _, spec := range specs {
 		if p.of(spec) == nil {
@@ -132,7 +132,11 @@ func (p *printout) add(rec command.Record) error {
 		return p.addMessage(rec)
 	case rec.Code == "stat":
 		p.endCurrent()
-		p.current = p.of(p.specOf(rec))
+		spec := rec.Fields["depotFile"] + "#" + rec.Fields["rev"]
+		if p.shelf > 0 {
+			spec = rec.Fields["depotFile"] + "@=" + p.shelf.String()
+		}
+		p.current = p.of(spec)
 		if c := p.current; c != nil {
 			c.action, c.fileType, c.data, c.size = review.Action(rec.Fields["action"]), parseType(rec.Fields["type"]), nil, -1
 			if size, err := strconv.ParseInt(rec.Fields["fileSize"], 10, 64); err == nil {
@@ -143,14 +147,6 @@ func (p *printout) add(rec command.Record) error {
 		p.current.add(rec.Fields["data"], p.maxBytes)
 	}
 	return nil
-}
-
-// specOf is the spec of the revision whose chunks follow the record.
-func (p *printout) specOf(rec command.Record) string {
-	if p.shelf > 0 {
-		return rec.Fields["depotFile"] + "@=" + p.shelf.String()
-	}
-	return rec.Fields["depotFile"] + "#" + rec.Fields["rev"]
 }
 
 // add adds a chunk; an empty one ends the content.
@@ -186,22 +182,22 @@ func (p *printout) endCurrent() {
 // The message may name the revision, or interrupt its content; otherwise it is
 // about a revision that does not arrive.
 func (p *printout) addMessage(rec command.Record) error {
-	rule := rec.Message()
-	lags := rule.Class == failure.ReplicaBehind
+	m := rec.Message()
+	lags, isDamaged := m.Class == failure.ReplicaBehind, m.Skip == review.SkipDamaged
 	switch {
-	case rule.Skip == "", lags && p.mayArrive:
+	case m.Skip == "", lags && !p.isLast:
 		return rec.Err()
-	case rule.Skip == review.SkipDamaged && p.archivesMayArrive:
+	case isDamaged && !p.isLast && p.info.isReplica():
 		return failure.Errorf(failure.ReplicaBehind, "the replica cannot read the archive of a file: it lags, or p4 verify has to be run on the file")
 	}
 	name, _, _ := strings.Cut(rec.Fields["data"], " - ")
 	if c := p.of(name); c != nil {
-		c.missing = rule.Skip
+		c.missing = m.Skip
 	} else if c := p.current; c != nil && !c.complete && int64(len(c.data)) != c.size {
-		c.missing, c.data, p.current = rule.Skip, nil, nil
+		c.missing, c.data, p.current = m.Skip, nil, nil
 	} else {
-		p.unnamed = rule.Skip
-		if lags || rule.Skip == review.SkipDamaged {
+		p.unnamed = m.Skip
+		if lags || isDamaged {
 			p.damaged++
 		}
 	}
@@ -227,10 +223,9 @@ func (p *printout) explainMissing(specs []string) (again []string, err error) {
 		return nil, failure.Errorf(failure.UpstreamInternal, "p4 print left out a revision without a message")
 	}
 	for i, c := range missing {
-		switch {
-		case p.unnamed != "" && (p.damaged == 0 || p.damaged >= len(missing) || i == 0):
+		if p.unnamed != "" && (p.damaged == 0 || p.damaged >= len(missing) || i == 0) {
 			c.missing, c.data = p.unnamed, nil
-		default:
+		} else {
 			again = append(again, c.spec)
 		}
 	}

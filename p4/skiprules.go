@@ -63,15 +63,11 @@ func (s skipper) match(d description, caseHandling string) review.SkipRule {
 		return review.SkipRuleClient
 	case slices.ContainsFunc(s.tags, func(tag *regexp.Regexp) bool { return tag.MatchString(d.Description) }):
 		return review.SkipRuleTag
-	case s.coversAll(d.files, caseHandling):
+	case len(s.Paths) > 0 && len(d.files) > 0 &&
+		!slices.ContainsFunc(d.files, func(f *file) bool { return s.paths.Check(f.path, caseHandling) != nil }):
 		return review.SkipRulePaths
 	}
 	return ""
-}
-
-func (s skipper) coversAll(files []*file, caseHandling string) bool {
-	return len(s.Paths) > 0 && len(files) > 0 &&
-		!slices.ContainsFunc(files, func(f *file) bool { return s.paths.Check(f.path, caseHandling) != nil })
 }
 
 func matchesAny(patterns []string, name string) bool {
