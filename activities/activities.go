@@ -3,8 +3,8 @@
 // interfaces; the worker supplies the adapters. One [Interceptor] decides for all
 // activities whether Temporal retries an error, and after which delay.
 //
-// A review runs [Bookkeeping.OpenJob], [Fetching.Fetch], [Redacting.Redact],
-// [Critiquing.Critique], [Notifying.Notify] and [Bookkeeping.FinishJob]: read them in
+// A review runs [Bookkeeper.OpenJob], [Fetcher.Fetch], [Redactor.Redact],
+// [Model.LLM], [Notifier.Notify] and [Bookkeeper.FinishJob]: read them in
 // this order. deliver.go holds the sequence that sends each notification once.
 //
 // Temporal's history stores the input and output of an activity for weeks: they are

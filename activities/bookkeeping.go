@@ -11,8 +11,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Bookkeeping serves [QueueBookkeeping]: jobs, dead letters and replays. Its activities are retried until they succeed.
-type Bookkeeping struct {
+// Bookkeeper serves [QueueBookkeeping]: jobs, dead letters and replays. Its activities are retried until they succeed.
+type Bookkeeper struct {
 	Jobs    jobs
 	Resets  resets
 	Search  searchMarks
@@ -30,9 +30,9 @@ type jobs interface {
 	// SkipJob marks the job succeeded without a review.
 	SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error)
 	CancelJob(ctx context.Context, key string) error
-	// RecordDeadLetter stores the letter and marks the job dead-lettered. It is
+	// RecordDeadLetter stores the deadLetter and marks the job dead-lettered. It is
 	// idempotent per run. It reports whether a replay failed again for the same reason.
-	RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error)
+	RecordDeadLetter(ctx context.Context, req review.Request, runID string, deadLetter failure.DeadLetter) (escalated bool, err error)
 	// BeginReplay records the replay and returns the job: unchanged if it has
 	// succeeded meanwhile, canceled if a newer version has, else reopened.
 	BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error)
@@ -47,19 +47,19 @@ type resets interface {
 // OpenJob opens the review's job, unless a review of this version has succeeded or a
 // higher version exists. If another run has opened it, a reset to the first workflow task
 // made this one.
-func (b *Bookkeeping) OpenJob(ctx context.Context, req review.Request) (review.OpenResult, error) {
-	opening, err := b.Jobs.OpenJob(ctx, req, runID(ctx))
-	if opening.FormerRun != "" {
-		opening.Job, err = b.BeginReplay(ctx, ReplayParams{Request: req, DeadRunID: opening.FormerRun})
-		if opening.Job.State != review.JobInProgress {
-			opening.Decision = review.DecisionDuplicate
+func (b *Bookkeeper) OpenJob(ctx context.Context, req review.Request) (review.OpenResult, error) {
+	opened, err := b.Jobs.OpenJob(ctx, req, runID(ctx))
+	if opened.FormerRun != "" {
+		opened.Job, err = b.BeginReplay(ctx, ReplayParams{Request: req, DeadRunID: opened.FormerRun})
+		if opened.Job.State != review.JobInProgress {
+			opened.Decision = review.DecisionDuplicate
 		}
 	}
-	opening.Link = strings.ReplaceAll(b.ChangeLink, "{changelist}", req.Changelist.String())
-	return opening, about(req.Changelist, "open job", err)
+	opened.Link = strings.ReplaceAll(b.ChangeLink, "{changelist}", req.Changelist.String())
+	return opened, failed(req.Changelist, "open job", err)
 }
 
-// FinishParams is the input of [Bookkeeping.FinishJob].
+// FinishParams is the input of [Bookkeeper.FinishJob].
 type FinishParams struct {
 	Request  review.Request     `json:"request"`
 	Outcome  review.Outcome     `json:"outcome"`
@@ -70,12 +70,12 @@ type FinishParams struct {
 func (p FinishParams) request() review.Request { return p.Request }
 
 // FinishJob marks the job succeeded.
-func (b *Bookkeeping) FinishJob(ctx context.Context, p FinishParams) (review.Job, error) {
+func (b *Bookkeeper) FinishJob(ctx context.Context, p FinishParams) (review.Job, error) {
 	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Outcome, p.Findings, p.Report)
-	return job, about(p.Request.Changelist, "finish job", err)
+	return job, failed(p.Request.Changelist, "finish job", err)
 }
 
-// SkipParams is the input of [Bookkeeping.SkipJob].
+// SkipParams is the input of [Bookkeeper.SkipJob].
 type SkipParams struct {
 	Request   review.Request  `json:"request"`
 	SkippedBy review.SkipRule `json:"skipped_by"`
@@ -84,20 +84,20 @@ type SkipParams struct {
 func (p SkipParams) request() review.Request { return p.Request }
 
 // SkipJob ends a review without findings and without notifications.
-func (b *Bookkeeping) SkipJob(ctx context.Context, p SkipParams) (review.Job, error) {
+func (b *Bookkeeper) SkipJob(ctx context.Context, p SkipParams) (review.Job, error) {
 	job, err := b.Jobs.SkipJob(ctx, p.Request.Key, p.SkippedBy)
-	return job, about(p.Request.Changelist, "skip job", err)
+	return job, failed(p.Request.Changelist, "skip job", err)
 }
 
 // CancelJob marks the job canceled.
-func (b *Bookkeeping) CancelJob(ctx context.Context, req review.Request) error {
-	return about(req.Changelist, "cancel job", b.Jobs.CancelJob(ctx, req.Key))
+func (b *Bookkeeper) CancelJob(ctx context.Context, req review.Request) error {
+	return failed(req.Changelist, "cancel job", b.Jobs.CancelJob(ctx, req.Key))
 }
 
-// DeadLetterParams is the input of [Bookkeeping.RecordDeadLetter].
+// DeadLetterParams is the input of [Bookkeeper.RecordDeadLetter].
 type DeadLetterParams struct {
-	Request review.Request     `json:"request"`
-	Letter  failure.DeadLetter `json:"letter"`
+	Request    review.Request     `json:"request"`
+	DeadLetter failure.DeadLetter `json:"dead_letter"`
 }
 
 func (p DeadLetterParams) request() review.Request { return p.Request }
@@ -110,18 +110,18 @@ type Recorded struct {
 }
 
 // RecordDeadLetter stores the dead letter.
-func (b *Bookkeeping) RecordDeadLetter(ctx context.Context, p DeadLetterParams) (Recorded, error) {
+func (b *Bookkeeper) RecordDeadLetter(ctx context.Context, p DeadLetterParams) (Recorded, error) {
 	run := runID(ctx)
-	escalated, err := b.Jobs.RecordDeadLetter(ctx, p.Request, run, p.Letter)
+	escalated, err := b.Jobs.RecordDeadLetter(ctx, p.Request, run, p.DeadLetter)
 	if err != nil {
-		return Recorded{}, about(p.Request.Changelist, "record dead letter", err)
+		return Recorded{}, failed(p.Request.Changelist, "record dead letter", err)
 	}
 	activity.GetLogger(ctx).Error("review dead-lettered", "changelist", p.Request.Changelist, "review_version", p.Request.Version,
-		"stage", p.Letter.Stage, "error_class", p.Letter.ErrorClass, "escalated", escalated)
+		"stage", p.DeadLetter.Stage, "error_class", p.DeadLetter.ErrorClass, "escalated", escalated)
 	return Recorded{RunID: run, Escalated: escalated}, nil
 }
 
-// ReplayParams is the input of [Bookkeeping.BeginReplay].
+// ReplayParams is the input of [Bookkeeper.BeginReplay].
 type ReplayParams struct {
 	Request   review.Request `json:"request"`
 	DeadRunID string         `json:"dead_run_id"` // the run that was reset
@@ -132,22 +132,22 @@ func (p ReplayParams) request() review.Request { return p.Request }
 // BeginReplay assigns the job to this run and stores the replay record: who reset the
 // former run, and why. If the returned job is not in progress, there is nothing to
 // repeat.
-func (b *Bookkeeping) BeginReplay(ctx context.Context, p ReplayParams) (review.Job, error) {
+func (b *Bookkeeper) BeginReplay(ctx context.Context, p ReplayParams) (review.Job, error) {
 	run := runID(ctx)
 	identity, reason, err := b.Resets.ResetOf(ctx, p.Request.Key, run)
 	if err != nil {
-		return review.Job{}, about(p.Request.Changelist, "read reset", err)
+		return review.Job{}, failed(p.Request.Changelist, "read reset", err)
 	}
 	job, err := b.Jobs.BeginReplay(ctx, p.Request, review.Replay{
 		DeadRunID: p.DeadRunID, NewRunID: run, Identity: identity, Reason: reason,
 	})
-	return job, about(p.Request.Changelist, "begin replay", err)
+	return job, failed(p.Request.Changelist, "begin replay", err)
 }
 
 func runID(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }
 
-// about adds the operation and the changelist to err, if it is not nil.
-func about(cl review.Changelist, op string, err error) error {
+// failed adds the operation and the changelist to err, if it is not nil.
+func failed(cl review.Changelist, op string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -36,7 +36,7 @@ type SearchStart struct {
 }
 
 // FindMark returns where the search of a server continues.
-func (b *Bookkeeping) FindMark(ctx context.Context, serverID string) (SearchStart, error) {
+func (b *Bookkeeper) FindMark(ctx context.Context, serverID string) (SearchStart, error) {
 	since, mark, known, err := b.Search.CatchUpMark(ctx, serverID)
 	return SearchStart{First: !known, After: max(since, mark-searchOverlap)}, err
 }
@@ -48,7 +48,7 @@ type Listing struct {
 }
 
 // ListSubmitted lists the next changelists of a search.
-func (f *Fetching) ListSubmitted(ctx context.Context, from SearchStart) (found Listing, err error) {
+func (f *Fetcher) ListSubmitted(ctx context.Context, from SearchStart) (found Listing, err error) {
 	if from.First {
 		found.UpTo, err = f.Submits.Newest(ctx)
 	} else {
@@ -65,17 +65,17 @@ func (f *Fetching) ListSubmitted(ctx context.Context, from SearchStart) (found L
 }
 
 // WithoutReview returns the changelists that have no review.
-func (b *Bookkeeping) WithoutReview(ctx context.Context, cls []review.Changelist) ([]review.Changelist, error) {
+func (b *Bookkeeper) WithoutReview(ctx context.Context, cls []review.Changelist) ([]review.Changelist, error) {
 	return b.Search.WithoutReview(ctx, cls)
 }
 
-// MarkParams is the input of [Bookkeeping.RaiseMark].
+// MarkParams is the input of [Bookkeeper.RaiseMark].
 type MarkParams struct {
 	ServerID string            `json:"server_id"`
 	UpTo     review.Changelist `json:"up_to"`
 }
 
 // RaiseMark stores how far a search has come.
-func (b *Bookkeeping) RaiseMark(ctx context.Context, p MarkParams) error {
+func (b *Bookkeeper) RaiseMark(ctx context.Context, p MarkParams) error {
 	return b.Search.RaiseCatchUpMark(ctx, p.ServerID, p.UpTo)
 }

@@ -18,7 +18,7 @@ type Channel struct {
 }
 
 // prepareChannels adds the outbox rows of the channels that are to be notified of report.
-func (n *Notifying) prepareChannels(ctx context.Context, report review.Report) error {
+func (n *Notifier) prepareChannels(ctx context.Context, report review.Report) error {
 	var names []review.Channel
 	for _, c := range n.Channels {
 		if c.Clean || report.Outcome != review.OutcomeClean {
@@ -28,12 +28,12 @@ func (n *Notifying) prepareChannels(ctx context.Context, report review.Report) e
 	if len(names) == 0 {
 		return nil
 	}
-	return about(report.Changelist, "prepare channels", n.Outbox.PrepareChannels(ctx, report.Changelist, report.Version, names))
+	return failed(report.Changelist, "prepare channels", n.Outbox.PrepareChannels(ctx, report.Changelist, report.Version, names))
 }
 
 // postFor returns what notifies the recipient of row. A channel that was removed from the
 // configuration can still have open rows.
-func (n *Notifying) postFor(row review.Delivery) (post, error) {
+func (n *Notifier) postFor(row review.Delivery) (post, error) {
 	name := row.Key.Channel()
 	if name == review.ChannelMail {
 		return n.Post, nil
@@ -63,12 +63,12 @@ func isOpen(row review.Delivery) bool {
 	return row.NotifiedAt == nil && row.Status != review.DeliveryWaived
 }
 
-// Posting serves the [ChannelQueue] of every channel, with the adapters of [Notifying].
-type Posting struct {
-	Notifying *Notifying
+// Poster serves the [ChannelQueue] of every channel, with the adapters of [Notifier].
+type Poster struct {
+	Notifier *Notifier
 }
 
-// ChannelParams is the input of [Posting.NotifyChannel].
+// ChannelParams is the input of [Poster.NotifyChannel].
 type ChannelParams struct {
 	StageParams
 	Channel review.Channel `json:"channel"`
@@ -76,11 +76,11 @@ type ChannelParams struct {
 
 // NotifyChannel notifies one channel of a review once. Without an open outbox row for the
 // channel it does nothing.
-func (p *Posting) NotifyChannel(ctx context.Context, params ChannelParams) error {
-	n, req := p.Notifying, params.Request
+func (p *Poster) NotifyChannel(ctx context.Context, params ChannelParams) error {
+	n, req := p.Notifier, params.Request
 	rows, err := n.Outbox.PrepareDeliveries(ctx, req.Changelist, req.Version, nil) // adds none
 	if err != nil {
-		return about(req.Changelist, "read outbox", err)
+		return failed(req.Changelist, "read outbox", err)
 	}
 	for _, row := range rows {
 		if row.Key.Channel() != params.Channel || !isOpen(row) {

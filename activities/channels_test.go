@@ -49,8 +49,8 @@ func TestChannelsAreNotifiedOnce(t *testing.T) {
 	if mailed != nil || posted != nil || again.Sent != 0 || again.Already != 2 || len(again.Channels) != 0 {
 		t.Errorf("again %+v, %v, %v", again, mailed, posted)
 	}
-	if len(chat.got) != 1 || chat.got[0].Channel() != review.ChannelWebhook || m.world.Copies("webhook") != 0 {
-		t.Errorf("the chat got %+v, the mail server a message for it: %d", chat.got, m.world.Copies("webhook"))
+	if len(chat.got) != 1 || chat.got[0].Channel() != review.ChannelWebhook || m.fakes.Copies("webhook") != 0 {
+		t.Errorf("the chat got %+v, the mail server a message for it: %d", chat.got, m.fakes.Copies("webhook"))
 	}
 	m.wantCopies(t, 1, 1)
 }
@@ -76,8 +76,8 @@ func TestRowOfARemovedChannelIsNotMailed(t *testing.T) {
 	}
 	m.stage.Channels = nil
 	_, _, err := m.notifyAll()
-	if got := classOf(err); got != failure.ConfigInvalid || m.world.Copies("webhook") != 0 {
-		t.Errorf("error %v, %d mails to a channel", err, m.world.Copies("webhook"))
+	if got := classOf(err); got != failure.ConfigInvalid || m.fakes.Copies("webhook") != 0 {
+		t.Errorf("error %v, %d mails to a channel", err, m.fakes.Copies("webhook"))
 	}
 }
 
@@ -89,7 +89,7 @@ func (m mailing) notifyAll() (result activities.NotifyResult, mailed, posted err
 	if mailed != nil {
 		channels = review.Channels()
 	}
-	posting := &activities.Posting{Notifying: m.stage}
+	posting := &activities.Poster{Notifier: m.stage}
 	m.env.RegisterActivity(posting)
 	for _, c := range channels {
 		p := activities.ChannelParams{StageParams: activities.StageParams{Request: request, Input: m.input}, Channel: c}
@@ -126,7 +126,7 @@ func TestChannelIsNotifiedOnceWhereverAnAttemptEnds(t *testing.T) {
 			chat := m.withChat(false)
 			chat.fail, chat.evidence = tt.chat, tt.evidence
 			if tt.op != "" {
-				m.world.Fail(tt.op, nil, nil, down) // after those of alice and bob
+				m.fakes.Fail(tt.op, nil, nil, down) // after those of alice and bob
 			}
 			if _, mailed, posted := m.notifyAll(); mailed != nil || classOf(posted) != tt.first {
 				t.Fatalf("mails ended with %v, the chat with %v, want %s", mailed, posted, tt.first)

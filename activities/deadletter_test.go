@@ -21,10 +21,10 @@ func TestDeadLetterIsLogged(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))))
 	env := suite.NewTestActivityEnvironment()
-	books := &activities.Bookkeeping{Jobs: openRequest(t, activitiestest.New())}
+	books := &activities.Bookkeeper{Jobs: openRequest(t, activitiestest.New())}
 	env.RegisterActivity(books)
 	_, err := env.ExecuteActivity(books.RecordDeadLetter, activities.DeadLetterParams{
-		Request: request, Letter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied, SanitizedContext: map[string]string{}},
+		Request: request, DeadLetter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied, SanitizedContext: map[string]string{}},
 	})
 	testkit.NoError(t, err)
 	var line map[string]any

@@ -13,7 +13,7 @@ import (
 // deliver is the only send-and-mark sequence: re-read the row; if an earlier attempt may
 // have been accepted, look it up; begin; send; mark (notification 6.4). sent is false if
 // the row needed no send. Only the address of the author gets the paths of denied files.
-func (n *Notifying) deliver(ctx context.Context, report review.Report, author string, id int64) (sent bool, err error) {
+func (n *Notifier) deliver(ctx context.Context, report review.Report, author string, id int64) (sent bool, err error) {
 	row, err := n.Outbox.Delivery(ctx, id)
 	if err != nil {
 		return false, fmt.Errorf("read outbox row %d: %w", id, err)
@@ -42,7 +42,7 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, author st
 }
 
 // send begins an attempt, sends and marks.
-func (n *Notifying) send(ctx context.Context, to post, report review.Report, seen review.Delivery) (sent bool, err error) {
+func (n *Notifier) send(ctx context.Context, to post, report review.Report, seen review.Delivery) (sent bool, err error) {
 	begun := time.Now() // before the row's time, so that Send's limit on its age holds
 	row, err := n.Outbox.BeginDelivery(ctx, seen)
 	if err != nil {
@@ -73,7 +73,7 @@ func recordingContext(ctx context.Context) (context.Context, context.CancelFunc)
 
 // reconcile looks up an attempt whose result is unknown (notification 8.2). settled means
 // that the row needs no send. If it needs one, row has whether that repeats the attempt.
-func (n *Notifying) reconcile(ctx context.Context, row *review.Delivery) (settled bool, err error) {
+func (n *Notifier) reconcile(ctx context.Context, row *review.Delivery) (settled bool, err error) {
 	evidence, err := n.lookUp(ctx, *row)
 	if err != nil {
 		return false, err
@@ -98,7 +98,7 @@ func (n *Notifying) reconcile(ctx context.Context, row *review.Delivery) (settle
 
 // confirmRefusal acts on a refusal of the whole message that no evidence contradicts. A
 // retryable refusal does not prevent a new send.
-func (n *Notifying) confirmRefusal(ctx context.Context, row review.Delivery) error {
+func (n *Notifier) confirmRefusal(ctx context.Context, row review.Delivery) error {
 	class := failure.Class(row.Refused)
 	if class == "" || class.Retryable() {
 		return nil
@@ -106,7 +106,7 @@ func (n *Notifying) confirmRefusal(ctx context.Context, row review.Delivery) err
 	return n.recordFailure(ctx, row, failure.Errorf(class, "the message of outbox row %d was refused as a whole, and was not accepted", row.ID))
 }
 
-func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evidence, error) {
+func (n *Notifier) lookUp(ctx context.Context, row review.Delivery) (review.Evidence, error) {
 	var since time.Time
 	if row.LastAttemptAt != nil {
 		since = *row.LastAttemptAt
@@ -125,7 +125,7 @@ func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evi
 // awaitEvidence decides about an attempt whose result stays unknown. If evidence can
 // still arrive, the next attempt waits until askAgain, so that no attempt is used before
 // that. Otherwise it holds the row.
-func (n *Notifying) awaitEvidence(ctx context.Context, row review.Delivery, askAgain time.Time) error {
+func (n *Notifier) awaitEvidence(ctx context.Context, row review.Delivery, askAgain time.Time) error {
 	if !askAgain.IsZero() {
 		wait := failure.Errorf(failure.DeliveryAmbiguous,
 			"outbox row %d: an earlier attempt may have been accepted, and there is no evidence yet", row.ID)
@@ -149,7 +149,7 @@ func held(id int64) error {
 
 // recordFailure records what the failure of an attempt means for its row: permanently
 // refused, certainly not accepted, or unknown.
-func (n *Notifying) recordFailure(ctx context.Context, row review.Delivery, cause error) error {
+func (n *Notifier) recordFailure(ctx context.Context, row review.Delivery, cause error) error {
 	var err error
 	switch class := failure.ClassOf(cause); class {
 	case failure.RecipientRejected:

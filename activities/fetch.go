@@ -14,9 +14,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Fetching serves [QueueFetch]: the only stage that accesses Perforce, and the only one
+// Fetcher serves [QueueFetch]: the only stage that accesses Perforce, and the only one
 // that writes raw artifacts.
-type Fetching struct {
+type Fetcher struct {
 	Changes    changes
 	Submits    submits
 	Recipients recipientStore
@@ -82,7 +82,7 @@ type FetchResult struct {
 
 // Fetch reads the changelist and stores it encrypted. Addresses go to the database, not to
 // Temporal's history.
-func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error) {
+func (f *Fetcher) Fetch(ctx context.Context, p StageParams) (FetchResult, error) {
 	change, err := f.read(ctx, p.Request)
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
@@ -104,32 +104,32 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	change.Recipients, change.Unresolved = nil, nil
 	body, err := review.Encode(change)
 	if err != nil {
-		return FetchResult{}, about(p.Request.Changelist, "encode change", err)
+		return FetchResult{}, failed(p.Request.Changelist, "encode change", err)
 	}
 	if result.Raw, err = f.Raw.Put(ctx, p.Request.Owner(), body); err != nil {
-		return FetchResult{}, about(p.Request.Changelist, "store change", err)
+		return FetchResult{}, failed(p.Request.Changelist, "store change", err)
 	}
 	return result, nil
 }
 
 // recordMetadata stores what other stages need besides the content of the change.
-func (f *Fetching) recordMetadata(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
+func (f *Fetcher) recordMetadata(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
 	result := FetchResult{Files: len(change.Files), ByBot: f.isBot(change)}
 	var err error
 	if result.Author, err = f.Raw.Pseudonym(change.User); err != nil {
-		return result, about(req.Changelist, "name the author", err)
+		return result, failed(req.Changelist, "name the author", err)
 	}
 	if result.Shelf, err = f.recordContent(ctx, req, change); err != nil {
-		return result, about(req.Changelist, "record content", err)
+		return result, failed(req.Changelist, "record content", err)
 	}
 	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change, f.Owners)); err != nil {
-		return result, about(req.Changelist, "save recipients", err)
+		return result, failed(req.Changelist, "save recipients", err)
 	}
 	return result, nil
 }
 
 // isBot reports whether the author is a bot, by user or address.
-func (f *Fetching) isBot(change review.Change) bool {
+func (f *Fetcher) isBot(change review.Change) bool {
 	authors := []review.Recipient{{User: change.User}}
 	for _, r := range change.Recipients {
 		if r.Role == review.RoleAuthor {
@@ -145,7 +145,7 @@ const replicaDelay = 15 * time.Second
 
 // read reads the change. A replica that lags is asked again after [failure.Backoff] and the
 // least delay of the attempt.
-func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change, error) {
+func (f *Fetcher) read(ctx context.Context, req review.Request) (review.Change, error) {
 	attempt := 1
 	if activity.IsActivity(ctx) {
 		attempt = stageAttempt(ctx)
@@ -159,7 +159,7 @@ func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change,
 	return change, err
 }
 
-func (f *Fetching) recordContent(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
+func (f *Fetcher) recordContent(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
 	if f.Contents == nil {
 		return 0, nil
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // openRequest opens a database with the job of the request.
-func openRequest(t *testing.T, w *activitiestest.World) activitiestest.Database {
+func openRequest(t *testing.T, w *activitiestest.Fakes) activitiestest.Database {
 	t.Helper()
 	db := w.Open(t)
 	if _, err := db.OpenJob(t.Context(), request, "run"); err != nil {
@@ -32,11 +32,11 @@ func openRequest(t *testing.T, w *activitiestest.World) activitiestest.Database 
 	return db
 }
 
-// newFetching returns stage fetch with the change of the world.
-func newFetching(t *testing.T, w *activitiestest.World) *activities.Fetching {
+// newFetcher returns stage fetch with the change of the fakes.
+func newFetcher(t *testing.T, w *activitiestest.Fakes) *activities.Fetcher {
 	t.Helper()
 	db := openRequest(t, w)
-	return &activities.Fetching{Changes: w, Recipients: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
+	return &activities.Fetcher{Changes: w, Recipients: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
 }
 
 // A change of markup is stored: within the limits of p4 its escapes must not exceed those of
@@ -46,7 +46,7 @@ func TestLargeChangeOfMarkupIsStored(t *testing.T) {
 	const line = "+<td>5</td>\n"
 	w := activitiestest.New()
 	w.SetChange(review.Change{Number: 4711, Files: []review.File{{DepotPath: "//depot/a.xml", Diff: "@@ -0,0 +1 @@\n" + strings.Repeat(line, 30e6/len(line)-2)}}})
-	if _, err := newFetching(t, w).Fetch(t.Context(), activities.StageParams{Request: request}); err != nil {
+	if _, err := newFetcher(t, w).Fetch(t.Context(), activities.StageParams{Request: request}); err != nil {
 		t.Error(err)
 	}
 }
@@ -74,7 +74,7 @@ func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.Re
 func TestFetchIsPatientWithReplicas(t *testing.T) {
 	t.Parallel()
 	replica := &busyReplica{}
-	stage := newFetching(t, activitiestest.New())
+	stage := newFetcher(t, activitiestest.New())
 	stage.Changes = replica
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
@@ -102,7 +102,7 @@ func TestFetchIsPatientWithReplicas(t *testing.T) {
 // An operator's reset of the activity begins with attempt 1 and keeps the heartbeats.
 func TestFetchAfterAResetOfTheActivity(t *testing.T) {
 	t.Parallel()
-	stage := newFetching(t, activitiestest.New())
+	stage := newFetcher(t, activitiestest.New())
 	stage.Changes = &busyReplica{}
 	env := newEnv(&activities.Interceptor{Scrub: plain})
 	env.RegisterActivity(stage)
@@ -121,7 +121,7 @@ func TestFetchAfterAResetOfTheActivity(t *testing.T) {
 func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
-	stage := newFetching(t, w)
+	stage := newFetcher(t, w)
 	w.Fail("SaveRecipients", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	env := newEnv(&activities.Interceptor{Scrub: plain})
 	env.RegisterActivity(stage)
@@ -136,7 +136,7 @@ func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
 	t.Parallel()
 	change := review.Change{Number: 4711, User: "annabel", Recipients: []review.Recipient{{User: "annabel", Address: "annabel@corp.test", Role: review.RoleAuthor}}}
-	stage := newFetching(t, activitiestest.New())
+	stage := newFetcher(t, activitiestest.New())
 	stage.Changes = oneChange{change}
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	env.RegisterActivity(stage)
@@ -159,7 +159,7 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 	t.Parallel()
 	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
 	for pattern, want := range map[string]bool{"ALI*": true, "*@corp.test": true, "bob": false, "": false} {
-		stage := newFetching(t, activitiestest.New())
+		stage := newFetcher(t, activitiestest.New())
 		stage.Changes = oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Address: bob, Role: review.RoleSubscriber}}}}
 		stage.Bots = []string{pattern}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
@@ -185,7 +185,7 @@ func TestOwnersOfDeniedChangesAreLeftOut(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			stage := newFetching(t, activitiestest.New())
+			stage := newFetcher(t, activitiestest.New())
 			stage.Changes = oneChange{review.Change{
 				Number: 4711, Recipients: []review.Recipient{author},
 				Files: []review.File{{DepotPath: "//depot/a.go", Skipped: tc.skipped}},

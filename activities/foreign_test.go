@@ -36,15 +36,15 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 		run   func(m mailing, p activities.StageParams) error
 	}{
 		"redact": {review.NamespaceRaw, func(m mailing, p activities.StageParams) error {
-			stage := &activities.Redacting{Raw: m.db.Artifacts(t, review.NamespaceRaw), Redacted: m.db.Artifacts(t, review.NamespaceRedacted), Pipeline: pipeline}
+			stage := &activities.Redactor{Raw: m.db.Artifacts(t, review.NamespaceRaw), Redacted: m.db.Artifacts(t, review.NamespaceRedacted), Pipeline: pipeline}
 			_, err := stage.Redact(t.Context(), p)
 			return err
 		}},
-		"critique": {review.NamespaceRedacted, func(m mailing, p activities.StageParams) error {
-			stage := &activities.Critiquing{
-				Redacted: m.db.Artifacts(t, review.NamespaceRedacted), Reports: m.db.Artifacts(t, review.NamespaceReport), Reviewer: m.world, Pipeline: pipeline,
+		"llm": {review.NamespaceRedacted, func(m mailing, p activities.StageParams) error {
+			stage := &activities.Model{
+				Redacted: m.db.Artifacts(t, review.NamespaceRedacted), Reports: m.db.Artifacts(t, review.NamespaceReport), Reviewer: m.fakes, Pipeline: pipeline,
 			}
-			_, err := stage.Critique(t.Context(), p)
+			_, err := stage.LLM(t.Context(), p)
 			return err
 		}},
 		"adopt": {review.NamespaceReport, func(m mailing, p activities.StageParams) error {
@@ -69,8 +69,8 @@ func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
 					t.Error("the error is retried")
 				}
 			}
-			if class != failure.ArtifactForeign || len(m.world.Mails()) != 0 || m.world.Calls("Review") != 0 {
-				t.Errorf("error %v (%s), %d mails, %d model calls; want ARTIFACT_FOREIGN", err, class, len(m.world.Mails()), m.world.Calls("Review"))
+			if class != failure.ArtifactForeign || len(m.fakes.Mails()) != 0 || m.fakes.Calls("Review") != 0 {
+				t.Errorf("error %v (%s), %d mails, %d model calls; want ARTIFACT_FOREIGN", err, class, len(m.fakes.Mails()), m.fakes.Calls("Review"))
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Notifying serves [QueueNotify]: the only stage that sends mail. It reads reports and
+// Notifier serves [QueueNotify]: the only stage that sends mail. It reads reports and
 // writes the outbox.
-type Notifying struct {
+type Notifier struct {
 	Log     *slog.Logger
 	Reports artifactReader
 	Outbox  outbox
@@ -51,7 +51,7 @@ type outbox interface {
 	// attempt has begun.
 	HoldDelivery(ctx context.Context, seen review.Delivery) error
 	versions
-	ledger
+	reconciler
 }
 
 // post sends a report to one recipient and looks up whether it was sent.
@@ -70,14 +70,14 @@ type post interface {
 type NotifyResult struct {
 	Sent    int `json:"sent"`
 	Already int `json:"already_sent"`
-	// Channels are still to be notified, by [Posting.NotifyChannel].
+	// Channels are still to be notified, by [Poster.NotifyChannel].
 	Channels []review.Channel `json:"channels,omitempty"`
 }
 
 // Notify mails the review to each recipient once. It tries all recipients before it
 // returns the error of one. Findings that neither a recipient nor a channel can get are an
 // error.
-func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
+func (n *Notifier) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
 	report, chosen, err := n.compose(ctx, p)
 	if err != nil {
 		return NotifyResult{}, err
@@ -92,7 +92,7 @@ func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, er
 	for tried := map[int64]bool{}; ; {
 		rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
 		if err != nil {
-			return NotifyResult{}, about(report.Changelist, "prepare outbox", err)
+			return NotifyResult{}, failed(report.Changelist, "prepare outbox", err)
 		}
 		if len(rows) == 0 && len(report.Findings) > 0 {
 			return NotifyResult{}, chosen.nobody(report)
@@ -115,7 +115,7 @@ func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, er
 	}
 }
 
-func (n *Notifying) deliverAll(ctx context.Context, report review.Report, author string, rows []review.Delivery) (NotifyResult, error) {
+func (n *Notifier) deliverAll(ctx context.Context, report review.Report, author string, rows []review.Delivery) (NotifyResult, error) {
 	var result NotifyResult
 	var failed []error
 	for _, row := range rows {

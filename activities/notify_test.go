@@ -27,17 +27,17 @@ const alice, bob, carol = "alice@corp.test", "bob@corp.test", "carol@corp.test"
 // mailing is the notify stage over a database and a fake of the mail server, with a report
 // waiting to be sent to alice and bob.
 type mailing struct {
-	world *activitiestest.World
+	fakes *activitiestest.Fakes
 	db    activitiestest.Database
 	env   *testsuite.TestActivityEnvironment
-	stage *activities.Notifying
+	stage *activities.Notifier
 	input review.ArtifactRef
 }
 
 func newMailing(t *testing.T) mailing {
 	t.Helper()
 	w := activitiestest.New()
-	m := mailing{world: w, db: openRequest(t, w)}.alike(t)
+	m := mailing{fakes: w, db: openRequest(t, w)}.alike(t)
 	m.input = m.db.Keep(t, findings())
 	m.saveRecipients(t,
 		review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor},
@@ -46,12 +46,12 @@ func newMailing(t *testing.T) mailing {
 	return m
 }
 
-// alike returns a stage of its own over the same world and database: an environment runs
+// alike returns a stage of its own over the same fakes and database: an environment runs
 // one activity at a time.
 func (m mailing) alike(t *testing.T) mailing {
 	t.Helper()
-	m.env, m.stage = newEnv(&activities.Interceptor{Scrub: plain}), &activities.Notifying{
-		Log: slog.New(slog.DiscardHandler), Reports: m.db.Artifacts(t, review.NamespaceReport), Outbox: m.db, Post: m.world,
+	m.env, m.stage = newEnv(&activities.Interceptor{Scrub: plain}), &activities.Notifier{
+		Log: slog.New(slog.DiscardHandler), Reports: m.db.Artifacts(t, review.NamespaceReport), Outbox: m.db, Post: m.fakes,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
 	}
 	m.env.RegisterActivity(m.stage)
@@ -179,14 +179,14 @@ func TestFindingsThatNobodyCanGet(t *testing.T) {
 			}
 			m.stage.Policy = activities.RecipientPolicy{Max: 10}
 			m.saveRecipients(t, review.Recipient{User: "carol", Address: carol, Role: review.RoleAuthor})
-			if result, err := m.notify(); err != nil || result.Sent != 1 || m.world.Copies(carol) != 1 {
+			if result, err := m.notify(); err != nil || result.Sent != 1 || m.fakes.Copies(carol) != 1 {
 				t.Errorf("after the repair: %+v, %v", result, err)
 			}
 		})
 	}
 	m := newMailing(t)
 	m.stage.Policy.OptOut = []string{alice, bob}
-	m.stage.Channels = []activities.Channel{{Name: review.ChannelSwarm, Post: m.world}}
+	m.stage.Channels = []activities.Channel{{Name: review.ChannelSwarm, Post: m.fakes}}
 	if result, err := m.notify(); err != nil || len(result.Channels) != 1 {
 		t.Errorf("with a channel: %+v, %v", result, err)
 	}
@@ -219,7 +219,7 @@ func TestNotifySurvivesFailureAtEveryStep(t *testing.T) {
 			if tc.op == "Send reply" {
 				fault = failure.Errorf(failure.DeliveryAmbiguous, "connection lost after data")
 			}
-			m.world.Fail(tc.op, fault)
+			m.fakes.Fail(tc.op, fault)
 			if _, err := m.notify(); err == nil {
 				t.Fatal("the fault went unnoticed")
 			}
@@ -239,7 +239,7 @@ func TestRowWithAnIDIsLookedUp(t *testing.T) {
 	m.addRow(t, alice)
 	m.addRow(t, bob)
 	m.db.Exec(t, `update criticizer.deliveries set notification_id = 'm1'`)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"})
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"})
 	if result, err := m.notify(); err != nil || result.Sent != 0 {
 		t.Fatalf("%d mails were sent, %v", result.Sent, err)
 	}
@@ -268,9 +268,9 @@ func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 			if tc.wait > 0 {
 				tc.evidence.AskAgain = time.Now().Add(tc.wait)
 			}
-			m.world.SetEvidence(tc.evidence)
+			m.fakes.SetEvidence(tc.evidence)
 			// The first send is not accepted, but the caller cannot know.
-			m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"))
+			m.fakes.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"))
 			if _, err := m.notify(); err == nil {
 				t.Fatal("the lost connection went unnoticed")
 			}
@@ -281,7 +281,7 @@ func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 			if got := waitOf(err); got > max(tc.wait, time.Second) || got < tc.wait-time.Minute {
 				t.Errorf("the next attempt comes after %s, want %s", got, tc.wait)
 			}
-			if n := m.world.Calls("HoldDelivery"); n != tc.held {
+			if n := m.fakes.Calls("HoldDelivery"); n != tc.held {
 				t.Errorf("held %d times, want %d", n, tc.held)
 			}
 			m.wantCopies(t, tc.copies, 1)
@@ -293,8 +293,8 @@ func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 func TestHeldRowIsNotTouched(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
-	m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"))
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+	m.fakes.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"))
 	for range 4 {
 		if _, err := m.notify(); classOf(err) != failure.DeliveryAmbiguous {
 			t.Fatalf("ended with %v, want DELIVERY_AMBIGUOUS", err)
@@ -303,7 +303,7 @@ func TestHeldRowIsNotTouched(t *testing.T) {
 	if _, err := m.notify(); !isFinal(err) {
 		t.Errorf("%v is tried again", err)
 	}
-	if holds, lookups := m.world.Calls("HoldDelivery"), m.world.Calls("Lookup"); holds != 1 || lookups != 1 {
+	if holds, lookups := m.fakes.Calls("HoldDelivery"), m.fakes.Calls("Lookup"); holds != 1 || lookups != 1 {
 		t.Errorf("held %d times after %d look-ups, want once each", holds, lookups)
 	}
 	m.wantCopies(t, 0, 1)
@@ -312,12 +312,12 @@ func TestHeldRowIsNotTouched(t *testing.T) {
 func TestHeldRowDoesNotBlockRetriesOfOthers(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
-	m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"), failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+	m.fakes.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"), failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
 	if _, err := m.notify(); isFinal(err) {
 		t.Fatalf("%v is final", err)
 	}
-	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+	m.fakes.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
 	if _, err := m.notify(); classOf(err) != failure.UpstreamUnavailable || isFinal(err) {
 		t.Errorf("ended with %v, want what a retry may cure", err)
 	}
@@ -330,7 +330,7 @@ func TestLongestRetryAfterDecides(t *testing.T) {
 	m := newMailing(t)
 	late := failure.Errorf(failure.DeliveryAmbiguous, "no evidence yet")
 	late.RetryAfter = 3 * time.Minute
-	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"), late)
+	m.fakes.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"), late)
 	if _, err := m.notify(); waitOf(err) != 3*time.Minute {
 		t.Errorf("the next attempt comes after %s, want 3m", waitOf(err))
 	}
@@ -340,14 +340,14 @@ func TestLongestRetryAfterDecides(t *testing.T) {
 func TestRefusedRecipientDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
+	m.fakes.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
 	for range 2 {
 		if _, err := m.notify(); classOf(err) != failure.RecipientRejected {
 			t.Fatalf("ended with %v, want RECIPIENT_REJECTED", err)
 		}
 	}
 	m.wantCopies(t, 0, 1)
-	if n := m.world.Calls("Send"); n != 2 {
+	if n := m.fakes.Calls("Send"); n != 2 {
 		t.Errorf("sent %d times, want one per recipient", n)
 	}
 }
@@ -362,14 +362,14 @@ func TestUnrecordedFailureIsReported(t *testing.T) {
 		t.Run(op, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			m.world.Fail("Send", failure.Errorf(class, "refused"))
-			m.world.Fail(op, failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+			m.fakes.Fail("Send", failure.Errorf(class, "refused"))
+			m.fakes.Fail(op, failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 			_, err := m.notify()
 			var report failure.Report
 			if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&report) != nil || report.Class != class || !strings.Contains(report.Stack, "postgres is down") {
 				t.Errorf("ended with %v and %+v, want %s and the reason", err, report, class)
 			}
-			m.world.SetEvidence(review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"})
+			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"})
 			if _, err := m.notify(); err != nil {
 				t.Errorf("the second attempt ended with %v", err)
 			}
@@ -403,8 +403,8 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			m.world.SetEvidence(tc.evidence)
-			m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "refused, who knows: %w", failure.Errorf(tc.refusal, "554")))
+			m.fakes.SetEvidence(tc.evidence)
+			m.fakes.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "refused, who knows: %w", failure.Errorf(tc.refusal, "554")))
 			if _, err := m.notify(); classOf(err) != failure.DeliveryAmbiguous {
 				t.Fatalf("the refusal ended with %v, want DELIVERY_AMBIGUOUS", err)
 			}
@@ -423,7 +423,7 @@ func TestAcceptedMailIsMarkedAfterCancellation(t *testing.T) {
 	m := newMailing(t)
 	ctx, end := context.WithCancel(t.Context())
 	m.env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-	m.world.AfterSend(end)
+	m.fakes.AfterSend(end)
 	_, _ = m.notify()
 	m.wantStatus(t, review.DeliverySent)
 }
@@ -431,7 +431,7 @@ func TestAcceptedMailIsMarkedAfterCancellation(t *testing.T) {
 func TestRetryableErrorDecides(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.Fail("Send",
+	m.fakes.Fail("Send",
 		failure.Errorf(failure.RecipientRejected, "no such mailbox"),
 		failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
 	if _, err := m.notify(); classOf(err) != failure.UpstreamUnavailable {
@@ -450,12 +450,12 @@ func TestNoMailLeavesTheAllowedDomains(t *testing.T) {
 	if result, err := m.notify(); err != nil || result.Sent != 1 {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if got := m.world.Mails()[0].Outside; !slices.Equal(got, []string{"eve"}) {
+	if got := m.fakes.Mails()[0].Outside; !slices.Equal(got, []string{"eve"}) {
 		t.Errorf("the report names %q", got)
 	}
 	m.addRow(t, "eve@evil.test")
-	if _, err := m.notify(); err == nil || m.world.Copies("eve@evil.test") != 0 {
-		t.Errorf("a row of an operator: %v, %d mails", err, m.world.Copies("eve@evil.test"))
+	if _, err := m.notify(); err == nil || m.fakes.Copies("eve@evil.test") != 0 {
+		t.Errorf("a row of an operator: %v, %d mails", err, m.fakes.Copies("eve@evil.test"))
 	}
 	if row := m.row(t, "eve@evil.test"); row.Status != review.DeliveryFailed {
 		t.Errorf("the row of eve is %+v, want it failed", row)
@@ -483,7 +483,7 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 		}
 		return n
 	}
-	mails := m.world.Mails() // to alice, the author, and bob
+	mails := m.fakes.Mails() // to alice, the author, and bob
 	if paths(mails[0]) != 4 || paths(mails[1]) != 1 || len(mails[1].Omissions) != 4 {
 		t.Errorf("the author's mail names %d files, bob's %d of %d; want 4, and 1 of 4", paths(mails[0]), paths(mails[1]), len(mails[1].Omissions))
 	}
@@ -493,8 +493,8 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 func TestMarkComesAfterSend(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.AfterSend(func() {
-		if marked, sent := m.world.Calls("MarkSent"), m.world.Calls("Send"); marked != sent-1 {
+	m.fakes.AfterSend(func() {
+		if marked, sent := m.fakes.Calls("MarkSent"), m.fakes.Calls("Send"); marked != sent-1 {
 			t.Errorf("at send %d there were %d marks", sent, marked)
 		}
 	})
@@ -505,7 +505,7 @@ func TestMarkComesAfterSend(t *testing.T) {
 
 func (m mailing) wantCopies(t *testing.T, toAlice, toBob int) {
 	t.Helper()
-	if a, b := m.world.Copies(alice), m.world.Copies(bob); a != toAlice || b != toBob {
+	if a, b := m.fakes.Copies(alice), m.fakes.Copies(bob); a != toAlice || b != toBob {
 		t.Errorf("alice got %d copies and bob %d, want %d and %d", a, b, toAlice, toBob)
 	}
 }
@@ -540,15 +540,15 @@ func TestNotifySendsToARowAddedMeanwhile(t *testing.T) {
 	m := newMailing(t)
 	rows, err := m.db.PrepareDeliveries(t.Context(), 4711, 1, []string{alice, bob})
 	testkit.NoError(t, err)
-	m.world.AfterSend(func() {
-		m.world.AfterSend(nil)
+	m.fakes.AfterSend(func() {
+		m.fakes.AfterSend(nil)
 		_, err := m.db.ReaddressDelivery(t.Context(), rows[1].ID, "zoe@corp.test", "olga", "INC-1")
 		testkit.NoError(t, err)
 	})
 	result, err := m.notify()
 	testkit.NoError(t, err)
 	for address, want := range map[string]int{alice: 1, bob: 0, "zoe@corp.test": 1} {
-		if n := m.world.Copies(address); n != want {
+		if n := m.fakes.Copies(address); n != want {
 			t.Errorf("%s has %d mails, want %d: %+v", address, n, want, result)
 		}
 	}
@@ -571,8 +571,8 @@ func TestRepeatedAttemptStaysInDoubt(t *testing.T) {
 	} {
 		m := newMailing(t)
 		m.saveRecipients(t, review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor})
-		m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Repeats: tc.repeats})
-		m.world.Fail("Send", ambiguous, tc.second)
+		m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Repeats: tc.repeats})
+		m.fakes.Fail("Send", ambiguous, tc.second)
 		_, _ = m.notify()
 		m.db.Backdate(t, time.Hour)
 		_, _ = m.notify()

@@ -33,9 +33,9 @@ const (
 	reconcileFailures = 3
 )
 
-// ledger is how reconciliation changes the outbox. Each change requires the row as seen,
+// reconciler is how reconciliation changes the outbox. Each change requires the row as seen,
 // else changes nothing, and is written to the audit log.
-type ledger interface {
+type reconciler interface {
 	// DueDeliveries returns rows with an attempt of unknown result that is older than
 	// grace, unsent rows of finished reviews, and rows sent longer ago than bounced and
 	// within watch, at intervals that grow up to a day.
@@ -51,7 +51,7 @@ type ledger interface {
 	RequeueUnproven(ctx context.Context, seen review.Delivery) (review.DeliveryStatus, error)
 }
 
-// Reconciled counts what a run of [Notifying.ReconcileDeliveries] did.
+// Reconciled counts what a run of [Notifier.ReconcileDeliveries] did.
 type Reconciled struct {
 	Checked   int `json:"checked"`
 	Confirmed int `json:"confirmed"` // sent, and the provider has a record
@@ -67,12 +67,12 @@ type Reconciled struct {
 // ReconcileDeliveries compares the outbox with the provider's records (notification 8.2,
 // 8.3). It sends unsent rows of finished reviews only; stage notify sends the others.
 // Several runs may overlap.
-func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error) {
+func (n *Notifier) ReconcileDeliveries(ctx context.Context) (Reconciled, error) {
 	due, err := n.Outbox.DueDeliveries(ctx, reconcileGrace, reconcileBounced, reconcileWatch, reconcileRows)
 	if err != nil {
 		return Reconciled{}, fmt.Errorf("find deliveries to reconcile: %w", err)
 	}
-	r := &reconciliation{Notifying: n, down: map[review.Channel]int{}}
+	r := &reconciliation{Notifier: n, down: map[review.Channel]int{}}
 	r.done.Checked = len(due)
 	for _, d := range due {
 		if r.down[d.Key.Channel()] < reconcileFailures {
@@ -88,7 +88,7 @@ func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error)
 
 // reconciliation is the state of one run.
 type reconciliation struct {
-	*Notifying
+	*Notifier
 	done   Reconciled
 	failed []error                // of mails
 	down   map[review.Channel]int // failures by channel

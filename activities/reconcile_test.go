@@ -90,17 +90,17 @@ func TestReconcileSettlesOpenRows(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			m.world.SetEvidence(tc.evidence)
-			m.world.Fail(tc.fault, ambiguous)
+			m.fakes.SetEvidence(tc.evidence)
+			m.fakes.Fail(tc.fault, ambiguous)
 			if _, err := m.notify(); err == nil {
 				t.Fatal("the lost connection went unnoticed")
 			}
-			sends := m.world.Calls("Send")
+			sends := m.fakes.Calls("Send")
 			if done := m.reconcile(t); done != tc.done {
 				t.Errorf("did %+v, want %+v", done, tc.done)
 			}
 			m.wantStatus(t, tc.want)
-			if m.world.Calls("Send") != sends {
+			if m.fakes.Calls("Send") != sends {
 				t.Error("reconciliation sent a mail of a review that is not over")
 			}
 		})
@@ -110,7 +110,7 @@ func TestReconcileSettlesOpenRows(t *testing.T) {
 func TestReconcileIgnoresRunningAttempts(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.Fail("Send reply", ambiguous)
+	m.fakes.Fail("Send reply", ambiguous)
 	_, _ = m.notify()
 	if done, err := m.tryReconcile(); err != nil || done != (activities.Reconciled{}) {
 		t.Errorf("did %+v, %v, want nothing: the attempt has only just begun", done, err)
@@ -121,13 +121,13 @@ func TestReconcileIgnoresRunningAttempts(t *testing.T) {
 func TestReconcileReleasesHeldRows(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
-	m.world.Fail("Send", ambiguous)
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+	m.fakes.Fail("Send", ambiguous)
 	for range 2 {
 		_, _ = m.notify()
 	}
 	m.wantStatus(t, review.DeliveryHeld)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
 	if done := m.reconcile(t); done.Requeued != 1 {
 		t.Errorf("did %+v, want one requeued", done)
 	}
@@ -144,14 +144,14 @@ func TestReconcileSendsWhatIsMarkedSentWithoutRecord(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.mailAll(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
-	m.world.Lose(alice)
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
+	m.fakes.Lose(alice)
 	if done := m.reconcile(t); done.Unproven != 1 || done.Sent != 1 || done.Confirmed != 1 {
 		t.Fatalf("did %+v, want alice's mail found missing and sent", done)
 	}
 	m.wantCopies(t, 1, 1)
 	m.wantStatus(t, review.DeliverySent)
-	m.world.Lose(alice)
+	m.fakes.Lose(alice)
 	if done := m.reconcile(t); done.Unproven != 1 || done.Sent != 0 {
 		t.Fatalf("did %+v, want alice's mail held", done)
 	}
@@ -165,9 +165,9 @@ func TestReconcileSendsAFewLostMails(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.mailAll(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
-	m.world.Lose(alice)
-	m.world.Lose(bob)
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
+	m.fakes.Lose(alice)
+	m.fakes.Lose(bob)
 	if done := m.reconcile(t); done.Unproven != 2 || done.Sent != 2 {
 		t.Errorf("did %+v, want two mails found missing and sent", done)
 	}
@@ -180,15 +180,15 @@ func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 	for name, lose := range map[string]func(*testing.T, mailing){
 		"it was confirmed before": func(t *testing.T, m mailing) {
 			m.reconcile(t)
-			m.world.Lose(alice)
+			m.fakes.Lose(alice)
 		},
 		"the provider keeps no record": func(_ *testing.T, m mailing) {
-			m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
-			m.world.Lose(alice)
+			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
+			m.fakes.Lose(alice)
 		},
 		"it was sent long ago": func(t *testing.T, m mailing) {
 			m.db.Backdate(t, 25*time.Hour)
-			m.world.Lose(alice)
+			m.fakes.Lose(alice)
 		},
 		"the provider has no record of anybody's": func(t *testing.T, m mailing) {
 			m.addRow(t, carol)
@@ -196,7 +196,7 @@ func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, address := range []string{alice, bob, carol} {
-				m.world.Lose(address)
+				m.fakes.Lose(address)
 			}
 		},
 	} {
@@ -204,10 +204,10 @@ func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
 			m.mailAll(t)
-			m.world.SetEvidence(absent)
+			m.fakes.SetEvidence(absent)
 			lose(t, m)
-			sends := m.world.Calls("Send")
-			if done := m.reconcile(t); done.Unproven != 0 || m.world.Calls("Send") != sends {
+			sends := m.fakes.Calls("Send")
+			if done := m.reconcile(t); done.Unproven != 0 || m.fakes.Calls("Send") != sends {
 				t.Errorf("did %+v, want nothing requeued", done)
 			}
 			m.wantStatus(t, review.DeliverySent)
@@ -221,13 +221,13 @@ func TestReconcileFailsBouncedRows(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.mailAll(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceRejected})
-	m.world.Lose(alice)
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceRejected})
+	m.fakes.Lose(alice)
 	if done := m.reconcile(t); done.Refused != 1 {
 		t.Errorf("did %+v, want one refused", done)
 	}
 	m.wantStatus(t, review.DeliveryFailed)
-	if m.reconcile(t); m.world.Calls("Send") != 2 {
+	if m.reconcile(t); m.fakes.Calls("Send") != 2 {
 		t.Error("a refused recipient was tried again")
 	}
 }
@@ -239,14 +239,14 @@ func TestReconcileSendsForFinishedReviews(t *testing.T) {
 	m := newMailing(t)
 	m.mailAll(t)
 	m.addRow(t, carol)
-	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+	m.fakes.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
 	if _, err := m.tryReconcile(); classOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("ended with %v, want the provider's failure", err)
 	}
 	if done := m.reconcile(t); done.Sent != 1 {
 		t.Errorf("did %+v, want one sent", done)
 	}
-	if n := m.world.Copies(carol); n != 1 {
+	if n := m.fakes.Copies(carol); n != 1 {
 		t.Errorf("carol got %d copies", n)
 	}
 	m.wantCopies(t, 1, 1)
@@ -258,7 +258,7 @@ func TestConcurrentReconciliations(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.mailAll(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now().Add(time.Minute)})
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now().Add(time.Minute)})
 	m.addRow(t, carol)
 	var runs sync.WaitGroup
 	for i := range 8 {
@@ -277,7 +277,7 @@ func TestConcurrentReconciliations(t *testing.T) {
 	}
 	runs.Wait()
 	m.wantCopies(t, 1, 1)
-	if n := m.world.Copies(carol); n != 1 {
+	if n := m.fakes.Copies(carol); n != 1 {
 		t.Errorf("carol got %d copies", n)
 	}
 }
@@ -295,8 +295,8 @@ func TestReconcileGivesUpExpiredReports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
-			m.world.Fail(tc.fault, ambiguous)
+			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
+			m.fakes.Fail(tc.fault, ambiguous)
 			_, _ = m.notify()
 			m.input = "report:expired"
 			m.finish(t)
@@ -310,13 +310,13 @@ func TestReconcileGivesUpExpiredReports(t *testing.T) {
 func TestReconcileGivesUpUnsentRowsAtOnce(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.world.Fail("BeginDelivery", slices.Repeat([]error{failure.Errorf(failure.DatabaseUnavailable, "postgres is down")}, 2)...)
+	m.fakes.Fail("BeginDelivery", slices.Repeat([]error{failure.Errorf(failure.DatabaseUnavailable, "postgres is down")}, 2)...)
 	_, _ = m.notify()
 	m.input = "report:expired"
 	m.finish(t)
 	m.reconcile(t)
 	m.wantStatus(t, review.DeliveryFailed)
-	if n := m.world.Calls("Lookup"); n != 0 {
+	if n := m.fakes.Calls("Lookup"); n != 0 {
 		t.Errorf("%d look-ups for mails that were never sent", n)
 	}
 }
@@ -330,13 +330,13 @@ func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 	}
 	m.saveRecipients(t, recipients...)
 	m.mailAll(t)
-	m.world.Fail("Lookup", slices.Repeat([]error{failure.Errorf(failure.NetworkUnreachable, "journal is down")}, 5)...)
+	m.fakes.Fail("Lookup", slices.Repeat([]error{failure.Errorf(failure.NetworkUnreachable, "journal is down")}, 5)...)
 	m.db.Backdate(t, time.Hour)
-	before := m.world.Calls("Lookup")
+	before := m.fakes.Calls("Lookup")
 	if _, err := m.tryReconcile(); classOf(err) != failure.NetworkUnreachable {
 		t.Errorf("ended with %v, want the provider's failure", err)
 	}
-	if n := m.world.Calls("Lookup") - before; n != 3 {
+	if n := m.fakes.Calls("Lookup") - before; n != 3 {
 		t.Errorf("the provider was asked %d times, want 3 of 5", n)
 	}
 	m.wantStatus(t, review.DeliverySent)
@@ -356,7 +356,7 @@ func TestReconcileChecksOthersBesideUnreadableReports(t *testing.T) {
 	if _, err := m.tryReconcile(); classOf(err) != failure.ArtifactForeign {
 		t.Errorf("ended with %v, want the error of the reports", err)
 	}
-	if n := m.world.Calls("Lookup"); n != 2 {
+	if n := m.fakes.Calls("Lookup"); n != 2 {
 		t.Errorf("%d look-ups of the 2 sent mails", n)
 	}
 }
@@ -390,7 +390,7 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.db.Keep(t, report)}); err != nil {
 				t.Fatal(err)
 			}
-			mail := m.world.Mails()[0]
+			mail := m.fakes.Mails()[0]
 			if mail.Earlier != 1 || (mail.Progress != nil) != tc.compared {
 				t.Fatalf("mailed a rerun of version %d with %+v", mail.Earlier, mail.Progress)
 			}

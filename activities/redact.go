@@ -9,9 +9,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Redacting serves [QueueRedact]: it reads raw artifacts, writes redacted ones, and uses
+// Redactor serves [QueueRedact]: it reads raw artifacts, writes redacted ones, and uses
 // no network but the database's.
-type Redacting struct {
+type Redactor struct {
 	Raw      artifactReader
 	Redacted artifactWriter
 	Pipeline *redaction.Pipeline
@@ -25,11 +25,11 @@ type RedactResult struct {
 }
 
 // Redact passes a raw change through the redaction pipeline.
-func (r *Redacting) Redact(ctx context.Context, p StageParams) (RedactResult, error) {
+func (r *Redactor) Redact(ctx context.Context, p StageParams) (RedactResult, error) {
 	cl := p.Request.Changelist
 	body, err := r.Raw.Get(ctx, p.Request.Owner(), p.Input)
 	if err != nil {
-		return RedactResult{}, about(cl, "read raw change", err)
+		return RedactResult{}, failed(cl, "read raw change", err)
 	}
 	var raw review.Change
 	if err := json.Unmarshal(body, &raw); err != nil {
@@ -37,15 +37,15 @@ func (r *Redacting) Redact(ctx context.Context, p StageParams) (RedactResult, er
 	}
 	change, err := r.Pipeline.Change(raw)
 	if err != nil {
-		return RedactResult{}, about(cl, "redact change", err)
+		return RedactResult{}, failed(cl, "redact change", err)
 	}
 	sealed, err := r.Pipeline.Seal(change)
 	if err != nil {
-		return RedactResult{}, about(cl, "seal change", err)
+		return RedactResult{}, failed(cl, "seal change", err)
 	}
 	ref, err := r.Redacted.Put(ctx, p.Request.Owner(), sealed)
 	if err != nil {
-		return RedactResult{}, about(cl, "store redacted change", err)
+		return RedactResult{}, failed(cl, "store redacted change", err)
 	}
 	result := RedactResult{Redacted: ref, Spent: spent(ctx)}
 	for _, c := range change.Redactions {

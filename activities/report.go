@@ -23,7 +23,7 @@ type versions interface {
 // compose reads a report and adds what only stage notify knows: users without a usable
 // address, where to send feedback, and the changes since an earlier version. It also
 // returns the recipients.
-func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
+func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
 	cl := p.Request.Changelist
 	report, err := n.report(ctx, p.Request.Owner(), p.Input)
 	if err != nil {
@@ -34,7 +34,7 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 	}
 	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
 	if err != nil {
-		return review.Report{}, choice{}, about(cl, "read recipients", err)
+		return review.Report{}, choice{}, failed(cl, "read recipients", err)
 	}
 	chosen := n.Policy.choose(known, report.Outcome)
 	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
@@ -43,10 +43,10 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 }
 
 // report reads the report of a review, or the one that it has adopted.
-func (n *Notifying) report(ctx context.Context, of review.Owner, ref review.ArtifactRef) (review.Report, error) {
+func (n *Notifier) report(ctx context.Context, of review.Owner, ref review.ArtifactRef) (review.Report, error) {
 	owner, err := n.Outbox.ReportOwner(ctx, of, ref)
 	if err != nil {
-		return review.Report{}, about(of.Changelist, "find owner of report", err)
+		return review.Report{}, failed(of.Changelist, "find owner of report", err)
 	}
 	body, err := n.Reports.Get(ctx, owner, ref)
 	if err != nil {
@@ -66,20 +66,20 @@ func (n *Notifying) report(ctx context.Context, of review.Owner, ref review.Arti
 // compare adds to the report of a rerun, or of the submit of a shelf, what changed since
 // the earlier report. If that has expired or cannot be decrypted, a retry does not help:
 // the mail then has no comparison.
-func (n *Notifying) compare(ctx context.Context, report *review.Report, req review.Request) error {
-	prior, err := n.Outbox.EarlierReport(ctx, req.Changelist, req.Version)
+func (n *Notifier) compare(ctx context.Context, report *review.Report, req review.Request) error {
+	before, err := n.Outbox.EarlierReport(ctx, req.Changelist, req.Version)
 	if err != nil {
-		return about(req.Changelist, "find earlier review", err)
+		return failed(req.Changelist, "find earlier review", err)
 	}
-	report.Earlier, report.EarlierOf = prior.Version, prior.Changelist
+	report.Earlier, report.EarlierOf = before.Version, before.Changelist
 	if report.Changelist != req.Changelist || report.Version != req.Version {
-		report.Adopt(req, prior.Until)
+		report.Adopt(req, before.Until)
 		return nil
 	}
-	if prior.Report == "" {
+	if before.Report == "" {
 		return nil
 	}
-	earlier, err := n.report(ctx, review.Owner{Changelist: prior.Changelist, Version: prior.Version}, prior.Report)
+	earlier, err := n.report(ctx, review.Owner{Changelist: before.Changelist, Version: before.Version}, before.Report)
 	switch {
 	case err == nil:
 		report.Progress = review.Compare(earlier, *report)
@@ -87,7 +87,7 @@ func (n *Notifying) compare(ctx context.Context, report *review.Report, req revi
 		return err
 	default:
 		n.Log.InfoContext(ctx, "earlier report not compared", "changelist", int64(report.Changelist),
-			"review_version", int(report.Version), "earlier", int(prior.Version), "error", err)
+			"review_version", int(report.Version), "earlier", int(before.Version), "error", err)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Retaining serves [QueueRetention]: it deletes expired data and can do nothing else.
-type Retaining struct {
+// Retention serves [QueueRetention]: it deletes expired data and can do nothing else.
+type Retention struct {
 	Log    *slog.Logger
 	Stored expirables
 	// JobsTTL is how long the rows of a review are kept. 0: unlimited.
@@ -30,7 +30,7 @@ type expirables interface {
 	OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error)
 }
 
-// RetentionResult counts what a run of [Retaining.EnforceRetention] did.
+// RetentionResult counts what a run of [Retention.EnforceRetention] did.
 type RetentionResult struct {
 	Artifacts  int `json:"artifacts"`  // deleted
 	Recipients int `json:"recipients"` // deleted
@@ -46,7 +46,7 @@ const overdueAfter = 150 * time.Minute
 
 // EnforceRetention deletes expired data, then counts what is left, even if the deletion
 // failed. If any is left, it logs a security event (security 9.4.5).
-func (r *Retaining) EnforceRetention(ctx context.Context) (RetentionResult, error) {
+func (r *Retention) EnforceRetention(ctx context.Context) (RetentionResult, error) {
 	result, deleting := r.deleteExpired(ctx)
 	var err error
 	result.Overdue, err = r.Stored.OverdueArtifacts(ctx, overdueAfter)
@@ -60,7 +60,7 @@ func (r *Retaining) EnforceRetention(ctx context.Context) (RetentionResult, erro
 }
 
 // deleteExpired continues with the other namespaces if one fails.
-func (r *Retaining) deleteExpired(ctx context.Context) (RetentionResult, error) {
+func (r *Retention) deleteExpired(ctx context.Context) (RetentionResult, error) {
 	var result RetentionResult
 	var failures []error
 	for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer, review.NamespaceRewrite} {

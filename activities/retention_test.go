@@ -103,7 +103,7 @@ func TestEnforceRetention(t *testing.T) {
 				t.Errorf("before the run %d namespaces lag, want %d", n, tt.late)
 			}
 			var log bytes.Buffer
-			job := activities.Retaining{
+			job := activities.Retention{
 				Log:    slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})),
 				Stored: d.Open(t, "criticizer_retention"), JobsTTL: 721 * time.Hour,
 			}
@@ -143,7 +143,7 @@ func TestReviewsAreKeptWithoutALifetime(t *testing.T) {
 	if _, err := d.Conn(t).Exec(t.Context(), retained); err != nil {
 		t.Fatal(err)
 	}
-	job := activities.Retaining{Log: slog.New(slog.DiscardHandler), Stored: d.Open(t, "criticizer_retention")}
+	job := activities.Retention{Log: slog.New(slog.DiscardHandler), Stored: d.Open(t, "criticizer_retention")}
 	got, err := job.EnforceRetention(t.Context())
 	if err != nil || got.Reviews != 0 || got.Paths != 2 {
 		t.Errorf("result = %+v, %v", got, err)

@@ -39,10 +39,10 @@ func TestOnePlaceSends(t *testing.T) {
 			}
 		}
 	}
-	const send, deliver = "*Notifying.send", "*Notifying.deliver"
+	const send, deliver = "*Notifier.send", "*Notifier.deliver"
 	for step, only := range map[string]string{"Send": send, "BeginDelivery": send, "send": deliver} {
 		for f, called := range calls {
-			if f != only && slices.Contains(called, step) && (step != "send" || strings.HasPrefix(f, "*Notifying.")) {
+			if f != only && slices.Contains(called, step) && (step != "send" || strings.HasPrefix(f, "*Notifier.")) {
 				t.Errorf("%s calls %s, want %s alone", f, step, only)
 			}
 		}

@@ -19,7 +19,7 @@ type shelves interface {
 	SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.EarlierReview, error)
 }
 
-// ShelfParams is the input of [Bookkeeping.ReserveShelf].
+// ShelfParams is the input of [Bookkeeper.ReserveShelf].
 type ShelfParams struct {
 	ServerID   string            `json:"server_id"`
 	Changelist review.Changelist `json:"changelist"`
@@ -27,43 +27,43 @@ type ShelfParams struct {
 }
 
 // ReserveShelf reserves the version of a shelf's review.
-func (b *Bookkeeping) ReserveShelf(ctx context.Context, p ShelfParams) (review.Request, error) {
+func (b *Bookkeeper) ReserveShelf(ctx context.Context, p ShelfParams) (review.Request, error) {
 	req, err := b.Shelves.ReserveShelf(ctx, p.ServerID, p.Changelist, p.Event, runID(ctx))
-	return req, about(p.Changelist, "reserve shelf review", err)
+	return req, failed(p.Changelist, "reserve shelf review", err)
 }
 
 // ReviewsOfShelf returns the IDs of the workflows that review the shelf.
-func (b *Bookkeeping) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error) {
+func (b *Bookkeeper) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error) {
 	keys, err := b.Shelves.ReviewsOfShelf(ctx, cl)
-	return keys, about(cl, "read shelf reviews", err)
+	return keys, failed(cl, "read shelf reviews", err)
 }
 
 // CompareWithShelf returns the review of the shelf with the same content; nil if there is
 // none.
-func (b *Bookkeeping) CompareWithShelf(ctx context.Context, req review.Request) (*review.EarlierReview, error) {
+func (b *Bookkeeper) CompareWithShelf(ctx context.Context, req review.Request) (*review.EarlierReview, error) {
 	same, err := b.Shelves.SameAsShelf(ctx, req.Changelist, req.Version)
-	return same, about(req.Changelist, "compare shelf", err)
+	return same, failed(req.Changelist, "compare shelf", err)
 }
 
 // Adoption is the result of a shelf's review. Its report is empty if the report has
 // expired or cannot be decrypted.
 type Adoption struct {
-	CritiqueResult
+	LLMResult
 	Spent Spent `json:"spent"`
 }
 
 // AdoptReport reads the report of a shelf's review, which becomes the submit's report.
-// The report is not copied: [Notifying.Notify] puts the submit's changelist into it. It
+// The report is not copied: [Notifier.Notify] puts the submit's changelist into it. It
 // returns an error for any report other than the one that the database names for the
 // shelf.
-func (n *Notifying) AdoptReport(ctx context.Context, p StageParams) (Adoption, error) {
+func (n *Notifier) AdoptReport(ctx context.Context, p StageParams) (Adoption, error) {
 	report, err := n.report(ctx, p.Request.Owner(), p.Input)
 	if err == nil && report.Owner() == p.Request.Owner() {
 		err = failure.Errorf(failure.ArtifactForeign, "adopt report %s: it is not of the shelf of changelist %d", p.Input, p.Request.Changelist)
 	}
 	switch {
 	case err == nil:
-		return Adoption{CritiqueResult{Report: p.Input, Outcome: report.Outcome, Findings: len(report.Findings), StandIn: report.StandIn}, spent(ctx)}, nil
+		return Adoption{LLMResult{Report: p.Input, Outcome: report.Outcome, Findings: len(report.Findings), StandIn: report.StandIn}, spent(ctx)}, nil
 	case failure.ClassOf(err).Retryable(), failure.ClassOf(err) == failure.ArtifactForeign:
 		return Adoption{}, err
 	}

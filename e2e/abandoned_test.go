@@ -80,7 +80,7 @@ func TestPausedReviewStaysOpen(t *testing.T) {
 	in.startWorker("--stages", "workflows,fetch,redact")
 	paused, terminated := in.mustStart("1").WorkflowID, in.mustStart("2").WorkflowID
 	for _, id := range []string{paused, terminated} {
-		waitFor(t, "stage llm", func() bool { return in.attempts(id, "critique") == 1 })
+		waitFor(t, "stage llm", func() bool { return in.attempts(id, "llm") == 1 })
 	}
 	service := in.namespace.WorkflowService()
 	if _, err := service.PauseWorkflowExecution(t.Context(), &workflowservice.PauseWorkflowExecutionRequest{

@@ -78,7 +78,7 @@ func newReviews(b *testing.B, earlier int) func(*testing.B) {
 
 // serveReviews runs a worker of all stages with the real database, artifacts and redaction.
 // Fakes of Perforce, the model and the mail server reply at once.
-func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Database, world *activitiestest.World) {
+func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Database, world *activitiestest.Fakes) {
 	tb.Helper()
 	redactor, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
 	if err != nil {
@@ -97,16 +97,16 @@ func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Dat
 	}
 	bookkeeping, fetch, redact, llm, notify := database.Open(tb, store.RoleBookkeeping), database.Open(tb, store.RoleFetch),
 		database.Open(tb, store.RoleRedact), database.Open(tb, store.RoleLLM), database.Open(tb, store.RoleNotify)
-	serve(tb, n, activities.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeping{Jobs: bookkeeping, Resets: n})
-	serve(tb, n, activities.QueueFetch, nil, &activities.Fetching{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
-	serve(tb, n, activities.QueueRedact, nil, &activities.Redacting{
+	serve(tb, n, activities.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeper{Jobs: bookkeeping, Resets: n})
+	serve(tb, n, activities.QueueFetch, nil, &activities.Fetcher{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
+	serve(tb, n, activities.QueueRedact, nil, &activities.Redactor{
 		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: redactor,
 	})
-	serve(tb, n, activities.QueueLLM, nil, &activities.Critiquing{
+	serve(tb, n, activities.QueueLLM, nil, &activities.Model{
 		Redacted: open(llm, review.NamespaceRedacted), Reports: open(llm, review.NamespaceReport), Answers: open(llm, review.NamespaceRedacted), Accounts: llm,
 		Reviewer: world, Pipeline: redactor,
 	})
-	serve(tb, n, activities.QueueNotify, nil, &activities.Notifying{
+	serve(tb, n, activities.QueueNotify, nil, &activities.Notifier{
 		Log: discard, Reports: open(notify, review.NamespaceReport), Outbox: notify, Post: world,
 	})
 }

@@ -279,8 +279,8 @@ func outdatedChange(t *testing.T) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage := activities.Critiquing{Redacted: redacted, Pipeline: newPipeline(t)}
-	_, err = stage.Critique(t.Context(), activities.StageParams{Request: req, Input: ref})
+	stage := activities.Model{Redacted: redacted, Pipeline: newPipeline(t)}
+	_, err = stage.LLM(t.Context(), activities.StageParams{Request: req, Input: ref})
 	return err
 }
 
@@ -421,7 +421,7 @@ func heartbeatTimeout(t *testing.T) error {
 	suite.SetLogger(log.NewStructuredLogger(discard))
 	env := suite.NewTestWorkflowEnvironment()
 	world := activitiestest.New()
-	env.RegisterActivity(&activities.Bookkeeping{Jobs: world.Open(t), Resets: world})
+	env.RegisterActivity(&activities.Bookkeeper{Jobs: world.Open(t), Resets: world})
 	env.RegisterActivityWithOptions(func(context.Context, activities.StageParams) (activities.FetchResult, error) {
 		return activities.FetchResult{}, temporal.NewHeartbeatTimeoutError()
 	}, activity.RegisterOptions{Name: "Fetch"})

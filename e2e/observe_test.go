@@ -197,7 +197,7 @@ func (in *installation) checkOneWarning(cl string, class failure.Class) {
 			continue
 		}
 		warnings++
-		if record.ErrorClass != class || record.Error == "" || record.Stage != "critique" || record.Attempt != 1 {
+		if record.ErrorClass != class || record.Error == "" || record.Stage != "llm" || record.Attempt != 1 {
 			in.t.Errorf("changelist %s: the worker logged %s", cl, line)
 		}
 	}

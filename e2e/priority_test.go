@@ -36,11 +36,11 @@ func TestBotsWaitForPeople(t *testing.T) {
 			authors[scheduled.GetActivityId()] = scheduled.GetPriority().GetFairnessKey()
 		}
 	}
-	if want := map[string]int32{"fetch": 0, "redact": 5, "critique": 5, "notify": 5}; !maps.Equal(got, want) {
+	if want := map[string]int32{"fetch": 0, "redact": 5, "llm": 5, "notify": 5}; !maps.Equal(got, want) {
 		t.Errorf("priorities are %v, want %v", got, want)
 	}
 	// A pseudonym of 16 digits.
-	if a := authors["redact"]; authors["fetch"] != "" || len(a) != 16 || a != authors["critique"] || a != authors["notify"] {
+	if a := authors["redact"]; authors["fetch"] != "" || len(a) != 16 || a != authors["llm"] || a != authors["notify"] {
 		t.Errorf("fairness keys are %v, want one for all activities after fetch", authors)
 	}
 	if found, _ := in.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {

@@ -112,7 +112,7 @@ func TestOneTracePerReview(t *testing.T) {
 		}
 		reviews++
 		for _, want := range []string{
-			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "p4 fetch", "RunActivity:Redact", "RunActivity:Critique",
+			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "p4 fetch", "RunActivity:Redact", "RunActivity:LLM",
 			"model review", "RunActivity:Notify", "mail send", "RunActivity:NotifyChannel", "webhook send", "RunActivity:FinishJob",
 		} {
 			if !slices.Contains(spans, want) {

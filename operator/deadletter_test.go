@@ -43,7 +43,7 @@ func TestReplayFromTheFailedStage(t *testing.T) {
 	}
 	contains(t, s.must("deadletter", "show", id), "resolved", "by olga@", reason, "replays", reason, "audit log:", "request replay", "replay")
 	contains(t, s.must("status", "4711"), "changelist 4711, version 1: succeeded, findings, 1 finding", "run", "Completed",
-		"fetch", "done, attempt 1", "critique", "done", "notify", "done", "alice@corp.test", "sent", "bob@corp.test", "sent",
+		"fetch", "done, attempt 1", "llm", "done", "notify", "done", "alice@corp.test", "sent", "bob@corp.test", "sent",
 		"dead letter "+id, "replays", "by olga@", reason)
 	if out := s.must("deadletter", "list"); out != "no dead letters\n" {
 		t.Errorf("after success the queue is\n%s", out)
@@ -356,7 +356,7 @@ func TestJSON(t *testing.T) {
 	if view.State != "retryable_failed" || view.Run.Status != "Failed" || len(view.DeadLetters) != 1 || view.DeadLetters[0].ErrorClass != "AUTH_DENIED" {
 		t.Errorf("got %+v", view)
 	}
-	if acts := view.Run.Activities; len(acts) != 3 || acts[2].Name != "critique" || acts[2].State != "failed" || acts[2].Attempt != 1 {
+	if acts := view.Run.Activities; len(acts) != 3 || acts[2].Name != "llm" || acts[2].State != "failed" || acts[2].Attempt != 1 {
 		t.Errorf("the stages are %+v", acts)
 	}
 }

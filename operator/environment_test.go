@@ -37,7 +37,7 @@ type environment struct {
 	runs     runs
 	address  string
 	database *storetest.Database
-	world    *activitiestest.World
+	world    *activitiestest.Fakes
 	stop     func() // stops the worker
 }
 
@@ -58,17 +58,17 @@ func (s *environment) work() {
 	books, outbox := s.database.Open(s.t, store.RoleBookkeeping), s.database.Open(s.t, store.RoleNotify)
 	db := w.Over(s.t, s.database)
 	raw, redacted, report := db.Artifacts(s.t, review.NamespaceRaw), db.Artifacts(s.t, review.NamespaceRedacted), db.Artifacts(s.t, review.NamespaceReport)
-	notifying := &activities.Notifying{
+	notifying := &activities.Notifier{
 		Log: quiet, Reports: report, Outbox: outbox, Post: w,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
 	}
-	posting := &activities.Posting{Notifying: notifying}
+	posting := &activities.Poster{Notifier: notifying}
 	var stops []func()
 	for queue, acts := range map[string]any{
-		activities.QueueBookkeeping: &activities.Bookkeeping{Jobs: books, Resets: s.runs.Namespace},
-		activities.QueueFetch:       &activities.Fetching{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
-		activities.QueueRedact:      &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Answers: db.Artifacts(s.t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
+		activities.QueueBookkeeping: &activities.Bookkeeper{Jobs: books, Resets: s.runs.Namespace},
+		activities.QueueFetch:       &activities.Fetcher{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
+		activities.QueueRedact:      &activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline},
+		activities.QueueLLM:         &activities.Model{Redacted: redacted, Reports: report, Answers: db.Artifacts(s.t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		activities.QueueNotify:      notifying,
 
 		activities.ChannelQueue(review.ChannelWebhook): posting,

@@ -44,7 +44,7 @@ type activityView struct {
 }
 
 // stageActivities are the activity IDs of the stages, in order.
-var stageActivities = []string{"fetch", "redact", "critique", "notify"}
+var stageActivities = []string{"fetch", "redact", "llm", "notify"}
 
 // current describes the newest run of a workflow without its activities. The
 // error is errForgotten if there is none.

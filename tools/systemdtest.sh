@@ -194,7 +194,7 @@ reviewed() { # CHANGELIST: its review ends, with one mail
 # The model stops to answer, so that a review waits for it, and goes on.
 freeze() { inside systemctl kill -s STOP standin; }
 thaw() { inside systemctl kill -s CONT standin; }
-at_model() { operator status "$1" 2> /dev/null | grep -Eq 'critique +running'; }
+at_model() { operator status "$1" 2> /dev/null | grep -Eq 'llm +running'; }
 hold() { # CHANGELIST: starts its review, and returns while it waits for the model
     freeze
     start "$1"

@@ -79,7 +79,7 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	}
 	r.watchReviews(ctx, db)
 	r.addInstallationMetrics(db)
-	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeping{
+	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeper{
 		Jobs: db, Resets: r.namespace, Search: db, Shelves: db,
 		ChangeLink: r.cfg.CodeLinks().Change,
 	}}}, nil
@@ -112,7 +112,7 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 		return nil, err
 	}
 	raw, err := r.artifacts(db, review.NamespaceRaw)
-	return []queue{{name: activities.QueueFetch, ping: changes.Ping, activities: &activities.Fetching{
+	return []queue{{name: activities.QueueFetch, ping: changes.Ping, activities: &activities.Fetcher{
 		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners,
 		Bots: r.cfg.Mail.Bots,
 	}}}, err
@@ -128,7 +128,7 @@ func buildRedact(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		return nil, err
 	}
 	redacted, err := r.artifacts(db, review.NamespaceRedacted)
-	return []queue{{name: activities.QueueRedact, activities: &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline}}}, err
+	return []queue{{name: activities.QueueRedact, activities: &activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline}}}, err
 }
 
 func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
@@ -150,7 +150,7 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	}
 	answers, err := r.artifacts(db, review.NamespaceAnswer)
 	r.addTokenPrices()
-	return []queue{{name: activities.QueueLLM, ping: reviewer.Ping, activities: &activities.Critiquing{
+	return []queue{{name: activities.QueueLLM, ping: reviewer.Ping, activities: &activities.Model{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
 		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.LLM.Prices, StandIn: r.cfg.LLM.StandIn,
 	}}}, err
@@ -174,7 +174,7 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	notifying := &activities.Notifying{
+	notifying := &activities.Notifier{
 		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, mailer},
 		Policy:   r.cfg.RecipientPolicy(),
 		Feedback: review.FeedbackLinks{Address: r.cfg.Feedback.Address, URL: r.cfg.Feedback.URL},
@@ -188,14 +188,14 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 }
 
 func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	return []queue{{name: activities.QueueRetention, activities: &activities.Retaining{Log: r.lg, Stored: db, JobsTTL: r.cfg.Artifacts.JobsTTL}}}, nil
+	return []queue{{name: activities.QueueRetention, activities: &activities.Retention{Log: r.lg, Stored: db, JobsTTL: r.cfg.Artifacts.JobsTTL}}}, nil
 }
 
 // addChannels adds the configured channels to n. It returns the queues of all
 // channels: deliveries to a channel that was removed from the configuration may
 // be pending, and an activity has to fail them.
-func addChannels(r *runtime, n *activities.Notifying, keys *evidence.Keys) []queue {
-	posting := &activities.Posting{Notifying: n}
+func addChannels(r *runtime, n *activities.Notifier, keys *evidence.Keys) []queue {
+	posting := &activities.Poster{Notifier: n}
 	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting}
 	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: posting}
 	if r.cfg.Webhook.URL.IsSet() {

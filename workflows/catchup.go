@@ -30,11 +30,11 @@ type CaughtUp struct {
 // rejects one of the two.
 func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 	var from activities.SearchStart
-	err := book(ctx, "find-mark", bookkeeping.FindMark, serverID, &from)
+	err := book(ctx, "find-mark", bookkeeper.FindMark, serverID, &from)
 	done := CaughtUp{UpTo: from.After}
 	for round := 1; err == nil && round <= catchUpRounds && done.Started < catchUpStarts; round++ {
 		var found activities.Listing
-		err = searchPolicy.run(ctx, fmt.Sprintf("list-%d", round), &activities.Spent{}, &found, fetching.ListSubmitted, from)
+		err = searchPolicy.execute(ctx, fmt.Sprintf("list-%d", round), &activities.Spent{}, &found, fetcher.ListSubmitted, from)
 		if err != nil || found.UpTo <= from.After && !from.First {
 			break
 		}
@@ -55,7 +55,7 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 func startMissing(ctx workflow.Context, round int, serverID string, found activities.Listing) (int, error) {
 	var missing []review.Changelist
 	if len(found.Changelists) > 0 {
-		err := book(ctx, fmt.Sprintf("compare-%d", round), bookkeeping.WithoutReview, found.Changelists, &missing)
+		err := book(ctx, fmt.Sprintf("compare-%d", round), bookkeeper.WithoutReview, found.Changelists, &missing)
 		if err != nil {
 			return 0, err
 		}
@@ -66,5 +66,5 @@ func startMissing(ctx workflow.Context, round int, serverID string, found activi
 			return i, err
 		}
 	}
-	return len(missing), book(ctx, fmt.Sprintf("raise-%d", round), bookkeeping.RaiseMark, activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}, nil)
+	return len(missing), book(ctx, fmt.Sprintf("raise-%d", round), bookkeeper.RaiseMark, activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}, nil)
 }

@@ -32,11 +32,11 @@ func (s search) run(t *testing.T) (started, marks []review.Changelist, done Caug
 	t.Helper()
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	env.RegisterActivity(&activities.Bookkeeping{})
-	env.RegisterActivity(&activities.Fetching{})
+	env.RegisterActivity(&activities.Bookkeeper{})
+	env.RegisterActivity(&activities.Fetcher{})
 	env.RegisterWorkflow(ReviewChangelist)
-	env.OnActivity(bookkeeping.FindMark, mock.Anything, "p4").Return(activities.SearchStart{First: s.first, After: s.mark}, nil)
-	env.OnActivity(fetching.ListSubmitted, mock.Anything, mock.Anything).Return(func(_ context.Context, from activities.SearchStart) (activities.Listing, error) {
+	env.OnActivity(bookkeeper.FindMark, mock.Anything, "p4").Return(activities.SearchStart{First: s.first, After: s.mark}, nil)
+	env.OnActivity(fetcher.ListSubmitted, mock.Anything, mock.Anything).Return(func(_ context.Context, from activities.SearchStart) (activities.Listing, error) {
 		if from.First {
 			return activities.Listing{UpTo: s.newest}, s.fails
 		}
@@ -46,10 +46,10 @@ func (s search) run(t *testing.T) (started, marks []review.Changelist, done Caug
 		}
 		return found, s.fails
 	})
-	env.OnActivity(bookkeeping.WithoutReview, mock.Anything, mock.Anything).Return(func(_ context.Context, cls []review.Changelist) ([]review.Changelist, error) {
+	env.OnActivity(bookkeeper.WithoutReview, mock.Anything, mock.Anything).Return(func(_ context.Context, cls []review.Changelist) ([]review.Changelist, error) {
 		return slices.DeleteFunc(cls, func(cl review.Changelist) bool { return slices.Contains(s.reviewed, cl) }), nil
 	})
-	env.OnActivity(bookkeeping.RaiseMark, mock.Anything, mock.Anything).Return(func(_ context.Context, p activities.MarkParams) error {
+	env.OnActivity(bookkeeper.RaiseMark, mock.Anything, mock.Anything).Return(func(_ context.Context, p activities.MarkParams) error {
 		marks = append(marks, p.UpTo)
 		return nil
 	})

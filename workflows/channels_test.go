@@ -28,7 +28,7 @@ func (c *chat) Lookup(context.Context, review.DeliveryKey, string, time.Time) (r
 // register makes c the webhook of stage notify.
 func (c *chat) register(stages []any) {
 	for _, stage := range stages {
-		if n, ok := stage.(*activities.Notifying); ok {
+		if n, ok := stage.(*activities.Notifier); ok {
 			n.Channels = []activities.Channel{{Name: review.ChannelWebhook, Post: c}}
 		}
 	}
@@ -37,7 +37,7 @@ func (c *chat) register(stages []any) {
 func benchWith(t *testing.T, c *chat) bench {
 	t.Helper()
 	b := newBench(t)
-	stages := activitiesOver(t, b.world, b.db)
+	stages := activitiesOver(t, b.fakes, b.db)
 	c.register(stages)
 	for _, stage := range stages {
 		b.RegisterActivity(stage)
@@ -50,9 +50,9 @@ func benchWith(t *testing.T, c *chat) bench {
 func TestChannelIsRetriedWithoutTheMails(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		down     int
-		letter   failure.Class
-		notified int
+		down       int
+		deadLetter failure.Class
+		notified   int
 	}{
 		"it is up":                   {0, "", 1},
 		"four failures are survived": {4, "", 1},
@@ -63,17 +63,17 @@ func TestChannelIsRetriedWithoutTheMails(t *testing.T) {
 			c := &chat{down: tt.down}
 			b := benchWith(t, c)
 			_, err := b.review(t)
-			if classOf(err) != tt.letter || c.notified != tt.notified {
+			if classOf(err) != tt.deadLetter || c.notified != tt.notified {
 				t.Errorf("ended with %v, the chat was notified %d times after %d posts", err, c.notified, c.posts)
 			}
-			if a, o, n := b.world.Copies("alice@corp.test"), b.world.Copies("bob@corp.test"), b.world.Calls("Recipients"); a != 1 || o != 1 || n != 2+min(4, tt.down) {
+			if a, o, n := b.fakes.Copies("alice@corp.test"), b.fakes.Copies("bob@corp.test"), b.fakes.Calls("Recipients"); a != 1 || o != 1 || n != 2+min(4, tt.down) {
 				t.Errorf("alice has %d mails and bob %d, after %d readings of the recipients", a, o, n)
 			}
-			if tt.letter == "" {
+			if tt.deadLetter == "" {
 				return
 			}
-			if letter := letterIn(t, err); letter.Stage != "notify" || letter.SanitizedContext["not_notified"] != "webhook" || letter.Attempts != failure.AttemptBudget {
-				t.Errorf("letter = %+v", letter)
+			if deadLetter := deadLetterIn(t, err); deadLetter.Stage != "notify" || deadLetter.SanitizedContext["not_notified"] != "webhook" || deadLetter.Attempts != failure.AttemptBudget {
+				t.Errorf("deadLetter = %+v", deadLetter)
 			}
 		})
 	}
@@ -98,13 +98,13 @@ func TestChannelIsNotifiedIfMailsFail(t *testing.T) {
 			c := &chat{down: tt.down}
 			b := benchWith(t, c)
 			for range 2 * failure.AttemptBudget {
-				b.world.Fail("Send", tt.fault)
+				b.fakes.Fail("Send", tt.fault)
 			}
 			_, err := b.review(t)
-			letter := letterIn(t, err)
+			deadLetter := deadLetterIn(t, err)
 			if classOf(err) != failure.ClassOf(tt.fault) || c.posts != max(1, tt.down) ||
-				letter.Attempts != tt.attempts || letter.SanitizedContext["attempts_webhook"] != tt.context {
-				t.Errorf("ended with %v after %d posts; letter %+v", err, c.posts, letter)
+				deadLetter.Attempts != tt.attempts || deadLetter.SanitizedContext["attempts_webhook"] != tt.context {
+				t.Errorf("ended with %v after %d posts; deadLetter %+v", err, c.posts, deadLetter)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestReplayNotifiesTheFailedChannel(t *testing.T) {
 	}
 	on.keep(t, "channel_dead")
 	result, err := on.reset(t)
-	if err != nil || result.Job.State != review.JobSucceeded || c.notified != 1 || on.world.Copies("alice@corp.test") != 1 || on.world.Calls("Review") != 1 {
+	if err != nil || result.Job.State != review.JobSucceeded || c.notified != 1 || on.fakes.Copies("alice@corp.test") != 1 || on.fakes.Calls("Review") != 1 {
 		t.Errorf("replay ended as %+v with %v, the chat was notified %d times", result, err, c.notified)
 	}
 	on.keep(t, "channel_notified")

@@ -17,7 +17,7 @@ import (
 // deadLetter makes the dead letter of a stage from the error of its last attempt.
 func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err error) failure.DeadLetter {
 	report := reportOf(ctx, err)
-	letter := failure.DeadLetter{
+	deadLetter := failure.DeadLetter{
 		ErrorClass:     report.Class,
 		Stage:          string(stage),
 		LastStack:      report.Stack,
@@ -26,29 +26,29 @@ func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err e
 		Attempts:       max(1, r.spent.Failures),
 		Hint:           report.Class.Describe().Hint,
 	}
-	letter.SanitizedContext = map[string]string{
+	deadLetter.SanitizedContext = map[string]string{
 		"changelist":     r.req.Changelist.String(),
 		"review_version": strconv.Itoa(int(r.req.Version)),
-		"stage":          letter.Stage,
-		"attempts":       strconv.Itoa(letter.Attempts),
+		"stage":          deadLetter.Stage,
+		"attempts":       strconv.Itoa(deadLetter.Attempts),
 		"upstream":       report.Upstream,
 		"request_id":     report.RequestID,
 		"raw":            truncated(r.fetched.Raw),
 		"redacted":       truncated(r.redacted),
-		"report":         truncated(r.verdict.Report),
+		"report":         truncated(r.reviewed.Report),
 	}
 	if failed, ok := errors.AsType[*temporal.ActivityError](err); ok {
-		letter.SanitizedContext["activity"] = failed.ActivityID()
+		deadLetter.SanitizedContext["activity"] = failed.ActivityID()
 	}
 	var failed []string
 	for _, c := range review.Channels() {
 		if attempts, ok := r.notNotified[c]; ok {
 			failed = append(failed, string(c))
-			letter.SanitizedContext["attempts_"+string(c)] = strconv.Itoa(attempts)
+			deadLetter.SanitizedContext["attempts_"+string(c)] = strconv.Itoa(attempts)
 		}
 	}
-	letter.SanitizedContext["not_notified"] = strings.Join(failed, ", ")
-	return letter
+	deadLetter.SanitizedContext["not_notified"] = strings.Join(failed, ", ")
+	return deadLetter
 }
 
 // truncated returns the namespace and the first digits of a reference, which identify the

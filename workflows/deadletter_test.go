@@ -81,16 +81,16 @@ func TestDeadLetterOfALostAttempt(t *testing.T) {
 	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	b := newBench(t)
 	earlier := temporal.NewApplicationError("model endpoint answered 503", string(failure.UpstreamUnavailable))
-	l := b.losing("Critique", activities.CritiqueResult{},
+	l := b.losing("LLM", activities.LLMResult{},
 		temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, earlier, map[string]any{"failures": 2, "first_failure_at": first}))
 	_, err := b.review(t)
 	if classOf(err) != failure.AttemptTimeout {
 		t.Fatalf("review ended with %v", err)
 	}
-	letter := letterIn(t, err)
-	if !letter.FirstFailureAt.Equal(first) || letter.Attempts != 6 || len(l.policies) != 2 || // 3 of 5, then 3 of 2
-		!strings.Contains(letter.LastStack, "Heartbeat; an earlier attempt: model endpoint answered 503") {
-		t.Errorf("letter = %+v after %d activities", letter, len(l.policies))
+	deadLetter := deadLetterIn(t, err)
+	if !deadLetter.FirstFailureAt.Equal(first) || deadLetter.Attempts != 6 || len(l.policies) != 2 || // 3 of 5, then 3 of 2
+		!strings.Contains(deadLetter.LastStack, "Heartbeat; an earlier attempt: model endpoint answered 503") {
+		t.Errorf("deadLetter = %+v after %d activities", deadLetter, len(l.policies))
 	}
 }
 
@@ -98,15 +98,15 @@ func TestDeadLetterOfALostAttempt(t *testing.T) {
 // rest of them, under the retry policy of (processing 8.2).
 func TestLostAttemptsUseTheBudget(t *testing.T) {
 	t.Parallel()
-	for name, result := range map[string]any{"Fetch": activities.FetchResult{}, "Redact": activities.RedactResult{}, "Critique": activities.CritiqueResult{}} {
+	for name, result := range map[string]any{"Fetch": activities.FetchResult{}, "Redact": activities.RedactResult{}, "LLM": activities.LLMResult{}} {
 		for kind, lost := range map[string]error{
 			"heartbeat": temporal.NewHeartbeatTimeoutError(), "start to close": temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil),
 		} {
 			b := newBench(t)
 			l := b.losing(name, result, lost)
 			_, err := b.review(t)
-			if letter := letterIn(t, err); letter.ErrorClass != failure.AttemptTimeout || letter.Attempts != failure.AttemptBudget {
-				t.Errorf("%s, %s: dead letter %+v", name, kind, letter)
+			if deadLetter := deadLetterIn(t, err); deadLetter.ErrorClass != failure.AttemptTimeout || deadLetter.Attempts != failure.AttemptBudget {
+				t.Errorf("%s, %s: dead letter %+v", name, kind, deadLetter)
 			}
 			for i, got := range l.policies {
 				want := temporal.RetryPolicy{
@@ -134,7 +134,7 @@ func TestLostAttemptsAreRetriedWithJitter(t *testing.T) {
 		suite.SetLogger(log.NewStructuredLogger(discard))
 		env := suite.NewTestWorkflowEnvironment()
 		env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&lost{activities: []string{"EnforceRetention"}}}})
-		env.RegisterActivity(&activities.Retaining{})
+		env.RegisterActivity(&activities.Retention{})
 		var begun []time.Time
 		note := func(mock.Arguments) { begun = append(begun, env.Now()) }
 		env.OnActivity("EnforceRetention", mock.Anything).Run(note).Return(activities.RetentionResult{}, temporal.NewHeartbeatTimeoutError()).Times(lostOnes)
@@ -163,8 +163,8 @@ func TestLostAttemptsAreRetriedWithJitter(t *testing.T) {
 // does, after a timer, with the rest of the attempts.
 func TestLostAttemptsOnTheRealServer(t *testing.T) {
 	t.Parallel()
-	var redact *activities.Redacting
-	c := newCluster(t, func(stages []any) { redact, stages[2] = stages[2].(*activities.Redacting), nil })
+	var redact *activities.Redactor
+	c := newCluster(t, func(stages []any) { redact, stages[2] = stages[2].(*activities.Redactor), nil })
 	crashes := 2
 	c.serve(t, activities.QueueRedact, func(worker.Registry) {}, acts{
 		"Redact": func(ctx context.Context, p activities.StageParams) (activities.RedactResult, error) {
@@ -179,7 +179,7 @@ func TestLostAttemptsOnTheRealServer(t *testing.T) {
 	var attempts []int32
 	var delays []time.Duration
 	for _, event := range c.events(t) {
-		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityId() == "redact" || a.GetActivityId() == "critique" {
+		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityId() == "redact" || a.GetActivityId() == "llm" {
 			p := a.GetRetryPolicy()
 			attempts = append(attempts, p.GetMaximumAttempts())
 			if p.GetInitialInterval().AsDuration() != time.Second || p.GetBackoffCoefficient() != 2 || p.GetMaximumInterval().AsDuration() != time.Minute {
@@ -201,12 +201,12 @@ func TestBudgetOfAllActivitiesOfAStage(t *testing.T) {
 	b := newBench(t)
 	onShelf(t, b.db, 4700)
 	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
-	b.world.Fail("Get report", down, down, failure.Errorf(failure.ArtifactExpired, "the report has expired"))
-	b.world.Fail("Get raw", down)
-	b.world.Fail("Review", down, down, down)
+	b.fakes.Fail("Get report", down, down, failure.Errorf(failure.ArtifactExpired, "the report has expired"))
+	b.fakes.Fail("Get raw", down)
+	b.fakes.Fail("Review", down, down, down)
 	_, err := b.review(t)
-	if letter := letterIn(t, err); letter.Attempts != 5 || letter.SanitizedContext["activity"] != "critique" || b.world.Calls("Review") != 2 {
-		t.Errorf("%d model calls, dead letter %+v; want the fifth failure of the stage to be the last", b.world.Calls("Review"), letter)
+	if deadLetter := deadLetterIn(t, err); deadLetter.Attempts != 5 || deadLetter.SanitizedContext["activity"] != "llm" || b.fakes.Calls("Review") != 2 {
+		t.Errorf("%d model calls, dead letter %+v; want the fifth failure of the stage to be the last", b.fakes.Calls("Review"), deadLetter)
 	}
 }
 
@@ -216,12 +216,12 @@ func TestBudgetOfALostActivity(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	onShelf(t, b.db, 4700)
-	b.world.Fail("Get report", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"), failure.Errorf(failure.ArtifactExpired, "the report has expired"))
-	l := b.losing("Critique", activities.CritiqueResult{},
+	b.fakes.Fail("Get report", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"), failure.Errorf(failure.ArtifactExpired, "the report has expired"))
+	l := b.losing("LLM", activities.LLMResult{},
 		temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil, map[string]int{"failures": 1, "stopped": 3}))
 	_, err := b.review(t)
-	if letter := letterIn(t, err); letter.Attempts != failure.AttemptBudget || letter.ErrorClass != failure.AttemptTimeout {
-		t.Errorf("dead letter %+v, want %d attempts", letter, failure.AttemptBudget)
+	if deadLetter := deadLetterIn(t, err); deadLetter.Attempts != failure.AttemptBudget || deadLetter.ErrorClass != failure.AttemptTimeout {
+		t.Errorf("dead letter %+v, want %d attempts", deadLetter, failure.AttemptBudget)
 	}
 	if len(l.policies) != 2 || l.policies[0].MaximumAttempts != 4 || l.policies[1].MaximumAttempts != 2 {
 		t.Errorf("retry policies %+v, want 4 attempts, then 2", l.policies)
@@ -233,20 +233,20 @@ func TestStoppedAttemptsDoNotCount(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	stopped, down := failure.Errorf(failure.WorkerStopped, "worker is stopping"), failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
-	c.world.Fail("Get raw", stopped, stopped, down, stopped, stopped, down)
-	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
-	if letter := letterIn(t, c.review(t)); letter.Attempts != 3 || letter.ErrorClass != failure.AuthDenied || c.world.Calls("Get raw") != 7 {
-		t.Errorf("%d attempts to redact, dead letter %+v; want two failures to redact and one of the model", c.world.Calls("Get raw"), letter)
+	c.fakes.Fail("Get raw", stopped, stopped, down, stopped, stopped, down)
+	c.fakes.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
+	if deadLetter := deadLetterIn(t, c.review(t)); deadLetter.Attempts != 3 || deadLetter.ErrorClass != failure.AuthDenied || c.fakes.Calls("Get raw") != 7 {
+		t.Errorf("%d attempts to redact, dead letter %+v; want two failures to redact and one of the model", c.fakes.Calls("Get raw"), deadLetter)
 	}
 	c.keep(t, "stopped")
 }
 
 // letterIn returns the dead letter in the failure of a review.
-func letterIn(t *testing.T, err error) (letter failure.DeadLetter) {
+func deadLetterIn(t *testing.T, err error) (deadLetter failure.DeadLetter) {
 	t.Helper()
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok || app.Details(&letter) != nil {
+	if !ok || app.Details(&deadLetter) != nil {
 		t.Fatalf("review ended with %v, not with a dead letter", err)
 	}
-	return letter
+	return deadLetter
 }

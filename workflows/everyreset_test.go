@@ -23,7 +23,7 @@ import (
 // review calls them.
 type lab struct {
 	cluster
-	books *activities.Bookkeeping
+	books *activities.Bookkeeper
 
 	mu      sync.Mutex
 	calls   map[string]int // by place and changelist
@@ -37,10 +37,10 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{calls: map[string]int{}, fails: map[string]int{}, holds: map[string]chan struct{}{}, skipped: map[review.Changelist]bool{}}
 	l.cluster = newCluster(t, func(stages []any) {
-		l.books = stages[0].(*activities.Bookkeeping)
-		stages[1].(*activities.Fetching).Changes = l
-		stages[3].(*activities.Critiquing).Reviewer = l
-		n := stages[4].(*activities.Notifying)
+		l.books = stages[0].(*activities.Bookkeeper)
+		stages[1].(*activities.Fetcher).Changes = l
+		stages[3].(*activities.Model).Reviewer = l
+		n := stages[4].(*activities.Notifier)
 		n.Post, n.Channels = l, []activities.Channel{{Name: review.ChannelWebhook, Post: l, Clean: true}}
 	})
 	return l
@@ -85,7 +85,7 @@ func (l *lab) Read(ctx context.Context, cl review.Changelist, how review.ReadOpt
 	if err := l.call(ctx, "fetch", cl); err != nil {
 		return review.Change{}, err
 	}
-	change, err := l.world.Read(ctx, cl, how)
+	change, err := l.fakes.Read(ctx, cl, how)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.skipped[cl] {
@@ -98,7 +98,7 @@ func (l *lab) Review(ctx context.Context, c redaction.Change, o review.Options) 
 	if err := l.call(ctx, "model", c.Number); err != nil {
 		return review.Draft{}, err
 	}
-	return l.world.Review(ctx, c, o)
+	return l.fakes.Review(ctx, c, o)
 }
 
 func (l *lab) Send(ctx context.Context, _ review.Report, key review.DeliveryKey, _ time.Time) (string, error) {

@@ -54,13 +54,13 @@ func TestAttemptsBeyondTheBudget(t *testing.T) {
 			open := sync.OnceFunc(func() { close(gate) })
 			t.Cleanup(open)
 			c := newCluster(t, func(stages []any) {
-				r := stages[2].(*activities.Redacting)
+				r := stages[2].(*activities.Redactor)
 				r.Raw = gatedArtifacts{r.Raw.(*activitiestest.Artifacts), sync.OnceFunc(func() { close(begun); <-gate })}
 			})
 			for range failures {
-				c.world.Fail("Get raw", down)
+				c.fakes.Fail("Get raw", down)
 			}
-			c.world.Fail("Review", down, down)
+			c.fakes.Fail("Review", down, down)
 			run := c.start(t, request)
 			<-begun
 			out, err := c.temporalCommand(ctx, "activity update-options --workflow-id "+request.Key+" --activity-id redact --retry-maximum-attempts 9")
@@ -68,9 +68,9 @@ func TestAttemptsBeyondTheBudget(t *testing.T) {
 				t.Fatal(err, out)
 			}
 			open()
-			letter := letterIn(t, run.Get(ctx, nil))
-			if c.world.Calls("Get raw") != failures+1 || c.world.Calls("Review") != 1 || letter.Attempts != failures+1 {
-				t.Errorf("%d attempts to redact, %d model calls, dead letter %+v", c.world.Calls("Get raw"), c.world.Calls("Review"), letter)
+			deadLetter := deadLetterIn(t, run.Get(ctx, nil))
+			if c.fakes.Calls("Get raw") != failures+1 || c.fakes.Calls("Review") != 1 || deadLetter.Attempts != failures+1 {
+				t.Errorf("%d attempts to redact, %d model calls, dead letter %+v", c.fakes.Calls("Get raw"), c.fakes.Calls("Review"), deadLetter)
 			}
 		})
 	}

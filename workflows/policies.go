@@ -15,7 +15,7 @@ import (
 )
 
 // A policy is the task queue of an activity, its timeouts and its attempts. The policies of
-// this file are the only place with timeouts and attempts of activities; [policy.run]
+// this file are the only place with timeouts and attempts of activities; [policy.execute]
 // applies them.
 type policy struct {
 	queue               string
@@ -35,7 +35,7 @@ const heartbeat = 15 * time.Second
 var (
 	fetchPolicy  = stagePolicy(activities.QueueFetch, 15*time.Minute)
 	redactPolicy = stagePolicy(activities.QueueRedact, 5*time.Minute)
-	modelPolicy  = stagePolicy(activities.QueueLLM, time.Hour)
+	llmPolicy    = stagePolicy(activities.QueueLLM, time.Hour)
 	adoptPolicy  = stagePolicy(activities.QueueRecords, 5*time.Minute)
 	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour).waitingForCancellation()
 )
@@ -57,13 +57,6 @@ func (p policy) waitingForCancellation() policy {
 
 // Work on the database is retried until it succeeds.
 var bookkeepingPolicy = policy{queue: activities.QueueBookkeeping, timeout: time.Minute}
-
-// While workers are replaced, the stages redact and llm can have different rules. A review
-// tries for half an hour until they have the same.
-const (
-	redactAgainPause = time.Minute
-	redactAgainLimit = 30
-)
 
 // localTimeout is the timeout of the first try of [bookLocally]. The SDK fails a workflow
 // task that takes 5 s.
@@ -88,17 +81,17 @@ var (
 // server's default, 3. A server without priorities ignores it.
 const botPriority = 5
 
-// run runs an activity until it succeeds, fails for good, or has used its attempts. It adds
+// execute runs an activity until it succeeds, fails for good, or has used its attempts. It adds
 // the failed attempts to used, which activities that share a budget have in common. The
 // activity has at least one attempt.
 //
 // The retry policy is that of (processing 8.2). After a failure that the attempt reports, the
 // server waits for the jittered delay of [activities.Interceptor] instead. An attempt that is
 // lost, such as in a crash of its worker, reports nothing, and the server's delay would have
-// no jitter: run waits itself, then runs the activity again with the rest of its attempts. It
+// no jitter: execute waits itself, then runs the activity again with the rest of its attempts. It
 // does the same if attempts that do not count, because their worker stopped, used up those of
 // the server.
-func (p policy) run(ctx workflow.Context, id string, used *activities.Spent, out, activity any, args ...any) error {
+func (p policy) execute(ctx workflow.Context, id string, used *activities.Spent, out, activity any, args ...any) error {
 	begun := workflow.Now(ctx)
 	for {
 		err := workflow.ExecuteActivity(p.on(ctx, id, used.Failures, begun), activity, args...).Get(ctx, out)
@@ -193,10 +186,10 @@ func isFinal(err error) bool {
 	return ok && app.NonRetryable()
 }
 
-// book runs an activity of [activities.Bookkeeping] and stores its result in out, which
+// book runs an activity of [activities.Bookkeeper] and stores its result in out, which
 // may be nil.
 func book(ctx workflow.Context, id string, activity, in, out any) error {
-	return bookkeepingPolicy.run(ctx, id, &activities.Spent{}, out, activity, in)
+	return bookkeepingPolicy.execute(ctx, id, &activities.Spent{}, out, activity, in)
 }
 
 // bookLocally runs the activity within the current workflow task, which saves the server

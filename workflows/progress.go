@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -49,9 +50,9 @@ func (r *reviewState) showStage(ctx workflow.Context, stage review.Stage) error 
 	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
 }
 
-func (r *reviewState) showFailure(ctx workflow.Context, letter failure.DeadLetter, escalated bool) error {
-	r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", letter.Stage, letter.ErrorClass, letter.Hint))
-	shown := AttributeErrorClass.ValueSet(string(letter.ErrorClass))
+func (r *reviewState) showFailure(ctx workflow.Context, deadLetter failure.DeadLetter, escalated bool) error {
+	r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", deadLetter.Stage, deadLetter.ErrorClass, deadLetter.Hint))
+	shown := AttributeErrorClass.ValueSet(string(deadLetter.ErrorClass))
 	if escalated {
 		return workflow.UpsertTypedSearchAttributes(ctx, shown, AttributeEscalated.ValueSet(true))
 	}
@@ -74,7 +75,7 @@ var summaries = map[string]string{
 	"compare":     "compare with existing reviews",
 	"adopt":       "use the report of the shelf's review",
 	"redact":      "mask secrets",
-	"critique":    "call the model",
+	"llm":         "call the model",
 	"notify":      "send the mails",
 	"finish":      "mark the job succeeded",
 	"skip":        "mark the job skipped",
@@ -107,4 +108,34 @@ func StartSummary(req review.Request) string {
 // StartDetails are shown until the review has current details.
 func StartDetails(req review.Request) string {
 	return fmt.Sprintf("Server %s, requested review version %d. Query %s: where it stands.", req.ServerID, req.Version, QueryState)
+}
+
+// The search attributes of reviews. They are wire format.
+var (
+	AttributeChangelist    = temporal.NewSearchAttributeKeyInt64("CriticizerChangelist")
+	AttributeReviewVersion = temporal.NewSearchAttributeKeyInt64("CriticizerReviewVersion")
+	AttributeStage         = temporal.NewSearchAttributeKeyKeyword("CriticizerStage")
+	AttributeErrorClass    = temporal.NewSearchAttributeKeyKeyword("CriticizerErrorClass")
+	AttributeOutcome       = temporal.NewSearchAttributeKeyKeyword("CriticizerOutcome")
+	AttributeEscalated     = temporal.NewSearchAttributeKeyBool("CriticizerEscalated")
+)
+
+// Attributes lists the search attributes that a namespace must have.
+func Attributes() []temporal.SearchAttributeKey {
+	return []temporal.SearchAttributeKey{
+		AttributeChangelist, AttributeReviewVersion, AttributeStage,
+		AttributeErrorClass, AttributeOutcome, AttributeEscalated,
+	}
+}
+
+// StartAttributes are the search attributes that a new review starts with.
+func StartAttributes(req review.Request) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		AttributeChangelist.ValueSet(int64(req.Changelist)),
+		AttributeReviewVersion.ValueSet(int64(req.Version)),
+	)
+}
+
+func showVersion(ctx workflow.Context, version review.Version) error {
+	return workflow.UpsertTypedSearchAttributes(ctx, AttributeReviewVersion.ValueSet(int64(version)))
 }

@@ -27,11 +27,11 @@ func TestProgressOnTheRealServer(t *testing.T) {
 	release := sync.OnceFunc(func() { close(model.release) })
 	t.Cleanup(release)
 	c := newCluster(t, func(stages []any) {
-		stages[0].(*activities.Bookkeeping).ChangeLink = "https://swarm.test/changes/{changelist}"
-		stages[3].(*activities.Critiquing).Reviewer = &model
+		stages[0].(*activities.Bookkeeper).ChangeLink = "https://swarm.test/changes/{changelist}"
+		stages[3].(*activities.Model).Reviewer = &model
 	})
-	model.World = c.world
-	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
+	model.Fakes = c.fakes
+	c.fakes.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
 		StaticSummary: workflows.StartSummary(request), StaticDetails: workflows.StartDetails(request),
@@ -73,13 +73,13 @@ func TestProgressOnTheRealServer(t *testing.T) {
 
 // A heldReviewer answers after release is closed.
 type heldReviewer struct {
-	*activitiestest.World
+	*activitiestest.Fakes
 	release chan struct{}
 }
 
 func (r *heldReviewer) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
 	<-r.release
-	return r.World.Review(ctx, c, o)
+	return r.Fakes.Review(ctx, c, o)
 }
 
 // ask queries the review's current run.

@@ -23,12 +23,12 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// cluster is the real server, a worker for every queue, and the world and the database
+// cluster is the real server, a worker for every queue, and the fakes and the database
 // behind them.
 type cluster struct {
 	client.Client
 	namespace string
-	world     *activitiestest.World
+	fakes     *activitiestest.Fakes
 	db        activitiestest.Database
 }
 
@@ -38,8 +38,8 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	w := activitiestest.New()
 	c := cluster{n.Client, where.Name, w, w.Open(t)}
 	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
-	stages := activitiesOver(t, c.world, c.db)
-	stages[0].(*activities.Bookkeeping).Resets = n
+	stages := activitiesOver(t, c.fakes, c.db)
+	stages[0].(*activities.Bookkeeper).Resets = n
 	for _, f := range alter {
 		f(stages)
 	}
@@ -143,7 +143,7 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	denied := failure.Errorf(failure.AuthDenied, "model refused the key")
-	c.world.Fail("Review", denied, denied)
+	c.fakes.Fail("Review", denied, denied)
 	if err := c.review(t); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}
@@ -158,14 +158,14 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	if result.Job.State != review.JobSucceeded {
 		t.Errorf("second replay = %+v", result)
 	}
-	got := []int{c.world.Calls("Fetch"), c.world.Calls("Get raw"), c.world.Calls("Review"), c.world.Copies("alice@corp.test")}
+	got := []int{c.fakes.Calls("Fetch"), c.fakes.Calls("Get raw"), c.fakes.Calls("Review"), c.fakes.Copies("alice@corp.test")}
 	if want := []int{1, 1, 3, 1}; !slices.Equal(got, want) {
 		t.Errorf("fetches, redactions, model calls, mails to the author = %v, want %v", got, want)
 	}
 	var replays int
 	c.db.Scan(t, `select count(*) from criticizer.audit_log where action = 'replay'`, nil, &replays)
 	if letters := c.db.Letters(t); letters != 2 || replays < 2 {
-		t.Errorf("%d dead letters and %d replays, want one letter per dead run and a trace of each replay", letters, replays)
+		t.Errorf("%d dead letters and %d replays, want one deadLetter per dead run and a trace of each replay", letters, replays)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	denied := failure.Errorf(failure.AuthDenied, "model refused the key")
-	c.world.Fail("Review", denied, denied)
+	c.fakes.Fail("Review", denied, denied)
 	if err := c.review(t); classOf(err) != failure.AuthDenied || c.escalated(t) {
 		t.Fatalf("review ended with %v, escalated %v, want it dead-lettered only", err, c.escalated(t))
 	}
@@ -201,7 +201,7 @@ func (c cluster) escalated(t *testing.T) bool {
 func TestReplayOfASucceededReviewDoesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
+	c.fakes.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
 	if err := c.review(t); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}
@@ -211,21 +211,21 @@ func TestReplayOfASucceededReviewDoesNothing(t *testing.T) {
 	result, err := c.reset(t)
 	testkit.NoError(t, err)
 	c.keep(t, "superseded")
-	if !result.Duplicate || c.world.Calls("Review") != 1 || c.world.Calls("Send") != 0 {
-		t.Errorf("replay = %+v after %d model calls and %d mails", result, c.world.Calls("Review"), c.world.Calls("Send"))
+	if !result.Duplicate || c.fakes.Calls("Review") != 1 || c.fakes.Calls("Send") != 0 {
+		t.Errorf("replay = %+v after %d model calls and %d mails", result, c.fakes.Calls("Review"), c.fakes.Calls("Send"))
 	}
 }
 
 func TestReviewOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	c.world.Fail("Get raw", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+	c.fakes.Fail("Get raw", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	testkit.NoError(t, c.review(t))
 	c.keep(t, "reviewed")
 	if scheduled := c.activities(t); slices.Contains(scheduled, "OpenJob") || slices.Contains(scheduled, "FinishJob") {
 		t.Errorf("activities = %v, want the job opened and closed within workflow tasks", scheduled)
 	}
-	if c.world.Copies("alice@corp.test") != 1 || c.world.Copies("bob@corp.test") != 1 {
+	if c.fakes.Copies("alice@corp.test") != 1 || c.fakes.Copies("bob@corp.test") != 1 {
 		t.Error("not every recipient has one mail")
 	}
 }
@@ -234,8 +234,8 @@ func TestOutageOfTheDatabaseOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
-	c.world.Fail("OpenJob", down, down)
-	c.world.Fail("FinishJob", down, down)
+	c.fakes.Fail("OpenJob", down, down)
+	c.fakes.Fail("FinishJob", down, down)
 	testkit.NoError(t, c.review(t))
 	c.keep(t, "database_down")
 	if got := c.activities(t); !slices.Contains(got, "OpenJob") || !slices.Contains(got, "FinishJob") {

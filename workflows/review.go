@@ -21,26 +21,26 @@ import (
 
 // Nil pointers that name activities for the compiler; never called.
 var (
-	bookkeeping *activities.Bookkeeping
-	fetching    *activities.Fetching
-	redacting   *activities.Redacting
-	critiquing  *activities.Critiquing
-	notifying   *activities.Notifying
-	posting     *activities.Posting
-	retaining   *activities.Retaining
+	bookkeeper *activities.Bookkeeper
+	fetcher    *activities.Fetcher
+	redactor   *activities.Redactor
+	model      *activities.Model
+	notifier   *activities.Notifier
+	poster     *activities.Poster
+	retention  *activities.Retention
 )
 
 // reviewState is the state of one review.
 type reviewState struct {
 	req      review.Request
-	run      string     // run that owns the review, as far as this run knows; see adoptRun
+	run      string     // run that owns the review, as far as this run knows; see takeOver
 	job      review.Job // as last read; zero before it is opened
 	fetched  activities.FetchResult
 	skipped  review.SkipRule       // why nothing is reviewed; empty if the change is reviewed
 	outdated bool                  // the changelist was shelved again
 	onShelf  *review.EarlierReview // the review of the shelf with the same content; nil if none
 	redacted review.ArtifactRef
-	verdict  activities.CritiqueResult
+	reviewed activities.LLMResult
 
 	spent       activities.Spent       // what ended activities used of the stage's attempt budget
 	notNotified map[review.Channel]int // the channels that stage notify failed to notify, with their attempts
@@ -82,7 +82,7 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 	case err != nil:
 		return review.Result{}, err
 	}
-	return review.Result{Job: r.job, StandIn: r.verdict.StandIn}, r.showOutcome(ctx, r.job.Outcome)
+	return review.Result{Job: r.job, StandIn: r.reviewed.StandIn}, r.showOutcome(ctx, r.job.Outcome)
 }
 
 // refusal is the error of an invalid request. Without a dead letter the failure of the
@@ -102,13 +102,13 @@ func (r *reviewState) review(ctx workflow.Context) (err error) {
 	for _, step := range []struct {
 		ctx   workflow.Context
 		stage review.Stage
-		run   func(workflow.Context) error
+		do    func(workflow.Context) error
 	}{
 		{newest, review.StageFetch, r.fetch},
-		{newest, review.StageLLM, r.critique},
+		{newest, review.StageLLM, r.llm},
 		{ctx, review.StageNotify, r.notify},
 	} {
-		err := r.stage(ctx, step.stage, func() error { return step.run(step.ctx) })
+		err := r.stage(ctx, step.stage, func() error { return step.do(step.ctx) })
 		if err != nil {
 			return err
 		}
@@ -116,14 +116,14 @@ func (r *reviewState) review(ctx workflow.Context) (err error) {
 			break
 		}
 	}
-	if _, err := r.adoptRun(ctx); err != nil {
+	if _, err := r.takeOver(ctx); err != nil {
 		return err
 	}
 	if r.skipped != "" {
-		return bookLocally(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
+		return bookLocally(ctx, "skip", bookkeeper.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
 	}
-	return bookLocally(ctx, "finish", bookkeeping.FinishJob, activities.FinishParams{
-		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings, Report: r.verdict.Report,
+	return bookLocally(ctx, "finish", bookkeeper.FinishJob, activities.FinishParams{
+		Request: r.req, Outcome: r.reviewed.Outcome, Findings: r.reviewed.Findings, Report: r.reviewed.Report,
 	}, &r.job)
 }
 
@@ -135,13 +135,13 @@ func (r *reviewState) review(ctx workflow.Context) (err error) {
 // run there, so it is a replay of that run, and runs the stage again with a full attempt
 // budget (processing 8.5). Nothing that needs another workflow task may come between
 // RecordDeadLetter and the failure.
-func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func() error) error {
+func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, do func() error) error {
 	for {
 		r.spent, r.notNotified = activities.Spent{}, nil
 		if err := r.showStage(ctx, stage); err != nil {
 			return err
 		}
-		cause := run()
+		cause := do()
 		switch {
 		case errors.Is(cause, errDuplicate), errors.Is(cause, errSuperseded):
 			return cause
@@ -151,39 +151,39 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func()
 		case cause == nil, temporal.IsCanceledError(cause):
 			return cause
 		}
-		if adopted, err := r.adoptRun(ctx); err != nil {
+		if tookOver, err := r.takeOver(ctx); err != nil {
 			return err
-		} else if adopted {
+		} else if tookOver {
 			continue // the failure is one of the former run
 		}
-		letter := r.deadLetter(ctx, stage, cause)
+		deadLetter := r.deadLetter(ctx, stage, cause)
 		var recorded activities.Recorded
-		if err := book(ctx, "dead-letter", bookkeeping.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, Letter: letter}, &recorded); err != nil {
+		if err := book(ctx, "dead-letter", bookkeeper.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, DeadLetter: deadLetter}, &recorded); err != nil {
 			return err
 		}
 		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
-			if err := r.showFailure(ctx, letter, recorded.Escalated); err != nil {
+			if err := r.showFailure(ctx, deadLetter, recorded.Escalated); err != nil {
 				return err
 			}
-			message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", letter.Stage, r.req.Changelist, letter.Hint)
-			return temporal.NewApplicationErrorWithOptions(message, string(letter.ErrorClass), temporal.ApplicationErrorOptions{
-				NonRetryable: true, Cause: cause, Details: []any{letter},
+			message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", deadLetter.Stage, r.req.Changelist, deadLetter.Hint)
+			return temporal.NewApplicationErrorWithOptions(message, string(deadLetter.ErrorClass), temporal.ApplicationErrorOptions{
+				NonRetryable: true, Cause: cause, Details: []any{deadLetter},
 			})
 		}
-		if _, err := r.adoptRun(ctx); err != nil {
+		if _, err := r.takeOver(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// adoptRun assigns the review to this run, if a reset made this run from the one that
+// takeOver assigns the review to this run, if a reset made this run from the one that
 // came this far. It is called before each step with an effect.
-func (r *reviewState) adoptRun(ctx workflow.Context) (adopted bool, err error) {
+func (r *reviewState) takeOver(ctx workflow.Context) (tookOver bool, err error) {
 	run, err := currentRun(ctx)
 	if err != nil || run == r.run {
 		return false, err
 	}
-	err = book(ctx, "replay", bookkeeping.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: r.run}, &r.job)
+	err = book(ctx, "replay", bookkeeper.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: r.run}, &r.job)
 	if err != nil {
 		return false, err
 	}
@@ -209,10 +209,10 @@ func currentRun(ctx workflow.Context) (run string, err error) {
 // Activities after fetch take turns by author, and have a lower priority if the author is
 // a bot.
 func (r *reviewState) do(ctx workflow.Context, p policy, id string, out, activity, in any) error {
-	if _, err := r.adoptRun(ctx); err != nil {
+	if _, err := r.takeOver(ctx); err != nil {
 		return err
 	}
-	return p.run(r.withPriority(ctx), id, &r.spent, out, activity, in)
+	return p.execute(r.withPriority(ctx), id, &r.spent, out, activity, in)
 }
 
 func (r *reviewState) withPriority(ctx workflow.Context) workflow.Context {
@@ -232,7 +232,7 @@ func (r *reviewState) fetch(ctx workflow.Context) error {
 		}
 	}
 	var result activities.FetchResult
-	err := r.do(ctx, fetchPolicy, "fetch", &result, fetching.Fetch, activities.StageParams{Request: r.req})
+	err := r.do(ctx, fetchPolicy, "fetch", &result, fetcher.Fetch, activities.StageParams{Request: r.req})
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (r *reviewState) fetch(ctx workflow.Context) error {
 	if result.Shelf == 0 {
 		return nil
 	}
-	err = book(ctx, "compare", bookkeeping.CompareWithShelf, r.req, &r.onShelf)
+	err = book(ctx, "compare", bookkeeper.CompareWithShelf, r.req, &r.onShelf)
 	if err == nil && r.onShelf != nil && r.req.Shelved {
 		r.skipped = review.SkipRuleSame
 	}
@@ -253,21 +253,21 @@ func (r *reviewState) fetch(ctx workflow.Context) error {
 func (r *reviewState) open(ctx workflow.Context) error {
 	r.show(ctx, "opening its job")
 	defer r.show(ctx, "stage "+string(review.StageFetch))
-	var opening review.OpenResult
-	if err := bookLocally(ctx, "open", bookkeeping.OpenJob, r.req, &opening); err != nil {
+	var opened review.OpenResult
+	if err := bookLocally(ctx, "open", bookkeeper.OpenJob, r.req, &opened); err != nil {
 		return err
 	}
-	r.progress.Link = opening.Link
-	if server := opening.OtherServer; server != "" {
+	r.progress.Link = opened.Link
+	if server := opened.OtherServer; server != "" {
 		return refusal(ctx, fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
 			"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
 	}
-	if opening.Decision == review.DecisionRefused {
+	if opened.Decision == review.DecisionRefused {
 		return refusal(ctx, fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
-			r.req.Version, r.req.Changelist, opening.Job.Version))
+			r.req.Version, r.req.Changelist, opened.Job.Version))
 	}
-	r.job = opening.Job
-	if opening.Decision == review.DecisionDuplicate {
+	r.job = opened.Job
+	if opened.Decision == review.DecisionDuplicate {
 		return errDuplicate
 	}
 	if v := r.job.Version; v != r.req.Version {
@@ -277,24 +277,24 @@ func (r *reviewState) open(ctx workflow.Context) error {
 	return nil
 }
 
-// critique is stage llm: up to three activities. It uses the report of the shelf's review if
+// llm is stage llm: up to three activities. It uses the report of the shelf's review if
 // there is one that has not expired. A replay keeps the redacted change of the dead run. If
-// the model stage has other redaction rules than the redact stage had, because workers are
-// being replaced, the change is redacted again, which uses no attempt.
-func (r *reviewState) critique(ctx workflow.Context) error {
+// that was redacted under other rules than the worker of the model has, the change is
+// redacted again, once, which uses no attempt.
+func (r *reviewState) llm(ctx workflow.Context) error {
 	if r.onShelf != nil {
 		var adoption activities.Adoption
-		err := r.do(ctx, adoptPolicy, "adopt", &adoption, notifying.AdoptReport, activities.StageParams{Request: r.req, Input: r.onShelf.Report})
+		err := r.do(ctx, adoptPolicy, "adopt", &adoption, notifier.AdoptReport, activities.StageParams{Request: r.req, Input: r.onShelf.Report})
 		if err != nil || adoption.Report != "" {
-			r.verdict = adoption.CritiqueResult
+			r.reviewed = adoption.LLMResult
 			return err
 		}
 		r.spent.Add(adoption.Spent)
 	}
-	for again := 0; ; again++ {
+	for again := false; ; again = true {
 		if r.redacted == "" {
 			var result activities.RedactResult
-			err := r.do(ctx, redactPolicy, "redact", &result, redacting.Redact, activities.StageParams{Request: r.req, Input: r.fetched.Raw})
+			err := r.do(ctx, redactPolicy, "redact", &result, redactor.Redact, activities.StageParams{Request: r.req, Input: r.fetched.Raw})
 			if err != nil {
 				return err
 			}
@@ -302,18 +302,11 @@ func (r *reviewState) critique(ctx workflow.Context) error {
 			r.spent.Add(result.Spent)
 		}
 		before := r.spent
-		err := r.do(ctx, modelPolicy, "critique", &r.verdict, critiquing.Critique, activities.StageParams{Request: r.req, Input: r.redacted})
-		if err == nil || reportOf(ctx, err).Class != failure.RedactionOutdated || again == redactAgainLimit {
+		err := r.do(ctx, llmPolicy, "llm", &r.reviewed, model.LLM, activities.StageParams{Request: r.req, Input: r.redacted})
+		if err == nil || reportOf(ctx, err).Class != failure.RedactionOutdated || again {
 			return err
 		}
 		r.redacted, r.spent = "", before
-		if again > 0 {
-			r.show(ctx, "waiting until the workers of redact and llm have the same redaction rules")
-			if err := workflow.Sleep(ctx, redactAgainPause); err != nil {
-				return err
-			}
-			r.show(ctx, "stage "+string(review.StageLLM))
-		}
 	}
 }
 
@@ -322,15 +315,15 @@ func (r *reviewState) critique(ctx workflow.Context) error {
 // fail, their result is missing, so all channels are tried: an activity of a channel without
 // an open outbox row does nothing.
 func (r *reviewState) notify(ctx workflow.Context) error {
-	p := activities.StageParams{Request: r.req, Input: r.verdict.Report}
+	p := activities.StageParams{Request: r.req, Input: r.reviewed.Report}
 	var mailed activities.NotifyResult
-	errMails := r.do(ctx, mailPolicy, "notify", &mailed, notifying.Notify, p)
+	errMails := r.do(ctx, mailPolicy, "notify", &mailed, notifier.Notify, p)
 	if temporal.IsCanceledError(errMails) || errors.Is(errMails, errSuperseded) {
 		return errMails
 	}
-	if adopted, err := r.adoptRun(ctx); err != nil {
+	if tookOver, err := r.takeOver(ctx); err != nil {
 		return err
-	} else if adopted && errMails != nil {
+	} else if tookOver && errMails != nil {
 		return r.notify(ctx) // the failure is one of the former run
 	}
 	channels := mailed.Channels
@@ -345,7 +338,7 @@ func (r *reviewState) notify(ctx workflow.Context) error {
 		done.Add(1)
 		workflow.Go(r.withPriority(ctx), func(ctx workflow.Context) {
 			defer done.Done()
-			errs[i] = channelPolicy(c).run(ctx, "notify-"+string(c), &spent[i], nil, posting.NotifyChannel, activities.ChannelParams{StageParams: p, Channel: c})
+			errs[i] = channelPolicy(c).execute(ctx, "notify-"+string(c), &spent[i], nil, poster.NotifyChannel, activities.ChannelParams{StageParams: p, Channel: c})
 		})
 	}
 	done.Wait(ctx)
@@ -368,10 +361,10 @@ func (r *reviewState) cancel(ctx workflow.Context, canceled error) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	r.show(ctx, "canceled")
-	if _, err := r.adoptRun(ctx); err != nil && !errors.Is(err, errSuperseded) {
+	if _, err := r.takeOver(ctx); err != nil && !errors.Is(err, errSuperseded) {
 		return err
 	}
-	if err := book(ctx, "cancel", bookkeeping.CancelJob, r.req, nil); err != nil {
+	if err := book(ctx, "cancel", bookkeeper.CancelJob, r.req, nil); err != nil {
 		return err
 	}
 	return canceled

@@ -33,7 +33,7 @@ var request = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: 
 // tested too, over a database and stand-ins of the outside.
 type bench struct {
 	*testsuite.TestWorkflowEnvironment
-	world *activitiestest.World
+	fakes *activitiestest.Fakes
 	db    activitiestest.Database
 	// standIn is set if the model is a simulation.
 	standIn bool
@@ -42,10 +42,10 @@ type bench struct {
 func newBench(t *testing.T) bench {
 	t.Helper()
 	w := activitiestest.New()
-	return bench{world: w, db: w.Open(t)}.again(t)
+	return bench{fakes: w, db: w.Open(t)}.again(t)
 }
 
-// again returns a new environment over the same world and database.
+// again returns a new environment over the same fakes and database.
 func (b bench) again(t *testing.T) bench {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -58,8 +58,8 @@ func (b bench) again(t *testing.T) bench {
 	b.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: request.Key})
 	b.RegisterWorkflow(workflows.ReviewChangelist)
 	b.RegisterWorkflow(workflows.SettleShelf)
-	for _, a := range activitiesOver(t, b.world, b.db) {
-		if c, ok := a.(*activities.Critiquing); ok {
+	for _, a := range activitiesOver(t, b.fakes, b.db) {
+		if c, ok := a.(*activities.Model); ok {
 			c.StandIn = b.standIn
 		}
 		b.RegisterActivity(a)
@@ -68,22 +68,22 @@ func (b bench) again(t *testing.T) bench {
 }
 
 // activitiesOver returns the activities of all stages.
-func activitiesOver(t *testing.T, w *activitiestest.World, db activitiestest.Database) []any {
+func activitiesOver(t *testing.T, w *activitiestest.Fakes, db activitiestest.Database) []any {
 	t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
 	testkit.NoError(t, err)
-	notifying := &activities.Notifying{
+	notifying := &activities.Notifier{
 		Log: discard, Reports: db.Artifacts(t, review.NamespaceReport), Outbox: db, Post: w,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
 	}
 	raw, redacted, report := db.Artifacts(t, review.NamespaceRaw), db.Artifacts(t, review.NamespaceRedacted), db.Artifacts(t, review.NamespaceReport)
 	return []any{
-		&activities.Bookkeeping{Jobs: db, Resets: w, Shelves: db},
-		&activities.Fetching{Changes: w, Recipients: db, Contents: db, Raw: raw},
-		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: db.Artifacts(t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
+		&activities.Bookkeeper{Jobs: db, Resets: w, Shelves: db},
+		&activities.Fetcher{Changes: w, Recipients: db, Contents: db, Raw: raw},
+		&activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline},
+		&activities.Model{Redacted: redacted, Reports: report, Answers: db.Artifacts(t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		notifying,
-		&activities.Posting{Notifying: notifying},
+		&activities.Poster{Notifier: notifying},
 	}
 }
 
@@ -111,7 +111,7 @@ func TestResultOfAStandIn(t *testing.T) {
 	b := newBench(t)
 	b.standIn = true
 	b = b.again(t)
-	b.world.SetDraft(review.Draft{FilesRead: 1, Record: review.Record{Usage: review.Usage{Calls: 1, PromptTokens: 100}}})
+	b.fakes.SetDraft(review.Draft{FilesRead: 1, Record: review.Record{Usage: review.Usage{Calls: 1, PromptTokens: 100}}})
 	result, err := b.review(t)
 	if err != nil || !result.StandIn {
 		t.Errorf("result = %+v, %v", result, err)
@@ -127,12 +127,12 @@ func TestReviewRunsEachStageOnce(t *testing.T) {
 		t.Errorf("result = %+v", result)
 	}
 	for _, op := range []string{"Fetch", "Review", "FinishJob"} {
-		if n := b.world.Calls(op); n != 1 {
+		if n := b.fakes.Calls(op); n != 1 {
 			t.Errorf("%s ran %d times, want once", op, n)
 		}
 	}
 	for _, to := range []string{"alice@corp.test", "bob@corp.test"} {
-		if n := b.world.Copies(to); n != 1 {
+		if n := b.fakes.Copies(to); n != 1 {
 			t.Errorf("%s got %d copies, want 1", to, n)
 		}
 	}
@@ -147,8 +147,8 @@ func TestSucceededReviewIsNotRepeated(t *testing.T) {
 	}
 	result, err := b.again(t).review(t)
 	testkit.NoError(t, err)
-	if !result.Duplicate || result.Job.Outcome != review.OutcomeFindings || b.world.Calls("Fetch") != 1 {
-		t.Errorf("second review = %+v after %d fetches", result, b.world.Calls("Fetch"))
+	if !result.Duplicate || result.Job.Outcome != review.OutcomeFindings || b.fakes.Calls("Fetch") != 1 {
+		t.Errorf("second review = %+v after %d fetches", result, b.fakes.Calls("Fetch"))
 	}
 }
 
@@ -156,14 +156,14 @@ func TestSucceededReviewIsNotRepeated(t *testing.T) {
 func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.world.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
+	b.fakes.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
 	result, err := b.review(t)
 	testkit.NoError(t, err)
 	if j := result.Job; j.State != review.JobSucceeded || j.Outcome != review.OutcomeNotReviewed || j.SkippedBy != review.SkipRuleUser {
 		t.Errorf("job = %+v", j)
 	}
 	for _, op := range []string{"Put raw", "SaveRecipients", "Review", "Send", "FinishJob"} {
-		if n := b.world.Calls(op); n != 0 {
+		if n := b.fakes.Calls(op); n != 0 {
 			t.Errorf("%s ran %d times", op, n)
 		}
 	}
@@ -205,10 +205,10 @@ func TestSubmitOfReviewedShelf(t *testing.T) {
 	onShelf(t, b.db, 4700)
 	result, err := b.review(t)
 	testkit.NoError(t, err)
-	if result.Job.Outcome != review.OutcomeFindings || result.Job.Findings != 1 || b.world.Calls("Review") != 0 {
-		t.Errorf("job = %+v after %d model calls", result.Job, b.world.Calls("Review"))
+	if result.Job.Outcome != review.OutcomeFindings || result.Job.Findings != 1 || b.fakes.Calls("Review") != 0 {
+		t.Errorf("job = %+v after %d model calls", result.Job, b.fakes.Calls("Review"))
 	}
-	mails := b.world.Mails()
+	mails := b.fakes.Mails()
 	if len(mails) != 2 {
 		t.Fatalf("%d mails", len(mails))
 	}
@@ -221,8 +221,8 @@ func TestSubmitOfShelfWhoseReportHasExpired(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.db.Shelve(t, 4700, "report:gone")
-	if _, err := b.review(t); err != nil || b.world.Calls("Review") != 1 {
-		t.Errorf("ended with %v after %d model calls", err, b.world.Calls("Review"))
+	if _, err := b.review(t); err != nil || b.fakes.Calls("Review") != 1 {
+		t.Errorf("ended with %v after %d model calls", err, b.fakes.Calls("Review"))
 	}
 }
 
@@ -232,10 +232,10 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 	t.Parallel()
 	down := failure.Errorf(failure.UpstreamUnavailable, "model is down")
 	for _, tc := range []struct {
-		name     string
-		failures map[string]int // op: failed attempts
-		letter   failure.Class  // empty: the review succeeds
-		reviews  int
+		name       string
+		failures   map[string]int // op: failed attempts
+		deadLetter failure.Class  // empty: the review succeeds
+		reviews    int
 	}{
 		{"four failures are survived", map[string]int{"Review": 4}, "", 5},
 		{"the fifth is the last", map[string]int{"Review": 5}, failure.UpstreamUnavailable, 5},
@@ -249,14 +249,14 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 			b := newBench(t)
 			for op, n := range tc.failures {
 				for range n {
-					b.world.Fail(op, down)
+					b.fakes.Fail(op, down)
 				}
 			}
 			_, err := b.review(t)
-			if got := classOf(err); got != tc.letter {
-				t.Fatalf("review ended with class %q (%v), want %q", got, err, tc.letter)
+			if got := classOf(err); got != tc.deadLetter {
+				t.Fatalf("review ended with class %q (%v), want %q", got, err, tc.deadLetter)
 			}
-			if n := b.world.Calls("Review"); n != tc.reviews {
+			if n := b.fakes.Calls("Review"); n != tc.reviews {
 				t.Errorf("model was called %d times, want %d", n, tc.reviews)
 			}
 		})
@@ -267,12 +267,12 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.world.Fail("Review",
+	b.fakes.Fail("Review",
 		failure.Errorf(failure.RateLimited, "model is busy"),
 		failure.Errorf(failure.AuthDenied, "model refused the key"))
 	_, err := b.review(t)
-	if classOf(err) != failure.AuthDenied || b.world.Calls("Review") != 2 {
-		t.Fatalf("ended with %v after %d calls, want AUTH_DENIED after 2", err, b.world.Calls("Review"))
+	if classOf(err) != failure.AuthDenied || b.fakes.Calls("Review") != 2 {
+		t.Fatalf("ended with %v after %d calls, want AUTH_DENIED after 2", err, b.fakes.Calls("Review"))
 	}
 }
 
@@ -281,24 +281,24 @@ func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
 func TestDeadLetterIsInTheFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.world.Fail("Review", &failure.Error{Class: failure.AuthDenied, Err: errors.New("key refused"), Upstream: "401", RequestID: "req-1"})
+	b.fakes.Fail("Review", &failure.Error{Class: failure.AuthDenied, Err: errors.New("key refused"), Upstream: "401", RequestID: "req-1"})
 	_, err := b.review(t)
-	letter := letterIn(t, err)
+	deadLetter := deadLetterIn(t, err)
 	truncated := regexp.MustCompile(`^(raw|redacted):[0-9a-f]{12}$`)
-	raw, redacted := letter.SanitizedContext["raw"], letter.SanitizedContext["redacted"]
+	raw, redacted := deadLetter.SanitizedContext["raw"], deadLetter.SanitizedContext["redacted"]
 	if !truncated.MatchString(raw) || !truncated.MatchString(redacted) {
 		t.Errorf("references %q and %q, want 12 digits", raw, redacted)
 	}
 	want := failure.DeadLetter{
 		ErrorClass: failure.AuthDenied, Stage: "llm", LastStack: "review of changelist 4711: key refused", Attempts: 1,
 		SanitizedContext: map[string]string{
-			"activity": "critique", "attempts": "1", "changelist": "4711", "not_notified": "", "raw": raw,
+			"activity": "llm", "attempts": "1", "changelist": "4711", "not_notified": "", "raw": raw,
 			"redacted": redacted, "report": "", "request_id": "req-1", "review_version": "1", "stage": "llm", "upstream": "401",
 		},
-		FirstFailureAt: letter.FirstFailureAt, LastFailureAt: letter.LastFailureAt, Hint: failure.AuthDenied.Describe().Hint,
+		FirstFailureAt: deadLetter.FirstFailureAt, LastFailureAt: deadLetter.LastFailureAt, Hint: failure.AuthDenied.Describe().Hint,
 	}
-	if !reflect.DeepEqual(letter, want) || letter.FirstFailureAt.IsZero() || letter.LastFailureAt.Before(letter.FirstFailureAt) {
-		t.Errorf("dead letter is\n%+v, want\n%+v", letter, want)
+	if !reflect.DeepEqual(deadLetter, want) || deadLetter.FirstFailureAt.IsZero() || deadLetter.LastFailureAt.Before(deadLetter.FirstFailureAt) {
+		t.Errorf("dead letter is\n%+v, want\n%+v", deadLetter, want)
 	}
 	if jobOf(t, b.db, request.Key).State != review.JobRetryableFailed || b.db.Letters(t) != 1 {
 		t.Errorf("job %s with %d letters", jobOf(t, b.db, request.Key).State, b.db.Letters(t))
@@ -317,18 +317,18 @@ func TestEveryClassIsDeadLettered(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			for range failure.AttemptBudget {
-				b.world.Fail("Fetch", failure.Errorf(d.Class, "as it fails"))
+				b.fakes.Fail("Fetch", failure.Errorf(d.Class, "as it fails"))
 			}
 			_, err := b.review(t)
-			letter, attempts := letterIn(t, err), 1
+			deadLetter, attempts := deadLetterIn(t, err), 1
 			if d.Retryable {
 				attempts = failure.AttemptBudget
 			}
-			if letter.ErrorClass != d.Class || letter.Stage != "fetch" || letter.Attempts != attempts || letter.Hint != d.Hint || b.world.Calls("Fetch") != attempts {
-				t.Errorf("dead letter %+v after %d attempts, want class %s after %d with hint %q", letter, b.world.Calls("Fetch"), d.Class, attempts, d.Hint)
+			if deadLetter.ErrorClass != d.Class || deadLetter.Stage != "fetch" || deadLetter.Attempts != attempts || deadLetter.Hint != d.Hint || b.fakes.Calls("Fetch") != attempts {
+				t.Errorf("dead letter %+v after %d attempts, want class %s after %d with hint %q", deadLetter, b.fakes.Calls("Fetch"), d.Class, attempts, d.Hint)
 			}
-			if jobOf(t, b.db, request.Key).State != review.JobRetryableFailed || b.db.Letters(t) != 1 || b.world.Calls("Review") != 0 {
-				t.Errorf("job %s, %d letters, %d model calls", jobOf(t, b.db, request.Key).State, b.db.Letters(t), b.world.Calls("Review"))
+			if jobOf(t, b.db, request.Key).State != review.JobRetryableFailed || b.db.Letters(t) != 1 || b.fakes.Calls("Review") != 0 {
+				t.Errorf("job %s, %d letters, %d model calls", jobOf(t, b.db, request.Key).State, b.db.Letters(t), b.fakes.Calls("Review"))
 			}
 		})
 	}
@@ -337,9 +337,9 @@ func TestEveryClassIsDeadLettered(t *testing.T) {
 func TestDeadLetterIsRecordedAfterADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.world.Fail("Fetch", failure.Errorf(failure.NotFound, "no such changelist"))
+	b.fakes.Fail("Fetch", failure.Errorf(failure.NotFound, "no such changelist"))
 	for range 8 {
-		b.world.Fail("RecordDeadLetter", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+		b.fakes.Fail("RecordDeadLetter", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	}
 	_, err := b.review(t)
 	if classOf(err) != failure.NotFound || b.db.Letters(t) != 1 {
@@ -352,13 +352,13 @@ func TestJobIsOpenedAndFinishedAfterADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for range 8 {
-		b.world.Fail("OpenJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-		b.world.Fail("FinishJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+		b.fakes.Fail("OpenJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+		b.fakes.Fail("FinishJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	}
 	if _, err := b.review(t); err != nil {
 		t.Fatal(err)
 	}
-	if opened, closed := b.world.Calls("OpenJob"), b.world.Calls("FinishJob"); opened != 9 || closed != 9 || jobOf(t, b.db, request.Key).State != review.JobSucceeded {
+	if opened, closed := b.fakes.Calls("OpenJob"), b.fakes.Calls("FinishJob"); opened != 9 || closed != 9 || jobOf(t, b.db, request.Key).State != review.JobSucceeded {
 		t.Errorf("job is %s after %d and %d calls, want 9 each", jobOf(t, b.db, request.Key).State, opened, closed)
 	}
 }
@@ -367,8 +367,8 @@ func TestInvalidRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.ExecuteWorkflow(workflows.ReviewChangelist, review.Request{Changelist: 1, Key: "k"})
-	if classOf(b.GetWorkflowError()) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 || b.db.Letters(t) != 0 {
-		t.Fatalf("ended with %v after %d opened jobs", b.GetWorkflowError(), b.world.Calls("OpenJob"))
+	if classOf(b.GetWorkflowError()) != failure.InputInvalid || b.fakes.Calls("OpenJob") != 0 || b.db.Letters(t) != 0 {
+		t.Fatalf("ended with %v after %d opened jobs", b.GetWorkflowError(), b.fakes.Calls("OpenJob"))
 	}
 }
 
@@ -379,8 +379,8 @@ func TestOtherWorkflowIDIsRefused(t *testing.T) {
 	b := newBench(t)
 	b.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "started-by-hand"})
 	_, err := b.review(t)
-	if classOf(err) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 || b.db.Letters(t) != 0 {
-		t.Fatalf("ended with %v after %d opened jobs", err, b.world.Calls("OpenJob"))
+	if classOf(err) != failure.InputInvalid || b.fakes.Calls("OpenJob") != 0 || b.db.Letters(t) != 0 {
+		t.Fatalf("ended with %v after %d opened jobs", err, b.fakes.Calls("OpenJob"))
 	}
 	for _, want := range []string{`"started-by-hand"`, `"review-p4-4711-v1"`, "criticizer-starter change-commit 4711"} {
 		if !strings.Contains(err.Error(), want) {
@@ -398,13 +398,13 @@ func TestRefusedRequestIsDeadLettered(t *testing.T) {
 	newer.Version, newer.Key = 2, "review-p4-4711-v2"
 	testkit.NoError(t, c.start(t, newer).Get(t.Context(), nil))
 	refused := c.review(t)
-	if letter := letterIn(t, refused); letter.ErrorClass != failure.InputInvalid || letter.Stage != "fetch" || letter.Attempts != 1 || c.db.Letters(t) != 1 {
-		t.Errorf("%d dead letters, the failure has %+v", c.db.Letters(t), letter)
+	if deadLetter := deadLetterIn(t, refused); deadLetter.ErrorClass != failure.InputInvalid || deadLetter.Stage != "fetch" || deadLetter.Attempts != 1 || c.db.Letters(t) != 1 {
+		t.Errorf("%d dead letters, the failure has %+v", c.db.Letters(t), deadLetter)
 	}
 	c.keep(t, "refused")
 	_, again := c.reset(t)
-	if letterIn(t, again); c.db.Letters(t) != 2 || c.world.Calls("Fetch") != 1 || !c.escalated(t) {
-		t.Errorf("the replay left %d dead letters in all, escalated %t, after %d readings of the change", c.db.Letters(t), c.escalated(t), c.world.Calls("Fetch"))
+	if deadLetterIn(t, again); c.db.Letters(t) != 2 || c.fakes.Calls("Fetch") != 1 || !c.escalated(t) {
+		t.Errorf("the replay left %d dead letters in all, escalated %t, after %d readings of the change", c.db.Letters(t), c.escalated(t), c.fakes.Calls("Fetch"))
 	}
 	var replays int
 	c.db.Scan(t, `select count(*) from criticizer.replays where reason = 'the model is back'`, nil, &replays)
@@ -417,7 +417,7 @@ func TestRefusedRequestIsDeadLettered(t *testing.T) {
 func TestCancellationReachesTheJob(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.world.Fail("Fetch", &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: time.Minute})
+	b.fakes.Fail("Fetch", &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: time.Minute})
 	b.RegisterDelayedCallback(b.CancelWorkflow, 30*time.Second)
 	if _, err := b.review(t); !temporal.IsCanceledError(err) {
 		t.Fatalf("ended with %v, want canceled", err)

@@ -57,7 +57,7 @@ func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 // model calls and their mails are useless.
 func (s Shelf) outdate(ctx workflow.Context) error {
 	var keys []string
-	err := book(ctx, "outdated", bookkeeping.ReviewsOfShelf, s.Changelist, &keys)
+	err := book(ctx, "outdated", bookkeeper.ReviewsOfShelf, s.Changelist, &keys)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
 // event, because a reset does not change it.
 func (s Shelf) review(ctx workflow.Context) error {
 	var req review.Request
-	err := book(ctx, "reserve", bookkeeping.ReserveShelf, activities.ShelfParams{
+	err := book(ctx, "reserve", bookkeeper.ReserveShelf, activities.ShelfParams{
 		ServerID: s.ServerID, Changelist: s.Changelist, Event: workflow.GetInfo(ctx).OriginalRunID,
 	}, &req)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestReviewsWithoutAModelCall(t *testing.T) {
 		mails   int
 	}{
 		"skipped": {request, func(c cluster) {
-			c.world.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
+			c.fakes.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
 		}, review.SkipRuleUser, 0},
 		"shelf_as_before": {ofShelf, func(c cluster) { onShelf(t, c.db, 4711) }, review.SkipRuleSame, 0},
 		"shelf_submitted": {request, func(c cluster) { onShelf(t, c.db, 4700) }, "", 2},
@@ -37,8 +37,8 @@ func TestReviewsWithoutAModelCall(t *testing.T) {
 			tt.is(c)
 			var result review.Result
 			testkit.NoError(t, c.start(t, tt.request).Get(t.Context(), &result))
-			if result.Job.SkippedBy != tt.skipped || c.world.Calls("Review") != 0 || len(c.world.Mails()) != tt.mails {
-				t.Errorf("review ended as %+v after %d model calls and %d mails", result.Job, c.world.Calls("Review"), len(c.world.Mails()))
+			if result.Job.SkippedBy != tt.skipped || c.fakes.Calls("Review") != 0 || len(c.fakes.Mails()) != tt.mails {
+				t.Errorf("review ended as %+v after %d model calls and %d mails", result.Job, c.fakes.Calls("Review"), len(c.fakes.Mails()))
 			}
 			c.keepRun(t, tt.request.Key, name)
 		})
@@ -54,8 +54,8 @@ func TestShelfOnTheRealServer(t *testing.T) {
 	c.keepRun(t, settling, "shelf_settled")
 	testkit.NoError(t, c.GetWorkflow(ctx, settling+"-v1", "").Get(ctx, nil))
 	c.keepRun(t, settling+"-v1", "shelf_reviewed")
-	if c.world.Calls("FetchShelf") != 1 || len(c.world.Mails()) == 0 {
-		t.Errorf("%d shelves were read and %d mails sent", c.world.Calls("FetchShelf"), len(c.world.Mails()))
+	if c.fakes.Calls("FetchShelf") != 1 || len(c.fakes.Mails()) == 0 {
+		t.Errorf("%d shelves were read and %d mails sent", c.fakes.Calls("FetchShelf"), len(c.fakes.Mails()))
 	}
 }
 
@@ -79,9 +79,9 @@ func TestShelfThatIsReplacedOnTheRealServer(t *testing.T) {
 	c := newCluster(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c.world.Fail("Review", &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: 5 * time.Minute})
+	c.fakes.Fail("Review", &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: 5 * time.Minute})
 	c.settle(ctx, t)
-	for c.world.Calls("Review") == 0 {
+	for c.fakes.Calls("Review") == 0 {
 		if time.Sleep(20 * time.Millisecond); ctx.Err() != nil {
 			t.Fatal("the model was not asked")
 		}
@@ -95,7 +95,7 @@ func TestShelfThatIsReplacedOnTheRealServer(t *testing.T) {
 		}
 	}
 	c.keepRun(t, settling+"-v1", "shelf_replaced")
-	if c.db.Letters(t) != 0 || c.world.Copies("alice@corp.test") != 1 {
-		t.Errorf("%d dead letters, %d mails to the author", c.db.Letters(t), c.world.Copies("alice@corp.test"))
+	if c.db.Letters(t) != 0 || c.fakes.Copies("alice@corp.test") != 1 {
+		t.Errorf("%d dead letters, %d mails to the author", c.db.Letters(t), c.fakes.Copies("alice@corp.test"))
 	}
 }

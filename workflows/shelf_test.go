@@ -127,7 +127,7 @@ func TestReviewOfAReplacedShelf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			b.world.Fail(tt.busy, busy)
+			b.fakes.Fail(tt.busy, busy)
 			b.RegisterDelayedCallback(func() { b.SignalWorkflow(workflows.OutdatedSignal, nil) }, time.Minute/2)
 			req := shelfRequest
 			req.Shelved = !tt.submit
@@ -137,8 +137,8 @@ func TestReviewOfAReplacedShelf(t *testing.T) {
 			if err := b.GetWorkflowError(); err != nil || job.State != review.JobSucceeded || job.SkippedBy != tt.skipped {
 				t.Errorf("ended as %+v, %v", job, err)
 			}
-			if n := b.world.Calls("Review"); n != tt.reviews || len(b.world.Mails()) != tt.mails || b.db.Letters(t) != 0 {
-				t.Errorf("%d model calls, %d mails, %d dead letters; want %d, %d, 0", n, len(b.world.Mails()), b.db.Letters(t), tt.reviews, tt.mails)
+			if n := b.fakes.Calls("Review"); n != tt.reviews || len(b.fakes.Mails()) != tt.mails || b.db.Letters(t) != 0 {
+				t.Errorf("%d model calls, %d mails, %d dead letters; want %d, %d, 0", n, len(b.fakes.Mails()), b.db.Letters(t), tt.reviews, tt.mails)
 			}
 		})
 	}

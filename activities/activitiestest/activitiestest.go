@@ -11,8 +11,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A World is the outside of the activities. Its methods are safe for concurrent use.
-type World struct {
+// Fakes are what is outside of the activities. Their methods are safe for concurrent use.
+type Fakes struct {
 	mu     sync.Mutex
 	calls  map[string]int
 	faults map[string][]error
@@ -27,9 +27,9 @@ type World struct {
 	afterSend func()
 }
 
-// New returns a world with one small change whose review has one finding.
-func New() *World {
-	return &World{
+// New returns fakes with one small change whose review has one finding.
+func New() *Fakes {
+	return &Fakes{
 		calls:  map[string]int{},
 		faults: map[string][]error{},
 		change: review.Change{
@@ -54,7 +54,7 @@ func New() *World {
 }
 
 // call counts a call of op. If op has no fault it runs f, which may be nil.
-func (w *World) call(op string, f func()) error {
+func (w *Fakes) call(op string, f func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls[op]++
@@ -70,22 +70,22 @@ func (w *World) call(op string, f func()) error {
 	return nil
 }
 
-func (w *World) set(f func()) {
+func (w *Fakes) set(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
-func get[T any](w *World, f func() T) T {
+func get[T any](w *Fakes, f func() T) T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return f()
 }
 
 // Fail makes the next len(errs) calls of op fail; with a nil error the call succeeds.
-func (w *World) Fail(op string, errs ...error) {
+func (w *Fakes) Fail(op string, errs ...error) {
 	w.set(func() { w.faults[op] = append(w.faults[op], errs...) })
 }
 
 // Calls is how often op was called.
-func (w *World) Calls(op string) int { return get(w, func() int { return w.calls[op] }) }
+func (w *Fakes) Calls(op string) int { return get(w, func() int { return w.calls[op] }) }

@@ -11,22 +11,22 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A Database is a real database. The operations below fail as its world plans it, and are
+// A Database is a real database. The operations below fail as its fakes plans it, and are
 // counted there, under the names of their methods.
 type Database struct {
 	*store.DB
-	w    *World
+	w    *Fakes
 	test *storetest.Database
 }
 
 // Open opens an empty database for a user with all rights.
-func (w *World) Open(tb testing.TB) Database {
+func (w *Fakes) Open(tb testing.TB) Database {
 	tb.Helper()
 	return w.Over(tb, storetest.New(tb))
 }
 
 // Over opens a database of a test for a user with all rights.
-func (w *World) Over(tb testing.TB, test *storetest.Database) Database {
+func (w *Fakes) Over(tb testing.TB, test *storetest.Database) Database {
 	tb.Helper()
 	return Database{test.Open(tb, ""), w, test}
 }
@@ -56,8 +56,8 @@ func (d Database) FinishJob(ctx context.Context, key string, outcome review.Outc
 }
 
 // RecordDeadLetter implements the method of a job.
-func (d Database) RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (bool, error) {
-	return try(d, "RecordDeadLetter", func() (bool, error) { return d.DB.RecordDeadLetter(ctx, req, runID, letter) })
+func (d Database) RecordDeadLetter(ctx context.Context, req review.Request, runID string, deadLetter failure.DeadLetter) (bool, error) {
+	return try(d, "RecordDeadLetter", func() (bool, error) { return d.DB.RecordDeadLetter(ctx, req, runID, deadLetter) })
 }
 
 // RecordReview implements the method of an account.

@@ -16,11 +16,11 @@ import (
 )
 
 // SetChange sets the change that is fetched.
-func (w *World) SetChange(c review.Change) { w.set(func() { w.change = c }) }
+func (w *Fakes) SetChange(c review.Change) { w.set(func() { w.change = c }) }
 
 // Read implements the fetch of a changelist, "Fetch" in the calls, or of a shelf,
 // "FetchShelf".
-func (w *World) Read(_ context.Context, cl review.Changelist, how review.ReadOptions) (c review.Change, err error) {
+func (w *Fakes) Read(_ context.Context, cl review.Changelist, how review.ReadOptions) (c review.Change, err error) {
 	name := "Fetch"
 	if how.Shelved {
 		name = "FetchShelf"
@@ -31,15 +31,15 @@ func (w *World) Read(_ context.Context, cl review.Changelist, how review.ReadOpt
 }
 
 // ResetOf returns a reset by an operator.
-func (w *World) ResetOf(context.Context, string, string) (identity, reason string, err error) {
+func (w *Fakes) ResetOf(context.Context, string, string) (identity, reason string, err error) {
 	return "operator", "tested", nil
 }
 
 // SetDraft sets the result of Review.
-func (w *World) SetDraft(d review.Draft) { w.set(func() { w.draft = d }) }
+func (w *Fakes) SetDraft(d review.Draft) { w.set(func() { w.draft = d }) }
 
 // Review returns the draft and uses its tokens.
-func (w *World) Review(ctx context.Context, _ redaction.Change, o review.Options) (draft review.Draft, err error) {
+func (w *Fakes) Review(ctx context.Context, _ redaction.Change, o review.Options) (draft review.Draft, err error) {
 	err = w.call("Review", func() { draft = w.draft })
 	if err != nil || draft.Usage.Tokens() == 0 {
 		return draft, err
@@ -53,7 +53,7 @@ func (w *World) Review(ctx context.Context, _ redaction.Change, o review.Options
 }
 
 // Copies is how many messages the recipient has.
-func (w *World) Copies(address string) int {
+func (w *Fakes) Copies(address string) int {
 	return get(w, func() (n int) {
 		for _, sent := range w.mailed {
 			if sent[0] == address {
@@ -65,26 +65,26 @@ func (w *World) Copies(address string) int {
 }
 
 // Mails returns the accepted reports, in order.
-func (w *World) Mails() []review.Report {
+func (w *Fakes) Mails() []review.Report {
 	return get(w, func() []review.Report { return slices.Clone(w.mails) })
 }
 
 // Lose deletes the mail server's record of the recipient's mails.
-func (w *World) Lose(address string) {
+func (w *Fakes) Lose(address string) {
 	w.set(func() {
 		maps.DeleteFunc(w.mailed, func(_ string, sent []string) bool { return sent[0] == address })
 	})
 }
 
 // SetEvidence sets the answer to look-ups of messages that were not accepted.
-func (w *World) SetEvidence(e review.Evidence) { w.set(func() { w.evidence = e }) }
+func (w *Fakes) SetEvidence(e review.Evidence) { w.set(func() { w.evidence = e }) }
 
 // AfterSend is called after a message is accepted and before Send returns; it may panic.
-func (w *World) AfterSend(f func()) { w.afterSend = f }
+func (w *Fakes) AfterSend(f func()) { w.afterSend = f }
 
 // Send implements the mail provider. A fault of "Send" means that the message was not
 // accepted; one of "Send reply" that it was accepted and the caller gets an error.
-func (w *World) Send(ctx context.Context, report review.Report, key review.DeliveryKey, begun time.Time) (id string, err error) {
+func (w *Fakes) Send(ctx context.Context, report review.Report, key review.DeliveryKey, begun time.Time) (id string, err error) {
 	failed := w.call("Send", func() {
 		switch clean := report.Outcome == review.OutcomeClean; {
 		case report.Changelist != key.Changelist, report.Version != key.Version,
@@ -121,8 +121,8 @@ func messageID(key review.DeliveryKey) string {
 }
 
 // Lookup returns the evidence of an accepted message, or the evidence that
-// [World.SetEvidence] set. The search has to begin at the last attempt.
-func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ string, since time.Time) (e review.Evidence, err error) {
+// [Fakes.SetEvidence] set. The search has to begin at the last attempt.
+func (w *Fakes) Lookup(_ context.Context, key review.DeliveryKey, _ string, since time.Time) (e review.Evidence, err error) {
 	e.State = review.EvidenceUnknown
 	err = w.call("Lookup", func() {
 		if at, ok := w.begun[key]; ok && at.Sub(since).Abs() > time.Minute {

@@ -45,7 +45,7 @@ func newMetrics(t *testing.T) *Metrics {
 func TestOurMetricsHaveNoSDKLabels(t *testing.T) {
 	t.Parallel()
 	m := newMetrics(t)
-	for _, activity := range []string{"Redact", "Critique"} {
+	for _, activity := range []string{"Redact", "LLM"} {
 		ours := tagged(m, "criticizer-llm", activity).WithTags(map[string]string{"stage": "llm", "result": "ok"})
 		ours.Timer("criticizer_attempt").Record(7 * time.Second)
 	}

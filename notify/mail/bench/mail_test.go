@@ -96,7 +96,7 @@ func benchmarkDeliveries(b *testing.B, cfg mail.Config) {
 
 // A stage is the last stage of a review, and the stores that earlier stages write.
 type stage struct {
-	*activities.Notifying
+	*activities.Notifier
 	fetch, bookkeeping *store.DB
 	reports            *artifact.Store // to be written
 }
@@ -121,7 +121,7 @@ func newStage(b *testing.B, cfg mail.Config) stage {
 	outbox, written := open(store.RoleNotify)
 	_, reports := open(store.RoleLLM)
 	return stage{
-		Notifying: &activities.Notifying{
+		Notifier: &activities.Notifier{
 			Log: discard, Reports: written, Outbox: outbox, Post: post,
 			Policy: activities.RecipientPolicy{CleanTo: activities.CleanToEveryone, Max: recipients},
 		},

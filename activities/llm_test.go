@@ -20,11 +20,11 @@ import (
 
 // A critic is the activity with a change that waits for it.
 type critic struct {
-	world   *activitiestest.World
+	fakes   *activitiestest.Fakes
 	db      activitiestest.Database
 	reports *activitiestest.Artifacts
-	stage   *activities.Critiquing
-	run     func() (activities.CritiqueResult, error)
+	stage   *activities.Model
+	run     func() (activities.LLMResult, error)
 }
 
 func newCritic(t *testing.T, prices review.Prices, more ...review.File) critic {
@@ -38,20 +38,20 @@ func newCritic(t *testing.T, prices review.Prices, more ...review.File) critic {
 	sealed, err := pipeline.Seal(change)
 	testkit.NoError(t, err)
 	w := activitiestest.New()
-	c := critic{world: w, db: openRequest(t, w)}
+	c := critic{fakes: w, db: openRequest(t, w)}
 	c.reports = c.db.Artifacts(t, review.NamespaceReport)
 	redacted := c.db.Artifacts(t, review.NamespaceRedacted)
 	ref, err := redacted.Put(t.Context(), request.Owner(), sealed)
 	testkit.NoError(t, err)
-	c.stage = &activities.Critiquing{
+	c.stage = &activities.Model{
 		Redacted: redacted, Reports: c.reports, Answers: c.db.Artifacts(t, review.NamespaceAnswer), Accounts: c.db,
 		Reviewer: w, Pipeline: pipeline, Prices: prices,
 	}
-	c.run = func() (result activities.CritiqueResult, err error) {
+	c.run = func() (result activities.LLMResult, err error) {
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestActivityEnvironment()
 		env.RegisterActivity(c.stage)
-		value, err := env.ExecuteActivity(c.stage.Critique, activities.StageParams{
+		value, err := env.ExecuteActivity(c.stage.LLM, activities.StageParams{
 			Request: review.Request{Changelist: 4711, Version: 1, Key: "k"}, Input: ref,
 		})
 		if err != nil {
@@ -83,7 +83,7 @@ func TestReportHoldsNoSecretOfTheModel(t *testing.T) {
 	t.Parallel()
 	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"
 	c := newCritic(t, review.Prices{})
-	c.world.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, FilesRead: 1, Record: review.Record{Model: key}})
+	c.fakes.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, FilesRead: 1, Record: review.Record{Model: key}})
 	result, err := c.run()
 	testkit.NoError(t, err)
 	body, err := c.reports.Get(t.Context(), request.Owner(), result.Report)
@@ -97,8 +97,8 @@ func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 	t.Parallel()
 	c := newCritic(t, review.Prices{Prompt: 2, Completion: 10, Currency: "USD"})
 	draft := review.Draft{FilesRead: 1, Record: review.Record{Model: "m-1", Usage: review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}}}
-	c.world.SetDraft(draft)
-	c.world.Fail("RecordReview", failure.Errorf(failure.DatabaseUnavailable, "away"))
+	c.fakes.SetDraft(draft)
+	c.fakes.Fail("RecordReview", failure.Errorf(failure.DatabaseUnavailable, "away"))
 	if _, err := c.run(); err == nil {
 		t.Fatal("the first attempt succeeded")
 	}
@@ -120,7 +120,7 @@ func TestStandInIsRecorded(t *testing.T) {
 	for calls, want := range []bool{false, true} {
 		c := newCritic(t, review.Prices{})
 		c.stage.StandIn = true
-		c.world.SetDraft(review.Draft{Record: review.Record{Usage: review.Usage{Calls: calls, PromptTokens: 100 * calls}}})
+		c.fakes.SetDraft(review.Draft{Record: review.Record{Usage: review.Usage{Calls: calls, PromptTokens: 100 * calls}}})
 		result, err := c.run()
 		testkit.NoError(t, err)
 		if report, record := c.report(t, result.Report), c.record(t); report.StandIn != want || record.StandIn != want || result.StandIn != want {
@@ -135,7 +135,7 @@ func TestReportOfGapsAndGuesses(t *testing.T) {
 	t.Parallel()
 	c := newCritic(t, review.Prices{}, review.File{DepotPath: "//depot/b.c", Charset: "shift_jis", Diff: "@@ -0,0 +1,1 @@\n+b\n"},
 		review.File{DepotPath: "//depot/c.c", Charset: "euc-kr", Skipped: review.SkipDamaged})
-	c.world.SetDraft(review.Draft{FilesRead: 2, Omissions: []review.Omission{{Reason: review.SkipDamaged}}, Record: review.Record{Usage: review.Usage{Calls: 1}}})
+	c.fakes.SetDraft(review.Draft{FilesRead: 2, Omissions: []review.Omission{{Reason: review.SkipDamaged}}, Record: review.Record{Usage: review.Usage{Calls: 1}}})
 	result, err := c.run()
 	testkit.NoError(t, err)
 	report := c.report(t, result.Report)
@@ -164,7 +164,7 @@ func TestCostIsShownOnlyIfKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCritic(t, test.prices)
-			c.world.SetDraft(test.draft)
+			c.fakes.SetDraft(test.draft)
 			result, err := c.run()
 			testkit.NoError(t, err)
 			if cost := c.report(t, result.Report).Cost; (cost != nil) != test.known {
