@@ -10,9 +10,9 @@ TEST_FLAGS := -timeout=20m -parallel=6
 # CI runs a failed test once more; tools/reruns.sh says which repetitions do not count.
 RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report=$(CURDIR)/build/reruns.txt)
 
-# Input of `make demo` and `make up`: a git repository (REPO) and the number of
-# changelists (CHANGES).
-DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(CHANGES),-changes "$(CHANGES)")
+# Input of `make demo` and `make up`: a git repository (REPO) or a depot in a .txtar file
+# (DEPOT), and the number of changelists (CHANGES).
+DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up down test test-server race corpus canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest kubernetestest benchcheck vulncheck fuzz reproduce sbom bench bench-save bench-diff fmt generate build clean $(DEVSTACK)
@@ -20,7 +20,7 @@ DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(CHANGES),-changes "$(CHANGES
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
-	@echo "demo and up take REPO=/path/to/git/repository and CHANGES=20;"
+	@echo "demo and up take REPO=/path/to/git/repository or DEPOT=/path/to/depot.txtar, and CHANGES=20;"
 	@echo "$(DEVSTACK) -h lists the ports and other settings"
 
 demo: $(DEVSTACK) ## review some changelists on this machine and print the results

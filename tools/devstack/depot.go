@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A depot is reviewed: the sample or a git repository, which p4sim serves, or a real
-// Perforce server.
+// A depot is reviewed: the sample, another .txtar file or a git repository, which p4sim
+// serves, or a real Perforce server.
 type depot struct {
 	path    string   // empty: a real server
 	port    string   // of a real server
@@ -26,9 +26,14 @@ type depot struct {
 	id string
 }
 
-// openDepot returns the git repository that a flag names, or the sample depot.
+// openDepot returns the depot that the flags name, or the sample depot.
 func openDepot(ctx context.Context, opts options) (depot, error) {
-	if opts.repo == "" {
+	switch {
+	case opts.repo != "" && opts.depot != "":
+		return depot{}, errors.New("REPO and DEPOT exclude each other: name one")
+	case opts.depot != "":
+		return fileDepot(opts)
+	case opts.repo == "":
 		return sampleDepot(opts)
 	}
 	path, err := filepath.Abs(opts.repo)
@@ -40,6 +45,20 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 		return depot{}, fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: name another in REPO=", path, err)
 	}
 	return depot{path: path, id: opts.depotID(path)}, nil
+}
+
+// fileDepot returns the .txtar file that a flag names. Its id depends on its content:
+// reviews of another content are not reviews of this one.
+func fileDepot(opts options) (depot, error) {
+	path, err := filepath.Abs(opts.depot)
+	if err != nil {
+		return depot{}, fmt.Errorf("make path of the depot absolute: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return depot{}, fmt.Errorf("read the depot: %w: name a .txtar file in DEPOT=", err)
+	}
+	return depot{path: path, id: opts.depotID(path, text...)}, nil
 }
 
 // realDepot returns the Perforce server that P4PORT names.

@@ -38,6 +38,9 @@ func TestOpenDepot(t *testing.T) {
 		"the sample of the clone":     {opts: options{root: sample}, want: depot{path: filepath.Join(sample, "tools", "devstack", "harbor.txtar")}},
 		"another repository":          {opts: options{root: plain, repo: repo}, want: depot{path: repo}},
 		"a root without the sample":   {opts: options{root: plain}, err: "REPO="},
+		"a file":                      {opts: options{root: plain, depot: filepath.Join(sample, "tools", "devstack", "harbor.txtar")}, want: depot{path: filepath.Join(sample, "tools", "devstack", "harbor.txtar")}},
+		"both":                        {opts: options{root: sample, repo: repo, depot: repo}, err: "REPO"},
+		"a file that is not there":    {opts: options{root: sample, depot: filepath.Join(plain, "x")}, err: "DEPOT="},
 		"another plain directory":     {opts: options{root: repo, repo: plain}, err: "REPO="},
 		"a repository without commit": {opts: options{root: repo, repo: unborn}, err: unborn},
 	} {

@@ -91,8 +91,8 @@ type options struct {
 	// Ports of the parts. 0: the well-known one, or a free one if that is in use.
 	postgresPort, temporalPort, temporalUIPort, inboxPort, smtpPort, modelPort int
 
-	repo    string // git repository to review; empty: the sample depot
-	changes uint   // how many of its changelists; 0: a few
+	repo, depot string // see openDepot
+	changes     uint   // how many of its changelists; 0: a few
 
 	databaseURL string // CRITICIZER_DATABASE_URL; empty: a private cluster
 
@@ -123,6 +123,7 @@ func parseOptions(args []string, stderr io.Writer) (options, []string, error) {
 	flags.IntVar(&opts.smtpPort, "smtp-port", 0, "port of the inbox for mail (default 1025, or a free one)")
 	flags.IntVar(&opts.modelPort, "model-port", 0, "port of the simulated model (default 8026, or a free one)")
 	flags.StringVar(&opts.repo, "repo", "", "git repository to review (default: a sample depot)")
+	flags.StringVar(&opts.depot, "depot", "", "depot in a .txtar file to review, as tools/devstack/harbor.txtar is one")
 	flags.UintVar(&opts.changes, "changes", 0, "number of changelists to review, the newest ones (default: a few)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -23,15 +23,15 @@ const (
 	sampleReason                   = "demo: the ticket of the account was renewed"
 )
 
-// sampleDepot returns the sample depot of the clone. Its id depends on its content: reviews
-// of another content are no reviews of this one.
+// sampleDepot returns the sample depot of the clone.
 func sampleDepot(opts options) (depot, error) {
-	path := filepath.Join(opts.root, "tools", "devstack", "harbor.txtar")
-	text, err := os.ReadFile(path)
+	opts.depot = filepath.Join(opts.root, "tools", "devstack", "harbor.txtar")
+	d, err := fileDepot(opts)
 	if err != nil {
-		return depot{}, fmt.Errorf("read the sample depot: %w: name a git repository to review in REPO=/path/to/it", err)
+		return depot{}, fmt.Errorf("%w, or a git repository in REPO=/path/to/it", err)
 	}
-	return depot{path: path, sample: true, id: opts.depotID(path, text...)}, nil
+	d.sample = true
+	return d, nil
 }
 
 // sampleSettings are settings with an effect on the sample depot: a bot whose changes are
