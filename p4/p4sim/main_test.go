@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/p4/internal/command"
 )
 
 // TestMain makes the test binary p4sim, for tests that need processes.
@@ -59,27 +58,10 @@ func records(t *testing.T, env []string, args ...string) []record {
 func decodeRecords(t *testing.T, text string) []record {
 	t.Helper()
 	var all []record
-	value := func() string {
-		kind, n := text[0], binary.LittleEndian.Uint32([]byte(text[1:5]))
-		if text = text[5:]; kind == 'i' {
-			return fmt.Sprint(n)
-		}
-		s := text[:n]
-		text = text[n:]
-		return s
-	}
-	for text != "" {
-		if text[0] != '{' {
-			t.Fatalf("not a record: %q", text)
-		}
-		r := record{}
-		for text = text[1:]; text[0] != '0'; {
-			key := value()
-			r[key] = value()
-		}
-		text = text[1:]
-		all = append(all, r)
-	}
+	testkit.NoError(t, command.Decode(strings.NewReader(text), func(rec command.Record) error {
+		all = append(all, rec.Fields)
+		return nil
+	}))
 	return all
 }
 

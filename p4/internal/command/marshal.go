@@ -57,6 +57,24 @@ var (
 	errTooManyFields = errors.New("output has a record of more than 1,048,576 fields")
 )
 
+// Decode calls each for every record of the output r, up to the first error of each. It
+// returns io.ErrUnexpectedEOF if the output ends inside a record.
+func Decode(r io.Reader, each func(Record) error) error {
+	d := decoder{bufio.NewReaderSize(r, 64<<10)}
+	for {
+		rec, err := d.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = each(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // A decoder reads records: an open brace, pairs of a string and a string or
 // number, and a zero digit.
 type decoder struct{ r *bufio.Reader }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -11,19 +10,9 @@ import (
 	"testing"
 )
 
-func decodeAll(data []byte) ([]Record, error) {
-	d := decoder{bufio.NewReader(bytes.NewReader(data))}
-	var records []Record
-	for {
-		rec, err := d.next()
-		if errors.Is(err, io.EOF) {
-			return records, nil
-		}
-		if err != nil {
-			return records, err
-		}
-		records = append(records, rec)
-	}
+func decodeAll(data []byte) (all []Record, err error) {
+	err = Decode(bytes.NewReader(data), func(rec Record) error { all = append(all, rec); return nil })
+	return all, err
 }
 
 func TestDecoderKeepsEveryByte(t *testing.T) {

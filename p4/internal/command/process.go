@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,9 @@ import (
 
 // A result is how a process ended.
 type result struct {
-	recordReader
+	boundedReader
+	records int
+	severe  int   // records of severity 3 or more
 	status  int   // exit status; -1 if it did not start or was killed
 	exitErr error // of starting the process or waiting for it
 	readErr error // of its output, or of the function that got a record
@@ -39,8 +40,15 @@ func (r Runner) execute(ctx context.Context, stop func(), c Cmd, args []string, 
 		_ = input.Close()
 		ended <- err
 	}()
-	e := result{recordReader: recordReader{r: output, limit: r.MaxOutput, begin: limitedBuffer{limit: 1 << 10}}, status: -1}
-	if e.readErr = e.readAll(each); e.readErr != nil {
+	e := result{boundedReader: boundedReader{r: output, limit: r.MaxOutput, begin: limitedBuffer{limit: 1 << 10}}, status: -1}
+	e.readErr = Decode(&e.boundedReader, func(rec Record) error {
+		e.records++
+		if rec.Severity() >= 3 {
+			e.severe++
+		}
+		return each(rec)
+	})
+	if e.readErr != nil {
 		stop()
 		_ = output.CloseWithError(e.readErr)
 	}
@@ -90,38 +98,16 @@ func (e result) err(name string) error {
 	return failure.Errorf(failure.UpstreamInternal, "p4 %s ended with %w and no message", name, exit)
 }
 
-// A recordReader reads records, and counts them and their bytes.
-type recordReader struct {
-	r       io.Reader
-	limit   int64
-	bytes   int64
-	records int
-	severe  int // records of severity 3 or more
-	begin   limitedBuffer
+// A boundedReader fails after limit bytes. It counts them and keeps the first.
+type boundedReader struct {
+	r     io.Reader
+	limit int64
+	bytes int64
+	begin limitedBuffer
 }
 
-func (t *recordReader) readAll(each func(Record) error) error {
-	d := decoder{bufio.NewReaderSize(t, 64<<10)}
-	for {
-		rec, err := d.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		t.records++
-		if rec.Severity() >= 3 {
-			t.severe++
-		}
-		if err := each(rec); err != nil {
-			return err
-		}
-	}
-}
-
-// Read implements io.Reader; it fails at the limit.
-func (t *recordReader) Read(p []byte) (int, error) {
+// Read implements io.Reader.
+func (t *boundedReader) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
 	t.bytes += int64(n)
 	_, _ = t.begin.Write(p[:n])
