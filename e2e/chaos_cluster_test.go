@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -59,7 +60,7 @@ func seedCluster(t *testing.T, binaries string) (data string) {
 	}
 	c.start(t)
 	c.execute(t, `create database `+seedDatabase)
-	if err := store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: secret.New(c.url(seedDatabase))}); err != nil {
+	if err := store.Schema().Migrate(t.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: secret.New(c.url(seedDatabase))}); err != nil {
 		t.Fatal(err)
 	}
 	c.stop(syscall.SIGINT)

@@ -32,7 +32,7 @@ or an earlier release is refused with the command that drops it.`,
 				}
 				return a
 			}}
-			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), cfg.DatabaseConfig())
+			err = store.Schema().Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), cfg.DatabaseConfig())
 			fmt.Fprint(c.stdout, steps.String())
 			if err != nil {
 				return advise(err, "check that Postgres is up and that the login of CRITICIZER_DATABASE_URL owns the database")

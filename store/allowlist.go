@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/store/db"
 )
 
@@ -61,17 +62,17 @@ type AllowListVersion struct {
 // AllowListVersions returns every version, oldest first.
 func (d *DB) AllowListVersions(ctx context.Context) ([]AllowListVersion, error) {
 	rows, err := d.q.AllowlistVersions(ctx)
-	return convert("read versions of the allow list", rows, err, asAllowListVersion)
+	return postgres.Convert("read versions of the allow list", rows, err, asAllowListVersion)
 }
 
 // AppliedAllowList returns the version in force. The error has class NOT_FOUND if no
 // allow list was applied.
 func (d *DB) AppliedAllowList(ctx context.Context) (AllowListVersion, error) {
 	row, err := d.q.NewestAllowlist(ctx)
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return AllowListVersion{}, failure.Errorf(failure.NotFound, "no allow list was applied")
 	}
-	return asAllowListVersion(row), interpret("read the allow list in force", err)
+	return asAllowListVersion(row), postgres.Interpret("read the allow list in force", err)
 }
 
 // ApplyAllowList puts a list in force and returns its version and the changes. If the
@@ -86,7 +87,7 @@ func (d *DB) ApplyAllowList(ctx context.Context, list AllowList, who, reason str
 			return err
 		}
 		row, err := q.NewestAllowlist(ctx)
-		if err != nil && !noRow(err) {
+		if err != nil && !postgres.NoRow(err) {
 			return err
 		}
 		version = asAllowListVersion(row)

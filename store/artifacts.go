@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -74,15 +75,15 @@ func found(body []byte, ns review.Namespace, id string, err error) ([]byte, erro
 func (b Blobs) access(ctx context.Context, verb, statement, id string, more ...any) (body []byte, err error) {
 	object, action := string(b.ns)+":"+id, "artifact."+verb
 	err = b.db.pool.QueryRow(ctx, b.onTable(statement), append([]any{action, object, id}, more...)...).Scan(&body)
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return nil, nil
 	}
-	err = interpret(verb+" artifact", err)
+	err = postgres.Interpret(verb+" artifact", err)
 	if failure.ClassOf(err) != failure.PermissionDenied {
 		return body, err
 	}
 	b.db.lg.WarnContext(ctx, "artifact access denied", "role", string(b.db.role), "action", action, "object", object)
-	return nil, errors.Join(err, interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", map[string]any{})))
+	return nil, errors.Join(err, postgres.Interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", map[string]any{})))
 }
 
 // A Reading lets one person read artifacts for one reason. The database returns no
@@ -101,7 +102,7 @@ func (d *DB) Reading(ns review.Namespace, who, reason string) Reading {
 // Blob is [Blobs.Blob] for the person.
 func (r Reading) Blob(ctx context.Context, id string) ([]byte, error) {
 	body, err := r.db.q.ReadArtifact(ctx, db.ReadArtifactParams{Namespace: string(r.ns), Artifact: id, Who: r.who, Reason: r.reason})
-	return found(body, r.ns, id, interpret("read artifact", err))
+	return found(body, r.ns, id, postgres.Interpret("read artifact", err))
 }
 
 // PutBlob returns an error: a person writes no artifact.
@@ -112,5 +113,5 @@ func (r Reading) PutBlob(context.Context, string, []byte, time.Duration) error {
 // RecordRefusedReading records that a person tried to read an artifact without the
 // right to (security 9.4.3).
 func (d *DB) RecordRefusedReading(ctx context.Context, ref review.ArtifactRef, who, reason string) error {
-	return interpret("record denied access", audit(ctx, d.q, string(ref), who, "artifact.show.denied", map[string]any{"reason": reason}))
+	return postgres.Interpret("record denied access", audit(ctx, d.q, string(ref), who, "artifact.show.denied", map[string]any{"reason": reason}))
 }

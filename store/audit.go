@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/store/db"
 )
 
@@ -21,7 +22,7 @@ type AuditEntry struct {
 // trail returns the audit log of an object, oldest first.
 func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
 	rows, err := d.q.AuditOf(ctx, object)
-	return convert("read audit log", rows, err, func(r db.AuditOfRow) AuditEntry { return AuditEntry(r) })
+	return postgres.Convert("read audit log", rows, err, func(r db.AuditOfRow) AuditEntry { return AuditEntry(r) })
 }
 
 // changeAudited changes one row, the object, and records that in the log. It records nothing
@@ -40,7 +41,7 @@ func (d *DB) changeAudited(ctx context.Context, object, claimed, action string, 
 // oneOrNone returns the number of rows that a statement changed, from the error of
 // reading the row that it returns.
 func oneOrNone(err error) (int64, error) {
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return 0, nil
 	}
 	return 1, err

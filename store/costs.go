@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -21,7 +22,7 @@ func (d *DB) ReserveTokens(ctx context.Context, cl review.Changelist, v review.V
 	var day pgtype.Date
 	refused := false
 	err := d.inTx(ctx, "reserve tokens", func(q *db.Queries) (err error) {
-		if day, err = q.ReserveTokensOfDay(ctx, db.ReserveTokensOfDayParams{Tokens: int64(tokens), DayLimit: limit}); noRow(err) {
+		if day, err = q.ReserveTokensOfDay(ctx, db.ReserveTokensOfDayParams{Tokens: int64(tokens), DayLimit: limit}); postgres.NoRow(err) {
 			refused = true
 			return nil
 		}
@@ -56,19 +57,19 @@ func (d *DB) SettleTokens(ctx context.Context, cl review.Changelist, v review.Ve
 // against its budget, including those reserved for calls whose result is unknown.
 func (d *DB) ReviewUsage(ctx context.Context, cl review.Changelist, v review.Version) (used review.Usage, tokens int, err error) {
 	row, err := d.q.UsageOfReview(ctx, db.UsageOfReviewParams{ChangelistID: cl, ReviewVersion: v})
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return review.Usage{}, 0, nil
 	}
 	return review.Usage{
 		Calls: row.Calls, PromptTokens: row.PromptTokens, CompletionTokens: row.CompletionTokens,
 		CachedTokens: row.CachedTokens, Estimated: row.Estimated,
-	}, row.Tokens, interpret("read usage of review", err)
+	}, row.Tokens, postgres.Interpret("read usage of review", err)
 }
 
 // RecordReview records how a review was made. It replaces the record of an earlier
 // attempt.
 func (d *DB) RecordReview(ctx context.Context, cl review.Changelist, v review.Version, r review.Record) error {
-	return interpret("record review", d.q.RecordReview(ctx, db.RecordReviewParams{ChangelistID: cl, ReviewVersion: v, Record: &r}))
+	return postgres.Interpret("record review", d.q.RecordReview(ctx, db.RecordReviewParams{ChangelistID: cl, ReviewVersion: v, Record: &r}))
 }
 
 // ReviewRecords returns how the reviews of a changelist were made.
@@ -78,5 +79,5 @@ func (d *DB) ReviewRecords(ctx context.Context, cl review.Changelist) (map[revie
 	for _, row := range rows {
 		records[row.ReviewVersion] = *row.Record
 	}
-	return records, interpret("read records of reviews", err)
+	return records, postgres.Interpret("read records of reviews", err)
 }

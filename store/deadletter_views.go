@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -65,7 +66,7 @@ func (d *DB) DeadLetters(ctx context.Context, f LetterFilter) ([]DeadLetter, err
 		Ids: append([]int64{}, f.IDs...), States: states, Changelist: int64(f.Changelist), ErrorClass: string(f.Class),
 		Stage: string(f.Stage), OlderThan: f.OlderThan, Escalated: f.Escalated, Unexplained: f.Unexplained,
 	})
-	return convert("read dead letters", rows, err, func(r db.DeadLettersRow) DeadLetter {
+	return postgres.Convert("read dead letters", rows, err, func(r db.DeadLettersRow) DeadLetter {
 		return DeadLetter{
 			ID: r.ID, WorkflowID: r.WorkflowID, RunID: r.RunID, Changelist: r.ChangelistID, Version: r.ReviewVersion,
 			State: LetterState(r.State), Escalated: r.Escalated, Unexplained: r.Unexplained, Interrupted: r.Interrupted,
@@ -98,7 +99,7 @@ func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, reason string
 func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string) error {
 	return d.inTx(ctx, "annotate dead letter", func(q *db.Queries) error {
 		if _, err := q.DeadLetterState(ctx, id); err != nil {
-			return missing("dead letter", id, err)
+			return postgres.Missing("dead letter", id, err)
 		}
 		return auditLetter(ctx, q, who, "annotate", id, map[string]any{"note": note})
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -15,7 +16,7 @@ import (
 // class is not retryable (processing 8.5).
 func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error) {
 	err = d.inTx(ctx, "record dead letter", func(q *db.Queries) error {
-		if _, err := q.LockJob(ctx, req.Key); err != nil && !noRow(err) {
+		if _, err := q.LockJob(ctx, req.Key); err != nil && !postgres.NoRow(err) {
 			return err
 		}
 		added, err := q.InsertDeadLetter(ctx, db.InsertDeadLetterParams{
@@ -24,7 +25,7 @@ func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID str
 			FirstFailureAt: letter.FirstFailureAt, LastFailureAt: letter.LastFailureAt,
 			Retryable: letter.ErrorClass.Retryable(),
 		})
-		if noRow(err) { // recorded before
+		if postgres.NoRow(err) { // recorded before
 			escalated, err = q.IsEscalated(ctx, db.IsEscalatedParams{WorkflowID: req.Key, RunID: runID})
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -33,7 +34,7 @@ func (d *DB) SaveRecipients(ctx context.Context, cl review.Changelist, v review.
 // in which they were saved.
 func (d *DB) Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error) {
 	rows, err := d.q.Recipients(ctx, db.RecipientsParams{ChangelistID: cl, ReviewVersion: v})
-	return convert("read recipients", rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
+	return postgres.Convert("read recipients", rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
 }
 
 // PrepareDeliveries inserts the missing outbox rows, one per address regardless of
@@ -49,7 +50,7 @@ func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v revi
 		rows, err = q.Deliveries(ctx, db.DeliveriesParams{ChangelistID: cl, ReviewVersion: v})
 		return err
 	})
-	return convert("prepare deliveries", rows, err, asDelivery)
+	return postgres.Convert("prepare deliveries", rows, err, asDelivery)
 }
 
 // PrepareChannels inserts the missing outbox rows of channels other than mail.
@@ -58,7 +59,7 @@ func (d *DB) PrepareChannels(ctx context.Context, cl review.Changelist, v review
 	for i, c := range channels {
 		names[i] = string(c)
 	}
-	return interpret("prepare channels", d.q.InsertMissingChannels(ctx, db.InsertMissingChannelsParams{
+	return postgres.Interpret("prepare channels", d.q.InsertMissingChannels(ctx, db.InsertMissingChannelsParams{
 		ChangelistID: int64(cl), ReviewVersion: int(v), Channels: names,
 	}))
 }
@@ -66,7 +67,7 @@ func (d *DB) PrepareChannels(ctx context.Context, cl review.Changelist, v review
 // Delivery returns one outbox row.
 func (d *DB) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
 	row, err := d.q.Delivery(ctx, id)
-	return byOurClock(asDelivery(row.Delivery), row.Now), interpret("read delivery", err)
+	return byOurClock(asDelivery(row.Delivery), row.Now), postgres.Interpret("read delivery", err)
 }
 
 // byOurClock converts the time of the last attempt from the database's clock, whose
@@ -88,18 +89,18 @@ func (d *DB) BeginDelivery(ctx context.Context, seen review.Delivery) (review.De
 	row, err := d.q.BeginDeliveryIfUnchanged(ctx, db.BeginDeliveryIfUnchangedParams{
 		Repeats: seen.Repeats, ID: seen.ID, Attempts: seen.Attempts,
 	})
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return review.Delivery{}, failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
 	}
 	begun := asDelivery(row)
 	begun.Repeats = seen.Repeats
-	return begun, interpret("begin delivery", err)
+	return begun, postgres.Interpret("begin delivery", err)
 }
 
 // AbandonDelivery records that the attempt which returned begun was certainly not
 // accepted. It changes nothing if another attempt has begun.
 func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
-	return interpret("abandon delivery", d.q.AbandonDeliveryIfUnchanged(ctx, db.AbandonDeliveryIfUnchangedParams{
+	return postgres.Interpret("abandon delivery", d.q.AbandonDeliveryIfUnchanged(ctx, db.AbandonDeliveryIfUnchangedParams{
 		ID: begun.ID, Attempts: begun.Attempts,
 	}))
 }
@@ -113,7 +114,7 @@ func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence st
 		ID: id, NotificationID: notificationID, Evidence: evidence,
 	})
 	if err != nil || changed == 1 {
-		return interpret("mark delivery sent", err)
+		return postgres.Interpret("mark delivery sent", err)
 	}
 	row, err := d.Delivery(ctx, id)
 	if err == nil && row.NotificationID != notificationID {
@@ -125,7 +126,7 @@ func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence st
 // RecordRefusal records that the provider refused the complete message of the attempt.
 // The row stays begun: the evidence sources are queried before the refusal counts.
 func (d *DB) RecordRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error {
-	return interpret("record refusal", d.q.RecordRefusalIfUnchanged(ctx, db.RecordRefusalIfUnchangedParams{
+	return postgres.Interpret("record refusal", d.q.RecordRefusalIfUnchanged(ctx, db.RecordRefusalIfUnchangedParams{
 		ID: begun.ID, Attempts: begun.Attempts, ErrorClass: string(class),
 	}))
 }
@@ -151,7 +152,7 @@ func (d *DB) HoldDelivery(ctx context.Context, seen review.Delivery) error {
 // status before.
 func (d *DB) settled(ctx context.Context, op string, id int64, want review.DeliveryStatus, changed int64, err error) error {
 	if err != nil || changed == 1 {
-		return interpret(op, err)
+		return postgres.Interpret(op, err)
 	}
 	row, err := d.Delivery(ctx, id)
 	if err == nil && row.Status != want {
@@ -168,11 +169,11 @@ func asDelivery(d db.Delivery) review.Delivery {
 		Attempts:       d.Attempts,
 		LastAttemptAt:  d.LastAttemptAt,
 		Begun:          d.Begun,
-		NotificationID: orZero(d.NotificationID),
+		NotificationID: postgres.OrZero(d.NotificationID),
 		NotifiedAt:     d.NotifiedAt,
 	}
 	if d.Begun {
-		delivery.Refused = orZero(d.ErrorClass)
+		delivery.Refused = postgres.OrZero(d.ErrorClass)
 	}
 	return delivery
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -40,8 +41,8 @@ func asOutboxEntry(row db.FindDeliveriesRow) OutboxEntry {
 	return OutboxEntry{
 		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
 		Status: d.Status, Attempts: d.Attempts, Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
-		NotificationID: orZero(d.NotificationID), NotifiedAt: d.NotifiedAt, ErrorClass: orZero(d.ErrorClass),
-		Evidence: orZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven,
+		NotificationID: postgres.OrZero(d.NotificationID), NotifiedAt: d.NotifiedAt, ErrorClass: postgres.OrZero(d.ErrorClass),
+		Evidence: postgres.OrZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven,
 		JobState: row.JobState, WorkflowID: row.JobKey,
 	}
 }
@@ -64,7 +65,7 @@ func (d *DB) FindDeliveries(ctx context.Context, f DeliveryFilter) ([]OutboxEntr
 	rows, err := d.q.FindDeliveries(ctx, db.FindDeliveriesParams{
 		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), MaxRows: f.Limit,
 	})
-	return convert("read deliveries", rows, err, asOutboxEntry)
+	return postgres.Convert("read deliveries", rows, err, asOutboxEntry)
 }
 
 // FindDelivery returns one row. The error has class NOT_FOUND if it does not exist.
@@ -108,7 +109,7 @@ func (d *DB) decide(ctx context.Context, action string, id int64, who, reason st
 func (d *DB) ReaddressDelivery(ctx context.Context, id int64, address, who, reason string) (newID int64, err error) {
 	err = d.inTx(ctx, "readdress delivery", func(q *db.Queries) error {
 		old, err := q.WaiveRefusedDelivery(ctx, id)
-		if noRow(err) {
+		if postgres.NoRow(err) {
 			return unchanged(ctx, q, "readdress", id)
 		}
 		if err != nil {
@@ -117,7 +118,7 @@ func (d *DB) ReaddressDelivery(ctx context.Context, id int64, address, who, reas
 		newID, err = q.InsertDelivery(ctx, db.InsertDeliveryParams{
 			ChangelistID: old.ChangelistID, ReviewVersion: old.ReviewVersion, Address: address,
 		})
-		if noRow(err) {
+		if postgres.NoRow(err) {
 			return failure.Errorf(failure.WriteConflict,
 				"readdress delivery %d: version %d of the review of changelist %d has a delivery to that address", id, old.ReviewVersion, old.ChangelistID)
 		}
@@ -138,7 +139,7 @@ func unchanged(ctx context.Context, q *db.Queries, action string, id int64) erro
 	row := found.Delivery
 	switch {
 	case err != nil:
-		return missing("delivery", id, err)
+		return postgres.Missing("delivery", id, err)
 	case row.Begun || row.NotificationID != nil && row.NotifiedAt == nil:
 		return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s, and its mail may have been accepted", action, id, row.Status)
 	}

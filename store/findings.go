@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -49,7 +50,7 @@ func (d *DB) WrongFindings(ctx context.Context, fingerprints []string) ([]string
 		return nil, nil
 	}
 	wrong, err := d.q.WrongFingerprints(ctx, fingerprints)
-	return wrong, interpret("read wrong findings", err)
+	return wrong, postgres.Interpret("read wrong findings", err)
 }
 
 // A ReportedFinding is the record of a finding: its place and kind, not its content.
@@ -83,14 +84,14 @@ type Feedback struct {
 func (d *DB) GiveFeedback(ctx context.Context, token string, o review.Opinion, who, note string) (finding ReportedFinding, before Feedback, err error) {
 	err = d.inTx(ctx, "record feedback", func(q *db.Queries) error {
 		row, err := q.LockFinding(ctx, token)
-		if noRow(err) {
+		if postgres.NoRow(err) {
 			return failure.Errorf(failure.NotFound, "no finding has the token %s", token)
 		}
 		if err != nil {
 			return err
 		}
 		finding = asReported(row)
-		before = Feedback{review.Opinion(orZero(row.Opinion)), orZero(row.SaidBy), orZero(row.SaidAt)}
+		before = Feedback{review.Opinion(postgres.OrZero(row.Opinion)), postgres.OrZero(row.SaidBy), postgres.OrZero(row.SaidAt)}
 		if err := setOpinion(ctx, q, row, o, who, note); err != nil {
 			return err
 		}
@@ -133,8 +134,8 @@ type WrongFinding struct {
 // first.
 func (d *DB) AllWrongFindings(ctx context.Context) ([]WrongFinding, error) {
 	rows, err := d.q.WrongFindings(ctx)
-	return convert("read wrong findings", rows, err, func(r db.WrongFindingsRow) WrongFinding {
-		return WrongFinding{asReported(r.Finding), r.Places, r.MarkedAt, orZero(r.Finding.SaidBy), r.Finding.Note}
+	return postgres.Convert("read wrong findings", rows, err, func(r db.WrongFindingsRow) WrongFinding {
+		return WrongFinding{asReported(r.Finding), r.Places, r.MarkedAt, postgres.OrZero(r.Finding.SaidBy), r.Finding.Note}
 	})
 }
 
@@ -145,5 +146,5 @@ type FindingCount = db.FindingCountsRow
 // since.
 func (d *DB) FindingCounts(ctx context.Context, since time.Duration) ([]FindingCount, error) {
 	counts, err := d.q.FindingCounts(ctx, since)
-	return counts, interpret("count findings", err)
+	return counts, postgres.Interpret("count findings", err)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -40,7 +41,7 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 		(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
 	decision, formerRun := review.DecisionDuplicate, ""
 	switch {
-	case noRow(err):
+	case postgres.NoRow(err):
 		decision = review.DecisionRun
 		job, err = q.InsertJob(ctx, db.InsertJobParams{
 			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int(req.Version),
@@ -91,7 +92,7 @@ func (d *DB) finish(ctx context.Context, key string, end func(*db.Queries) (db.J
 		if job, err = end(q); err == nil {
 			return q.ResolveDeadLetters(ctx, key)
 		}
-		if !noRow(err) {
+		if !postgres.NoRow(err) {
 			return err
 		}
 		if job, err = q.Job(ctx, key); err != nil || job.State == review.JobSucceeded {
@@ -110,7 +111,7 @@ func (d *DB) finish(ctx context.Context, key string, end func(*db.Queries) (db.J
 // a job that was canceled before it was opened has no row.
 func (d *DB) CancelJob(ctx context.Context, key string) error {
 	_, err := d.q.CancelJobIfRunning(ctx, key)
-	return interpret("cancel job", err)
+	return postgres.Interpret("cancel job", err)
 }
 
 // A Run is a run of a review as its job names it.
@@ -120,7 +121,7 @@ type Run struct{ WorkflowID, RunID string }
 // has passed. It returns true for one worker at a time.
 func (d *DB) ClaimWatch(ctx context.Context, every time.Duration) (bool, error) {
 	n, err := d.q.ClaimWatch(ctx, every)
-	return n > 0, interpret("claim the watch", err)
+	return n > 0, postgres.Interpret("claim the watch", err)
 }
 
 // ClaimUnfinished returns some reviews that are unfinished or replayed, and that no
@@ -128,7 +129,7 @@ func (d *DB) ClaimWatch(ctx context.Context, every time.Duration) (bool, error) 
 func (d *DB) ClaimUnfinished(ctx context.Context) ([]Run, error) {
 	const atMost, uncheckedFor = 50, 20 * time.Second
 	rows, err := d.q.ClaimUnfinishedJobs(ctx, db.ClaimUnfinishedJobsParams{UncheckedFor: uncheckedFor, AtMost: atMost})
-	return convert("claim unfinished reviews", rows, err, func(r db.ClaimUnfinishedJobsRow) Run { return Run{r.IdempotencyKey, r.RunID} })
+	return postgres.Convert("claim unfinished reviews", rows, err, func(r db.ClaimUnfinishedJobsRow) Run { return Run{r.IdempotencyKey, r.RunID} })
 }
 
 // CloseEnded closes the job of a review whose newest run has ended, as how states for the
@@ -152,7 +153,7 @@ func (d *DB) CloseEnded(ctx context.Context, r Run, how string) (state review.Jo
 			}
 		}
 		state, err = q.CloseEndedJob(ctx, db.CloseEndedJobParams{IdempotencyKey: r.WorkflowID, RunID: r.RunID})
-		if noRow(err) {
+		if postgres.NoRow(err) {
 			return nil
 		}
 		if err != nil {
@@ -166,7 +167,7 @@ func (d *DB) CloseEnded(ctx context.Context, r Run, how string) (state review.Jo
 // Job returns the job with the given idempotency key.
 func (d *DB) Job(ctx context.Context, key string) (review.Job, error) {
 	job, err := d.q.Job(ctx, key)
-	return asJob(job), interpret("read job", err)
+	return asJob(job), postgres.Interpret("read job", err)
 }
 
 // Reviewed returns which of the changelists have a review that read all their files.
@@ -180,7 +181,7 @@ func (d *DB) Reviewed(ctx context.Context, changes []review.Changelist) (map[rev
 	for _, cl := range found {
 		reviewed[cl] = true
 	}
-	return reviewed, interpret("read reviewed changelists", err)
+	return reviewed, postgres.Interpret("read reviewed changelists", err)
 }
 
 func asJob(j db.Job) review.Job {
@@ -190,9 +191,9 @@ func asJob(j db.Job) review.Job {
 		Changelist: j.ChangelistID,
 		Version:    j.ReviewVersion,
 		State:      j.State,
-		Outcome:    orZero(j.Outcome),
+		Outcome:    postgres.OrZero(j.Outcome),
 		Findings:   j.Findings,
-		SkippedBy:  orZero(j.SkippedBy),
+		SkippedBy:  postgres.OrZero(j.SkippedBy),
 		Shelved:    j.Shelved,
 		WorkflowID: j.IdempotencyKey,
 		RunID:      j.RunID,

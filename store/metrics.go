@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/store/db"
 )
 
@@ -30,7 +31,7 @@ func (d *DB) RewriteFigures(ctx context.Context) ([]Figure, error) {
 
 func asFigures[Row db.FiguresRow | db.RewriteFiguresRow](rows []Row, err error) ([]Figure, error) {
 	if err != nil {
-		return nil, interpret("read metrics", err)
+		return nil, postgres.Interpret("read metrics", err)
 	}
 	figures := make([]Figure, len(rows))
 	for i, r := range rows {

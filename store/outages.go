@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/store/db"
 )
 
@@ -22,20 +23,20 @@ type Outage struct {
 
 // SaveOutage records an outage, or that it lasts. The time is that of the database.
 func (d *DB) SaveOutage(ctx context.Context, o Outage) error {
-	return interpret("record outage", d.q.SaveOutage(ctx, db.SaveOutageParams{
+	return postgres.Interpret("record outage", d.q.SaveOutage(ctx, db.SaveOutageParams{
 		Stage: o.Stage, Worker: o.Worker, Lasting: time.Since(o.Since), HalfOpen: o.HalfOpen, Class: string(o.Class), Reason: o.Reason,
 	}))
 }
 
 // DeleteOutage records the end of an outage.
 func (d *DB) DeleteOutage(ctx context.Context, stage, worker string) error {
-	return interpret("record the end of an outage", d.q.DeleteOutage(ctx, db.DeleteOutageParams{Stage: stage, Worker: worker}))
+	return postgres.Interpret("record the end of an outage", d.q.DeleteOutage(ctx, db.DeleteOutageParams{Stage: stage, Worker: worker}))
 }
 
 // Outages returns the outages that were confirmed in the last 5 minutes, by stage.
 func (d *DB) Outages(ctx context.Context) ([]Outage, error) {
 	rows, err := d.q.Outages(ctx)
-	return convert("read outages", rows, err, func(r db.Outage) Outage {
+	return postgres.Convert("read outages", rows, err, func(r db.Outage) Outage {
 		return Outage{r.Stage, r.Worker, r.Since, r.SeenAt, r.HalfOpen, failure.Class(r.Class), r.Reason}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/store/db"
 )
 
@@ -34,11 +35,11 @@ type PageState struct {
 // PageOf returns the page about a letter; nil if there is none.
 func (d *DB) PageOf(ctx context.Context, letter int64) (*PageState, error) {
 	row, err := d.q.PageOf(ctx, letter)
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, interpret("read page", err)
+		return nil, postgres.Interpret("read page", err)
 	}
 	page := PageState(row)
 	return &page, nil
@@ -49,7 +50,7 @@ func (d *DB) PageOf(ctx context.Context, letter int64) (*PageState, error) {
 // ok is false if no page is due. A page about a settled letter is never due.
 func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, acceptedBy []string, attempt int, ok bool, err error) {
 	row, err := d.q.ClaimPage(ctx, lease)
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return failure.Page{}, nil, 0, false, nil
 	}
 	outages, err := d.Outages(ctx)
@@ -67,20 +68,20 @@ func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.P
 		Changelist: int64(row.ChangelistID), ReviewVersion: int(row.ReviewVersion),
 		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: row.ErrorClass.Describe().Hint, LastFailureAt: row.LastFailureAt,
 		DeadLetterID: row.DeadLetterID, WorkflowID: row.WorkflowID, RunID: row.RunID,
-	}, row.AcceptedBy, row.Attempts, err == nil, interpret("claim page", err)
+	}, row.AcceptedBy, row.Attempts, err == nil, postgres.Interpret("claim page", err)
 }
 
 // MarkPageAccepted records that a channel has accepted the page.
 func (d *DB) MarkPageAccepted(ctx context.Context, id int64, channel string) error {
-	return interpret("mark page accepted", d.q.MarkPageAccepted(ctx, db.MarkPageAcceptedParams{ID: id, Channel: channel}))
+	return postgres.Interpret("mark page accepted", d.q.MarkPageAccepted(ctx, db.MarkPageAcceptedParams{ID: id, Channel: channel}))
 }
 
 // MarkPageSent records that every channel has accepted the page.
 func (d *DB) MarkPageSent(ctx context.Context, id int64) error {
-	return interpret("mark page sent", d.q.MarkPageSent(ctx, id))
+	return postgres.Interpret("mark page sent", d.q.MarkPageSent(ctx, id))
 }
 
 // PostponePage ends a claim: the page is due again after delay.
 func (d *DB) PostponePage(ctx context.Context, id int64, delay time.Duration) error {
-	return interpret("postpone page", d.q.PostponePage(ctx, db.PostponePageParams{ID: id, Delay: delay}))
+	return postgres.Interpret("postpone page", d.q.PostponePage(ctx, db.PostponePageParams{ID: id, Delay: delay}))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -40,7 +41,7 @@ func owned(t *testing.T) (conn *pgx.Conn, login string) {
 		}
 	})
 	as := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "x") })
-	testkit.NoError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: as}))
+	testkit.NoError(t, store.Schema().Migrate(t.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: as}))
 	exec(t, super, "alter role "+login+" nocreaterole; revoke criticizer_audit from "+login)
 	return (&storetest.Database{URL: as}).Conn(t), login
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -18,9 +19,9 @@ const reconciler = "reconciliation"
 // than grace, and rows sent less than bounced ago.
 func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error) {
 	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: limit})
-	return convert("read due deliveries", rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {
+	return postgres.Convert("read due deliveries", rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {
 		return review.DueDelivery{
-			Delivery: byOurClock(asDelivery(r.Delivery), r.Now), JobState: r.JobState, Report: orZero(r.Report),
+			Delivery: byOurClock(asDelivery(r.Delivery), r.Now), JobState: r.JobState, Report: postgres.OrZero(r.Report),
 			Confirmed: r.Delivery.ConfirmedAt != nil,
 		}
 	})
@@ -29,7 +30,7 @@ func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Durat
 // RecordCheck records that the evidence sources were queried for a row, and whether
 // one has evidence of a mail that was marked sent.
 func (d *DB) RecordCheck(ctx context.Context, id int64, confirmed bool) error {
-	return interpret("record check of delivery", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Confirmed: confirmed}))
+	return postgres.Interpret("record check of delivery", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Confirmed: confirmed}))
 }
 
 // FailDelivery records a bounce, even of a row that was marked sent

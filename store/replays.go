@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -20,7 +21,7 @@ func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Repla
 	var job db.Job
 	err := d.inTx(ctx, "begin replay", func(q *db.Queries) (err error) {
 		job, err = q.LockJob(ctx, req.Key)
-		if noRow(err) {
+		if postgres.NoRow(err) {
 			job.State = review.JobInProgress
 			return recordReplay(ctx, q, req.Key, r)
 		}
@@ -84,7 +85,7 @@ type Replay struct {
 // Replays returns the replay records of the letters, oldest first.
 func (d *DB) Replays(ctx context.Context, letters ...int64) ([]Replay, error) {
 	rows, err := d.q.Replays(ctx, append([]int64{}, letters...))
-	return convert("read replays", rows, err, func(r db.ReplaysRow) Replay { return Replay(r) })
+	return postgres.Convert("read replays", rows, err, func(r db.ReplaysRow) Replay { return Replay(r) })
 }
 
 // A ReplayRequest is an operator's request to replay one dead letter, recorded before
@@ -103,13 +104,13 @@ type ReplayRequest struct {
 func (d *DB) HoldDeadLetter(ctx context.Context, id int64) (release func(), ok bool, err error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
-		return nil, false, interpret("hold dead letter", err)
+		return nil, false, postgres.Interpret("hold dead letter", err)
 	}
 	q := db.New(conn)
 	ok, err = q.TryLockDeadLetter(ctx, id)
 	if err != nil || !ok {
 		conn.Release()
-		return nil, false, interpret("hold dead letter", err)
+		return nil, false, postgres.Interpret("hold dead letter", err)
 	}
 	return func() {
 		// If the unlock fails, the connection is broken and its session has ended.
@@ -142,7 +143,7 @@ func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest,
 func markRequested(ctx context.Context, q *db.Queries, letter int64) error {
 	state, err := q.DeadLetterState(ctx, letter)
 	if err != nil {
-		return missing("dead letter", letter, err)
+		return postgres.Missing("dead letter", letter, err)
 	}
 	switch LetterState(state) {
 	case LetterOpen:
@@ -152,7 +153,7 @@ func markRequested(ctx context.Context, q *db.Queries, letter int64) error {
 		switch {
 		case err == nil:
 			return q.WithdrawReplayRequests(ctx, letter)
-		case !noRow(err):
+		case !postgres.NoRow(err):
 			return err
 		}
 	}
@@ -163,10 +164,10 @@ func markRequested(ctx context.Context, q *db.Queries, letter int64) error {
 // false if there is none.
 func (d *DB) InterruptedReplay(ctx context.Context, letter int64) (r ReplayRequest, ok bool, err error) {
 	row, err := d.q.InterruptedReplay(ctx, letter)
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return ReplayRequest{}, false, nil
 	}
-	return ReplayRequest(row), err == nil, interpret("read replay request", err)
+	return ReplayRequest(row), err == nil, postgres.Interpret("read replay request", err)
 }
 
 // ConfirmReplay records that the reset has created the run newRunID, and who requested it

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -16,7 +17,7 @@ import (
 func (d *DB) DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error) {
 	var n int64
 	op := fmt.Sprintf("delete expired %s artifacts", ns)
-	err := interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+	err := postgres.Interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		deleted, err := tx.Exec(ctx, d.Blobs(ns).onTable(`delete from %s where expires_at <= now()`))
 		if n = deleted.RowsAffected(); err != nil || n == 0 {
 			return err
@@ -30,14 +31,14 @@ func (d *DB) DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (i
 // grace ago and still exist: a check of the retention workflow (security 9.4.5).
 func (d *DB) OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error) {
 	n, err := d.q.CountOverdue(ctx, grace)
-	return int(n), interpret("count overdue artifacts", err)
+	return int(n), postgres.Interpret("count overdue artifacts", err)
 }
 
 // DeleteOldRecipients deletes the recipients of reviews whose report is older than the
 // longest TTL, which can no longer be mailed, and returns their number.
 func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
 	n, err := d.q.DeleteOldRecipients(ctx)
-	return int(n), interpret("delete old recipients", err)
+	return int(n), postgres.Interpret("delete old recipients", err)
 }
 
 // PurgeReviews deletes the rows of reviews that succeeded longer than ttl, and 30 days,
@@ -47,7 +48,7 @@ func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, er
 	for n := int64(atMost); n == atMost && err == nil; total += int(n) {
 		n, err = d.q.PurgeReviews(ctx, db.PurgeReviewsParams{Ttl: ttl, AtMost: atMost})
 	}
-	return total, interpret("purge reviews", err)
+	return total, postgres.Interpret("purge reviews", err)
 }
 
 // ForgetMetadata forgets the addresses of deliveries and the paths of findings that are
@@ -56,5 +57,5 @@ func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, er
 // reviews and of attempts in doubt stay, and so do paths of findings marked wrong.
 func (d *DB) ForgetMetadata(ctx context.Context) (addresses, paths int, err error) {
 	row, err := d.q.ForgetMetadata(ctx)
-	return row.Addresses, row.Paths, interpret("forget addresses and paths", err)
+	return row.Addresses, row.Paths, postgres.Interpret("forget addresses and paths", err)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -28,7 +29,7 @@ func asReviewRow(j db.Job, standIn bool) ReviewRow {
 // Reviews returns the reviews of a changelist, by version.
 func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, error) {
 	jobs, err := d.q.JobsOfChangelist(ctx, cl)
-	return convert("read reviews", jobs, err, func(r db.JobsOfChangelistRow) ReviewRow { return asReviewRow(r.Job, r.StandIn) })
+	return postgres.Convert("read reviews", jobs, err, func(r db.JobsOfChangelistRow) ReviewRow { return asReviewRow(r.Job, r.StandIn) })
 }
 
 // ReportOf returns the reference of the report of a review; for version 0, of the
@@ -36,7 +37,7 @@ func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, er
 func (d *DB) ReportOf(ctx context.Context, cl review.Changelist, v review.Version) (review.ArtifactRef, error) {
 	jobs, err := d.q.JobsOfChangelist(ctx, cl)
 	if err != nil {
-		return "", interpret("read reviews", err)
+		return "", postgres.Interpret("read reviews", err)
 	}
 	for _, j := range slices.Backward(jobs) {
 		if j.Job.Report != nil && (v == 0 || j.Job.ReviewVersion == v) {
@@ -77,7 +78,7 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 	rows, err := d.q.RecentJobs(ctx, db.RecentJobsParams{
 		State: string(f.State), Outcome: string(f.Outcome), Since: f.Since, LimitTo: int64(f.Max),
 	})
-	return convert("read reviews", rows, err, func(r db.RecentJobsRow) RecentReview {
+	return postgres.Convert("read reviews", rows, err, func(r db.RecentJobsRow) RecentReview {
 		found := RecentReview{ReviewRow: asReviewRow(r.Job, r.StandIn), Stage: review.Stage(r.Stage)}
 		if r.Letter != 0 {
 			found.DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), LetterState(r.LetterState)}
@@ -91,10 +92,10 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 // empty (notification 10.4).
 func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.EarlierReview, error) {
 	row, err := d.q.EarlierReport(ctx, db.EarlierReportParams{ChangelistID: cl, ReviewVersion: v})
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return review.EarlierReview{}, nil
 	}
 	return review.EarlierReview{
-		Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: orZero(row.Report), Until: row.BegunAt,
-	}, interpret("read earlier report", err)
+		Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: postgres.OrZero(row.Report), Until: row.BegunAt,
+	}, postgres.Interpret("read earlier report", err)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -12,13 +13,13 @@ import (
 // PendingBatches reports whether a batch in the given state has no lease.
 func (r Rewrites) PendingBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error) {
 	pending, err := r.db.q.PendingRewriteBatches(ctx, state)
-	return pending, interpret("count pending rewrite batches", err)
+	return pending, postgres.Interpret("count pending rewrite batches", err)
 }
 
 // EnqueuedTokens returns the tokens of a model's batches at its provider.
 func (r Rewrites) EnqueuedTokens(ctx context.Context, provider, model string) (int, error) {
 	n, err := r.db.q.EnqueuedRewriteTokens(ctx, db.EnqueuedRewriteTokensParams{Provider: provider, Model: model})
-	return int(n), interpret("count enqueued tokens", err)
+	return int(n), postgres.Interpret("count enqueued tokens", err)
 }
 
 // BeginSubmission records the submission key of a batch and binds the jobs to it,
@@ -53,13 +54,13 @@ func (r Rewrites) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, f
 	if err == nil && n == 0 {
 		return lost("create batch %s", batchID)
 	}
-	return interpret("record upload of a batch", err)
+	return postgres.Interpret("record upload of a batch", err)
 }
 
 // RecordCreateError records the error class of a creation that may have created the
 // batch.
 func (r Rewrites) RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error {
-	return interpret("record error of a batch creation", r.db.q.RecordRewriteCreateError(ctx, db.RecordRewriteCreateErrorParams{
+	return postgres.Interpret("record error of a batch creation", r.db.q.RecordRewriteCreateError(ctx, db.RecordRewriteCreateErrorParams{
 		CreateError: class, BatchID: batchID, LeaseToken: c.Token,
 	}))
 }
@@ -85,12 +86,12 @@ func (r Rewrites) Lease(ctx context.Context, c rewrite.Claim, state rewrite.Subm
 	row, err := r.db.q.LeaseRewriteBatch(ctx, db.LeaseRewriteBatchParams{
 		LeaseToken: c.Token, Lease: lease, State: state, RunID: c.RunID,
 	})
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return s, false, nil
 	}
 	s = asSubmission(row.RewriteBatch)
 	s.Age, s.FinalAge = seconds(row.Age), seconds(row.FinalAge)
-	return s, err == nil, interpret("lease rewrite batch", err)
+	return s, err == nil, postgres.Interpret("lease rewrite batch", err)
 }
 
 // RecordPoll records the provider's status and ends the lease on a batch that the
@@ -99,20 +100,20 @@ func (r Rewrites) RecordPoll(ctx context.Context, c rewrite.Claim, batchID strin
 	_, err := r.db.q.RecordRewritePoll(ctx, db.RecordRewritePollParams{
 		ProviderStatus: string(status), Final: status.Final(), CancelAsked: cancelAsked, BatchID: batchID, LeaseToken: c.Token,
 	})
-	return interpret("record poll of a batch", err)
+	return postgres.Interpret("record poll of a batch", err)
 }
 
 // BatchJobs returns all jobs of a batch, in any status, in the order of its input
 // file.
 func (r Rewrites) BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error) {
 	rows, err := r.db.q.RewriteJobsOfBatch(ctx, batchID)
-	return convert("read jobs of a batch", rows, err, asRewriteJob)
+	return postgres.Convert("read jobs of a batch", rows, err, asRewriteJob)
 }
 
 // EndBatch closes a batch, unless one of its jobs is undecided.
 func (r Rewrites) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {
 	_, err := r.db.q.EndRewriteBatch(ctx, db.EndRewriteBatchParams{State: state, ProviderStatus: string(status), BatchID: batchID})
-	return interpret("end rewrite batch", err)
+	return postgres.Interpret("end rewrite batch", err)
 }
 
 // DropSubmission ends a batch that the provider refused; its jobs stay claimed and may
@@ -130,13 +131,13 @@ func (r Rewrites) DropSubmission(ctx context.Context, c rewrite.Claim, batchID s
 // Batches returns the newest batches: the open ones, or with ended all.
 func (r Rewrites) Batches(ctx context.Context, ended bool, limit int) ([]rewrite.Submission, error) {
 	rows, err := r.db.q.RewriteBatches(ctx, db.RewriteBatchesParams{Ended: ended, MaxBatches: limit})
-	return convert("list rewrite batches", rows, err, asSubmission)
+	return postgres.Convert("list rewrite batches", rows, err, asSubmission)
 }
 
 // Batch returns one batch.
 func (r Rewrites) Batch(ctx context.Context, batchID string) (rewrite.Submission, error) {
 	row, err := r.db.q.RewriteBatch(ctx, batchID)
-	return asSubmission(row), missing("rewrite batch", batchID, err)
+	return asSubmission(row), postgres.Missing("rewrite batch", batchID, err)
 }
 
 // AbandonBatch ends an open batch, queues or fails its open jobs and returns their number.
@@ -173,11 +174,11 @@ func asSubmission(row db.RewriteBatch) rewrite.Submission {
 		Requests:       row.Requests,
 		Tokens:         row.Tokens,
 		CreatedAt:      row.CreatedAt,
-		InputFileID:    orZero(row.InputFileID),
-		CreateError:    orZero(row.CreateError),
+		InputFileID:    postgres.OrZero(row.InputFileID),
+		CreateError:    postgres.OrZero(row.CreateError),
 		CreateBegunAt:  row.CreateBegunAt,
-		ProviderID:     orZero(row.ProviderBatchID),
-		ProviderStatus: rewrite.BatchStatus(orZero(row.ProviderStatus)),
+		ProviderID:     postgres.OrZero(row.ProviderBatchID),
+		ProviderStatus: rewrite.BatchStatus(postgres.OrZero(row.ProviderStatus)),
 		SubmittedAt:    row.SubmittedAt,
 		CancelAskedAt:  row.CancelAskedAt,
 		PolledAt:       row.PolledAt,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -14,20 +15,20 @@ import (
 // (rewrite 5).
 func (r Rewrites) Pending(ctx context.Context, mode rewrite.ExecutionMode, claimTimeout time.Duration) (bool, error) {
 	pending, err := r.db.q.PendingRewriteJobs(ctx, db.PendingRewriteJobsParams{Mode: string(mode), ClaimTimeout: claimTimeout})
-	return pending, interpret("count pending rewrite jobs", err)
+	return pending, postgres.Interpret("count pending rewrite jobs", err)
 }
 
 // RecoverStale ends claims that are older than timeout and returns their number: jobs
 // with attempts left are queued, others fail (rewrite 7.2, 8.2).
 func (r Rewrites) RecoverStale(ctx context.Context, runID string, timeout time.Duration) (int, error) {
 	n, err := r.db.q.RecoverStaleRewriteClaims(ctx, db.RecoverStaleRewriteClaimsParams{RunID: runID, ClaimTimeout: timeout})
-	return int(n), interpret("recover stale rewrite claims", err)
+	return int(n), postgres.Interpret("recover stale rewrite claims", err)
 }
 
 // Unrouted returns the oldest jobs that have no routing decision.
 func (r Rewrites) Unrouted(ctx context.Context, limit int) ([]rewrite.Job, error) {
 	rows, err := r.db.q.UnroutedRewriteJobs(ctx, limit)
-	return convert("read unrouted rewrite jobs", rows, err, asRewriteJob)
+	return postgres.Convert("read unrouted rewrite jobs", rows, err, asRewriteJob)
 }
 
 // Route sets the decisions of jobs that have none, by job id.
@@ -37,7 +38,7 @@ func (r Rewrites) Route(ctx context.Context, decisions map[string]rewrite.Routin
 		p.JobIds, p.Decisions = append(p.JobIds, id), append(p.Decisions, encoded(decision))
 	}
 	_, err := r.db.q.RouteRewriteJobs(ctx, p)
-	return interpret("route rewrite jobs", err)
+	return postgres.Interpret("route rewrite jobs", err)
 }
 
 // Claim claims eligible jobs, up to limit per run with all its attempts, and returns them,
@@ -46,19 +47,19 @@ func (r Rewrites) Route(ctx context.Context, decisions map[string]rewrite.Routin
 func (r Rewrites) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
 	claimed, err := r.db.q.ClaimedByRewriteRun(ctx, c.RunID)
 	if err != nil {
-		return nil, interpret("count the claims of a rewrite run", err)
+		return nil, postgres.Interpret("count the claims of a rewrite run", err)
 	}
 	rows, err := r.db.q.ClaimRewriteJobs(ctx, db.ClaimRewriteJobsParams{
 		Mode: string(mode), MaxJobs: max(0, limit-int(claimed)), Worker: c.Worker, ClaimToken: c.Token, RunID: c.RunID,
 	})
-	return convert("claim rewrite jobs", oldestFirst(rows), err, asRewriteJob)
+	return postgres.Convert("claim rewrite jobs", oldestFirst(rows), err, asRewriteJob)
 }
 
 // Adopt takes over the claims of earlier attempts of the run and returns their jobs,
 // oldest first. Writes of those attempts fail from now on.
 func (r Rewrites) Adopt(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error) {
 	rows, err := r.db.q.AdoptRewriteClaims(ctx, db.AdoptRewriteClaimsParams{ClaimToken: c.Token, Worker: c.Worker, RunID: c.RunID})
-	return convert("adopt rewrite claims", oldestFirst(rows), err, asRewriteJob)
+	return postgres.Convert("adopt rewrite claims", oldestFirst(rows), err, asRewriteJob)
 }
 
 // oldestFirst sorts the rows that an update returned, which have no order.
@@ -74,20 +75,20 @@ func oldestFirst(rows []db.RewriteJob) []db.RewriteJob {
 
 // Extend renews the claim: it becomes stale one claim timeout from now.
 func (r Rewrites) Extend(ctx context.Context, c rewrite.Claim) error {
-	return interpret("extend rewrite claims", r.db.q.ExtendRewriteClaims(ctx, c.Token))
+	return postgres.Interpret("extend rewrite claims", r.db.q.ExtendRewriteClaims(ctx, c.Token))
 }
 
 // Begin records that the request to the provider is about to begin. It returns false
 // if the claim is lost or the job was begun under it before.
 func (r Rewrites) Begin(ctx context.Context, c rewrite.Claim, jobID string) (bool, error) {
 	n, err := r.db.q.BeginRewriteJob(ctx, db.BeginRewriteJobParams{JobID: jobID, ClaimToken: c.Token})
-	return n == 1, interpret("begin rewrite job", err)
+	return n == 1, postgres.Interpret("begin rewrite job", err)
 }
 
 // Release queues the jobs of the claim that have neither begun nor joined a batch, after
 // wait. It counts no attempt (rewrite 6.1).
 func (r Rewrites) Release(ctx context.Context, c rewrite.Claim, wait time.Duration) error {
-	return interpret("release rewrite jobs", r.db.q.ReleaseRewriteJobs(ctx, db.ReleaseRewriteJobsParams{
+	return postgres.Interpret("release rewrite jobs", r.db.q.ReleaseRewriteJobs(ctx, db.ReleaseRewriteJobsParams{
 		Wait: wait, Error: rewrite.Overflow, RunID: c.RunID, ClaimToken: c.Token,
 	}))
 }
@@ -96,18 +97,18 @@ func (r Rewrites) Release(ctx context.Context, c rewrite.Claim, wait time.Durati
 // id. It returns the number of marked jobs: those that the holder has lost are left
 // unchanged.
 func (r Rewrites) Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error) {
-	p := db.CompleteRewriteJobsParams{RunID: by.RunID, ClaimToken: orNull(by.ClaimToken), BatchID: orNull(by.BatchID)}
+	p := db.CompleteRewriteJobsParams{RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID)}
 	for id, ref := range results {
 		p.JobIds, p.Refs = append(p.JobIds, id), append(p.Refs, ref)
 	}
 	n, err := r.db.q.CompleteRewriteJobs(ctx, p)
-	return int(n), interpret("complete rewrite jobs", err)
+	return int(n), postgres.Interpret("complete rewrite jobs", err)
 }
 
 // Fail writes the verdicts on failed attempts and returns the number of written ones:
 // jobs that the holder has lost are left unchanged.
 func (r Rewrites) Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error) {
-	p := db.FailRewriteAttemptsParams{RunID: by.RunID, ClaimToken: orNull(by.ClaimToken), BatchID: orNull(by.BatchID)}
+	p := db.FailRewriteAttemptsParams{RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID)}
 	for _, v := range verdicts {
 		p.JobIds = append(p.JobIds, v.JobID)
 		p.Statuses = append(p.Statuses, string(v.Status))
@@ -117,5 +118,5 @@ func (r Rewrites) Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrit
 		p.Parts = append(p.Parts, v.Part)
 	}
 	n, err := r.db.q.FailRewriteAttempts(ctx, p)
-	return int(n), interpret("record failed rewrite attempts", err)
+	return int(n), postgres.Interpret("record failed rewrite attempts", err)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -18,12 +19,12 @@ type RewriteFilter struct {
 
 // Find returns the newest jobs that f selects.
 func (r Rewrites) Find(ctx context.Context, f RewriteFilter) ([]rewrite.Job, error) {
-	p := db.FindRewriteJobsParams{MaxJobs: f.Limit, RewriteRequestID: orNull(f.RequestID), Statuses: []string{}}
+	p := db.FindRewriteJobsParams{MaxJobs: f.Limit, RewriteRequestID: postgres.OrNull(f.RequestID), Statuses: []string{}}
 	for _, s := range f.Statuses {
 		p.Statuses = append(p.Statuses, string(s))
 	}
 	rows, err := r.db.q.FindRewriteJobs(ctx, p)
-	return convert("find rewrite jobs", rows, err, asRewriteJob)
+	return postgres.Convert("find rewrite jobs", rows, err, asRewriteJob)
 }
 
 // A RewriteTransition is one change of a job's status, as the database recorded it.
@@ -41,10 +42,10 @@ type RewriteTransition struct {
 // Trail returns every change of a job's status, oldest first.
 func (r Rewrites) Trail(ctx context.Context, jobID string) ([]RewriteTransition, error) {
 	rows, err := r.db.q.RewriteTransitions(ctx, jobID)
-	return convert("read trail of rewrite job", rows, err, func(t db.RewriteTransitionsRow) RewriteTransition {
+	return postgres.Convert("read trail of rewrite job", rows, err, func(t db.RewriteTransitionsRow) RewriteTransition {
 		return RewriteTransition{
-			t.At, t.Login, rewrite.Status(orZero(t.FromStatus)), rewrite.Status(t.ToStatus), t.AttemptCount,
-			orZero(t.Error), orZero(t.RunID), orZero(t.BatchID),
+			t.At, t.Login, rewrite.Status(postgres.OrZero(t.FromStatus)), rewrite.Status(t.ToStatus), t.AttemptCount,
+			postgres.OrZero(t.Error), postgres.OrZero(t.RunID), postgres.OrZero(t.BatchID),
 		}
 	})
 }
@@ -88,7 +89,7 @@ type RewriteStats struct {
 // Stats counts all jobs.
 func (r Rewrites) Stats(ctx context.Context) ([]RewriteStats, error) {
 	rows, err := r.db.q.RewriteStats(ctx)
-	return convert("count rewrite jobs", rows, err, func(s db.RewriteStatsRow) RewriteStats {
+	return postgres.Convert("count rewrite jobs", rows, err, func(s db.RewriteStatsRow) RewriteStats {
 		return RewriteStats{s.Status, rewrite.ExecutionMode(s.ExecutionMode), s.Jobs, s.Deferred, s.Oldest}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -21,7 +22,7 @@ func (r Rewrites) BeginRun(ctx context.Context, runID string, worker rewrite.Wor
 
 // SkipRun records a run that found no pending items (rewrite 5, 10).
 func (r Rewrites) SkipRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error {
-	return interpret("record skipped rewrite run", r.db.q.SkipRewriteRun(ctx, db.SkipRewriteRunParams{
+	return postgres.Interpret("record skipped rewrite run", r.db.q.SkipRewriteRun(ctx, db.SkipRewriteRunParams{
 		RunID: runID, Worker: worker, MaxJobsPerRun: maxJobs, Event: worker.Skip(),
 	}))
 }
@@ -29,23 +30,23 @@ func (r Rewrites) SkipRun(ctx context.Context, runID string, worker rewrite.Work
 // Runtime returns the time since the run began, by the database's clock.
 func (r Rewrites) Runtime(ctx context.Context, runID string) (time.Duration, error) {
 	runtime, err := r.db.q.RewriteRuntime(ctx, runID)
-	return seconds(runtime), interpret("read runtime of rewrite run", err)
+	return seconds(runtime), postgres.Interpret("read runtime of rewrite run", err)
 }
 
 // FinishRun ends the run and returns its record. The database counts the run's
 // transitions (rewrite 10).
 func (r Rewrites) FinishRun(ctx context.Context, runID string) (rewrite.Run, error) {
 	if err := r.db.q.FinishRewriteRun(ctx, runID); err != nil {
-		return rewrite.Run{}, interpret("finish rewrite run", err)
+		return rewrite.Run{}, postgres.Interpret("finish rewrite run", err)
 	}
 	run, err := r.db.q.RewriteRun(ctx, runID)
-	return asRewriteRun(run), interpret("finish rewrite run", err)
+	return asRewriteRun(run), postgres.Interpret("finish rewrite run", err)
 }
 
 // Runs returns the newest runs of one worker, or of all workers if worker is empty.
 func (r Rewrites) Runs(ctx context.Context, worker rewrite.Worker, limit int) ([]rewrite.Run, error) {
 	rows, err := r.db.q.RewriteRuns(ctx, db.RewriteRunsParams{Worker: string(worker), MaxRuns: limit})
-	return convert("list rewrite runs", rows, err, asRewriteRun)
+	return postgres.Convert("list rewrite runs", rows, err, asRewriteRun)
 }
 
 func asRewriteRun(row db.RewriteRun) rewrite.Run {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
@@ -48,7 +49,7 @@ func (r Rewrites) enqueueAll(ctx context.Context, orders []rewrite.Order, sealed
 		for i, order := range orders {
 			row, err := q.EnqueueRewrite(ctx, db.EnqueueRewriteParams{Job: encoded(order), Sealed: encoded(sealed[i])})
 			if err != nil {
-				return &OrderError{i, interpret("enqueue rewrite job", err)}
+				return &OrderError{i, postgres.Interpret("enqueue rewrite job", err)}
 			}
 			receipts[i] = rewrite.Receipt{JobID: row.JobID, Status: rewrite.Status(row.Status), Created: row.Created}
 		}
@@ -83,7 +84,7 @@ func (r Rewrites) Result(ctx context.Context, jobID string) (rewrite.SealedText,
 	var result rewrite.SealedText
 	sealed, err := r.db.q.RewriteResult(ctx, jobID)
 	if err != nil {
-		return result, interpret("read rewrite result", err)
+		return result, postgres.Interpret("read rewrite result", err)
 	}
 	if sealed == nil {
 		return result, failure.Errorf(failure.NotFound, "rewrite job %s has no result: it is not completed, or its result has expired", jobID)
@@ -98,7 +99,7 @@ func (r Rewrites) Result(ctx context.Context, jobID string) (rewrite.SealedText,
 // the latter is empty if there are none.
 func (r Rewrites) Input(ctx context.Context, jobID string) (text, preferences string, err error) {
 	row, err := r.db.q.RewriteInput(ctx, jobID)
-	return row.TextRef, row.PreferencesRef, interpret("read input of rewrite job", err)
+	return row.TextRef, row.PreferencesRef, postgres.Interpret("read input of rewrite job", err)
 }
 
 // Newest returns the newest jobs.
@@ -109,7 +110,7 @@ func (r Rewrites) Newest(ctx context.Context, limit int) ([]rewrite.Job, error) 
 // Job returns one job.
 func (r Rewrites) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
 	row, err := r.db.q.RewriteJob(ctx, jobID)
-	return asRewriteJob(row), missing("rewrite job", jobID, err)
+	return asRewriteJob(row), postgres.Missing("rewrite job", jobID, err)
 }
 
 // asRewriteJob never fails: a field that cannot be decoded makes one job unreadable and
@@ -135,7 +136,7 @@ func asRewriteJob(row db.RewriteJob) rewrite.Job {
 		LastErrorAt:                   row.LastErrorAt,
 		BatchID:                       row.BatchID,
 		BegunAt:                       row.BegunAt,
-		BatchPart:                     orZero(row.BatchPart),
+		BatchPart:                     postgres.OrZero(row.BatchPart),
 	}
 	if row.NotBeforeAt.Valid {
 		job.NotBeforeAt = &row.NotBeforeAt.Time

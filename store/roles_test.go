@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
@@ -136,7 +137,7 @@ func TestOneLoginWithoutSuperuser(t *testing.T) { // a managed database: the own
 	lg := slog.New(slog.DiscardHandler)
 	as := secret.New("postgres://" + login + ":x@" + net.JoinHostPort(conn.Config().Host, fmt.Sprint(conn.Config().Port)) + "/" + conn.Config().Database)
 	for _, role := range allRoles {
-		db := must(store.Open(t.Context(), lg, store.Config{URL: as}, role))(t)
+		db := must(store.Open(t.Context(), lg, postgres.Config{URL: as}, role))(t)
 		testkit.NoError(t, db.CheckSchema(t.Context()))
 		db.Close()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
@@ -28,13 +29,13 @@ func TestMigrateTwiceAndAtOnce(t *testing.T) {
 	var starts sync.WaitGroup
 	for range 3 {
 		starts.Go(func() {
-			if err := store.Migrate(t.Context(), lg, store.Config{URL: d.URL}); err != nil {
+			if err := store.Schema().Migrate(t.Context(), lg, postgres.Config{URL: d.URL}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	starts.Wait()
-	testkit.NoError(t, store.Migrate(t.Context(), lg, store.Config{URL: d.URL}))
+	testkit.NoError(t, store.Schema().Migrate(t.Context(), lg, postgres.Config{URL: d.URL}))
 	testkit.NoError(t, d.Open(t, store.RoleLLM).CheckSchema(t.Context()))
 }
 
@@ -58,7 +59,7 @@ func TestOtherSchemasAreRefused(t *testing.T) {
 			err := d.Open(t, store.RoleLLM).CheckSchema(t.Context())
 			wantClass(t, err, failure.ConfigInvalid)
 			if name != "a table without grants" { // the owner needs none
-				wantClass(t, store.Migrate(t.Context(), lg, store.Config{URL: d.URL}), failure.ConfigInvalid)
+				wantClass(t, store.Schema().Migrate(t.Context(), lg, postgres.Config{URL: d.URL}), failure.ConfigInvalid)
 			}
 			_, command, _ := strings.Cut(err.Error(), "--command='")
 			command, _, _ = strings.Cut(command, "'")
@@ -74,7 +75,7 @@ func TestSchemaOfAnotherProgramIsRefused(t *testing.T) {
 	t.Parallel()
 	d := storetest.NewEmpty(t)
 	exec(t, d.Conn(t), `create schema criticizer`)
-	wantClass(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}), failure.ConfigInvalid)
+	wantClass(t, store.Schema().Migrate(t.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: d.URL}), failure.ConfigInvalid)
 }
 
 func TestEmptyDatabaseMustBeMigrated(t *testing.T) {
@@ -111,7 +112,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: tc.url}, tc.role)
+			_, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: tc.url}, tc.role)
 			wantClass(t, err, tc.want)
 			if strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error shows the password: %v", err)
@@ -134,12 +135,12 @@ func TestLoginIsRenewedInUse(t *testing.T) {
 	testkit.NoError(t, os.WriteFile(file, []byte(d.URL.Reveal()), 0o600))
 	databaseURL, err := secret.Lookup("URL", func(name string) string { return map[string]string{"URL_FILE": file}[name] })
 	testkit.NoError(t, err)
-	db := must(store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: databaseURL}, ""))(t)
+	db := must(store.Open(t.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: databaseURL}, ""))(t)
 	t.Cleanup(db.Close)
 
 	renewed := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") })
 	testkit.NoError(t, os.WriteFile(file, []byte(renewed.Reveal()), 0o600))
-	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "URL", Value: databaseURL, Accept: func(s secret.Value) error { return store.Config{URL: s}.Check() }}})
+	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "URL", Value: databaseURL, Accept: func(s secret.Value) error { return postgres.Config{URL: s}.Check() }}})
 	exec(t, conn, `
 		select pg_terminate_backend(pid, 5000) from pg_stat_activity
 		where datname = current_database() and pid <> pg_backend_pid()`)

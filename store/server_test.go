@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -33,9 +34,9 @@ func TestCreateDatabase(t *testing.T) {
 		must(conn.Exec(context.Background(), `drop database "`+name+`" with (force)`))(t)
 	})
 	for range 2 {
-		created := must(store.CreateDatabase(t.Context(), server.URL, name))(t)
+		created := must(postgres.CreateDatabase(t.Context(), server.URL, name))(t)
 		(&storetest.Database{URL: created}).Open(t, "")
 	}
-	_, err := store.CreateDatabase(t.Context(), secret.New("host=127.0.0.1 sslmode=disable"), name)
+	_, err := postgres.CreateDatabase(t.Context(), secret.New("host=127.0.0.1 sslmode=disable"), name)
 	wantClass(t, err, failure.ConfigInvalid)
 }

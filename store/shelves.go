@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -17,7 +18,7 @@ func (d *DB) ReserveShelf(ctx context.Context, serverID string, cl review.Change
 			return err
 		}
 		job, err := q.JobOfShelfEvent(ctx, event)
-		if !noRow(err) {
+		if !postgres.NoRow(err) {
 			req.Version, req.Key = job.ReviewVersion, job.IdempotencyKey
 			return err
 		}
@@ -37,7 +38,7 @@ func (d *DB) ReserveShelf(ctx context.Context, serverID string, cl review.Change
 // ReviewsOfShelf returns the keys of the unfinished reviews of a changelist's shelf.
 func (d *DB) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error) {
 	keys, err := d.q.UnfinishedReviewsOfShelf(ctx, cl)
-	return keys, interpret("read reviews of shelf", err)
+	return keys, postgres.Interpret("read reviews of shelf", err)
 }
 
 // RecordContent records the content that a version reads, if a shelf is involved, and
@@ -47,14 +48,14 @@ func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.V
 		shelf, err = q.ShelfOf(ctx, db.ShelfOfParams{
 			Changelists: []int64{int64(cl), int64(c.OldNumber)}, ChangelistID: cl, ReviewVersion: v,
 		})
-		if err != nil && !noRow(err) {
+		if err != nil && !postgres.NoRow(err) {
 			return err
 		}
 		of := shelf
 		switch {
 		case c.Shelved:
 			of = cl
-		case noRow(err): // nearly always: the change was never shelved
+		case postgres.NoRow(err): // nearly always: the change was never shelved
 			return nil
 		}
 		return q.SaveContent(ctx, db.SaveContentParams{
@@ -69,21 +70,21 @@ func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.V
 // rerun of a submitted change: a person has asked for another review.
 func (d *DB) SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.EarlierReview, error) {
 	row, err := d.q.SameAsShelf(ctx, db.SameAsShelfParams{ChangelistID: cl, ReviewVersion: v})
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, interpret("compare with shelf", err)
+		return nil, postgres.Interpret("compare with shelf", err)
 	}
-	return &review.EarlierReview{Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: orZero(row.Report)}, nil
+	return &review.EarlierReview{Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: postgres.OrZero(row.Report)}, nil
 }
 
 // ReportOwner returns the review that report was stored for: a review of the shelf that
 // the change came from, if the shelf had the same content and the report, else of.
 func (d *DB) ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error) {
 	row, err := d.q.ReportOwner(ctx, db.ReportOwnerParams{ChangelistID: of.Changelist, ReviewVersion: of.Version, Report: string(report)})
-	if noRow(err) {
+	if postgres.NoRow(err) {
 		return of, nil
 	}
-	return review.Owner{Changelist: row.ChangelistID, Version: row.ReviewVersion}, interpret("find owner of report", err)
+	return review.Owner{Changelist: row.ChangelistID, Version: row.ReviewVersion}, postgres.Interpret("find owner of report", err)
 }

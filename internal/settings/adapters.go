@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/p4"
@@ -18,8 +19,8 @@ import (
 )
 
 // DatabaseConfig returns the connection to the database.
-func (cfg *Config) DatabaseConfig() store.Config {
-	return store.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}
+func (cfg *Config) DatabaseConfig() postgres.Config {
+	return postgres.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}
 }
 
 // AllowList returns the depot paths that may be read.

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/redaction"
@@ -103,7 +104,7 @@ func run(jobs int) rewrite.RunConfig {
 }
 
 func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities, *redaction.Pipeline, error) {
-	db, err := store.Open(ctx, lg, store.Config{URL: secret.New(os.Getenv(databaseVariable))}, store.RoleRewrite)
+	db, err := store.Open(ctx, lg, postgres.Config{URL: secret.New(os.Getenv(databaseVariable))}, store.RoleRewrite)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,45 +40,6 @@ func (q *Queries) Figures(ctx context.Context) ([]FiguresRow, error) {
 	return items, nil
 }
 
-const migrations = `-- name: Migrations :many
-select fingerprint from criticizer.migrations order by name
-`
-
-// Their fingerprints.
-func (q *Queries) Migrations(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, migrations)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var fingerprint string
-		if err := rows.Scan(&fingerprint); err != nil {
-			return nil, err
-		}
-		items = append(items, fingerprint)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const recordMigration = `-- name: RecordMigration :exec
-insert into criticizer.migrations (name, fingerprint) values ($1, $2)
-`
-
-type RecordMigrationParams struct {
-	Name        string
-	Fingerprint string
-}
-
-func (q *Queries) RecordMigration(ctx context.Context, arg RecordMigrationParams) error {
-	_, err := q.db.Exec(ctx, recordMigration, arg.Name, arg.Fingerprint)
-	return err
-}
-
 const rewriteFigures = `-- name: RewriteFigures :many
 select 'criticizer_rewrite_jobs'::text as name, jsonb_build_object('status', status)::jsonb as labels, count(*)::double precision as figure
 from criticizer.rewrite_jobs group by status
@@ -117,17 +78,6 @@ func (q *Queries) RewriteFigures(ctx context.Context) ([]RewriteFiguresRow, erro
 		return nil, err
 	}
 	return items, nil
-}
-
-const schemaExists = `-- name: SchemaExists :one
-select (to_regnamespace('criticizer') is not null)::boolean
-`
-
-func (q *Queries) SchemaExists(ctx context.Context) (bool, error) {
-	row := q.db.QueryRow(ctx, schemaExists)
-	var column_1 bool
-	err := row.Scan(&column_1)
-	return column_1, err
 }
 
 const server = `-- name: Server :one

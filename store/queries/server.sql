@@ -1,13 +1,3 @@
--- name: Migrations :many
--- Their fingerprints.
-select fingerprint from criticizer.migrations order by name;
-
--- name: RecordMigration :exec
-insert into criticizer.migrations (name, fingerprint) values (@name, @fingerprint);
-
--- name: SchemaExists :one
-select (to_regnamespace('criticizer') is not null)::boolean;
-
 -- name: Server :one
 select
     (current_setting('server_version_num')::integer / 10000)::integer as major_version,

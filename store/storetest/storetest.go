@@ -9,9 +9,7 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -21,9 +19,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/migrations"
 )
 
 // URLVariable names the environment variable with the postgres:// URL of a
@@ -63,7 +61,7 @@ func NewEmpty(tb testing.TB) *Database {
 // Open opens the database in role and closes it when the test ends.
 func (d *Database) Open(tb testing.TB, role store.Role) *store.DB {
 	tb.Helper()
-	db, err := store.Open(tb.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}, role)
+	db, err := store.Open(tb.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: d.URL}, role)
 	if err != nil {
 		tb.Fatalf("open test database as %q: %v", role, err)
 	}
@@ -138,19 +136,11 @@ var template = sync.OnceValues(func() (string, error) {
 
 // templateName contains a hash of the migrations.
 func templateName() (string, error) {
-	digest := sha256.New()
-	names, err := fs.Glob(migrations.FS, "*.sql")
+	fingerprint, err := store.Schema().Fingerprint()
 	if err != nil {
 		return "", err
 	}
-	for _, name := range names {
-		body, err := fs.ReadFile(migrations.FS, name)
-		if err != nil {
-			return "", err
-		}
-		_, _ = fmt.Fprintf(digest, "%s %d\n%s", name, len(body), body)
-	}
-	return fmt.Sprintf("criticizer_template_%x", digest.Sum(nil)[:8]), nil
+	return "criticizer_template_" + fingerprint[:16], nil
 }
 
 // build migrates a database and then renames it, so that no test clones an unfinished
@@ -165,7 +155,7 @@ func build(ctx context.Context, conn *pgx.Conn, cluster, name string) error {
 			return err
 		}
 	}
-	if err := store.Migrate(ctx, slog.New(slog.DiscardHandler), store.Config{URL: secret.New(withDatabase(cluster, unfinished))}); err != nil {
+	if err := store.Schema().Migrate(ctx, slog.New(slog.DiscardHandler), postgres.Config{URL: secret.New(withDatabase(cluster, unfinished))}); err != nil {
 		return err
 	}
 	_, err := conn.Exec(ctx, fmt.Sprintf(`alter database %q rename to %q`, unfinished, name))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 )
@@ -75,8 +76,8 @@ func (e *environment) startDatabase(ctx context.Context) error {
 		return err
 	}
 	name := "criticizer_" + strings.ReplaceAll(e.depot.id, "-", "_")
-	if e.database, err = store.CreateDatabase(ctx, secret.New(server), name); err == nil {
-		err = store.Migrate(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database})
+	if e.database, err = postgres.CreateDatabase(ctx, secret.New(server), name); err == nil {
+		err = store.Schema().Migrate(ctx, slog.New(slog.DiscardHandler), postgres.Config{URL: e.database})
 	}
 	if err != nil && e.opts.databaseURL != "" {
 		return fmt.Errorf("%w: correct CRITICIZER_DATABASE_URL, or unset it for a private Postgres", err)

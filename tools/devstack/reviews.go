@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
@@ -31,7 +32,7 @@ var errFailedReviews = errors.New("reviews failed")
 // reviewAndShow reviews the changelists, and prints the list of the reviews and the mail
 // with the most findings. It returns errFailedReviews if some reviews failed.
 func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error {
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, "")
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), postgres.Config{URL: e.database}, "")
 	if err != nil {
 		return err
 	}

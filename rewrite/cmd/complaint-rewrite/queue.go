@@ -427,7 +427,7 @@ again, or twice at once.`,
 				}
 				return attr
 			}}
-			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), c.database())
+			err = store.Schema().Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), c.database())
 			fmt.Fprint(cmd.OutOrStdout(), steps.String())
 			if err != nil {
 				return cli.Advise(err, "check that Postgres is up and that the login of COMPLAINT_REWRITE_DATABASE_URL owns the database")

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
@@ -274,8 +275,8 @@ func (c *settings) followSecrets(ctx context.Context, lg *slog.Logger) {
 	go secret.Follow(ctx, lg, followed, secretsInterval, hangup)
 }
 
-func (c *settings) database() store.Config {
-	return store.Config{URL: c.Database.URL, ClearText: c.allowsClearText("database")}
+func (c *settings) database() postgres.Config {
+	return postgres.Config{URL: c.Database.URL, ClearText: c.allowsClearText("database")}
 }
 
 func (c *settings) kek() artifact.KEK { return artifact.KEK{URI: c.KEKURI, Token: c.KEKToken} }

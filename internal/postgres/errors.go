@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"cmp"
@@ -41,10 +41,10 @@ var classBySQLState = map[string]failure.Class{
 	"XX":    failure.UpstreamInternal,
 }
 
-// interpret converts the driver's errors to errors with a class. It passes the
+// Interpret converts the driver's errors to errors with a class. It passes the
 // driver's text on only if the text cannot quote a value: a value may be an address.
 // context.Canceled has no class.
-func interpret(op string, err error) error {
+func Interpret(op string, err error) error {
 	var ours *failure.Error
 	var pg *pgconn.PgError
 	var scan pgx.ScanArgError
@@ -67,12 +67,15 @@ func interpret(op string, err error) error {
 	return failure.Errorf(failure.Unknown, "%s: driver error %T", op, err)
 }
 
-// missing is interpret for a query of the row with an ID, which may not exist.
-func missing(what string, id any, err error) error {
-	if noRow(err) {
+// NoRow reports whether a query failed because it selected no row.
+func NoRow(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// Missing is [Interpret] for a query of the row with an ID, which may not exist.
+func Missing(what string, id any, err error) error {
+	if NoRow(err) {
 		return failure.Errorf(failure.NotFound, "%s %v does not exist", what, id)
 	}
-	return interpret("read "+what, err)
+	return Interpret("read "+what, err)
 }
 
 func classOf(sqlState string) failure.Class {

@@ -1,10 +1,9 @@
-package store
+package postgres
 
 import (
 	"context"
 	"errors"
 	"net/url"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,22 +11,6 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 )
-
-// OldestPostgres is the oldest supported major version of Postgres.
-const OldestPostgres = 15
-
-// A Server describes the database server and the login.
-type Server struct {
-	MajorVersion int       // of Postgres
-	Clock        time.Time // the server's time
-	Superuser    bool      // the login is a superuser: no role restricts it
-}
-
-// Server returns the description of the database server.
-func (d *DB) Server(ctx context.Context) (Server, error) {
-	row, err := d.q.Server(ctx)
-	return Server(row), interpret("read version and time of the database server", err)
-}
 
 // duplicateDatabase is the SQLSTATE of a database that exists already.
 const duplicateDatabase = "42P04"
@@ -46,7 +29,7 @@ func CreateDatabase(ctx context.Context, server secret.Value, name string) (secr
 	}
 	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
-		return secret.Value{}, interpret("create database", err)
+		return secret.Value{}, Interpret("create database", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	_, err = conn.Exec(ctx, "create database "+pgx.Identifier{name}.Sanitize())
@@ -55,5 +38,5 @@ func CreateDatabase(ctx context.Context, server secret.Value, name string) (secr
 		err = nil
 	}
 	u.Path = "/" + name
-	return secret.New(u.String()), interpret("create database "+name, err)
+	return secret.New(u.String()), Interpret("create database "+name, err)
 }

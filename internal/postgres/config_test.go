@@ -1,11 +1,11 @@
-package store_test
+package postgres_test
 
 import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/store"
 )
 
 // The driver's default, sslmode=prefer, falls back to clear text if the server, or
@@ -28,12 +28,12 @@ func TestClearTextIsRefused(t *testing.T) {
 		"postgres://u@127.0.0.1.example.com/d":           true,
 		"postgres://u@localhost/d?host=db":               true,
 	} {
-		err := store.Config{URL: secret.New(url)}.Check()
+		err := postgres.Config{URL: secret.New(url)}.Check()
 		if (failure.ClassOf(err) == failure.ConfigInvalid) != refused {
 			t.Errorf("%s: %v, want it refused: %t", url, err, refused)
 		}
 	}
-	allowed := store.Config{URL: secret.New("postgres://u@db/d?sslmode=disable"), ClearText: true}
+	allowed := postgres.Config{URL: secret.New("postgres://u@db/d?sslmode=disable"), ClearText: true}
 	if err := allowed.Check(); err != nil {
 		t.Errorf("allowed clear text: %v", err)
 	}

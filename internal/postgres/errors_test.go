@@ -1,16 +1,19 @@
-package store
+package postgres
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 func TestInterpretGivesTheClass(t *testing.T) {
@@ -38,7 +41,7 @@ func TestInterpretGivesTheClass(t *testing.T) {
 		"42601": failure.Unknown,
 		"":      failure.Unknown,
 	} {
-		err := interpret("read job", fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code, Message: "m"}))
+		err := Interpret("read job", fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code, Message: "m"}))
 		if got := failure.ClassOf(err); got != want {
 			t.Errorf("SQLSTATE %q is %s, want %s", code, got, want)
 		}
@@ -56,7 +59,7 @@ func TestInterpretGivesTheClass(t *testing.T) {
 		{"a driver's complaint", errors.New("cannot encode"), failure.Unknown},
 		{"an error of ours", failure.Errorf(failure.ArtifactExpired, "gone"), failure.ArtifactExpired},
 	} {
-		if got := failure.ClassOf(interpret("read job", tc.err)); got != tc.want {
+		if got := failure.ClassOf(Interpret("read job", tc.err)); got != tc.want {
 			t.Errorf("%s is %s, want %s", tc.name, got, tc.want)
 		}
 	}
@@ -64,10 +67,10 @@ func TestInterpretGivesTheClass(t *testing.T) {
 
 func TestInterpretKeepsCancellation(t *testing.T) {
 	t.Parallel()
-	if err := interpret("read job", fmt.Errorf("timeout: %w", context.Canceled)); !errors.Is(err, context.Canceled) {
+	if err := Interpret("read job", fmt.Errorf("timeout: %w", context.Canceled)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if err := interpret("read job", nil); err != nil {
+	if err := Interpret("read job", nil); err != nil {
 		t.Errorf("no error became %v", err)
 	}
 }
@@ -89,8 +92,27 @@ func TestInterpretShowsNoValues(t *testing.T) {
 		{pgx.ScanArgError{ColumnIndex: 2, Err: errors.New(address)}, "column 3 of the row is malformed"},
 		{errors.New("unable to encode " + address), "driver error *errors.errorString"},
 	} {
-		if got := interpret("read job", tc.err).Error(); got != "read job: "+tc.want {
+		if got := Interpret("read job", tc.err).Error(); got != "read job: "+tc.want {
 			t.Errorf("%v: %q, want %q", tc.err, got, tc.want)
 		}
+	}
+}
+
+// A hanging server accepts connections, because its kernel does, and never answers.
+func TestSilentServerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	url := "postgres://u@" + silent.Addr().String() + "/d"
+	cfg, err := poolConfig(Config{URL: secret.New(url)}, "")
+	if err != nil || cfg.ConnConfig.ConnectTimeout != 10*time.Second {
+		t.Errorf("the limit is %s, %v", cfg.ConnConfig.ConnectTimeout, err)
+	}
+	_, err = Open(t.Context(), Config{URL: secret.New(url + "?connect_timeout=1")}, "")
+	if failure.ClassOf(err) != failure.NetworkTimeout {
+		t.Errorf("with a limit of 1 s: %v", err)
 	}
 }
