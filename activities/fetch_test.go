@@ -39,7 +39,7 @@ func newFetcher(t *testing.T, w *activitiestest.Fakes) *activities.Fetcher {
 	return &activities.Fetcher{Changes: w, Recipients: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
 }
 
-// A change of markup is stored: within the limits of p4 its escapes must not exceed those of
+// A change of markup is stored: within the limits of p4 its escapes must not exceed the limits of
 // an artifact, which would fail the review of all its files.
 func TestLargeChangeOfMarkupIsStored(t *testing.T) {
 	t.Parallel()

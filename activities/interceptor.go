@@ -89,11 +89,11 @@ func (in *inbound) attempt(ctx context.Context, input *interceptor.ExecuteActivi
 	}
 	result, err = in.call(ctx, input)
 	err, interrupted := interruption(ctx, err)
-	verdict := err
+	ended := err
 	if interrupted {
-		verdict = failure.New(failure.WorkerStopped, err)
+		ended = failure.New(failure.WorkerStopped, err)
 	}
-	provisional := end(verdict)
+	provisional := end(ended)
 	if err == nil || interrupted && temporal.IsCanceledError(err) {
 		return result, err
 	}

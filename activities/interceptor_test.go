@@ -99,8 +99,8 @@ func TestDelayOfTheNextAttempt(t *testing.T) {
 	}
 }
 
-// Each attempt has a delay of its own (processing 8.2.1): those of 9 attempts are 120 seconds
-// on average, and would be 9 at most if they were those of the first one.
+// Each attempt has a delay of its own (processing 8.2.1): the delays of 9 attempts are 120 seconds
+// on average, and would be 9 at most if all were the delay of the first one.
 func TestDelayIsThatOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
@@ -121,9 +121,9 @@ func TestDelayIsThatOfTheAttempt(t *testing.T) {
 	}
 }
 
-// The delay is that of the attempt of the stage: of the attempts that the retry policy lacks,
+// The delay is the one of the stage's attempt: of the attempts that the retry policy lacks,
 // earlier activities of the stage have used the others. 20 delays after a fourth attempt
-// are 80 seconds on average, and would be 20 at most if they were those of a first one.
+// are 80 seconds on average, and would be 20 at most if all were the delay of a first one.
 func TestDelayIsThatOfTheAttemptOfTheStage(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)
@@ -202,7 +202,7 @@ func (c *crash) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActi
 }
 
 // The report says how many attempts were made and when the first one failed. One that ended
-// because its worker stopped is no failure.
+// because its worker stopped is not a failure.
 func TestReportCountsAttempts(t *testing.T) {
 	t.Parallel()
 	stopped, busy, final := failure.Errorf(failure.WorkerStopped, "stop"), failure.Errorf(failure.ServerBusy, "busy"), failure.Errorf(failure.ConfigInvalid, "no")

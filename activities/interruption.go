@@ -15,9 +15,8 @@ import (
 var errStopping = errors.New("worker is stopping")
 
 // untilStopped cancels ctx when the worker or, if stopping is not nil, the process has been
-// asked to stop and grace has passed. The SDK
-// would cancel it after its own wait for the attempt; a report of the attempt would
-// then be lost with the process.
+// asked to stop and grace has passed. The SDK would cancel it after its own wait for the
+// attempt; a report of the attempt would then be lost with the process.
 func untilStopped(ctx context.Context, stopping <-chan struct{}, grace time.Duration) (attempt context.Context, done func()) {
 	attempt, cancel := context.WithCancelCause(ctx)
 	if stopping == nil {

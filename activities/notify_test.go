@@ -439,7 +439,7 @@ func TestRetryableErrorDecides(t *testing.T) {
 	}
 }
 
-// An address outside of the allowed domains gets no mail, also if an operator added its
+// An address outside of the allowed domains gets no mail, even if an operator added its
 // row, and the report names its user.
 func TestNoMailLeavesTheAllowedDomains(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 )
 
 // Rows of changelists 1 to 3 and of five namespaces. Changelist 1 succeeded longer than
-// the lifetime of reviews ago; the metadata of 1 and 2 is older than 30 days, that of 3 is
+// the lifetime of reviews ago; the metadata of 1 and 2 is older than 30 days, the metadata of 3 is
 // new. Artifact a expired four hours ago, b has not expired.
 const retained = `
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, state, outcome, created_at, finished_at)

@@ -103,7 +103,7 @@ func (in *installation) injectFaults() {
 	in.t.Helper()
 	in.inject(llmsim.Fault{Kind: llmsim.BadRequest, Match: "//depot/rejected/"}, llmsim.Fault{Kind: llmsim.Unavailable, Times: 2},
 		llmsim.Fault{Kind: llmsim.Garbage, Times: 1}, llmsim.Fault{Kind: llmsim.BadSchema, Times: 1})
-	in.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}, Times: 2})
+	in.inbox.Inject(inbox.Fault{At: inbox.AtRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}, Times: 2})
 }
 
 // reviewAll reviews every change and returns the output of starter.

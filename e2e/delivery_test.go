@@ -39,7 +39,7 @@ func TestRejectedRecipientIsReaddressed(t *testing.T) {
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
 	in.env = append(in.env, "CRITICIZER_MAIL_OWNERS=//depot/....go lead@corp.test, //depot/... alice@corp.test")
 	in.disableBreaker()
-	in.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}})
+	in.inbox.Inject(inbox.Fault{At: inbox.AtRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}})
 	in.startWorker()
 	in.deadLetter("1", failure.RecipientRejected)
 	if got := in.recipients(1); !slices.Equal(got, []string{"lead@corp.test"}) {
@@ -116,7 +116,7 @@ func TestReconciliation(t *testing.T) {
 		`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'carol@corp.test')`,
 	)
 	// Slow enough for the runs to overlap.
-	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Wait: func() { <-time.After(time.Second) }, Times: 2})
+	in.inbox.Inject(inbox.Fault{At: inbox.AtKept, Wait: func() { <-time.After(time.Second) }, Times: 2})
 	var runs sync.WaitGroup
 	results := make([]activities.Reconciled, 4)
 	for i := range results[1:] {

@@ -45,7 +45,7 @@ func p4Message(text string, generic int) func(*installation) {
 
 func mailReply(code int, enhanced ...int) func(*installation) {
 	return func(in *installation) {
-		in.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Code: code, Enhanced: [3]int(enhanced), Times: math.MaxInt})
+		in.inbox.Inject(inbox.Fault{At: inbox.AtRcpt, Code: code, Enhanced: [3]int(enhanced), Times: math.MaxInt})
 	}
 }
 

@@ -115,7 +115,7 @@ func TestKilledWorkerSendsOnce(t *testing.T) {
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
 	killed := make(chan struct{})
 	defer close(killed)
-	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Wait: func() { <-killed }})
+	in.inbox.Inject(inbox.Fault{At: inbox.AtKept, Wait: func() { <-killed }})
 	worker := in.startWorker()
 	in.mustStart("1")
 	waitFor(t, "the accepted mail", func() bool { return len(in.mails(1)) == 1 })

@@ -85,11 +85,11 @@ const botPriority = 5
 // the failed attempts to used, which activities that share a budget have in common. The
 // activity has at least one attempt.
 //
-// The retry policy is that of (processing 8.2). After a failure that the attempt reports, the
+// The retry policy follows (processing 8.2). After a failure that the attempt reports, the
 // server waits for the jittered delay of [activities.Interceptor] instead. An attempt that is
 // lost, such as in a crash of its worker, reports nothing, and the server's delay would have
 // no jitter: execute waits itself, then runs the activity again with the rest of its attempts. It
-// does the same if attempts that do not count, because their worker stopped, used up those of
+// does the same if attempts that do not count, because their worker stopped, used up the attempts of
 // the server.
 func (p policy) execute(ctx workflow.Context, id string, used *activities.Spent, out, activity any, args ...any) error {
 	begun := workflow.Now(ctx)

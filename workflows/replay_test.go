@@ -28,7 +28,7 @@ const histories = "testdata/histories/current"
 // processes, and the sticky queues they listen to.
 var machine = regexp.MustCompile(`("identity": "|"name": ")[^"]*[@:][^"]*"`)
 
-// The workflows replay the recorded histories, those of reset runs among them.
+// The workflows replay the recorded histories, reset runs among them.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(histories + "/*.json")

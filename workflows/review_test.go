@@ -306,7 +306,7 @@ func TestDeadLetterIsInTheFailure(t *testing.T) {
 }
 
 // Each class ends the stage with its own dead letter: at once, or when the attempts are spent
-// (processing 8.1). An attempt of a worker that stops is no failure.
+// (processing 8.1). An attempt of a worker that stops is not a failure.
 func TestEveryClassIsDeadLettered(t *testing.T) {
 	t.Parallel()
 	for _, d := range failure.Descriptions() {

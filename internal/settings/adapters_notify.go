@@ -15,8 +15,8 @@ import (
 )
 
 // NewWebhook returns the client of the configured webhook.
-func (cfg *Config) NewWebhook(lg *slog.Logger, keys *evidence.Keys) *webhook.Hook {
-	return webhook.New(lg, cfg.Webhook.URL, webhook.Doubt(cfg.Webhook.OnAmbiguous), keys)
+func (cfg *Config) NewWebhook(lg *slog.Logger, keys *evidence.Keys) *webhook.Client {
+	return webhook.New(lg, cfg.Webhook.URL, webhook.OnAmbiguous(cfg.Webhook.OnAmbiguous), keys)
 }
 
 // NewSwarm returns the client of P4 Code Review.

@@ -31,7 +31,7 @@ func splitBlocks(text string) []block {
 		switch {
 		case isFence(l):
 			fenced = !fenced
-		case fenced, (strings.HasPrefix(l, "  ") || strings.HasPrefix(l, "\t")) && mayStartCode(all, previous):
+		case fenced, isIndented(l) && (previous == "" || strings.HasSuffix(previous, ":") || len(all) > 0 && all[len(all)-1].Code):
 			add(true, l)
 		case strings.TrimSpace(l) == "" && len(all) > 0:
 			add(all[len(all)-1].Code, "")
@@ -48,11 +48,7 @@ func isFence(l string) bool {
 	return ok && mark == "" && !strings.Contains(rest, "`")
 }
 
-// mayStartCode reports whether an indented line after the previous one is code.
-func mayStartCode(all []block, previous string) bool {
-	inCode := len(all) > 0 && all[len(all)-1].Code
-	return inCode || previous == "" || strings.HasSuffix(previous, ":")
-}
+func isIndented(l string) bool { return strings.HasPrefix(l, "  ") || strings.HasPrefix(l, "\t") }
 
 // trimBlocks removes empty blocks, and the indentation that all lines of a code
 // block share.

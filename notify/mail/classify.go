@@ -82,9 +82,9 @@ var rules = []rule{
 	{nil, nil, []string{"1.90", "4.5", "7.28", "7.705"}, // Exchange Online, Gmail
 		failure.QuotaExhausted, "the account has used up its limit: wait, or raise it"},
 	{nil, []string{"50", "521"}, nil,
-		failure.ConfigInvalid, "check that Host and Port are those of a server that accepts mail"},
+		failure.ConfigInvalid, "check that Host and Port name a server that accepts mail"},
 	{nil, nil, []string{"5."},
-		failure.ConfigInvalid, "check that Host and Port are those of a server that accepts mail"},
+		failure.ConfigInvalid, "check that Host and Port name a server that accepts mail"},
 	{[]step{stepMail}, nil, nil,
 		failure.ConfigInvalid, "it rejects the sender: check From"},
 	{nil, nil, []string{"7.20", "7.21", "7.22", "7.23", "7.24", "7.25", "7.26", "7.27", "7.29", "7.30"}, // RFC 7372, RFC 8689
@@ -114,7 +114,11 @@ func classify(ctx context.Context, at step, err error) error {
 		return e // it has its class
 	}
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 400 {
-		return rejected(reply{at, e.Code, enhancedPattern.FindString(e.Msg)})
+		r := reply{at, e.Code, enhancedPattern.FindString(e.Msg)}
+		first := rules[slices.IndexFunc(rules, func(rule rule) bool { return rule.matches(r) })]
+		rejected := failure.Errorf(first.class, "send mail: the mail server answered %s to %s: %s", r, at, first.hint)
+		rejected.Upstream = r.String()
+		return rejected
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err() // the connection broke because we closed it
@@ -127,14 +131,6 @@ func classify(ctx context.Context, at step, err error) error {
 		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s with a reply to another command; nothing was sent", at)
 	}
 	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that Host and Port are right and the mail server is up: %w", at, withoutReply(err))
-}
-
-// rejected returns the error of a negative reply.
-func rejected(r reply) error {
-	i := slices.IndexFunc(rules, func(rule rule) bool { return rule.matches(r) })
-	e := failure.Errorf(rules[i].class, "send mail: the mail server answered %s to %s: %s", r, r.at, rules[i].hint)
-	e.Upstream = r.String()
-	return e
 }
 
 // unansweredClass returns the class of an error other than a negative reply,

@@ -40,7 +40,7 @@ type Config struct {
 	Port int // required
 	// TLS defaults to TLSMandatory.
 	TLS TLSPolicy
-	// RootCAs verify the server. Default: those of the system.
+	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
 	// Username and Password sign in. Default: no sign-in.
 	Username string

@@ -41,7 +41,7 @@ type digest struct {
 	Done        string // submitted or shelved
 	Description string
 
-	Verdict  string // the outcome in a few words
+	Headline string // the outcome in a few words
 	Tone     tone
 	Coverage string // how much was reviewed
 	Reason   string // why not everything was reviewed
@@ -65,7 +65,7 @@ type digest struct {
 	Prompt    string
 }
 
-// A tone is the color of the verdict. Only a clean review gets the tone good.
+// A tone is the color of the headline. Only a clean review gets the tone good.
 type tone string
 
 const (
@@ -97,7 +97,7 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 		Usage:       usage(r),
 		Prompt:      plain.Line(r.PromptDigest[:min(len(r.PromptDigest), maxPromptHash)], maxName),
 	}
-	d.Verdict, d.Tone = verdictOf(r)
+	d.Headline, d.Tone = headlineOf(r)
 	if r.StandIn {
 		d.StandIn = fmt.Sprintf("No language model has read this change: a stand-in (%s) answered in its place.", d.Model)
 		if d.Tone == toneGood {
@@ -108,7 +108,7 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 		d.Done = "shelved"
 	}
 	if r.AsShelved {
-		d.Note = "The submitted change is identical to the reviewed shelf. The findings are those of that review."
+		d.Note = "The submitted change is identical to the reviewed shelf. The findings come from that review."
 	}
 	if withheld > 0 && limit > 0 {
 		d.Shown = fmt.Sprintf("This mail shows the worst %d.", limit)
@@ -124,9 +124,9 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 	return d
 }
 
-// verdictOf returns the outcome in a few words, empty for an outcome that is not
+// headlineOf returns the outcome in a few words, empty for an outcome that is not
 // mailed. Only a clean review that read a file may look clean.
-func verdictOf(r review.Report) (string, tone) {
+func headlineOf(r review.Report) (string, tone) {
 	findings := count(len(r.Findings), "finding")
 	switch r.Outcome {
 	case review.OutcomeClean:
@@ -235,4 +235,54 @@ func more(n int, noun string) string {
 		return ""
 	}
 	return strings.Replace(count(n, noun), " ", " more ", 1)
+}
+
+// maxResolved bounds the resolved findings that are listed.
+const maxResolved = 10
+
+// A progressView describes what changed since an earlier version of the review.
+type progressView struct {
+	Since    string // "version 2", or the shelf
+	Summary  string // "1 new, 2 still open"
+	Resolved []string
+	// ResolvedMore counts the resolved findings that are not listed.
+	ResolvedMore string
+}
+
+// newProgressView returns nil if there is no earlier version.
+func newProgressView(p *review.Progress) *progressView {
+	if p == nil {
+		return nil
+	}
+	v := &progressView{
+		Since:        since(p),
+		Summary:      fmt.Sprintf("%d new, %d still open, %d resolved", p.New, p.StillOpen, len(p.Resolved)),
+		ResolvedMore: more(len(p.Resolved)-maxResolved, "finding"),
+	}
+	if n := len(p.Unchecked); n > 0 {
+		v.Summary += fmt.Sprintf("; %d in files not reviewed this time", n)
+	}
+	for _, f := range p.Resolved[:min(len(p.Resolved), maxResolved)] {
+		v.Resolved = append(v.Resolved, plain.Line(f.Path, maxPath)+": "+plain.Line(f.Title, maxTitle))
+	}
+	return v
+}
+
+// age returns whether the earlier version had f, empty without an earlier version.
+func age(p *review.Progress, f review.Finding) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.IsNew(f):
+		return "new since " + since(p)
+	}
+	return "still open since " + since(p)
+}
+
+// since names the earlier version.
+func since(p *review.Progress) string {
+	if p.OnShelf {
+		return "the review of the shelf"
+	}
+	return fmt.Sprintf("version %d", p.Since)
 }

@@ -212,7 +212,7 @@ func TestSendLimitEndsWithTheDot(t *testing.T) {
 	for limit := 300 * time.Millisecond; ; limit *= 2 { // a busy machine may not reach the dot in time
 		b, cfg := startInbox(t)
 		var reached atomic.Bool
-		b.Inject(inbox.Fault{Stage: inbox.StageDot, Wait: func() { reached.Store(true); time.Sleep(limit) }})
+		b.Inject(inbox.Fault{At: inbox.AtDot, Wait: func() { reached.Store(true); time.Sleep(limit) }})
 		_, err := newSMTP(t, cfg).withSendLimit(limit).Send(t.Context(), render(t, findingsReport()))
 		if !reached.Load() && limit < time.Minute {
 			continue

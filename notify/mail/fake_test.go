@@ -68,10 +68,10 @@ func realMail(t *testing.T) mailSide {
 		Provider: p,
 		fail: func(class failure.Class, kept bool) {
 			fault, ok := map[failure.Class]inbox.Fault{
-				failure.RecipientRejected:   {Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}},
-				failure.UpstreamUnavailable: {Stage: inbox.StageRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}},
-				failure.TooLarge:            {Stage: inbox.StageDot, Code: 552, Enhanced: [3]int{5, 3, 4}},
-				failure.DeliveryAmbiguous:   {Stage: map[bool]inbox.Stage{false: inbox.StageDot, true: inbox.StageKept}[kept]},
+				failure.RecipientRejected:   {At: inbox.AtRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}},
+				failure.UpstreamUnavailable: {At: inbox.AtRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}},
+				failure.TooLarge:            {At: inbox.AtDot, Code: 552, Enhanced: [3]int{5, 3, 4}},
+				failure.DeliveryAmbiguous:   {At: map[bool]inbox.Point{false: inbox.AtDot, true: inbox.AtKept}[kept]},
 			}[class]
 			if !ok {
 				t.Fatalf("no fault of the inbox has class %s", class)

@@ -26,7 +26,7 @@ type Mailbox struct {
 	Port int // required
 	// TLS defaults to TLSMandatory.
 	TLS TLSPolicy
-	// RootCAs verify the server. Default: those of the system.
+	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
 	// Username and Password sign in. Required.
 	Username string
@@ -80,7 +80,14 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 		return m.explain(ctx, "connect", err)
 	}
 	defer func() { _ = client.Close() }()
-	if err := m.signIn(client); err != nil {
+	if m.TokenFile == "" {
+		err = client.Login(m.Username, m.Password.Reveal()).Wait()
+	} else if token, errToken := readToken(m.TokenFile); errToken != nil {
+		err = errToken
+	} else {
+		err = client.Authenticate(xoauth2{m.Username, token})
+	}
+	if err != nil {
 		return m.explain(ctx, "sign in", err)
 	}
 	if _, err := client.Select(m.Name, &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
@@ -99,17 +106,6 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 // would have.
 func (m *Mailbox) Ping(ctx context.Context) error {
 	return m.open(ctx, func(openMailbox) error { return nil })
-}
-
-func (m Mailbox) signIn(client *imapclient.Client) error {
-	if m.TokenFile == "" {
-		return client.Login(m.Username, m.Password.Reveal()).Wait()
-	}
-	token, err := readToken(m.TokenFile)
-	if err != nil {
-		return err
-	}
-	return client.Authenticate(xoauth2{m.Username, token})
 }
 
 // xoauth2 is the sign-in with an access token of Gmail and Microsoft 365. go-sasl

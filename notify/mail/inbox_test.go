@@ -125,14 +125,14 @@ func get(t *testing.T, url string) []byte {
 // look-up resolves the doubt (notification 8.2, first row of the failure matrix).
 func TestLostConfirmationIsInDoubtUntilLookedUp(t *testing.T) {
 	t.Parallel()
-	for stage, want := range map[inbox.Stage]review.EvidenceState{
-		inbox.StageBody: review.EvidenceAbsent, inbox.StageDot: review.EvidenceAbsent, inbox.StageKept: review.EvidenceAccepted,
+	for at, want := range map[inbox.Point]review.EvidenceState{
+		inbox.AtBody: review.EvidenceAbsent, inbox.AtDot: review.EvidenceAbsent, inbox.AtKept: review.EvidenceAccepted,
 	} {
-		t.Run(string(stage), func(t *testing.T) {
+		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			b, cfg := startInbox(t)
 			p := newInboxMailer(t, io.Discard, cfg, b.URL())
-			b.Inject(inbox.Fault{Stage: stage})
+			b.Inject(inbox.Fault{At: at})
 			began := time.Now()
 			_, err := p.Send(t.Context(), findingsReport(), testKey, began)
 			checkError(t, err, failure.DeliveryAmbiguous, "")
@@ -152,7 +152,7 @@ func TestOpenTransactionIsNotAbsent(t *testing.T) {
 	p := newInboxMailer(t, io.Discard, cfg, b.URL())
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
-	b.Inject(inbox.Fault{Stage: inbox.StageDot, Wait: func() { cancel(); <-release }})
+	b.Inject(inbox.Fault{At: inbox.AtDot, Wait: func() { cancel(); <-release }})
 	_, err := p.Send(ctx, findingsReport(), testKey, time.Now())
 	checkError(t, err, failure.DeliveryAmbiguous, "")
 	_, err = p.Lookup(t.Context(), testKey, "", longAgo)

@@ -29,7 +29,7 @@ func (j journal) find(ctx context.Context, ref messageRef) (state review.Evidenc
 		if copies, others, err = b.copies(ref); err != nil || copies+others > 0 {
 			return err
 		}
-		sent := either(hasField(headerKey, ""), hasField(headerID, idPrefix))
+		sent := or(hasField(headerKey, ""), hasField(headerID, idPrefix))
 		sent.Header = append(sent.Header, imap.SearchCriteriaHeaderField{Key: "From", Value: ref.sender})
 		ours, err := b.search(ref, sent)
 		if len(ours) > 0 {
@@ -48,8 +48,8 @@ func hasField(name, text string) imap.SearchCriteria {
 	return imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: name, Value: text}}}
 }
 
-// either matches what a or b matches.
-func either(a, b imap.SearchCriteria) imap.SearchCriteria {
+// or matches what a or b matches.
+func or(a, b imap.SearchCriteria) imap.SearchCriteria {
 	return imap.SearchCriteria{Or: [][2]imap.SearchCriteria{{a, b}}}
 }
 
@@ -59,7 +59,7 @@ func (ref messageRef) anyToken(match func(token string) imap.SearchCriteria) (al
 		if found := match(token); i == 0 {
 			all = found
 		} else {
-			all = either(all, found)
+			all = or(all, found)
 		}
 	}
 	return all
@@ -70,7 +70,7 @@ func (ref messageRef) anyToken(match func(token string) imap.SearchCriteria) (al
 // compares the fields found.
 func (b openMailbox) copies(ref messageRef) (copies, others int, err error) {
 	found, err := b.search(ref, ref.anyToken(func(token string) imap.SearchCriteria {
-		return either(hasField(headerKey, token), hasField(headerID, messageID(token, ref.domain)))
+		return or(hasField(headerKey, token), hasField(headerID, messageID(token, ref.domain)))
 	}))
 	if err != nil || len(found) == 0 {
 		return 0, 0, err

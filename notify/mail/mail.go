@@ -104,7 +104,7 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 }
 
 // Send renders report for the recipient of k and sends it once, in an attempt
-// that started at begun. Errors are those of [Render] and of [Provider]; none
+// that started at begun. Its errors come from [Render] and [Provider]; none
 // contains an address.
 func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.Zone)

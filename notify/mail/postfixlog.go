@@ -16,7 +16,7 @@ import (
 )
 
 // A postfixLog is the log file of a Postfix, together with the previous file
-// that log rotation renamed to FILE.1. It shows a message at once, also while
+// that log rotation renamed to FILE.1. It shows a message at once, even while
 // the message is in the queue. It does not count copies: a content filter that
 // returns a message to Postfix causes a second entry.
 type postfixLog struct{ path string }

@@ -120,7 +120,7 @@ func TestPostfixLogWithAGapProvesNoAbsence(t *testing.T) {
 	}
 }
 
-// A log that is rotated or truncated during the scan is no evidence.
+// A log that is rotated or truncated during the scan is not evidence.
 func TestPostfixLogRotatedDuringTheScanIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(path string) error{

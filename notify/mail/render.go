@@ -90,7 +90,7 @@ func inconsistency(r review.Report, k review.DeliveryKey) string {
 	case r.Outcome == review.OutcomeFindings && len(r.Findings) == 0:
 		return "a report of findings has none"
 	}
-	if verdict, _ := verdictOf(r); verdict == "" {
+	if headline, _ := headlineOf(r); headline == "" {
 		return fmt.Sprintf("a report with outcome %q is not mailed", r.Outcome)
 	}
 	return ""

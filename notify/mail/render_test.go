@@ -113,14 +113,14 @@ func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	nothingRead := cleanReport()
 	nothingRead.FilesRead = 0
 	if d := newDigest(standInReport(), 0, time.UTC); d.Tone == toneGood || d.StandIn == "" {
-		t.Errorf("a stand-in's report looks clean: %q", d.Verdict)
+		t.Errorf("a stand-in's report looks clean: %q", d.Headline)
 	}
 	for name, r := range map[string]review.Report{
 		"partial": partialReport(), "not reviewed": notReviewedReport(), "clean, but nothing read": nothingRead,
 	} {
 		d := newDigest(r, 0, time.UTC)
-		if d.Tone == toneGood || strings.Contains(d.Verdict, clean.Verdict) || d.Coverage == clean.Coverage {
-			t.Errorf("%s looks clean: %q, %q", name, d.Verdict, d.Coverage)
+		if d.Tone == toneGood || strings.Contains(d.Headline, clean.Headline) || d.Coverage == clean.Coverage {
+			t.Errorf("%s looks clean: %q, %q", name, d.Headline, d.Coverage)
 		}
 	}
 }
@@ -380,7 +380,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 		if d.Counts != fmt.Sprintf("1 critical, %d low", tc.findings) {
 			t.Errorf("%s: the counts are %q, want those of all findings", name, d.Counts)
 		}
-		for field, value := range map[string]string{"Shown": d.Shown, "Withheld": d.Withheld, "Verdict": d.Verdict} {
+		for field, value := range map[string]string{"Shown": d.Shown, "Withheld": d.Withheld, "Headline": d.Headline} {
 			if value == "" || !strings.Contains(text, value) || !strings.Contains(html, value) {
 				t.Errorf("%s: the mail does not show %s (%q)", name, field, value)
 			}

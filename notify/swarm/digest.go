@@ -44,7 +44,7 @@ func threadKeys(part string, r review.Report) []review.DeliveryKey {
 // newSummary returns the text of the summary of r, the same in every attempt. Its last
 // line has the token of the version, the token that all versions share, and the version.
 func newSummary(r review.Report, token, thread string) string {
-	lines := []string{verdict(r), fmt.Sprintf("%d of %d files reviewed.", r.FilesRead, r.FilesTotal)}
+	lines := []string{headline(r), fmt.Sprintf("%d of %d files reviewed.", r.FilesRead, r.FilesTotal)}
 	if r.Reason != "" {
 		lines = append(lines, "Reason: "+escape(r.Reason, maxLine))
 	}
@@ -100,7 +100,7 @@ func newInline(r review.Report, f review.Finding, token string) string {
 // resolvedMark begins the comment on a finding that a later version does not have.
 const resolvedMark = "Resolved in review version "
 
-func verdict(r review.Report) string { return "Criticizer: " + post.Outcome(r) + "." }
+func headline(r review.Report) string { return "Criticizer: " + post.Outcome(r) + "." }
 
 // A testRun has the JSON of the API. Times are in seconds since 1970.
 type testRun struct {
@@ -128,7 +128,7 @@ func newTestRun(name string, least review.Severity, at topic, r review.Report, t
 	}
 	return testRun{
 		Change: int64(r.Changelist), Version: at.version, Test: name, Start: ended.Unix(), Completed: ended.Unix(),
-		Status: status, Messages: []string{verdict(r), keyPrefix + token},
+		Status: status, Messages: []string{headline(r), keyPrefix + token},
 	}
 }
 

@@ -42,8 +42,8 @@ func report() review.Report {
 	}
 }
 
-// hookTo returns a hook to a server with the secret in its path, and its log.
-func hookTo(t *testing.T, serve http.HandlerFunc) (*Hook, *strings.Builder) {
+// clientOf returns a client of a server with the secret in its path, and its log.
+func clientOf(t *testing.T, serve http.HandlerFunc) (*Client, *strings.Builder) {
 	t.Helper()
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
@@ -54,7 +54,7 @@ func hookTo(t *testing.T, serve http.HandlerFunc) (*Hook, *strings.Builder) {
 func TestEveryAttemptIsTheSameMessageUnderTheSameKey(t *testing.T) {
 	t.Parallel()
 	var bodies, keys []string
-	h, logs := hookTo(t, func(_ http.ResponseWriter, r *http.Request) {
+	h, logs := clientOf(t, func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		bodies, keys = append(bodies, string(body)), append(keys, r.Header.Get("Idempotency-Key"))
 	})
@@ -128,7 +128,7 @@ func TestLimitsOfSlack(t *testing.T) {
 func TestOldAttemptPostsNothing(t *testing.T) {
 	t.Parallel()
 	reached := false
-	h, _ := hookTo(t, func(http.ResponseWriter, *http.Request) { reached = true })
+	h, _ := clientOf(t, func(http.ResponseWriter, *http.Request) { reached = true })
 	if _, err := h.Send(t.Context(), report(), key, time.Now().Add(-time.Hour)); failure.ClassOf(err) != failure.NetworkTimeout || reached {
 		t.Errorf("an attempt that started an hour ago: %v, posted %t", err, reached)
 	}
@@ -137,7 +137,7 @@ func TestOldAttemptPostsNothing(t *testing.T) {
 func TestMessageInDoubt(t *testing.T) {
 	t.Parallel()
 	before := time.Date(2019, 1, 1, 0, 0, 0, 0, time.UTC) // another key may have signed then
-	for doubt, want := range map[Doubt][2]review.EvidenceState{
+	for doubt, want := range map[OnAmbiguous][2]review.EvidenceState{
 		Hold:           {review.EvidenceUnknown, review.EvidenceUnknown},
 		IdempotencyKey: {review.EvidenceAbsent, review.EvidenceUnknown},
 		Resend:         {review.EvidenceAbsent, review.EvidenceAbsent},
@@ -160,7 +160,7 @@ func TestPing(t *testing.T) {
 		429: failure.UpstreamUnavailable, 502: failure.UpstreamUnavailable, 503: failure.UpstreamUnavailable, 504: failure.UpstreamUnavailable,
 	} {
 		var methods []string
-		h, _ := hookTo(t, func(w http.ResponseWriter, r *http.Request) {
+		h, _ := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 			methods = append(methods, r.Method)
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(status)

@@ -1,4 +1,4 @@
-// Package bench compares the rate of deliveries with that of go-mail alone.
+// Package bench compares the rate of deliveries with the rate of go-mail alone.
 package bench
 
 import (
@@ -31,7 +31,7 @@ const (
 	// atATime is how many reviews are in their last stage at once, as in a busy
 	// worker.
 	atATime = 8
-	// sender is that of all mails.
+	// sender sends all mails.
 	sender = "criticizer@example.com"
 )
 

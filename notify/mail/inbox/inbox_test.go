@@ -239,16 +239,16 @@ func TestUnreadableMessagesAreKept(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for _, stage := range []Stage{StageRcpt, StageBody, StageDot, StageKept} {
+	for _, point := range []Point{AtRcpt, AtBody, AtDot, AtKept} {
 		for _, fault := range []Fault{
 			{Code: 450, Enhanced: [3]int{4, 2, 0}},
 			{Code: 554, Times: 2},
 			{}, // closes the connection
 		} {
-			t.Run(fmt.Sprint(stage, fault), func(t *testing.T) {
+			t.Run(fmt.Sprint(point, fault), func(t *testing.T) {
 				t.Parallel()
 				b, _ := start(t, t.TempDir())
-				fault.Stage = stage
+				fault.At = point
 				b.Inject(fault)
 				times := max(1, fault.Times)
 				for range times {
@@ -258,7 +258,7 @@ func TestFaults(t *testing.T) {
 					}
 				}
 				kept := 0
-				if stage == StageKept {
+				if point == AtKept {
 					kept = times
 				}
 				if a := lookup(t, b, "one@example.com"); a.Copies != kept || !a.Settled {
@@ -275,7 +275,7 @@ func TestLookupIsUnsettledWhileATransactionIsOpen(t *testing.T) {
 	t.Parallel()
 	b, _ := start(t, t.TempDir())
 	reached, release := make(chan struct{}), make(chan struct{})
-	b.Inject(Fault{Stage: StageDot, Wait: func() { close(reached); <-release }})
+	b.Inject(Fault{At: AtDot, Wait: func() { close(reached); <-release }})
 	sent := make(chan error, 1)
 	go func() { sent <- send(t, b, "ann@example.com", testMessage) }()
 	<-reached

@@ -92,11 +92,11 @@ func check(c *review.Check) string {
 }
 
 func usage(r review.Report) string {
-	u, about := r.Usage, ""
+	u, approximately := r.Usage, ""
 	if u.Estimated {
-		about = "about "
+		approximately = "about "
 	}
-	s := fmt.Sprintf("%s, %s%d prompt and %d completion tokens", count(u.Calls, "call"), about, u.PromptTokens, u.CompletionTokens)
+	s := fmt.Sprintf("%s, %s%d prompt and %d completion tokens", count(u.Calls, "call"), approximately, u.PromptTokens, u.CompletionTokens)
 	if u.CachedTokens > 0 {
 		s += fmt.Sprintf(", %d of them cached by the provider", u.CachedTokens)
 	}
