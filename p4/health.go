@@ -92,11 +92,11 @@ func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lack
 			if rec.Code != "error" {
 				return nil
 			}
-			switch rule := rec.Message(); {
-			case rule.Class == failure.PermissionDenied:
+			switch m := rec.Message(); {
+			case m.Class == failure.PermissionDenied:
 				lacks = lacked
-			case rule.Skip != "" && rule.Class != failure.NotFound:
-				lacks = rule.Text
+			case m.Skip != "" && m.Class != failure.NotFound:
+				lacks = m.Text
 			default:
 				return rec.Err()
 			}

@@ -12,8 +12,6 @@ import (
 
 // ServerInfo is a server's description of itself.
 type ServerInfo struct {
-	// ServerID is empty if the server's administrator did not set one.
-	ServerID string
 	// Version is the server's version line, such as P4D/LINUX26X86_64/2023.2/2535420.
 	Version string
 	// CaseHandling is sensitive, insensitive or hybrid; empty if the server does not
@@ -101,7 +99,6 @@ func askInfo(ctx context.Context, r command.Runner) (info ServerInfo, wantsUnico
 		broker = broker || rec.Fields["brokerVersion"] != "" || rec.Fields["brokerAddress"] != ""
 		if rec.Fields["caseHandling"] != "" {
 			info = ServerInfo{
-				ServerID:     rec.Fields["ServerID"],
 				Version:      rec.Fields["serverVersion"],
 				CaseHandling: rec.Fields["caseHandling"],
 				Services:     rec.Fields["serverServices"],
