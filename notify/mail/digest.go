@@ -162,6 +162,8 @@ func findingsTone(findings []review.Finding) tone {
 func coverage(r review.Report) string {
 	files := count(r.FilesTotal, "file")
 	switch {
+	case r.Outcome == review.OutcomePartial && r.FilesRead == r.FilesTotal && !slices.Contains(r.Gaps, review.GapHidden):
+		return files + " reviewed, but not all that the model said about the change could be used."
 	case r.Outcome == review.OutcomePartial:
 		return fmt.Sprintf("%d of %s reviewed in full. Nothing is known about the rest of the change.", r.FilesRead, files)
 	case r.Outcome == review.OutcomeNotReviewed, r.FilesRead == 0:

@@ -115,8 +115,13 @@ func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	if d := newDigest(standInReport(), 0, time.UTC); d.Tone == toneGood || d.StandIn == "" {
 		t.Errorf("a stand-in's report looks clean: %q", d.Headline)
 	}
+	remarksDropped := cleanReport()
+	remarksDropped.Outcome = review.OutcomePartial
+	if got := newDigest(remarksDropped, 0, time.UTC).Coverage; strings.Contains(got, "rest of the change") || !strings.Contains(got, "could be used") {
+		t.Errorf("the review read every file and dropped a remark: %q", got)
+	}
 	for name, r := range map[string]review.Report{
-		"partial": partialReport(), "not reviewed": notReviewedReport(), "clean, but nothing read": nothingRead,
+		"partial": partialReport(), "partial, with all files read": remarksDropped, "not reviewed": notReviewedReport(), "clean, but nothing read": nothingRead,
 	} {
 		d := newDigest(r, 0, time.UTC)
 		if d.Tone == toneGood || strings.Contains(d.Headline, clean.Headline) || d.Coverage == clean.Coverage {
