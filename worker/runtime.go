@@ -88,7 +88,7 @@ func (r *runtime) connect(ctx context.Context) error {
 		namespace.Metrics = r.metrics.Handler()
 		stop, err := telemetry.Serve(r.cfg.Worker.Listen, r.metrics, r.ready)
 		if err != nil {
-			return failure.New(failure.ConfigInvalid, err)
+			return failure.Errorf(failure.ConfigInvalid, "worker.listen: %w", err)
 		}
 		r.closers = append(r.closers, stop)
 	}
