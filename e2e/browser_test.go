@@ -24,29 +24,26 @@ import (
 // sets it.
 const uiVariable = "CRITICIZER_TEST_TEMPORAL_UI"
 
-// deadReview returns a browser, an installation whose worker has dead-lettered the review
-// of changelist 1 because its key was rejected, and the page of the review in the Temporal
-// UI.
-func deadReview(t *testing.T) (b browser, in *installation, id, page string) {
-	t.Helper()
+// The dead letter of a rejected key is the same, field by field, in Temporal's failure, in
+// Postgres, in the command and in the Temporal UI (processing 8.4). A reset in the UI replays
+// only the failed stage (processing 8.5). It is listed as an unexplained reset, because no
+// operator recorded a reason before.
+func TestDeadLetterInTheBrowser(t *testing.T) {
+	t.Parallel()
 	ui := os.Getenv(uiVariable)
 	if ui == "" {
 		need(t, uiVariable+" is not set: run the test with make test")
 	}
-	b = newBrowser(t)
-	in = newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	browser := newBrowser(t)
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
 	in.startWorker()
 	in.rejectKey(1)
-	id = in.deadLetter("1", failure.AuthDenied)
-	return b, in, id, fmt.Sprintf("%s/namespaces/%s/workflows/%s", ui, in.temporal.Name, id)
-}
+	id := in.deadLetter("1", failure.AuthDenied)
+	page := fmt.Sprintf("%s/namespaces/%s/workflows/%s", ui, in.temporal.Name, id)
 
-// A reset of a dead-lettered review in the Temporal UI replays only the failed stage
-// (processing 8.5). It is listed as an unexplained reset, because no operator recorded a
-// reason before.
-func TestResetInTheBrowser(t *testing.T) {
-	t.Parallel()
-	browser, in, _, page := deadReview(t)
+	letter, run := in.checkSameLetter(id)
+	browser.waitForText(t, page+"/"+run+"/history", jsonFields(t, letter))
+
 	before := in.calls(1)
 	browser.resetToLastTask(t, page, "INC-42: key renewed")
 	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
@@ -68,39 +65,39 @@ func TestResetInTheBrowser(t *testing.T) {
 	}
 }
 
-// The dead letter is the same, field by field, in Temporal's failure, in Postgres, in the
-// command and in the Temporal UI (processing 8.4).
-func TestDeadLetterIsTheSameEverywhere(t *testing.T) {
-	t.Parallel()
-	browser, in, id, page := deadReview(t)
-	var letter, row, shown map[string]any
-	dead, ok := errors.AsType[*temporal.ApplicationError](in.namespace.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+// checkSameLetter checks that the dead letter of changelist 1 is the same in Temporal's
+// failure, in Postgres, in the command and in the search attributes. It returns the letter and
+// the ID of its run.
+func (in *installation) checkSameLetter(id string) (letter map[string]any, run string) {
+	in.t.Helper()
+	var row, shown map[string]any
+	dead, ok := errors.AsType[*temporal.ApplicationError](in.namespace.GetWorkflow(in.t.Context(), id, "").Get(in.t.Context(), nil))
 	if !ok || dead.Details(&letter) != nil || len(letter) != 8 || dead.Type() != letter["error_class"] {
-		t.Fatalf("Temporal's failure is %v with %v, want the 8 fields of a dead letter and its class", dead, letter)
+		in.t.Fatalf("Temporal's failure is %v with %v, want the 8 fields of a dead letter and its class", dead, letter)
 	}
-	run := in.history(id, "")[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	run = in.history(id, "")[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
 	in.queryRow(`select to_jsonb(l) from criticizer.dead_letters l`, &row)
 	in.criticizerJSON(&shown, "deadletter", "show", "1")
 	if !reflect.DeepEqual(row["payload"], any(letter)) {
-		t.Errorf("Postgres has %v, Temporal %v", row["payload"], letter)
+		in.t.Errorf("Postgres has %v, Temporal %v", row["payload"], letter)
 	}
 	for field, want := range letter {
 		if !reflect.DeepEqual(shown[field], want) {
-			t.Errorf("the command shows %s %v, Temporal has %v", field, shown[field], want)
+			in.t.Errorf("the command shows %s %v, Temporal has %v", field, shown[field], want)
 		}
 		if column, ok := row[field]; ok && !sameMoment(column, want) && column != want {
-			t.Errorf("the column %s is %v, Temporal has %v", field, column, want)
+			in.t.Errorf("the column %s is %v, Temporal has %v", field, column, want)
 		}
 	}
 	for column, want := range map[string]any{"workflow_id": id, "run_id": run, "changelist_id": 1.0, "review_version": 1.0, "stage": "llm", "error_class": "AUTH_DENIED"} {
 		field := strings.Replace(column, "changelist_id", "changelist", 1)
 		if row[column] != want || field != "stage" && field != "error_class" && shown[field] != want {
-			t.Errorf("%s is %v in Postgres and %v in the command, want %v", column, row[column], shown[field], want)
+			in.t.Errorf("%s is %v in Postgres and %v in the command, want %v", column, row[column], shown[field], want)
 		}
 	}
-	described, err := in.namespace.DescribeWorkflow(t.Context(), id, "")
+	described, err := in.namespace.DescribeWorkflow(in.t.Context(), id, "")
 	if err != nil {
-		t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	attributes := described.TypedSearchAttributes
 	class, _ := attributes.GetKeyword(workflows.AttributeErrorClass)
@@ -108,9 +105,9 @@ func TestDeadLetterIsTheSameEverywhere(t *testing.T) {
 	changelist, _ := attributes.GetInt64(workflows.AttributeChangelist)
 	version, _ := attributes.GetInt64(workflows.AttributeReviewVersion)
 	if class != letter["error_class"] || stage != letter["stage"] || changelist != 1 || version != 1 {
-		t.Errorf("search attributes are %s, %s, %d and %d", class, stage, changelist, version)
+		in.t.Errorf("search attributes are %s, %s, %d and %d", class, stage, changelist, version)
 	}
-	browser.waitForText(t, page+"/"+run+"/history", jsonFields(t, letter))
+	return letter, run
 }
 
 // sameMoment reports whether both are times that a column cannot tell apart.

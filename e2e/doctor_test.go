@@ -168,47 +168,17 @@ func TestDoctorReportsEachFault(t *testing.T) {
 	}
 }
 
-func TestDoctorReportsExpiredTicketAndOldSchema(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	in.write("p4fault", 0o600, `{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`)
-	in.exec("update criticizer.migrations set fingerprint = ''")
-	found, status := in.doctor(nil)
-	if status != 1 || !hasFix(found, "p4", "login -a -p") || !hasDiagnosis(found, "p4", "fail", "expired") || !hasDiagnosis(found, "postgres", "fail", "another build") {
-		t.Errorf("status %d: %+v", status, found)
-	}
-}
-
-// A new installation has no roles before the first migration, and no trusted key before
-// the first connection to Perforce.
-func TestDoctorOfANewInstallation(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	in.write("p4fault", 0o600, `{"fault":"trust"}`)
-	in.exec("drop schema criticizer cascade")
-	found, status := in.doctor(nil)
-	if status != 1 || !hasFix(found, "postgres", "criticizer migrate") || hasFix(found, "postgres", "grant") {
-		t.Errorf("status %d, want the fix criticizer migrate: %+v", status, found)
-	}
-	if want := "/p4trust p4 -p ssl:p4sim:1666 trust"; !hasFix(found, "p4", want) {
-		t.Errorf("want the fix %q: %+v", want, found)
-	}
-}
-
-func TestDoctorChecksSelectedStages(t *testing.T) {
+// doctor names what the state of a server lacks, with the command that helps: an expired
+// ticket, a permission, a search attribute, which is a warning because the next worker adds it,
+// the schema of another build, and, in a new installation, the schema and Perforce's key.
+func TestDoctorOfBrokenServers(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
 	if want := []string{"config", "secrets", "postgres", "temporal", "breakers", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
-		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
+		t.Errorf("status %d, checks of two stages are %q, want %q: %+v", status, checks(found), want, found)
 	}
-}
 
-// A missing search attribute is a warning: the next worker adds it. A missing permission
-// in Perforce is a failure.
-func TestDoctorReportsMissingAttributesAndPermissions(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	_, err := in.namespace.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
 		Namespace: in.temporal.Name, SearchAttributes: []string{workflows.AttributeErrorClass.GetName()},
 	})
@@ -216,11 +186,28 @@ func TestDoctorReportsMissingAttributesAndPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.write("p4fault", 0o600, `{"fault":"message","cmd":"files","text":"You don't have permission for this operation.","severity":3,"generic":4}`)
-	found, status := in.doctor(nil)
+	found, status = in.doctor(nil)
 	if !hasDiagnosis(found, "temporal", "warn", "CriticizerErrorClass") {
 		t.Errorf("the missing attribute: %+v", found)
 	}
 	if status != 1 || !hasDiagnosis(found, "p4", "fail", "//depot/...") || !hasFix(found, "p4", "p4 protect") {
 		t.Errorf("status %d, the missing permission: %+v", status, found)
+	}
+
+	in.write("p4fault", 0o600, `{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`)
+	in.exec("update criticizer.migrations set fingerprint = ''")
+	found, status = in.doctor(nil)
+	if status != 1 || !hasFix(found, "p4", "login -a -p") || !hasDiagnosis(found, "p4", "fail", "expired") || !hasDiagnosis(found, "postgres", "fail", "another build") {
+		t.Errorf("status %d: %+v", status, found)
+	}
+
+	in.write("p4fault", 0o600, `{"fault":"trust"}`)
+	in.exec("drop schema criticizer cascade")
+	found, status = in.doctor(nil)
+	if status != 1 || !hasFix(found, "postgres", "criticizer migrate") || hasFix(found, "postgres", "grant") {
+		t.Errorf("status %d, want the fix criticizer migrate: %+v", status, found)
+	}
+	if want := "/p4trust p4 -p ssl:p4sim:1666 trust"; !hasFix(found, "p4", want) {
+		t.Errorf("want the fix %q: %+v", want, found)
 	}
 }

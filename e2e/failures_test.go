@@ -404,7 +404,7 @@ func artifacts(t *testing.T, d *storetest.Database, role store.Role) *artifact.S
 }
 
 // expireArtifacts makes all artifacts of a namespace expire an hour ago.
-func expireArtifacts(t *testing.T, d *storetest.Database, ns review.Namespace) {
+func expireArtifacts(t testing.TB, d *storetest.Database, ns review.Namespace) {
 	t.Helper()
 	_, err := d.Conn(t).Exec(t.Context(), fmt.Sprintf(
 		`update %s.artifacts set stored_at = stored_at - interval '2 hours', expires_at = stored_at - interval '1 hour'`, ns))

@@ -3,9 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -141,24 +139,6 @@ func TestWorkerMetrics(t *testing.T) {
 	t.Run("in Prometheus", func(t *testing.T) { in.checkPrometheus(t, url) })
 }
 
-// top counts reviews that no worker has started, which Postgres does not know yet:
-// otherwise a missing workflow worker would look idle.
-func TestTopShowsUnstartedReviews(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	in.mustStart("1")
-	waitFor(t, "the review in the overview", func() bool {
-		var now struct {
-			Stages []struct {
-				Stage   string
-				Waiting int
-			}
-		}
-		in.criticizerJSON(&now, "top")
-		return now.Stages[0].Stage == "workflows" && now.Stages[0].Waiting > 0
-	})
-}
-
 // checkSeriesCount checks the number of series that docs/observability.md promises:
 // each one costs memory in the monitoring system.
 func (s scrape) checkSeriesCount(t *testing.T) {
@@ -262,43 +242,4 @@ func TestBreakerMetric(t *testing.T) {
 	in.model.ClearFaults()
 	waitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
 	in.waitForClosedBreaker("llm")
-}
-
-// Without the database a worker is not ready and names the missing part, but stays
-// healthy.
-func TestReadinessDuringDatabaseOutage(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	url := in.listen()
-	in.startWorker()
-	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
-	begin, end := databaseOutage(t, in.database)
-	begin()
-	status, body := httpGet(t, url+"/readyz")
-	if status != http.StatusServiceUnavailable || !strings.Contains(body, "database") {
-		t.Errorf("without the database: %d %q", status, body)
-	}
-	if status, _ := httpGet(t, url+"/healthz"); status != http.StatusOK {
-		t.Errorf("/healthz answers %d without the database", status)
-	}
-	if up, found := in.scrape(url).value("criticizer_source_up", "source=postgres"); up != 0 || !found {
-		t.Errorf("criticizer_source_up of postgres is %v (%t)", up, found)
-	}
-	end()
-	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
-}
-
-func TestListenAddressInUse(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = taken.Close() }()
-	in.env = append(in.env, fmt.Sprintf("CRITICIZER_WORKER_LISTEN=%s", taken.Addr()))
-	worker := in.startWorker()
-	if err := worker.Wait(); err == nil || !strings.Contains(in.log.String(), "worker.listen") {
-		t.Errorf("worker ended with %v and %q, want the field that names the address", err, in.log)
-	}
 }

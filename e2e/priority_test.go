@@ -64,7 +64,6 @@ func TestPeopleOvertakeBots(t *testing.T) {
 		"a server with priorities":    {"matching.useNewMatcher=true", true, "^p{3}b{10}$", true},
 		"a server without priorities": {"matching.useNewMatcher=false", true, "^b{10}p{3}$", false},
 		"a server with fairness":      {"matching.enableFairness=true", false, inTurn, true},
-		"a server without fairness":   {"matching.useNewMatcher=true", false, "^b{10}p{3}$", true},
 	}
 	if os.Getenv(serverVariable) != "" {
 		servers["the server of make test-server"] = server{"", false, inTurn, true}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -93,43 +95,52 @@ func (in *installation) calls(cl review.Changelist) calls {
 }
 
 // A reset with the temporal command to the last workflow task replays only the failed
-// stage; a reset to the first one restarts the review (processing 8.5). Neither repeats a
-// mail.
+// stage, even after the worker was killed; a reset to the first one restarts the review
+// (processing 8.5). Neither repeats a mail. If the stage's input has expired, its replay fails
+// without any external call, and a full restart fetches the change again.
 func TestTemporalResetReplays(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		name, kind string
-		killWorker bool
-		fetchAgain bool
-	}{
-		{"last task: the failed stage only", "LastWorkflowTask", false, false},
-		{"last task, after the worker was killed", "LastWorkflowTask", true, false},
-		{"first task: all stages", "FirstWorkflowTask", false, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-			temporalCommand(t)
-			worker := in.startWorker()
-			in.rejectKey(1)
-			id := in.deadLetter("1", failure.AuthDenied)
-			before := in.calls(1)
-			if tc.killWorker {
-				kill(worker)
-			}
-			in.reset(tc.kind, "--workflow-id", id)
-			if tc.killWorker {
-				in.startWorker()
-			}
-			if letter := in.waitForEnd(id); letter.ErrorClass != "" {
-				t.Fatalf("the replay failed with %s", letter.ErrorClass)
-			}
-			after := in.calls(1)
-			if again := after.p4 > before.p4; again != tc.fetchAgain || after.model != before.model+1 || after.mails != 1 {
-				t.Errorf("calls %+v before the reset and %+v after it", before, after)
-			}
-		})
+	temporalCommand(t)
+	in := newInstallation(t, newDepot(t, manyChanges(4)...))
+	in.disableBreaker()
+	worker := in.startWorker()
+	rejected := func(cl review.Changelist) (id string, before calls) {
+		in.rejectKey(1)
+		id = in.deadLetter(fmt.Sprint(cl), failure.AuthDenied)
+		return id, in.calls(cl)
 	}
+	check := func(cl review.Changelist, id string, before calls, fetchAgain bool) {
+		t.Helper()
+		if letter := in.waitForEnd(id); letter.ErrorClass != "" {
+			t.Fatalf("changelist %d: the replay failed with %s", cl, letter.ErrorClass)
+		}
+		after := in.calls(cl)
+		if again := after.p4 > before.p4; again != fetchAgain || after.model != before.model+1 || after.mails != 1 {
+			t.Errorf("changelist %d: calls %+v before the reset and %+v after it", cl, before, after)
+		}
+	}
+	id, before := rejected(1)
+	in.reset("LastWorkflowTask", "--workflow-id", id)
+	check(1, id, before, false)
+
+	id, before = rejected(2)
+	in.reset("FirstWorkflowTask", "--workflow-id", id)
+	check(2, id, before, true)
+
+	id, before = rejected(3)
+	kill(worker)
+	in.reset("LastWorkflowTask", "--workflow-id", id)
+	in.startWorker()
+	check(3, id, before, false)
+
+	id, before = rejected(4)
+	expireArtifacts(t, in.database, review.NamespaceRedacted)
+	in.reset("LastWorkflowTask", "--workflow-id", id)
+	if letter := in.waitForEnd(id); letter.ErrorClass != failure.ArtifactExpired || letter.Hint == "" || in.calls(4) != before {
+		t.Fatalf("the replay left %+v and %+v, want ARTIFACT_EXPIRED with a hint and no call", letter, in.calls(4))
+	}
+	in.reset("FirstWorkflowTask", "--workflow-id", id)
+	check(4, id, before, true)
 }
 
 // A batch reset with the temporal command resets every failed run, also of reviews that
@@ -175,43 +186,32 @@ func (in *installation) countRuns(query string) int64 {
 	return counted.GetCount()
 }
 
-// If the stage's input artifact has expired, its replay fails without any external call.
-// A full restart fetches the change again and succeeds.
-func TestReplayOfExpiredArtifactNeedsFullRestart(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-	temporalCommand(t)
-	in.startWorker()
-	in.rejectKey(1)
-	id := in.deadLetter("1", failure.AuthDenied)
-	expireArtifacts(t, in.database, review.NamespaceRedacted)
-	in.reset("LastWorkflowTask", "--workflow-id", id)
-	letter := in.waitForEnd(id)
-	if letter.ErrorClass != failure.ArtifactExpired || letter.Hint == "" {
-		t.Fatalf("the replay left %+v, want ARTIFACT_EXPIRED with a hint", letter)
-	}
-	if got := in.calls(1); got.model != 1 || got.mails != 0 {
-		t.Errorf("%+v, want only the call of the first run", got)
-	}
-	in.reset("FirstWorkflowTask", "--workflow-id", id)
-	if letter := in.waitForEnd(id); letter.ErrorClass != "" || len(in.mails(1)) != 1 {
-		t.Errorf("the full restart failed with %q and sent %d mails", letter.ErrorClass, len(in.mails(1)))
-	}
-}
-
 // If Postgres is down when a stage fails, its dead letter is recorded after the outage,
-// with the times of the failure (processing 8.4).
-func TestDeadLetterIsRecordedAfterPostgresOutage(t *testing.T) {
+// with the times of the failure (processing 8.4). Meanwhile the worker is not ready and names
+// the missing part, but stays healthy.
+func TestPostgresOutage(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	url := in.listen()
 	begin, end := databaseOutage(t, in.database)
 	begun := make(chan struct{})
 	atModel := sync.OnceFunc(func() { begin(); close(begun) })
 	in.beforeAnswer.Store(&atModel)
 	in.startWorker()
+	ready := func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK }
+	waitFor(t, "readiness", ready)
 	in.rejectKey(1)
 	id := in.mustStart("1").WorkflowID
 	<-begun
+	if status, body := httpGet(t, url+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "database") {
+		t.Errorf("without the database: %d %q", status, body)
+	}
+	if status, _ := httpGet(t, url+"/healthz"); status != http.StatusOK {
+		t.Errorf("/healthz answers %d without the database", status)
+	}
+	if up, found := in.scrape(url).value("criticizer_source_up", "source=postgres"); up != 0 || !found {
+		t.Errorf("criticizer_source_up of postgres is %v (%t)", up, found)
+	}
 	waitFor(t, "a failed attempt to record the dead letter", func() bool { return in.attempts(id, "dead-letter") > 1 })
 	end()
 	if got := in.waitForEnd(id).ErrorClass; got != failure.AuthDenied {
@@ -223,6 +223,7 @@ func TestDeadLetterIsRecordedAfterPostgresOutage(t *testing.T) {
 	if class != string(failure.AuthDenied) || !later {
 		t.Errorf("recorded %q, after the failure: %t; want AUTH_DENIED, after it", class, later)
 	}
+	waitFor(t, "readiness", ready)
 }
 
 // attempts returns the current attempt of a pending activity, 0 if it is not pending.

@@ -4,32 +4,29 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
-	"testing"
 	"time"
 
 	messagemail "github.com/emersion/go-message/mail"
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows"
 )
 
-// criticizer review show prints a stored report in every format. Each reading of a
-// decrypted artifact is in the audit log with its reason (security 9.4.3).
-func TestReportInEveryFormat(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-	in.startWorker()
-	if a := in.mustStart("--wait", "1"); a.Findings == 0 {
-		t.Fatalf("no findings: %+v", a)
-	}
+// checkReportFormats checks that criticizer review show prints the report of changelist 2 in
+// every format, and that each reading of a decrypted artifact is in the audit log with its
+// reason (security 9.4.3).
+func (in *installation) checkReportFormats() {
+	in.t.Helper()
 	checks := map[string]func(out string) bool{
 		"text": func(out string) bool { return strings.Contains(out, "//depot/a.go") },
 		"html": func(out string) bool { return strings.Contains(out, "<html") },
 		"json": func(out string) bool {
 			var report review.Report
-			return json.Unmarshal([]byte(out), &report) == nil && report.Changelist == 1 && len(report.Findings) > 0
+			return json.Unmarshal([]byte(out), &report) == nil && report.Changelist == 2 && len(report.Findings) > 0
 		},
 		"sarif": func(out string) bool {
 			log, err := sarif.FromString(out, sarif.WithStrictValidation())
@@ -37,19 +34,46 @@ func TestReportInEveryFormat(t *testing.T) {
 		},
 	}
 	for format, check := range checks {
-		if out := in.criticizer("review", "show", "1", "--format", format, "--reason", "TICKET-9"); !check(out) {
-			t.Errorf("format %s:\n%s", format, out)
+		if out := in.criticizer("review", "show", "2", "--format", format, "--reason", "TICKET-9"); !check(out) {
+			in.t.Errorf("format %s:\n%s", format, out)
 		}
 	}
 	if n := in.countRows("audit_log", "action = 'artifact.show' and detail ->> 'reason' = 'TICKET-9'"); n != len(checks) {
-		t.Errorf("%d of %d readings are in the audit log", n, len(checks))
+		in.t.Errorf("%d of %d readings are in the audit log", n, len(checks))
 	}
-	for args, status := range map[string]int{
-		"2": exitFailed, "1 --review-version 2": exitFailed, "1 --format pdf": exitUsage, "x": exitUsage,
-	} {
+	for args, status := range map[string]int{"1": exitFailed, "2 --review-version 2": exitFailed, "2 --format pdf": exitUsage, "x": exitUsage} {
 		if r := in.execute(nil, "operator", append([]string{"review", "show"}, strings.Fields(args)...)...); r.status != status || r.stdout != "" {
-			t.Errorf("review show %s: %+v, want status %d", args, r, status)
+			in.t.Errorf("review show %s: %+v, want status %d", args, r, status)
 		}
+	}
+}
+
+// checkRetention checks that the retention schedule, which a worker creates, deletes expired
+// artifacts of every namespace and no others (security 9.4.5: deletion is automatic and
+// verified).
+func (in *installation) checkRetention() {
+	in.t.Helper()
+	in.exec(`insert into rewrite.artifacts (id, body) values (repeat('a', 64), 'x')`)
+	count := func(ns review.Namespace) (n int) {
+		in.queryRow(`select count(*) from `+string(ns)+`.artifacts`, &n)
+		return n
+	}
+	expired := []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceAnswer, review.NamespaceRewrite}
+	for _, ns := range expired {
+		if count(ns) == 0 {
+			in.t.Errorf("the review has stored no artifact: %s", ns)
+		}
+		expireArtifacts(in.t, in.database, ns)
+	}
+	schedule := in.namespace.ScheduleClient().GetHandle(in.t.Context(), workflows.RetentionSchedule)
+	if err := schedule.Trigger(in.t.Context(), client.ScheduleTriggerOptions{}); err != nil {
+		in.t.Fatal(err)
+	}
+	for _, ns := range expired {
+		waitFor(in.t, "the deletion of artifacts: "+string(ns), func() bool { return count(ns) == 0 })
+	}
+	if count(review.NamespaceReport) == 0 {
+		in.t.Error("artifacts that have not expired are deleted too")
 	}
 }
 

@@ -110,12 +110,13 @@ func (in *installation) awaitMails(n int) {
 }
 
 // hangAtModel starts a review and returns when it is at the model, which does not answer.
-func (in *installation) hangAtModel(cl string) {
+func (in *installation) hangAtModel(cl string) (workflowID string) {
 	in.t.Helper()
 	before := in.model.Stats().Calls
 	in.inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1})
-	in.mustStart(cl)
+	workflowID = in.mustStart(cl).WorkflowID
 	waitFor(in.t, "the model call", func() bool { return in.model.Stats().Calls > before })
+	return workflowID
 }
 
 // After a restore as docs/restore.md describes it, no mail is sent twice and none is

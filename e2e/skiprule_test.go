@@ -8,10 +8,12 @@ import (
 )
 
 // A change that a rule skips costs no model call and no mail. Its outcome is recorded
-// with the rule, and catch-up does not start it again.
-func TestSkippedChange(t *testing.T) {
+// with the rule. Catch-up starts reviews that no trigger started, repeats no review, and skips
+// changes older than the installation.
+func TestSkippedChangeAndCatchUp(t *testing.T) {
 	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"gen/a.go": faulty}, map[string]string{"gen/b.go": faulty, "src/b.go": faulty}))
+	depot := newDepot(t, map[string]string{"gen/a.go": faulty}, map[string]string{"gen/b.go": faulty, "src/b.go": faulty}, map[string]string{"old.go": clean})
+	in := newInstallation(t, depot)
 	in.env = append(in.env, "CRITICIZER_SKIP_PATHS=//depot/gen/...", "CRITICIZER_P4_CATCH_UP_EVERY=1s")
 	in.startWorker()
 	if a := in.mustStart("--wait", "1"); a.State != review.JobSucceeded || a.Outcome != review.OutcomeNotReviewed {
@@ -33,9 +35,14 @@ func TestSkippedChange(t *testing.T) {
 	if a := in.mustStart("--wait", "2"); a.Outcome != review.OutcomeFindings {
 		t.Errorf("a change with one file elsewhere ended as %+v", a)
 	}
+	waitFor(t, "the first mark", func() bool { return in.countRows("catch_up", "mark = 3") == 1 })
+	commit(t, depot, manyChanges(3)...)
+	in.mustStart("5")
+	in.waitForJobs(5)
+	waitFor(t, "the mark", func() bool { return in.countRows("catch_up", "since = 3 and mark = 6") == 1 })
 	in.waitForCatchUp(2)
-	if n := in.countRows("jobs", "true"); n != 2 {
-		t.Errorf("there are %d reviews of 2 changes", n)
+	if n := in.countRows("jobs", "state = 'succeeded' and changelist_id in (1, 2, 4, 5, 6)"); n != 5 || in.countRows("jobs", "true") != 5 {
+		t.Errorf("%d of 5 changes were reviewed, %d reviews in all", n, in.countRows("jobs", "true"))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,28 +27,10 @@ func silentServer(t *testing.T) string {
 }
 
 // While Temporal is down, the trigger neither rejects nor delays a submit. It spools the
-// review, and the next call that reaches Temporal starts it.
-func TestTriggerSpoolsWhileTemporalIsDown(t *testing.T) {
+// review once, and the next call that reaches Temporal, or drain, starts it.
+func TestReviewsAreSpooledWhileTemporalIsDown(t *testing.T) {
 	t.Parallel()
-	in := newInstallation(t, newDepot(t, manyChanges(3)...))
-	for changelist, address := range map[string]string{"1": "127.0.0.1:1", "2": silentServer(t)} {
-		begin := time.Now()
-		r := in.execute([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + address}, "starter", "--trigger", "change-commit", changelist)
-		if out := r.stdout + r.stderr; r.status != exitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, address) {
-			t.Errorf("%+v, want one line with the address %s", r, address)
-		}
-		if d := time.Since(begin); d > time.Minute { // 2 s on an idle machine
-			t.Errorf("a submit was delayed for %v", d)
-		}
-	}
-	in.startWorker()
-	in.mustStart("3")
-	in.waitForJobs(3)
-}
-
-func TestDrainStartsSpooledReviews(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, manyChanges(2)...))
+	in := newInstallation(t, newDepot(t, manyChanges(4)...))
 	down := []string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}
 	for range 2 { // the same change twice is one review
 		var a startResult
@@ -70,59 +51,45 @@ func TestDrainStartsSpooledReviews(t *testing.T) {
 	if a := in.mustStart("--wait", "1"); a.State != review.JobSucceeded || !a.Duplicate {
 		t.Errorf("the spooled review: %+v", a)
 	}
-
+	for changelist, address := range map[string]string{"2": "127.0.0.1:1", "3": silentServer(t)} {
+		begin := time.Now()
+		r := in.execute([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + address}, "starter", "--trigger", "change-commit", changelist)
+		if out := r.stdout + r.stderr; r.status != exitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, address) {
+			t.Errorf("%+v, want one line with the address %s", r, address)
+		}
+		if d := time.Since(begin); d > time.Minute { // 2 s on an idle machine
+			t.Errorf("a submit was delayed for %v", d)
+		}
+	}
+	in.mustStart("4")
+	in.waitForJobs(4)
 	in.write("spool/damaged.json", 0o600, "{")
-	in.execute(down, "starter", "change-commit", "2")
-	if r := in.execute(nil, "starter", "drain"); r.status != exitFailed || in.countRuns(`WorkflowType="ReviewChangelist"`) > 2 {
+	if r := in.execute(nil, "starter", "drain"); r.status != exitFailed {
 		t.Errorf("drain with a damaged request: %+v", r)
 	}
-	var found []struct{ Check, Status string }
-	if err := json.Unmarshal([]byte(in.execute(nil, "operator", "doctor", "--json").stdout), &found); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(found, struct{ Check, Status string }{"spool", "warn"}) {
+	if found, _ := in.doctor(nil); !hasDiagnosis(found, "spool", "warn", "") {
 		t.Errorf("doctor found %+v, want a warning about the spool", found)
-	}
-	in.waitForJobs(2)
-}
-
-// With --trigger, starter exits with status 0 and one line of output on every error: the
-// submit has happened already. Without it, the same errors fail.
-func TestTriggerNeverFails(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, manyChanges(1)...))
-	in.write("file", 0o600, "")
-	tests := map[string]struct{ env, args []string }{
-		"no configuration": {[]string{"CRITICIZER_CONFIG=/nowhere.yaml"}, []string{"change-commit", "1"}},
-		"no changelist":    {nil, []string{"change-commit"}},
-		"not a changelist": {nil, []string{"change-commit", "default"}},
-		"changelist 0":     {nil, []string{"change-commit", "0"}},
-		"no such command":  {nil, []string{"change"}},
-		"unusable spool": {
-			[]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_STARTER_SPOOL_DIR=" + in.path("file")},
-			[]string{"change-commit", "1"},
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := in.execute(tt.env, "starter", append([]string{"--trigger"}, tt.args...)...)
-			if r.status != exitOK || strings.Count(r.stdout+r.stderr, "\n") != 1 {
-				t.Errorf("with --trigger: %+v, want status 0 and one line", r)
-			}
-			if r := in.execute(tt.env, "starter", tt.args...); r.status == exitOK {
-				t.Errorf("without --trigger: %+v, want an error", r)
-			}
-		})
 	}
 }
 
 // lateLine is printed if Temporal does not answer in time, as on a busy machine.
 var lateLine = regexp.MustCompile(`^review of (shelved changelist 1|changelist 1 version 1) is spooled: [^\n]+\n$`)
 
-// The submitter sees the output of a trigger, so it is one line.
+// The submitter sees the output of a trigger, so it is one line and its exit status is 0,
+// even on an error: the submit has happened already. Without --trigger, the same fails. The
+// first change may arrive before the first worker, which registers the search attributes of
+// the namespace.
 func TestTriggerPrintsOneLine(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	in.write("file", 0o600, "")
+	broken := []string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_STARTER_SPOOL_DIR=" + in.path("file")}
+	if r := in.execute(broken, "starter", "--trigger", "change-commit", "1"); r.status != exitOK || strings.Count(r.stdout+r.stderr, "\n") != 1 {
+		t.Errorf("with an unusable spool: %+v, want status 0 and one line", r)
+	}
+	if r := in.execute(broken, "starter", "change-commit", "1"); r.status == exitOK {
+		t.Errorf("without --trigger: %+v, want an error", r)
+	}
 	for _, tt := range []struct{ command, want string }{
 		{"change-commit", "review of changelist 1 version 1 started: in_progress\n"},
 		{"change-commit", "review of changelist 1 version 1 exists already: in_progress\n"},
@@ -132,13 +99,6 @@ func TestTriggerPrintsOneLine(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", tt.command, r, tt.want)
 		}
 	}
-}
-
-// The first change may arrive before the first worker, which registers the search
-// attributes of the namespace.
-func TestFirstChangeBeforeFirstWorker(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	name := "fresh-" + rand.Text()
 	_, err := in.namespace.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
 		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
@@ -151,24 +111,4 @@ func TestFirstChangeBeforeFirstWorker(t *testing.T) {
 		r := in.execute([]string{"CRITICIZER_TEMPORAL_NAMESPACE=" + name}, "starter", "change-commit", "--json", "1")
 		return r.status == exitOK && json.Unmarshal([]byte(r.stdout), &a) == nil && !a.Spooled && a.RunID != ""
 	})
-}
-
-// Catch-up starts reviews that no trigger started, repeats no review, and skips changes
-// older than the installation.
-func TestCatchUp(t *testing.T) {
-	t.Parallel()
-	changes := manyChanges(5)
-	depot := newDepot(t, changes[:2]...)
-	in := newInstallation(t, depot)
-	in.env = append(in.env, "CRITICIZER_P4_CATCH_UP_EVERY=1s")
-	in.startWorker()
-	waitFor(t, "the first mark", func() bool { return in.countRows("catch_up", "mark = 2") == 1 })
-	commit(t, depot, changes[2:]...)
-	in.mustStart("4")
-	in.waitForJobs(3)
-	waitFor(t, "the mark", func() bool { return in.countRows("catch_up", "since = 2 and mark = 5") == 1 })
-	in.waitForCatchUp(2)
-	if n := in.countRows("jobs", "state = 'succeeded' and changelist_id in (3, 4, 5)"); n != 3 || in.countRows("jobs", "true") != 3 {
-		t.Errorf("%d of 3 changes were reviewed, %d reviews in all", n, in.countRows("jobs", "true"))
-	}
 }
