@@ -119,8 +119,10 @@ func (f *Fetcher) recordMetadata(ctx context.Context, req review.Request, change
 	if result.Author, err = f.Raw.Pseudonym(change.User); err != nil {
 		return result, failed(req.Changelist, "name the author", err)
 	}
-	if result.Shelf, err = f.recordContent(ctx, req, change); err != nil {
-		return result, failed(req.Changelist, "record content", err)
+	if f.Contents != nil {
+		if result.Shelf, err = f.Contents.RecordContent(ctx, req.Changelist, req.Version, change.Content()); err != nil {
+			return result, failed(req.Changelist, "record content", err)
+		}
 	}
 	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change, f.Owners)); err != nil {
 		return result, failed(req.Changelist, "save recipients", err)
@@ -157,13 +159,6 @@ func (f *Fetcher) read(ctx context.Context, req review.Request) (review.Change, 
 		e.RetryAfter = min(replicaDelay<<(attempt-1), failure.MaxDelay) + failure.Backoff(attempt, rand.Float64(), 0)
 	}
 	return change, err
-}
-
-func (f *Fetcher) recordContent(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
-	if f.Contents == nil {
-		return 0, nil
-	}
-	return f.Contents.RecordContent(ctx, req.Changelist, req.Version, change.Content())
 }
 
 // KnownRecipients lists the people around a change: author, subscribers, owners, and the

@@ -33,8 +33,8 @@ func newEnv(i *activities.Interceptor) *testsuite.TestActivityEnvironment {
 	return env
 }
 
-// verdict runs an activity that does what act does and returns the error that is reported to Temporal.
-func verdict(t *testing.T, i *activities.Interceptor, act func(context.Context) error) *temporal.ApplicationError {
+// failureOf runs an activity that does what act does and returns the error that is reported to Temporal.
+func failureOf(t *testing.T, i *activities.Interceptor, act func(context.Context) error) *temporal.ApplicationError {
 	t.Helper()
 	env := newEnv(i)
 	env.RegisterActivity(act)
@@ -54,7 +54,7 @@ func TestEveryClassIsRetryableOrNot(t *testing.T) {
 	for _, d := range failure.Descriptions() {
 		t.Run(string(d.Class), func(t *testing.T) {
 			t.Parallel()
-			app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error {
+			app := failureOf(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error {
 				return fmt.Errorf("outer: %w", failure.Errorf(d.Class, "inner"))
 			})
 			if app.Type() != string(d.Class) || app.NonRetryable() == d.Retryable {
@@ -66,7 +66,7 @@ func TestEveryClassIsRetryableOrNot(t *testing.T) {
 
 func TestRetryAll(t *testing.T) {
 	t.Parallel()
-	app := verdict(t, &activities.Interceptor{Scrub: plain, RetryAll: true}, func(context.Context) error {
+	app := failureOf(t, &activities.Interceptor{Scrub: plain, RetryAll: true}, func(context.Context) error {
 		return failure.Errorf(failure.ConfigInvalid, "relation does not exist")
 	})
 	if app.NonRetryable() {
@@ -89,7 +89,7 @@ func TestDelayOfTheNextAttempt(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error {
+			app := failureOf(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error {
 				return &failure.Error{Class: failure.RateLimited, Err: errors.New("busy"), RetryAfter: tc.asked}
 			})
 			if d := app.NextRetryDelay(); d < tc.least || d > tc.most {
@@ -145,7 +145,7 @@ func TestDelayIsThatOfTheAttemptOfTheStage(t *testing.T) {
 
 func TestPanicIsAnInvariantViolated(t *testing.T) {
 	t.Parallel()
-	app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error { panic("nil map") })
+	app := failureOf(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error { panic("nil map") })
 	var report failure.Report
 	testkit.NoError(t, app.Details(&report))
 	if report.Class != failure.InvariantViolated || !strings.Contains(report.Stack, "interceptor_test.go") {
@@ -221,7 +221,7 @@ func TestReportCountsAttempts(t *testing.T) {
 func TestReportIsScrubbedAndBounded(t *testing.T) {
 	t.Parallel()
 	mask := func(s string) string { return strings.ReplaceAll(s, "hunter2", "[masked]") }
-	app := verdict(t, &activities.Interceptor{Scrub: mask}, func(context.Context) error {
+	app := failureOf(t, &activities.Interceptor{Scrub: mask}, func(context.Context) error {
 		return &failure.Error{
 			Class: failure.UpstreamInternal, Upstream: "500 hunter2", RequestID: "hunter2",
 			Err: errors.New("hunter2 " + strings.Repeat("x", 3<<20)),

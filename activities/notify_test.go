@@ -323,16 +323,20 @@ func TestHeldRowDoesNotBlockRetriesOfOthers(t *testing.T) {
 	}
 }
 
-// The recipients share the attempts: one that must wait for minutes must not lose them to
-// one that can be retried at once.
-func TestLongestRetryAfterDecides(t *testing.T) {
+// The recipients share the attempts: one that can be retried is retried, and one that must
+// wait for minutes must not lose them to one that can be retried at once.
+func TestMostRetryableErrorDecides(t *testing.T) {
 	t.Parallel()
-	m := newMailing(t)
 	late := failure.Errorf(failure.DeliveryAmbiguous, "no evidence yet")
 	late.RetryAfter = 3 * time.Minute
-	m.fakes.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"), late)
-	if _, err := m.notify(); waitOf(err) != 3*time.Minute {
-		t.Errorf("the next attempt comes after %s, want 3m", waitOf(err))
+	greylisted := failure.Errorf(failure.UpstreamUnavailable, "greylisted")
+	for _, errs := range [][2]error{{failure.Errorf(failure.RecipientRejected, "no such mailbox"), greylisted}, {greylisted, late}} {
+		m := newMailing(t)
+		m.fakes.Fail("Send", errs[:]...)
+		_, err := m.notify()
+		if classOf(err) != failure.ClassOf(errs[1]) || errs[1] == error(late) && waitOf(err) != 3*time.Minute {
+			t.Errorf("ended with %v and a delay of %s, want %v", err, waitOf(err), errs[1])
+		}
 	}
 }
 
@@ -426,17 +430,6 @@ func TestAcceptedMailIsMarkedAfterCancellation(t *testing.T) {
 	m.fakes.AfterSend(end)
 	_, _ = m.notify()
 	m.wantStatus(t, review.DeliverySent)
-}
-
-func TestRetryableErrorDecides(t *testing.T) {
-	t.Parallel()
-	m := newMailing(t)
-	m.fakes.Fail("Send",
-		failure.Errorf(failure.RecipientRejected, "no such mailbox"),
-		failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
-	if _, err := m.notify(); classOf(err) != failure.UpstreamUnavailable {
-		t.Fatalf("ended with %v, want the error that a retry may cure", err)
-	}
 }
 
 // An address outside of the allowed domains gets no mail, even if an operator added its

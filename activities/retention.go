@@ -44,23 +44,9 @@ type RetentionResult struct {
 // job, and the time that it takes.
 const overdueAfter = 150 * time.Minute
 
-// EnforceRetention deletes expired data, then counts what is left, even if the deletion
+// EnforceRetention deletes expired data, then counts what is left, even if a deletion
 // failed. If any is left, it logs a security event (security 9.4.5).
 func (r *Retention) EnforceRetention(ctx context.Context) (RetentionResult, error) {
-	result, deleting := r.deleteExpired(ctx)
-	var err error
-	result.Overdue, err = r.Stored.OverdueArtifacts(ctx, overdueAfter)
-	if err != nil {
-		return result, errors.Join(deleting, fmt.Errorf("verify retention: %w", err))
-	}
-	if result.Overdue > 0 {
-		r.Log.ErrorContext(ctx, "security event", "event", "artifacts outlived their TTL", "artifacts", result.Overdue)
-	}
-	return result, deleting
-}
-
-// deleteExpired continues with the other namespaces if one fails.
-func (r *Retention) deleteExpired(ctx context.Context) (RetentionResult, error) {
 	var result RetentionResult
 	var failures []error
 	for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer, review.NamespaceRewrite} {
@@ -76,6 +62,12 @@ func (r *Retention) deleteExpired(ctx context.Context) (RetentionResult, error) 
 	if r.JobsTTL > 0 {
 		result.Reviews, err = r.Stored.PurgeReviews(ctx, r.JobsTTL)
 		failures = append(failures, err)
+	}
+	result.Overdue, err = r.Stored.OverdueArtifacts(ctx, overdueAfter)
+	if err != nil {
+		failures = append(failures, fmt.Errorf("verify retention: %w", err))
+	} else if result.Overdue > 0 {
+		r.Log.ErrorContext(ctx, "security event", "event", "artifacts outlived their TTL", "artifacts", result.Overdue)
 	}
 	return result, errors.Join(failures...)
 }

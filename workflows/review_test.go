@@ -118,13 +118,20 @@ func TestResultOfAStandIn(t *testing.T) {
 	}
 }
 
-func TestReviewRunsEachStageOnce(t *testing.T) {
+// A review runs each stage once. A second run of the same version returns the earlier result
+// (notification 6.2).
+func TestReviewRunsOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	result, err := b.review(t)
 	testkit.NoError(t, err)
 	if result.Job.State != review.JobSucceeded || result.Job.Outcome != review.OutcomeFindings || result.Job.Findings != 1 {
 		t.Errorf("result = %+v", result)
+	}
+	again, err := b.again(t).review(t)
+	testkit.NoError(t, err)
+	if !again.Duplicate || again.Job.Outcome != review.OutcomeFindings {
+		t.Errorf("second review = %+v", again)
 	}
 	for _, op := range []string{"Fetch", "Review", "FinishJob"} {
 		if n := b.fakes.Calls(op); n != 1 {
@@ -135,20 +142,6 @@ func TestReviewRunsEachStageOnce(t *testing.T) {
 		if n := b.fakes.Copies(to); n != 1 {
 			t.Errorf("%s got %d copies, want 1", to, n)
 		}
-	}
-}
-
-// A second run of the same version returns the earlier result (notification 6.2).
-func TestSucceededReviewIsNotRepeated(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	if _, err := b.review(t); err != nil {
-		t.Fatal(err)
-	}
-	result, err := b.again(t).review(t)
-	testkit.NoError(t, err)
-	if !result.Duplicate || result.Job.Outcome != review.OutcomeFindings || b.fakes.Calls("Fetch") != 1 {
-		t.Errorf("second review = %+v after %d fetches", result, b.fakes.Calls("Fetch"))
 	}
 }
 
@@ -344,22 +337,6 @@ func TestDeadLetterIsRecordedAfterADatabaseOutage(t *testing.T) {
 	_, err := b.review(t)
 	if classOf(err) != failure.NotFound || b.db.Letters(t) != 1 {
 		t.Fatalf("ended with %v and %d letters", err, b.db.Letters(t))
-	}
-}
-
-// The local activities fall back to ordinary ones.
-func TestJobIsOpenedAndFinishedAfterADatabaseOutage(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for range 8 {
-		b.fakes.Fail("OpenJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-		b.fakes.Fail("FinishJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-	}
-	if _, err := b.review(t); err != nil {
-		t.Fatal(err)
-	}
-	if opened, closed := b.fakes.Calls("OpenJob"), b.fakes.Calls("FinishJob"); opened != 9 || closed != 9 || jobOf(t, b.db, request.Key).State != review.JobSucceeded {
-		t.Errorf("job is %s after %d and %d calls, want 9 each", jobOf(t, b.db, request.Key).State, opened, closed)
 	}
 }
 
