@@ -238,8 +238,7 @@ comment on function criticizer.forgotten_recipient is
 
 -- A database that was restored from a backup does not know what happened since: mails that
 -- its rows call unsent may have been sent, and the rows of whole reviews are missing. The
--- owner records the restore. The deliveries concerned are in doubt: the evidence sources are
--- queried before anything is sent.
+-- owner records the restore, which puts the deliveries concerned in doubt.
 create table criticizer.restores (
     id                bigint      generated always as identity primary key,
     backup_at         timestamptz not null,
@@ -516,12 +515,8 @@ create index artifacts_expiry on redacted.artifacts (expires_at);
 create index artifacts_expiry on report.artifacts (expires_at);
 create index artifacts_expiry on answer.artifacts (expires_at);
 
--- A role that may delete artifacts can delete only expired ones: a review may still need
--- the others.
---
--- Storing an artifact again can extend its time and never shortens it. An update must
--- bring a newly encrypted body: else a role that cannot read bodies could extend the
--- time of all artifacts for ever.
+-- A review may still need an artifact that has not expired. Without the check of the body, a
+-- role that cannot read bodies could extend the time of all artifacts for ever.
 create function criticizer.guard_artifact() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     if tg_op = 'DELETE' then
@@ -574,9 +569,7 @@ end $$;
 comment on function criticizer.forget_metadata is
     'Addresses and paths are kept for 30 days; who forgets them cannot read them.';
 
--- Rows of reviews that have succeeded are deleted by policy. The row of the job stays: it
--- rejects a second review of the same version. So do findings with an opinion, and the
--- audit log.
+-- A job rejects a second review of the same version. Findings with an opinion stay as well.
 create function criticizer.purge_reviews(ttl interval, at_most bigint) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -607,7 +600,7 @@ comment on function criticizer.purge_reviews is
 
 ---------------------------------------------------------------------- audit log
 
--- Append-only. No role may set at or login.
+-- No role may set at, actor or role.
 create table criticizer.audit_log (
     id      bigint generated always as identity primary key,
     at      timestamptz not null default now(),
@@ -632,9 +625,8 @@ create trigger audit_log_append_only
     before update or delete or truncate on criticizer.audit_log
     for each statement execute function criticizer.refuse_change();
 
--- Returns the content of one artifact to a person who gives name and reason, and
--- records the access (security 9.4.3). The role criticizer_reader may call this
--- function and read nothing itself.
+-- The role criticizer_reader may call this function and read nothing itself
+-- (security 9.4.3).
 create function criticizer.read_artifact(namespace text, artifact text, who text, reason text) returns bytea
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
