@@ -62,7 +62,7 @@ func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref rev
 		return nil, adviseDatabase(err)
 	}
 	defer db.Close()
-	stored, err := artifact.New(db.Reading(ns, c.operator(), why), cfg.ArtifactConfig(ns))
+	stored, err := artifact.New(db.AuditedReader(ns, c.operator(), why), cfg.ArtifactConfig(ns))
 	if err != nil {
 		return nil, advise(err, "set CRITICIZER_%[1]s_KEYSET, or CRITICIZER_%[1]s_KEYSET_FILE, to the keyset of the workers", strings.ToUpper(string(ns)))
 	}
@@ -74,7 +74,7 @@ func (c *console) refuseAccess(ctx context.Context, ref review.ArtifactRef, reas
 	err := failure.Errorf(failure.PermissionDenied, "read artifact %s: the login of CRITICIZER_DATABASE_URL lacks the role %s", ref, store.RoleReader)
 	if db, _, openErr := c.database(ctx); openErr == nil {
 		defer db.Close()
-		if auditErr := db.RecordRefusedReading(ctx, ref, c.operator(), reason); auditErr != nil {
+		if auditErr := db.RecordDeniedRead(ctx, ref, c.operator(), reason); auditErr != nil {
 			return fmt.Errorf("%w; and the refusal could not be recorded: %w", err, auditErr)
 		}
 	}

@@ -69,7 +69,7 @@ func found(body []byte, ns review.Namespace, id string, err error) ([]byte, erro
 	return body, err
 }
 
-// access executes one of the statements above, which records an access also if there is no
+// access executes one of the statements above, which records an access even if there is no
 // such artifact. It records a denied access in another transaction, because the first is
 // rolled back.
 func (b Blobs) access(ctx context.Context, verb, statement, id string, more ...any) (body []byte, err error) {
@@ -86,32 +86,80 @@ func (b Blobs) access(ctx context.Context, verb, statement, id string, more ...a
 	return nil, errors.Join(err, postgres.Interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", map[string]any{})))
 }
 
-// A Reading lets one person read artifacts for one reason. The database returns no
+// An AuditedReader reads artifacts for one person and one reason. The database returns no
 // content without a record of both (security 9.4.3).
-type Reading struct {
+type AuditedReader struct {
 	db          *DB
 	ns          review.Namespace
 	who, reason string
 }
 
-// Reading returns the artifacts of ns for a person; d must be open as [RoleReader].
-func (d *DB) Reading(ns review.Namespace, who, reason string) Reading {
-	return Reading{db: d, ns: ns, who: who, reason: reason}
+// AuditedReader returns the artifacts of ns for a person; d must be open as [RoleReader].
+func (d *DB) AuditedReader(ns review.Namespace, who, reason string) AuditedReader {
+	return AuditedReader{db: d, ns: ns, who: who, reason: reason}
 }
 
 // Blob is [Blobs.Blob] for the person.
-func (r Reading) Blob(ctx context.Context, id string) ([]byte, error) {
+func (r AuditedReader) Blob(ctx context.Context, id string) ([]byte, error) {
 	body, err := r.db.q.ReadArtifact(ctx, db.ReadArtifactParams{Namespace: string(r.ns), Artifact: id, Who: r.who, Reason: r.reason})
 	return found(body, r.ns, id, postgres.Interpret("read artifact", err))
 }
 
 // PutBlob returns an error: a person writes no artifact.
-func (r Reading) PutBlob(context.Context, string, []byte, time.Duration) error {
+func (r AuditedReader) PutBlob(context.Context, string, []byte, time.Duration) error {
 	return failure.Errorf(failure.PermissionDenied, "write %s artifact: only its stage may", r.ns)
 }
 
-// RecordRefusedReading records that a person tried to read an artifact without the
+// RecordDeniedRead records that a person tried to read an artifact without the
 // right to (security 9.4.3).
-func (d *DB) RecordRefusedReading(ctx context.Context, ref review.ArtifactRef, who, reason string) error {
+func (d *DB) RecordDeniedRead(ctx context.Context, ref review.ArtifactRef, who, reason string) error {
 	return postgres.Interpret("record denied access", audit(ctx, d.q, string(ref), who, "artifact.show.denied", map[string]any{"reason": reason}))
+}
+
+// DeleteExpiredArtifacts deletes the expired artifacts of ns, records that in the
+// audit log and returns their number (security 9.4.5).
+func (d *DB) DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error) {
+	var n int64
+	op := fmt.Sprintf("delete expired %s artifacts", ns)
+	err := postgres.Interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		deleted, err := tx.Exec(ctx, d.Blobs(ns).onTable(`delete from %s where expires_at <= now()`))
+		if n = deleted.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return audit(ctx, db.New(tx), string(ns), "", "artifact.expire", map[string]any{"deleted": n})
+	}))
+	return int(n), err
+}
+
+// OverdueArtifacts counts the artifacts of all namespaces that expired more than
+// grace ago and still exist: a check of the retention workflow (security 9.4.5).
+func (d *DB) OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error) {
+	n, err := d.q.CountOverdue(ctx, grace)
+	return int(n), postgres.Interpret("count overdue artifacts", err)
+}
+
+// DeleteOldRecipients deletes the recipients of reviews whose report is older than the
+// longest TTL, which can no longer be mailed, and returns their number.
+func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
+	n, err := d.q.DeleteOldRecipients(ctx)
+	return int(n), postgres.Interpret("delete old recipients", err)
+}
+
+// PurgeReviews deletes the rows of reviews that succeeded longer than ttl, and 30 days,
+// ago, and returns the number of reviews. Their jobs stay and reject a second review.
+func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, err error) {
+	const atMost = 500
+	for n := int64(atMost); n == atMost && err == nil; total += int(n) {
+		n, err = d.q.PurgeReviews(ctx, db.PurgeReviewsParams{Ttl: ttl, AtMost: atMost})
+	}
+	return total, postgres.Interpret("purge reviews", err)
+}
+
+// ForgetMetadata forgets the addresses of deliveries and the paths of findings that are
+// older than 30 days, and returns their numbers. A forgotten address is replaced by a
+// keyed digest, by which [DB.PrepareDeliveries] still finds its row. Addresses of running
+// reviews and of attempts in doubt stay, and so do paths of findings marked wrong.
+func (d *DB) ForgetMetadata(ctx context.Context) (addresses, paths int, err error) {
+	row, err := d.q.ForgetMetadata(ctx)
+	return row.Addresses, row.Paths, postgres.Interpret("forget addresses and paths", err)
 }

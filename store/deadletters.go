@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/postgres"
@@ -54,4 +56,185 @@ func storable(letter failure.DeadLetter) failure.DeadLetter {
 	}
 	letter.SanitizedContext = values
 	return letter
+}
+
+// A LetterState is the state of a dead letter. It is wire format.
+type LetterState string
+
+// The states of a dead letter.
+const (
+	LetterOpen        LetterState = "open"         // waits for an operator
+	LetterReplaying   LetterState = "replaying"    // an operator has asked for its replay, or a replay runs
+	LetterFailedAgain LetterState = "failed_again" // its replay left a letter of its own
+	LetterResolved    LetterState = "resolved"     // the review succeeded, or an operator closed the letter
+)
+
+// A DeadLetter is a dead letter as an operator sees it.
+type DeadLetter struct {
+	ID         int64             `json:"id"`
+	WorkflowID string            `json:"workflow_id"`
+	RunID      string            `json:"run_id"`
+	Changelist review.Changelist `json:"changelist"`
+	Version    review.Version    `json:"review_version"`
+	State      LetterState       `json:"state"`
+	// Escalated: the letter's replay failed for the same reason
+	// (processing 8.5).
+	Escalated bool `json:"escalated"`
+	// Unexplained: a reset of the run has no replay record.
+	Unexplained bool `json:"unexplained"`
+	// Interrupted: a replay was requested, and whether it began is unknown.
+	Interrupted bool       `json:"interrupted"`
+	RecordedAt  time.Time  `json:"recorded_at"`
+	ResolvedAt  *time.Time `json:"resolved_at,omitempty"`
+	ResolvedBy  string     `json:"resolved_by,omitempty"`
+	Resolution  string     `json:"resolution,omitempty"`
+	failure.DeadLetter
+}
+
+// A LetterFilter selects dead letters. A zero field selects all.
+type LetterFilter struct {
+	IDs         []int64
+	States      []LetterState
+	Changelist  review.Changelist
+	Class       failure.Class
+	Stage       review.Stage
+	OlderThan   time.Duration // since the letter was recorded
+	Escalated   bool
+	Unexplained bool
+}
+
+// DeadLetters returns the dead letters that f selects, oldest first.
+func (d *DB) DeadLetters(ctx context.Context, f LetterFilter) ([]DeadLetter, error) {
+	states := make([]string, len(f.States))
+	for i, s := range f.States {
+		states[i] = string(s)
+	}
+	rows, err := d.q.DeadLetters(ctx, db.DeadLettersParams{
+		Ids: append([]int64{}, f.IDs...), States: states, Changelist: int64(f.Changelist), ErrorClass: string(f.Class),
+		Stage: string(f.Stage), OlderThan: f.OlderThan, Escalated: f.Escalated, Unexplained: f.Unexplained,
+	})
+	return postgres.Convert("read dead letters", rows, err, func(r db.DeadLettersRow) DeadLetter {
+		return DeadLetter{
+			ID: r.ID, WorkflowID: r.WorkflowID, RunID: r.RunID, Changelist: r.ChangelistID, Version: r.ReviewVersion,
+			State: LetterState(r.State), Escalated: r.Escalated, Unexplained: r.Unexplained, Interrupted: r.Interrupted,
+			RecordedAt: r.RecordedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Resolution: r.Resolution,
+			DeadLetter: r.Payload,
+		}
+	})
+}
+
+// DeadLetter returns one dead letter. The error has class NOT_FOUND if it does not
+// exist.
+func (d *DB) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
+	letters, err := d.DeadLetters(ctx, LetterFilter{IDs: []int64{id}})
+	return first(letters, err, "dead letter", id)
+}
+
+// ResolveDeadLetter closes a letter for an operator. The error has class
+// WRITE_CONFLICT if the letter is resolved.
+func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, reason string) error {
+	changed, err := d.changeAudited(ctx, letterObject(id), who, "resolve", map[string]any{"reason": reason}, func(q *db.Queries) (int64, error) {
+		return q.ResolveDeadLetter(ctx, db.ResolveDeadLetterParams{ID: id, Who: who, Reason: reason})
+	})
+	if err == nil && !changed {
+		return failure.Errorf(failure.WriteConflict, "dead letter %d is resolved or does not exist", id)
+	}
+	return err
+}
+
+// AnnotateDeadLetter adds a note to a letter's trail.
+func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string) error {
+	return d.inTx(ctx, "annotate dead letter", func(q *db.Queries) error {
+		if _, err := q.DeadLetterState(ctx, id); err != nil {
+			return postgres.Missing("dead letter", id, err)
+		}
+		return auditLetter(ctx, q, who, "annotate", id, map[string]any{"note": note})
+	})
+}
+
+// Trail returns the audit log of a letter, oldest first.
+func (d *DB) Trail(ctx context.Context, letter int64) ([]AuditEntry, error) {
+	return d.trail(ctx, letterObject(letter))
+}
+
+func letterObject(letter int64) string { return fmt.Sprintf("dead_letter:%d", letter) }
+
+func auditLetter(ctx context.Context, q *db.Queries, who, action string, letter int64, detail map[string]any) error {
+	return audit(ctx, q, letterObject(letter), who, action, detail)
+}
+
+// insertPage inserts the page about a dead letter, if the operator on call is needed:
+// for escalation and bugs (processing 8.1, 8.5), and for a refused
+// credential or used-up credit, which stops every review and pages once.
+func insertPage(ctx context.Context, q *db.Queries, letter int64, escalated bool, class failure.Class) error {
+	switch {
+	case escalated:
+		return q.InsertPage(ctx, db.InsertPageParams{DeadLetterID: letter, Reason: failure.PageEscalated})
+	case class.Describe().Category == failure.CategoryConfigOrBug:
+		return q.InsertPage(ctx, db.InsertPageParams{DeadLetterID: letter, Reason: failure.PageBug})
+	case class == failure.AuthDenied, class == failure.QuotaExhausted:
+		return q.InsertPageOfCause(ctx, db.InsertPageOfCauseParams{DeadLetterID: letter, Reason: failure.PageDenied})
+	}
+	return nil
+}
+
+// A PageState is the state of the page about a dead letter.
+type PageState struct {
+	Reason   failure.PageReason `json:"reason"`
+	Attempts int                `json:"attempts"`
+	SentAt   *time.Time         `json:"sent_at,omitempty"`
+}
+
+// PageOf returns the page about a letter; nil if there is none.
+func (d *DB) PageOf(ctx context.Context, letter int64) (*PageState, error) {
+	row, err := d.q.PageOf(ctx, letter)
+	if postgres.NoRow(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, postgres.Interpret("read page", err)
+	}
+	page := PageState(row)
+	return &page, nil
+}
+
+// ClaimPage claims a page that is due; no other process claims it during lease.
+// acceptedBy are the channels that have accepted the page, and attempt counts from 1.
+// ok is false if no page is due. A page about a settled letter is never due.
+func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, acceptedBy []string, attempt int, ok bool, err error) {
+	row, err := d.q.ClaimPage(ctx, lease)
+	if postgres.NoRow(err) {
+		return failure.Page{}, nil, 0, false, nil
+	}
+	outages, err := d.Outages(ctx)
+	if err != nil {
+		return failure.Page{}, nil, 0, false, err
+	}
+	outage := ""
+	for _, o := range outages {
+		if o.Stage == row.Stage {
+			outage = fmt.Sprintf("the circuit breaker of stage %s is open since %s: its reviews wait and need no replay", o.Stage, o.Since.UTC().Format(time.RFC3339))
+		}
+	}
+	return failure.Page{
+		ID: row.ID, Outage: outage, Reason: row.Reason,
+		Changelist: int64(row.ChangelistID), ReviewVersion: int(row.ReviewVersion),
+		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: row.ErrorClass.Describe().Hint, LastFailureAt: row.LastFailureAt,
+		DeadLetterID: row.DeadLetterID, WorkflowID: row.WorkflowID, RunID: row.RunID,
+	}, row.AcceptedBy, row.Attempts, err == nil, postgres.Interpret("claim page", err)
+}
+
+// MarkPageAccepted records that a channel has accepted the page.
+func (d *DB) MarkPageAccepted(ctx context.Context, id int64, channel string) error {
+	return postgres.Interpret("mark page accepted", d.q.MarkPageAccepted(ctx, db.MarkPageAcceptedParams{ID: id, Channel: channel}))
+}
+
+// MarkPageSent records that every channel has accepted the page.
+func (d *DB) MarkPageSent(ctx context.Context, id int64) error {
+	return postgres.Interpret("mark page sent", d.q.MarkPageSent(ctx, id))
+}
+
+// PostponePage ends a claim: the page is due again after delay.
+func (d *DB) PostponePage(ctx context.Context, id int64, delay time.Duration) error {
+	return postgres.Interpret("postpone page", d.q.PostponePage(ctx, db.PostponePageParams{ID: id, Delay: delay}))
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
 )
 
 func letterOf(class failure.Class) failure.DeadLetter {
@@ -221,5 +223,302 @@ func TestReplaysAtOnce(t *testing.T) { // a bulk replay and a hand-made one: bot
 	}
 	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.audit_log`); n != 0 {
 		t.Errorf("%d audit entries of replays without a person or reason", n)
+	}
+}
+
+// dead returns a database with one dead letter, opened as bookkeeping and as operator,
+// and the letter.
+func dead(t *testing.T, class failure.Class) (*store.DB, *store.DB, *storetest.Database, store.DeadLetter) {
+	t.Helper()
+	books, d := bookkeeping(t)
+	operator := d.Open(t, store.RoleOperator)
+	open(t, books, v1, "run1")
+	die(t, books, "run1", class)
+	return books, operator, d, onlyLetter(t, operator)
+}
+
+func onlyLetter(t *testing.T, db *store.DB) store.DeadLetter {
+	t.Helper()
+	letters := must(db.DeadLetters(t.Context(), store.LetterFilter{}))(t)
+	if len(letters) != 1 {
+		t.Fatalf("%d dead letters, want 1", len(letters))
+	}
+	return letters[0]
+}
+
+func request(t *testing.T, db *store.DB, letter int64, full bool) store.ReplayRequest {
+	t.Helper()
+	return must(db.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter, Who: "olga@desk", Reason: "TICKET-1", Full: full}))(t)
+}
+
+func TestDeadLettersAreFiltered(t *testing.T) {
+	t.Parallel()
+	_, db, _, letter := dead(t, failure.AuthDenied)
+	for name, tc := range map[string]struct {
+		filter store.LetterFilter
+		want   int
+	}{
+		"everything":       {store.LetterFilter{}, 1},
+		"its id":           {store.LetterFilter{IDs: []int64{letter.ID}}, 1},
+		"another id":       {store.LetterFilter{IDs: []int64{letter.ID + 1}}, 0},
+		"its class":        {store.LetterFilter{Class: failure.AuthDenied}, 1},
+		"another class":    {store.LetterFilter{Class: failure.Unknown}, 0},
+		"its stage":        {store.LetterFilter{Stage: review.StageLLM}, 1},
+		"another stage":    {store.LetterFilter{Stage: review.StageFetch}, 0},
+		"its state":        {store.LetterFilter{States: []store.LetterState{store.LetterOpen, store.LetterReplaying}}, 1},
+		"another state":    {store.LetterFilter{States: []store.LetterState{store.LetterResolved}}, 0},
+		"older than it is": {store.LetterFilter{OlderThan: time.Hour}, 0},
+		"escalated":        {store.LetterFilter{Escalated: true}, 0},
+		"unexplained":      {store.LetterFilter{Unexplained: true}, 0},
+		"its changelist":   {store.LetterFilter{Changelist: v1.Changelist}, 1},
+	} {
+		letters := must(db.DeadLetters(t.Context(), tc.filter))(t)
+		if len(letters) != tc.want {
+			t.Errorf("%s: %d letters, want %d", name, len(letters), tc.want)
+		}
+	}
+	if found, err := db.DeadLetter(t.Context(), letter.ID); err != nil || found.ID != letter.ID || found.ErrorClass != letter.ErrorClass {
+		t.Errorf("letter %d is %+v, %v", letter.ID, found, err)
+	}
+	_, err := db.DeadLetter(t.Context(), letter.ID+1)
+	wantClass(t, err, failure.NotFound)
+	if letter.ErrorClass != failure.AuthDenied || letter.SanitizedContext["upstream"] != "503" || letter.Attempts != 5 {
+		t.Errorf("the payload came back as %+v", letter.DeadLetter)
+	}
+}
+
+// A replay that was requested with a reason is explained, in either order of the run's
+// and the operator's record (processing 8.5.3).
+func TestRequestedReplayIsExplained(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		full  bool
+		steps func(t *testing.T, books, operator *store.DB, r store.ReplayRequest)
+	}{
+		"the operator confirms first": {false, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			replay(t, books, "run1", "run2")
+		}},
+		"the run begins first": {false, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			replay(t, books, "run1", "run2")
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+		}},
+		"the operator's process dies before it confirms": {false, func(t *testing.T, books, _ *store.DB, _ store.ReplayRequest) {
+			t.Helper()
+			replay(t, books, "run1", "run2")
+		}},
+		"a full restart begins first": {true, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			open(t, books, v1, "run2")
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+		}},
+		"a full restart is confirmed first": {true, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			open(t, books, v1, "run2")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			books, operator, _, letter := dead(t, failure.AuthDenied)
+			tc.steps(t, books, operator, request(t, operator, letter.ID, tc.full))
+			if got := onlyLetter(t, operator); got.State != store.LetterReplaying || got.Interrupted || got.Unexplained {
+				t.Errorf("during the replay the letter is %+v", got)
+			}
+			replays := must(operator.Replays(t.Context(), letter.ID))(t)
+			if len(replays) != 1 || !replays[0].Explained || replays[0].NewRunID != "run2" || replays[0].Reason != "TICKET-1" || replays[0].Full != tc.full {
+				t.Errorf("replays are %+v", replays)
+			}
+			finish(t, books, v1)
+			if got := onlyLetter(t, operator); got.State != store.LetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy != "olga@desk" || got.Unexplained || got.Interrupted {
+				t.Errorf("after success the letter is %+v", got)
+			}
+		})
+	}
+}
+
+func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
+	t.Parallel()
+	books, operator, _, letter := dead(t, failure.AuthDenied)
+	r := request(t, operator, letter.ID, false)
+	must(books.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "ui", Reason: "let me try"}))(t)
+	testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run3")) // what olga asked for came second
+	replays := must(operator.Replays(t.Context(), letter.ID))(t)
+	if len(replays) != 2 || replays[0].Explained || !replays[1].Explained {
+		t.Errorf("replays are %+v", replays)
+	}
+	if !onlyLetter(t, operator).Unexplained {
+		t.Error("the letter is not shown as unexplained")
+	}
+	finish(t, books, v1)
+	if got := onlyLetter(t, operator); got.ResolvedBy != "olga@desk" || got.Resolution != "TICKET-1" {
+		t.Errorf("resolved by %s: %s, want the last replay", got.ResolvedBy, got.Resolution)
+	}
+	open(t, books, of(1), "run1") // another letter, whose replay is explained
+	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.AuthDenied)))(t)
+	explained := must(operator.DeadLetters(t.Context(), store.LetterFilter{Changelist: 1}))(t)
+	testkit.NoError(t, operator.ConfirmReplay(t.Context(), request(t, operator, explained[0].ID, false), "run4"))
+	listed := must(operator.DeadLetters(t.Context(), store.LetterFilter{Unexplained: true}))(t)
+	if len(listed) != 1 || listed[0].ID != letter.ID {
+		t.Errorf("unexplained are %+v", listed)
+	}
+}
+
+func TestRequestReplayGuardsTheState(t *testing.T) {
+	t.Parallel()
+	books, operator, _, letter := dead(t, failure.AuthDenied)
+	_, err := operator.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter.ID + 1, Who: "olga", Reason: "x"})
+	wantClass(t, err, failure.NotFound)
+	request(t, operator, letter.ID, false)
+	if got := onlyLetter(t, operator); got.State != store.LetterReplaying || !got.Interrupted {
+		t.Fatalf("after the request the letter is %+v", got)
+	}
+	again := request(t, operator, letter.ID, false) // the first was interrupted
+	pending, ok, err := operator.InterruptedReplay(t.Context(), letter.ID)
+	testkit.NoError(t, err)
+	if !ok || pending != again {
+		t.Errorf("pending is %+v, want %+v", pending, again)
+	}
+	testkit.NoError(t, operator.WithdrawReplay(t.Context(), again))
+	if got := onlyLetter(t, operator); got.State != store.LetterOpen || got.Interrupted {
+		t.Errorf("after the withdrawal the letter is %+v", got)
+	}
+	replay(t, books, "run1", "run2")
+	_, err = operator.RequestReplay(t.Context(), again)
+	wantClass(t, err, failure.WriteConflict)
+	finish(t, books, v1)
+	_, err = operator.RequestReplay(t.Context(), again)
+	wantClass(t, err, failure.WriteConflict)
+}
+
+func TestHeldDeadLetterIsHeldOnce(t *testing.T) {
+	t.Parallel()
+	_, operator, d, letter := dead(t, failure.AuthDenied)
+	release, ok, err := operator.HoldDeadLetter(t.Context(), letter.ID)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	other := d.Open(t, store.RoleOperator)
+	if _, ok, err := other.HoldDeadLetter(t.Context(), letter.ID); ok || err != nil {
+		t.Errorf("a second operator holds it too (%v)", err)
+	}
+	release()
+	release, ok, err = other.HoldDeadLetter(t.Context(), letter.ID)
+	if err != nil || !ok {
+		t.Fatal("it was not released", err)
+	}
+	release()
+}
+
+func TestDecisionsLeaveATrail(t *testing.T) { // (processing 8.5.5)
+	t.Parallel()
+	_, operator, _, letter := dead(t, failure.AuthDenied)
+	testkit.NoError(t, operator.WithdrawReplay(t.Context(), request(t, operator, letter.ID, false)))
+	requested := request(t, operator, letter.ID, false)
+	for range 2 { // the second time changes nothing
+		testkit.NoError(t, operator.ConfirmReplay(t.Context(), requested, "run2"))
+	}
+	testkit.NoError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))
+	testkit.NoError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "reviewed by hand"))
+	wantClass(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "again"), failure.WriteConflict)
+	wantClass(t, operator.AnnotateDeadLetter(t.Context(), letter.ID+1, "olga", "x"), failure.NotFound)
+	trail := must(operator.Trail(t.Context(), letter.ID))(t)
+	var actions []string
+	for _, e := range trail {
+		actions = append(actions, e.Claimed+" "+e.Action)
+	}
+	if want := []string{
+		"olga@desk request replay", "olga@desk withdraw replay", "olga@desk request replay", "olga@desk replay", "olga annotate", "olga resolve",
+	}; !slices.Equal(actions, want) {
+		t.Errorf("the trail is %v, want %v", actions, want)
+	}
+	if got := onlyLetter(t, operator); got.ResolvedBy != "olga" || got.Resolution != "reviewed by hand" {
+		t.Errorf("resolved by %q: %q", got.ResolvedBy, got.Resolution)
+	}
+}
+
+// A bug and a denied credential page at once, any other class only when a replay has
+// failed again (processing 8.1, 8.5).
+func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
+	t.Parallel()
+	books, operator, d, letter := dead(t, failure.InvariantViolated)
+	page, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	testkit.NoError(t, err)
+	if !ok || page.DeadLetterID != letter.ID || page.Reason != failure.PageBug || page.Hint == "" || attempt != 1 || len(accepted) != 0 {
+		t.Fatalf("claimed %+v, accepted %v, attempt %d", page, accepted, attempt)
+	}
+	if _, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err != nil {
+		t.Errorf("claimed twice (%v)", err)
+	}
+	testkit.NoError(t, books.MarkPageAccepted(t.Context(), page.ID, "mail"))
+	testkit.NoError(t, books.PostponePage(t.Context(), page.ID, 0))
+	again, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	testkit.NoError(t, err)
+	if !ok || again != page || attempt != 2 || !slices.Equal(accepted, []string{"mail"}) {
+		t.Errorf("then %+v, accepted %v, attempt %d", again, accepted, attempt)
+	}
+	open(t, books, of(1), "run1")
+	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.InvariantViolated)))(t)
+	testkit.NoError(t, books.MarkPageAccepted(t.Context(), page.ID, "oncall"))
+	testkit.NoError(t, books.PostponePage(t.Context(), page.ID, time.Hour))
+	other, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	if testkit.NoError(t, err); !ok || other.Changelist != 1 || attempt != 1 || len(accepted) != 0 {
+		t.Errorf("the page of another letter is %+v, accepted %v, attempt %d", other, accepted, attempt)
+	}
+	testkit.NoError(t, books.MarkPageSent(t.Context(), page.ID))
+	testkit.NoError(t, books.PostponePage(t.Context(), page.ID, 0)) // too late to matter
+	if _, _, _, ok, _ := books.ClaimPage(t.Context(), time.Minute); ok {
+		t.Error("claimed after it was sent")
+	}
+	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages where sent_at is not null`); n != 1 {
+		t.Errorf("%d pages are sent, want 1", n)
+	}
+	state := must(operator.PageOf(t.Context(), letter.ID))(t)
+	if state == nil || state.SentAt == nil || state.Attempts != 2 {
+		t.Errorf("operators see %+v", state)
+	}
+}
+
+// A refused key stops every review and pages once.
+func TestDenialsPageOnce(t *testing.T) {
+	t.Parallel()
+	for _, class := range []failure.Class{failure.AuthDenied, failure.QuotaExhausted} {
+		books, operator, d, letter := dead(t, class)
+		dies := func(cl review.Changelist, letter failure.DeadLetter) {
+			t.Helper()
+			open(t, books, of(cl), "run1")
+			must(books.RecordDeadLetter(t.Context(), of(cl), "run1", letter))(t)
+		}
+		wantPages := func(what string, want int) {
+			t.Helper()
+			if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages where reason = 'denied'`); n != want {
+				t.Errorf("%s, %s: %d pages, want %d", class, what, n, want)
+			}
+		}
+		wantPages("the first", 1)
+		dies(1, letterOf(class))
+		wantPages("the same once more", 1)
+		elsewhere := letterOf(class)
+		elsewhere.Stage = "fetch"
+		dies(2, elsewhere)
+		wantPages("of another stage", 2)
+		testkit.NoError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "key renewed"))
+		dies(3, letterOf(class))
+		wantPages("again, after that was settled", 3)
+	}
+}
+
+func TestNoPageAboutOrdinaryOrSettledLetters(t *testing.T) {
+	t.Parallel()
+	_, operator, _, letter := dead(t, failure.UpstreamUnavailable)
+	if page, err := operator.PageOf(t.Context(), letter.ID); page != nil || err != nil {
+		t.Errorf("an outage made page %+v (%v)", page, err)
+	}
+	books, operator, _, letter := dead(t, failure.Unknown)
+	testkit.NoError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "known"))
+	if _, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err != nil {
+		t.Errorf("paged about a resolved letter (%v)", err)
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/postgres"
@@ -42,4 +43,36 @@ func asFigures[Row db.FiguresRow | db.RewriteFiguresRow](rows []Row, err error) 
 		}
 	}
 	return figures, nil
+}
+
+// An Outage is a circuit breaker of a worker process that is not closed: the process starts
+// nothing of the stage, or one attempt at a time.
+type Outage struct {
+	Stage    string        `json:"stage"` // or channel
+	Worker   string        `json:"worker"`
+	Since    time.Time     `json:"since"`
+	SeenAt   time.Time     `json:"seen_at"` // when the process last confirmed it
+	HalfOpen bool          `json:"half_open"`
+	Class    failure.Class `json:"error_class"` // of the last failure
+	Reason   string        `json:"reason"`
+}
+
+// SaveOutage records an outage, or that it lasts. The database sets the time.
+func (d *DB) SaveOutage(ctx context.Context, o Outage) error {
+	return postgres.Interpret("record outage", d.q.SaveOutage(ctx, db.SaveOutageParams{
+		Stage: o.Stage, Worker: o.Worker, Lasting: time.Since(o.Since), HalfOpen: o.HalfOpen, Class: string(o.Class), Reason: o.Reason,
+	}))
+}
+
+// DeleteOutage records the end of an outage.
+func (d *DB) DeleteOutage(ctx context.Context, stage, worker string) error {
+	return postgres.Interpret("record the end of an outage", d.q.DeleteOutage(ctx, db.DeleteOutageParams{Stage: stage, Worker: worker}))
+}
+
+// Outages returns the outages that were confirmed in the last 5 minutes, by stage.
+func (d *DB) Outages(ctx context.Context) ([]Outage, error) {
+	rows, err := d.q.Outages(ctx)
+	return postgres.Convert("read outages", rows, err, func(r db.Outage) Outage {
+		return Outage{r.Stage, r.Worker, r.Since, r.SeenAt, r.HalfOpen, failure.Class(r.Class), r.Reason}
+	})
 }

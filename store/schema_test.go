@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -108,7 +109,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"a closed port", secret.New("postgres://u:hunter2@127.0.0.1:1/x"), "", failure.DatabaseUnavailable},
 		{"a missing database", edit(t, d.URL, func(u *url.URL) { u.Path = "/missing" }), "", failure.ConfigInvalid},
 		{"a missing role", d.URL, "criticizer_missing", failure.ConfigInvalid},
-		{"a login that is no member of the role", edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") }), store.RoleFetch, failure.PermissionDenied},
+		{"a login that is not a member of the role", edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") }), store.RoleFetch, failure.PermissionDenied},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -170,4 +171,32 @@ func edit(t *testing.T, database secret.Value, change func(*url.URL)) secret.Val
 	u := must(url.Parse(database.Reveal()))(t)
 	change(u)
 	return secret.New(u.String())
+}
+
+// Every role can read the version and time of the server.
+func TestServerTellsOfItself(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	for _, role := range []store.Role{"", store.RoleLLM, store.RoleRetention, store.RoleReader} {
+		got := must(d.Open(t, role).Server(t.Context()))(t)
+		if got.MajorVersion < store.OldestPostgres || time.Since(got.Clock).Abs() > time.Minute || !got.Superuser {
+			t.Errorf("as %q the server says %+v", role, got)
+		}
+	}
+}
+
+// A database is created once.
+func TestCreateDatabase(t *testing.T) {
+	t.Parallel()
+	server := storetest.NewEmpty(t)
+	conn, name := server.Conn(t), "criticizer_test_"+rand.Text()
+	t.Cleanup(func() {
+		must(conn.Exec(context.Background(), `drop database "`+name+`" with (force)`))(t)
+	})
+	for range 2 {
+		created := must(postgres.CreateDatabase(t.Context(), server.URL, name))(t)
+		(&storetest.Database{URL: created}).Open(t, "")
+	}
+	_, err := postgres.CreateDatabase(t.Context(), secret.New("host=127.0.0.1 sslmode=disable"), name)
+	wantClass(t, err, failure.ConfigInvalid)
 }

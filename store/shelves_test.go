@@ -51,7 +51,7 @@ func TestReviewsOfShelf(t *testing.T) {
 	}
 }
 
-// A submit is no rerun of the reviews of its shelf, whatever their versions; it is the only
+// A submit is not a rerun of the reviews of its shelf, whatever their versions; it is the only
 // review of the requested version.
 func TestSubmitAfterShelves(t *testing.T) {
 	t.Parallel()

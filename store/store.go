@@ -7,10 +7,11 @@
 // the state that it leaves, so that of two writers one changes nothing. The database
 // sets all times: the clocks of the hosts may differ.
 //
-// Read [DB.OpenJob] first, which decides whether a review runs, then deliveries.go
-// (the outbox), reconciliation.go, deadletters.go and replays.go. What only operators
-// call is in findings.go, deadletter_views.go and delivery_repair.go. The rewrite
-// queue is separate: see [Rewrites].
+// Each file holds one aggregate. Read this file first, then jobs.go, where [DB.OpenJob]
+// decides whether a review runs, deliveries.go (the outbox and its reconciliation),
+// deadletters.go and replays.go. artifacts.go, costs.go, findings.go and shelves.go hold what
+// one stage writes; reviews.go and delivery_repair.go what operators see and change. The
+// rewrite queue is separate: see [Rewrites].
 package store
 
 import (
@@ -127,4 +128,48 @@ func encoded(v any) []byte {
 		panic(fmt.Sprintf("encode %T: %v", v, err))
 	}
 	return body
+}
+
+// An AuditEntry is one line of the audit log.
+type AuditEntry struct {
+	At      time.Time       `json:"at"`
+	Actor   string          `json:"actor"`             // login of the session, set by the database
+	Role    string          `json:"role"`              // role of the session, set by the database
+	Claimed string          `json:"claimed,omitempty"` // the name that the caller gave; nothing verifies it
+	Action  string          `json:"action"`
+	Detail  json.RawMessage `json:"detail"`
+}
+
+// trail returns the audit log of an object, oldest first.
+func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
+	rows, err := d.q.AuditOf(ctx, object)
+	return postgres.Convert("read audit log", rows, err, func(r db.AuditOfRow) AuditEntry { return AuditEntry(r) })
+}
+
+// changeAudited changes one row, the object, and records that in the log. It records nothing
+// if change returns that it has changed no row.
+func (d *DB) changeAudited(ctx context.Context, object, claimed, action string, detail map[string]any, change func(*db.Queries) (int64, error)) (changed bool, err error) {
+	err = d.inTx(ctx, action+" "+object, func(q *db.Queries) error {
+		n, err := change(q)
+		if changed = n == 1; err != nil || !changed {
+			return err
+		}
+		return audit(ctx, q, object, claimed, action, detail)
+	})
+	return changed && err == nil, err
+}
+
+// oneOrNone returns the number of rows that a statement changed, from the error of
+// reading the row that it returns.
+func oneOrNone(err error) (int64, error) {
+	if postgres.NoRow(err) {
+		return 0, nil
+	}
+	return 1, err
+}
+
+// audit appends an action on an object to the log. claimed is the name of a person who
+// shares the login with others, or empty.
+func audit(ctx context.Context, q *db.Queries, object, claimed, action string, detail map[string]any) error {
+	return q.AppendAudit(ctx, db.AppendAuditParams{Claimed: claimed, Action: action, Object: object, Detail: encoded(detail)})
 }

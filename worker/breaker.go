@@ -70,14 +70,14 @@ func (r *runtime) newBreaker(ctx context.Context, s stage, q queue, db *store.DB
 }
 
 // breakerReadings reads which circuit breakers of this process are open.
-func (r *runtime) breakerReadings(context.Context) ([]telemetry.Reading, error) {
-	var readings []telemetry.Reading
+func (r *runtime) breakerReadings(context.Context) ([]telemetry.Sample, error) {
+	var readings []telemetry.Sample
 	for queue, b := range r.breakers {
 		open := 0.0
 		if o := b.Outage(); o != nil && !o.HalfOpen {
 			open = 1
 		}
-		readings = append(readings, telemetry.Reading{Name: "criticizer_breaker_open", Labels: map[string]string{"queue": queue}, Value: open})
+		readings = append(readings, telemetry.Sample{Name: "criticizer_breaker_open", Labels: map[string]string{"queue": queue}, Value: open})
 	}
 	return readings, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // addReadings adds a source of metrics, if metrics are served.
-func (r *runtime) addReadings(source string, read func(context.Context) ([]telemetry.Reading, error)) {
+func (r *runtime) addReadings(source string, read func(context.Context) ([]telemetry.Sample, error)) {
 	if r.metrics != nil {
 		r.metrics.AddSource(source, read)
 	}
@@ -23,20 +23,20 @@ func (r *runtime) addInstallationMetrics(db *store.DB) {
 	r.addReadings("temporal", r.queueReadings)
 }
 
-func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(context.Context) ([]telemetry.Reading, error) {
-	return func(ctx context.Context) ([]telemetry.Reading, error) {
+func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(context.Context) ([]telemetry.Sample, error) {
+	return func(ctx context.Context) ([]telemetry.Sample, error) {
 		figures, err := read(ctx)
-		readings := make([]telemetry.Reading, len(figures))
+		readings := make([]telemetry.Sample, len(figures))
 		for i, f := range figures {
-			readings[i] = telemetry.Reading(f)
+			readings[i] = telemetry.Sample(f)
 		}
 		return readings, err
 	}
 }
 
 // queueReadings reads the backlog of each task queue.
-func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error) {
-	var readings []telemetry.Reading
+func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Sample, error) {
+	var readings []telemetry.Sample
 	for _, queue := range activities.WatchedQueues() {
 		state, err := r.namespace.QueueState(ctx, queue)
 		if err != nil {
@@ -44,8 +44,8 @@ func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error
 		}
 		labels := map[string]string{"queue": queue}
 		readings = append(readings,
-			telemetry.Reading{Name: "criticizer_queue_depth", Labels: labels, Value: float64(state.Waiting)},
-			telemetry.Reading{Name: "criticizer_queue_oldest_seconds", Labels: labels, Value: state.Oldest.Seconds()})
+			telemetry.Sample{Name: "criticizer_queue_depth", Labels: labels, Value: float64(state.Waiting)},
+			telemetry.Sample{Name: "criticizer_queue_oldest_seconds", Labels: labels, Value: state.Oldest.Seconds()})
 	}
 	return readings, nil
 }
@@ -54,10 +54,10 @@ func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error
 // cost of reviews.
 func (r *runtime) addTokenPrices() {
 	prices := r.cfg.LLM.Prices
-	price := func(kind string, perMillion float64) telemetry.Reading {
-		return telemetry.Reading{Name: "criticizer_model_token_price", Value: perMillion / 1e6, Labels: map[string]string{"kind": kind}}
+	price := func(kind string, perMillion float64) telemetry.Sample {
+		return telemetry.Sample{Name: "criticizer_model_token_price", Value: perMillion / 1e6, Labels: map[string]string{"kind": kind}}
 	}
-	r.addReadings("config", func(context.Context) ([]telemetry.Reading, error) {
-		return []telemetry.Reading{price("prompt", prices.Prompt), price("cached", prices.Cached), price("completion", prices.Completion)}, nil
+	r.addReadings("config", func(context.Context) ([]telemetry.Sample, error) {
+		return []telemetry.Sample{price("prompt", prices.Prompt), price("cached", prices.Cached), price("completion", prices.Completion)}, nil
 	})
 }

@@ -260,16 +260,6 @@ func versionOf(program string, info *debug.BuildInfo) string {
 	return fmt.Sprintf("%s, %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Commit returns the first 12 digits of the commit that the program was built
-// from, or "" if that is unknown.
-func Commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%.12s", setting(info, "vcs.revision"))
-}
-
 // setting returns what the go command recorded in a program, or "".
 func setting(info *debug.BuildInfo, key string) string {
 	for _, s := range info.Settings {

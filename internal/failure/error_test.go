@@ -57,16 +57,16 @@ func TestNetworkClassOfMadeErrors(t *testing.T) {
 		err  error
 		want Class
 	}{
-		"DNS timeout":                       {&net.DNSError{Err: "timeout", Name: "api.test", IsTimeout: true}, NetworkUnreachable},
-		"bare reset":                        {syscall.ECONNRESET, NetworkUnreachable},
-		"broken pipe":                       {syscall.EPIPE, NetworkUnreachable},
-		"deadline of an operation":          {os.ErrDeadlineExceeded, NetworkTimeout},
-		"bare connection timed out":         {syscall.ETIMEDOUT, NetworkTimeout},
-		"canceled is not transient":         {context.Canceled, ""},
-		"end of a file is no network error": {io.EOF, ""},
-		"a missing file":                    {&os.PathError{Op: "open", Path: "x", Err: os.ErrNotExist}, ""},
-		"any other":                         {errors.New("odd"), ""},
-		"nil":                               {nil, ""},
+		"DNS timeout":                          {&net.DNSError{Err: "timeout", Name: "api.test", IsTimeout: true}, NetworkUnreachable},
+		"bare reset":                           {syscall.ECONNRESET, NetworkUnreachable},
+		"broken pipe":                          {syscall.EPIPE, NetworkUnreachable},
+		"deadline of an operation":             {os.ErrDeadlineExceeded, NetworkTimeout},
+		"bare connection timed out":            {syscall.ETIMEDOUT, NetworkTimeout},
+		"canceled is not transient":            {context.Canceled, ""},
+		"end of a file is not a network error": {io.EOF, ""},
+		"a missing file":                       {&os.PathError{Op: "open", Path: "x", Err: os.ErrNotExist}, ""},
+		"any other":                            {errors.New("odd"), ""},
+		"nil":                                  {nil, ""},
 	} {
 		got, ok := NetworkClass(tt.err)
 		if got != tt.want || ok != (tt.want != "") {

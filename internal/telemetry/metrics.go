@@ -21,7 +21,7 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// Metrics are the metrics of one process: its own, and readings of external sources.
+// Metrics are the metrics of one process: its own, and samples of external sources.
 type Metrics struct {
 	registry *prometheus.Registry
 	provider *metric.MeterProvider
@@ -49,8 +49,8 @@ func (m *Metrics) Handler() client.MetricsHandler {
 	})
 }
 
-// A Reading is one value of an external source.
-type Reading struct {
+// A Sample is one value of an external source.
+type Sample struct {
 	Name   string
 	Labels map[string]string
 	Value  float64
@@ -58,14 +58,14 @@ type Reading struct {
 
 // AddSource calls read at each scrape. The gauge criticizer_source_up, with the source
 // as its label, is 0 if read failed.
-func (m *Metrics) AddSource(name string, read func(context.Context) ([]Reading, error)) {
+func (m *Metrics) AddSource(name string, read func(context.Context) ([]Sample, error)) {
 	m.registry.MustRegister(source{name, read, m.lg})
 }
 
 // A source is a collector that does not describe its metrics in advance.
 type source struct {
 	name string
-	read func(context.Context) ([]Reading, error)
+	read func(context.Context) ([]Sample, error)
 	lg   *slog.Logger
 }
 
@@ -79,20 +79,20 @@ func (source) Describe(chan<- *prometheus.Desc) {}
 func (s source) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	readings, err := s.read(ctx)
-	up := Reading{Name: "criticizer_source_up", Labels: map[string]string{"source": s.name}, Value: 1}
+	samples, err := s.read(ctx)
+	up := Sample{Name: "criticizer_source_up", Labels: map[string]string{"source": s.name}, Value: 1}
 	if err != nil {
 		s.lg.WarnContext(ctx, "metrics source failed", "source", s.name, "error", err)
-		up.Value, readings = 0, nil
+		up.Value, samples = 0, nil
 	}
-	for _, r := range append(readings, up) {
-		to <- r.gauge()
+	for _, sample := range append(samples, up) {
+		to <- sample.gauge()
 	}
 }
 
-func (r Reading) gauge() prometheus.Metric {
-	desc := prometheus.NewDesc(r.Name, "See docs/observability.md.", nil, r.Labels)
-	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, r.Value)
+func (s Sample) gauge() prometheus.Metric {
+	desc := prometheus.NewDesc(s.Name, "See docs/observability.md.", nil, s.Labels)
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, s.Value)
 }
 
 // ServeHTTP answers a scrape.

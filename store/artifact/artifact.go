@@ -145,7 +145,7 @@ func (s *Store) seal(of review.Owner, identity, body []byte) (id string, sealed 
 	return id, append(head, sealed...), nil
 }
 
-// GetAs returns the last body stored under name. Errors are those of [Store.Get].
+// GetAs returns the last body stored under name. Errors are as for [Store.Get].
 func (s *Store) GetAs(ctx context.Context, name string) ([]byte, error) {
 	k, err := s.currentKeys()
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Store) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef
 }
 
 // Show returns the bytes of ref for an operator, without a check of the review to which
-// they belong. Errors are those of [Store.Get].
+// they belong. Errors are as for [Store.Get].
 func (s *Store) Show(ctx context.Context, ref review.ArtifactRef) ([]byte, error) {
 	id, sealed, err := s.load(ctx, ref)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Store) load(ctx context.Context, ref review.ArtifactRef) (id string, se
 	return id, sealed, nil
 }
 
-// Open returns the bytes of the stored form of an artifact. Errors are those of
+// Open returns the bytes of the stored form of an artifact. Errors are as for
 // [Store.Get].
 func (s *Store) Open(id string, sealed []byte) ([]byte, error) {
 	ref := s.ref(id)

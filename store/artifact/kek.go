@@ -124,7 +124,7 @@ func (t transit) post(operation string, body map[string]any, answer any) error {
 		return failure.Errorf(classOfStatus(resp.StatusCode), "%s keyset at %s: status %d", operation, t.at.Host, resp.StatusCode)
 	}
 	if json.NewDecoder(io.LimitReader(resp.Body, vaultLimit)).Decode(answer) != nil {
-		return failure.Errorf(failure.SchemaInvalid, "%s keyset at %s: the answer is not that of Vault", operation, t.at.Host)
+		return failure.Errorf(failure.SchemaInvalid, "%s keyset at %s: the answer does not have the form of Vault", operation, t.at.Host)
 	}
 	return nil
 }

@@ -135,11 +135,11 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	metrics.AddSource("postgres", func(ctx context.Context) ([]telemetry.Reading, error) {
+	metrics.AddSource("postgres", func(ctx context.Context) ([]telemetry.Sample, error) {
 		figures, err := db.RewriteFigures(ctx)
-		readings := make([]telemetry.Reading, len(figures))
+		readings := make([]telemetry.Sample, len(figures))
 		for i, f := range figures {
-			readings[i] = telemetry.Reading(f)
+			readings[i] = telemetry.Sample(f)
 		}
 		return readings, err
 	})
