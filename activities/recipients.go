@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
@@ -23,14 +24,32 @@ const (
 
 // A RecipientPolicy decides which of the people around a change are notified.
 type RecipientPolicy struct {
-	CleanTo CleanTo
-	Max     int // recipients per review; the author comes first
-	// OptOut lists addresses and users that are never notified.
-	OptOut []string
-	// Bots lists users and addresses of bots; * matches any text.
-	Bots []string
-	// AllowedDomains lists the domains of addresses that are notified. Empty: all.
-	AllowedDomains []string
+	// Who gets a mail without findings: author, everyone or nobody.
+	CleanTo CleanTo `yaml:"clean_to" default:"author" oneof:"author everyone nobody"`
+	// Max is the number of recipients of a review; the author comes first.
+	Max int
+	// Mail addresses or p4 users that are never notified.
+	OptOut []string `yaml:"opt_out"`
+	// Bots: p4 users or mail addresses, in which * matches any text, such as
+	// build-*. Their changes have a lower priority. The fetch stage reads it.
+	Bots []string `yaml:"bots"`
+	// Domains of the addresses that are notified, such as example.com; a subdomain
+	// needs its own entry. Empty: all.
+	AllowedDomains []string `yaml:"allowed_domains"`
+}
+
+// MaxRecipients is the number of recipients of a review in the product.
+const MaxRecipients = 50
+
+// Check implements the checks of package config.
+func (p RecipientPolicy) Check(problems *config.Problems) {
+	for _, bot := range p.Bots {
+		_, err := path.Match(bot, "")
+		problems.Add(err != nil, "bots", fmt.Sprintf("%q is not a pattern", bot), "write a user or address, with * for any text")
+	}
+	for _, domain := range p.AllowedDomains {
+		problems.Add(strings.ContainsAny(domain, "@*/ ") || !strings.Contains(domain, "."), "allowed_domains", fmt.Sprintf("%q is not a domain", domain), "write one such as example.com, without @ and wildcards")
+	}
 }
 
 // A Decision is the decision about one person.

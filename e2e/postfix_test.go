@@ -24,8 +24,8 @@ import (
 func TestPostfixAndDovecot(t *testing.T) {
 	t.Parallel()
 	host := newMailHost(t)
-	box := func(account string) *mail.Mailbox {
-		return &mail.Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: mail.TLSNone, Username: account, Password: secret.New(host.Password), Name: "INBOX"}
+	box := func(account string) mail.Mailbox {
+		return mail.Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: mail.TLSNone, Username: account, Password: secret.New(host.Password), Name: "INBOX"}
 	}
 	keys, err := evidence.New(secret.New("2020-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{'k'}, 32))), 24*time.Hour)
 	if err != nil {
@@ -35,11 +35,11 @@ func TestPostfixAndDovecot(t *testing.T) {
 		From: "Criticizer <criticizer@" + mailHostDomain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: mail.TLSNone,
 		Keys: keys, MessageIDDomain: mailHostDomain,
 	}}
-	all := mail.EvidenceConfig{Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log}
+	all := mail.EvidenceConfig{Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log, Settle: 10 * time.Minute}
 	r.all = r.provider(t, all)
 	r.each = map[string]*mail.EvidencedProvider{
-		"journal": r.provider(t, mail.EvidenceConfig{Journal: all.Journal}),
-		"bounce":  r.provider(t, mail.EvidenceConfig{Bounces: all.Bounces}),
+		"journal": r.provider(t, mail.EvidenceConfig{Journal: all.Journal, Settle: all.Settle}),
+		"bounce":  r.provider(t, mail.EvidenceConfig{Bounces: all.Bounces, Settle: all.Settle}),
 		"mta log": r.provider(t, mail.EvidenceConfig{MTALog: all.MTALog, Settle: 1}),
 	}
 	if r.mailer, err = mail.New(slog.New(slog.DiscardHandler), r.all, r.cfg); err != nil {

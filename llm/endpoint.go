@@ -37,7 +37,7 @@ type EndpointConfig struct {
 	// OpenAI-compatible endpoint. With http to another host no key is sent, and
 	// allow_cleartext must name llm. For Azure, https://NAME.openai.azure.com/openai/v1,
 	// or the URL of the deployment with ?api-version=VERSION.
-	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" check:"http-url"`
+	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" required:"the URL of the endpoint" check:"http-url"`
 	// API key of the endpoint. Unset for a server on this host without
 	// authentication.
 	APIKey secret.Value `yaml:"api_key" env:"OPENAI_API_KEY"`

@@ -75,9 +75,9 @@ func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.
 		if err != nil {
 			return err
 		}
-		done, err := apply(ctx, db, decision{delivery: d, settle: cfg.Mail.Settle, who: c.operator(), why: *reason, operands: operands})
+		done, err := apply(ctx, db, decision{delivery: d, settle: cfg.Mail.Evidence.Settle, who: c.operator(), why: *reason, operands: operands})
 		if err != nil {
-			return adviseConflict(err, d, cfg.Mail.Settle)
+			return adviseConflict(err, d, cfg.Mail.Evidence.Settle)
 		}
 		if err := c.done("delivery %d, %s: %s", d.ID, reviewName(d.Changelist, d.Version), done); err != nil {
 			return err

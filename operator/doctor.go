@@ -265,7 +265,7 @@ func (i installation) secrets(context.Context) []checkResult {
 	var found []checkResult
 	for _, s := range i.cfg.Secrets(i.roles...) {
 		if strings.HasSuffix(s.Variable, "_KEYSET") {
-			if err := artifact.CheckKeyset(s.Value, i.cfg.KEK()); err != nil {
+			if err := artifact.CheckKeyset(s.Value, i.cfg.Artifacts.KEK); err != nil {
 				found = append(found, fail(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri; criticizer keyset create makes a first one"))
 				continue
 			}

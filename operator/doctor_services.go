@@ -135,7 +135,7 @@ func partitions(ctx context.Context, n temporalns.Namespace) []checkResult {
 
 // priorities checks that the changes of people can overtake those of bots.
 func (i installation) priorities(ctx context.Context, n temporalns.Namespace) []checkResult {
-	if len(i.cfg.Mail.Bots) == 0 {
+	if len(i.cfg.Mail.Recipients.Bots) == 0 {
 		return nil
 	}
 	switch kept, err := n.KeepsPriorities(ctx); {

@@ -163,12 +163,12 @@ func (i installation) mail(ctx context.Context) []checkResult {
 	if err := provider.Ping(ctx); err != nil {
 		return []checkResult{failLogin(err, "correct the account and its password or key: docs/configuration.md, section mail")}
 	}
-	return []checkResult{ok("%s accepts mail from %s", i.cfg.Mail.Provider, i.cfg.Mail.From)}
+	return []checkResult{ok("%s accepts mail from %s", i.cfg.Mail.Provider, i.cfg.Mail.Server.From)}
 }
 
 func (i installation) journal(ctx context.Context) []checkResult {
-	box := i.cfg.JournalBox()
-	if box == nil && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.MTALog == "" {
+	box := i.cfg.Mail.Evidence.Journal
+	if box.Host == "" && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.Evidence.MTALog == "" {
 		return []checkResult{warn("set mail.journal or mail.mta_log: docs/delivery.md describes how",
 			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")}
 	}
@@ -176,11 +176,11 @@ func (i installation) journal(ctx context.Context) []checkResult {
 }
 
 func (i installation) bounces(ctx context.Context) []checkResult {
-	return checkMailbox(ctx, i.cfg.BouncesBox())
+	return checkMailbox(ctx, i.cfg.Mail.Evidence.Bounces)
 }
 
-func checkMailbox(ctx context.Context, box *mail.Mailbox) []checkResult {
-	if box == nil {
+func checkMailbox(ctx context.Context, box mail.Mailbox) []checkResult {
+	if box.Host == "" {
 		return nil
 	}
 	if err := box.Ping(ctx); err != nil {

@@ -124,7 +124,7 @@ func (c *console) kek() (artifact.KEK, error) {
 	if err != nil {
 		return artifact.KEK{}, err
 	}
-	return cfg.KEK(), nil
+	return cfg.Artifacts.KEK, nil
 }
 
 func (c *console) evidenceKeyCommand() *cobra.Command {
@@ -133,7 +133,7 @@ func (c *console) evidenceKeyCommand() *cobra.Command {
 		Long: `Prints a new value for CRITICIZER_EVIDENCE_KEY, the secret of stage notify that
 makes its mails and posts recognizable. With --rotate it prints the present value
 with another key, which signs from one hour later on: give it to all workers within
-that hour. Old keys identify messages for evidence.key_life; then delete their lines.`,
+that hour. Old keys identify messages for 30 days; then delete their lines.`,
 		Example:     "  criticizer keyset evidence > /etc/criticizer/secrets/evidence-key",
 		Annotations: map[string]string{rawOutput: "yes"},
 	}

@@ -113,6 +113,6 @@ func (c *console) readReport(ctx context.Context, cl review.Changelist, v review
 	if err := json.Unmarshal(body, &report); err != nil {
 		return report, fmt.Errorf("read report of changelist %d: %w", cl, err)
 	}
-	report.Links = cfg.CodeLinks()
+	report.Links = cfg.Links.Links
 	return report, nil
 }

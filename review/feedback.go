@@ -34,8 +34,10 @@ func ParseFeedbackToken(s string) (token string, ok bool) {
 
 // FeedbackLinks are the targets of feedback links.
 type FeedbackLinks struct {
-	Address string // mail address, or empty
-	URL     string // HTTP URL, or empty
+	// Mail address that the links write to, with the rating in the subject.
+	Address string `yaml:"address" check:"address"`
+	// Page that the links open instead, with the parameters token and opinion.
+	URL string `yaml:"url" check:"http-url"`
 }
 
 // To returns the link that gives opinion o of the finding with token, or an empty string

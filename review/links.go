@@ -10,8 +10,12 @@ import (
 // Links are the templates of links to the code, with {changelist}, {path} and {line}.
 // An empty template gives no link.
 type Links struct {
-	Change string
-	File   string
+	// Template of the link to a change, with {changelist}, such as
+	// https://swarm.example.com/changes/{changelist}. Empty: no links.
+	Change string `yaml:"change"`
+	// Template of the link to a file, with {path} and perhaps {changelist} and {line}.
+	// Empty: no links.
+	File string `yaml:"file"`
 }
 
 var (

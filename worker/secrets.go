@@ -36,7 +36,7 @@ func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 // a secret that only the service it belongs to can check.
 func (r *runtime) checkOf(variable string) func(secret.Value) error {
 	if strings.HasSuffix(variable, "_KEYSET") {
-		return func(ks secret.Value) error { return artifact.CheckKeyset(ks, r.cfg.KEK()) }
+		return func(ks secret.Value) error { return artifact.CheckKeyset(ks, r.cfg.Artifacts.KEK) }
 	}
 	return map[string]func(secret.Value) error{
 		"CRITICIZER_DATABASE_URL": func(s secret.Value) error {

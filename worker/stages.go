@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/worker"
 
@@ -81,16 +82,19 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	r.addInstallationMetrics(db)
 	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeper{
 		Jobs: db, Resets: r.namespace, Search: db, Shelves: db,
-		ChangeLink: r.cfg.CodeLinks().Change,
+		ChangeLink: r.cfg.Links.Change,
 	}}}, nil
 }
+
+// reconcileEvery is how often deliveries are compared with the records of the mail server.
+const reconcileEvery = 15 * time.Minute
 
 // schedule creates or updates the Temporal schedules of the installation.
 func (r *runtime) schedule(ctx context.Context) error {
 	if err := r.namespace.ScheduleRetention(ctx); err != nil {
 		return err
 	}
-	if err := r.namespace.ScheduleReconciliation(ctx, r.cfg.Mail.ReconcileEvery); err != nil {
+	if err := r.namespace.ScheduleReconciliation(ctx, reconcileEvery); err != nil {
 		return err
 	}
 	if r.cfg.P4.CatchUpEvery <= 0 {
@@ -114,7 +118,7 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 	raw, err := r.artifacts(db, review.NamespaceRaw)
 	return []queue{{name: activities.QueueFetch, ping: changes.Ping, activities: &activities.Fetcher{
 		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners,
-		Bots: r.cfg.Mail.Bots,
+		Bots: r.cfg.Mail.Recipients.Bots,
 	}}}, err
 }
 
@@ -177,8 +181,8 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	notifying := &activities.Notifier{
 		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, mailer},
 		Policy:   r.cfg.RecipientPolicy(),
-		Feedback: review.FeedbackLinks{Address: r.cfg.Feedback.Address, URL: r.cfg.Feedback.URL},
-		Links:    r.cfg.CodeLinks(),
+		Feedback: r.cfg.Feedback,
+		Links:    r.cfg.Links.Links,
 	}
 	channels := addChannels(r, notifying, keys)
 	return append([]queue{

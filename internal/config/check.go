@@ -181,7 +181,11 @@ var tagChecks = map[string]func(p *Problems, name string, v reflect.Value){
 	"port": func(p *Problems, name string, v reflect.Value) {
 		p.Add(v.Int() < 1 || v.Int() > 65535, name, fmt.Sprintf("%d is not a port", v.Int()), "write 1 to 65535")
 	},
-	"http-url": func(p *Problems, name string, v reflect.Value) { p.URL(name, v.String()) },
+	"http-url": func(p *Problems, name string, v reflect.Value) {
+		if v.String() != "" {
+			p.URL(name, v.String())
+		}
+	},
 	// A mail address without a name, or none.
 	"address": func(p *Problems, name string, v reflect.Value) {
 		a, err := mail.ParseAddress(v.String())

@@ -10,7 +10,7 @@
 //	env       environment variable; default: PREFIX_SECTION_FIELD
 //	default   default value, as written in the file
 //	required  the field must be set; the text completes the hint "set it to ..."
-//	check     positive, not-negative, port, http-url or address
+//	check     positive, not-negative, port, http-url or address; of a text, if it is set
 //	max       largest duration
 //	oneof     allowed values
 //

@@ -24,8 +24,9 @@ import (
 
 // Config says where the database is.
 type Config struct {
-	// URL of the database, which contains the password. Required.
-	URL secret.Value
+	// Postgres URL with the database role of this process; each stage has its own
+	// role. The whole URL is a secret because it contains the password.
+	URL secret.Value `yaml:"url" required:"a Postgres URL"`
 	// ClearText permits connections to other hosts without TLS.
 	ClearText bool
 }

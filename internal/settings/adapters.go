@@ -20,7 +20,9 @@ import (
 
 // DatabaseConfig returns the connection to the database.
 func (cfg *Config) DatabaseConfig() postgres.Config {
-	return postgres.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}
+	database := cfg.Database
+	database.ClearText = cfg.AllowsClearText("database")
+	return database
 }
 
 // AllowList returns the depot paths that may be read.
@@ -93,10 +95,5 @@ func (cfg *Config) ArtifactConfig(ns review.Namespace) artifact.Config {
 		review.NamespaceReport:   {cfg.Keysets.Report, cfg.Artifacts.ReportTTL},
 		review.NamespaceAnswer:   {cfg.Keysets.Answers, cfg.Artifacts.RedactedTTL},
 	}[ns]
-	return artifact.Config{Namespace: ns, Keyset: of.keyset, KEK: cfg.KEK(), TTL: of.ttl}
-}
-
-// KEK is the key that encrypts the keysets.
-func (cfg *Config) KEK() artifact.KEK {
-	return artifact.KEK{URI: cfg.Artifacts.KEKURI, Token: cfg.Artifacts.KEKToken}
+	return artifact.Config{Namespace: ns, Keyset: of.keyset, KEK: cfg.Artifacts.KEK, TTL: of.ttl}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/notify/oncall"
+	"github.com/criticizer/criticizer/notify/swarm"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -45,7 +48,7 @@ func complete(t *testing.T) *Config {
 	c.Redaction.Key = secret.New("0123456789abcdef")
 	c.Keysets = Keysets{secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}")}
 	c.Evidence.Key = secret.New("a key")
-	c.Mail.Provider, c.Mail.Host, c.Mail.From = "smtp", "mail.example.com", "criticizer@example.com"
+	c.Mail.Provider, c.Mail.Server.Host, c.Mail.Server.From = "smtp", "mail.example.com", "criticizer@example.com"
 	return c
 }
 
@@ -106,7 +109,7 @@ func TestPagingByMailNeedsAMailServer(t *testing.T) {
 	c := defaults(t)
 	c.Database.URL, c.OnCall.Address = secret.New("postgres://db/criticizer"), "oncall@example.com"
 	got := fieldsIn(c.Check(RoleWorkflows))
-	if want := []string{"mail.provider", "mail.from", "mail.host"}; !slices.Equal(got, want) {
+	if want := []string{"mail.provider", "mail.host", "mail.from"}; !slices.Equal(got, want) {
 		t.Errorf("lacks %v, want %v", got, want)
 	}
 }
@@ -115,7 +118,7 @@ func TestCheckReportsAllProblemsOnce(t *testing.T) {
 	t.Parallel()
 	c := complete(t)
 	c.Database.URL = secret.Value{}
-	c.Mail.Provider, c.Mail.Port = "pigeon", 0
+	c.Mail.Provider, c.Mail.Server.Port = "pigeon", 0
 	err := c.Check(RoleFetch, RoleNotify, RoleLLM)
 	want := []string{"CRITICIZER_DATABASE_URL", "mail.provider", "mail.port"}
 	if got := fieldsIn(err); !slices.Equal(got, want) {
@@ -132,7 +135,7 @@ func TestCheckReportsAllProblemsOnce(t *testing.T) {
 
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
-	journal := Mailbox{Host: "imap.example.com", Port: 143, TLS: "mandatory", Username: "journal", Password: secret.New("p")}
+	journal := mail.Mailbox{Host: "imap.example.com", Port: 143, TLS: "mandatory", Username: "journal", Password: secret.New("p"), Name: "INBOX"}
 	for name, tt := range map[string]struct {
 		change func(*Config)
 		want   string // field of the only problem
@@ -159,7 +162,7 @@ func TestCheckRefuses(t *testing.T) {
 		},
 		"all in clear": {func(c *Config) { c.AllowClearText = []string{"all"} }, "allow_cleartext"},
 		"an inbox in clear": {func(c *Config) {
-			c.Mail.Provider, c.Mail.InboxURL = "inbox", "http://mail.example.com"
+			c.Mail.Provider, c.Mail.Evidence.InboxURL = "inbox", "http://mail.example.com"
 		}, "mail.inbox_url"},
 		"no p4 command":        {func(c *Config) { c.P4.Command = "" }, "p4.command"},
 		"no state directory":   {func(c *Config) { c.P4.StateDir = "" }, "p4.state_dir"},
@@ -196,52 +199,48 @@ func TestCheckRefuses(t *testing.T) {
 		"a fallback without name":    {func(c *Config) { c.LLM.Fallbacks = []string{""} }, "llm.fallback_models"},
 		"an empty domain":            {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes"},
 		"no retention":               {func(c *Config) { c.Artifacts.ReportTTL = 0 }, "artifacts.report_ttl"},
-		"a port too large":           {func(c *Config) { c.Mail.Port = 65536 }, "mail.port"},
+		"a port too large":           {func(c *Config) { c.Mail.Server.Port = 65536 }, "mail.port"},
 		"mail in clear": {
-			func(c *Config) { c.Mail.TLS = "none" }, "mail.tls",
+			func(c *Config) { c.Mail.Server.TLS = "none" }, "mail.tls",
 		},
-		"opportunistic TLS":                   {func(c *Config) { c.Mail.TLS = "optional" }, "mail.tls"},
-		"no recipient of clean reviews":       {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to"},
+		"opportunistic TLS":                   {func(c *Config) { c.Mail.Server.TLS = "optional" }, "mail.tls"},
+		"no recipient of clean reviews":       {func(c *Config) { c.Mail.Recipients.CleanTo = "" }, "mail.clean_to"},
 		"a webhook in clear text":             {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL"},
 		"unknown ambiguity rule of a webhook": {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, "webhook.on_ambiguous"},
 		"Swarm in clear": {func(c *Config) {
-			c.Swarm = Swarm{URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
 		}, "swarm.url"},
-		"Swarm without ticket": {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"} }, "CRITICIZER_SWARM_TICKET"},
+		"Swarm without ticket": {func(c *Config) {
+			c.Swarm = swarm.Config{URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"}
+		}, "CRITICIZER_SWARM_TICKET"},
 		"Swarm without account": {func(c *Config) {
-			c.Swarm = Swarm{URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
 		}, "swarm.user"},
-		"links of no product": {func(c *Config) { c.Links = Links{Preset: "cvs", Server: "https://cvs.example.com"} }, "links.preset"},
-		"links without a server": {func(c *Config) {
-			c.Links = Links{Preset: "p4v", Change: "https://x/{changelist}", File: "https://x/{path}"}
-		}, "links.server"},
-		"a link that runs a script":  {func(c *Config) { c.Links = Links{File: "javascript:alert({path})"} }, "links.file"},
-		"a link to no change":        {func(c *Config) { c.Links = Links{Change: "https://swarm.example.com"} }, "links.change"},
+		"a link that runs a script":  {func(c *Config) { c.Links = Links{review.Links{File: "javascript:alert({path})"}} }, "links.file"},
+		"a link to no change":        {func(c *Config) { c.Links = Links{review.Links{Change: "https://swarm.example.com"}} }, "links.change"},
 		"feedback to no address":     {func(c *Config) { c.Feedback.Address = "reviews" }, "feedback.address"},
 		"feedback on no page":        {func(c *Config) { c.Feedback.URL = "reviews" }, "feedback.url"},
-		"nobody to page":             {func(c *Config) { c.OnCall = OnCall{Required: true} }, "oncall.required"},
+		"nobody to page":             {func(c *Config) { c.OnCall = oncall.Config{Required: true} }, "oncall.required"},
 		"a page without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address"},
 		"a webhook that is no URL":   {func(c *Config) { c.OnCall.WebhookURL = secret.New("hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},
 		"a webhook in clear":         {func(c *Config) { c.OnCall.WebhookURL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},
-		"a page without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Host = "o@example.com", "" }, "mail.host"},
-		"a journal in clear":         {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TLS = "none" }, "mail.journal.tls"},
-		"a journal without account":  {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Username = "" }, "mail.journal.username"},
-		"a journal with both":        {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TokenFile = "token" }, "mail.journal.token_file"},
-		"a journal without password": {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Password = secret.Value{} }, "CRITICIZER_MAIL_JOURNAL_PASSWORD"},
-		"bounces without password":   {func(c *Config) { c.Mail.Bounces = journal; c.Mail.Bounces.Password = secret.Value{} }, "CRITICIZER_MAIL_BOUNCES_PASSWORD"},
-		"bounces at no port":         {func(c *Config) { c.Mail.Bounces = journal; c.Mail.Bounces.Port = 0 }, "mail.bounces.port"},
-		"no time to settle":          {func(c *Config) { c.Mail.Settle = 0 }, "mail.settle"},
-		"unknown ambiguity rule":     {func(c *Config) { c.Mail.OnAmbiguous = "guess" }, "mail.on_ambiguous"},
-		"no recipients":              {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients"},
-		"a bot that is no pattern":   {func(c *Config) { c.Mail.Bots = []string{"build-["} }, "mail.bots"},
-		"a zone that is none":        {func(c *Config) { c.Mail.TimeZone = "Bonn" }, "mail.time_zone"},
-		"no reconciliation interval": {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every"},
-		"a user, no password":        {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},
-		"a password, no user":        {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username"},
-		"a token, no user":           {func(c *Config) { c.Mail.TokenFile = "token" }, "mail.username"},
+		"a page without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Server.Host = "o@example.com", "" }, "mail.host"},
+		"a journal in clear":         {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.TLS = "none" }, "mail.journal.tls"},
+		"a journal without account":  {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.Username = "" }, "mail.journal.username"},
+		"a journal with both":        {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.TokenFile = "token" }, "mail.journal.token_file"},
+		"a journal without password": {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.Password = secret.Value{} }, "CRITICIZER_MAIL_JOURNAL_PASSWORD"},
+		"bounces without password":   {func(c *Config) { c.Mail.Evidence.Bounces = journal; c.Mail.Evidence.Bounces.Password = secret.Value{} }, "CRITICIZER_MAIL_BOUNCES_PASSWORD"},
+		"bounces at no port":         {func(c *Config) { c.Mail.Evidence.Bounces = journal; c.Mail.Evidence.Bounces.Port = 0 }, "mail.bounces.port"},
+		"no time to settle":          {func(c *Config) { c.Mail.Evidence.Settle = 0 }, "mail.settle"},
+		"unknown ambiguity rule":     {func(c *Config) { c.Mail.Evidence.OnAmbiguous = "guess" }, "mail.on_ambiguous"},
+		"a bot that is no pattern":   {func(c *Config) { c.Mail.Recipients.Bots = []string{"build-["} }, "mail.bots"},
+		"a zone that is none":        {func(c *Config) { c.Mail.Server.TimeZone = "Bonn" }, "mail.time_zone"},
+		"a user, no password":        {func(c *Config) { c.Mail.Server.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},
+		"a password, no user":        {func(c *Config) { c.Mail.Server.Password = secret.New("k") }, "mail.username"},
+		"a token, no user":           {func(c *Config) { c.Mail.Server.TokenFile = "token" }, "mail.username"},
 		"a token and a password": {
 			func(c *Config) {
-				c.Mail.Username, c.Mail.TokenFile, c.Mail.Password = "u", "token", secret.New("k")
+				c.Mail.Server.Username, c.Mail.Server.TokenFile, c.Mail.Server.Password = "u", "token", secret.New("k")
 			}, "mail.token_file",
 		},
 		"an inbox without URL":  {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url"},
@@ -309,11 +308,11 @@ func TestCheckAccepts(t *testing.T) {
 		"Perforce on this host by name": func(c *Config) { c.P4.Port = "tcp:localhost:1666" },
 		"Perforce on this host by IPv6": func(c *Config) { c.P4.Port = "tcp6:[::1]:1666" },
 		"Perforce with TLS over IPv4":   func(c *Config) { c.P4.Port = "ssl4:perforce:1666" },
-		"clear text to this host":       func(c *Config) { c.Mail.TLS, c.Mail.Host, c.Mail.Port = "none", "127.0.0.1", 25 },
+		"clear text to this host":       func(c *Config) { c.Mail.Server.TLS, c.Mail.Server.Host, c.Mail.Server.Port = "none", "127.0.0.1", 25 },
 		"the inbox": func(c *Config) {
-			c.Mail.Provider, c.Mail.InboxURL, c.Mail.TLS, c.Mail.Host = "inbox", "http://127.0.0.1:8025", "none", "localhost"
+			c.Mail.Provider, c.Mail.Evidence.InboxURL, c.Mail.Server.TLS, c.Mail.Server.Host = "inbox", "http://127.0.0.1:8025", "none", "localhost"
 		},
-		"a sign-in":            func(c *Config) { c.Mail.Username, c.Mail.Password = "u", secret.New("p") },
+		"a sign-in":            func(c *Config) { c.Mail.Server.Username, c.Mail.Server.Password = "u", secret.New("p") },
 		"no ticket":            func(c *Config) { c.P4.Ticket = secret.Value{} },
 		"a budget of one call": func(c *Config) { c.LLM.MaxTokensPerReview = 40_384 },
 	} {
@@ -355,22 +354,28 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 	}
 }
 
-// The presets give the links of docs/outputs.md.
-func TestLinkPresets(t *testing.T) {
+// The templates of docs/outputs.md give the links of their products.
+func TestDocumentedLinks(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ preset, server, change, file string }{
-		{"swarm", "https://swarm.example.com/", "https://swarm.example.com/changes/4711", "https://swarm.example.com/files/depot/a.c?v=%40%3D4711#L7"},
-		{"p4v", "perforce.example.com:1666", "p4://perforce.example.com:1666/4711", "p4://perforce.example.com:1666//depot/a.c@4711"},
-		{"p4web", "http://p4web.example.com:8080", "http://p4web.example.com:8080/4711?ac=10", "http://p4web.example.com:8080//depot/a.c@4711"},
-		{"", "", "", ""},
+	page, err := os.ReadFile("../../docs/outputs.md")
+	testkit.NoError(t, err)
+	for _, tc := range []struct{ template, want string }{
+		{"https://swarm.example.com/changes/{changelist}", "https://swarm.example.com/changes/4711"},
+		{"https://swarm.example.com/files/{path}?v=%40%3D{changelist}#L{line}", "https://swarm.example.com/files/depot/a.c?v=%40%3D4711#L7"},
+		{"p4://perforce.example.com:1666/{changelist}", "p4://perforce.example.com:1666/4711"},
+		{"p4://perforce.example.com:1666//{path}@{changelist}", "p4://perforce.example.com:1666//depot/a.c@4711"},
+		{"http://p4web.example.com:8080/{changelist}?ac=10", "http://p4web.example.com:8080/4711?ac=10"},
+		{"http://p4web.example.com:8080//{path}@{changelist}", "http://p4web.example.com:8080//depot/a.c@4711"},
 	} {
-		cfg := Links{Preset: tc.preset, Server: tc.server}
-		problems := config.Validate("links", &cfg)
-		var links review.Links
-		links.Change, links.File = cfg.Templates()
-		change, file := links.ToChange(4711), links.ToFile(4711, review.Place{Path: "//depot/a.c", StartLine: 7})
-		if change != tc.change || file != tc.file || problems != nil {
-			t.Errorf("%s: %s and %s, problems %v", tc.preset, change, file, problems)
+		c := complete(t)
+		c.Links.Change = tc.template
+		got := c.Links.ToChange(4711)
+		if strings.Contains(tc.template, "{path}") {
+			c.Links.Change, c.Links.File = "", tc.template
+			got = c.Links.ToFile(4711, review.Place{Path: "//depot/a.c", StartLine: 7})
+		}
+		if err := c.Check(RoleNotify); err != nil || got != tc.want || !strings.Contains(string(page), "`"+tc.template+"`") {
+			t.Errorf("%s: %s, want %s; in docs/outputs.md: %t; problems %v", tc.template, got, tc.want, strings.Contains(string(page), tc.template), err)
 		}
 	}
 }

@@ -11,10 +11,17 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
+	"github.com/criticizer/criticizer/notify/evidence"
+	"github.com/criticizer/criticizer/notify/oncall"
+	"github.com/criticizer/criticizer/notify/swarm"
+	"github.com/criticizer/criticizer/notify/webhook"
 	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // Program is where the configuration is.
@@ -25,7 +32,7 @@ type Config struct {
 	trigger.Config `yaml:",inline"`
 
 	// The connection to Postgres, which stores jobs, deliveries and artifacts.
-	Database Database `yaml:"database"`
+	Database postgres.Config `yaml:"database"`
 	// The access to Perforce, and how much of a change is read.
 	P4 P4 `yaml:"p4"`
 	// The changes that are not reviewed (docs/selection.md). Their content is not read, and no
@@ -50,23 +57,23 @@ type Config struct {
 	Mail Mail `yaml:"mail"`
 	// The place to which each review is also posted, such as a channel of Slack, in Slack's
 	// format (docs/outputs.md).
-	Webhook Webhook `yaml:"webhook"`
+	Webhook webhook.Config `yaml:"webhook"`
 	// The P4 Code Review (Swarm) server to which each review is posted, as comments and one
 	// test run (docs/outputs.md).
-	Swarm Swarm `yaml:"swarm"`
+	Swarm swarm.Config `yaml:"swarm"`
 	// The links to the code in mails, posts and exported reports (docs/outputs.md).
 	Links Links `yaml:"links"`
 	// The tokens by which a mail or post of ours is identified at a mail server or another
 	// service (docs/delivery.md).
-	Evidence Evidence `yaml:"evidence"`
+	Evidence evidence.Config `yaml:"evidence"`
 	// The links in a mail by which readers rate a finding. The command criticizer feedback
 	// needs none (docs/findings.md).
-	Feedback Feedback `yaml:"feedback"`
+	Feedback review.FeedbackLinks `yaml:"feedback"`
 	// Who is paged about a dead letter that needs a person at once: a replay failed again for
 	// the same reason, a bug or a bad configuration, and, once, refused credentials or
 	// exhausted credit. If both fields are set, both are notified; if neither is set, pages
 	// wait.
-	OnCall OnCall `yaml:"oncall"`
+	OnCall oncall.Config `yaml:"oncall"`
 	// The rate limits of all workers together, and the process of a worker.
 	Worker Worker `yaml:"worker"`
 	// The log.
@@ -92,9 +99,6 @@ func (c *Config) Check(roles ...Role) error {
 		p.Add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("use one of %v", slices.Sorted(maps.Keys(needs))))
 	}
 	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "log"}
-	if slices.Contains(roles, RoleWorkflows) { // it schedules the reconciliation, with or without mail
-		everywhere = append(everywhere, "mail.reconcile_every")
-	}
 	Program.Check(c, &p, slices.Concat(everywhere, c.sections(roles))...)
 	if err := p.Err(); err != nil {
 		return fmt.Errorf("check configuration:\n%w", err)
@@ -125,14 +129,6 @@ func (c *Config) Secrets(roles ...Role) []config.Secret {
 	return Program.Secrets(c, c.sections(roles)...)
 }
 
-// Database configures the connection to Postgres, which stores jobs, deliveries and
-// artifacts.
-type Database struct {
-	// Postgres URL with the database role of this process; each stage has its own
-	// role. The whole URL is a secret because it contains the password.
-	URL secret.Value `yaml:"url" required:"a Postgres URL"`
-}
-
 // Artifacts configures how long stored data is kept, and its encryption.
 type Artifacts struct {
 	// Retention of raw diffs; at most 168h.
@@ -145,12 +141,7 @@ type Artifacts struct {
 	// review that succeeded are kept; less counts as 720h. Its job stays, so that the
 	// version is not reviewed again. Stage retention reads it. 0: forever.
 	JobsTTL time.Duration `yaml:"jobs_ttl" default:"0s" check:"not-negative"`
-	// Key in a key management service that encrypts the keysets, such as
-	// hcvault://vault.example.com:8200/transit/keys/criticizer. Unset if the keysets are
-	// in clear text.
-	KEKURI string `yaml:"kek_uri"`
-	// Token for the key management service.
-	KEKToken secret.Value `yaml:"kek_token" env:"CRITICIZER_KEK_TOKEN"`
+	KEK     artifact.KEK  `yaml:",inline"`
 }
 
 // KeysetPurposes lists the fields of [Keysets]. Each is in the variable

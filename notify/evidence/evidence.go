@@ -27,6 +27,15 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
+// Life is how long a rotated key identifies messages in the product.
+const Life = 30 * 24 * time.Hour
+
+// Config holds the keys.
+type Config struct {
+	// Keys that sign the tokens, one per line.
+	Key secret.Value `yaml:"key" required:"the output of criticizer keyset evidence"`
+}
+
 const (
 	keyBytes = 32
 	// maxKeys bounds the searches of a look-up.

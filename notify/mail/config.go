@@ -3,11 +3,13 @@ package mail
 import (
 	"cmp"
 	"crypto/x509"
-	"net"
+	"fmt"
 	"net/mail"
 	"strings"
 	"time"
+	_ "time/tzdata" // for images without a time zone database
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/evidence"
@@ -24,44 +26,86 @@ const (
 	TLSNone      TLSPolicy = "none"      // clear text; only to a loopback host
 )
 
-// Config selects the sender and the mail server. Package config checks which
-// fields are required and go together.
+// Config selects the sender and the mail server.
 type Config struct {
-	// From is the sender, "Name <address>" or an address, in ASCII. Required.
-	From string
-	// MessageIDDomain ends every Message-ID. Changing it between two attempts
-	// hides the first from a look-up. At most 20 characters. Default: the domain
-	// of From.
-	MessageIDDomain string
-	// Zone is the time zone of times in mails. Default: UTC.
-	Zone *time.Location
-	// Host is the mail server. Required.
-	Host string
-	Port int // required
-	// TLS defaults to TLSMandatory.
-	TLS TLSPolicy
+	// Mail server.
+	Host string `yaml:"host" required:"the mail server"`
+	// Its port: 587 for mandatory, usually 465 for implicit TLS.
+	Port int `yaml:"port" default:"587" check:"port"`
+	// mandatory (STARTTLS is required), implicit (TLS from the first byte), or none,
+	// which is allowed for a server on this host only.
+	TLS TLSPolicy `yaml:"tls" default:"mandatory" oneof:"mandatory implicit none"`
 	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
-	// Username and Password sign in. Default: no sign-in.
-	Username string
-	Password secret.Value
-	// PasswordOld is tried if the server rejects Password, during a rotation.
-	// Default: none.
-	PasswordOld secret.Value
-	// TokenFile holds an OAuth2 access token, which is used in place of Password
-	// (XOAUTH2). It is read for every connection, so that it can be renewed at any
-	// time. Default: none.
-	TokenFile string
+	// Sender: an address in ASCII, or a name followed by the address in angle brackets.
+	From string `yaml:"from" required:"the sender, such as Criticizer <criticizer@example.com>"`
+	// Domain of Message-IDs, at most 20 characters. Empty: the domain of from.
+	// Change it only while no delivery is open: earlier attempts are not found
+	// under a new domain.
+	MessageIDDomain string `yaml:"message_id_domain"`
+	// Account at the mail server. Empty: no authentication.
+	Username string `yaml:"username"`
+	// Password of the account. Required with a username and without a token.
+	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
+	// Previous password, used during a rotation if the server rejects the new one.
+	PasswordOld secret.Value `yaml:"password_old" env:"CRITICIZER_SMTP_PASSWORD_OLD"`
+	// File with an OAuth2 access token of the account, used instead of a password
+	// (XOAUTH2). It is read for every connection.
+	TokenFile string `yaml:"token_file"`
+	// Time zone of times in mails, such as Europe/Berlin.
+	TimeZone string `yaml:"time_zone" default:"UTC"`
 	// Keys sign and identify digests. Required for digests and look-ups.
 	Keys *evidence.Keys
 }
 
-func (c Config) withDefaults() Config {
-	if _, domain, ok := strings.Cut(c.fromAddress(), "@"); ok {
-		c.MessageIDDomain = cmp.Or(c.MessageIDDomain, domain)
+// Check implements the checks of package config.
+func (c Config) Check(p *config.Problems) {
+	c.checkSender(p)
+	p.Replacement("password_old", c.PasswordOld, "password", c.Password)
+	p.Add(c.Username == "" && (c.Password.IsSet() || c.TokenFile != ""), "username", "is not set, but its password or token file is", "set both or neither")
+	if c.Username != "" {
+		checkCredentials(p, "mail.username", c.TokenFile, c.Password)
 	}
-	c.Zone = cmp.Or(c.Zone, time.UTC)
-	return c
+}
+
+// checkSender refuses what would make mail unsafe or impossible to find again. [New] and
+// [NewSMTPProvider] check no more: a configuration file is checked before.
+func (c Config) checkSender(p *config.Problems) {
+	address := c.fromAddress()
+	p.Add(c.From != "" && (!usableAddress(address) || !ascii(address)), "from", "is not a mail address in ASCII", "write one such as Criticizer <criticizer@example.com>")
+	domain := c.messageIDDomain()
+	p.Add(len(domain) > maxMessageIDDomain, "message_id_domain", "is too long", fmt.Sprintf("write one of at most %d characters", maxMessageIDDomain))
+	p.Add(domain != "" && !domainPattern.MatchString(domain), "message_id_domain", "is not a domain", "write letters, digits, dots and hyphens")
+	_, err := time.LoadLocation(c.TimeZone)
+	p.Add(err != nil, "time_zone", fmt.Sprintf("%q is not a time zone", c.TimeZone), "write one such as Europe/Berlin")
+	checkTLS(p, c.TLS, c.Host)
+}
+
+// checked returns c with the domain of its Message-IDs, if mail is safe with it.
+func (c Config) checked() (Config, error) {
+	var p config.Problems
+	p.Require("from", c.From, "the sender")
+	c.checkSender(&p)
+	if err := p.Err(); err != nil {
+		return c, failure.Errorf(failure.ConfigInvalid, "mail configuration: %w", err)
+	}
+	c.MessageIDDomain = c.messageIDDomain()
+	return c, nil
+}
+
+// messageIDDomain returns the domain of Message-IDs.
+func (c Config) messageIDDomain() string {
+	_, domain, _ := strings.Cut(c.fromAddress(), "@")
+	return cmp.Or(c.MessageIDDomain, domain)
+}
+
+// zone returns the time zone of mails.
+func (c Config) zone() *time.Location {
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil { // unreachable: it was checked
+		return time.UTC
+	}
+	return zone
 }
 
 // fromAddress returns the bare address of From, empty if From has none.
@@ -73,19 +117,6 @@ func (c Config) fromAddress() string {
 	return a.Address
 }
 
-// validate reports what would make mail unsafe or impossible to find again.
-func (c Config) validate() error {
-	switch {
-	case !usableAddress(c.fromAddress()) || !ascii(c.fromAddress()):
-		return configError("From is not a mail address in ASCII: want one such as Criticizer <criticizer@example.com>")
-	case len(c.MessageIDDomain) > maxMessageIDDomain:
-		return configError("MessageIDDomain is too long: set one of at most %d characters", maxMessageIDDomain)
-	case !domainPattern.MatchString(c.MessageIDDomain):
-		return configError("MessageIDDomain is not a domain: want letters, digits, dots and hyphens")
-	}
-	return checkTLS(c.TLS, c.Host)
-}
-
 func (c Config) requireKeys() error {
 	if c.Keys == nil {
 		return configError("Keys are missing: digests could not be identified")
@@ -93,19 +124,19 @@ func (c Config) requireKeys() error {
 	return nil
 }
 
-// checkTLS rejects clear text to another host.
-func checkTLS(policy TLSPolicy, host string) error {
-	if policy == TLSNone && !loopback(host) {
-		return configError("TLS is %s, which is allowed for a loopback host only: set %s or %s", TLSNone, TLSMandatory, TLSImplicit)
+// checkTLS refuses clear text to another host.
+func checkTLS(p *config.Problems, policy TLSPolicy, host string) {
+	p.Add(policy == TLSNone && !config.Loopback(host), "tls", "is none for a server on another host", "set it to mandatory or implicit")
+}
+
+// checkCredentials wants the password of an account or a token file, not both.
+func checkCredentials(p *config.Problems, account, tokenFile string, password secret.Value) {
+	if tokenFile == "" {
+		p.RequireSecret("password", password, "the password of "+account)
 	}
-	return nil
+	p.Add(tokenFile != "" && password.IsSet(), "token_file", "is set, and so is a password", "set one of them")
 }
 
 func configError(format string, args ...any) error {
 	return failure.Errorf(failure.ConfigInvalid, "mail configuration: "+format, args...)
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

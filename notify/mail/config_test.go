@@ -30,7 +30,7 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 		}
 	}
 	newSMTP(t, good)
-	box := &Mailbox{Host: "imap.example.com", TLS: TLSNone}
+	box := Mailbox{Host: "imap.example.com", TLS: TLSNone}
 	for name, cfg := range map[string]EvidenceConfig{"journal": {Journal: box}, "bounces": {Bounces: box}, "log": {MTALog: t.TempDir() + "/none"}} {
 		if _, err := NewEvidencedProvider(newSMTP(t, good), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
 			t.Errorf("%s: error %v", name, err)

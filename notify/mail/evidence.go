@@ -8,33 +8,47 @@ import (
 	"slices"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 )
 
 // EvidenceConfig selects the records that show what a mail server accepted.
 type EvidenceConfig struct {
-	// Journal is a mailbox that gets a copy of every message the server accepts
-	// (Postfix: always_bcc). Default: none.
-	Journal *Mailbox
-	// Bounces is the mailbox of From, which gets the messages that could not be
-	// delivered. Default: none.
-	Bounces *Mailbox
-	// MTALog is the log file of the server, which must be a Postfix. Default: none.
-	MTALog string
-	// InboxURL is the web address of the server, which must be the embedded inbox, such as
-	// http://127.0.0.1:8025. Default: none.
-	InboxURL string
-	// Settle is how long after the start of an attempt absence proves nothing: the
-	// server may still be processing the message. Default: 10 minutes, the time
-	// that a client has to wait for a reply (RFC 5321 4.5.3.2.6). The embedded inbox waits
-	// for its open transactions itself, and has 10 seconds.
-	Settle time.Duration
-	// ResendInDoubt sends a message again that may have been accepted, if no
-	// evidence can be expected: a second copy is preferred to none. Default: the
-	// message is held for an operator.
-	ResendInDoubt bool
+	// Address of the embedded inbox, such as http://127.0.0.1:8025.
+	InboxURL string `yaml:"inbox_url" check:"http-url"`
+	// Log of a Postfix on this host, read for delivery evidence together with the
+	// last rotated file, FILE.1. Empty: not read.
+	MTALog string `yaml:"mta_log"`
+	// How long after the begin of an attempt a missing message in journal and log
+	// proves nothing, because the server may still process it. The default is the time that
+	// a client waits for a reply (RFC 5321 4.5.3.2.6). The embedded inbox has 10 seconds.
+	Settle time.Duration `yaml:"settle" default:"10m" check:"positive"`
+	// How to handle a message that may have been sent and for which there will be
+	// no evidence: hold it for an operator, or resend it.
+	OnAmbiguous OnAmbiguous `yaml:"on_ambiguous" default:"hold" oneof:"hold resend"`
+	// The mailbox, read by IMAP, to which the mail server copies every message that
+	// it accepts (Postfix: always_bcc).
+	Journal Mailbox `yaml:"journal"`
+	// The mailbox of the sender, read by IMAP for bounces.
+	Bounces Mailbox `yaml:"bounces"`
 }
+
+// Connections returns the connection to the embedded inbox. The field tls protects the
+// connection to a mail server.
+func (c EvidenceConfig) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("inbox_url", c.InboxURL, "", secret.Value{})}
+}
+
+// OnAmbiguous is what happens to a message that may have been sent.
+type OnAmbiguous string
+
+// The choices of mail.on_ambiguous.
+const (
+	Hold   OnAmbiguous = "hold"   // for an operator
+	Resend OnAmbiguous = "resend" // a second copy is preferred to none
+)
 
 const (
 	// inboxSettle is the settle window of the embedded inbox. A look-up waits for its end.
@@ -84,17 +98,18 @@ func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedP
 	if err := server.cfg.requireKeys(); err != nil {
 		return nil, err
 	}
-	for _, m := range []*Mailbox{cfg.Journal, cfg.Bounces} {
-		if m == nil {
-			continue
-		}
-		if err := checkTLS(m.TLS, m.Host); err != nil {
-			return nil, err
+	var unsafe config.Problems
+	for _, m := range []Mailbox{cfg.Journal, cfg.Bounces} {
+		if m.Host != "" {
+			checkTLS(&unsafe, m.TLS, m.Host)
 		}
 	}
+	if err := unsafe.Err(); err != nil {
+		return nil, configError("mailbox: %w", err)
+	}
 	p := &EvidencedProvider{showsQueue: cfg.MTALog != "" || cfg.InboxURL != ""}
-	if cfg.Bounces != nil {
-		p.bounces = bounces{*cfg.Bounces}
+	if cfg.Bounces.Host != "" {
+		p.bounces = bounces{cfg.Bounces}
 	}
 	if cfg.MTALog != "" {
 		log, err := os.Open(cfg.MTALog)
@@ -104,18 +119,17 @@ func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedP
 		_ = log.Close()
 		p.witnesses = append(p.witnesses, postfixLog{cfg.MTALog})
 	}
-	if cfg.Journal != nil {
-		p.witnesses = append(p.witnesses, journal{*cfg.Journal})
+	if cfg.Journal.Host != "" {
+		p.witnesses = append(p.witnesses, journal{cfg.Journal})
 	}
 	if cfg.InboxURL != "" {
 		p.witnesses = append(p.witnesses, inboxRecords{cfg.InboxURL})
 		cfg.Settle = inboxSettle
 	}
-	cfg.Settle = cmp.Or(cfg.Settle, replyTimeout)
 	p.cfg, p.SMTPProvider = cfg, server.withSendLimit(cfg.Settle/2)
 	if len(p.witnesses) == 0 {
 		p.lg.Warn("no evidence for mail: a message in doubt cannot be looked up; configure mail.journal or mail.mta_log",
-			"resend_in_doubt", cfg.ResendInDoubt)
+			"on_ambiguous", string(cfg.OnAmbiguous))
 	}
 	return p, nil
 }
@@ -234,13 +248,13 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 func (p *EvidencedProvider) withoutRecord(ref messageRef, blind bool) review.Evidence {
 	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
 	settled := ref.since.Add(p.cfg.Settle)
-	final := len(p.witnesses) == 0 && !p.cfg.ResendInDoubt // waiting changes nothing
+	final := len(p.witnesses) == 0 && p.cfg.OnAmbiguous != Resend // waiting changes nothing
 	switch {
 	case !final && time.Now().Before(settled):
 		e.AskAgain = settled
 	case !blind && (p.showsQueue || time.Since(ref.since) > queueTime):
 		e.State, e.Observed = review.EvidenceAbsent, true
-	case p.cfg.ResendInDoubt:
+	case p.cfg.OnAmbiguous == Resend:
 		e.State = review.EvidenceAbsent
 	}
 	return e

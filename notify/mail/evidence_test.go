@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
@@ -89,7 +90,10 @@ func TestSourcesAreWeighed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := evidenced(t, unused, tc.witnesses...)
-			p.bounces, p.cfg.ResendInDoubt = tc.bounces, tc.resend
+			p.bounces = tc.bounces
+			if tc.resend {
+				p.cfg.OnAmbiguous = Resend
+			}
 			e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, domain: testDomain, since: tc.since, covered: true})
 			if tc.class != "" && failure.ClassOf(err) != tc.class || tc.class == "" && err != nil {
 				t.Fatalf("error %v, want class %q", err, tc.class)
@@ -125,7 +129,10 @@ func TestJournalAloneNeedsTheQueueTime(t *testing.T) {
 		{5 * time.Minute, true, false, review.EvidenceUnknown, false},
 	} {
 		p := evidenced(t, unused, absent)
-		p.cfg.ResendInDoubt, p.showsQueue = tc.resend, tc.log
+		p.showsQueue = tc.log
+		if tc.resend {
+			p.cfg.OnAmbiguous = Resend
+		}
 		e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, since: time.Now().Add(-tc.ago), covered: true})
 		if err != nil || e.State != tc.want || e.Observed != tc.observed {
 			t.Errorf("%+v: %+v, %v", tc, e, err)
@@ -182,9 +189,9 @@ func TestMissingEvidenceIsLoggedAtTheStart(t *testing.T) {
 		cfg  EvidenceConfig
 		warn bool
 	}{
-		"none":         {EvidenceConfig{}, true},
-		"only bounces": {EvidenceConfig{Bounces: &Mailbox{Host: "127.0.0.1"}}, true},
-		"a log":        {EvidenceConfig{MTALog: log}, false},
+		"none":         {config.Default[EvidenceConfig](), true},
+		"only bounces": {evidenceWith(func(c *EvidenceConfig) { c.Bounces.Host = "127.0.0.1" }), true},
+		"a log":        {evidenceWith(func(c *EvidenceConfig) { c.MTALog = log }), false},
 	} {
 		var out bytes.Buffer
 		server := newSMTP(t, unused)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
@@ -68,7 +69,7 @@ func TestForgedMailDoesNotCountAsSent(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "mail.log")
 			writeLog(t, log, text)
 			server := serveScript(t, map[string]string{"dot": "554 5.7.1 no"})
-			p, err := NewEvidencedProvider(newSMTP(t, plainConfig(server.addr)), EvidenceConfig{MTALog: log})
+			p, err := NewEvidencedProvider(newSMTP(t, plainConfig(server.addr)), evidenceWith(func(c *EvidenceConfig) { c.MTALog = log }))
 			testkit.NoError(t, err)
 			m := render(t, findingsReport())
 			m.Begun = time.Now().Add(-recordTime)
@@ -216,7 +217,7 @@ func TestKeysAreRequired(t *testing.T) {
 	cfg := unused
 	cfg.Keys = nil
 	server := newSMTP(t, cfg)
-	_, errEvidenced := NewEvidencedProvider(server, EvidenceConfig{})
+	_, errEvidenced := NewEvidencedProvider(server, config.Default[EvidenceConfig]())
 	_, errMailer := New(slog.New(slog.DiscardHandler), nil, cfg)
 	for _, err := range []error{errEvidenced, errMailer} {
 		if failure.ClassOf(err) != failure.ConfigInvalid {

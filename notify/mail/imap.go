@@ -15,26 +15,39 @@ import (
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // A Mailbox is read for evidence by IMAP. Nothing in it is ever changed.
 type Mailbox struct {
-	// Host is the IMAP server. Required.
-	Host string
-	Port int // required
-	// TLS defaults to TLSMandatory.
-	TLS TLSPolicy
+	// IMAP server. Empty: the mailbox is not read.
+	Host string `yaml:"host"`
+	// Its port: 143 for mandatory, usually 993 for implicit TLS.
+	Port int `yaml:"port" default:"143" check:"port"`
+	// As mail.tls.
+	TLS TLSPolicy `yaml:"tls" default:"mandatory" oneof:"mandatory implicit none"`
 	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
-	// Username and Password sign in. Required.
-	Username string
-	Password secret.Value
-	// TokenFile replaces Password as in [Config]. Default: none.
-	TokenFile string
-	// Name of the mailbox, usually INBOX. Required.
-	Name string
+	// Account that may read it.
+	Username string `yaml:"username"`
+	// Password of the account.
+	Password secret.Value `yaml:"password"`
+	// As mail.token_file.
+	TokenFile string `yaml:"token_file"`
+	// Name of the mailbox. Messages must stay in it for 30 days.
+	Name string `yaml:"mailbox" default:"INBOX"`
+}
+
+// Check implements the checks of package config.
+func (m Mailbox) Check(p *config.Problems) {
+	if m.Host == "" {
+		return
+	}
+	p.Require("username", m.Username, "the account that may read the mailbox")
+	checkCredentials(p, "its username", m.TokenFile, m.Password)
+	checkTLS(p, m.TLS, m.Host)
 }
 
 const (

@@ -44,7 +44,7 @@ func newInboxMailer(t *testing.T, log io.Writer, cfg Config, url string) *Mailer
 	lg := slog.New(slog.NewTextHandler(log, nil))
 	server, err := NewSMTPProvider(lg, cfg)
 	testkit.NoError(t, err)
-	provider, err := NewEvidencedProvider(server, EvidenceConfig{InboxURL: url})
+	provider, err := NewEvidencedProvider(server, evidenceWith(func(c *EvidenceConfig) { c.InboxURL = url }))
 	testkit.NoError(t, err)
 	p, err := New(lg, provider, cfg)
 	testkit.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 
 	messagemail "github.com/emersion/go-message/mail"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/testkit"
@@ -242,4 +243,11 @@ func checkError(t *testing.T, err error, class failure.Class, upstream string) {
 			}
 		}
 	}
+}
+
+// evidenceWith returns the default configuration of evidence, with changes.
+func evidenceWith(change func(*EvidenceConfig)) EvidenceConfig {
+	c := config.Default[EvidenceConfig]()
+	change(&c)
+	return c
 }

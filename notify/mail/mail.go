@@ -96,8 +96,8 @@ type Mailer struct {
 // New returns a mailer that sends as cfg.From. The fields of cfg that select a
 // server are for the provider.
 func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
-	cfg = cfg.withDefaults()
-	if err := errors.Join(cfg.validate(), cfg.requireKeys()); err != nil {
+	cfg, err := cfg.checked()
+	if err := errors.Join(err, cfg.requireKeys()); err != nil {
 		return nil, err
 	}
 	return &Mailer{provider, lg, cfg}, nil
@@ -107,7 +107,7 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 // that started at begun. Its errors come from [Render] and [Provider]; none
 // contains an address.
 func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.Zone)
+	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.zone())
 	if err != nil {
 		return "", err
 	}

@@ -57,8 +57,8 @@ type SMTPProvider struct {
 
 // NewSMTPProvider returns a provider for the server cfg names.
 func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	cfg, err := cfg.checked()
+	if err != nil {
 		return nil, err
 	}
 	return &SMTPProvider{lg, cfg, maxSendTime, &atomic.Value{}, make(chan *session, maxIdle)}, nil

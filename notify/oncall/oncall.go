@@ -15,8 +15,38 @@ import (
 	"slices"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
+
+// Config says who is paged.
+type Config struct {
+	// Whether workers of stage workflows refuse to start, and criticizer doctor fails,
+	// if no page can be sent. Set it in production.
+	Required bool `yaml:"required" default:"false"`
+	// Mail address that is notified, through the server of section mail.
+	Address string `yaml:"address" check:"address"`
+	// URL that receives each page as JSON. The whole URL is a secret because most
+	// contain a token.
+	WebhookURL secret.Value `yaml:"webhook_url"`
+}
+
+// Pages reports whether a page can be sent.
+func (c Config) Pages() bool { return c.Address != "" || c.WebhookURL.IsSet() }
+
+// Check implements the checks of package config.
+func (c Config) Check(p *config.Problems) {
+	if c.WebhookURL.IsSet() {
+		p.URL("webhook_url", c.WebhookURL.Reveal())
+	}
+	p.Add(c.Required && !c.Pages(), "required", "is set, and no page can be sent", "set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
+}
+
+// Connections returns the connection to the webhook.
+func (c Config) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("webhook_url", c.WebhookURL.Reveal(), "webhook_url", c.WebhookURL)}
+}
 
 // A Channel is one way to reach the person on call.
 type Channel interface {

@@ -33,7 +33,7 @@ func FuzzAnswers(f *testing.F) {
 		_, _ = w.Write(answer)
 	}))
 	f.Cleanup(listener.Close)
-	s := New(slog.New(slog.DiscardHandler), Config{URL: listener.URL, User: "bot", Ticket: secret.New(ticket), Test: "criticizer", Keys: keys})
+	s := New(slog.New(slog.DiscardHandler), Config{URL: listener.URL, User: "bot", Ticket: secret.New(ticket), Test: "criticizer", FailSeverity: review.SeverityHigh, Keys: keys})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		answer = body
 		found, err := s.Lookup(t.Context(), key, "", time.Now().Add(-time.Hour))

@@ -13,7 +13,6 @@
 package swarm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -23,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/evidence"
@@ -40,17 +40,32 @@ const (
 
 // Config selects the server and the account.
 type Config struct {
-	// URL of the server. Required.
-	URL string
-	// User and Ticket sign in. Required.
-	User   string
-	Ticket secret.Value
-	// Test names the test run. Default: no test run is created.
-	Test string
-	// FailSeverity is the least severity with which the test run fails. Default high.
-	FailSeverity review.Severity
+	// Address of the server. Empty: nothing is posted.
+	URL string `yaml:"url" check:"http-url"`
+	// Account that comments.
+	User string `yaml:"user"`
+	// Ticket of the account, valid on all hosts (p4 login -a -p).
+	Ticket secret.Value `yaml:"ticket"`
+	// Name of the test run. Empty: none.
+	Test string `yaml:"test" default:"criticizer"`
+	// Least severity of a finding with which the test run fails. It also fails if a part
+	// of the change was not reviewed.
+	FailSeverity review.Severity `yaml:"fail_severity" default:"high" oneof:"critical high medium low"`
 	// Keys sign and identify what is posted. Required.
 	Keys *evidence.Keys
+}
+
+// Check implements the checks of package config.
+func (c Config) Check(p *config.Problems) {
+	if c.URL != "" {
+		p.Require("user", c.User, "the account that comments")
+		p.RequireSecret("ticket", c.Ticket, "a ticket of swarm.user")
+	}
+}
+
+// Connections returns the connection to the server.
+func (c Config) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("url", c.URL, "ticket", c.Ticket)}
 }
 
 // A Server is one installation of P4 Code Review. It is safe for concurrent use.
@@ -63,7 +78,6 @@ type Server struct {
 // New returns the server of cfg. It makes no request.
 func New(lg *slog.Logger, cfg Config) *Server {
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
-	cfg.FailSeverity = cmp.Or(cfg.FailSeverity, review.SeverityHigh)
 	return &Server{lg, cfg, post.Service{
 		Name:      "P4 Code Review",
 		Denied:    "renew CRITICIZER_SWARM_TICKET, and give swarm.user access to the review",

@@ -105,7 +105,7 @@ func newServer(t *testing.T, s *standIn) *Server {
 	t.Helper()
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
-	return New(slog.New(slog.DiscardHandler), Config{URL: listener.URL + "/", User: "bot", Ticket: secret.New(ticket), Test: "criticizer", Keys: keys})
+	return New(slog.New(slog.DiscardHandler), Config{URL: listener.URL + "/", User: "bot", Ticket: secret.New(ticket), Test: "criticizer", FailSeverity: review.SeverityHigh, Keys: keys})
 }
 
 // reviewed returns a server with a review of two versions, and other comments.
@@ -281,7 +281,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		http.ServeFile(w, r, filepath.Join("testdata", file+".json"))
 	}))
 	t.Cleanup(listener.Close)
-	server := New(slog.New(slog.DiscardHandler), Config{URL: listener.URL, User: "bot", Ticket: secret.New(ticket), Test: "criticizer", Keys: keys})
+	server := New(slog.New(slog.DiscardHandler), Config{URL: listener.URL, User: "bot", Ticket: secret.New(ticket), Test: "criticizer", FailSeverity: review.SeverityHigh, Keys: keys})
 	id, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now())
 	comments := "/api/v9/comments"
 	if want := []string{comments, comments, comments, comments, "/api/v11/reviews/12/testruns"}; err != nil || id != "swarm-comment-42" || !slices.Equal(posts, want) {

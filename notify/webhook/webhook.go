@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/evidence"
@@ -29,6 +30,31 @@ const (
 	IdempotencyKey OnAmbiguous = "idempotency_key" // post again: the service drops a message whose key it knows
 	Resend         OnAmbiguous = "resend"          // post again: a second copy is preferred to none
 )
+
+// Config selects the receiver.
+type Config struct {
+	// Whether reviews without findings are posted.
+	Clean bool `yaml:"clean" default:"false"`
+	// How to handle a message that may have been accepted, because a webhook has
+	// no way to look it up: hold it for an operator; post it again with the same
+	// idempotency_key, for a receiver that honors one; or resend it to any receiver.
+	OnAmbiguous OnAmbiguous `yaml:"on_ambiguous" default:"hold" oneof:"hold idempotency_key resend"`
+	// URL that is posted to. The whole URL is a secret because it authorizes to
+	// post. Unset: nothing is posted.
+	URL secret.Value `yaml:"url"`
+}
+
+// Check implements the checks of package config.
+func (c Config) Check(p *config.Problems) {
+	if c.URL.IsSet() {
+		p.URL("url", c.URL.Reveal())
+	}
+}
+
+// Connections returns the connection to the receiver.
+func (c Config) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("url", c.URL.Reveal(), "url", c.URL)}
+}
 
 // A Client posts messages to one URL. It is safe for concurrent use.
 type Client struct {

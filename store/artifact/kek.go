@@ -22,10 +22,12 @@ import (
 // A KEK is the key-encryption key of a keyset in a key management service. The zero KEK
 // leaves keysets in clear text.
 type KEK struct {
-	// URI names the key, such as hcvault://vault.example.com:8200/transit/keys/criticizer.
-	URI string
-	// Token signs in at the service. It may be renewed while the KEK is in use.
-	Token secret.Value
+	// Key in a key management service that encrypts the keysets, such as
+	// hcvault://vault.example.com:8200/transit/keys/criticizer. Unset if the keysets are
+	// in clear text.
+	URI string `yaml:"kek_uri"`
+	// Token for the key management service.
+	Token secret.Value `yaml:"kek_token" env:"CRITICIZER_KEK_TOKEN"`
 
 	roots *x509.CertPool // nil: those of the system
 }

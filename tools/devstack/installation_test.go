@@ -36,7 +36,7 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if c.ServerID != "depot-1" || c.P4.Command != in.p4 || !slices.Equal(c.P4.Allowed, []string{"//depot/...", "//other/..."}) || c.Mail.Port != 1025 {
+	if c.ServerID != "depot-1" || c.P4.Command != in.p4 || !slices.Equal(c.P4.Allowed, []string{"//depot/...", "//other/..."}) || c.Mail.Server.Port != 1025 {
 		t.Errorf("the configuration is %+v", c)
 	}
 }

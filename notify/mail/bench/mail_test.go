@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
@@ -105,7 +106,7 @@ func newStage(b *testing.B, cfg mail.Config) stage {
 	b.Helper()
 	server, err := mail.NewSMTPProvider(discard, cfg)
 	testkit.NoError(b, err)
-	provider, err := mail.NewEvidencedProvider(server, mail.EvidenceConfig{})
+	provider, err := mail.NewEvidencedProvider(server, config.Default[mail.EvidenceConfig]())
 	testkit.NoError(b, err)
 	post, err := mail.New(discard, provider, cfg)
 	testkit.NoError(b, err)
