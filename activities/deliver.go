@@ -156,8 +156,9 @@ func (n *Notifier) recordFailure(ctx context.Context, row review.Delivery, cause
 		err = n.Outbox.MarkDeliveryFailed(ctx, row, class)
 	case failure.Unknown:
 	case failure.DeliveryAmbiguous:
-		if refusal, ok := wrappedRefusal(cause); ok {
-			err = n.Outbox.RecordRefusal(ctx, row, refusal)
+		ambiguous, _ := errors.AsType[*failure.Error](cause)
+		if refusal, ok := errors.AsType[*failure.Error](ambiguous.Err); ok && refusal.Class != failure.DeliveryAmbiguous {
+			err = n.Outbox.RecordRefusal(ctx, row, refusal.Class)
 		}
 	default:
 		if !row.Repeats { // else the attempt before may have been accepted
@@ -165,17 +166,4 @@ func (n *Notifier) recordFailure(ctx context.Context, row review.Delivery, cause
 		}
 	}
 	return errors.Join(cause, err) // with err the row stays begun: the next attempt looks up before it sends
-}
-
-// wrappedRefusal returns the class of the error that an ambiguous error wraps.
-func wrappedRefusal(ambiguous error) (failure.Class, bool) {
-	outer, ok := errors.AsType[*failure.Error](ambiguous)
-	if !ok {
-		return "", false
-	}
-	inner, ok := errors.AsType[*failure.Error](outer.Err)
-	if !ok || inner.Class == failure.DeliveryAmbiguous {
-		return "", false
-	}
-	return inner.Class, true
 }

@@ -129,7 +129,7 @@ func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error 
 		return r.send(ctx, d)
 	}
 	settled, err := r.reconcile(ctx, &d.Delivery)
-	return r.count(ctx, d, either(settled, &r.done.Settled, &r.done.Open), err)
+	return r.count(ctx, d, pick(settled, &r.done.Settled, &r.done.Open), err)
 }
 
 // recheck compares a row that is sent or held with the provider's record.
@@ -152,7 +152,7 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 		}
 	case evidence.State == review.EvidenceAbsent:
 		changed, err := r.Outbox.ReleaseDelivery(ctx, d.Delivery)
-		return r.count(ctx, d, either(changed, &r.done.Requeued, &r.done.Open), err)
+		return r.count(ctx, d, pick(changed, &r.done.Requeued, &r.done.Open), err)
 	case !sent:
 		r.done.Open++
 	}
@@ -172,7 +172,7 @@ func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 		return reportError{err}
 	}
 	sent, err := r.deliver(ctx, report, chosen.author, d.ID)
-	return r.count(ctx, d, either(sent, &r.done.Sent, &r.done.Settled), err)
+	return r.count(ctx, d, pick(sent, &r.done.Sent, &r.done.Settled), err)
 }
 
 // expire gives up a row whose report has expired, unless its mail was accepted: no row
@@ -206,26 +206,22 @@ func (r *reconciliation) requeueAbsent(ctx context.Context) {
 		return
 	}
 	for _, d := range r.absent {
-		if err := r.requeue(ctx, d); err != nil {
+		status, err := r.Outbox.RequeueUnproven(ctx, d.Delivery)
+		if err == nil && status != "" {
+			r.done.Unproven++
+			r.log(d).ErrorContext(ctx, "delivery is marked sent and the mail server has no record of it", "now", string(status))
+			if status == review.DeliveryPending && d.JobState == review.JobSucceeded {
+				err = r.send(ctx, d)
+			}
+		}
+		if err != nil {
 			r.failed = append(r.failed, err)
 		}
 	}
 }
 
-func (r *reconciliation) requeue(ctx context.Context, d review.DueDelivery) error {
-	status, err := r.Outbox.RequeueUnproven(ctx, d.Delivery)
-	if err != nil || status == "" {
-		return err
-	}
-	r.done.Unproven++
-	r.log(d).ErrorContext(ctx, "delivery is marked sent and the mail server has no record of it", "now", string(status))
-	if status != review.DeliveryPending || d.JobState != review.JobSucceeded {
-		return nil
-	}
-	return r.send(ctx, d)
-}
-
-func either(ok bool, yes, no *int) *int {
+// pick returns the counter of a row: yes if ok, else no.
+func pick(ok bool, yes, no *int) *int {
 	if ok {
 		return yes
 	}
