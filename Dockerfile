@@ -21,7 +21,7 @@ RUN go mod download
 COPY . .
 RUN export CGO_ENABLED=0 GOARCH=$TARGETARCH \
  && go build -trimpath -o /out/ ./worker \
- && go build -trimpath -o /out/criticizer ./operator \
+ && go build -trimpath -o /out/criticizer ./criticizer \
  && go build -trimpath -o /out/criticizer-starter ./starter \
  && go build -trimpath -o /out/ ./rewrite/cmd/complaint-rewrite \
  && mkdir -p /root-of-image/tmp /root-of-image/var/lib/criticizer/p4 /root-of-image/var/lib/criticizer/spool \

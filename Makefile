@@ -44,7 +44,7 @@ test-server: VERSION := 1.32.1
 test-server: $(DEVSTACK) $(BIN)/gotestsum ## some of the tests against a Temporal server on Postgres: VERSION=1.32.1
 	@$(PROGRESS) "building Temporal $(VERSION), which takes minutes the first time" sh tools/server.sh build $(VERSION)
 	@$(DEVSTACK) exec -- sh tools/server.sh run $(VERSION) $(BIN)/gotestsum --format=testname --hide-summary=skipped --jsonfile=build/test-server.json \
-		-- $(TEST_FLAGS) -count=1 -run='$(SERVER_TESTS)' ./workflows ./internal/temporalns ./operator ./e2e
+		-- $(TEST_FLAGS) -count=1 -run='$(SERVER_TESTS)' ./workflows ./internal/temporalns ./criticizer ./e2e
 	@sh tools/skips.sh build/test-server.json
 
 # The race detector takes two to eight times the processor time and needs a C compiler. It
@@ -160,8 +160,7 @@ generate: $(BIN)/sqlc ## regenerate the generated code
 # Static. criticizer-starter is the copy for a Perforce host.
 build: ## compile worker, starter, criticizer and complaint-rewrite into build/bin
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./worker ./starter ./rewrite/cmd/complaint-rewrite
-	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/criticizer ./operator
+	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./worker ./starter ./criticizer ./rewrite/cmd/complaint-rewrite
 	@cp $(BIN)/starter $(BIN)/criticizer-starter
 
 clean: ## stop everything that runs and remove build/

@@ -161,7 +161,7 @@ func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 		if n := in.countRows("jobs", "changelist_id = "+number+" and state = 'retryable_failed'"); n != 1 {
 			t.Errorf("%s: %d jobs are dead-lettered, want 1", name, n)
 		}
-		again := in.execute(nil, "operator", "deadletter", "replay", number, "--reason", "INC-42: again")
+		again := in.execute(nil, "criticizer", "deadletter", "replay", number, "--reason", "INC-42: again")
 		if name == "deleted" { // Temporal has no run to reset
 			if !again.hasError("criticizer", exitFailed) {
 				t.Errorf("replay of a deleted run: %+v", again)

@@ -110,7 +110,7 @@ func (in *chaosInstallation) decode(v any, body []byte) {
 
 func (in *chaosInstallation) operator(args ...string) []byte {
 	in.t.Helper()
-	return in.command("operator", args...)
+	return in.command("criticizer", args...)
 }
 
 // command runs one of the commands, which must succeed, and returns its output.

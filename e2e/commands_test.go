@@ -70,7 +70,7 @@ func (in *installation) output(name string, args ...string) string {
 // criticizer runs the operator's command, which must succeed.
 func (in *installation) criticizer(args ...string) string {
 	in.t.Helper()
-	return in.output("operator", args...)
+	return in.output("criticizer", args...)
 }
 
 // criticizerJSON runs the operator's command and decodes its JSON.

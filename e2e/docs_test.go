@@ -22,7 +22,7 @@ type shownCommand struct {
 // programs maps the names of checked programs on pages to those of our binaries, empty
 // for other programs.
 var programs = map[string]string{
-	"criticizer": "operator", "starter": "starter", "criticizer-starter": "starter", "worker": "worker", "make": "", "temporal": "",
+	"criticizer": "criticizer", "starter": "starter", "criticizer-starter": "starter", "worker": "worker", "make": "", "temporal": "",
 }
 
 // placeholders replaces what a reader has to replace.
@@ -111,7 +111,7 @@ func TestDocumentedCommands(t *testing.T) {
 	found := map[string]int{}
 	for page, text := range pages(t) {
 		if strings.HasPrefix(page, "docs/reference/") {
-			continue // generated; the tests of package operator run the examples
+			continue // generated; the tests of package criticizer run the examples
 		}
 		for _, d := range commandsOf(page, text) {
 			found[cmp.Or(programs[d.args[0]], d.args[0])]++
@@ -121,7 +121,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	t.Logf("commands by program: %v", found)
-	for program, least := range map[string]int{"operator": 100, "starter": 5, "worker": 1, "make": 10, "temporal": 3} {
+	for program, least := range map[string]int{"criticizer": 100, "starter": 5, "worker": 1, "make": 10, "temporal": 3} {
 		if found[program] < least {
 			t.Errorf("%d commands of %s were found: this test does not read the pages", found[program], program)
 		}

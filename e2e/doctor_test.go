@@ -26,7 +26,7 @@ type diagnosis struct{ Check, Status, Detail, Fix string }
 // doctor runs criticizer doctor --json with additional environment variables.
 func (in *installation) doctor(env []string, args ...string) (found []diagnosis, status int) {
 	in.t.Helper()
-	r := in.execute(env, "operator", append([]string{"doctor", "--json"}, args...)...)
+	r := in.execute(env, "criticizer", append([]string{"doctor", "--json"}, args...)...)
 	in.decode(r, &found)
 	return found, r.status
 }

@@ -37,7 +37,7 @@ func newContainer(t *testing.T, in *installation, depot string) *container {
 	}
 	c := &container{r: in, root: filepath.Join(t.TempDir(), "root"), state: filepath.Join(t.TempDir(), "state")}
 	for from, to := range map[string]string{
-		binDir + "/worker": "worker", binDir + "/operator": "criticizer", binDir + "/starter": "criticizer-starter", binDir + "/complaint-rewrite": "complaint-rewrite", binDir + "/p4sim": "usr/local/bin/p4",
+		binDir + "/worker": "worker", binDir + "/criticizer": "criticizer", binDir + "/starter": "criticizer-starter", binDir + "/complaint-rewrite": "complaint-rewrite", binDir + "/p4sim": "usr/local/bin/p4",
 		"../docs/deploy/criticizer.yaml": "etc/criticizer/criticizer.yaml", depot: "depot.txtar",
 	} {
 		c.put(to, readFile(t, from), 0o755, 0)

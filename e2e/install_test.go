@@ -78,7 +78,7 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 		"CRITICIZER_MAIL_PROVIDER=inbox", "CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none",
 		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", in.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+in.inbox.URL(),
 	)}
-	h.commands("built", map[string]string{"worker": binDir + "/worker", "criticizer": binDir + "/operator", "criticizer-starter": binDir + "/starter"})
+	h.commands("built", map[string]string{"worker": binDir + "/worker", "criticizer": binDir + "/criticizer", "criticizer-starter": binDir + "/starter"})
 	for _, sub := range []string{"/systemd", "/etc"} {
 		if err := os.Mkdir(dir+sub, 0o755); err != nil {
 			t.Fatal(err)

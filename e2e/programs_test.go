@@ -64,7 +64,7 @@ func lookUp(names ...string) string {
 // buildCommands compiles the commands and p4sim into dir, statically as make build does.
 func buildCommands(dir string) error {
 	const module = "github.com/criticizer/criticizer/"
-	build := exec.Command("go", "build", "-o", dir+"/", module+"worker", module+"starter", module+"operator", module+"rewrite/cmd/complaint-rewrite", module+"p4/p4sim")
+	build := exec.Command("go", "build", "-o", dir+"/", module+"worker", module+"starter", module+"criticizer", module+"rewrite/cmd/complaint-rewrite", module+"p4/p4sim")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the commands: %w\n%s", err, out)

@@ -42,7 +42,7 @@ func (in *installation) checkReportFormats() {
 		in.t.Errorf("%d of %d readings are in the audit log", n, len(checks))
 	}
 	for args, status := range map[string]int{"1": exitFailed, "2 --review-version 2": exitFailed, "2 --format pdf": exitUsage, "x": exitUsage} {
-		if r := in.execute(nil, "operator", append([]string{"review", "show"}, strings.Fields(args)...)...); r.status != status || r.stdout != "" {
+		if r := in.execute(nil, "criticizer", append([]string{"review", "show"}, strings.Fields(args)...)...); r.status != status || r.stdout != "" {
 			in.t.Errorf("review show %s: %+v, want status %d", args, r, status)
 		}
 	}

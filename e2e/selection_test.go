@@ -147,7 +147,7 @@ func TestSkippedFilesHaveReasons(t *testing.T) {
 func (in *installation) preview(changelist string) map[string]review.SkipReason {
 	in.t.Helper()
 	r := in.execute([]string{"CRITICIZER_DATABASE_URL=", "CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_REDACTION_KEY="},
-		"operator", "preview", "--json", changelist)
+		"criticizer", "preview", "--json", changelist)
 	var p struct {
 		Files []struct {
 			Path   string

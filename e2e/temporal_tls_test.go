@@ -48,7 +48,7 @@ func TestTemporalWithMutualTLS(t *testing.T) {
 	if r := in.execute(as("starter"), "starter", "change-commit", "--timeout", "1m", "--wait", "1"); r.status != exitOK {
 		t.Fatalf("starter: %+v", r)
 	}
-	if r := in.execute(as("operator"), "operator", "top"); r.status != exitOK {
+	if r := in.execute(as("operator"), "criticizer", "top"); r.status != exitOK {
 		t.Errorf("operator: %+v", r)
 	}
 	if mails := in.mails(1); len(mails) != 1 {

@@ -89,8 +89,7 @@ fi
 # Our commands from the files as they are, and once more as another build, from a commit on top of them.
 export CGO_ENABLED=0
 build() { # DIRECTORY
-    go build -buildvcs=true -trimpath -o "$1/" ./worker ./operator ./starter
-    mv "$1/operator" "$1/criticizer"
+    go build -buildvcs=true -trimpath -o "$1/" ./worker ./criticizer ./starter
     mv "$1/starter" "$1/criticizer-starter"
 }
 if [ -z "${REUSE:-}" ]; then

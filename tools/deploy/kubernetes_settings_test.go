@@ -22,7 +22,7 @@ import (
 // server is.
 func TestKubernetesSettingsAreAccepted(t *testing.T) {
 	bin := t.TempDir()
-	for command, folder := range map[string]string{"worker": "./worker", "criticizer": "./operator"} {
+	for command, folder := range map[string]string{"worker": "./worker", "criticizer": "./criticizer"} {
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, command), folder)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -28,7 +28,7 @@ type listed struct {
 // that it imports.
 func packagesOn(t *testing.T, goos string) (all []listed) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Standard", "./worker", "./starter", "./operator")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Standard", "./worker", "./starter", "./criticizer")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOOS="+goos, "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

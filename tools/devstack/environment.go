@@ -65,7 +65,7 @@ func (e *environment) buildCommands(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return goBuild(ctx, e.out, "criticizer", e.opts.root, "-o", e.command("criticizer"), "./operator")
+	return goBuild(ctx, e.out, "criticizer", e.opts.root, "-o", e.command("criticizer"), "./criticizer")
 }
 
 // startDatabase starts Postgres and creates a database for this depot: changelist

@@ -38,7 +38,7 @@ func commands(root *cobra.Command) []*cobra.Command {
 }
 
 // TestReference compares docs/reference with the command tree: one page per
-// command. "go test ./operator -run TestReference -update" writes it.
+// command. "go test ./criticizer -run TestReference -update" writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const dir = "../docs/reference"
