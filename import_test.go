@@ -85,7 +85,7 @@ var arrows = map[string][]string{
 	"internal/cli":      nil,
 	"internal/config":   {"internal/secret"},
 	// The configuration of the reviewer, and the adapters that it describes.
-	"internal/settings":         slices.Concat(leaves, []string{"activities", "internal/settings/trigger", "internal/config/reference", "p4", "llm", "notify/mail", "notify/evidence", "notify/oncall", "notify/webhook", "notify/swarm", "internal/postgres", "store", "store/artifact"}),
+	"internal/settings":         slices.Concat(leaves, []string{"activities", "internal/settings/trigger", "internal/config/reference", "internal/telemetry", "p4", "llm", "notify/mail", "notify/evidence", "notify/oncall", "notify/webhook", "notify/swarm", "internal/postgres", "store", "store/artifact"}),
 	"internal/settings/trigger": {"internal/config", "internal/temporal"},
 	"internal/config/reference": {"internal/config"}, // for tests
 	"internal/telemetry":        {"redaction"},

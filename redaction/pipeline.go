@@ -25,18 +25,20 @@ const (
 
 // Config is the policy of a pipeline. All stages of a review need the same one.
 type Config struct {
-	// Key makes the tags of placeholders and seals changes. It has at least 16
-	// random bytes. Required.
-	Key secret.Value
-	// Emails also masks email addresses (security 9.5.2). Default false.
-	Emails bool
-	// InternalIPs also masks addresses of private networks. Default false.
-	InternalIPs bool
-	// HostSuffixes names the internal domains whose hosts are masked, such as
-	// "corp.example.com". Default none.
-	HostSuffixes []string
-	// Rules adds rules to the built-in ones. [LoadRules] reads it from files,
-	// docs/redaction.md describes the format. Default none.
+	// Whether mail addresses are masked in prompts.
+	Emails bool `yaml:"emails" default:"false"`
+	// Internal domains, such as corp.example.com, whose host names are masked.
+	HostSuffixes []string `yaml:"host_suffixes"`
+	// Whether private network addresses are masked.
+	InternalIPs bool `yaml:"internal_ips" default:"false"`
+	// Files with more rules, in the format that docs/redaction.md describes. The
+	// examples of their rules are checked when a process starts.
+	RuleFiles []string `yaml:"rules"`
+	// Key of the placeholder tags and of the seal on redacted changes: at least 16
+	// random bytes, the same for all workers that redact or open a change.
+	Key secret.Value `yaml:"key" required:"at least 16 random bytes"`
+	// Rules adds rules to the built-in ones: [LoadRules] reads them from RuleFiles. Default
+	// none.
 	Rules string
 	// MaxBytes is the largest payload accepted. A larger payload is blocked.
 	// Default 32 MiB.

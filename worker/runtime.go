@@ -64,7 +64,9 @@ func newRuntime(ctx context.Context, cfg *settings.Config, logTo io.Writer) (*ru
 		return nil, err
 	}
 	r := &runtime{cfg: cfg, scrubber: scrubber, breakers: map[string]*breaker.Breaker{}}
-	r.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: r.scrub})
+	logging := cfg.Log
+	logging.Scrub = r.scrub
+	r.lg = telemetry.Logger(logTo, logging)
 	if err := r.connect(ctx); err != nil {
 		r.close()
 		return nil, err

@@ -43,17 +43,13 @@ func (cfg *Config) NewChanges(lg *slog.Logger, reviewed Reviewed) (*p4.ChangeFet
 // NewPipeline returns a redaction pipeline with the given key, because not every process
 // has the configured one.
 func (cfg *Config) NewPipeline(key secret.Value) (*redaction.Pipeline, error) {
-	rules, err := redaction.LoadRules(cfg.Redaction.Rules...)
+	rules, err := redaction.LoadRules(cfg.Redaction.RuleFiles...)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "redaction.rules: %w", err)
 	}
-	return redaction.New(redaction.Config{
-		Key:          key,
-		Rules:        rules,
-		Emails:       cfg.Redaction.Emails,
-		HostSuffixes: cfg.Redaction.HostSuffixes,
-		InternalIPs:  cfg.Redaction.InternalIPs,
-	})
+	policy := cfg.Redaction
+	policy.Key, policy.Rules = key, rules
+	return redaction.New(policy)
 }
 
 // NewRules returns the configured rules and the shipped ones.

@@ -5,7 +5,6 @@ package settings
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -14,11 +13,13 @@ import (
 	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
+	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/oncall"
 	"github.com/criticizer/criticizer/notify/swarm"
 	"github.com/criticizer/criticizer/notify/webhook"
 	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -46,7 +47,7 @@ type Config struct {
 	// The model endpoint and the limits of its use.
 	LLM LLM `yaml:"llm"`
 	// What is masked besides secrets, which always are.
-	Redaction Redaction `yaml:"redaction"`
+	Redaction redaction.Config `yaml:"redaction"`
 	// How long stored data is kept, and its encryption.
 	Artifacts Artifacts `yaml:"artifacts"`
 	// The Tink keysets that encrypt artifacts, one for each purpose, so that a stage holds
@@ -77,7 +78,7 @@ type Config struct {
 	// The rate limits of all workers together, and the process of a worker.
 	Worker Worker `yaml:"worker"`
 	// The log.
-	Log Log `yaml:"log"`
+	Log telemetry.Config `yaml:"log"`
 }
 
 // Load reads the configuration as [config.Program.Read] does.
@@ -160,12 +161,4 @@ type Keysets struct {
 	Report secret.Value `yaml:"report" env:"CRITICIZER_REPORT_KEYSET" required:"a Tink keyset"`
 	// Encrypts answers of the model: stage llm.
 	Answers secret.Value `yaml:"answers" env:"CRITICIZER_ANSWERS_KEYSET" required:"a Tink keyset"`
-}
-
-// Log configures the log.
-type Log struct {
-	// Lowest level that is logged: debug, info, warn or error.
-	Level slog.Level `yaml:"level" default:"info"`
-	// Format: text, json, or auto, which is text on a terminal and json elsewhere.
-	Format string `yaml:"format" default:"auto" oneof:"auto text json"`
 }

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/review"
 )
@@ -24,20 +23,4 @@ type Rules struct {
 	// before the change is used. Their packs add to those of llm.rules and the shipped
 	// ones.
 	Depot []string `yaml:"depot"`
-}
-
-// Redaction configures what is masked besides secrets, which always are.
-type Redaction struct {
-	// Whether mail addresses are masked in prompts.
-	Emails bool `yaml:"emails" default:"false"`
-	// Internal domains, such as corp.example.com, whose host names are masked.
-	HostSuffixes []string `yaml:"host_suffixes"`
-	// Whether private network addresses are masked.
-	InternalIPs bool `yaml:"internal_ips" default:"false"`
-	// Files with more rules, in the format that docs/redaction.md describes. The
-	// examples of their rules are checked when a process starts.
-	Rules []string `yaml:"rules"`
-	// Key of the placeholder tags and of the seal on redacted changes: at least 16
-	// random bytes, the same for the stages redact and llm.
-	Key secret.Value `yaml:"key" required:"at least 16 random bytes"`
 }

@@ -16,10 +16,10 @@ import (
 
 // Config configures a logger.
 type Config struct {
-	// Level is the lowest level that is logged. Default: info.
-	Level slog.Level
-	// Format is text or json. Default: text on a terminal, json elsewhere.
-	Format string
+	// Lowest level that is logged: debug, info, warn or error.
+	Level slog.Level `yaml:"level" default:"info"`
+	// Format: text, json, or auto, which is text on a terminal and json elsewhere.
+	Format string `yaml:"format" default:"auto" oneof:"auto text json"`
 	// Scrub redacts a text. Required: Logger panics without it, so that no logger
 	// shows secrets by omission.
 	Scrub func(string) string

@@ -3,15 +3,17 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/provider"
 )
@@ -47,13 +49,13 @@ type settings struct {
 	KEKToken secret.Value `yaml:"kek_token"`
 
 	// The connection to Postgres, which has the queue and its texts.
-	Database databaseSettings `yaml:"database"`
+	Database postgres.Config `yaml:"database"`
 	// The connection to Temporal, which starts the runs.
 	Temporal temporal.Config `yaml:"temporal"`
 	// What is masked besides secrets, which always are.
-	Redaction redactionSettings `yaml:"redaction"`
+	Redaction redaction.Config `yaml:"redaction"`
 	// The log.
-	Log logSettings `yaml:"log"`
+	Log telemetry.Config `yaml:"log"`
 
 	// The limits of one run of a worker, and the intervals between runs. For a field that is
 	// 0 or empty the profile decides.
@@ -69,32 +71,6 @@ type settings struct {
 	// Provider other, a server with the protocol of OpenAI and the adapters openai_responses
 	// and openai_chat.
 	Other otherSettings `yaml:"other"`
-}
-
-type databaseSettings struct {
-	// Postgres URL with the role of this process. The whole URL is a secret because it
-	// contains the password.
-	URL secret.Value `yaml:"url" required:"a Postgres URL"`
-}
-
-type redactionSettings struct {
-	// Whether mail addresses are masked in prompts.
-	Emails bool `yaml:"emails" default:"false"`
-	// Internal domains, such as corp.example.com, whose host names are masked.
-	HostSuffixes []string `yaml:"host_suffixes"`
-	// Whether private network addresses are masked.
-	InternalIPs bool `yaml:"internal_ips" default:"false"`
-	// Files with more rules, in the format that docs/redaction.md describes.
-	Rules []string `yaml:"rules"`
-	// Key of the placeholder tags: at least 16 random bytes, the same for all workers.
-	Key secret.Value `yaml:"key" required:"at least 16 random bytes"`
-}
-
-type logSettings struct {
-	// Lowest level that is logged: debug, info, warn or error.
-	Level slog.Level `yaml:"level" default:"info"`
-	// Format: text, json, or auto, which is text on a terminal and json elsewhere.
-	Format string `yaml:"format" default:"auto" oneof:"auto text json"`
 }
 
 type runSettings struct {

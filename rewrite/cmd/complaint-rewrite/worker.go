@@ -89,7 +89,9 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 		}
 		return text.String()
 	}
-	lg := telemetry.Logger(logTo, telemetry.Config{Level: c.Log.Level, Format: c.Log.Format, Scrub: scrub})
+	logging := c.Log
+	logging.Scrub = scrub
+	lg := telemetry.Logger(logTo, logging)
 	c.followSecrets(ctx, lg)
 
 	db, err := store.Open(ctx, lg, c.database(), store.RoleRewrite)
@@ -282,12 +284,11 @@ func (c *settings) database() postgres.Config {
 func (c *settings) kek() artifact.KEK { return artifact.KEK{URI: c.KEKURI, Token: c.KEKToken} }
 
 func (c *settings) pipeline() (*redaction.Pipeline, error) {
-	rules, err := redaction.LoadRules(c.Redaction.Rules...)
+	rules, err := redaction.LoadRules(c.Redaction.RuleFiles...)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "redaction.rules: %w", err)
 	}
-	return redaction.New(redaction.Config{
-		Key: c.Redaction.Key, Rules: rules,
-		Emails: c.Redaction.Emails, HostSuffixes: c.Redaction.HostSuffixes, InternalIPs: c.Redaction.InternalIPs,
-	})
+	policy := c.Redaction
+	policy.Rules = rules
+	return redaction.New(policy)
 }
