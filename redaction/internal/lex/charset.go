@@ -1,0 +1,214 @@
+package lex
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// A Set is a set of bytes.
+type Set [4]uint64
+
+// Has reports whether c is in the set.
+func (s *Set) Has(c byte) bool { return s[c>>6]>>(c&63)&1 != 0 }
+
+// Add adds c.
+func (s *Set) Add(c byte) { s[c>>6] |= 1 << (c & 63) }
+
+// SetOf returns the set of the bytes of parts.
+func SetOf(parts ...string) Set { return Set{}.With(parts...) }
+
+// With returns the set with the bytes of parts added.
+func (s Set) With(parts ...string) Set {
+	for _, p := range parts {
+		for i := range len(p) {
+			s.Add(p[i])
+		}
+	}
+	return s
+}
+
+// Complement returns the set of all other bytes.
+func (s Set) Complement() Set { return Set{^s[0], ^s[1], ^s[2], ^s[3]} }
+
+// Table returns a table that is 1 for the bytes of s.
+func (s Set) Table() (t [256]uint8) {
+	for c := range t {
+		if s.Has(byte(c)) {
+			t[c] = 1
+		}
+	}
+	return t
+}
+
+// FirstIn returns the offset of the first byte of s from i on for which the table is
+// 1, or len(s). It reads eight bytes at a time.
+func FirstIn(s string, i int, table *[256]uint8) int {
+	for ; i+8 <= len(s); i += 8 {
+		t := s[i : i+8]
+		if table[t[0]]|table[t[1]]|table[t[2]]|table[t[3]]|table[t[4]]|table[t[5]]|table[t[6]]|table[t[7]] != 0 {
+			break
+		}
+	}
+	for i < len(s) && table[s[i]] == 0 {
+		i++
+	}
+	return i
+}
+
+// The bytes of ASCII by kind.
+const (
+	Digits  = "0123456789"
+	Lowers  = "abcdefghijklmnopqrstuvwxyz"
+	Uppers  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	Letters = Lowers + Uppers
+	Hexes   = Digits + "abcdefABCDEF"
+)
+
+// Sets of general use.
+var (
+	DigitSet  = SetOf(Digits)
+	LowerSet  = SetOf(Lowers)
+	LetterSet = SetOf(Letters)
+	VowelSet  = SetOf("aeiouyAEIOUY")
+	AlnumSet  = SetOf(Digits, Letters)
+	CodeIdent = SetOf(Digits, Letters, "_")     // an identifier of a programming language
+	WordSet   = SetOf(Digits, Letters, "_-")    // also base64url
+	IdentSet  = SetOf(Digits, Letters, "_-.$")  // a name, possibly with members
+	Base64Set = SetOf(Digits, Letters, "+/=_-") // both alphabets, padded
+	Plain64   = SetOf(Digits, Letters, "+/")    // the standard alphabet
+	KeySet    = SetOf(Digits, Letters, "+/=")   // the same, padded
+	Base32Set = SetOf(Uppers, "234567")
+	HexSet    = SetOf(Hexes)
+	UpperHex  = SetOf(Digits, "ABCDEF")
+	LowerHex  = SetOf(Digits, "abcdef")
+	BlankSet  = SetOf(" \t")
+	SpaceSet  = SetOf(" \t\r\n")
+	QuoteSet  = SetOf("\"'`")
+	NotBlank  = SpaceSet.Complement()
+)
+
+// IsAlnum reports whether c is an ASCII letter or digit.
+func IsAlnum(c byte) bool { return AlnumSet.Has(c) }
+
+// IsDigit reports whether c is an ASCII digit.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// IsUpper reports whether c is an ASCII capital.
+func IsUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// IsLower reports whether c is a small ASCII letter.
+func IsLower(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// Run returns the end of the run of set that begins at i, at most limit bytes after i.
+func Run(s string, i int, set *Set, limit int) int {
+	end := min(len(s), i+limit)
+	for i < end && set.Has(s[i]) {
+		i++
+	}
+	return i
+}
+
+// RunBack returns the begin of the run of set that ends at i, at most limit bytes before i.
+func RunBack(s string, i int, set *Set, limit int) int {
+	begin := max(0, i-limit)
+	for i > begin && set.Has(s[i-1]) {
+		i--
+	}
+	return i
+}
+
+// CountIn returns how many bytes of s are in the set.
+func CountIn(s string, set *Set) int {
+	n := 0
+	for i := range len(s) {
+		if set.Has(s[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// AllIn reports whether all bytes of s are in the set.
+func AllIn(s string, set *Set) bool { return Run(s, 0, set, len(s)) == len(s) }
+
+// Distinct returns how many different bytes s has.
+func Distinct(s string) int {
+	seen := SetOf(s)
+	return bits.OnesCount64(seen[0]) + bits.OnesCount64(seen[1]) + bits.OnesCount64(seen[2]) + bits.OnesCount64(seen[3])
+}
+
+// ByteAt returns s[i], or 0 outside of s.
+func ByteAt(s string, i int) byte {
+	if i < 0 || i >= len(s) {
+		return 0
+	}
+	return s[i]
+}
+
+// LastByte returns the last byte of s, or 0.
+func LastByte(s string) byte { return ByteAt(s, len(s)-1) }
+
+// BeginsWith reports whether s begins with one of heads.
+func BeginsWith(s string, heads []string) bool {
+	for _, head := range heads {
+		if strings.HasPrefix(s, head) {
+			return true
+		}
+	}
+	return false
+}
+
+// SkipWord returns the end of the first of words that s has at i, or i.
+func SkipWord(s string, i int, words ...string) int {
+	for _, w := range words {
+		if strings.HasPrefix(s[i:], w) {
+			return i + len(w)
+		}
+	}
+	return i
+}
+
+// EndsWith reports whether s ends in one of tails.
+func EndsWith(s string, tails []string) bool {
+	return slices.ContainsFunc(tails, func(tail string) bool { return strings.HasSuffix(s, tail) })
+}
+
+// ContainsAny reports whether s contains one of parts.
+func ContainsAny(s string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
+}
+
+// ContinuesWord reports whether the run that ended at i is part of a longer word.
+func ContinuesWord(s string, i int) bool { return i < len(s) && IsAlnum(s[i]) }
+
+// FollowsAlnum reports whether a letter or digit that is no escape, such as \n, is before i.
+func FollowsAlnum(s string, i int) bool {
+	if i == 0 || !IsAlnum(s[i-1]) {
+		return false
+	}
+	return i < 2 || s[i-2] != '\\'
+}
+
+// LineEnd returns the offset after the line that begins at at and its LF.
+func LineEnd(s string, at int) int {
+	if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(s)
+}
+
+// LineEndWithin is LineEnd, but reads at most n bytes.
+func LineEndWithin(s string, at, n int) int { return LineEnd(s[:min(len(s), at+n)], at) }
+
+// LineBegin returns where the line of i begins, at most 512 bytes before i.
+func LineBegin(s string, i int) int {
+	from := max(0, i-512)
+	if strings.IndexByte(s[from:i], '\n') < 0 { // a long line: this reads many bytes at a time
+		return from
+	}
+	return from + strings.LastIndexByte(s[from:i], '\n') + 1
+}
+
+// SkipBlanks skips up to 80 blanks.
+func SkipBlanks(s string, i int) int { return Run(s, i, &BlankSet, 80) }
