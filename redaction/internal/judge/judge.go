@@ -1,0 +1,207 @@
+// Package judge decides whether a value is a secret. It knows nothing of how the value was
+// found: a reader gives it a [Candidate], which is a text, the name that the text is bound to, and
+// how the two are bound.
+//
+// judge.go has the one table of decisions, in order: read it first. predicates.go has the predicates
+// that look at the surroundings of the text, value.go those that recognize a text as something
+// other than a secret, shape.go those that recognize generated and made-up text. name.go
+// rates names by the rules of names.rules, and words.txt has the words that all of them compare with.
+package judge
+
+import (
+	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+)
+
+// A Binding is how a name is tied to a value.
+type Binding uint8
+
+// The bindings, by what stands in the text.
+const (
+	Unbound  Binding = iota
+	Assigned         // name = value, name: value, "name" => value
+	Fallback         // getenv("name") || value, ${name:-value}
+	Compared         // name == value
+	Listed           // "name", "value"
+	Called           // name("value")
+	Element          // <name>value</name>
+	Spaced           // name 'value', --name value
+	Stated           // name is value
+	Paired           // key="name" value="value"
+	Written          // "change the password to value": only what looks like one
+	Item             // of a list
+	Member           // of a map
+	Argument         // of a call or command
+	Cell             // of a table
+)
+
+// BindingNames are the bindings that a form rule may name.
+var BindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written"}
+
+// A Candidate is a text that may be a secret: a binding connects it with a name, or its
+// position shows it, such as the column of a table. It is text[Start:End].
+type Candidate struct {
+	Names      *Names
+	Name       Name
+	Bind       Binding
+	S          string
+	Start, End int
+	// Quoted is set if the text is in delimiters. Next is the offset behind the closing one.
+	Quoted bool
+	Next   int
+	// Own is the name of the member or column itself, where Name is that of the container.
+	Own string
+	// InCode is set if the name is one of code, not one in a literal or a comment.
+	InCode bool
+
+	text string
+}
+
+// A Reason is why a range is masked, or is not.
+type Reason struct {
+	Class, Rule string
+	// Place is the position of the value relative to its name, or "". Why is the
+	// predicate that decided, or "".
+	Place, Why string
+}
+
+// A Span is a range of a text that holds a secret.
+type Span struct {
+	Start, End int
+	Reason
+	// Hidden is set if a reader of the masked text misses more than a literal: the reason.
+	Hidden string
+}
+
+// A verdict is the result of a classifier for a candidate.
+type verdict uint8
+
+const (
+	noOpinion verdict = iota
+	masked
+	left
+)
+
+// A classifier is a named predicate. It is asked about the candidates that its
+// columns select.
+type classifier struct {
+	name string
+	// strengths and bindings select by the name; 0 selects all.
+	strengths, bindings uint16
+	quotes              quotes
+	is                  func(c *Candidate) bool
+	// then is the verdict if the predicate holds, otherwise the one if it does not.
+	then, otherwise verdict
+}
+
+// quotes select candidates by their quotes.
+type quotes uint8
+
+const (
+	quotedOrBare quotes = iota
+	onlyQuoted
+	onlyBare
+)
+
+func bitsOf[T ~uint8](all ...T) (bits uint16) {
+	for _, v := range all {
+		bits |= 1 << v
+	}
+	return bits
+}
+
+var strong, medium, weak, vendor = bitsOf(Strong), bitsOf(Medium), bitsOf(Weak), bitsOf(Vendor)
+
+// classifiers are asked in order. The first one with an opinion decides. A text that
+// is recognizably something else is no secret, with any name. Of a strong
+// name, nothing more is required; the weaker the name, the more the text has to
+// look like a key.
+var classifiers = []classifier{
+	{name: "too short", is: func(c *Candidate) bool { return len(c.text) < 3 }, then: left},
+	{name: "too short for a key", strengths: weak | vendor, bindings: ^bitsOf(Item), is: func(c *Candidate) bool { return len(c.text) < 12 }, then: left},
+	{name: "the name itself", is: func(c *Candidate) bool { return strings.EqualFold(c.text, c.Name.Ident) }, then: left},
+	{name: "placeholder", is: func(c *Candidate) bool { return c.Names.IsPlaceholder(c.text) }, then: left},
+	{name: "reference", is: ofText(IsReference), then: left},
+	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
+	{name: "decimal number", is: ofText(isFloat), then: left},
+	{name: "schema", is: ofText(isSchema), then: left},
+	{name: "public key", is: ofText(isPublicKey), then: left},
+	{name: "function of another name", bindings: bitsOf(Called), is: isOtherFunction, then: left},
+	{name: "flag", bindings: bitsOf(Spaced), quotes: onlyBare, is: func(c *Candidate) bool { return c.text[0] == '-' }, then: left},
+	{name: "password in a sentence", bindings: bitsOf(Written), is: isWritten, then: masked, otherwise: left},
+	{name: "no argument", bindings: bitsOf(Argument, Cell, Item, Member), is: isNoArgument, then: left},
+	{name: "number of a row", is: func(c *Candidate) bool { return lex.AllIn(c.text, &lex.DigitSet) && lastWordOf(c.Name.Ident) == "id" }, then: left},
+	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: func(c *Candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }, then: left},
+	{name: "name of a resource", is: namesResource, then: left},
+	{name: "constant in a list", bindings: bitsOf(Listed), is: ofText(IsConstant), then: left},
+	{name: "term in an element", bindings: bitsOf(Element), is: isTerm, then: left},
+	{name: "argument of code", bindings: bitsOf(Spaced), quotes: onlyQuoted, is: func(c *Candidate) bool { return c.InCode && !isSpacedQuoted(c) }, then: left},
+
+	{name: "result of a test", bindings: bitsOf(Assigned), quotes: onlyBare, is: func(c *Candidate) bool { return c.Name.Ident == "PASS" && lex.ByteAt(c.S, c.Name.End) == ':' }, then: left},
+	{name: "element of a list", bindings: bitsOf(Item), is: isItem, then: masked, otherwise: left},
+	{name: "value of a map", bindings: bitsOf(Member), is: isMember, then: masked, otherwise: left},
+	{name: "argument", strengths: strong, bindings: bitsOf(Argument), is: always, then: masked},
+	{name: "cell", strengths: strong, bindings: bitsOf(Cell), is: ofText(IsCommunity), then: masked, otherwise: left},
+
+	{name: "common words", strengths: strong, is: func(c *Candidate) bool { return IsCommonWords(c.text, 1) }, then: left},
+	{name: "common words", strengths: medium, is: func(c *Candidate) bool { return IsCommonWords(c.text, 2) }, then: left},
+	{name: "path", is: ofText(IsPath), then: left},
+	{name: "prose", strengths: strong, is: func(c *Candidate) bool { return IsProse(c.text) && !(c.Name.IsPassword() && isPassphrase(c.text)) }, then: left},
+	{name: "code", strengths: medium | weak | vendor, is: ofText(IsSource), then: left},
+
+	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(IsCode), then: left},
+	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(Called), is: looksUp, then: left},
+	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(Spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
+	{name: "quoted in a list", strengths: strong, bindings: bitsOf(Listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
+	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
+	{name: "stated password", strengths: strong, bindings: bitsOf(Stated), is: isStatedSecret, then: masked, otherwise: left},
+	{name: "password in a sentence", strengths: strong, bindings: bitsOf(Spaced), is: isWritten, then: masked},
+	{name: "word after a blank", strengths: strong, bindings: bitsOf(Spaced), is: isSpacedBare, then: masked, otherwise: left},
+	{name: "text of an element", strengths: strong, bindings: bitsOf(Element), is: always, then: masked},
+
+	{name: "no key", strengths: medium, is: isKey, otherwise: left},
+	{name: "key after a blank", strengths: medium, bindings: bitsOf(Spaced), is: func(c *Candidate) bool { return IsFlag(c.S, c.Name.Begin) && hasDigit(c.text) || IsVeryRandom(c.text) }, then: masked, otherwise: left},
+	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
+
+	{name: "number", strengths: weak, is: ofText(isNumber), then: left},
+	{name: "user and password in base64", strengths: weak, is: func(c *Candidate) bool { return IsEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
+	{name: "SHA-1 of a lock file", strengths: weak, quotes: onlyBare, is: isFileDigest, then: left},
+	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
+	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
+
+	// What is left are bare values of strong names, and bare keys of medium names.
+	{name: "code", is: isBareCode, then: left},
+	{name: "operator", is: func(c *Candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !IsRandom(c.text) }, then: left},
+	{name: "field of a connection string", is: isField, then: masked},
+	{name: "begin of an expression", is: beginsExpression, then: left},
+	{name: "no identifier", is: ofText(IsIdentifier), otherwise: masked},
+	{name: "variable", is: isVariable, then: left},
+	{name: "identifier", is: isBareValue, then: masked, otherwise: left},
+}
+
+// applies reports whether the columns of k select c.
+func (k *classifier) applies(c *Candidate) bool {
+	return (k.strengths == 0 || k.strengths>>c.Name.Strength&1 == 1) && (k.bindings == 0 || k.bindings>>c.Bind&1 == 1) &&
+		(k.quotes == quotedOrBare || (k.quotes == onlyQuoted) == c.Quoted)
+}
+
+// Judge decides whether the candidate is a secret, and returns the name of the predicate that
+// decided.
+func (c *Candidate) Judge() (secret bool, why string) {
+	c.text = c.S[c.Start:c.End]
+	for i := range classifiers {
+		k := &classifiers[i]
+		if !k.applies(c) {
+			continue
+		}
+		v := k.otherwise
+		if k.is(c) {
+			v = k.then
+		}
+		if v != noOpinion {
+			return v == masked, k.name
+		}
+	}
+	return false, ""
+}

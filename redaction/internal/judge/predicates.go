@@ -1,0 +1,279 @@
+package judge
+
+import (
+	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+)
+
+// The predicates of the classifien.
+
+func always(*Candidate) bool { return true }
+
+// ofText is the predicate of a candidate's text.
+func ofText(is func(text string) bool) func(c *Candidate) bool {
+	return func(c *Candidate) bool { return is(c.text) }
+}
+
+func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
+
+// namesResource reports whether the name, such as existingSecret, refers to a Kubernetes
+// object that holds the secret, and the text is the name of an object.
+func namesResource(c *Candidate) bool {
+	if !lex.AllIn(c.text, &resourceSet) || IsRandom(c.text) {
+		return false
+	}
+	words := SplitWords(c.Name.Ident)
+	return len(words) > 1 && strings.HasPrefix(lastWord(words), "secret") && lists["resource"][words[len(words)-2]]
+}
+
+// looksUp reports whether the function looks its argument's value up or checks it.
+func looksUp(c *Candidate) bool { return lists["lookupcall"][SplitWords(c.Name.Ident)[0]] }
+
+// isListed reports whether a text in quotes behind a comma may be the value.
+func isListed(c *Candidate) bool {
+	return !IsWordLike(c.text) && !IsConstant(c.text) && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
+}
+
+// isSpacedQuoted reports whether a quoted text after a name and a blank is its value, as in SQL
+// and command lines, and not what a sentence such as "pass 'x' to f" or a message is about.
+func isSpacedQuoted(c *Candidate) bool {
+	switch {
+	case IsFlag(c.S, c.Name.Begin):
+		return true
+	case lex.ByteAt(c.S, c.Start-1) == '`', c.InCode: // a term in a text, or what code calls the name for
+		return !strings.EqualFold(c.Name.Ident, "pass") && !strings.ContainsAny(c.text, "/=") && (IsHumanMade(c.text) || IsRandom(c.text) && !IsWordy(c.text))
+	}
+	return !strings.EqualFold(c.Name.Ident, "pass") && !lex.BeginsWith(c.S[c.Next:], []string{" not found", " already ", " does not"})
+}
+
+// isTerm reports whether the text of an element is a name of configuration, also as Markdown writes code.
+func isTerm(c *Candidate) bool {
+	return c.text[0] == '`' || strings.Contains(c.text, ".") && !hasDigit(c.text) && isChain(c.text)
+}
+
+// isStatedSecret reports whether a word of prose after "password is" is one.
+func isStatedSecret(c *Candidate) bool {
+	return len(c.text) >= 5 && !IsWordLike(c.text) && !namesAlgorithm(c.text) && !strings.Contains(c.text, "'") && !IsCode(c.text)
+}
+
+// isSpacedBare reports whether text without quotes after a name and a blank is
+// its value: of a flag, a line of a netrc file, a command.
+func isSpacedBare(c *Candidate) bool {
+	s := c.S
+	line := strings.ToLower(strings.TrimLeft(s[lex.LineBegin(s, c.Name.Begin):c.Name.Begin], " \t"))
+	switch {
+	case IsKeyLike(c.text):
+		return true
+	case IsSource(c.text):
+		return false
+	case IsFlag(s, c.Name.Begin):
+		return true
+	case line == "":
+		return lists["directive"][c.Name.Ident]
+	}
+	return lex.ContainsAny(line, heads["login"]) || lex.BeginsWith(line, heads["variable"]) || lex.BeginsWith(line, heads["setting"]) && !IsWordLike(c.text)
+}
+
+// isKey reports whether the text looks like a key, or like one that a person made up.
+func isKey(c *Candidate) bool {
+	return isLikelyKey(c.text) || c.Quoted && containsKey(c.text) || isHumanKey(c)
+}
+
+// isLikelyKey reports whether the value of a medium name looks like a key.
+func isLikelyKey(text string) bool {
+	if IsRandom(text) && (hasDigit(text) || len(text) >= 16) || IsKeyLike(text) || IsUUID(text) {
+		return true
+	}
+	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !IsIdentifier(text) && !IsWordy(text)
+}
+
+// isHumanKey reports whether a key that a person made up is assigned: in quotes,
+// or as a line of configuration or the field of a query.
+func isHumanKey(c *Candidate) bool {
+	return IsHumanMade(c.text) && (c.Quoted && c.Bind != Called && c.Bind != Compared || c.Bind == Element ||
+		c.Bind == Assigned && (WholeLine(c.S, c.Start) || strings.IndexByte("?&", lex.ByteAt(c.S, c.Name.Begin-1)) >= 0))
+}
+
+// isRandomKey reports whether the value of a name such as key can only be a secret.
+func isRandomKey(c *Candidate) bool {
+	return (IsVeryRandom(c.text) || IsKeyLike(c.text) && isKeyLength(len(c.text))) && (c.Quoted || shapeOf(c.text).other <= len(c.text)/6)
+}
+
+// isFileDigest reports whether the text is the SHA-1 of a module in a lock file of CocoaPods.
+func isFileDigest(c *Candidate) bool {
+	return len(c.text) == 40 && lex.AllIn(c.text, &lex.LowerHex) && lex.ByteAt(c.S, c.Name.End) == ':'
+}
+
+func isServiceKey(c *Candidate) bool {
+	first, _, path := strings.Cut(c.text, "/")
+	return !(path && IsWordy(first)) && IsKeyLike(c.text) || IsUUID(c.text) || len(c.text) >= 14 && IsRandom(c.text) && shapeOf(c.text).other == 0
+}
+
+// isBareCode reports whether text without quotes is an expression. A constant may
+// be set to a password that looks like one.
+func isBareCode(c *Candidate) bool {
+	return IsSource(c.text) && !(IsConstant(c.Name.Ident) && isDotted(c.text)) || isNumber(c.text) ||
+		looksLikeVersion(c.text)
+}
+
+// after returns the byte that follows the candidate and blanks.
+func (c *Candidate) after() byte { return lex.ByteAt(c.S, lex.SkipBlanks(c.S, c.End)) }
+
+// isField reports whether the text is a field of a connection string after the first. Such
+// a field begins with a capital, unlike names in code.
+func isField(c *Candidate) bool {
+	return c.after() == ';' && lex.ByteAt(c.S, c.Name.Begin-1) == ';' && lex.IsUpper(c.Name.Ident[0])
+}
+
+// beginsExpression reports whether a call, an index or a member follows the text.
+func beginsExpression(c *Candidate) bool {
+	return c.after() == '(' || c.after() == '{' || strings.IndexByte("[.", lex.ByteAt(c.S, c.End)) >= 0
+}
+
+// isVariable reports whether an identifier names a secret or a look-up of one.
+func isVariable(c *Candidate) bool {
+	if hasDigit(c.text) && !IsWordy(c.text) || IsGibberish(c.text) {
+		return false
+	}
+	words := SplitWords(c.text)
+	return c.Names.Of(c.text).Strength >= Weak || len(words) > 1 && lists["lookup"][words[0]]
+}
+
+// isBareValue reports whether an identifier is a value of configuration.
+func isBareValue(c *Candidate) bool {
+	after := c.after()
+	if after == ',' || after == ';' || after == ')' { // more likely a name of code
+		return IsRandom(c.text) && shapeOf(c.text).digit > 1
+	}
+	return c.Name.Strength == Medium || hasDigit(c.text) || lineEnders.Has(after) || IsFlag(c.S, c.Name.Begin) || IsGibberish(c.text)
+}
+
+// IsWordLike reports whether text is letters that could be a word.
+func IsWordLike(text string) bool {
+	return shapeOf(text).letters() == len(text) && !IsGibberish(text)
+}
+
+// isPassphrase reports whether text is up to seven words with a digit among
+// them and without the words of a sentence about a password, or four groups of
+// four letters, such as the application passwords of mail services.
+func isPassphrase(text string) bool {
+	words := strings.Fields(text)
+	if len(words) < 2 || len(words) > 7 || len(text) > 64 || strings.ContainsAny(text, "<>(){}[]:;,\"|\\") {
+		return false
+	}
+	groups := len(words) == 4
+	for _, w := range words {
+		if lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] {
+			return false
+		}
+		groups = groups && len(w) == 4 && lex.AllIn(w, &lex.LowerSet)
+	}
+	return groups || hasDigit(text)
+}
+
+// isOtherFunction reports whether the last member of the name, which is called, names no secret.
+func isOtherFunction(c *Candidate) bool {
+	return c.Names.Of(c.Name.Ident[strings.LastIndexByte(c.Name.Ident, '.')+1:]).Strength == NoName
+}
+
+// isWritten reports whether a word of prose can only be a password that a
+// person made up: it has a mark or capitals among its letters and digits.
+func isWritten(c *Candidate) bool {
+	text := c.text
+	if !c.Name.IsPassword() || !lex.IsAlnum(text[0]) || strings.ContainsAny(text, "()=<>[]{};:,\"'`/|\\") || !IsHumanMade(text) {
+		return false
+	}
+	sh := shapeOf(text)
+	return sh.digit > 0 && (lex.CountIn(text, &passwordMarks) > 0 || sh.upper > 0 && sh.lower > 0)
+}
+
+// isNoArgument reports whether text, which is where a command or a call takes a secret,
+// is none: a flag, a path, a word for a secret.
+func isNoArgument(c *Candidate) bool {
+	text := c.text
+	return text[0] == '-' || IsCommonWords(text, 0) || IsPath(text) || IsProse(text) && !isPassphrase(text) || IsCode(text) ||
+		IsSource(text) && !c.Quoted
+}
+
+// isItem reports whether an element of a list is a secret. It is strict: lists of
+// other things, such as tokens of a grammar, have the same names.
+func isItem(c *Candidate) bool {
+	text := c.text
+	if strings.ContainsAny(text, " \\") {
+		return false
+	}
+	if final := lastWordOf(c.Name.Ident); c.Name.Strength == Strong && (final == "" || lists["password"][strings.TrimSuffix(final, "s")] || strings.HasSuffix(final, "passwords")) {
+		return (IsMixed(text) || IsHumanMade(text)) && !looksLikeVersion(text)
+	}
+	return IsUUID(text) || (IsKeyLike(text) || IsVeryRandom(text)) && lex.AllIn(text, &bearerSet)
+}
+
+// isMember reports whether a value of a map is a secret. In a map of passwords, what has a digit
+// or a mark is one.
+func isMember(c *Candidate) bool {
+	text, own := c.text, strings.ToLower(c.Own)
+	if lists["digest"][own] || strings.ContainsAny(text, " \\") || lists["about"][lastWordOf(c.Own)] {
+		return false
+	}
+	if c.Name.IsPlural() {
+		sh := shapeOf(text)
+		return sh.letters() > 0 && len(text) >= 5 && (sh.digit > 0 || lex.CountIn(text, &passwordMarks) > 0) && !looksLikeVersion(text) && !namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
+	}
+	return c.Name.Strength == Strong && IsHumanMade(text) && !IsIdentifier(text) || IsRandom(text) && isItem(c)
+}
+
+// namesAlgorithm reports whether text is names of algorithms, such as sha-256.
+func namesAlgorithm(text string) bool {
+	for w := range wordsOf(text) {
+		if !isAlgorithm(strings.Trim(w, lex.Digits)) && !isAlgorithm(w) && strings.Trim(w, lex.Digits) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// IsMixed reports whether text has digits, marks or an unusual spelling beside
+// its letters, as passwords have and words do not.
+func IsMixed(text string) bool {
+	sh := shapeOf(text)
+	return sh.letters() > 0 && len(text) >= 6 && (sh.digit > 0 || IsRandom(text)) && !IsWordy(text)
+}
+
+// IsCommunity reports whether the name of an SNMP community, or another word that
+// a router takes as a secret, is not a default.
+func IsCommunity(text string) bool {
+	return len(text) >= 4 && !lists["community"][strings.ToLower(text)]
+}
+
+// Sets of bytes of values.
+var (
+	bearerSet     = lex.SetOf(lex.Digits, lex.Letters, "_-.~+/=|:!")
+	dottedSet     = lex.SetOf(lex.Digits, lex.Lowers, "._-")
+	numberSet     = lex.SetOf(lex.Hexes, ".xX_uUlL")
+	passwordMarks = lex.SetOf("!@#$%^&*?~+=")
+	resourceSet   = lex.SetOf(lex.Lowers, "-")
+	lineEnders    = lex.SetOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
+)
+
+// WholeLine reports whether the value at at ends its line, so that it may hold
+// any byte but blanks: a short line of a properties file or of the environment.
+func WholeLine(s string, at int) bool {
+	const long = 256
+	end, begin := lex.Run(s, at, &lex.NotBlank, long), lex.LineBegin(s, at)
+	if at-begin > long || end < len(s) && s[end] != '\n' && s[end] != '\r' {
+		return false
+	}
+	before, text := s[begin:at], s[at:end]
+	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(strings.TrimRight(text, "])"), "}") && strings.Contains(before, "{") || closesCode(before, text) {
+		return false
+	}
+	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
+}
+
+// closesCode reports whether a parenthesis of text is part of the code around it
+// and not of a password: it opens in text, or was opened before.
+func closesCode(before, text string) bool {
+	i := strings.IndexAny(text, "()")
+	return i >= 0 && (text[i] == '(' || i+1 == len(text) || !lex.IsAlnum(text[i+1]) || strings.Contains(before, "("))
+}
