@@ -1,0 +1,113 @@
+package token
+
+import (
+	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+)
+
+// longRuns finds tokens of rules without an anchor. It looks at every run of
+// token bytes that is long enough: such a run covers one of every stride bytes.
+func (c *scan) longRuns() {
+	for i := stride - 1; i < len(c.s); i += stride {
+		if i+half < len(c.s) && !mayBeRun(c.s[i-half:i+half]) {
+			continue
+		}
+		begin, end := i, i+1
+		for begin > 0 && inRun[c.s[begin-1]] != 0 && i-begin < maxToken {
+			begin--
+		}
+		for end < len(c.s) && inRun[c.s[end]] != 0 && end-i < maxToken {
+			end++
+		}
+		if end-begin >= stride {
+			c.longRun(begin, end)
+		}
+		i += (end - 1 - i) / stride * stride
+	}
+}
+
+// stride is the length of the shortest run of interest: a Twilio id. Of a run that covers a
+// byte, at least half are before or behind it.
+const stride, half = 34, 16
+
+// mayBeRun reports whether every second byte of one of the halves of t is in a run. It does not
+// branch, because in code the answer for one byte is a coin toss.
+func mayBeRun(t string) bool {
+	return inRun[t[1]]&inRun[t[3]]&inRun[t[5]]&inRun[t[7]]&inRun[t[9]]&inRun[t[11]]&inRun[t[13]]&inRun[t[15]]|
+		inRun[t[17]]&inRun[t[19]]&inRun[t[21]]&inRun[t[23]]&inRun[t[25]]&inRun[t[27]]&inRun[t[29]]&inRun[t[31]] != 0
+}
+
+// inRun is 1 for the bytes of runSet.
+var inRun = runSet.Table()
+
+// longRun masks the tokens in the run s[begin:end].
+func (c *scan) longRun(begin, end int) {
+	if isTicketLine(c.s, begin, end) {
+		c.report("p4-ticket", "p4 ticket", "", end-32, end)
+		return
+	}
+	found := len(c.found)
+	for at := begin; at < end; at++ {
+		if at > begin && lex.IsAlnum(c.s[at-1]) {
+			continue
+		}
+		for _, t := range c.runs {
+			if first, last, ok := t.match(c.s, at); ok {
+				c.reportToken(t, first, last, at)
+				at = last - 1
+				break
+			}
+		}
+	}
+	if len(c.found) == found && c.isGeneric(begin, end) {
+		last := begin + len(strings.TrimRight(c.s[begin:end], ".:!"))
+		c.report("token", Generic, "random", begin, last)
+	}
+}
+
+// isTicketLine reports whether a run is a line of a .p4tickets file,
+// host:port=user:TICKET, or of the output of p4 tickets.
+func isTicketLine(s string, begin, end int) bool {
+	text := s[begin:end]
+	if len(text) < 36 || (end < len(s) && !lex.SpaceSet.Has(s[end]) && !lex.QuoteSet.Has(s[end])) {
+		return false
+	}
+	ticket := text[len(text)-32:]
+	return text[len(text)-33] == ':' && lex.AllIn(ticket, &lex.UpperHex) && !lex.AllIn(ticket, &lex.DigitSet) &&
+		strings.ContainsAny(text[:len(text)-33], "=:")
+}
+
+// Generic is the rule of random tokens of no known format.
+const Generic = "generic random token"
+
+// isGeneric reports whether the run s[begin:end] is a random token of no known format: in quotes, behind
+// an operator or between blanks, of capitals, small letters and digits without words. A digest, the name
+// of a block of data, and the line of such a block are not.
+func (c *scan) isGeneric(begin, end int) bool {
+	const least, most, shown = 36, 200, 100
+	text := strings.TrimRight(c.s[begin:end], ".:!=")
+	if len(text) < least || len(text) > most || !lex.AllIn(text, &genericSet) || strings.HasPrefix(text, "_Z") || !judge.IsMixedCase(text) || !judge.IsVeryRandom(text) || strings.Count(text, "/") > 2+len(text)/24 {
+		return false
+	}
+	before, after := lex.ByteAt(c.s, begin-1), lex.ByteAt(c.s, end)
+	quoted := lex.QuoteSet.Has(before) && after == before
+	if !quoted && (strings.IndexByte(" \t=:\n\x00", before) < 0 || strings.IndexByte(" \t\r\n,;\x00", after) < 0) {
+		return false
+	}
+	from := max(lex.LineBegin(c.s, begin), begin-shown)
+	line := strings.ToLower(c.s[from : begin+8]) // a digest may begin with the name of its algorithm
+	if name := strings.Trim(line[:begin-from], " \t\"'`+-,\\#/*;"); (name == "" || name == "echo") && len(text) >= 48 || lex.ContainsAny(line, judge.Heads("digestbefore")) {
+		return false
+	}
+	upper, digit := lex.CountIn(text, &upperSet), lex.CountIn(text, &lex.DigitSet)
+	return upper*6 >= len(text) && digit*10 >= len(text) && !judge.IsWordy(text)
+}
+
+var (
+	genericSet = lex.SetOf(lex.Digits, lex.Letters, "+/_-")
+	upperSet   = lex.SetOf(lex.Uppers)
+)
+
+var runSet = lex.SetOf(lex.Digits, lex.Letters, "_-+/=.:!")

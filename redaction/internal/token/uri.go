@@ -1,0 +1,186 @@
+package token
+
+import (
+	"net/netip"
+	"strings"
+	"unicode"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+)
+
+// This file masks what has a fixed place beside a mark: user and password of URIs,
+// lines of password files, and what only the policy masks.
+
+// uri masks the password, or the token, in the URI whose "://" is s[at:begin].
+func (c *scan) uri(_, at, begin int) {
+	if begin < c.uriEnd || lex.RunBack(c.s, at, &schemeSet, 24) == at {
+		return
+	}
+	userinfo, ok := userinfoOf(c.authorityAt(begin))
+	if !ok {
+		return
+	}
+	user, password, _ := c.cutUser(userinfo)
+	if password == "" { // a userinfo without a password can be a token
+		if judge.IsVeryRandom(user) || len(user) >= 32 && judge.IsRandom(user) {
+			c.report("uri-token", "uri user", "", begin, begin+len(user))
+		}
+		return
+	}
+	if c.isDummyPassword(password) {
+		return
+	}
+	start := begin + len(user) + 1
+	c.report("uri-password", "uri", "", start, start+len(password))
+	if !c.contextFree && len(user) > 2 && !c.Names.IsPlaceholder(user) && !judge.IsReference(user) {
+		c.report("uri-user", "uri", "", begin, begin+len(user))
+	}
+}
+
+// authorityAt returns the authority at begin with what follows it, up to another
+// URI or, in a list of hosts, a comma.
+func (c *scan) authorityAt(begin int) string {
+	end := lex.Run(c.s, begin, &uriSet, 512)
+	c.uriEnd = end
+	authority, _, _ := strings.Cut(c.s[begin:end], "://")
+	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
+		authority = authority[:i]
+		c.uriEnd = begin + i
+	}
+	return authority
+}
+
+// cutUser cuts a userinfo at the first colon that is not part of a placeholder.
+func (r *Rules) cutUser(userinfo string) (user, password string, ok bool) {
+	for i := 0; i < len(userinfo); i++ {
+		if n := r.Names.PlaceholderLen(userinfo[i:]); n > 0 {
+			i += n - 1
+		} else if userinfo[i] == ':' {
+			return userinfo[:i], userinfo[i+1:], true
+		}
+	}
+	return userinfo, "", false
+}
+
+// userinfoOf returns the userinfo of an authority and what follows it. A password
+// may hold any byte but @, so the last @ before the path counts. An @ in the path
+// counts only if the text before it cannot be a host.
+func userinfoOf(authority string) (string, bool) {
+	path := strings.IndexAny(authority, "/?#")
+	if path < 0 {
+		path = len(authority)
+	}
+	if at := strings.LastIndexByte(authority[:path], '@'); at > 0 {
+		return authority[:at], true
+	}
+	colon := strings.IndexByte(authority[:path], ':')
+	at := strings.LastIndexByte(authority, '@')
+	if colon < 0 || at < path || isPort(authority[colon+1:path]) || !lex.IsAlnum(lex.ByteAt(authority, at+1)) ||
+		strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
+		return "", false
+	}
+	return authority[:at], true
+}
+
+// isPort reports whether s, after a host and a colon, is a port or a variable.
+func isPort(s string) bool {
+	return s == "" || lex.AllIn(s, &lex.DigitSet) || strings.IndexByte("$%{<:*", s[0]) >= 0
+}
+
+// isDummyPassword reports whether the password of a URI is not a real one.
+func (r *Rules) isDummyPassword(s string) bool {
+	return r.Names.IsPlaceholder(s) && len(s) > 2 || judge.IsReference(s) || lex.BeginsWith(s, judge.Heads("filledin")) || strings.HasPrefix(s, "$") && judge.IsIdentifier(s[1:]) ||
+		judge.Words("dummy")[strings.ToLower(s)] || len(s) > 8 && judge.IsCommonWords(s, 0)
+}
+
+// reportAfter masks s[at:end] without its prefix up to mark, the user.
+func (c *scan) reportAfter(mark, class, rule string, at, end int) {
+	user, password, ok := strings.Cut(c.s[at:end], mark)
+	if ok && user != "" && !c.isDummyPassword(password) {
+		c.report(class, rule, "", at+len(user)+len(mark), end)
+	}
+}
+
+// oracle masks the password of user/password@host, which begins at begin.
+func (c *scan) oracle(_, _, begin int) {
+	text, _, ok := strings.Cut(c.s[begin:min(len(c.s), begin+128)], "@")
+	if ok && strings.IndexFunc(text, unicode.IsSpace) < 0 {
+		c.reportAfter("/", "uri-password", "oracle connection", begin, begin+len(text))
+	}
+}
+
+// dsn masks the password in a MySQL data source name, user:password@tcp(host).
+func (c *scan) dsn(_, at, _ int) {
+	c.reportAfter(":", "uri-password", "data source name", lex.RunBack(c.s, at, &uriSet, 128), at)
+}
+
+// pgpass masks the last field of host:port:database:user:password, with the port at begin.
+func (c *scan) pgpass(_, begin, end int) {
+	line := strings.TrimSpace(c.s[end:lex.LineEndWithin(c.s, end, 512)])
+	fields := strings.SplitN(line, ":", 3)
+	host := lex.RunBack(c.s, begin, &pgHostSet, 255)
+	if len(fields) < 3 || lex.AllIn(fields[2], &shadowSet) || strings.ContainsAny(line, " /\"'") || strings.IndexByte("\x00\n ", lex.ByteAt(c.s, host-1)) < 0 {
+		return
+	}
+	c.reportAfter(":", "password", "line of a pgpass file", end+len(fields[0])+1, end+len(line))
+}
+
+// userinfo masks the password of user:password@host, where the host has a domain or a
+// port. The @ is at at.
+func (c *scan) userinfo(_, at, _ int) {
+	begin := lex.RunBack(c.s, at, &userinfoSet, 64)
+	user, password, _ := strings.Cut(c.s[begin:at], ":")
+	end := lex.Run(c.s, at+1, &hostSet, 255)
+	if end == at+1 || len(password) < 6 || user == "" || judge.Words("mailto")[strings.ToLower(user)] || !lex.AllIn(user, &lex.IdentSet) || !judge.IsRandom(password) || judge.IsSource(password) {
+		return
+	}
+	if strings.Contains(c.s[at:end-1], ".") || lex.ByteAt(c.s, end) == ':' && lex.IsDigit(lex.ByteAt(c.s, end+1)) {
+		c.report("uri-password", "user and password of a host", "", at-len(password), at)
+	}
+}
+
+// email masks the address around the @ at at (security 9.5.2).
+func (c *scan) email(_, at, _ int) {
+	begin, end := lex.RunBack(c.s, at, &mailSet, 64), lex.Run(c.s, at+1, &hostSet, 255)
+	host := strings.TrimRight(c.s[at+1:end], ".-")
+	dot := strings.LastIndexByte(host, '.')
+	if begin < at && dot > 0 && len(host)-dot > 2 && lex.AllIn(host[dot+1:], &lex.LetterSet) {
+		c.report("email", "policy", "", begin, at+1+len(host))
+	}
+}
+
+// host masks the name that ends in the internal suffix s[begin:end].
+func (c *scan) host(_, begin, end int) {
+	if !lex.ContinuesWord(c.s, end) && !(lex.ByteAt(c.s, end) == '.' && lex.IsAlnum(lex.ByteAt(c.s, end+1))) && !lex.IsAlnum(lex.ByteAt(c.s, begin-1)) {
+		c.report("internal-host", "policy", "", lex.RunBack(c.s, begin, &hostSet, 255), end)
+	}
+}
+
+// privateNets are how addresses of private networks begin, which internalIP masks.
+var privateNets = []string{"10.", "172.", "192.168.", "169.254.", "fc", "fd", "fe8", "fe9", "fea", "feb"}
+
+// internalIP masks the address of a private network that begins at i.
+func (c *scan) internalIP(_, i, _ int) {
+	if before := lex.ByteAt(c.s, i-1); lex.IsAlnum(before) || before == '.' || before == ':' {
+		return
+	}
+	text := strings.TrimRight(c.s[i:lex.Run(c.s, i, &ipSet, 64)], ".:")
+	if host, port, ok := strings.Cut(text, ":"); ok && strings.IndexByte(port, ':') < 0 {
+		text = host
+	}
+	if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) {
+		c.report("internal-ip", "policy", "", i, i+len(text))
+	}
+}
+
+var (
+	hostSet     = lex.SetOf(lex.Digits, lex.Letters, ".-")
+	ipSet       = lex.SetOf(lex.Hexes, ".:")
+	mailSet     = lex.SetOf(lex.Digits, lex.Letters, "._%+-")
+	pgHostSet   = lex.SetOf(lex.Digits, lex.Letters, ".-*")
+	schemeSet   = lex.SetOf(lex.Digits, lex.Letters, "+.-")
+	shadowSet   = lex.SetOf(lex.Digits, ":") // ends a line of /etc/shadow
+	uriSet      = lex.SetOf(" \t\r\n\"'`<>|\\").Complement()
+	userinfoSet = lex.SetOf(lex.Digits, lex.Letters, "_-.:!#$%&*+^~?")
+)
