@@ -1,0 +1,300 @@
+// Package read finds values in a text and the names that they are bound to, and asks package judge
+// whether a value is a secret.
+//
+// [Rules.Read] is the spine. A text is read once, from its beginning: package lex divides it into
+// tokens, a literal or comment that holds a name is divided again as a text of its own, and the
+// readers below start at the names, calls and commands that the rules list:
+//
+//   - match.go matches the forms of form.go, which are written as the text looks, on the tokens
+//     beside a name;
+//   - value.go reads the value at a place: a literal, a text without quotes, the branches of a condition;
+//   - list.go reads what is in brackets or indented below a name: lists, maps, bytes;
+//   - table.go reads columns: CSV, Markdown, INSERT; call.go and command.go read arguments.
+//
+// format.go and the files format_*.go read texts of a known format with its parser, and values.go asks the
+// judge about the scalars. The tokens are read in addition: a parser knows nothing of what is in a comment or
+// in a literal.
+package read
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+)
+
+// Rules are the rules for names, forms, calls and commands.
+type Rules struct {
+	Names    *judge.Names
+	forms    []form
+	calls    []function
+	commands []command
+	index    formIndex
+	words    *lex.Automaton // of calls, commands and statements
+	buffers  sync.Pool      // of *buffer
+}
+
+// A buffer is used again for the next text.
+type buffer struct {
+	tokens []lex.Token
+	hits   []hit
+	cache  judge.Cache
+}
+
+// A Result is what was read.
+type Result struct {
+	// Found are the secrets, in any order; Left is what a rule matched and the judge left.
+	Found, Left []judge.Span
+	// Open are containers of secrets whose end is missing: what they hold is masked to the end of the text.
+	Open []judge.Span
+}
+
+const (
+	maxDepth = 4       // literals within literals
+	maxName  = 256     // an identifier, on each side of the stem that was found in it
+	maxParse = 1 << 20 // a longer text is read by its tokens only
+)
+
+// The kinds of words of an automaton.
+const (
+	callWord uint8 = iota
+	commandWord
+	insertWord
+	copyWord
+	nameWord // found by judge.Names
+	otherName
+)
+
+// Index has to be called after the last rule was added.
+func (r *Rules) Index() (err error) {
+	r.index.fill(r.forms)
+	var words []lex.Word
+	for i, c := range r.calls {
+		words = append(words, lex.Word{Text: c.word, Index: i, Kind: callWord})
+	}
+	for i, c := range r.commands {
+		words = append(words, lex.Word{Text: c.word, Index: i, Kind: commandWord})
+	}
+	for _, w := range []string{"insert into ", "replace into ", "insert ignore into "} {
+		words = append(words, lex.Word{Text: w, Kind: insertWord})
+	}
+	words = append(words, lex.Word{Text: "copy ", Kind: copyWord})
+	r.words, err = lex.NewAutomaton(words)
+	return err
+}
+
+// Drop removes the rules that off reports. It has to be called before [Rules.Index].
+func (r *Rules) Drop(off func(rule string) bool) {
+	r.forms = slices.DeleteFunc(r.forms, func(f form) bool { return off(f.name) })
+	r.calls = slices.DeleteFunc(r.calls, func(f function) bool { return off(f.name) })
+	r.commands = slices.DeleteFunc(r.commands, func(c command) bool { return off(c.name) })
+}
+
+// A hit is a word of the rules in the text.
+type hit struct {
+	begin, end int
+	kind       uint8
+	index      int
+}
+
+// Read reads a text of a language.
+func (r *Rules) Read(text string, l *lex.Language) Result {
+	b, ok := r.buffers.Get().(*buffer)
+	if !ok {
+		b = &buffer{}
+	}
+	defer r.buffers.Put(b)
+	d := &reader{Rules: r, s: text, lang: l, cache: &b.cache, commandEnd: make([]int, len(r.commands)), budget: len(text)}
+	hits := b.hits[:0]
+	r.Names.Find(text, func(begin, end int, other bool) {
+		kind := nameWord
+		if other {
+			kind = otherName
+		}
+		hits = append(hits, hit{begin, end, kind, 0})
+	})
+	r.words.Each(text, func(w *lex.Word, begin, end int) { hits = append(hits, hit{begin, end, w.Kind, w.Index}) })
+	if len(hits) == 0 && !strings.Contains(text, "sensitive") {
+		return d.Result
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return a.begin - b.begin })
+	b.hits, b.tokens = hits, lex.Append(b.tokens[:0], text, 0, len(text), l)
+	root := &region{toks: b.tokens, to: len(text), bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
+	docs := d.values(root)
+	d.region(root, hits, 0)
+	d.keep(root, docs)
+	return d.Result
+}
+
+// A region is the whole text, or what is in a literal or a comment.
+type region struct {
+	toks     []lex.Token
+	from, to int
+	// outer is the region with the literal toks[at], whose text this region is.
+	outer *region
+	at    int
+	// bare is set if a text without quotes may be a value; code if it is a name of code.
+	bare, code bool
+}
+
+// A reader is the state of reading one text.
+type reader struct {
+	*Rules
+	Result
+	s     string
+	lang  *lex.Language
+	cache *judge.Cache
+	// The ends of the last name, list, table, row of branches and statement that were
+	// read: each is read once, although it may hold many names.
+	nameEnd, listEnd, tableEnd, branchEnd, insertEnd int
+	// listStrength is that of the name of the last list.
+	listStrength judge.Strength
+	// bareEnd is the end of the last text without quotes, bareDepth how many names in it had a value.
+	bareEnd, bareDepth int
+	commandEnd         []int
+	// inCode is set while the name in hand is one of code.
+	inCode bool
+	// budget is how many more tokens of arguments may be read than a few for each.
+	budget int
+}
+
+// region reads the hits, which are in the region, in order.
+func (d *reader) region(rg *region, hits []hit, depth int) {
+	at := 0
+	for len(hits) > 0 {
+		h := hits[0]
+		for at < len(rg.toks) && int(rg.toks[at].End) <= h.begin {
+			at++
+		}
+		if at == len(rg.toks) {
+			return
+		}
+		t := rg.toks[at]
+		inner := t.Kind == lex.Literal || t.Kind == lex.Comment
+		if !inner || h.begin < int(t.Inner) || h.end > int(t.InnerEnd) || depth == maxDepth {
+			d.hit(rg, at, h)
+			hits = hits[1:]
+			continue
+		}
+		n := sort.Search(len(hits), func(i int) bool { return hits[i].begin >= int(t.InnerEnd) })
+		sub := &region{from: int(t.Inner), to: int(t.InnerEnd), bare: true}
+		if t.Kind == lex.Literal {
+			sub.outer, sub.at = rg, at
+		}
+		sub.toks = lex.Lex(d.s, sub.from, sub.to, lex.Unknown)
+		d.region(sub, hits[:n], depth+1)
+		hits = hits[n:]
+	}
+}
+
+// hit reads around a word in the token at at.
+func (d *reader) hit(rg *region, at int, h hit) {
+	switch h.kind {
+	case callWord:
+		d.call(rg, h)
+	case commandWord:
+		d.command(rg, h)
+	case insertWord:
+		d.insert(rg, h)
+	case copyWord:
+		d.copyRows(rg, h)
+	default:
+		d.name(rg, at, h)
+	}
+}
+
+// name reads the identifier around the stem, and what is bound to it.
+func (d *reader) name(rg *region, at int, h hit) {
+	if h.begin < d.nameEnd || d.inPlaceholder(h.begin) {
+		return
+	}
+	a, b := h.begin, h.end
+	if h.kind == nameWord {
+		a = max(rg.from, lex.RunBack(d.s, a, &lex.IdentSet, maxName))
+		b = min(rg.to, lex.Run(d.s, b, &lex.IdentSet, maxName))
+		d.nameEnd = b
+		for b > h.end && (d.s[b-1] == '.' || d.s[b-1] == '-' || d.s[b-1] == '$') {
+			b--
+		}
+		if i := lastDot(d.s[a:b]); i > 0 && lex.ByteAt(d.s, b) == '(' && judge.Words("method")[lower(d.s[a+i+1:b])] {
+			b = a + i
+		}
+	}
+	n := d.cache.Of(d.Names, d.s[a:b])
+	if n.Begin, n.End = a, b; n.Strength == judge.NoName {
+		return
+	}
+	d.inCode = rg.code
+	before, after := cursor{rg, at}, cursor{rg, at}
+	for before.i > 0 && int(rg.toks[before.i-1].End) > a {
+		before.i--
+	}
+	for after.i < len(rg.toks) && int(rg.toks[after.i].Start) < b {
+		after.i++
+	}
+	if n.Strength >= judge.Medium {
+		d.table(rg, n)
+	}
+	d.match(n, before, after)
+}
+
+// A literal is a value as it is in the text.
+type literal struct {
+	start, end int
+	quoted     bool
+	// next is behind the value and its closing delimiter.
+	next cursor
+}
+
+// candidate masks the literal, or the end of it, if it is a secret.
+func (d *reader) candidate(n judge.Name, place string, bind judge.Binding, lit literal) bool {
+	if d.Names.IsPlaceholder(d.s[lit.start:lit.end]) {
+		if rest, ok := d.bareAfter(lit); ok {
+			d.secret(n, place, bind, rest, "")
+		}
+		return true
+	}
+	if d.secret(n, place, bind, lit, "") {
+		d.continued(n, place, lit)
+		return true
+	}
+	if lit.quoted {
+		d.template(n, place, lit)
+	}
+	return n.IsPair && d.pair(n, place, lit)
+}
+
+// secret masks the literal if it is a secret. own is the name of the member or column itself.
+func (d *reader) secret(n judge.Name, place string, bind judge.Binding, lit literal, own string) bool {
+	if lit.start >= lit.end {
+		return false
+	}
+	c := judge.Candidate{Names: d.Names, Name: n, Bind: bind, S: d.s, Start: lit.start, End: lit.end, Quoted: lit.quoted, Next: d.offset(lit.next), Own: own, InCode: d.inCode}
+	secret, why := c.Judge()
+	s := judge.Span{Start: lit.start, End: lit.end, Reason: judge.Reason{Class: n.Class(), Rule: n.Rule, Place: place, Why: why}}
+	if secret {
+		d.Found = append(d.Found, s)
+		return true
+	}
+	s.Class = ""
+	d.Left = append(d.Left, s)
+	return false
+}
+
+// report masks s[start:end] without a judge.
+func (d *reader) report(n judge.Name, place string, start, end int) {
+	if start < end {
+		d.Found = append(d.Found, judge.Span{Start: start, End: end, Reason: judge.Reason{Class: n.Class(), Rule: n.Rule, Place: place}})
+	}
+}
+
+// inPlaceholder reports whether the offset i is in the class of a placeholder.
+func (d *reader) inPlaceholder(i int) bool {
+	const longest = len(judge.PlaceholderHead) + 32
+	from := max(0, i-longest)
+	k := strings.LastIndex(d.s[from:i], judge.PlaceholderHead)
+	return k >= 0 && from+k+d.Names.PlaceholderLen(d.s[from+k:]) > i
+}

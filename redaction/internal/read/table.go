@@ -1,0 +1,207 @@
+package read
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+)
+
+// table masks the columns of a table that hold secrets by its head, the line of the name
+// n: CSV, with any separator, or Markdown. A head consists of names only. Blank lines,
+// comments and rows with too many or too few cells do not end a table.
+func (d *reader) table(rg *region, n judge.Name) {
+	for rg.outer != nil {
+		rg = rg.outer
+	}
+	if n.Begin < d.tableEnd || rg.code {
+		return
+	}
+	begin := max(rg.from, strings.LastIndexAny(d.s[:n.Begin], "\n\x01")+1)
+	end := min(rg.to, lex.LineEnd(d.s, n.End))
+	d.tableEnd = end
+	mark := strings.IndexAny(d.s[begin:end], ",;\t|")
+	if mark < 0 {
+		return
+	}
+	sep := d.s[begin+mark]
+	head, at := d.row(begin, end, sep)
+	columns := make([]judge.Name, 0, len(head))
+	for _, lit := range head {
+		name := strings.Trim(d.s[lit.start:lit.end], " \"'`\ufeff")
+		if !isColumn(name) {
+			return
+		}
+		columns = append(columns, d.cache.Of(d.Names, strings.NewReplacer(" ", "_", "(", "_", ")", "").Replace(name)))
+	}
+	if len(columns) < 2 || !slices.ContainsFunc(columns, func(n judge.Name) bool { return n.Strength >= judge.Medium }) {
+		return
+	}
+	for rows := 0; at < rg.to && d.s[at] != 1; {
+		line := strings.TrimSpace(d.s[at:min(rg.to, lex.LineEnd(d.s, at))])
+		row, next := d.row(at, rg.to, sep)
+		switch {
+		case line == "" || line[0] == '#' || strings.HasPrefix(line, "//"):
+			at = lex.LineEnd(d.s, at)
+			continue
+		case len(row) < 2, rows == 0 && len(row) != len(columns):
+			return
+		}
+		for i, lit := range row {
+			if i < len(columns) && columns[i].Strength >= judge.Medium {
+				d.secret(columns[i], "column of a table", judge.Cell, lit, "")
+			}
+		}
+		at, rows = next, rows+1
+		d.tableEnd = at
+	}
+}
+
+// isColumn reports whether text may be the name of a column, such as "Name (full)".
+func isColumn(text string) bool {
+	const most = 64
+	plain := strings.TrimRight(strings.NewReplacer(" (", " ", ") ", " ").Replace(text+" "), " ")
+	return text != "" && len(text) <= most && lex.LetterSet.Has(text[0]) && strings.Trim(plain, lex.Digits+lex.Letters+"_-. ") == ""
+}
+
+// row reads the cells at at, up to the line end or end, and returns where the next row begins. A cell
+// in quotes may have several lines.
+func (d *reader) row(at, end int, sep byte) (cells []literal, next int) {
+	if sep == '|' {
+		at = lex.Run(d.s, at, &cellMargin, end-at)
+	}
+	for at <= end {
+		lit := literal{start: at, end: at, next: cursor{}}
+		begin := at
+		if at < end && d.s[at] == '"' {
+			i := at + 1
+			for i < end && (d.s[i] != '"' || lex.ByteAt(d.s[:end], i+1) == '"') {
+				if d.s[i] == '"' || d.s[i] == '\\' {
+					i++
+				}
+				i++
+			}
+			if i < end && i-at < 64<<10 {
+				lit, at = literal{start: at + 1, end: i, quoted: true}, i+1
+			}
+		}
+		stop := at
+		for stop < end && d.s[stop] != sep && d.s[stop] != '\n' && d.s[stop] != 1 {
+			stop++
+		}
+		if !lit.quoted {
+			lit = d.trim(literal{start: begin, end: stop})
+		}
+		last := stop >= end || d.s[stop] != sep
+		if !(last && sep == '|' && lit.start >= lit.end) { // a | at the end
+			cells = append(cells, lit)
+		}
+		if last {
+			return cells, min(end, stop+1)
+		}
+		at = stop + 1
+	}
+	return cells, end
+}
+
+var cellMargin = lex.SetOf(" |")
+
+// insert masks the values of an SQL statement, behind its first words:
+// INSERT INTO users (name, password) VALUES ('bob', '...'), ('eve', '...').
+func (d *reader) insert(rg *region, h hit) {
+	if h.begin < d.insertEnd {
+		return
+	}
+	columns, c, ok := d.columns(rg.cursorAt(h.end))
+	if !ok {
+		return
+	}
+	const most = 64 // tokens between the columns and the values
+	for k := 0; ; k++ {
+		c = c.skip(true)
+		t, more := c.token()
+		if !more || k == most || d.text(t) == ";" {
+			return
+		}
+		c = c.next()
+		if text := lower(d.text(t)); text == "values" || text == "value" {
+			break
+		} else if text == "select" {
+			d.rowValues(columns, c)
+			return
+		}
+	}
+	for c = c.skip(true); d.is(c, "("); c = c.skip(true) {
+		if c = d.rowValues(columns, c.next()); d.is(c, ")") {
+			c = c.next().skip(true)
+		}
+		if d.is(c, ",") {
+			c = c.next()
+		}
+		d.insertEnd = d.offset(c)
+	}
+}
+
+// rowValues masks the values of one row at c by their columns and returns what is behind them.
+func (d *reader) rowValues(columns []judge.Name, c cursor) cursor {
+	return d.arguments(c, func(i int, lit literal, ok bool) bool {
+		if ok && i < len(columns) && columns[i].Strength != judge.NoName {
+			d.secret(columns[i], "column of a row", judge.Paired, lit, "")
+		}
+		return true
+	})
+}
+
+// columns reads the table and the columns of a statement: users (name, password).
+func (d *reader) columns(c cursor) (columns []judge.Name, next cursor, ok bool) {
+	const most = 16 // tokens of the name of the table
+	for k := 0; !d.is(c, "("); k++ {
+		if _, more := c.token(); !more || k == most {
+			return nil, c, false
+		}
+		c = c.next()
+	}
+	name := ""
+	for c = c.next(); ; c = c.next() {
+		t, more := c.token()
+		if !more || d.text(t) == "(" {
+			return nil, c, false
+		}
+		switch text := d.text(t); {
+		case text == ",", text == ")":
+			columns = append(columns, d.cache.Of(d.Names, name))
+			if name = ""; text == ")" {
+				return columns, c.next(), true
+			}
+		case t.Kind == lex.Name, t.Kind == lex.Literal:
+			name = strings.Trim(name+"_"+strings.ReplaceAll(d.s[t.Inner:t.InnerEnd], " ", "_"), "_")
+		}
+	}
+}
+
+// copyRows masks the columns of the rows behind COPY users (name, password) FROM stdin; up to \.
+func (d *reader) copyRows(rg *region, h hit) {
+	columns, c, ok := d.columns(rg.cursorAt(h.end))
+	if !ok || !strings.EqualFold(d.word(c.skip(true)), "from") || !strings.EqualFold(d.word(c.skip(true).next().skip(true)), "stdin") {
+		return
+	}
+	at := lex.LineEnd(d.s[:rg.to], d.offset(c))
+	for at < rg.to && !strings.HasPrefix(d.s[at:], `\.`) && d.s[at] != 1 {
+		row, next := d.row(at, rg.to, '\t')
+		for i, lit := range row {
+			if i < len(columns) && columns[i].Strength != judge.NoName {
+				d.secret(columns[i], "column of a row", judge.Paired, lit, "")
+			}
+		}
+		at = next
+	}
+}
+
+// word returns the word at c, or "".
+func (d *reader) word(c cursor) string {
+	if t, ok := c.token(); ok && t.Kind == lex.Name {
+		return d.text(t)
+	}
+	return ""
+}
