@@ -42,7 +42,13 @@ var arrows = map[string][]string{
 	"rewrite":          {"redaction"},
 	"internal/failure": nil,
 	"internal/secret":  nil,
-	"redaction":        {"review", "internal/failure", "internal/secret"},
+	"redaction":        {"review", "internal/failure", "internal/secret", "redaction/internal/lex", "redaction/internal/judge", "redaction/internal/token", "redaction/internal/read"},
+
+	"redaction/internal/lex":   nil,
+	"redaction/internal/judge": {"redaction/internal/lex"},
+	"redaction/internal/token": {"redaction/internal/lex", "redaction/internal/judge"},
+	"redaction/internal/read":  {"redaction/internal/lex", "redaction/internal/judge"},
+
 	"internal/glob":    nil,
 	"review/selection": {"review", "internal/glob"},
 	"review/rules":     {"internal/glob", "review"},

@@ -95,7 +95,7 @@ func (run *run) omission(i int) review.SkipReason {
 		return review.SkipUnchanged
 	case run.omitted[f] != "":
 		return run.omitted[f]
-	case run.change.Files[i].Hidden:
+	case len(run.change.Files[i].Hidden) > 0:
 		return review.SkipMaskedCode
 	case f.cut:
 		return review.SkipLongLine

@@ -48,11 +48,10 @@ type File struct {
 	Size     int64  // in bytes, of the new content; 0 if it is not known
 	Charset  string // as in [review.File]: one of the product's names, or empty
 	// Skipped is [review.SkipNotDecodable] for a diff that this package cannot
-	// read as text, and [review.SkipSecret] for one that it masked without reading all of
-	// it. The diff is left out.
+	// read as text. The diff is left out.
 	Skipped review.SkipReason
-	// Hidden is set if code of the file is masked, which a model cannot review.
-	Hidden bool
+	// Hidden are the lines of Diff that do not show all that a reviewer has to see.
+	Hidden []Hidden
 }
 
 // Change redacts everything of c that may reach a model, as one payload: a
@@ -74,7 +73,7 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	defer recoverBlocked(&err)
 	out = Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps}
 	pl := &payload{scope: "changelist " + c.Number.String()}
-	blocks := newCutter(p.engine.ruleset, pl, c.Context.Blocks)
+	blocks := newCutter(p.engine.names, pl, c.Context.Blocks)
 	pl.add(formText, c.User, &out.User)
 	pl.add(formText, out.legible(c.Description, review.GapDescription), &out.Description)
 	out.Jobs = make([]Text, len(c.Jobs))
@@ -99,6 +98,7 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 			continue
 		}
 		pl.add(formDiff, diff, &to.Diff)
+		pl.parts[len(pl.parts)-1].file = f.DepotPath
 		if len(f.Whole) == 0 {
 			continue // without a diff
 		}
@@ -118,19 +118,19 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	for i := range out.Jobs {
 		out.Jobs[i] = p.text(cut(out.Jobs[i].s, maxJob))
 	}
-	diffs := map[*Text]*part{}
+	parts := map[*Text]*part{}
 	for _, pt := range pl.parts {
-		diffs[pt.out] = pt
+		parts[pt.out] = pt
 	}
 	for i := range out.Files {
 		to := &out.Files[i]
-		switch pt := diffs[&to.Diff]; {
-		case pt == nil:
-		case pt.unread:
-			to.Diff, to.Skipped = Text{}, review.SkipSecret
-		default:
-			to.Diff, to.Hidden = p.text(cutHeadings(to.Diff.s)), hidesCode(c.Files[i].DepotPath, pt.raw, pt.spans)
+		if pt := parts[&to.Diff]; pt != nil {
+			if !pt.whole {
+				pt.setLiterals()
+			}
+			to.Hidden = pt.hiddenLines()
 		}
+		to.Diff = p.text(cutHeadings(to.Diff.s))
 	}
 	out.Redactions = pl.counts()
 	return out, nil
@@ -152,9 +152,10 @@ const sealMagic = "criticizer-redacted/1"
 
 // A sealedChange is the stored form of a [Change].
 type sealedChange struct {
-	Change     review.Change      `json:"change"`
+	Change review.Change `json:"change"`
+	// Hidden has the hidden lines of each file.
+	Hidden     [][]Hidden         `json:"hidden,omitempty"`
 	Redactions []review.Redaction `json:"redactions,omitempty"`
-	Hidden     []bool             `json:"hidden,omitempty"` // of each file
 }
 
 // Seal encodes a change for the way from the redact stage to the model stage.
@@ -164,10 +165,10 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, job := range c.Jobs {
 		raw.Jobs = append(raw.Jobs, job.s)
 	}
-	var hidden []bool
-	for _, f := range c.Files {
+	hidden := make([][]Hidden, len(c.Files))
+	for i, f := range c.Files {
+		hidden[i] = f.Hidden
 		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Skipped: f.Skipped})
-		hidden = append(hidden, f.Hidden)
 	}
 	for _, f := range c.Rules {
 		raw.Rules = append(raw.Rules, review.RuleFile{Path: f.Path.s, Revision: f.Revision, Digest: f.Digest, Text: f.Text.s})
@@ -175,7 +176,7 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, b := range c.Context {
 		raw.Context.Blocks = append(raw.Context.Blocks, review.Block{Tier: b.Tier, Kind: b.Kind, Path: b.Path.s, Line: b.Line, Text: b.Text.s, For: b.For, Names: strings.Fields(b.Names.s)})
 	}
-	body, err := review.Encode(sealedChange{raw, c.Redactions, hidden})
+	body, err := review.Encode(sealedChange{raw, hidden, c.Redactions})
 	if err != nil {
 		return nil, failure.Errorf(failure.RedactionBlocked, "seal changelist %d: %w", c.Number, err)
 	}
@@ -208,7 +209,11 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 		c.Jobs = append(c.Jobs, p.text(job))
 	}
 	for i, f := range raw.Files {
-		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Size, f.Charset, f.Skipped, s.Hidden[i]})
+		file := File{Path: p.text(f.DepotPath), Action: f.Action, Type: p.text(f.Type), FromPath: p.text(f.FromPath), Diff: p.text(f.Diff), Size: f.Size, Charset: f.Charset, Skipped: f.Skipped}
+		if i < len(s.Hidden) {
+			file.Hidden = s.Hidden[i]
+		}
+		c.Files = append(c.Files, file)
 	}
 	for _, f := range raw.Rules {
 		c.Rules = append(c.Rules, RuleFile{p.text(f.Path), p.text(f.Text), f.Revision, f.Digest})

@@ -12,6 +12,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/redaction/internal/read"
+	"github.com/criticizer/criticizer/redaction/internal/token"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -272,7 +274,7 @@ func TestConfiguredRules(t *testing.T) {
 func TestPanickingDetectorBlocks(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
-	p.engine.all = nil
+	p.engine.tokens, p.engine.read = token.Rules{}, read.Rules{}
 	_, err := p.String("password = " + password)
 	checkErr := p.Check([]byte(`{}`))
 	for _, err := range []error{err, checkErr} {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 )
 
 // Secrets in tests are assembled at run time, so that secret scanners do not report
@@ -62,7 +64,7 @@ func testPositive(t *testing.T, cfg Config, cases []positive) {
 				t.Errorf("the secret is not masked: %q", out)
 			}
 			before, _, _ := strings.Cut(c.text, c.secret)
-			if !strings.Contains(out, placeholderHead) || !strings.HasPrefix(out, before[:strings.IndexAny(before+" ", " =:@")]) && !strings.HasPrefix(out, placeholderHead) {
+			if !strings.Contains(out, judge.PlaceholderHead) || !strings.HasPrefix(out, before[:strings.IndexAny(before+" ", " =:@")]) && !strings.HasPrefix(out, judge.PlaceholderHead) {
 				t.Errorf("the text around the secret is masked: %q", out)
 			}
 			if strings.Count(out, "\n") != strings.Count(c.text, "\n") {

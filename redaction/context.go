@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // A Block is a [review.Block] whose texts are of type Text.
@@ -21,23 +23,17 @@ type Block struct {
 	Names Text
 }
 
-// A scanned text is a whole file and what is to be masked in it.
-type scanned struct {
-	text  string
-	spans []span
-}
-
 // A cutter cuts blocks out of whole files, one file at a time.
 type cutter struct {
-	rules  *ruleset
+	names  names
 	pl     *payload
 	raw    []review.Block
 	byPath map[string][]int // indexes of raw, until they are cut
 	blocks []Block
 }
 
-func newCutter(rules *ruleset, pl *payload, raw []review.Block) *cutter {
-	c := &cutter{rules: rules, pl: pl, raw: raw, byPath: map[string][]int{}, blocks: append([]Block(nil), make([]Block, len(raw))...)}
+func newCutter(names names, pl *payload, raw []review.Block) *cutter {
+	c := &cutter{names: names, pl: pl, raw: raw, byPath: map[string][]int{}, blocks: append([]Block(nil), make([]Block, len(raw))...)}
 	for i, b := range raw {
 		c.byPath[b.Path] = append(c.byPath[b.Path], i)
 	}
@@ -53,7 +49,7 @@ func (c *cutter) from(path string, whole scanned) {
 	delete(c.byPath, path)
 	starts := []int{0}
 	for at := 0; at < len(whole.text); starts = append(starts, at) {
-		at = lineEnd(whole.text, at)
+		at = lex.LineEnd(whole.text, at)
 	}
 	for _, i := range indexes {
 		b, to := c.raw[i], &c.blocks[i]
@@ -64,7 +60,7 @@ func (c *cutter) from(path string, whole scanned) {
 		c.pl.add(formText, strings.Join(b.Names, " "), &to.Names)
 		c.pl.add(formText, whole.text[side.shown[0].from:side.shown[0].to], &to.Text)
 		part := c.pl.parts[len(c.pl.parts)-1]
-		part.spans = c.rules.withoutPlaceholders(part.raw, side.inDiff(whole.spans))
+		part.spans = c.names.withoutPlaceholders(part.raw, side.inDiff(whole.spans))
 	}
 }
 
@@ -80,8 +76,7 @@ func (p *Pipeline) scanContext(pl *payload, c *cutter, context review.Context) e
 			return err
 		}
 		text = strings.ToValidUTF8(text, "\uFFFD")
-		spans, _ := p.scanAll(pl, text)
-		c.from(source.Path, scanned{text, spans})
+		c.from(source.Path, p.scanAll(pl, text, source.Path))
 	}
 	if len(c.byPath) > 0 {
 		return fmt.Errorf("%d files have blocks and no text", len(c.byPath))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -40,7 +41,7 @@ func TestContextIsMaskedAndSealed(t *testing.T) {
 		t.Fatalf("%d blocks, %v", len(c.Context), err)
 	}
 	for i, b := range c.Context {
-		if text := b.Text.String(); strings.Contains(text, secret) || strings.Count(text, "\n") != 2 || !strings.Contains(text, placeholderHead) {
+		if text := b.Text.String(); strings.Contains(text, secret) || strings.Count(text, "\n") != 2 || !strings.Contains(text, judge.PlaceholderHead) {
 			t.Errorf("block %d: %q", i, text)
 		}
 	}

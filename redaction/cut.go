@@ -3,6 +3,9 @@ package redaction
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // Limits of texts in a redacted change, in bytes. Texts are cut after they were
@@ -20,7 +23,7 @@ func cut(s string, n int) string {
 	for !utf8.RuneStart(s[n]) {
 		n--
 	}
-	if i := strings.LastIndex(s[:min(len(s), n+len(placeholderHead))], placeholderHead); i >= 0 && i < n && i+shapeLen(s[i:]) > n {
+	if i := strings.LastIndex(s[:min(len(s), n+len(judge.PlaceholderHead))], judge.PlaceholderHead); i >= 0 && i < n && i+judge.ShapeLen(s[i:]) > n {
 		n = i
 	}
 	return s[:n]
@@ -31,7 +34,7 @@ func cutHeadings(diff string) string {
 	var out strings.Builder
 	done := 0
 	for at := 0; at < len(diff); {
-		end := lineEnd(diff, at)
+		end := lex.LineEnd(diff, at)
 		numbers, heading, ok := strings.Cut(strings.TrimSuffix(diff[at:end], "\n"), " @@ ")
 		if ok && strings.HasPrefix(numbers, "@@ -") && len(heading) > maxHeading {
 			out.WriteString(diff[done:at] + numbers + " @@ " + cut(heading, maxHeading) + "\n")

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/review"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 )
 
 // A secret across the limit of a heading or a job is masked, and no placeholder is cut.
@@ -25,7 +27,7 @@ func TestTextsAreCutAfterTheyAreRedacted(t *testing.T) {
 			if leaked := token[:12]; strings.Contains(text, leaked) {
 				t.Fatalf("%d bytes before the secret: it is in %q", at, text)
 			}
-			if i := strings.LastIndex(text, "["); i >= 0 && shapeLen(text[i:]) == 0 {
+			if i := strings.LastIndex(text, "["); i >= 0 && judge.ShapeLen(text[i:]) == 0 {
 				t.Fatalf("%d bytes before the secret: a placeholder is cut in %q", at, text)
 			}
 		}

@@ -1,9 +1,10 @@
 package redaction
 
-import "strings"
+import (
+	"strings"
 
-// sectionEnd separates the hunks and headers of a side. No detector reads across it.
-const sectionEnd = "\n\x01\n"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+)
 
 // views returns what the detectors read: raw itself, or the new and the old side of a
 // diff, so that a secret is found whole although lines of the other side are between its
@@ -18,7 +19,7 @@ func views(raw string, f form) []*view {
 		sides[i].segs = make([]segment, 0, strings.Count(raw, "\n"))
 	}
 	for at := 0; at < len(raw); {
-		end := lineEnd(raw, at)
+		end := lex.LineEnd(raw, at)
 		if isHeader(raw, at, end) {
 			sides[0].section()
 			sides[0].add(raw[at:end], at, end-at)
@@ -26,7 +27,7 @@ func views(raw string, f form) []*view {
 			continue
 		}
 		for next := 0; end < len(raw); end = next {
-			if next = lineEnd(raw, end); isHeader(raw, end, next) {
+			if next = lex.LineEnd(raw, end); isHeader(raw, end, next) {
 				break
 			}
 		}
@@ -45,7 +46,7 @@ func views(raw string, f form) []*view {
 // section begins a section of a side.
 func (b *viewBuilder) section() {
 	if b.text.Len() > 0 {
-		b.text.WriteString(sectionEnd)
+		b.text.WriteString(lex.SectionEnd)
 	}
 	b.sections = append(b.sections, b.text.Len())
 }
@@ -56,7 +57,7 @@ func addHunk(sides *[2]viewBuilder, raw string, at, end int) {
 	sides[0].section()
 	removes := false
 	for i, next := at, 0; i < end; i = next {
-		next = lineEnd(raw, i)
+		next = lex.LineEnd(raw, i)
 		line := raw[i:next]
 		if markLen(line) == 0 && line[0] != '\\' && strings.TrimSpace(line) != "" {
 			sides[0].add(raw[at:end], at, end-at)
@@ -68,7 +69,7 @@ func addHunk(sides *[2]viewBuilder, raw string, at, end int) {
 		sides[1].section()
 	}
 	for next := 0; at < end; at = next {
-		next = lineEnd(raw, at)
+		next = lex.LineEnd(raw, at)
 		line := raw[at:next]
 		mark := markLen(line)
 		if !isRemoved(line) {
@@ -90,7 +91,7 @@ func isHeader(raw string, at, end int) bool {
 	case '+':
 		return strings.HasPrefix(raw[at:], "+++ ") && strings.HasPrefix(raw[strings.LastIndexByte(raw[:max(0, at-1)], '\n')+1:], "--- ")
 	}
-	return beginsWith(raw[at:end], hunkHeads)
+	return lex.BeginsWith(raw[at:end], hunkHeads)
 }
 
 var (
@@ -106,7 +107,7 @@ func markLen(line string) int {
 		return 1
 	case c != '<' && c != '>' && c != '!':
 		return 0
-	case byteAt(line, 1) == ' ':
+	case lex.ByteAt(line, 1) == ' ':
 		return 2
 	}
 	if len(strings.TrimSpace(line)) == 1 {
@@ -125,29 +126,9 @@ func looksLikeDiff(raw string) bool {
 		case strings.TrimSpace(line) == "" || line[0] == ' ':
 		case markLen(line) > 0:
 			marked = true
-		case !beginsWith(line, diffHeads):
+		case !lex.BeginsWith(line, diffHeads):
 			return strings.Contains(raw, "@@ -") && strings.Contains("\n"+raw, "\n@@ -")
 		}
 	}
 	return marked
-}
-
-// lineEnd returns the offset after the line that begins at at and its LF.
-func lineEnd(s string, at int) int {
-	if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
-		return at + i + 1
-	}
-	return len(s)
-}
-
-// lineEndWithin is lineEnd, but reads at most n bytes.
-func lineEndWithin(s string, at, n int) int { return lineEnd(s[:min(len(s), at+n)], at) }
-
-// lineBegin returns where the line of i begins, at most 512 bytes before i.
-func lineBegin(s string, i int) int {
-	from := max(0, i-512)
-	if strings.IndexByte(s[from:i], '\n') < 0 { // a long line: this reads many bytes at a time
-		return from
-	}
-	return from + strings.LastIndexByte(s[from:i], '\n') + 1
 }

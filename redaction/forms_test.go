@@ -78,37 +78,6 @@ func testMarked(t *testing.T, p *Pipeline, marked string) {
 	}
 }
 
-// The bytes beside a name rule out most forms, and a form with ... skips lexemes only
-// if its other side matches: what is left bounds the work for each name.
-func TestFormsReadFewLexemes(t *testing.T) {
-	t.Parallel()
-	const most = 150 // for a name, of all forms
-	e := newTestPipeline(t, Config{}).engine
-	for name, text := range adversarial(t, 1<<12) {
-		d := detector{engine: e, workspace: &workspace{}, s: text}
-		e.all.each(text, func(stem *trigger, begin, end int) {
-			if !stem.isName {
-				return
-			}
-			n := nameRef{begin: runBack(text, begin, &identSet, maxName), end: run(text, end, &identSet, maxName)}
-			if got := d.lexemesToRead(n); got > most {
-				t.Errorf("%s: the forms read up to %d lexemes around %q: want at most %d", name, got, text[n.begin:n.end], most)
-			}
-		})
-	}
-}
-
-// lexemesToRead returns how many lexemes matchForms may read around n.
-func (d *detector) lexemesToRead(n nameRef) (count int) {
-	d.forms.at(d.s, n.begin, n.end, func(f *formRule) {
-		count += len(f.before) + len(f.after)
-		if m := (formMatch{d: d, form: f}); f.skips && m.backward(n.begin, f.before) {
-			count += maxSkipped
-		}
-	})
-	return count
-}
-
 // A form may end in ..., which then skips nothing.
 func TestFormEndsInSkip(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 )
 
 // FuzzRedact checks what is true for every text: no panic, the same number of lines,
@@ -70,10 +72,10 @@ func FuzzPlaceholder(f *testing.F) {
 	f.Add("private-key", "ffff", "key: ")
 	p := newTestPipeline(f, Config{})
 	f.Fuzz(func(t *testing.T, class, tag, before string) {
-		if !p.engine.classes[class] || len(tag) != tagLen || strings.Trim(tag, "0123456789abcdef") != "" || len(before) > 12 || !strings.HasSuffix(before, " ") {
+		if !p.engine.names.Classes[class] || len(tag) != judge.TagLen || strings.Trim(tag, "0123456789abcdef") != "" || len(before) > 12 || !strings.HasSuffix(before, " ") {
 			t.Skip()
 		}
-		placeholder := placeholderHead + class + ":" + tag + "]"
+		placeholder := judge.PlaceholderHead + class + ":" + tag + "]"
 		out, err := p.String(before + placeholder)
 		if err == nil && !strings.HasSuffix(out.String(), placeholder) {
 			t.Fatalf("%q became %q", before+placeholder, out)

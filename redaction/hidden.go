@@ -1,148 +1,127 @@
 package redaction
 
 import (
-	"path"
 	"regexp"
+	"slices"
+	"sort"
 	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // A masked literal hides what a value is, masked code what a program does. A reviewer does
-// not see the code, so the file counts as not read. Who writes a change may choose a value
+// not see the code, so its lines count as not read. Who writes a change may choose a value
 // that is masked elsewhere: where the two cannot be told apart, it counts as code.
 
-// codeComments has, for each extension of code, the mark of a comment to the end of the line.
-var codeComments = byExtension(map[string]string{
-	"//": "c h cc cpp cxx hh hpp hxx inl m mm cs java js jsx mjs cjs ts tsx vue go rs swift kt kts scala dart groovy gradle php sol zig glsl hlsl usf ush cu proto",
-	"#":  "py pyi pyx rb pl pm r ps1 psm1 tcl ex exs cr jl nim coffee awk gd",
-	"--": "sql psql lua hs elm adb ads vhd",
-	"'":  "vb bas vbs",
-	";":  "lisp clj cljs el scm asm",
-	"%":  "erl hrl",
-})
+// Hidden is a range of lines of a diff, from 1, of which a reviewer sees less than a masked literal.
+type Hidden struct {
+	First, Last int
+	Reason      string
+}
 
-// dataFiles are extensions of files in which a value needs no quotes.
-var dataFiles = byExtension(map[string]string{
-	"": "yaml yml json json5 jsonc toml ini cfg conf cnf config properties env csv tsv txt md rst adoc xml html htm xhtml plist tf tfvars hcl pem key crt log lock po",
-})
+// The reasons of hidden lines.
+const (
+	hiddenCode  = "code masked"
+	hiddenValue = "a masked value may be code"
+	hiddenKey   = "code between the marks of a key"
+)
 
 // keyMark matches a line with the begin of a private key, in a comment or alone.
 var keyMark = regexp.MustCompile(`^[-+ ][\s#/*;%]*-----BEGIN [A-Z ]*PRIVATE KEY-----\s*$`)
 
-func byExtension(lists map[string]string) map[string]string {
-	of := map[string]string{}
-	for value, extensions := range lists {
-		for e := range strings.FieldsSeq(extensions) {
-			of["."+e] = value
+// hiddenLines returns the hidden lines among the added and removed lines of a diff.
+func (pt *part) hiddenLines() (out []Hidden) {
+	kind := lex.Of(pt.file).Kind
+	isScript := kind == lex.Shell || lex.Of(pt.file) == lex.Unknown
+	add := func(line int, reason string) {
+		if n := len(out); n > 0 && out[n-1].Reason == reason && line <= out[n-1].Last+1 {
+			out[n-1].Last = line
+			return
 		}
+		out = append(out, Hidden{line, line, reason})
 	}
-	return of
-}
-
-// hidesCode reports whether a span in an added or removed line of the diff of the file
-// masks code.
-func hidesCode(file, diff string, spans []span) bool {
-	ext := strings.ToLower(path.Ext(file))
-	comment, isCodeFile := codeComments[ext]
-	_, isData := dataFiles[ext]
-	open := ""   // the mark that ends the comment or literal that a line begins in
-	key := false // whether the span before is a line of a key
-	marks := false
-	for at := 0; at < len(diff); at = lineEnd(diff, at) {
-		stop := lineEnd(diff, at)
-		// What stands between the marks of a key and is none, may be masked as one.
-		switch line := diff[at:stop]; {
-		case isData, diff[at] == '@', strings.Contains(line, "-----END "):
+	spans, open := pt.spans, pt.hidden
+	inKey, marks := false, false
+	line := 0
+	for at, end := 0, 0; at < len(pt.raw); at = end {
+		end = lex.LineEnd(pt.raw, at)
+		line++
+		text, changed := pt.raw[at:end], pt.raw[at] == '+' || pt.raw[at] == '-'
+		switch {
+		case kind != lex.Code && !isScript, pt.raw[at] == '@', strings.Contains(text, "-----END "):
 			marks = false
-		case keyMark.MatchString(line):
+		case keyMark.MatchString(text):
 			marks = true
-		case marks && diff[at] == '+' && strings.ContainsAny(line, letters+digits) && !containsAny(line, heads["keyheader"]) &&
-			(len(spans) == 0 || spans[0].start >= stop):
-			return true
+		case marks && pt.raw[at] == '+' && strings.ContainsAny(text, lex.Letters+lex.Digits) && !lex.ContainsAny(text, judge.Heads("keyheader")) &&
+			(len(spans) == 0 || spans[0].start >= end):
+			add(line, hiddenKey)
 		}
-		quoted := open
-		covered := func(int, int) bool { return false }
-		if isCodeFile {
-			covered, quoted = coveredIn(diff[at+1:stop], comment, open, ext)
+		for ; len(open) > 0 && open[0].end <= at; open = open[1:] {
 		}
-		for ; len(spans) > 0 && spans[0].start < stop; spans = spans[1:] {
+		if changed && len(open) > 0 && open[0].start < end {
+			add(line, open[0].hidden)
+		}
+		for ; len(spans) > 0 && spans[0].start < end; spans = spans[1:] {
 			s := spans[0]
-			text, before, after := diff[s.start:s.end], strings.TrimSpace(diff[at+1:s.start]), diff[s.end:stop]
-			inKey := s.class == "private-key" && (key || isVeryRandom(text))
-			key = inKey && len(text) >= 40
+			value, before := pt.raw[s.start:s.end], strings.TrimSpace(pt.raw[at+1:max(at+1, s.start)])
+			key := s.Class == "private-key" && (inKey || judge.IsVeryRandom(value))
+			inKey = key && len(value) >= 40
 			switch {
-			case diff[at] != '+' && diff[at] != '-', isNumbers(text), inKey:
-			case isActive(text), strings.HasPrefix(after, "("), isCodeFile && !covered(s.start-at-1, s.end-at-1),
-				!isCodeFile && !isData && (before == "" || strings.IndexByte(";&|(`", lastByte(before)) >= 0):
-				return true
+			case !changed, isNumbers(value), key:
+			case isActive(value), pt.raw[s.end] == '(':
+				add(line, hiddenValue)
+			case kind == lex.Code && !pt.covered(s), isScript && (before == "" || strings.IndexByte(";&|(`", lex.LastByte(before)) >= 0):
+				add(line, hiddenCode)
 			}
 		}
-		switch diff[at] {
-		case '@':
-			open = ""
-		case '+', ' ':
-			open = quoted
+	}
+	return out
+}
+
+// covered reports whether the span is in a literal or a comment.
+func (pt *part) covered(s span) bool {
+	i := sort.Search(len(pt.literals), func(i int) bool { return pt.literals[i].end >= s.end })
+	return i < len(pt.literals) && pt.literals[i].start <= s.start
+}
+
+// literalsOf returns the literals and comments of a text of code, sorted.
+func literalsOf(text string, l *lex.Language) (out []span) {
+	if l.Kind != lex.Code {
+		return nil
+	}
+	for _, t := range lex.Lex(text, 0, len(text), l) {
+		if t.Kind == lex.Literal || t.Kind == lex.Comment {
+			out = append(out, span{start: int(t.Start), end: int(t.End)})
 		}
 	}
-	return false
+	return out
+}
+
+// setLiterals sets the literals of a diff whose whole text is not known.
+func (pt *part) setLiterals() {
+	for _, v := range views(pt.raw, formDiff) {
+		for _, s := range literalsOf(v.text, lex.Of(pt.file)) {
+			v.rawSpans(s.start, s.end, func(start, end int) { pt.literals = append(pt.literals, span{start: start, end: end}) })
+		}
+	}
+	pt.sortLiterals()
+}
+
+func (pt *part) sortLiterals() {
+	slices.SortFunc(pt.literals, func(a, b span) int { return a.end - b.end })
 }
 
 // isActive reports whether a value has a blank or a character that a shell, SQL or the
 // syntax of a language acts on, or is too long for anything but a token.
 func isActive(text string) bool {
-	return strings.ContainsAny(text, " \t\r`|;<>(){}[]'\"\\") || len(text) > maxLine && !allIn(text, &longSet)
+	const long = 256
+	return strings.ContainsAny(text, " \t\r`|;<>(){}[]'\"\\") || len(text) > long && !lex.AllIn(text, &longSet)
 }
 
-var longSet = setOf(letters + digits + "+/=_-.")
+var longSet = lex.SetOf(lex.Letters, lex.Digits, "+/=_-.")
 
 // isNumbers reports whether text is a number, or the bytes of a key.
 func isNumbers(text string) bool {
-	return isDigit(text[0]) && strings.Trim(text, hexes+"xXuUlL, \t") == ""
-}
-
-// coveredIn returns which ranges of a line of code are within a comment or a literal, and the
-// mark that ends the comment or literal that goes on behind the line. It begins within
-// the one that open ends.
-func coveredIn(line, comment, open, ext string) (within func(begin, end int) bool, next string) {
-	var ranges []literal
-	for i := 0; i < len(line); {
-		if open == "" {
-			rest := line[i:]
-			switch {
-			case strings.HasPrefix(rest, comment):
-				ranges, i = append(ranges, literal{start: i, end: len(line)}), len(line)
-				continue
-			case comment == "//" && strings.HasPrefix(rest, "/*"):
-				open = "*/"
-			case comment == "#" && (strings.HasPrefix(rest, `"""`) || strings.HasPrefix(rest, "'''")):
-				open = rest[:3]
-			case rest[0] == '"', rest[0] == '\'' && ext != ".rs", rest[0] == '`' && ext == ".go":
-				open = rest[:1]
-			default:
-				i++
-				continue
-			}
-			i += len(open)
-		}
-		begin := i
-		for i < len(line) && !strings.HasPrefix(line[i:], open) {
-			if line[i] == '\\' && open != "*/" && open != "`" {
-				i++
-			}
-			i++
-		}
-		i = min(i, len(line))
-		ranges = append(ranges, literal{start: begin, end: i})
-		if i < len(line) || len(open) == 1 && open != "`" {
-			i += len(open)
-			open = ""
-		}
-	}
-	return func(begin, end int) bool {
-		for _, r := range ranges {
-			if r.start <= begin && end <= r.end {
-				return true
-			}
-		}
-		return false
-	}, open
+	return lex.IsDigit(text[0]) && strings.Trim(text, lex.Hexes+"xXuUlL, \t") == ""
 }

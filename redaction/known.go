@@ -4,10 +4,13 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // values is the set of secrets found so far in a payload. A secret found in one
-// place is masked wherever it is a whole literal or token, such as in the name of a file.
+// place is masked in all, such as in the name of a file.
 type values struct {
 	seen   map[string]bool // values that were inspected
 	sorted []span          // by value
@@ -16,6 +19,11 @@ type values struct {
 	// heads has 1<<headBits bits, one set for the hash of the head of each value.
 	heads []uint64
 }
+
+const (
+	minKnown = 8       // a value that is masked wherever it occurs, at least
+	maxValue = 4 << 10 // the part of a text that is compared with values
+)
 
 const headBits = 20 // most of the bits are 0
 
@@ -37,13 +45,12 @@ func (v *values) add(spans []span, specific func(string) bool) {
 
 // isUnmistakable reports whether a value is no common word, which half the text may hold.
 func isUnmistakable(value string) bool {
-	return shapeOf(value).letters() > 0 && (isRandom(value) || isKeyLike(value) || isUUID(value))
+	return strings.ContainsAny(value, lex.Letters) && strings.ContainsAny(value, lex.Digits) && (judge.IsRandom(value) || judge.IsKeyLike(value) || judge.IsUUID(value))
 }
 
 // isSpecific is isUnmistakable or a password such as mellow-pelican-9.
 func isSpecific(value string) bool {
-	sh := shapeOf(value)
-	return isUnmistakable(value) || sh.letters() > 0 && sh.digit > 0 && sh.blank == 0
+	return isUnmistakable(value) || strings.ContainsAny(value, lex.Letters) && strings.ContainsAny(value, lex.Digits) && !strings.ContainsAny(value, " \t")
 }
 
 // index sorts the values and fills heads. It has to be called before at.
@@ -100,25 +107,7 @@ func (v *values) at(s string) (span, bool) {
 	return v.sorted[i], true
 }
 
-// foundElsewhere is the rule of a value that is masked because of another place.
-const foundElsewhere = "found elsewhere"
-
-// tokenSet are the characters of a known value that is masked without quotes around it.
-var tokenSet = setOf(letters + digits + "_-.+/~@%!:#^$*?,")
-
-// isWhole reports whether the known value s[begin:end] is a whole literal or token: its
-// author may have chosen a value that is code.
-func isWhole(s string, begin, end int) bool {
-	before, after := byteAt(s, begin-1), byteAt(s, end)
-	if (before == '"' || before == '\'') && before == after {
-		return true
-	}
-	escaped := begin >= 2 && strings.IndexByte("ntr", before) >= 0 && s[begin-2] == '\\' || begin >= 3 && s[begin-3] == '%'
-	return allIn(strings.TrimRight(s[begin:end], "="), &tokenSet) &&
-		(escaped || !isAlnum(before) || !isAlnum(s[begin])) && (!isAlnum(after) || !isAlnum(s[end-1]))
-}
-
-// maskKnown masks a known value where it is whole, in what is not masked yet.
+// maskKnown masks every occurrence of a known value in what is not masked yet.
 func (pt *part) maskKnown(v *values) {
 	if len(v.sorted) == 0 {
 		return
@@ -132,11 +121,11 @@ func (pt *part) maskKnown(v *values) {
 		}
 		for at+minKnown <= stop {
 			s, ok := v.at(pt.raw[at:stop])
-			if ok = ok && isWhole(pt.raw, at, at+len(s.value)); !ok {
+			if !ok || !isWhole(pt.raw, at, at+len(s.value)) {
 				at++
 				continue
 			}
-			s.start, s.end, s.rule = at, at+len(s.value), foundElsewhere
+			s.start, s.end, s.Rule = at, at+len(s.value), "found elsewhere"
 			more = append(more, s)
 			at = s.end
 		}
@@ -148,4 +137,19 @@ func (pt *part) maskKnown(v *values) {
 		c := collector{raw: pt.raw, spans: append(more, pt.spans...)}
 		pt.spans = c.finish()
 	}
+}
+
+// tokenSet are the characters of a known value that is masked without quotes around it.
+var tokenSet = lex.SetOf(lex.Letters, lex.Digits, "_-.+/~@%!:#^$*?,")
+
+// isWhole reports whether the known value s[begin:end] is a whole literal or token: its
+// author may have chosen a value that is code.
+func isWhole(s string, begin, end int) bool {
+	before, after := lex.ByteAt(s, begin-1), lex.ByteAt(s, end)
+	if (before == '"' || before == '\'') && before == after {
+		return true
+	}
+	escaped := begin >= 2 && strings.IndexByte("ntr", before) >= 0 && s[begin-2] == '\\' || begin >= 3 && s[begin-3] == '%'
+	return lex.AllIn(strings.TrimRight(s[begin:end], "="), &tokenSet) &&
+		(escaped || !lex.IsAlnum(before) || !lex.IsAlnum(s[begin])) && (!lex.IsAlnum(after) || !lex.IsAlnum(s[end-1]))
 }

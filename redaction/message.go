@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 )
 
 // A Message is one redacted text and the secrets masked in it, so that they can
@@ -85,7 +86,7 @@ func (m Message) Restore(answer string) (string, error) {
 func checkPlaceholders(text, answer string) error {
 	own, found := likePlaceholder.FindAllString(text, -1), likePlaceholder.FindAllString(answer, -1)
 	for _, ph := range own {
-		if shapeLen(ph) == len(ph) && !slices.Contains(found, ph) {
+		if judge.ShapeLen(ph) == len(ph) && !slices.Contains(found, ph) {
 			return failure.Errorf(failure.SchemaInvalid, "read answer: it lost a placeholder of the message")
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // A form is how the lines of a text are read.
@@ -25,8 +27,12 @@ type part struct {
 	out  *Text
 	// spans are the masked ranges of raw: sorted, disjoint, each within a line.
 	spans []span
-	// unread is set if the text is masked whole, because it was not read whole.
-	unread bool
+	// file is the name of the file of the text, or "". whole is set if the whole file was read.
+	file  string
+	whole bool
+	// hidden are the ranges of raw that are in containers of secrets without an end, literals the
+	// literals and comments of code.
+	hidden, literals []span
 }
 
 // A payload is the text that is sent together.
@@ -52,8 +58,8 @@ func (pl *payload) counts() []review.Redaction {
 	byClass := map[string]int{}
 	for _, part := range pl.parts {
 		for i, s := range part.spans {
-			if i == 0 || s.class != part.spans[i-1].class || strings.Count(part.raw[part.spans[i-1].end:s.start], "\n") != 1 {
-				byClass[s.class]++
+			if i == 0 || s.Class != part.spans[i-1].Class || strings.Count(part.raw[part.spans[i-1].end:s.start], "\n") != 1 {
+				byClass[s.Class]++
 			}
 		}
 	}
@@ -86,28 +92,23 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	if pl.known.seen != nil { // from whole files
 		p.spread(pl)
 	}
-	m := masking
 	for range maxPasses {
-		if !p.pass(pl, m) {
+		if !p.pass(pl) {
 			for _, part := range pl.parts {
 				*part.out = p.text(render(part.raw, part.spans))
 			}
 			return nil
 		}
-		m = again
 	}
 	return failure.Errorf(failure.RedactionBlocked, "redact %s: still finding secrets after %d passes", pl.scope, maxPasses)
 }
 
 // pass reads the parts as they would be sent and reports whether it masked more.
-func (p *Pipeline) pass(pl *payload, m mode) (more bool) {
+func (p *Pipeline) pass(pl *payload) (more bool) {
 	for _, part := range pl.parts {
-		rendered := render(part.raw, part.spans)
-		found, unread := p.engine.scan(rendered, part.form, m)
-		if part.unread = part.unread || unread; part.unread {
-			found = p.engine.everyLine(rendered)
-		}
-		more = part.mask(found) || more
+		read := p.engine.scan(render(part.raw, part.spans), part.form, part.file, part.whole)
+		part.hidden = append(part.hidden, part.inRaw(read.hidden)...)
+		more = part.mask(read.spans) || more
 	}
 	if more {
 		p.spread(pl)
@@ -142,7 +143,14 @@ func (pt *part) mask(found []span) bool {
 		pt.spans = found
 		return true
 	}
-	merged := slices.Clone(pt.spans)
+	c := collector{raw: pt.raw, spans: append(slices.Clone(pt.spans), pt.inRaw(found)...)}
+	pt.spans = c.finish()
+	return true
+}
+
+// inRaw returns the spans of the rendered text as spans of the raw text.
+func (pt *part) inRaw(found []span) []span {
+	out := make([]span, 0, len(found))
 	at, shift := 0, 0 // shift is raw minus rendered before pt.spans[at]
 	for _, s := range found {
 		for at < len(pt.spans) && pt.spans[at].start-shift < s.end {
@@ -151,11 +159,9 @@ func (pt *part) mask(found []span) bool {
 			at++
 		}
 		s.start, s.end = s.start+shift, s.end+shift
-		merged = append(merged, s)
+		out = append(out, s)
 	}
-	c := collector{raw: pt.raw, spans: merged}
-	pt.spans = c.finish()
-	return true
+	return out
 }
 
 // recoverBlocked turns a panic into an error that quotes nothing of the text.
@@ -169,7 +175,7 @@ func recoverBlocked(err *error) {
 // in UTF-16, and up to 5 % other control characters.
 func readable(s string) bool {
 	nul, control := strings.Count(s, "\x00"), 0
-	for i := firstIn(s, 0, &controlByte); i < len(s); i = firstIn(s, i+1, &controlByte) {
+	for i := lex.FirstIn(s, 0, &controlByte); i < len(s); i = lex.FirstIn(s, i+1, &controlByte) {
 		control++
 	}
 	control -= nul
@@ -180,4 +186,4 @@ func readable(s string) bool {
 }
 
 // controlByte is 1 for the control characters that text does not use.
-var controlByte = setOf("\x00\x01\x02\x03\x04\x05\x06\a\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f").table()
+var controlByte = lex.SetOf("\x00\x01\x02\x03\x04\x05\x06\a\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f").Table()

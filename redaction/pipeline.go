@@ -16,6 +16,8 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 const (
@@ -143,7 +145,7 @@ func (p *Pipeline) NearMisses(s string, diff bool) (marks []Mark, err error) {
 	if err != nil {
 		return nil, err
 	}
-	misses, _ := p.engine.scan(s, formOf(diff), explaining)
+	misses := p.engine.scan(s, formOf(diff), "", false).left
 	misses = slices.DeleteFunc(misses, func(m span) bool {
 		return slices.ContainsFunc(masked, func(k Mark) bool { return k.Start < m.end && m.start < k.End })
 	})
@@ -164,7 +166,7 @@ func (p *Pipeline) marks(raw string, spans []span) []Mark {
 	for _, s := range spans {
 		line += strings.Count(raw[at:s.start], "\n")
 		at = s.start
-		out = append(out, Mark{s.start, s.end, line, s.class, s.rule, s.place, s.why, p.engine.examples[s.rule]})
+		out = append(out, Mark{s.start, s.end, line, s.Class, s.Rule, s.Place, s.Why, p.engine.examples[s.Rule]})
 	}
 	return out
 }
@@ -199,7 +201,7 @@ func (p *Pipeline) Verify(c Change) (err error) {
 	texts := append([]Text{c.User, c.Description}, c.Jobs...)
 	for _, f := range c.Files {
 		texts = append(texts, f.Path, f.Type, f.FromPath, f.Diff)
-		if len(f.Action) > maxAction || !allIn(string(f.Action), &actionSet) {
+		if len(f.Action) > 16 || !lex.AllIn(string(f.Action), &actionSet) {
 			return failure.Errorf(failure.RedactionBlocked, "verify changelist %d: the action on a file is not one of p4's", c.Number)
 		}
 	}
@@ -256,3 +258,6 @@ func (p *Pipeline) Check(body []byte) (err error) {
 		}
 	}
 }
+
+// actionSet has the bytes of the actions of p4, such as move/delete.
+var actionSet = lex.SetOf(lex.Lowers, "/")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 )
 
 // The examples of every built-in rule behave as declared (security 9.5.4).
@@ -33,34 +35,31 @@ func TestRuleExamples(t *testing.T) {
 func TestClassesOfTheCodeAreListed(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	for _, name := range files {
-		source, err := os.ReadFile(name)
+	for _, pattern := range []string{"internal/token/*.go", "internal/read/*.go", "internal/judge/*.go"} {
+		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`\.report(?:After\("[^"]*", |\()"([^"]+)"`).FindAllSubmatch(source, -1) {
-			if found++; !p.engine.classes[string(m[1])] {
-				t.Errorf("%s: class %q is not in the list [classes] of words.txt", name, m[1])
+		for _, name := range files {
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?:\.(?:report|scheme)(?:After\("[^"]*", |\()|Class: )"([^"]+)"`).FindAllSubmatch(source, -1) {
+				if found++; !p.engine.names.Classes[string(m[1])] {
+					t.Errorf("%s: class %q is not in the list [classes] of words.txt", name, m[1])
+				}
 			}
 		}
 	}
 	if found < 15 {
 		t.Errorf("found %d classes in the code: want at least 15", found)
 	}
-	for _, s := range schemes {
-		if !p.engine.classes[s.class] {
-			t.Errorf("class %q is not in the list [classes] of words.txt", s.class)
-		}
-	}
-	for _, ident := range append(slices.Clone(heads["class"]), "other") {
-		for _, strength := range strengths {
-			if class := classOf(nameRef{ident: ident, strength: strength}); !p.engine.classes[class] {
-				t.Errorf("class %q is not in the list [classes] of words.txt", class)
+	for _, ident := range append(slices.Clone(judge.Heads("class")), "other") {
+		for _, strength := range []judge.Strength{judge.Vendor, judge.Weak, judge.Medium, judge.Strong} {
+			if class := (judge.Name{Ident: ident, Strength: strength}).Class(); !p.engine.names.Classes[class] {
+				t.Errorf("class %q of the name %s is not in the list [classes] of words.txt", class, ident)
 			}
 		}
 	}
@@ -134,6 +133,7 @@ func TestRulesOfAUser(t *testing.T) {
 			t.Errorf("%q: masked is %t, want %t", text, got, masked)
 		}
 	}
+	const lanes, minBlock, maxBlock = 4, 256, 4 << 10 // of lex.Automaton
 	// A literal that is longer than the smallest block of the automaton, at each place of a text.
 	long := "corp-" + strings.Repeat("key-", minBlock/3)
 	p = newTestPipeline(t, Config{Rules: "token corp-token " + long + "{alnum:20+} " + long + "9tMDf9jQ5vxV1UN1qKy8"})

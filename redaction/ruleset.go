@@ -1,24 +1,24 @@
 package redaction
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/redaction/internal/read"
+	"github.com/criticizer/criticizer/redaction/internal/token"
 )
 
 // ruleFiles are the built-in rules. docs/redaction.md describes their format.
 //
 //go:embed rules/*.rules
 var ruleFiles embed.FS
-
-//go:embed words.txt
-var wordsFile string
 
 // A rule is what all kinds of rules have in common: a name and examples.
 type rule struct {
@@ -32,14 +32,10 @@ type rule struct {
 
 // A ruleset holds the parsed rules of all kinds.
 type ruleset struct {
-	rules    []rule
-	tokens   []tokenRule
-	names    []nameStem
-	commands []command
-	calls    []function
-	forms    []formRule
-	// classes has the classes of placeholders.
-	classes map[string]bool
+	rules  []rule
+	names  names
+	tokens token.Rules
+	read   read.Rules
 	// off has the names of the rules that are switched off.
 	off map[string]bool
 	// template is the example of the rules without examples of their own. @ is replaced
@@ -47,32 +43,34 @@ type ruleset struct {
 	template string
 }
 
-// A ruleParser reads the fields of a line after the kind into the ruleset. It
-// returns the rules of the line: a line may have several.
-type ruleParser func(rs *ruleset, fields []string) ([]named, error)
+// tokenTemplate is the example of every token rule.
+const tokenTemplate = "key = \"«@»\"⏎see «@» there"
 
-// A named is the name of a rule, without its kind, and the subjects that replace @ in the
-// examples of all rules below an "example" line.
-type named struct {
-	name     string
-	subjects []string
-	// template replaces the text of the "example" line. It may be empty.
-	template string
-}
-
-// ruleKinds are the kinds of rules by the first word of their line.
-var ruleKinds = map[string]ruleParser{
-	"token":   parseToken,
-	"name":    parseName,
-	"call":    parseCall,
-	"command": parseCommand,
-	"form":    parseForm,
-	"off":     parseOff,
+// add parses the fields of a line after the kind. It returns the rules of the line: a line may have
+// several.
+func (rs *ruleset) add(kind string, f []string) ([]judge.Subject, error) {
+	one := func(s judge.Subject, err error) ([]judge.Subject, error) { return []judge.Subject{s}, err }
+	switch kind {
+	case "token":
+		return one(rs.tokens.Add(f))
+	case "name":
+		return rs.names.Add(f)
+	case "call":
+		return rs.read.AddCall(f)
+	case "command":
+		return rs.read.AddCommand(f)
+	case "form":
+		return one(rs.read.AddForm(f))
+	case "off":
+		return nil, rs.addOff(f)
+	}
+	return nil, fmt.Errorf("the kind %q is unknown: want token, name, call, command, form, off, example or file", kind)
 }
 
 // builtinRules parses the rules of this package.
 func builtinRules() (*ruleset, error) {
-	rs := &ruleset{off: map[string]bool{}, classes: maps.Clone(lists["classes"])}
+	rs := &ruleset{names: names{judge.NewNames()}, off: map[string]bool{}}
+	rs.tokens.Names, rs.read.Names = rs.names.Names, rs.names.Names
 	files, err := ruleFiles.ReadDir("rules")
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)
@@ -125,7 +123,7 @@ func (rs *ruleset) parse(file, data string) error {
 		}
 		at := fmt.Sprintf("%s:%d", file, n)
 		var err error
-		if blankSet.has(line[0]) {
+		if line[0] == ' ' || line[0] == '\t' {
 			err = rs.addExample(rs.rules[first:], f[0], line)
 		} else {
 			first, err = rs.addRules(at, f)
@@ -139,21 +137,20 @@ func (rs *ruleset) parse(file, data string) error {
 
 // addRules adds the rules of a line and returns the index of the first one.
 func (rs *ruleset) addRules(at string, f []string) (first int, err error) {
-	parse, ok := ruleKinds[f[0]]
-	if !ok {
-		return 0, fmt.Errorf("the kind %q is unknown: want token, name, call, command, form, off, example or file", f[0])
-	}
-	rules, err := parse(rs, f[1:])
+	subjects, err := rs.add(f[0], f[1:])
 	first = len(rs.rules)
-	for _, n := range rules {
-		r := rule{name: f[0] + " " + n.name, at: at}
-		template := cmp.Or(n.template, rs.template)
-		for _, subject := range n.subjects {
-			if template != "" {
-				r.hits = append(r.hits, exampleMarks.Replace(strings.ReplaceAll(template, "@", subject)))
-			}
+	template := rs.template
+	if f[0] == "token" {
+		template = tokenTemplate
+	}
+	for _, s := range subjects {
+		name := f[0] + " " + s.Rule
+		if n := len(rs.rules); n == first || rs.rules[n-1].name != name {
+			rs.rules = append(rs.rules, rule{name: name, at: at})
 		}
-		rs.rules = append(rs.rules, r)
+		if r := &rs.rules[len(rs.rules)-1]; template != "" && s.Text != "" {
+			r.hits = append(r.hits, exampleMarks.Replace(strings.ReplaceAll(template, "@", s.Text)))
+		}
 	}
 	return first, err
 }
@@ -180,25 +177,23 @@ func (rs *ruleset) addExample(rules []rule, verb, line string) error {
 	return nil
 }
 
-// parseOff reads "off KIND WHAT": the name of the rule to switch off.
-func parseOff(rs *ruleset, f []string) ([]named, error) {
+// addOff reads "off KIND WHAT": the name of the rule to switch off.
+func (rs *ruleset) addOff(f []string) error {
 	name := strings.Join(f, " ")
 	if !slices.ContainsFunc(rs.rules, func(r rule) bool { return r.name == name }) {
-		return nil, fmt.Errorf("no rule above is named %q: criticizer redact --explain prints the names", name)
+		return fmt.Errorf("no rule above is named %q: criticizer redact --explain prints the names", name)
 	}
 	rs.off[name] = true
-	return nil, nil
+	return nil
 }
 
 // dropOff removes the rules that are switched off.
 func (rs *ruleset) dropOff() {
 	off := func(name string) bool { return rs.off[name] }
 	rs.rules = slices.DeleteFunc(rs.rules, func(r rule) bool { return off(r.name) })
-	rs.tokens = slices.DeleteFunc(rs.tokens, func(t tokenRule) bool { return off(t.name) })
-	rs.names = slices.DeleteFunc(rs.names, func(n nameStem) bool { return off("name " + n.stem) })
-	rs.commands = slices.DeleteFunc(rs.commands, func(c command) bool { return off(c.name) })
-	rs.forms = slices.DeleteFunc(rs.forms, func(f formRule) bool { return off(f.name) })
-	rs.calls = slices.DeleteFunc(rs.calls, func(f function) bool { return off(f.name) })
+	rs.names.Drop(off)
+	rs.tokens.Drop(off)
+	rs.read.Drop(off)
 }
 
 // firstExamples returns the first example of each rule that has one, by its name.
@@ -243,9 +238,13 @@ var unmarked = strings.NewReplacer("«", "", "»", "")
 // A form is the place of what a name rule masks.
 func (e *engine) maskedBy(name, text string) string {
 	c := collector{raw: text}
-	e.read([]*view{whole(text)}, masking, func(d *detector) {
-		c.take(d.view, slices.DeleteFunc(d.detections, func(f detection) bool { return f.rule != name && f.place != name }))
-	})
+	for v := whole(text); v != nil; v = unfold(v) {
+		tokens, _ := e.tokens.Scan(v.text, nil)
+		c.take(v, slices.DeleteFunc(append(e.ruleset.read.Read(v.text, lex.Unknown).Found, tokens...), func(f judge.Span) bool { return f.Rule != name && f.Place != name }))
+		if v.below != nil {
+			break
+		}
+	}
 	var b strings.Builder
 	at := 0
 	for _, s := range c.finish() {
@@ -263,6 +262,6 @@ var builtinDigest = func() []byte {
 		data, _ := ruleFiles.ReadFile("rules/" + f.Name())
 		h.Write(data)
 	}
-	h.Write([]byte(wordsFile))
+	h.Write(judge.Digest[:])
 	return h.Sum(nil)
 }()

@@ -7,49 +7,25 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // A span is a range of bytes that holds a secret, or one line of it.
 type span struct {
 	start, end int
-	reason
+	judge.Reason
 	// value is the secret as it was read: unfolded.
 	value string
 	// tag is the same for the same secret within one payload.
 	tag string
+	// hidden is the reason why a reader of the masked text misses more than a literal, or "".
+	hidden string
 }
-
-const (
-	placeholderHead = "[REDACTED:"
-	tagLen          = 4
-	maxPlaceholder  = len(placeholderHead) + 32 + 1 + tagLen + 1
-)
 
 // placeholder is what replaces the secret: one line of ASCII.
-func (s span) placeholder() string { return placeholderHead + s.class + ":" + s.tag + "]" }
-
-// placeholderLen returns the length of the placeholder that s begins with, or 0. Only the
-// exact form with a class of the rules counts: something similar could hide a secret.
-func (rs *ruleset) placeholderLen(s string) int {
-	n := shapeLen(s)
-	if n > 0 && !rs.classes[s[len(placeholderHead):n-len(":]")-tagLen]] {
-		return 0
-	}
-	return n
-}
-
-// shapeLen returns the length of the placeholder of any class that s begins with, or 0.
-func shapeLen(s string) int {
-	rest, ok := strings.CutPrefix(s, placeholderHead)
-	if !ok {
-		return 0
-	}
-	class, rest, ok := strings.Cut(rest[:min(len(rest), 48)], ":")
-	if !ok || !validClass(class) || len(rest) <= tagLen || rest[tagLen] != ']' || !allIn(rest[:tagLen], &lowerHex) {
-		return 0
-	}
-	return len(placeholderHead) + len(class) + 1 + tagLen + 1
-}
+func (s span) placeholder() string { return judge.PlaceholderHead + s.Class + ":" + s.tag + "]" }
 
 // tagger returns the function that makes the tags of a scope. A tag is four hex
 // digits of a keyed hash: enough to distinguish the secrets of one review, too
@@ -64,7 +40,7 @@ func (p *Pipeline) tagger(scope string) func(value string) string {
 		mac.Reset()
 		mac.Write([]byte(scope + "\x00" + value))
 		var sum [sha256.Size]byte
-		before, tag = value, hex.EncodeToString(mac.Sum(sum[:0]))[:tagLen]
+		before, tag = value, hex.EncodeToString(mac.Sum(sum[:0]))[:judge.TagLen]
 		return tag
 	}
 }
@@ -86,15 +62,18 @@ func render(raw string, spans []span) string {
 	return b.String()
 }
 
+// names are the name rules, which know the classes of placeholders.
+type names struct{ *judge.Names }
+
 // withoutPlaceholders removes placeholders from spans: they hold no secret, and a
 // second redaction has to leave them unchanged.
-func (rs *ruleset) withoutPlaceholders(raw string, spans []span) []span {
-	if len(spans) == 0 || !strings.Contains(raw, placeholderHead) {
+func (n names) withoutPlaceholders(raw string, spans []span) []span {
+	if len(spans) == 0 || !strings.Contains(raw, judge.PlaceholderHead) {
 		return spans
 	}
 	var out []span
 	add := func(s span, start, end int) {
-		if s.start, s.end = start, end; strings.ContainsAny(raw[start:end], digits+letters) {
+		if s.start, s.end = start, end; strings.ContainsAny(raw[start:end], lex.Digits+lex.Letters) {
 			out = append(out, s)
 		}
 	}
@@ -103,7 +82,7 @@ func (rs *ruleset) withoutPlaceholders(raw string, spans []span) []span {
 		free := s.start // where the rest of the span begins
 		for {
 			for at+length <= free && at < len(raw) {
-				at, length = rs.nextPlaceholder(raw, at+length)
+				at, length = n.nextPlaceholder(raw, at+length)
 			}
 			if at >= s.end {
 				break
@@ -122,14 +101,14 @@ func (rs *ruleset) withoutPlaceholders(raw string, spans []span) []span {
 
 // nextPlaceholder returns where the next placeholder from at on begins, and its length. If
 // there is none, it begins at the end.
-func (rs *ruleset) nextPlaceholder(raw string, at int) (begin, length int) {
+func (n names) nextPlaceholder(raw string, at int) (begin, length int) {
 	for {
-		i := strings.Index(raw[at:], placeholderHead)
+		i := strings.Index(raw[at:], judge.PlaceholderHead)
 		if i < 0 {
 			return len(raw), 0
 		}
-		if n := rs.placeholderLen(raw[at+i:]); n > 0 {
-			return at + i, n
+		if size := n.PlaceholderLen(raw[at+i:]); size > 0 {
+			return at + i, size
 		}
 		at += i + 1
 	}
@@ -143,15 +122,15 @@ type collector struct {
 
 // take adds the detections of a view. The buffer of the view is used again, so
 // values are taken from the raw text or copied.
-func (c *collector) take(v *view, detections []detection) {
+func (c *collector) take(v *view, detections []judge.Span) {
 	c.spans = slices.Grow(c.spans, len(detections))
 	for _, f := range detections {
-		s := span{reason: f.reason}
-		v.rawSpans(f.start, f.end, func(start, end int) {
-			if s.value == "" && end-start == f.end-f.start {
+		s := span{Reason: f.Reason, hidden: f.Hidden}
+		v.rawSpans(f.Start, f.End, func(start, end int) {
+			if s.value == "" && end-start == f.End-f.Start {
 				s.value = strings.TrimSpace(c.raw[start:end])
 			} else if s.value == "" {
-				s.value = strings.Clone(strings.TrimSpace(v.text[f.start:f.end]))
+				s.value = strings.Clone(strings.TrimSpace(v.text[f.Start:f.End]))
 			}
 			c.addLines(s, start, end)
 		})
@@ -161,9 +140,9 @@ func (c *collector) take(v *view, detections []detection) {
 // addLines adds raw[start:end], one span per line, without outer blanks.
 func (c *collector) addLines(s span, start, end int) {
 	for start < end {
-		stop := lineEnd(c.raw[:end], start)
-		lit := trimLiteral(c.raw, literal{start: start, end: stop})
-		if s.start, s.end = lit.start, lit.end; s.start < s.end {
+		stop := lex.LineEnd(c.raw[:end], start)
+		s.start = lex.Run(c.raw, start, &lex.SpaceSet, stop-start)
+		if s.end = lex.RunBack(c.raw, stop, &lex.SpaceSet, stop-s.start); s.start < s.end {
 			c.spans = append(c.spans, s)
 		}
 		start = stop
@@ -177,7 +156,7 @@ func (c *collector) finish() []span {
 		if a.start != b.start {
 			return a.start - b.start
 		}
-		return cmp.Or(b.end-a.end, strings.Compare(a.class, b.class), strings.Compare(a.rule, b.rule))
+		return cmp.Or(b.end-a.end, strings.Compare(a.Class, b.Class), strings.Compare(a.Rule, b.Rule))
 	})
 	out := c.spans[:0]
 	for _, s := range c.spans {

@@ -3,11 +3,15 @@ package redaction
 import (
 	"encoding/hex"
 	"html"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // unfold returns the view of the lines of v that hold zero-width characters, look-alike
@@ -20,13 +24,13 @@ func unfold(v *view) *view {
 	end := 0 // of what is read
 	for i := nextEncoded(s, 0); i < len(s); {
 		at := end + strings.LastIndexByte(s[end:i], '\n') + 1
-		for end = lineEnd(s, i); i < end; i = nextEncoded(s, at) {
+		for end = lex.LineEnd(s, i); i < end; i = nextEncoded(s, at) {
 			b.add(s[at:i], at, i-at)
 			text, n := unfoldAt(s, i)
 			b.add(text, i, n)
 			at = i + n
 			if at > end { // joined literals go on in the next line
-				end = lineEnd(s, at-1)
+				end = lex.LineEnd(s, at-1)
 			}
 		}
 		b.add(s[at:end], at, end-at)
@@ -36,7 +40,7 @@ func unfold(v *view) *view {
 
 // nextEncoded returns the offset of the next byte that encodes other text, or len(s).
 func nextEncoded(s string, at int) int {
-	for i := firstIn(s, at, &mayBeEncoded); i < len(s); i = firstIn(s, i, &mayBeEncoded) {
+	for i := lex.FirstIn(s, at, &mayBeEncoded); i < len(s); i = lex.FirstIn(s, i, &mayBeEncoded) {
 		if _, n := unfoldAt(s, i); n > 0 {
 			return i
 		}
@@ -47,7 +51,7 @@ func nextEncoded(s string, at int) int {
 }
 
 // mayBeEncoded is 1 for the bytes that may begin something that is unfolded.
-var mayBeEncoded = charset{0, 0, ^uint64(0), ^uint64(0)}.with("\x00\x1b%&\\\"'`").table()
+var mayBeEncoded = lex.Set{0, 0, ^uint64(0), ^uint64(0)}.With("\x00\x1b%&\\\"'`").Table()
 
 // unfoldAt returns the text that the n bytes at s[i] encode. n is 0 if s[i] encodes
 // nothing.
@@ -62,7 +66,7 @@ func unfoldAt(s string, i int) (text string, n int) {
 	case '%', '\\':
 		return decodeHex(s[i:])
 	case '\x1b': // a color of a terminal
-		if end := run(s, min(i+2, len(s)), &colorSet, 16); strings.HasPrefix(s[i:], "\x1b[") && byteAt(s, end) == 'm' {
+		if end := lex.Run(s, min(i+2, len(s)), &colorSet, 16); strings.HasPrefix(s[i:], "\x1b[") && lex.ByteAt(s, end) == 'm' {
 			return "", end + 1 - i
 		}
 		return "", 0
@@ -73,7 +77,7 @@ func unfoldAt(s string, i int) (text string, n int) {
 // lookalikes maps letters and marks that look like ASCII to ASCII.
 var lookalikes = func() map[rune]string {
 	m := map[rune]string{}
-	for pair := range lists["lookalike"] {
+	for pair := range judge.Words("lookalike") {
 		r, n := utf8.DecodeRuneInString(pair)
 		m[r] = pair[n:]
 	}
@@ -97,8 +101,8 @@ func foldRune(s string, i int) (text string, n int) {
 		return string(ascii), n
 	}
 	text, ok := lookalikes[r]
-	besideLetter := isAlnum(byteAt(s, i-1)) || isAlnum(byteAt(s, i+n))
-	if !ok || isAlnum(text[0]) && !besideLetter {
+	besideLetter := lex.IsAlnum(lex.ByteAt(s, i-1)) || lex.IsAlnum(lex.ByteAt(s, i+n))
+	if !ok || lex.IsAlnum(text[0]) && !besideLetter {
 		return "", 0
 	}
 	return text, n
@@ -110,6 +114,12 @@ var hexEscapes = []string{"%", `\u00`, `\x`}
 // decodeHex returns the character whose escape s begins with, and the escape's length.
 func decodeHex(s string) (text string, n int) {
 	var c [1]byte
+	if strings.HasPrefix(s, `\u{`) {
+		code, _, ok := strings.Cut(s[len(`\u{`):min(len(s), 12)], "}")
+		if r, err := strconv.ParseUint(code, 16, 8); ok && err == nil && r >= ' ' && r < utf8.RuneSelf {
+			return string(rune(r)), len(`\u{}`) + len(code)
+		}
+	}
 	for _, head := range hexEscapes {
 		n := len(head) + len("41")
 		if len(s) < n || !strings.HasPrefix(s, head) {
@@ -118,7 +128,7 @@ func decodeHex(s string) (text string, n int) {
 		code := []byte(s[len(head):n])
 		_, err := hex.Decode(c[:], code)
 		switch {
-		case err != nil, code[0] == '2' && isLower(code[1]): // %2d is a verb of a format
+		case err != nil, code[0] == '2' && lex.IsLower(code[1]): // %2d is a verb of a format
 		case (c[0] == '\n' || c[0] == '\r') && head == "%":
 			return "\n", n
 		case c[0] >= ' ' && c[0] < utf8.RuneSelf:
@@ -148,18 +158,25 @@ func decodeEntity(s string) (text string, n int) {
 // next one: a quote, blanks, an operator, a quote. It is 0 if nothing does.
 func joinLen(s string) int {
 	q := s[0]
-	if len(s) < 3 || !joinStart.has(s[1]) {
+	if len(s) < 3 || !joinStart.Has(s[1]) {
 		return 0
 	}
-	i := run(s, 1, &spaceSet, maxJoin)
+	i := lex.Run(s, 1, &lex.SpaceSet, maxJoin)
 	operator := false
 	for i < len(s) && i < maxJoin && strings.IndexByte("+.&\\|", s[i]) >= 0 {
 		operator = true
 		i++
-		i = run(s, i, &spaceSet, maxJoin)
+		i = lex.Run(s, i, &lex.SpaceSet, maxJoin)
 	}
-	if i >= len(s) || i == 1 || s[i] != q && !(operator && quoteSet.has(s[i])) {
+	if i >= len(s) || i == 1 || s[i] != q && !(operator && lex.QuoteSet.Has(s[i])) {
 		return 0
 	}
 	return i + 1
 }
+
+const maxJoin = 48 // the blanks and operators between joined literals
+
+var (
+	colorSet  = lex.SetOf(lex.Digits, ";")
+	joinStart = lex.SetOf(" \t\r\n+.&\\|")
+)

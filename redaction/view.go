@@ -47,7 +47,7 @@ func (v *view) rawSpans(start, end int, each func(start, end int)) {
 			a += max(0, start-s.at)
 			b -= max(0, s.at+s.n-end)
 		}
-		if from >= 0 && a >= to && a <= to+maxFolded && v.text[s.at-1] != '\n' {
+		if from >= 0 && a >= to && a <= to+3 && v.text[s.at-1] != '\n' {
 			to = b
 			continue
 		}

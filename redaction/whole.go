@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // A hunk does not show that a value in it is a secret if the text that shows it, such as
@@ -27,32 +29,31 @@ func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) (scanned, 
 	if err != nil {
 		return scanned{}, err
 	}
-	whole := scanned{text: after.text}
-	c := collector{raw: pt.raw}
+	c, hidden := collector{raw: pt.raw}, collector{raw: pt.raw}
+	var whole scanned
 	for _, side := range []wholeSide{after, before} {
-		spans, unread := p.scanAll(pl, side.text)
-		pt.unread = pt.unread || unread
-		c.spans = append(c.spans, side.inDiff(spans)...)
+		read := p.scanAll(pl, side.text, file.DepotPath)
+		c.spans = append(c.spans, side.inDiff(read.spans)...)
+		hidden.spans = append(hidden.spans, side.inDiff(read.hidden)...)
+		pt.literals = append(pt.literals, side.inDiff(literalsOf(side.text, lex.Of(file.DepotPath)))...)
 		if side.text == after.text {
-			whole.spans = spans
+			whole = read
 		}
 	}
-	pt.spans = p.engine.withoutPlaceholders(pt.raw, c.finish())
+	pt.spans = p.engine.names.withoutPlaceholders(pt.raw, c.finish())
+	pt.sortLiterals()
+	pt.hidden, pt.whole = hidden.finish(), true
 	return whole, nil
 }
 
-// scanAll returns the spans of a whole text, which become known values. unread is set if
-// the text is masked whole, because it was not read whole.
-func (p *Pipeline) scanAll(pl *payload, text string) (_ []span, unread bool) {
-	spans, unread := p.engine.scan(text, formText, masking)
-	for i := range spans {
-		spans[i].value = strings.Clone(spans[i].value) // a part of the text would keep all of it
+// scanAll reads a whole text. Its secrets become known values.
+func (p *Pipeline) scanAll(pl *payload, text, file string) scanned {
+	read := p.engine.scan(text, formText, file, false)
+	for i := range read.spans {
+		read.spans[i].value = strings.Clone(read.spans[i].value) // a part of the text would keep all of it
 	}
-	pl.known.add(spans, isSpecific)
-	if unread {
-		spans = p.engine.everyLine(text)
-	}
-	return spans, unread
+	pl.known.add(read.spans, isSpecific)
+	return read
 }
 
 // A wholeSide is the text of one side of a diff.
@@ -90,7 +91,7 @@ func wholeSides(diff, text string) (before, after wholeSide, err error) {
 	r := sideReader{text: text, line: 1, headings: headingsIn(diff)}
 	removes := false
 	for at, end := 0, 0; at < len(diff) && err == nil; at = end {
-		end = lineEnd(diff, at)
+		end = lex.LineEnd(diff, at)
 		content := diff[at+1 : end]
 		if strings.HasPrefix(diff[end:], `\ `) {
 			content = strings.TrimSuffix(content, "\n")
@@ -125,8 +126,8 @@ type sideReader struct {
 
 func headingsIn(diff string) map[string]int {
 	headings := map[string]int{}
-	for at := 0; at < len(diff); at = lineEnd(diff, at) {
-		if m := hunkHeader.FindStringSubmatch(diff[at:lineEnd(diff, at)]); m != nil && m[3] != "" {
+	for at := 0; at < len(diff); at = lex.LineEnd(diff, at) {
+		if m := hunkHeader.FindStringSubmatch(diff[at:lex.LineEnd(diff, at)]); m != nil && m[3] != "" {
 			headings[m[3]] = -1
 		}
 	}
@@ -154,7 +155,7 @@ func (r *sideReader) hunk(header string, end int) error {
 
 // pass reads a line of text.
 func (r *sideReader) pass() string {
-	line := r.text[r.next:lineEnd(r.text, r.next)]
+	line := r.text[r.next:lex.LineEnd(r.text, r.next)]
 	if len(r.headings) > 0 {
 		trimmed := strings.TrimSpace(line)
 		if _, ok := r.headings[trimmed]; ok {
