@@ -222,7 +222,7 @@ func TestReplayThatTemporalRejects(t *testing.T) {
 		want, hint string
 	}{
 		"a run without a workflow task":             {true, "was not replayed", "it is open again"},
-		"a workflow that Temporal does not know of": {false, "not known to Temporal", "starter change-commit --review-version 1"},
+		"a workflow that Temporal does not know of": {false, "not known to Temporal", "criticizer-starter change-commit --review-version 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 	case failure.ClassOf(err) != failure.WriteConflict:
 		return err
 	case d.Status == review.DeliverySent:
-		return advise(err, "a sent delivery is not sent again: starter change-commit --review-version %d %d makes a new review", d.Version+1, d.Changelist)
+		return advise(err, "a sent delivery is not sent again: criticizer-starter change-commit --review-version %d %d makes a new review", d.Version+1, d.Changelist)
 	case d.Begun && d.JobState == review.JobInProgress:
 		return advise(err, "wait until the review has ended: it searches for the mail itself")
 	case d.Begun && time.Since(*d.LastAttemptAt) < settle:

@@ -39,17 +39,17 @@ Run it as the user of the workers and with their environment.
 
 Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		Example: `  criticizer doctor
-  criticizer doctor --stages fetch,redact
+  criticizer doctor --roles fetch,redact
   criticizer doctor --model`,
 	}
 	roles, timeout := stageRoles, 15*time.Second
 	var list string
-	flagOf(cmd, &list, "stages", "check what these `STAGES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, or all (default all)",
+	flagOf(cmd, &list, "roles", "check what workers of these `ROLES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, or all (default all)",
 		func(text string) (_ string, err error) {
 			roles, err = parseStages(text)
 			return text, err
 		})
-	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), "all")...)))
+	must(cmd.RegisterFlagCompletionFunc("roles", fixed(append(slices.Clone(stageRoles), "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
 	model := cmd.Flags().Bool("model", false, "check the model's server with a prompt of the configured size, and nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -170,7 +170,7 @@ func (i installation) served(ctx context.Context, n temporalns.Namespace) []chec
 	if len(idle) == 0 {
 		return nil
 	}
-	return []checkResult{warn("start a worker, with --stages "+strings.Join(idle, ",")+" or more",
+	return []checkResult{warn("start a worker, with --roles "+strings.Join(idle, ",")+" or more",
 		"no worker polls for %s", strings.Join(idle, ", "))}
 }
 

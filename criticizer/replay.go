@@ -88,7 +88,7 @@ func notReplayable(l store.DeadLetter) error {
 	case l.State == store.LetterOpen, l.Interrupted:
 		return nil
 	case l.State == store.LetterResolved:
-		return settled(l, "to review the changelist again, use starter change-commit with a new --review-version", "is resolved: there is nothing to replay")
+		return settled(l, "to review the changelist again, use criticizer-starter change-commit with a new --review-version", "is resolved: there is nothing to replay")
 	case l.State == store.LetterFailedAgain:
 		return settled(l, status, "was replayed already and failed again: replay its new dead letter")
 	}
@@ -131,7 +131,7 @@ func (r *replayer) current(ctx context.Context, l store.DeadLetter) (runView, er
 	current, err := r.runs.current(ctx, l.WorkflowID)
 	if errors.Is(err, errForgotten) {
 		return current, advise(fmt.Errorf("dead letter %d cannot be replayed: %w", l.ID, err),
-			"start the review again: starter change-commit --review-version %d --key %s %d", l.Version, l.WorkflowID, l.Changelist)
+			"start the review again: criticizer-starter change-commit --review-version %d --key %s %d", l.Version, l.WorkflowID, l.Changelist)
 	}
 	if err != nil {
 		return current, advise(err, "check that the Temporal server is up and that temporal.address names it")

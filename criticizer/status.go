@@ -108,7 +108,7 @@ func (c *console) readReviews(ctx context.Context, cl review.Changelist) ([]revi
 func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]reviewView, error) {
 	rows, err := db.Reviews(ctx, cl)
 	if err == nil && len(rows) == 0 {
-		err = advise(fmt.Errorf("changelist %d has no review", cl), "starter change-commit %d starts one", cl)
+		err = advise(fmt.Errorf("changelist %d has no review", cl), "criticizer-starter change-commit %d starts one", cl)
 	}
 	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
 	letters, errLetters := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})

@@ -85,7 +85,7 @@ func TestPausedReviewStaysOpen(t *testing.T) {
 		t.Skipf("SKIPPED, the server cannot pause: %s is not set; make test-server sets it", serverVariable)
 	}
 	in := newInstallation(t, newDepot(t, manyChanges(3)...))
-	in.startWorker("--stages", "workflows,fetch,redact")
+	in.startWorker("--roles", "workflows,fetch,redact")
 	paused, terminated := in.mustStart("1").WorkflowID, in.mustStart("2").WorkflowID
 	for _, id := range []string{paused, terminated} {
 		waitFor(t, "stage llm", func() bool { return in.attempts(id, "llm") == 1 })
@@ -107,7 +107,7 @@ func TestPausedReviewStaysOpen(t *testing.T) {
 	if a := in.mustStart("1"); !a.Duplicate || a.State != review.JobInProgress {
 		t.Errorf("started again: %+v", a)
 	}
-	in.startWorker("--stages", "llm,notify")
+	in.startWorker("--roles", "llm,notify")
 	waitFor(t, "the review after it in the spool", func() bool { return in.countRows("jobs", `changelist_id = 3 and state = 'succeeded'`) == 1 })
 	if n := in.countRows("jobs", `changelist_id = 1 and state = 'in_progress'`); n != 1 {
 		t.Errorf("%d paused reviews are in progress, want 1", n)

@@ -20,7 +20,7 @@ func TestWorkerRefusesAllowListThatNobodyApplied(t *testing.T) {
 	} {
 		in.log.Reset()
 		in.env = append(slices.Clip(applied), "CRITICIZER_P4_ALLOWED_PATHS="+list)
-		if err := in.startWorker("--stages", "fetch").Wait(); err == nil {
+		if err := in.startWorker("--roles", "fetch").Wait(); err == nil {
 			t.Errorf("%s: the worker ran", name)
 		}
 		if !strings.Contains(in.log.String(), "allowlist apply") && !strings.Contains(in.log.String(), `"//depot/*"`) {

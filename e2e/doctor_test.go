@@ -174,7 +174,7 @@ func TestDoctorReportsEachFault(t *testing.T) {
 func TestDoctorOfBrokenServers(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
+	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--roles", "fetch,redact")
 	if want := []string{"config", "secrets", "postgres", "temporal", "breakers", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks of two stages are %q, want %q: %+v", status, checks(found), want, found)
 	}

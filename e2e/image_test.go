@@ -192,7 +192,7 @@ func TestReviewInAContainer(t *testing.T) {
 	if kept, err := os.ReadDir(c.state + "/spool"); err != nil || len(kept) == 0 {
 		t.Errorf("the spool has %v, %v", kept, err)
 	}
-	if out, err := c.command([]string{"CRITICIZER_P4_STATE_DIR=/elsewhere"}, "/criticizer", "doctor", "--stages", "fetch").CombinedOutput(); err == nil ||
+	if out, err := c.command([]string{"CRITICIZER_P4_STATE_DIR=/elsewhere"}, "/criticizer", "doctor", "--roles", "fetch").CombinedOutput(); err == nil ||
 		!strings.Contains(string(out), "read-only file system") {
 		t.Errorf("the root can be written: %s, %v", out, err)
 	}

@@ -91,7 +91,7 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 	h.fake("systemctl", `case "$3" in *[!A-Za-z0-9:_.@-]*) echo "$3 is no name of a unit" >&2; exit 1;; esac
 unit=${3#*@}
 set -a; . "$ROOT/etc/worker-$unit.env"; set +a
-"$ROOT/opt/worker" --config "$ROOT/etc/criticizer.yaml" --stages "$unit" > "$ROOT/worker.log" 2>&1 &
+"$ROOT/opt/worker" --config "$ROOT/etc/criticizer.yaml" --roles "$unit" > "$ROOT/worker.log" 2>&1 &
 echo $! > "$ROOT/worker.pid"`)
 	h.commands("fake", map[string]string{"temporal": temporal})
 	t.Cleanup(func() { // after the end of the test's context

@@ -63,7 +63,7 @@ func (in *installation) follow(section string, b backup, replace ...string) (out
 	in.t.Helper()
 	bin := in.path("bin")
 	for name, target := range map[string]string{
-		"criticizer": filepath.Join(binDir, "criticizer"), "starter": filepath.Join(binDir, "starter"), "temporal": temporalCommand(in.t),
+		"criticizer": filepath.Join(binDir, "criticizer"), "criticizer-starter": filepath.Join(binDir, "starter"), "temporal": temporalCommand(in.t),
 	} {
 		writeFile(in.t, filepath.Join(bin, name), 0o700, "#!/bin/sh\nexec "+quote(target)+" \"$@\"\n")
 	}

@@ -68,7 +68,7 @@ func TestWaitNamesTheStagesWithoutWorker(t *testing.T) {
 	if !lines.Scan() {
 		t.Fatalf("starter said nothing: %v", cmd.Wait())
 	}
-	if !strings.HasSuffix(lines.Text(), "--stages workflows,fetch,redact,llm,notify") {
+	if !strings.HasSuffix(lines.Text(), "--roles workflows,fetch,redact,llm,notify") {
 		t.Errorf("the stages are not named: %s", lines.Text())
 	}
 	waitFor(t, "the review in the overview", func() bool {

@@ -223,7 +223,7 @@ func reportUnserved(ctx context.Context, n temporalns.Namespace, w io.Writer) (s
 			case <-time.After(wait):
 			}
 			if stages := strings.Join(unserved(ctx, n), ","); stages != "" {
-				fmt.Fprintf(w, "starter change-commit: no worker serves the stages %s: the review waits until one starts with --stages %[1]s\n", stages)
+				fmt.Fprintf(w, "starter change-commit: no worker serves %s: the review waits until one starts with --roles %[1]s\n", stages)
 			}
 		}
 	}()

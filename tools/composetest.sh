@@ -286,7 +286,7 @@ no_restart up
 review 103
 say "the first review, right after up"
 for name in $workers; do
-    dc exec -T "$name" /criticizer doctor --stages "$name" > "$work/doctor.log" 2>&1 || { cat "$work/doctor.log"; fail "docker compose exec $name /criticizer doctor --stages $name"; }
+    dc exec -T "$name" /criticizer doctor --roles "$name" > "$work/doctor.log" 2>&1 || { cat "$work/doctor.log"; fail "docker compose exec $name /criticizer doctor --roles $name"; }
 done
 say "doctor of each stage"
 
@@ -361,7 +361,7 @@ docker tag criticizer:sample criticizer:1.0.0
 sed -e "s/^CRITICIZER_VERSION=/&1.0.0/; s,^P4_DIRECTORY=,&/srv/p4,; s/^P4PORT=.*/P4PORT=ssl:p4sim:1666/; s/^OPENAI_API_KEY=/&sk-of-a-test/" docs/deploy/env.example > "$clone/.env"
 sed -e 's,//depot/main/...,//depot/...,' docs/deploy/criticizer.yaml > "$clone/criticizer.yaml"
 dc run --rm -T migrate > "$work/up.log" 2>&1 || { tail "$work/up.log"; fail "docker compose run --rm migrate"; }
-if dc run --rm -T fetch --stages fetch > "$work/fetch.log" 2>&1; then fail "fetch runs without an allow list"; fi
+if dc run --rm -T fetch --roles fetch > "$work/fetch.log" 2>&1; then fail "fetch runs without an allow list"; fi
 grep -q "was never applied" "$work/fetch.log" || { cat "$work/fetch.log"; fail "fetch names another reason"; }
 dc run --rm -T criticizer allowlist apply --reason "first installation" > "$work/up.log" 2>&1 || { tail "$work/up.log"; fail "allowlist apply"; }
 dc up -d --no-build --wait --wait-timeout 300 > "$work/up.log" 2>&1 || { tail "$work/up.log"; fail "up in production"; }

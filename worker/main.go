@@ -1,5 +1,5 @@
 // Command worker runs reviews. It serves the task queues of the stages that its
-// --stages flag names; each stage has its own credentials and database role.
+// --roles flag names; each stage has its own credentials and database role.
 package main
 
 import (
@@ -50,7 +50,7 @@ unless NO_COLOR is set.
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 		Example: `  worker
-  worker --config /etc/criticizer/criticizer.yaml --stages fetch,redact
+  worker --config /etc/criticizer/criticizer.yaml --roles fetch,redact
   worker --healthy`,
 		Version: strings.TrimPrefix(cli.Version("worker"), "worker "),
 		Args:    cobra.NoArgs,
@@ -71,7 +71,7 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+settings.Program.DefaultPath+" if it exists)")
-	flags.StringSliceVar(&names, "stages", []string{"all"}, "stages to serve, separated by commas")
+	flags.StringSliceVar(&names, "roles", []string{"all"}, "roles to serve, separated by commas")
 	flags.BoolVar(&healthy, "healthy", false, "ask the worker at worker.listen whether it is ready: exit status 0 if it reaches Temporal and the database")
 	return cmd
 }
@@ -108,7 +108,7 @@ func parseStages(names []string) ([]stage, error) {
 	for _, name := range names {
 		s, ok := stageNamed(strings.TrimSpace(name))
 		if !ok {
-			return nil, fmt.Errorf("unknown stage %q in --stages", name)
+			return nil, fmt.Errorf("unknown role %q in --roles", name)
 		}
 		chosen = append(chosen, s)
 	}

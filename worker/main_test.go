@@ -28,7 +28,7 @@ func TestHelp(t *testing.T) {
 
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--stages", "nonsense"}, {"--nonsense"}, {"serve"}} {
+	for _, args := range [][]string{{"--roles", "nonsense"}, {"--nonsense"}, {"serve"}} {
 		_, err := execute(t, args...)
 		if _, ok := errors.AsType[cli.UsageError](err); !ok {
 			t.Errorf("%v: error is %v, want a usage error", args, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// A stage is a word of --stages.
+// A stage is what a worker does in one of its --roles.
 type stage struct {
 	name  settings.Role
 	role  store.Role

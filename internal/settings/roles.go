@@ -3,7 +3,7 @@ package settings
 import "slices"
 
 // A Role is a kind of process. It decides which sections are checked. The roles of
-// workers are the words of their --stages flag.
+// workers are the words of their --roles flag.
 type Role string
 
 // The roles.

@@ -94,7 +94,7 @@ func TestComposeSeparatesStages(t *testing.T) {
 			if own, ok := want[name]; name != "secrets" && (ok && !slices.Equal(secrets, own) || !ok && !slices.Equal(secrets, []string{"secrets-" + name})) {
 				t.Errorf("%s: %s has the secrets %v", file, name, secrets)
 			}
-			if slices.Contains(workerStages, name) && !slices.Equal(s.Command, []string{"--stages", name}) {
+			if slices.Contains(workerStages, name) && !slices.Equal(s.Command, []string{"--roles", name}) {
 				t.Errorf("%s: %s runs %v", file, name, s.Command)
 			}
 			var read []string
