@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 
@@ -54,14 +53,8 @@ func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
 	return server
 }
 
-// A MailProvider is a provider that probes can ping.
-type MailProvider interface {
-	mail.Provider
-	Ping(ctx context.Context) error
-}
-
-// NewMailProvider returns the configured mail provider, for the server that [Mail] returns.
-func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (MailProvider, error) {
+// NewMailProvider returns the configured mail provider, for the server that MailServer returns.
+func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (*mail.EvidencedProvider, error) {
 	smtp, err := mail.NewSMTPProvider(lg, server)
 	if err != nil {
 		return nil, err

@@ -134,10 +134,13 @@ func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedP
 	return p, nil
 }
 
-// Send implements [Provider]. Some servers reject a message after they have
-// queued it. A rejection after the whole message was read therefore does not
-// count at once: it is wrapped in an error of class DeliveryAmbiguous, and counts
-// if the look-up after the settle window finds nothing.
+// Send sends m and returns the ID by which Lookup finds it. An error has a class of package
+// failure. With DeliveryAmbiguous the message may have been accepted, with any other class
+// it was not.
+//
+// Some servers reject a message after they have queued it. A rejection after the whole
+// message was read therefore does not count at once: it is wrapped in an error of class
+// DeliveryAmbiguous, and counts if the look-up after the settle window finds nothing.
 func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
 	m.Begun = cmp.Or(m.Begun, time.Now())
 	at, err := p.send(ctx, m)
@@ -167,7 +170,8 @@ func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID
 	return "", doubt
 }
 
-// Lookup implements [Provider]. The rules:
+// Lookup returns evidence whether the message of k was accepted (notification 8.2). since is
+// when its last attempt started. The rules:
 //
 //   - A bounce outranks acceptance.
 //   - One witness is enough for acceptance.

@@ -89,7 +89,7 @@ func realMail(t *testing.T) mailSide {
 			return n
 		},
 	}
-	side.stop = func() { p.Provider.(*EvidencedProvider).witnesses[0] = inboxRecords{"http://127.0.0.1:1"} }
+	side.stop = func() { p.witnesses[0] = inboxRecords{"http://127.0.0.1:1"} }
 	return side
 }
 

@@ -73,29 +73,16 @@ func (m Message) MIME() ([]byte, error) {
 	return raw.Bytes(), nil
 }
 
-// A Provider sends messages and may know which ones it accepted.
-type Provider interface {
-	// Send sends m and returns the provider's id for it. An error has a class of
-	// package failure. With DeliveryAmbiguous the message may have been accepted,
-	// with any other class it was not.
-	Send(ctx context.Context, m Message) (notificationID string, err error)
-	// Lookup returns evidence whether the message of k was accepted
-	// (notification 8.2). notificationID is what Send returned for it, or empty if
-	// that is not known. since is when its last attempt started. Absence counts
-	// only after the provider's settle window, which starts then.
-	Lookup(ctx context.Context, k review.DeliveryKey, notificationID string, since time.Time) (review.Evidence, error)
-}
-
 // A Mailer renders digests and sends them through a provider.
 type Mailer struct {
-	Provider // for Lookup
-	lg       *slog.Logger
-	cfg      Config
+	*EvidencedProvider // for Lookup
+	lg                 *slog.Logger
+	cfg                Config
 }
 
 // New returns a mailer that sends as cfg.From. The fields of cfg that select a
 // server are for the provider.
-func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
+func New(lg *slog.Logger, provider *EvidencedProvider, cfg Config) (*Mailer, error) {
 	cfg, err := cfg.checked()
 	if err := errors.Join(err, cfg.requireKeys()); err != nil {
 		return nil, err
@@ -104,7 +91,7 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 }
 
 // Send renders report for the recipient of k and sends it once, in an attempt
-// that started at begun. Its errors come from [Render] and [Provider]; none
+// that started at begun. Its errors come from [Render] and [EvidencedProvider.Send]; none
 // contains an address.
 func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.zone())
@@ -112,7 +99,7 @@ func (p *Mailer) Send(ctx context.Context, report review.Report, k review.Delive
 		return "", err
 	}
 	m.Begun = begun
-	id, err := p.Provider.Send(ctx, m)
+	id, err := p.EvidencedProvider.Send(ctx, m)
 	if err != nil {
 		return "", err
 	}

@@ -45,8 +45,7 @@ const (
 
 // An SMTPProvider sends through a mail server, one recipient per message, so
 // that a rejection concerns exactly one recipient. Consecutive messages share a
-// connection. SMTP has no query for accepted messages, so it is not a [Provider] without
-// evidence.
+// connection. SMTP has no query for accepted messages: see [EvidencedProvider].
 type SMTPProvider struct {
 	lg            *slog.Logger
 	cfg           Config
@@ -71,7 +70,7 @@ func (p *SMTPProvider) withSendLimit(limit time.Duration) *SMTPProvider {
 	return &q
 }
 
-// Send is [Provider.Send].
+// Send sends m. Its errors have the classes of [EvidencedProvider.Send].
 func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
 	if _, err := p.send(ctx, m); err != nil {
 		return "", err
