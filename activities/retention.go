@@ -49,7 +49,7 @@ const overdueAfter = 150 * time.Minute
 func (r *Retention) EnforceRetention(ctx context.Context) (RetentionResult, error) {
 	var result RetentionResult
 	var failures []error
-	for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer, review.NamespaceRewrite} {
+	for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer} {
 		n, err := r.Stored.DeleteExpiredArtifacts(ctx, ns)
 		result.Artifacts += n
 		failures = append(failures, err)

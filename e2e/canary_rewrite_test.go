@@ -137,7 +137,7 @@ func messagesFile(t *testing.T, messages []plantedMessage) string {
 // drainRewrites starts runs until all jobs have ended.
 func (in *installation) drainRewrites() {
 	in.t.Helper()
-	const open = `select job_id || ' ' || status || ' ' || coalesce(last_error, '') from criticizer.rewrite_jobs where status not in ('completed', 'failed')`
+	const open = `select job_id || ' ' || status || ' ' || coalesce(last_error, '') from complaint_rewrite.jobs where status not in ('completed', 'failed')`
 	var left []string
 	drained := poll(testTimeout, time.Second, func() bool {
 		if left = in.queryStrings(open); len(left) > 0 {

@@ -24,11 +24,12 @@ func (in *installation) serveRewrites(endpoint string, env ...string) *exec.Cmd 
 		in.t.Fatal(err)
 	}
 	in.env = append(append(in.env, "COMPLAINT_REWRITE_CONFIG="+os.DevNull,
-		"COMPLAINT_REWRITE_DATABASE_URL="+in.database.URL.Reveal(), "COMPLAINT_REWRITE_KEYSET="+keyset.Reveal(),
+		"COMPLAINT_REWRITE_DATABASE_URL="+in.database.URL.Reveal(), "COMPLAINT_REWRITE_KEYSET="+keyset.Reveal(), // both products may share a database
 		"COMPLAINT_REWRITE_TEMPORAL_ADDRESS="+in.temporal.Address, "COMPLAINT_REWRITE_TEMPORAL_NAMESPACE="+in.temporal.Name,
 		"COMPLAINT_REWRITE_REDACTION_KEY=a key of this test, long enough", "COMPLAINT_REWRITE_LOG_FORMAT=json",
 		"COMPLAINT_REWRITE_OPENAI_BASE_URL="+endpoint, "COMPLAINT_REWRITE_OPENAI_API_KEY=a key of this test",
 		"COMPLAINT_REWRITE_ROUTE_MODEL=llmsim-1"), env...)
+	in.output("complaint-rewrite", "migrate")
 	worker := exec.Command(filepath.Join(in.bin, "complaint-rewrite"), "worker")
 	worker.Env = in.env
 	in.startProcess(worker)
@@ -97,7 +98,7 @@ func TestRewrite(t *testing.T) {
 		}
 	}
 	var states string
-	in.queryRow(`select string_agg(to_status, ' ' order by id) from criticizer.rewrite_transitions where job_id = '`+jobs[1]+`'`, &states)
+	in.queryRow(`select string_agg(to_status, ' ' order by id) from complaint_rewrite.transitions where job_id = '`+jobs[1]+`'`, &states)
 	if !strings.Contains(states, " batch_submitted ") || !strings.HasSuffix(states, " completed") {
 		t.Errorf("a batch job went through %q", states)
 	}

@@ -28,6 +28,5 @@ const (
 	NamespaceRaw      Namespace = "raw"
 	NamespaceRedacted Namespace = "redacted"
 	NamespaceReport   Namespace = "report"
-	NamespaceAnswer   Namespace = "answer"  // answers of the model; only the llm stage can read them
-	NamespaceRewrite  Namespace = "rewrite" // texts of the rewrite queue
+	NamespaceAnswer   Namespace = "answer" // answers of the model; only the llm stage can read them
 )

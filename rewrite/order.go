@@ -71,8 +71,14 @@ func validateID(field, value string) error {
 	return nil
 }
 
-// A Sealed is an encrypted message and its recipient's preferences. Its JSON form is the
-// second argument of criticizer.enqueue_rewrite.
+// A SealedOrder is a validated order with its encrypted texts. Its JSON form is the argument
+// of complaint_rewrite.enqueue.
+type SealedOrder struct {
+	Order Order `json:"order"`
+	Sealed
+}
+
+// A Sealed is an encrypted message and its recipient's preferences.
 type Sealed struct {
 	Text        SealedText  `json:"text"`
 	Preferences *SealedText `json:"preferences,omitempty"`

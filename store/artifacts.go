@@ -33,24 +33,19 @@ func (b Blobs) onTable(statement string) string {
 
 // Each access and its record are one statement, so one transaction and one round trip.
 //
-// putBlobAgain sets the body of an artifact that exists, for it may be encrypted with a
-// newer key. putBlob adds a copy. They do not read the body from excluded: that needs the
-// right to read bodies. The database sets the times.
+// putBlob sets the body of an artifact that exists, for it may be encrypted with a newer key.
+// It does not read the body from excluded: that needs the right to read bodies. The database
+// sets the times.
 const (
-	recorded     = `with recorded as (insert into criticizer.audit_log (claimed, action, object, detail) values ('', $1, $2, '{}')) `
-	getBlob      = recorded + `select body from %s where id = $3 and expires_at > now()`
-	putBlob      = recorded + `insert into %s (id, body, ttl) values ($3, $4, $5)`
-	putBlobAgain = putBlob + ` on conflict (id) do update set body = $4, ttl = $5`
+	recorded = `with recorded as (insert into criticizer.audit_log (claimed, action, object, detail) values ('', $1, $2, '{}')) `
+	getBlob  = recorded + `select body from %s where id = $3 and expires_at > now()`
+	putBlob  = recorded + `insert into %s (id, body, ttl) values ($3, $4, $5) on conflict (id) do update set body = $4, ttl = $5`
 )
 
 // PutBlob stores body until ttl from now by the database's clock. Storing an existing
 // id again can extend its time and never shortens it.
 func (b Blobs) PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error {
-	put := putBlobAgain
-	if b.ns == review.NamespaceRewrite { // its texts have copies
-		put = putBlob
-	}
-	_, err := b.access(ctx, "write", put, id, body, ttl)
+	_, err := b.access(ctx, "write", putBlob, id, body, ttl)
 	return err
 }
 

@@ -29,7 +29,6 @@ func TestBlobs(t *testing.T) {
 		review.NamespaceRedacted: {store.RoleRedact, store.RoleLLM},
 		review.NamespaceReport:   {store.RoleLLM, store.RoleNotify},
 		review.NamespaceAnswer:   {store.RoleLLM, store.RoleLLM},
-		review.NamespaceRewrite:  {store.RoleRewrite, store.RoleRewrite},
 	} {
 		t.Run(string(ns), func(t *testing.T) {
 			t.Parallel()
@@ -37,11 +36,7 @@ func TestBlobs(t *testing.T) {
 			writer, reader := d.Open(t, roles[0]).Blobs(ns), d.Open(t, roles[1]).Blobs(ns)
 			retention := d.Open(t, store.RoleRetention)
 
-			copies, old := 1, "old"
-			if ns == review.NamespaceRewrite { // each put stores a copy
-				copies, old = 2, "new"
-			}
-			testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte(old), time.Hour))
+			testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte("old"), time.Hour))
 			testkit.NoError(t, writer.PutBlob(t.Context(), id, []byte("new"), 2*time.Hour))
 			body := must(reader.Blob(t.Context(), id))(t)
 			if string(body) != "new" {
@@ -57,11 +52,11 @@ func TestBlobs(t *testing.T) {
 			age(t, d, ns, 3*time.Hour)
 			_, err = reader.Blob(t.Context(), id)
 			wantClass(t, err, failure.ArtifactExpired) // though it is still there
-			if n, err := retention.OverdueArtifacts(t.Context(), 30*time.Minute); err != nil || n != copies {
-				t.Errorf("verification counts %d overdue, %v; want %d (security 9.4.5)", n, err, copies)
+			if n, err := retention.OverdueArtifacts(t.Context(), 30*time.Minute); err != nil || n != 1 {
+				t.Errorf("verification counts %d overdue, %v; want 1 (security 9.4.5)", n, err)
 			}
-			if n, err = retention.DeleteExpiredArtifacts(t.Context(), ns); err != nil || n != copies {
-				t.Errorf("deleted %d expired artifacts, %v; want %d (security 9.4.5)", n, err, copies)
+			if n, err = retention.DeleteExpiredArtifacts(t.Context(), ns); err != nil || n != 1 {
+				t.Errorf("deleted %d expired artifacts, %v; want 1 (security 9.4.5)", n, err)
 			}
 		})
 	}
@@ -153,7 +148,7 @@ func TestDeleteExpiredIsAudited(t *testing.T) {
 	d := storetest.New(t)
 	conn := d.Conn(t)
 	exec(t, conn, goodRows)
-	namespaces := []string{"raw", "redacted", "report", "answer", "rewrite"}
+	namespaces := []string{"raw", "redacted", "report", "answer"}
 	for _, ns := range namespaces {
 		exec(t, conn, strings.ReplaceAll(`insert into NS.artifacts (id, body) values (repeat('e', 64), 'x'), (repeat('f', 64), 'y'), (repeat('d', 64), 'z');
 			update NS.artifacts set stored_at = now() - interval '4 hours', expires_at = now() - interval '3 hours' where id = repeat('e', 64);
@@ -164,7 +159,7 @@ func TestDeleteExpiredIsAudited(t *testing.T) {
 	n := must(retention.DeleteExpiredArtifacts(t.Context(), review.NamespaceRaw))(t)
 	left := must(retention.OverdueArtifacts(t.Context(), time.Hour))(t)
 	if all := len(namespaces); overdue != all || n != 2 || left != all-1 {
-		t.Errorf("of %d namespaces overdue %d, deleted %d, then overdue %d; want one each, 2, and the other four", all, overdue, n, left)
+		t.Errorf("of %d namespaces overdue %d, deleted %d, then overdue %d; want one each, 2, and the others", all, overdue, n, left)
 	}
 	if kept := query[int](t, conn, `select count(*)::int from raw.artifacts`); kept != 2 {
 		t.Errorf("%d artifacts are left, want those whose time is not over", kept)

@@ -177,7 +177,7 @@ var violations = map[string][]string{
 func TestEveryConstraintRefuses(t *testing.T) {
 	t.Parallel()
 	conn := storetest.New(t).Conn(t)
-	exec(t, conn, goodRows+rewriteRows)
+	exec(t, conn, goodRows)
 	for name, statements := range violations {
 		for _, statement := range statements {
 			refused := refusal(t, conn, "", statement)
@@ -195,12 +195,12 @@ func TestEveryConstraintIsTested(t *testing.T) {
 	conn := storetest.New(t).Conn(t)
 	rows, err := conn.Query(t.Context(), `
 		select connamespace::regnamespace || '.' || conname from pg_constraint
-		where connamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
+		where connamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer')
 		  and conrelid <> 'criticizer.migrations'::regclass and conname not like '%\_pkey' and contype <> 'n'
 		union
 		select relnamespace::regnamespace || '.' || relname
 		from pg_index join pg_class on oid = indexrelid
-		where indisunique and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
+		where indisunique and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer')
 		  and not exists (select from pg_constraint where conindid = indexrelid)
 		order by 1`)
 	testkit.NoError(t, err)
@@ -210,7 +210,7 @@ func TestEveryConstraintIsTested(t *testing.T) {
 	}
 }
 
-// otherRows are rows of the tables that goodRows and rewriteRows leave empty.
+// otherRows are rows of the tables that goodRows leaves empty.
 const otherRows = `
 insert into criticizer.catch_up (server_id, since, mark) values ('p4', 1, 1);
 insert into criticizer.review_records (changelist_id, review_version) values (1, 1);
@@ -227,14 +227,14 @@ insert into criticizer.restores (backup_at, newest_changelist) values (now(), 1)
 func TestEveryColumnAndKeyRefuses(t *testing.T) {
 	t.Parallel()
 	conn := storetest.New(t).Conn(t)
-	exec(t, conn, goodRows+rewriteRows+";"+otherRows)
+	exec(t, conn, goodRows+";"+otherRows)
 	exec(t, conn, `set session_replication_role = replica`) // some triggers refuse every change, others fill in values
 	rows, err := conn.Query(t.Context(), `
 		select relnamespace::regnamespace || '.' || quote_ident(relname) as table,
 		       array_agg(quote_ident(attname) order by attnum) filter (where attgenerated = '') as columns,
 		       coalesce((select conname from pg_constraint where conrelid = c.oid and contype = 'p'), '')::text as key
 		from pg_class c join pg_attribute a on attrelid = c.oid and attnum > 0 and not attisdropped
-		where relkind in ('r', 'p') and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
+		where relkind in ('r', 'p') and relnamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer')
 		  and c.oid <> 'criticizer.migrations'::regclass
 		group by c.oid order by 1`)
 	testkit.NoError(t, err)

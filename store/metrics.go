@@ -24,19 +24,12 @@ func (d *DB) Figures(ctx context.Context) ([]Figure, error) {
 	return asFigures(rows, err)
 }
 
-// RewriteFigures returns the metrics of the rewrite queue.
-func (d *DB) RewriteFigures(ctx context.Context) ([]Figure, error) {
-	rows, err := d.q.RewriteFigures(ctx)
-	return asFigures(rows, err)
-}
-
-func asFigures[Row db.FiguresRow | db.RewriteFiguresRow](rows []Row, err error) ([]Figure, error) {
+func asFigures(rows []db.FiguresRow, err error) ([]Figure, error) {
 	if err != nil {
 		return nil, postgres.Interpret("read metrics", err)
 	}
 	figures := make([]Figure, len(rows))
-	for i, r := range rows {
-		row := db.FiguresRow(r)
+	for i, row := range rows {
 		figures[i] = Figure{Name: row.Name, Value: row.Figure}
 		if err := json.Unmarshal(row.Labels, &figures[i].Labels); err != nil {
 			return nil, failure.Errorf(failure.InvariantViolated, "read labels of %s: %w", row.Name, err)

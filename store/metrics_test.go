@@ -79,17 +79,6 @@ func TestFiguresCountRows(t *testing.T) {
 	}
 }
 
-func TestRewriteFigures(t *testing.T) {
-	t.Parallel()
-	d := storetest.New(t)
-	working := d.Open(t, store.RoleRewrite)
-	queue{backend: d.Open(t, store.RoleBackend).Rewrites()}.enqueue(t, order())
-	figures := must(working.RewriteFigures(t.Context()))(t)
-	if len(figures) != 3 || figures[0].Labels["status"] != "queued" || figures[0].Value != 1 || figures[2].Labels["namespace"] != "rewrite" {
-		t.Errorf("figures are %v, want one queued job, its age, and the lag of retention", figures)
-	}
-}
-
 // Operators see an outage until it ends, or until its process has not confirmed it for a while.
 func TestOutages(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,7 @@
 // Each file holds one aggregate. Read this file first, then jobs.go, where [DB.OpenJob]
 // decides whether a review runs, deliveries.go (the outbox and its reconciliation),
 // deadletters.go and replays.go. artifacts.go, costs.go, findings.go and shelves.go hold what
-// one stage writes; reviews.go and delivery_repair.go what operators see and change. The
-// rewrite queue is separate: see [Rewrites].
+// one stage writes; reviews.go and delivery_repair.go what operators see and change.
 package store
 
 import (
@@ -44,9 +43,6 @@ const (
 	RoleOperator    Role = "criticizer_operator"    // reads all but contents, repairs states
 	RoleRetention   Role = "criticizer_retention"   // deletes expired artifacts and recipients
 	RoleReader      Role = "criticizer_reader"      // reads one artifact for a person who gives a reason
-	RoleRewrite     Role = "criticizer_rewrite"     // executes rewrite jobs
-	RoleBackend     Role = "criticizer_backend"     // enqueues rewrite jobs, reads their states and results
-	RoleFrontend    Role = "criticizer_frontend"    // reads the states of rewrite jobs
 )
 
 // A DB is a pool of connections that act as one role. Its methods may be called

@@ -41,7 +41,7 @@ login worker_operator criticizer_operator
 
 # Temporal creates its own databases. The roles that no login here uses are created too, so
 # that the owner needs no right to create roles.
-for name in reader rewrite backend frontend audit; do
+for name in reader audit; do
     role "criticizer_$name"
 done
 run <<'SQL'

@@ -91,5 +91,5 @@ func (cfg *Config) ArtifactConfig(ns review.Namespace) artifact.Config {
 		review.NamespaceReport:   {cfg.Keysets.Report, cfg.Artifacts.ReportTTL},
 		review.NamespaceAnswer:   {cfg.Keysets.Answers, cfg.Artifacts.RedactedTTL},
 	}[ns]
-	return artifact.Config{Namespace: ns, Keyset: of.keyset, KEK: cfg.Artifacts.KEK, TTL: of.ttl}
+	return artifact.Config{Namespace: ns, Raw: ns == review.NamespaceRaw, Keyset: of.keyset, KEK: cfg.Artifacts.KEK, TTL: of.ttl}
 }

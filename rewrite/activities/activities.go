@@ -58,7 +58,8 @@ func (c Config) withDefaults() Config {
 // Parts are the dependencies of a worker.
 type Parts struct {
 	Queue    queue
-	Texts    texts
+	Messages messages
+	Results  results
 	Pipeline *redaction.Pipeline
 	Provider provider
 	Router   rewrite.Router
@@ -82,7 +83,7 @@ func New(lg *slog.Logger, parts Parts, cfg Config) (*Activities, error) {
 	return &Activities{parts, lg, cfg}, nil
 }
 
-// BeginRun records a run and reports whether it has pending work. A run without
+// BeginRun counts the pending work of a run, records it, and reports whether there is any. A run without
 // pending work is recorded and logged, and is not an error (rewrite 5, 10).
 func (a *Activities) BeginRun(ctx context.Context, worker rewrite.Worker) (bool, error) {
 	return a.begin(ctx, runOf(ctx), worker)
@@ -96,15 +97,15 @@ func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Wor
 	if err != nil {
 		return false, fmt.Errorf("begin run of %s: %w", worker, err)
 	}
-	if !pending {
+	if pending == 0 {
 		a.lg.InfoContext(ctx, "rewrite run skipped", "event", worker.Skip(), "run_id", runID)
 		return false, a.parts.Queue.SkipRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
 	}
 	return true, a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
 }
 
-// enforceRetention deletes expired texts: each run of the collector, also one without
-// pending work, in case no worker serves stage retention. An error does not end the run:
+// enforceRetention deletes expired texts: each run of the collector, even one without
+// pending work. An error does not end the run:
 // the metric criticizer_retention_lag_seconds shows what is overdue (security 9.4.5).
 func (a *Activities) enforceRetention(ctx context.Context, runID string) {
 	switch n, err := a.parts.Queue.DeleteExpired(ctx); {
@@ -115,20 +116,21 @@ func (a *Activities) enforceRetention(ctx context.Context, runID string) {
 	}
 }
 
-func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (bool, error) {
+func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (int, error) {
 	switch worker {
 	case rewrite.AsyncLane:
 		return a.parts.Queue.Pending(ctx, rewrite.Async, a.cfg.Run.ClaimTimeout())
 	case rewrite.Submitter:
-		pending, err := a.parts.Queue.Pending(ctx, rewrite.Batch, a.cfg.Run.ClaimTimeout())
-		if pending || err != nil {
-			return pending, err
+		jobs, err := a.parts.Queue.Pending(ctx, rewrite.Batch, a.cfg.Run.ClaimTimeout())
+		if err != nil {
+			return 0, err
 		}
-		return a.parts.Queue.PendingBatches(ctx, rewrite.Submitting)
+		batches, err := a.parts.Queue.PendingBatches(ctx, rewrite.Submitting)
+		return jobs + batches, err
 	case rewrite.Collector:
 		return a.parts.Queue.PendingBatches(ctx, rewrite.Submitted)
 	}
-	return false, failure.Errorf(failure.InputInvalid, "unknown worker %q: want one of %v", worker, rewrite.Workers())
+	return 0, failure.Errorf(failure.InputInvalid, "unknown worker %q: want one of %v", worker, rewrite.Workers())
 }
 
 // FinishRun counts the transitions of the run, records and logs them (rewrite 10).

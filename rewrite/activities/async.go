@@ -47,7 +47,7 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 	if err := calls.Wait(); err != nil {
 		return a.release(ctx, claim, fmt.Errorf("execute jobs: %w", err))
 	}
-	return a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff())
+	return a.releaseRest(ctx, claim)
 }
 
 // executeOne executes one job and returns the error class of its attempt. err is not the

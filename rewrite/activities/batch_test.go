@@ -130,7 +130,7 @@ func TestCollectorCrashes(t *testing.T) {
 			r.all(t, rewrite.Completed, ids)
 			r.executedOnce(t, ids)
 			var open int
-			testkit.NoError(t, r.scan(`select count(*) from criticizer.rewrite_batches where state <> 'collected'`, &open))
+			testkit.NoError(t, r.scan(`select count(*) from complaint_rewrite.batches where state <> 'collected'`, &open))
 			if open != 0 {
 				t.Errorf("%d batches are open", open)
 			}
@@ -295,7 +295,7 @@ func TestOutputThatCannotBeRead(t *testing.T) {
 				r.executedOnce(t, ids)
 				return
 			}
-			r.edit(t, `update criticizer.rewrite_batches set final_at = now() - interval '7 hours' where final_at is not null`)
+			r.edit(t, `update complaint_rewrite.batches set final_at = now() - interval '7 hours' where final_at is not null`)
 			r.must(t, rewrite.Collector)
 			if job := r.job(t, ids[0]); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "NOT_FOUND" {
 				t.Errorf("job is %+v", job)
@@ -319,13 +319,13 @@ func TestBatchThatCannotBePolled(t *testing.T) {
 			r.provider.pollErr = failure.Errorf(class, "no")
 			r.must(t, rewrite.Collector)
 			r.all(t, rewrite.BatchSubmitted, ids)
-			r.edit(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '33 hours'`)
+			r.edit(t, `update complaint_rewrite.batches set submitted_at = now() - interval '33 hours'`)
 			r.must(t, rewrite.Collector)
 			r.all(t, rewrite.Queued, ids)
 			if job := r.job(t, ids[0]); job.AttemptCount != 1 || lastError(job) != string(class) {
 				t.Errorf("job is %+v", job)
 			}
-			if n := r.number(t, `select count(*) from criticizer.rewrite_batches where state <> 'abandoned'`); n != 0 || r.provider.canceled == 0 {
+			if n := r.number(t, `select count(*) from complaint_rewrite.batches where state <> 'abandoned'`); n != 0 || r.provider.canceled == 0 {
 				t.Errorf("%d batches are open, %d canceled", n, r.provider.canceled)
 			}
 		})
@@ -371,7 +371,7 @@ func TestSearchThatFailsEnds(t *testing.T) {
 	r.must(t, rewrite.Submitter)
 	r.all(t, rewrite.Processing, []string{id})
 	r.later(t)
-	r.edit(t, `update criticizer.rewrite_batches set created_at = now() - interval '31 hours'`)
+	r.edit(t, `update complaint_rewrite.batches set created_at = now() - interval '31 hours'`)
 	r.must(t, rewrite.Submitter)
 	if job := r.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "UPSTREAM_INTERNAL" {
 		t.Errorf("job is %+v", job)
@@ -385,7 +385,7 @@ func TestAbandonedBatchIsCanceled(t *testing.T) {
 	r.enqueue(t, 1, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
 	r.provider.running = true
-	operator := r.db.Open(t, "criticizer_operator").Rewrites()
+	operator := r.db.Open(t, "complaint_rewrite_operator")
 	open, err := operator.Batches(t.Context(), false, 1)
 	testkit.NoError(t, err)
 	_, err = operator.AbandonBatch(t.Context(), open[0].ID, "ann", "T-1")
@@ -434,7 +434,7 @@ func TestClaimTimeoutCoversACall(t *testing.T) {
 	w := r.worker(t)
 	claim, _, err := w.claim(t.Context(), uuid.NewString(), rewrite.Async)
 	testkit.NoError(t, err)
-	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 hour'`)
+	r.edit(t, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 hour'`)
 	stop := w.extend(t.Context(), claim)
 	defer stop()
 	for end := time.Now().Add(time.Minute); time.Since(*r.job(t, id).ClaimedAt) > time.Minute; {
@@ -460,13 +460,13 @@ func TestLateBatch(t *testing.T) {
 		t.Error("a batch was canceled before its time")
 	}
 	for range 2 {
-		r.edit(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '31 hours'`)
+		r.edit(t, `update complaint_rewrite.batches set submitted_at = now() - interval '31 hours'`)
 		r.must(t, rewrite.Collector)
 	}
 	if r.provider.canceled != 1 {
 		t.Errorf("a late batch was canceled %d times", r.provider.canceled)
 	}
-	r.edit(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '33 hours'`)
+	r.edit(t, `update complaint_rewrite.batches set submitted_at = now() - interval '33 hours'`)
 	r.must(t, rewrite.Collector)
 	r.all(t, rewrite.Queued, ids)
 }
@@ -477,7 +477,7 @@ func TestCanceledJobStays(t *testing.T) {
 	r := newRig(t)
 	ids := r.enqueue(t, 2, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
-	r.edit(t, `update criticizer.rewrite_jobs set status = 'canceled' where job_id = '`+ids[0]+`'`)
+	r.edit(t, `update complaint_rewrite.jobs set status = 'canceled' where job_id = '`+ids[0]+`'`)
 	r.must(t, rewrite.Collector)
 	if got := r.statuses(t); got[rewrite.Canceled] != 1 || got[rewrite.Completed] != 1 {
 		t.Errorf("jobs are %v", got)
@@ -513,7 +513,7 @@ func TestWorkersSideBySide(t *testing.T) {
 
 func (r *rig) left(t *testing.T) (n int) {
 	t.Helper()
-	err := r.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs where status <> 'completed'`).Scan(&n)
+	err := r.db.Conn(t).QueryRow(t.Context(), `select count(*) from complaint_rewrite.jobs where status <> 'completed'`).Scan(&n)
 	if err != nil {
 		t.Error(err)
 	}

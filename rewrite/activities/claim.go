@@ -74,7 +74,15 @@ func (a *Activities) release(ctx context.Context, claim rewrite.Claim, err error
 	if failure.ClassOf(err).Retryable() {
 		return err
 	}
-	return errors.Join(err, a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff()))
+	return errors.Join(err, a.releaseRest(ctx, claim))
+}
+
+// releaseRest queues the jobs of the claim that were not begun, even if the run was
+// canceled.
+func (a *Activities) releaseRest(ctx context.Context, claim rewrite.Claim) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	return a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff())
 }
 
 // route decides about jobs without a routing decision.

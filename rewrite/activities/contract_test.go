@@ -15,7 +15,7 @@ func TestLostJobIsNotExecuted(t *testing.T) {
 	r.cfg.Concurrency = 1
 	ids := r.enqueue(t, 2, rewrite.Async)
 	r.provider.answer = func(item rewrite.Item) (string, error) {
-		r.edit(t, `update criticizer.rewrite_jobs set status = 'canceled', claim_token = null where status = 'processing' and job_id <> '`+item.JobID+`'`)
+		r.edit(t, `update complaint_rewrite.jobs set status = 'canceled', claim_token = null where status = 'processing' and job_id <> '`+item.JobID+`'`)
 		return item.Text.String(), nil
 	}
 	r.must(t, rewrite.AsyncLane)
@@ -52,7 +52,7 @@ func TestJobsOfABatchHaveTheirOwnTrails(t *testing.T) {
 	r.all(t, rewrite.Completed, ids)
 	for _, id := range ids {
 		var trail string
-		testkit.NoError(t, r.scan(`select string_agg(to_status, ' ' order by id) from criticizer.rewrite_transitions where job_id = '`+id+`'`, &trail))
+		testkit.NoError(t, r.scan(`select string_agg(to_status, ' ' order by id) from complaint_rewrite.transitions where job_id = '`+id+`'`, &trail))
 		if trail != "queued processing batch_submitted completed" {
 			t.Errorf("trail of job %s is %q", id, trail)
 		}

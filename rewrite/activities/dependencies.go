@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // queue is the queue in Postgres. Every write is guarded by the claim, the lease or
@@ -20,10 +20,10 @@ type queue interface {
 	// Runtime returns the time since the run began.
 	Runtime(ctx context.Context, runID string) (time.Duration, error)
 
-	// Pending reports whether a run of this mode has a job to claim, route or recover,
-	// PendingBatches whether a batch in the given state has no lease.
-	Pending(ctx context.Context, mode rewrite.ExecutionMode, claimTimeout time.Duration) (bool, error)
-	PendingBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error)
+	// Pending counts the jobs that a run of this mode could claim, route or recover,
+	// PendingBatches the batches in the given state that have no lease.
+	Pending(ctx context.Context, mode rewrite.ExecutionMode, claimTimeout time.Duration) (int, error)
+	PendingBatches(ctx context.Context, state rewrite.SubmissionState) (int, error)
 
 	// RecoverStale ends claims older than timeout (rewrite 7.2).
 	RecoverStale(ctx context.Context, runID string, timeout time.Duration) (int, error)
@@ -71,10 +71,14 @@ type queue interface {
 	EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error
 }
 
-// texts are the encrypted messages, preferences and results. They belong to no review.
-type texts interface {
-	Get(ctx context.Context, of review.Owner, ref review.ArtifactRef) ([]byte, error)
-	Put(ctx context.Context, of review.Owner, body []byte) (review.ArtifactRef, error)
+// messages are the encrypted messages and preferences.
+type messages interface {
+	Get(ctx context.Context, of artifact.Owner, ref artifact.Ref) ([]byte, error)
+}
+
+// results are the encrypted rewrites.
+type results interface {
+	Put(ctx context.Context, of artifact.Owner, body []byte) (artifact.Ref, error)
 }
 
 // A provider has models rewrite jobs, one by one or in batches; package rewrite/provider

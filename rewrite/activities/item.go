@@ -8,8 +8,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // item reads and redacts the texts of a job. The message restores the secrets of the
@@ -65,7 +65,7 @@ func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref strin
 // ARTIFACT_UNREADABLE if the worker's keyset opens the message of one of the newest jobs,
 // and CONFIG_INVALID if it opens none. If the keys of old texts are gone, new ones open.
 func (a *Activities) read(ctx context.Context, ref string) ([]byte, error) {
-	text, err := a.parts.Texts.Get(ctx, review.Owner{}, review.ArtifactRef(ref))
+	text, err := a.parts.Messages.Get(ctx, artifact.Owner{}, artifact.Ref(ref))
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		return text, err
 	}
@@ -76,7 +76,7 @@ func (a *Activities) read(ctx context.Context, ref string) ([]byte, error) {
 	opens := func(other rewrite.Job) bool {
 		message, _, err := a.parts.Queue.Input(ctx, other.ID)
 		if err == nil {
-			_, err = a.parts.Texts.Get(ctx, review.Owner{}, review.ArtifactRef(message))
+			_, err = a.parts.Messages.Get(ctx, artifact.Owner{}, artifact.Ref(message))
 		}
 		return err == nil
 	}
@@ -96,7 +96,7 @@ func (a *Activities) accept(ctx context.Context, item rewrite.Item, message reda
 		return "", fmt.Errorf("restore secrets of job %s: %w", item.JobID, err)
 	}
 	err = a.retryWrite(ctx, func(ctx context.Context) error {
-		stored, err := a.parts.Texts.Put(ctx, review.Owner{}, []byte(result))
+		stored, err := a.parts.Results.Put(ctx, artifact.Owner{}, []byte(result))
 		ref = string(stored)
 		return err
 	})

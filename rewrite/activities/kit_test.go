@@ -18,11 +18,11 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	client "github.com/criticizer/criticizer/rewrite/provider"
+	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/storetest"
 	"github.com/criticizer/criticizer/store/artifact"
-	"github.com/criticizer/criticizer/store/storetest"
 )
 
 // A rig is the queue of one test in a real Postgres, with a simulated provider.
@@ -33,7 +33,8 @@ type rig struct {
 	// scan reads one row as the superuser, exec changes rows.
 	scan     func(query string, into any) error
 	exec     func(statement string) error
-	texts    *artifact.Store
+	texts    *artifact.Store // messages and preferences
+	results  *artifact.Store
 	provider *editedProvider
 	lying    provider // instead of the other, if set
 	log      *strings.Builder
@@ -58,14 +59,15 @@ func newRig(t *testing.T) *rig {
 	testkit.NoError(t, err)
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	testkit.NoError(t, err)
-	workers := db.Open(t, "criticizer_rewrite")
-	texts, err := artifact.New(workers.Blobs(review.NamespaceRewrite),
-		artifact.Config{Namespace: review.NamespaceRewrite, Keyset: keyset, TTL: artifact.RewriteTTL})
+	workers := db.Open(t, store.RoleWorker)
+	texts, err := artifact.New(store.Messages{Queue: workers}, artifact.Config{Namespace: "message", Raw: true, Keyset: keyset, TTL: store.TTL})
+	testkit.NoError(t, err)
+	results, err := artifact.New(store.Results{Queue: workers}, artifact.Config{Namespace: "result", Raw: true, Keyset: keyset, TTL: store.TTL})
 	testkit.NoError(t, err)
 	conn := db.Conn(t)
 	r := &rig{
-		db: db, backend: db.Open(t, "").Rewrites(), log: &strings.Builder{}, begun: map[string]bool{},
-		pipeline: pipeline, texts: texts, queue: workers.Rewrites(),
+		db: db, backend: db.Open(t, ""), log: &strings.Builder{}, begun: map[string]bool{},
+		pipeline: pipeline, texts: texts, results: results, queue: workers,
 		cfg: Config{Run: rewrite.RunConfig{
 			MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, Order: "created_at_asc",
 			EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{900, 7200},
@@ -80,6 +82,17 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// stored returns the text of a result.
+func (r *rig) stored(t *testing.T, ref string) string {
+	t.Helper()
+	id := strings.TrimPrefix(ref, "result:")
+	var body []byte
+	testkit.NoError(t, r.scan(`select body from complaint_rewrite.results where id = '`+id+`' limit 1`, &body))
+	text, err := r.results.Open(id, body)
+	testkit.NoError(t, err)
+	return string(text)
+}
+
 // worker returns a worker of the rig.
 func (r *rig) worker(t *testing.T) *Activities {
 	t.Helper()
@@ -91,7 +104,7 @@ func (r *rig) worker(t *testing.T) *Activities {
 		used = r.lying
 	}
 	w, err := New(lg, Parts{
-		Queue: crashingQueue{r.queue, r}, Texts: damagedTexts{r.texts}, Pipeline: r.pipeline,
+		Queue: crashingQueue{r.queue, r}, Messages: damagedTexts{r.texts}, Results: r.results, Pipeline: r.pipeline,
 		Provider: used, Router: router, Name: "worker on test",
 	}, r.cfg)
 	testkit.NoError(t, err)
@@ -218,7 +231,7 @@ func (r *rig) statuses(t *testing.T) map[rewrite.Status]int {
 	t.Helper()
 	counts := map[rewrite.Status]int{}
 	for _, status := range rewrite.Statuses() {
-		if n := r.number(t, `select count(*) from criticizer.rewrite_jobs where status = '`+string(status)+`'`); n > 0 {
+		if n := r.number(t, `select count(*) from complaint_rewrite.jobs where status = '`+string(status)+`'`); n > 0 {
 			counts[status] = n
 		}
 	}
@@ -241,9 +254,9 @@ func (r *rig) edit(t *testing.T, statement string) {
 // later ends every wait, lease and claim.
 func (r *rig) later(t *testing.T) {
 	t.Helper()
-	r.edit(t, `update criticizer.rewrite_jobs set not_before_at = null where status = 'queued'`)
-	r.edit(t, `update criticizer.rewrite_batches set leased_until = now() where leased_until is not null`)
-	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
+	r.edit(t, `update complaint_rewrite.jobs set not_before_at = null where status = 'queued'`)
+	r.edit(t, `update complaint_rewrite.batches set leased_until = now() where leased_until is not null`)
+	r.edit(t, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
 }
 
 // broken is the id of a text that was decrypted and cannot be decompressed.
@@ -252,8 +265,8 @@ const broken = "broken"
 // damagedTexts are the stored texts and a broken one.
 type damagedTexts struct{ *artifact.Store }
 
-func (d damagedTexts) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef) ([]byte, error) {
-	if ref == "rewrite:"+broken {
+func (d damagedTexts) Get(ctx context.Context, of artifact.Owner, ref artifact.Ref) ([]byte, error) {
+	if ref == "message:"+broken {
 		return nil, failure.Errorf(failure.InvariantViolated, "decompress artifact %s", ref)
 	}
 	return d.Store.Get(ctx, of, ref)

@@ -23,7 +23,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -176,12 +175,12 @@ func TestLyingProvider(t *testing.T) {
 		ids[i] = r.enqueueMarked(t, l.lies[i], i)
 	}
 	open := func() int {
-		return r.number(t, `select count(*) from criticizer.rewrite_jobs where status not in ('completed', 'failed')`)
+		return r.number(t, `select count(*) from complaint_rewrite.jobs where status not in ('completed', 'failed')`)
 	}
 	for round := 0; open() > 0 && round < 60; round++ {
 		r.runTwice(t)
 		r.later(t)
-		r.edit(t, `update criticizer.rewrite_batches set submitted_at = submitted_at - interval '2 hours', created_at = created_at - interval '2 hours',
+		r.edit(t, `update complaint_rewrite.batches set submitted_at = submitted_at - interval '2 hours', created_at = created_at - interval '2 hours',
 			final_at = final_at - interval '2 hours', ended_at = ended_at - interval '2 hours'`)
 	}
 	for i, lie := range l.lies {
@@ -230,9 +229,9 @@ func (r *rig) checkLie(t *testing.T, l *liar, i int, ids []string) {
 		switch job.Status {
 		case rewrite.Completed:
 			var ref string
-			testkit.NoError(t, r.scan(`select result_ref from criticizer.rewrite_jobs where job_id = '`+id+`'`, &ref))
-			text, err := r.texts.Get(t.Context(), review.Owner{}, review.ArtifactRef(ref))
-			if testkit.NoError(t, err); !strings.Contains(string(text), markOf(i, j)) || !strings.Contains(string(text), "ann@corp.example") {
+			testkit.NoError(t, r.scan(`select result_ref from complaint_rewrite.jobs where job_id = '`+id+`'`, &ref))
+			text := r.stored(t, ref)
+			if !strings.Contains(text, markOf(i, j)) || !strings.Contains(text, "ann@corp.example") {
 				t.Errorf("the result of job %d, %s, is %q", j, markOf(i, j), text)
 			}
 		case rewrite.Failed:

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -14,8 +15,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -67,9 +68,9 @@ func TestAsyncLane(t *testing.T) {
 		}
 	}
 	var ref string
-	testkit.NoError(t, r.scan(`select min(result_ref) from criticizer.rewrite_jobs`, &ref))
-	if got, err := r.texts.Get(t.Context(), review.Owner{}, review.ArtifactRef(ref)); err != nil || string(got) != "Kindly: "+message {
-		t.Errorf("stored result is %q, %v", got, err)
+	testkit.NoError(t, r.scan(`select min(result_ref) from complaint_rewrite.jobs`, &ref))
+	if got := r.stored(t, ref); got != "Kindly: "+message {
+		t.Errorf("stored result is %q", got)
 	}
 }
 
@@ -101,7 +102,7 @@ func TestSkippedRun(t *testing.T) {
 		}
 	}
 	var events int
-	testkit.NoError(t, r.scan(`select count(*) from criticizer.rewrite_runs where event = worker || ' skipped: no pending items'`, &events))
+	testkit.NoError(t, r.scan(`select count(*) from complaint_rewrite.runs where event = worker || ' skipped: no pending items'`, &events))
 	if events != 3 {
 		t.Errorf("%d skip events recorded, want 3", events)
 	}
@@ -194,7 +195,7 @@ func TestRetryAfterTheRuntimeBeginsNothing(t *testing.T) {
 		before := r.statuses(t)
 		testkit.NoError(t, r.queue.BeginRun(t.Context(), run, worker, 25))
 		r.first(run)
-		r.edit(t, `update criticizer.rewrite_runs set started_at = now() - interval '1 hour' where run_id = '`+run+`'`)
+		r.edit(t, `update complaint_rewrite.runs set started_at = now() - interval '1 hour' where run_id = '`+run+`'`)
 		if _, err := r.run(t, worker, run); err != nil {
 			t.Fatal(err)
 		}
@@ -296,9 +297,9 @@ func TestFailureOfOneJob(t *testing.T) {
 				mode = rewrite.Batch
 			}
 			odd := r.enqueue(t, 1, mode)[0]
-			r.edit(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:`+broken+`'`)
+			r.edit(t, `update complaint_rewrite.requests set text_ref = 'message:`+broken+`'`)
 			expired := r.enqueue(t, 1, mode)[0]
-			r.edit(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:gone' where text_ref <> 'rewrite:`+broken+`'`)
+			r.edit(t, `update complaint_rewrite.requests set text_ref = 'message:gone' where text_ref <> 'message:`+broken+`'`)
 			good := r.enqueue(t, 2, mode)
 			r.must(t, lane...)
 			if job := r.job(t, odd); job.Status != rewrite.Queued || lastError(job) != "INVARIANT_VIOLATED" || job.AttemptCount != 1 {
@@ -331,7 +332,7 @@ func TestRateLimitEndsTheRun(t *testing.T) {
 		t.Errorf("jobs are %v", got)
 	}
 	var limited int
-	testkit.NoError(t, r.scan(`select rate_limit_errors from criticizer.rewrite_runs`, &limited))
+	testkit.NoError(t, r.scan(`select rate_limit_errors from complaint_rewrite.runs`, &limited))
 	if limited == 0 {
 		t.Error("the run records no rate-limit error") // (rewrite 10)
 	}
@@ -377,17 +378,18 @@ func TestCollectorDeletesExpiredTexts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.enqueueText(t, 1, rewrite.Async, "an old message")
-	r.edit(t, `update rewrite.artifacts set stored_at = now() - interval '2 hours', expires_at = now() - interval '1 hour'`)
+	r.edit(t, `update complaint_rewrite.messages set stored_at = now() - interval '2 hours', expires_at = now() - interval '1 hour'`)
 	r.enqueueText(t, 1, rewrite.Async, "a new message")
 	r.must(t, rewrite.AsyncLane)
-	if n := r.number(t, `select count(*) from rewrite.artifacts`); n != 3 {
+	const texts = `select (select count(*) from complaint_rewrite.messages) + (select count(*) from complaint_rewrite.results)`
+	if n := r.number(t, texts); n != 3 {
 		t.Fatalf("%d texts before the run, want two messages and a result", n)
 	}
 	r.must(t, rewrite.Collector)
-	if n := r.number(t, `select count(*) from rewrite.artifacts where expires_at > now()`); n != 2 {
+	if n := r.number(t, texts); n != 2 {
 		t.Errorf("%d texts are left, want 2", n)
 	}
-	if n := r.number(t, `select sum((detail ->> 'deleted')::int) from criticizer.audit_log where action = 'artifact.expire'`); n != 1 {
+	if n := r.number(t, `select sum((detail ->> 'messages')::int + (detail ->> 'results')::int) from complaint_rewrite.audit_log where action = 'artifact.expire'`); n != 1 {
 		t.Errorf("%d deletions are recorded, want 1", n)
 	}
 }
@@ -496,14 +498,12 @@ func TestUnreadableJobsFailAlone(t *testing.T) {
 			r := newRig(t)
 			bad := r.enqueue(t, 4, mode)
 			good := r.enqueue(t, 3, mode)
-			r.edit(t, `alter table criticizer.rewrite_jobs drop constraint rewrite_jobs_languages_are_tags, drop constraint rewrite_jobs_routing_holds_no_text,
-				drop constraint rewrite_jobs_routing_is_readable, drop constraint rewrite_jobs_times_are_finite`)
 			fields := []string{"language_pair", "routing_decision", "not_before_at", "routing_decision"}
 			for i, change := range []string{
 				`language_pair = '{"from": true, "to": "en"}'`, `routing_decision = routing_decision || '{"cache_eligible": "yes"}'`,
 				`not_before_at = '-infinity'`, `routing_decision = routing_decision - 'model'`,
 			} {
-				r.edit(t, `update criticizer.rewrite_jobs set `+change+` where job_id = '`+bad[i]+`'`)
+				r.edit(t, `update complaint_rewrite.jobs set `+change+` where job_id = '`+bad[i]+`'`)
 			}
 			r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
 			if got := r.statuses(t); got[rewrite.Completed] != len(good) {
@@ -525,8 +525,8 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 	for name, lane := range map[string][]rewrite.Worker{"async": {rewrite.AsyncLane}, "batch": {rewrite.Submitter, rewrite.Collector}} {
 		mode := rewrite.ExecutionMode(name)
 		damages := map[string]string{
-			"altered":   `update rewrite.artifacts set body = set_byte(body, length(body) - 1, get_byte(body, length(body) - 1) # 1)`,
-			"destroyed": `update rewrite.artifacts set body = 'x'`,
+			"altered":   `update complaint_rewrite.messages set body = set_byte(body, length(body) - 1, get_byte(body, length(body) - 1) # 1)`,
+			"destroyed": `update complaint_rewrite.messages set body = 'x'`,
 		}
 		for damage, statement := range damages {
 			t.Run(name+" "+damage, func(t *testing.T) {
@@ -545,11 +545,13 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
 				good := r.enqueue(t, 1, mode)
-				ref, err := r.texts.Put(t.Context(), review.Owner{}, []byte(`{"tone": "warm"}`))
+				id, body, err := r.texts.Seal([]byte(`{"tone": "warm"}`))
 				testkit.NoError(t, err)
+				ref := "message:" + id
+				r.edit(t, fmt.Sprintf(`insert into complaint_rewrite.messages (id, body) values ('%s', '\\x%x')`, id, body))
 				bad := r.enqueue(t, 1, mode)
-				r.edit(t, `update criticizer.rewrite_jobs set preferences_ref = '`+string(ref)+`' where job_id = '`+bad[0]+`'`)
-				r.edit(t, statement+` where 'rewrite:' || id = '`+string(ref)+`'`)
+				r.edit(t, `update complaint_rewrite.jobs set preferences_ref = '`+ref+`' where job_id = '`+bad[0]+`'`)
+				r.edit(t, statement+` where 'message:' || id = '`+ref+`'`)
 				r.must(t, lane...)
 				r.unreadable(t, bad, good)
 			})
@@ -562,7 +564,7 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 		text := r.textOf(t, bad[0])
 		good := r.enqueue(t, 2, rewrite.Batch)
 		r.must(t, rewrite.Submitter)
-		r.edit(t, `update rewrite.artifacts set body = 'x' where 'rewrite:' || id = '`+text+`'`)
+		r.edit(t, `update complaint_rewrite.messages set body = 'x' where 'message:' || id = '`+text+`'`)
 		r.must(t, rewrite.Collector)
 		r.unreadable(t, bad, good)
 	})
@@ -570,7 +572,7 @@ func TestTextThatCannotBeDecrypted(t *testing.T) {
 
 func (r *rig) textOf(t *testing.T, job string) (ref string) {
 	t.Helper()
-	testkit.NoError(t, r.scan(`select r.text_ref from criticizer.rewrite_jobs j join criticizer.rewrite_requests r using (rewrite_request_id) where j.job_id = '`+job+`'`, &ref))
+	testkit.NoError(t, r.scan(`select r.text_ref from complaint_rewrite.jobs j join complaint_rewrite.requests r using (rewrite_request_id) where j.job_id = '`+job+`'`, &ref))
 	return ref
 }
 
@@ -596,8 +598,8 @@ func TestWorkerWithAnotherKeyset(t *testing.T) {
 	own := r.texts
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	testkit.NoError(t, err)
-	other, err := artifact.New(r.db.Open(t, "criticizer_rewrite").Blobs(review.NamespaceRewrite),
-		artifact.Config{Namespace: review.NamespaceRewrite, Keyset: keyset, TTL: artifact.RewriteTTL})
+	other, err := artifact.New(store.Messages{Queue: r.db.Open(t, store.RoleWorker)},
+		artifact.Config{Namespace: "message", Raw: true, Keyset: keyset, TTL: store.TTL})
 	testkit.NoError(t, err)
 	late := r.enqueue(t, 1, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
@@ -630,8 +632,8 @@ func TestEmptyDecisionIsRouted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ids := r.enqueue(t, 2, rewrite.Async)
-	r.edit(t, `alter table criticizer.rewrite_jobs drop constraint rewrite_jobs_routing_has_mode, drop constraint rewrite_jobs_routing_is_readable`)
-	r.edit(t, `update criticizer.rewrite_jobs set routing_decision = '{}' where job_id = '`+ids[0]+`'`)
+	r.edit(t, `alter table complaint_rewrite.jobs drop constraint jobs_mode_known`)
+	r.edit(t, `update complaint_rewrite.jobs set routing_decision = '{}' where job_id = '`+ids[0]+`'`)
 	r.must(t, rewrite.AsyncLane)
 	r.all(t, rewrite.Completed, ids)
 }

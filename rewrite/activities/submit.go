@@ -38,7 +38,7 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 			return fmt.Errorf("submit group %s: %w", group[0].job.BatchKey(), err)
 		}
 	}
-	return a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff())
+	return a.releaseRest(ctx, claim)
 }
 
 // A preparedJob is a job that is ready for a batch.

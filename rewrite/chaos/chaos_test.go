@@ -154,7 +154,7 @@ func (in *installation) killPeriodically(every time.Duration) (stop func()) {
 // call more.
 func (in *installation) checkCounts(batch, single []string) {
 	in.t.Helper()
-	if n := in.number(`select count(*) from criticizer.rewrite_jobs where status = 'completed'`); n != len(batch)+len(single) {
+	if n := in.number(`select count(*) from complaint_rewrite.jobs where status = 'completed'`); n != len(batch)+len(single) {
 		in.t.Errorf("%d jobs of %d are completed:\n%s", n, len(batch)+len(single), in.describeJobs())
 	}
 	executed := in.provider.Rewrites()
@@ -169,7 +169,7 @@ func (in *installation) checkCounts(batch, single []string) {
 		calls += n
 	}
 	lost := in.number(`
-		select count(*) from criticizer.rewrite_transitions t join criticizer.rewrite_jobs j using (job_id)
+		select count(*) from complaint_rewrite.transitions t join complaint_rewrite.jobs j using (job_id)
 		where j.execution_mode = 'async' and t.error in ('WORKER_STOPPED', 'stale_claim_requeued')`)
 	if len(executed) != len(single) || calls > len(single)+lost {
 		in.t.Errorf("%d single calls for %d messages, want one for each of %d, and at most %d more", calls, len(executed), len(single), lost)
@@ -189,7 +189,7 @@ func (in *installation) checkTransitions() {
 	broken := in.number(`
 		select count(*) from (
 			select from_status, lag(to_status) over (partition by job_id order by id) as before
-			from criticizer.rewrite_transitions) s
+			from complaint_rewrite.transitions) s
 		where from_status is distinct from before`)
 	if broken > 0 {
 		in.t.Errorf("%d transitions do not continue the previous one", broken)

@@ -18,19 +18,18 @@ import (
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
-	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/storetest"
 	"github.com/criticizer/criticizer/store/artifact"
-	"github.com/criticizer/criticizer/store/storetest"
 )
 
 // An installation is a queue with two workers and a provider behind a breakpoint.
 type installation struct {
 	t        *testing.T
 	database *storetest.Database
-	backend  store.Rewrites
+	backend  *store.Queue
 	// scan reads a query with one value.
 	scan       func(to any, query string, args ...any) error
 	namespace  temporal.Namespace
@@ -47,7 +46,7 @@ func newInstallation(t *testing.T, jobsPerRun int, sim llmsim.Config) *installat
 	in.scan = func(to any, query string, args ...any) error {
 		return conn.QueryRow(t.Context(), query, args...).Scan(to)
 	}
-	in.backend = in.database.Open(t, store.RoleBackend).Rewrites()
+	in.backend = in.database.Open(t, store.RoleBackend)
 	ns, where := temporaltest.New(t)
 	in.namespace = ns
 	var err error
@@ -95,11 +94,11 @@ func (*capturedBlob) Blob(context.Context, string) ([]byte, error) { return nil,
 func (in *installation) seal(text string) rewrite.SealedText {
 	in.t.Helper()
 	var c capturedBlob
-	s, err := artifact.New(&c, artifact.Config{Namespace: review.NamespaceRewrite, Keyset: in.keyset, TTL: time.Hour})
+	s, err := artifact.New(&c, artifact.Config{Namespace: "message", Keyset: in.keyset, TTL: time.Hour})
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	if _, err := s.Put(in.t.Context(), review.Owner{}, []byte(text)); err != nil {
+	if _, err := s.Put(in.t.Context(), artifact.Owner{}, []byte(text)); err != nil {
 		in.t.Fatal(err)
 	}
 	return c.SealedText
@@ -112,11 +111,11 @@ func (in *installation) result(job string) string {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	s, err := artifact.New(storedBlob{sealed}, artifact.Config{Namespace: review.NamespaceRewrite, Keyset: in.keyset, TTL: time.Hour})
+	s, err := artifact.New(storedBlob{sealed}, artifact.Config{Namespace: "result", Keyset: in.keyset, TTL: time.Hour})
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	text, err := s.Get(in.t.Context(), review.Owner{}, review.ArtifactRef("rewrite:"+sealed.ID))
+	text, err := s.Get(in.t.Context(), artifact.Owner{}, artifact.Ref("result:"+sealed.ID))
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -176,7 +175,7 @@ func (in *installation) drain(timeout time.Duration) {
 
 func (in *installation) open() int {
 	in.t.Helper()
-	return in.number(`select count(*) from criticizer.rewrite_jobs where status not in ('completed', 'failed', 'canceled')`)
+	return in.number(`select count(*) from complaint_rewrite.jobs where status not in ('completed', 'failed', 'canceled')`)
 }
 
 func (in *installation) number(query string, args ...any) (n int) {
@@ -192,8 +191,8 @@ func (in *installation) describeJobs() string {
 	var jobs, batches string
 	err := errors.Join(
 		in.scan(&jobs, `select string_agg(format('%s %s attempts %s: %s', n, status, attempt_count, last_error), E'\n') from (
-			select count(*) n, status, attempt_count, last_error from criticizer.rewrite_jobs group by 2, 3, 4) s`),
+			select count(*) n, status, attempt_count, last_error from complaint_rewrite.jobs group by 2, 3, 4) s`),
 		in.scan(&batches, `select coalesce(string_agg(format('batch %s %s: %s', batch_id, state, provider_status), E'\n'), '')
-			from criticizer.rewrite_batches where state in ('submitting', 'submitted')`))
+			from complaint_rewrite.batches where state in ('submitting', 'submitted')`))
 	return fmt.Sprintf("%s\n%s\n%v", jobs, batches, err)
 }

@@ -20,12 +20,11 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
 	"github.com/criticizer/criticizer/rewrite/provider"
+	"github.com/criticizer/criticizer/rewrite/store"
 	workflows "github.com/criticizer/criticizer/rewrite/workflows"
-	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -104,11 +103,16 @@ func run(jobs int) rewrite.RunConfig {
 }
 
 func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities, *redaction.Pipeline, error) {
-	db, err := store.Open(ctx, lg, postgres.Config{URL: secret.New(os.Getenv(databaseVariable))}, store.RoleRewrite)
+	db, err := store.Open(ctx, postgres.Config{URL: secret.New(os.Getenv(databaseVariable))}, store.RoleWorker)
 	if err != nil {
 		return nil, nil, err
 	}
-	texts, err := artifact.New(db.Blobs(review.NamespaceRewrite), artifact.Config{Namespace: review.NamespaceRewrite, Keyset: secret.New(os.Getenv(keysetVariable)), TTL: time.Hour})
+	keyset := secret.New(os.Getenv(keysetVariable))
+	messages, err := artifact.New(store.Messages{Queue: db}, artifact.Config{Namespace: "message", Keyset: keyset, TTL: time.Hour})
+	if err != nil {
+		return nil, nil, err
+	}
+	results, err := artifact.New(store.Results{Queue: db}, artifact.Config{Namespace: "result", Keyset: keyset, TTL: time.Hour})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,7 +135,7 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities
 		return nil, nil, err
 	}
 	a, err := activities.New(lg, activities.Parts{
-		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Provider: provider, Router: router,
+		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: provider, Router: router,
 		Name: fmt.Sprintf("worker %d", os.Getpid()),
 	}, activities.Config{Run: run(jobs), CallTimeout: 5 * time.Second, Lease: 10 * time.Second})
 	return a, pipeline, err

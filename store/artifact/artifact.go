@@ -27,18 +27,23 @@ import (
 // that can be reviewed is much smaller.
 const maxBytes = 64 << 20
 
-// RewriteTTL is the TTL of the texts of the rewrite queue.
-const RewriteTTL = 30 * 24 * time.Hour
-
-// maxTTL is the longest TTL of an artifact (security 9.4.1). The database has the same
+// The longest TTLs of raw artifacts and of others (security 9.4.2). The database has the same
 // limits.
-var maxTTL = map[review.Namespace]time.Duration{
-	review.NamespaceRaw:      7 * 24 * time.Hour,
-	review.NamespaceRedacted: 30 * 24 * time.Hour,
-	review.NamespaceReport:   30 * 24 * time.Hour,
-	review.NamespaceAnswer:   30 * 24 * time.Hour,
-	review.NamespaceRewrite:  RewriteTTL,
-}
+const (
+	maxRawTTL = 7 * 24 * time.Hour
+	maxTTL    = 30 * 24 * time.Hour
+)
+
+// The types of the references to artifacts, for users that have no reviews.
+type (
+	// A Ref is stored bytes by namespace and hash.
+	Ref = review.ArtifactRef
+	// An Owner is the review that an artifact is stored for. The zero Owner owns what belongs
+	// to no review.
+	Owner = review.Owner
+	// A Namespace separates artifacts by who may read them.
+	Namespace = review.Namespace
+)
 
 // blobs are the stored bodies of one namespace.
 type blobs interface {
@@ -61,6 +66,8 @@ type Store struct {
 // A Config describes the artifacts of one namespace.
 type Config struct {
 	Namespace review.Namespace
+	// Raw is set for content that was not redacted, which is kept for 7 days at most, not 30.
+	Raw bool
 	// Keyset is the namespace's own. Its primary key encrypts, and every key decrypts. It
 	// may be renewed while the store is in use.
 	Keyset secret.Value
@@ -73,7 +80,11 @@ type Config struct {
 // New returns a store. Errors have class CONFIG_INVALID, or the class of the key
 // management service's answer.
 func New(b blobs, cfg Config) (*Store, error) {
-	if limit := maxTTL[cfg.Namespace]; cfg.TTL <= 0 || cfg.TTL > limit {
+	limit := maxTTL
+	if cfg.Raw {
+		limit = maxRawTTL
+	}
+	if cfg.Namespace == "" || cfg.TTL <= 0 || cfg.TTL > limit {
 		return nil, failure.Errorf(failure.ConfigInvalid, "store %q artifacts for %s: want more than 0 and at most %s", cfg.Namespace, cfg.TTL, limit)
 	}
 	compressor, err := zstd.NewWriter(nil)

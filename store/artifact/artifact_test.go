@@ -38,7 +38,7 @@ func (s *fakeBlobs) PutBlob(_ context.Context, id string, body []byte, ttl time.
 	if s.fault != nil {
 		return s.fault
 	}
-	if len(body) == 0 || ttl <= 0 || ttl > maxTTL[review.NamespaceRaw] || !hash.MatchString(id) {
+	if len(body) == 0 || ttl <= 0 || ttl > maxRawTTL || !hash.MatchString(id) {
 		return failure.Errorf(failure.InvariantViolated, "put artifact %s of %d bytes for %s", id, len(body), ttl)
 	}
 	if s.bodies == nil {
@@ -79,7 +79,7 @@ func TestFakeBlobsAreThoseOfTheDatabase(t *testing.T) {
 		get(id("a"))
 		put(id("c"), "", time.Hour)
 		put(id("c"), "x", 0)
-		put(id("c"), "x", maxTTL[review.NamespaceRaw]+time.Second)
+		put(id("c"), "x", maxRawTTL+time.Second)
 		put("name", "x", time.Hour)
 		get(id("c"))
 		get("name")
@@ -342,14 +342,14 @@ func TestNewRefuses(t *testing.T) {
 		{"raw artifacts for more than 7 days (security 9.4.1)", review.NamespaceRaw, keyset, 7*24*time.Hour + 1},
 		{"redacted artifacts for more than 30 days (security 9.4.1)", review.NamespaceRedacted, keyset, 30*24*time.Hour + 1},
 		{"no time at all", review.NamespaceReport, keyset, 0},
-		{"an unknown namespace", "prompts", keyset, time.Hour},
+		{"no namespace", "", keyset, time.Hour},
 		{"no keyset", review.NamespaceRaw, secret.Value{}, time.Hour},
 		{"a password for a keyset", review.NamespaceRaw, secret.New("hunter2"), time.Hour},
 		{"a keyset without keys", review.NamespaceRaw, secret.New(`{"primaryKeyId":1,"key":[]}`), time.Hour},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := New(&fakeBlobs{}, Config{Namespace: tc.ns, Keyset: tc.keyset, TTL: tc.ttl})
+			_, err := New(&fakeBlobs{}, Config{Namespace: tc.ns, Raw: tc.ns == review.NamespaceRaw, Keyset: tc.keyset, TTL: tc.ttl})
 			wantClass(t, err, failure.ConfigInvalid)
 			if strings.Contains(err.Error(), "hunter2") {
 				t.Error("the error shows the keyset")

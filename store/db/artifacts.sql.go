@@ -15,7 +15,6 @@ const countOverdue = `-- name: CountOverdue :one
 select ((select count(*) from raw.artifacts where expires_at < now() - $1::interval)
      + (select count(*) from redacted.artifacts where expires_at < now() - $1::interval)
      + (select count(*) from report.artifacts where expires_at < now() - $1::interval)
-     + (select count(*) from rewrite.artifacts where expires_at < now() - $1::interval)
      + (select count(*) from answer.artifacts where expires_at < now() - $1::interval))::bigint as overdue
 `
 

@@ -5,12 +5,9 @@
 package db
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/rewrite"
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 type AllowlistVersion struct {
@@ -90,77 +87,4 @@ type Outage struct {
 	HalfOpen bool
 	Class    string
 	Reason   string
-}
-
-type RewriteBatch struct {
-	BatchID         string
-	State           rewrite.SubmissionState
-	RoutingDecision rewrite.RoutingDecision
-	LanguagePair    rewrite.LanguagePair
-	Lane            rewrite.Lane
-	Requests        int
-	Tokens          int
-	RunID           string
-	CreatedAt       time.Time
-	LeaseToken      *string
-	LeasedUntil     *time.Time
-	InputFileID     *string
-	CreateBegunAt   *time.Time
-	CreateError     *string
-	ProviderBatchID *string
-	ProviderStatus  *string
-	SubmittedAt     *time.Time
-	PolledAt        *time.Time
-	CancelAskedAt   *time.Time
-	EndedAt         *time.Time
-	FinalAt         *time.Time
-}
-
-type RewriteJob struct {
-	JobID                         string
-	RewriteRequestID              string
-	Task                          string
-	Surface                       rewrite.Surface
-	RewriteStrength               rewrite.Strength
-	LanguagePair                  json.RawMessage
-	RecipientUserID               string
-	RecipientSnapshotID           string
-	RecipientPreferenceSnapshotID string
-	Status                        rewrite.Status
-	CreatedAt                     time.Time
-	UpdatedAt                     time.Time
-	NotBeforeAt                   pgtype.Timestamptz
-	ClaimedAt                     *time.Time
-	ClaimedBy                     *string
-	AttemptCount                  int
-	MaxAttempts                   int
-	LastError                     *string
-	LastErrorAt                   *time.Time
-	RoutingDecision               json.RawMessage
-	ExecutionMode                 *string
-	PreferencesRef                *string
-	ResultRef                     *string
-	ClaimToken                    *string
-	BegunAt                       *time.Time
-	BatchID                       *string
-	RunID                         *string
-	BatchPart                     *string
-}
-
-type RewriteRun struct {
-	RunID           string
-	Worker          rewrite.Worker
-	StartedAt       time.Time
-	FinishedAt      *time.Time
-	Event           string
-	MaxJobsPerRun   int
-	ClaimedCount    int
-	SubmittedCount  int
-	SucceededCount  int
-	FailedCount     int
-	RequeuedCount   int
-	StaleCount      int
-	RateLimitErrors int
-	CapacityErrors  int
-	PerModel        []rewrite.ModelCounts
 }

@@ -40,46 +40,6 @@ func (q *Queries) Figures(ctx context.Context) ([]FiguresRow, error) {
 	return items, nil
 }
 
-const rewriteFigures = `-- name: RewriteFigures :many
-select 'criticizer_rewrite_jobs'::text as name, jsonb_build_object('status', status)::jsonb as labels, count(*)::double precision as figure
-from criticizer.rewrite_jobs group by status
-union all
-select 'criticizer_rewrite_oldest_seconds', '{}'::jsonb,
-       coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::double precision
-from criticizer.rewrite_jobs where status = 'queued' and coalesce(not_before_at, created_at) <= now()
-union all
-select 'criticizer_retention_lag_seconds', '{"namespace": "rewrite"}'::jsonb,
-       greatest(0, extract(epoch from now() - min(expires_at)))::double precision
-from rewrite.artifacts
-`
-
-type RewriteFiguresRow struct {
-	Name   string
-	Labels []byte
-	Figure float64
-}
-
-// Of the rewrite queue, for the role that works it.
-func (q *Queries) RewriteFigures(ctx context.Context) ([]RewriteFiguresRow, error) {
-	rows, err := q.db.Query(ctx, rewriteFigures)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []RewriteFiguresRow
-	for rows.Next() {
-		var i RewriteFiguresRow
-		if err := rows.Scan(&i.Name, &i.Labels, &i.Figure); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const server = `-- name: Server :one
 select
     (current_setting('server_version_num')::integer / 10000)::integer as major_version,

@@ -9,5 +9,4 @@ select criticizer.read_artifact(@namespace, @artifact, @who, @reason)::bytea as 
 select ((select count(*) from raw.artifacts where expires_at < now() - @grace::interval)
      + (select count(*) from redacted.artifacts where expires_at < now() - @grace::interval)
      + (select count(*) from report.artifacts where expires_at < now() - @grace::interval)
-     + (select count(*) from rewrite.artifacts where expires_at < now() - @grace::interval)
      + (select count(*) from answer.artifacts where expires_at < now() - @grace::interval))::bigint as overdue;

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -51,7 +51,7 @@ func enqueueFile(ctx context.Context, c *settings, file string) ([]rewrite.Recei
 	if err != nil {
 		return nil, err
 	}
-	texts, err := c.texts(store.Blobs{})
+	texts, err := c.texts("message", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func enqueueFile(ctx context.Context, c *settings, file string) ([]rewrite.Recei
 		return nil, err
 	}
 	defer db.Close()
-	receipts, err := db.Rewrites().Enqueue(ctx, orders, sealed)
+	receipts, err := db.Enqueue(ctx, orders, sealed)
 	if invalid, ok := errors.AsType[*store.OrderError](err); ok {
 		return nil, fmt.Errorf("%s, line %d: %w: nothing was enqueued", file, lines[invalid.Index].number, err)
 	}
@@ -98,9 +98,10 @@ func (a *app) seal() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "seal",
-		Short: "Encrypt a message for criticizer.enqueue_rewrite",
-		Long: `Read a message as JSON and print its encrypted form, which a backend passes to
-the SQL function criticizer.enqueue_rewrite.`,
+		Short: "Validate an order and encrypt its texts for complaint_rewrite.enqueue",
+		Long: `Reads an order with its texts, one JSON object as enqueue reads it, and prints the
+argument of the SQL function complaint_rewrite.enqueue: the validated order with the
+encrypted texts.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.settings("keyset")
 			if err != nil {
@@ -117,23 +118,22 @@ the SQL function criticizer.enqueue_rewrite.`,
 	return cmd
 }
 
-func sealFile(c *settings, file string) (rewrite.Sealed, error) {
+func sealFile(c *settings, file string) (sealed rewrite.SealedOrder, err error) {
 	body, err := readFile(file)
 	if err != nil {
-		return rewrite.Sealed{}, err
+		return sealed, err
 	}
-	var m message
-	if err := decodeStrictly(body, &m); err != nil {
-		return rewrite.Sealed{}, fmt.Errorf("%s: %w", file, err)
-	}
-	if err := m.validate(); err != nil {
-		return rewrite.Sealed{}, fmt.Errorf("%s: %w", file, err)
-	}
-	texts, err := c.texts(store.Blobs{})
+	line, err := parseLine(body)
 	if err != nil {
-		return rewrite.Sealed{}, err
+		return sealed, fmt.Errorf("%s: %w", file, err)
 	}
-	return seal(texts, m)
+	texts, err := c.texts("message", nil)
+	if err != nil {
+		return sealed, err
+	}
+	sealed.Order = line.Order
+	sealed.Sealed, err = seal(texts, line.message)
+	return sealed, err
 }
 
 func (a *app) result() *cobra.Command {
@@ -162,11 +162,11 @@ func readResult(ctx context.Context, c *settings, jobID string) (string, error) 
 		return "", err
 	}
 	defer db.Close()
-	sealed, err := db.Rewrites().Result(ctx, jobID)
+	sealed, err := db.Result(ctx, jobID)
 	if err != nil {
 		return "", err
 	}
-	texts, err := c.texts(store.Blobs{})
+	texts, err := c.texts("result", nil)
 	if err != nil {
 		return "", err
 	}
@@ -186,9 +186,16 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// texts returns the store of the encrypted texts; a zero b encrypts and decrypts only.
-func (c *settings) texts(b store.Blobs) (*artifact.Store, error) {
-	return artifact.New(b, artifact.Config{Namespace: review.NamespaceRewrite, Keyset: c.Keyset, TTL: artifact.RewriteTTL, KEK: c.kek()})
+// A blobStore has the stored form of texts.
+type blobStore interface {
+	PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error
+	Blob(ctx context.Context, id string) ([]byte, error)
+}
+
+// texts returns the encrypted texts of a namespace, message or result; without stored it
+// encrypts and decrypts only.
+func (c *settings) texts(namespace artifact.Namespace, stored blobStore) (*artifact.Store, error) {
+	return artifact.New(stored, artifact.Config{Namespace: namespace, Raw: true, Keyset: c.Keyset, TTL: store.TTL, KEK: c.kek()})
 }
 
 // seal encrypts a message for the worker of the queue.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store/storetest"
 	"github.com/criticizer/criticizer/store/artifact"
-	"github.com/criticizer/criticizer/store/storetest"
 )
 
 // A backend is a database with a configuration for it.
@@ -46,7 +46,7 @@ func (b backend) run(t *testing.T, args ...string) (string, error) {
 
 func (b backend) jobs(t *testing.T) (n int) {
 	t.Helper()
-	testkit.NoError(t, b.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n))
+	testkit.NoError(t, b.db.Conn(t).QueryRow(t.Context(), `select count(*) from complaint_rewrite.jobs`).Scan(&n))
 	return n
 }
 
@@ -109,8 +109,8 @@ func TestEnqueueRewrites(t *testing.T) {
 		t.Errorf("again: %q, %v, %d jobs", out, err, b.jobs(t))
 	}
 	var dump string
-	if err := b.db.Conn(t).QueryRow(t.Context(), `select string_agg(j::text, '') || (select string_agg(r::text, '') from criticizer.rewrite_requests r)
-		|| (select string_agg(encode(body, 'escape'), '') from rewrite.artifacts) from criticizer.rewrite_jobs j`).Scan(&dump); err != nil {
+	if err := b.db.Conn(t).QueryRow(t.Context(), `select string_agg(j::text, '') || (select string_agg(r::text, '') from complaint_rewrite.requests r)
+		|| (select string_agg(encode(body, 'escape'), '') from complaint_rewrite.messages) from complaint_rewrite.jobs j`).Scan(&dump); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(dump, "never") || strings.Contains(dump, "warm") {
@@ -176,10 +176,10 @@ func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
 func TestDocumentedSQL(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
-	sealed := b.sealed(t, `{"text": "You never clean!", "preferences": {"tone": "warm"}}`)
+	sealed := b.sealed(t, documented(t, "json"))
 	conn := b.db.Conn(t)
 	statements := strings.Split(strings.ReplaceAll(documented(t, "sql"), ":'sealed'", "'"+sealed+"'"), ";\n")
-	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
+	if _, err := conn.Exec(t.Context(), `set role complaint_rewrite_backend`); err != nil {
 		t.Fatal(err)
 	}
 	var job, status, jobError *string
@@ -197,18 +197,18 @@ func TestDocumentedSQL(t *testing.T) {
 func TestSealAndResult(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
-	sealed := b.sealed(t, `{"text": "you never clean"}`)
-	fields := jobFields()
-	delete(fields, "text")
-	delete(fields, "preferences")
-	job, err := json.Marshal(fields)
+	order, err := json.Marshal(jobFields())
 	testkit.NoError(t, err)
+	sealed := b.sealed(t, string(order))
+	if strings.Contains(sealed, "never") {
+		t.Error("the sealed order has the message in the clear")
+	}
 	conn := b.db.Conn(t)
 	var receipt rewrite.Receipt
-	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
+	if _, err := conn.Exec(t.Context(), `set role complaint_rewrite_backend`); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.QueryRow(t.Context(), `select job_id::text, status, created from criticizer.enqueue_rewrite($1, $2)`, string(job), sealed).
+	if err := conn.QueryRow(t.Context(), `select job_id::text, status, created from complaint_rewrite.enqueue($1)`, sealed).
 		Scan(&receipt.JobID, &receipt.Status, &receipt.Created); err != nil || !receipt.Created {
 		t.Fatalf("%+v, %v", receipt, err)
 	}
@@ -218,15 +218,20 @@ func TestSealAndResult(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `reset role`); err != nil {
 		t.Fatal(err)
 	}
+	result, err := read(t, "", b.env).texts("result", nil)
+	testkit.NoError(t, err)
+	id, body, err := result.Seal([]byte("please clean"))
+	testkit.NoError(t, err)
 	for _, step := range []string{
-		`update criticizer.rewrite_jobs set status = 'processing', claimed_at = now(), claimed_by = 'w'`,
-		`update criticizer.rewrite_jobs set status = 'completed', result_ref = (select text_ref from criticizer.rewrite_requests)`,
+		`update complaint_rewrite.jobs set status = 'processing', claimed_at = now(), claimed_by = 'w'`,
+		fmt.Sprintf(`insert into complaint_rewrite.results (id, body) values ('%s', '\x%x')`, id, body),
+		`update complaint_rewrite.jobs set status = 'completed', result_ref = 'result:` + id + `'`,
 	} {
 		if _, err := conn.Exec(t.Context(), step); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if out, err := b.run(t, "result", receipt.JobID); err != nil || out != "you never clean\n" {
+	if out, err := b.run(t, "result", receipt.JobID); err != nil || out != "please clean\n" {
 		t.Errorf("result is %q, %v", out, err)
 	}
 }
@@ -241,14 +246,14 @@ func TestMain(m *testing.M) {
 }
 
 // enqueue is the example in rewrite/docs/rewrite.md.
-func enqueue(ctx context.Context, db *sql.DB, job, message string) (jobID, status string, err error) {
+func enqueue(ctx context.Context, db *sql.DB, order string) (jobID, status string, err error) {
 	seal := exec.CommandContext(ctx, "complaint-rewrite", "seal")
-	seal.Stdin = strings.NewReader(message)
+	seal.Stdin = strings.NewReader(order)
 	sealed, err := seal.Output()
 	if err != nil {
 		return "", "", err
 	}
-	err = db.QueryRowContext(ctx, `select job_id, status from criticizer.enqueue_rewrite($1, $2)`, job, string(sealed)).Scan(&jobID, &status)
+	err = db.QueryRowContext(ctx, `select job_id, status from complaint_rewrite.enqueue($1)`, string(sealed)).Scan(&jobID, &status)
 	return jobID, status, err
 }
 
@@ -289,15 +294,12 @@ func TestDocumentedGo(t *testing.T) {
 	testkit.NoError(t, err)
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(t.Context(), `set role criticizer_backend`); err != nil {
+	if _, err := db.ExecContext(t.Context(), `set role complaint_rewrite_backend`); err != nil {
 		t.Fatal(err)
 	}
-	fields := jobFields()
-	delete(fields, "text")
-	delete(fields, "preferences")
-	job, err := json.Marshal(fields)
+	order, err := json.Marshal(jobFields())
 	testkit.NoError(t, err)
-	id, status, err := enqueue(t.Context(), db, string(job), `{"text": "You never clean!"}`)
+	id, status, err := enqueue(t.Context(), db, string(order))
 	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
 		t.Errorf("job %q is %q, %v", id, status, err)
 	}
@@ -312,7 +314,7 @@ func TestDocumentedPython(t *testing.T) {
 	b := newBackend(t)
 	b.asBackend(t)
 	cmd := exec.CommandContext(t.Context(), "python3", "-c", documented(t, "python"), b.db.URL.Reveal())
-	cmd.Env = append(os.Environ(), "PGOPTIONS=-c role=criticizer_backend")
+	cmd.Env = append(os.Environ(), "PGOPTIONS=-c role=complaint_rewrite_backend")
 	out, err := cmd.CombinedOutput()
 	id, status, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {

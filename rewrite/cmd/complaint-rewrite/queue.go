@@ -19,13 +19,13 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // open opens the database in a role and checks its schema.
-func (c *settings) open(ctx context.Context, role store.Role) (*store.DB, error) {
-	db, err := store.Open(ctx, quiet, c.database(), role)
+func (c *settings) open(ctx context.Context, role store.Role) (*store.Queue, error) {
+	db, err := store.Open(ctx, c.database(), role)
 	if err == nil {
 		if err = db.CheckSchema(ctx); err != nil {
 			db.Close()
@@ -41,7 +41,7 @@ func (c *settings) open(ctx context.Context, role store.Role) (*store.DB, error)
 }
 
 // onQueue returns a command's function that opens the database for act.
-func (a *app) onQueue(act func(cmd *cobra.Command, queue store.Rewrites, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) onQueue(act func(cmd *cobra.Command, queue *store.Queue, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := a.settings("allow_cleartext", "database")
 		if err != nil {
@@ -52,7 +52,7 @@ func (a *app) onQueue(act func(cmd *cobra.Command, queue store.Rewrites, args []
 			return err
 		}
 		defer db.Close()
-		return act(cmd, db.Rewrites(), args)
+		return act(cmd, db, args)
 	}
 }
 
@@ -106,7 +106,7 @@ func (a *app) runs() *cobra.Command {
 	limit := 20
 	addLimit(cmd, &limit)
 	worker := cmd.Flags().String("worker", "", "only runs of this `WORKER`")
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) error {
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) error {
 		if *worker != "" && !slices.Contains(rewrite.Workers(), rewrite.Worker(*worker)) {
 			return badUsage("--worker %q: want %s", *worker, alternatives(rewrite.Workers()))
 		}
@@ -145,11 +145,11 @@ func writeList(w io.Writer, empty string, limit int, rows [][]any) {
 
 func (a *app) jobs() *cobra.Command {
 	cmd := &cobra.Command{Use: "jobs", Short: "List jobs, newest first", Example: "  complaint-rewrite jobs --status failed"}
-	filter := store.RewriteFilter{Limit: 50}
+	filter := store.Filter{Limit: 50}
 	addLimit(cmd, &filter.Limit)
 	status := cmd.Flags().String("status", "", "only jobs of this `STATUS`: queued, processing (or running), batch_submitted, completed (or succeeded), failed or canceled")
 	cmd.Flags().StringVar(&filter.RequestID, "request", "", "only jobs of the request with this `ID`")
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) error {
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) error {
 		if *status != "" {
 			parsed, err := rewrite.ParseStatus(*status)
 			if err != nil {
@@ -187,14 +187,14 @@ func tries(j rewrite.Job) string { return fmt.Sprintf("%d/%d", j.AttemptCount, j
 // A jobView is one job and the changes of its status.
 type jobView struct {
 	rewrite.Job
-	Transitions []store.RewriteTransition `json:"transitions"`
+	Transitions []store.Transition `json:"transitions"`
 }
 
 func (a *app) show() *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB_ID", Short: "Show a job and every change of its status", Args: oneID,
 		Example: "  complaint-rewrite show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
-		RunE: a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) (err error) {
+		RunE: a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) (err error) {
 			var v jobView
 			if v.Job, err = queue.Job(cmd.Context(), args[0]); err != nil {
 				return adviseJob(err)
@@ -230,24 +230,24 @@ func (v jobView) print(w io.Writer) {
 func adviseJob(err error) error { return cli.Advise(err, "complaint-rewrite jobs lists the jobs") }
 
 func (a *app) cancel() *cobra.Command {
-	return a.repair("cancel", "Cancel a job for good", "canceled", store.Rewrites.Cancel)
+	return a.repair("cancel", "Cancel a job for good", "canceled", (*store.Queue).Cancel)
 }
 
 func (a *app) requeue() *cobra.Command {
 	return a.repair("requeue", "Let a job be claimed at once: one that waits for its time, or whose worker is lost (which uses an attempt)",
-		"queued: the next run may claim it", store.Rewrites.Requeue)
+		"queued: the next run may claim it", (*store.Queue).Requeue)
 }
 
 // repair changes the status of one job for a reason.
 func (a *app) repair(action, short, done string,
-	change func(q store.Rewrites, ctx context.Context, jobID, who, reason string) (rewrite.Job, error),
+	change func(q *store.Queue, ctx context.Context, jobID, who, reason string) (rewrite.Job, error),
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: action + " JOB_ID", Short: short, Args: oneID,
 		Example: fmt.Sprintf(`  complaint-rewrite %s 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-12: asked by the author"`, action),
 	}
 	reason := addReason(cmd)
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) error {
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
 		why, err := checkReason(*reason)
 		if err != nil {
 			return err
@@ -265,7 +265,7 @@ func addReason(cmd *cobra.Command) *string {
 }
 
 // explainRefusal returns why the status of a job does not allow an action.
-func explainRefusal(ctx context.Context, queue store.Rewrites, action, id string, err error) error {
+func explainRefusal(ctx context.Context, queue *store.Queue, action, id string, err error) error {
 	if failure.ClassOf(err) != failure.WriteConflict {
 		return err
 	}
@@ -286,9 +286,9 @@ func explainRefusal(ctx context.Context, queue store.Rewrites, action, id string
 func (a *app) stats() *cobra.Command {
 	return &cobra.Command{
 		Use: "stats", Short: "Count jobs by status, and list the open batches",
-		RunE: a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) (err error) {
+		RunE: a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) (err error) {
 			var figures struct {
-				Jobs    []store.RewriteStats `json:"jobs"`
+				Jobs    []store.Stats        `json:"jobs"`
 				Batches []rewrite.Submission `json:"open_batches"`
 			}
 			if figures.Jobs, err = queue.Stats(cmd.Context()); err != nil {
@@ -330,7 +330,7 @@ func (a *app) batchList() *cobra.Command {
 	limit := 50
 	addLimit(cmd, &limit)
 	all := cmd.Flags().Bool("all", false, "list ended batches, too")
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, _ []string) error {
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) error {
 		batches, err := queue.Batches(cmd.Context(), *all, limit)
 		if err != nil {
 			return err
@@ -350,7 +350,7 @@ func (a *app) batchShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show BATCH_ID", Short: "Show a batch, its times and its jobs", Args: oneID,
 		Example: "  complaint-rewrite batch show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
-		RunE: a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) (err error) {
+		RunE: a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) (err error) {
 			var v batchView
 			if v.Submission, err = queue.Batch(cmd.Context(), args[0]); err != nil {
 				return cli.Advise(err, "complaint-rewrite batch list --all lists the batches")
@@ -395,7 +395,7 @@ provider has are lost. The next run of the collector cancels the batch there.`,
 		Example: `  complaint-rewrite batch abandon 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-14: the provider lost it"`,
 	}
 	reason := addReason(cmd)
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue store.Rewrites, args []string) error {
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
 		why, err := checkReason(*reason)
 		if err != nil {
 			return err
@@ -427,7 +427,7 @@ again, or twice at once.`,
 				}
 				return attr
 			}}
-			err = store.Schema().Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), c.database())
+			err = store.Schema.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), c.database())
 			fmt.Fprint(cmd.OutOrStdout(), steps.String())
 			if err != nil {
 				return cli.Advise(err, "check that Postgres is up and that the login of COMPLAINT_REWRITE_DATABASE_URL owns the database")

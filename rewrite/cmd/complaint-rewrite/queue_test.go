@@ -16,7 +16,7 @@ import (
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/rewrite/store"
 )
 
 // must runs a command, which succeeds with output that has the words.
@@ -90,7 +90,7 @@ func TestBatches(t *testing.T) {
 	b := newBackend(t)
 	b.must(t, []string{"no batches\n"}, "batch", "list")
 	id := uuid.NewString()
-	if _, err := b.db.Conn(t).Exec(t.Context(), `insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
+	if _, err := b.db.Conn(t).Exec(t.Context(), `insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
 		values ($1, '{"provider": "openai", "model": "m"}', '{"from": "en", "to": "en"}', 'same_language', 1, 1, gen_random_uuid())`, id); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestRuns(t *testing.T) {
 	}))
 	b.must(t, []string{"triggered: rewrite_async\n"}, "run", "rewrite_async")
 	b.must(t, []string{"no runs\n"}, "runs")
-	queue := b.db.Open(t, store.RoleRewrite).Rewrites()
+	queue := b.db.Open(t, store.RoleWorker)
 	testkit.NoError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))
 	b.must(t, []string{"rewrite_batch_collector skipped: no pending items"}, "runs", "--worker", "rewrite_batch_collector")
 	b.refuses(t, true, `--worker "unknown"`, "runs", "--worker", "unknown")
@@ -133,7 +133,9 @@ func TestKeyset(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keyset")
 	testkit.NoError(t, os.WriteFile(file, []byte(b.must(t, nil, "keyset")), 0o600))
 	b.env["COMPLAINT_REWRITE_KEYSET"] = b.must(t, nil, "keyset", file)
-	if b.sealed(t, `{"text": "you never clean"}`) == "" {
+	order, err := json.Marshal(jobFields())
+	testkit.NoError(t, err)
+	if b.sealed(t, string(order)) == "" {
 		t.Error("the rotated keyset encrypts nothing")
 	}
 	b.refuses(t, false, "none", "keyset", "/none")

@@ -25,12 +25,11 @@ import (
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
 	"github.com/criticizer/criticizer/rewrite/provider"
+	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/rewrite/workflows"
-	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -94,7 +93,7 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	lg := telemetry.Logger(logTo, logging)
 	c.followSecrets(ctx, lg)
 
-	db, err := store.Open(ctx, lg, c.database(), store.RoleRewrite)
+	db, err := store.Open(ctx, c.database(), store.RoleWorker)
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,11 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	if err := db.CheckSchema(ctx); err != nil {
 		return err
 	}
-	texts, err := c.texts(db.Blobs(review.NamespaceRewrite))
+	messages, err := c.texts("message", store.Messages{Queue: db})
+	if err != nil {
+		return err
+	}
+	results, err := c.texts("result", store.Results{Queue: db})
 	if err != nil {
 		return err
 	}
@@ -112,7 +115,7 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	}
 	host, _ := os.Hostname()
 	working, err := activities.New(lg, activities.Parts{
-		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Provider: rewriter, Router: router,
+		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: rewriter, Router: router,
 		Name: fmt.Sprintf("%d@%s", os.Getpid(), host),
 	}, activities.Config{
 		Run:          runs,
@@ -138,7 +141,7 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 		return err
 	}
 	metrics.AddSource("postgres", func(ctx context.Context) ([]telemetry.Sample, error) {
-		figures, err := db.RewriteFigures(ctx)
+		figures, err := db.Figures(ctx)
 		readings := make([]telemetry.Sample, len(figures))
 		for i, f := range figures {
 			readings[i] = telemetry.Sample(f)
@@ -212,7 +215,7 @@ func (c *settings) probe(ctx context.Context, out io.Writer) error {
 	if _, _, err := c.runs(); err != nil {
 		return err
 	}
-	db, err := c.open(ctx, store.RoleRewrite)
+	db, err := c.open(ctx, store.RoleWorker)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/storetest"
 )
 
 const (
@@ -76,19 +76,19 @@ func report(b *testing.B, unit string, rounds int, d time.Duration) {
 
 // A queue is the rewrite queue of the product.
 type queue struct {
-	rewrites store.Rewrites
+	rewrites *store.Queue
 	conn     *pgx.Conn
 }
 
 func newQueue(b *testing.B) queue {
 	b.Helper()
 	d := storetest.New(b)
-	q := queue{d.Open(b, store.RoleRewrite).Rewrites(), d.Conn(b)}
-	q.exec(b, `insert into criticizer.rewrite_requests values ('00000000-0000-0000-0000-000000000001', 'rewrite:x')`)
+	q := queue{d.Open(b, store.RoleWorker), d.Conn(b)}
+	q.exec(b, `insert into complaint_rewrite.requests values ('00000000-0000-0000-0000-000000000001', 'message:x')`)
 	return q
 }
 
-const insert = `insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair,
+const insert = `insert into complaint_rewrite.jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair,
 	recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, routing_decision)
 	select gen_random_uuid(), '00000000-0000-0000-0000-000000000001', 'other', 'light_touch', '{"from": "en", "to": "de"}',
 	gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
@@ -99,9 +99,9 @@ const insert = `insert into criticizer.rewrite_jobs (job_id, rewrite_request_id,
 func (q queue) fill(b *testing.B, n int) {
 	b.Helper()
 	q.exec(b, insert, n)
-	q.exec(b, `update criticizer.rewrite_jobs set status = 'processing', claimed_at = now(), claimed_by = 'w'`)
-	q.exec(b, `update criticizer.rewrite_jobs set status = 'completed', result_ref = 'rewrite:x'`)
-	q.exec(b, `vacuum analyze criticizer.rewrite_jobs`)
+	q.exec(b, `update complaint_rewrite.jobs set status = 'processing', claimed_at = now(), claimed_by = 'w'`)
+	q.exec(b, `update complaint_rewrite.jobs set status = 'completed', result_ref = 'result:x'`)
+	q.exec(b, `vacuum analyze complaint_rewrite.jobs`)
 }
 
 func (q queue) exec(b *testing.B, statement string, args ...any) {
@@ -115,7 +115,7 @@ func (q queue) exec(b *testing.B, statement string, args ...any) {
 func (q queue) drain(b *testing.B) time.Duration {
 	b.Helper()
 	q.exec(b, insert, jobs)
-	q.exec(b, `analyze criticizer.rewrite_jobs`)
+	q.exec(b, `analyze complaint_rewrite.jobs`)
 	var done atomic.Int64
 	var working sync.WaitGroup
 	began := time.Now()
@@ -144,7 +144,7 @@ func (q queue) claimAndFinish(b *testing.B, done *atomic.Int64) bool {
 	}
 	results := make(map[string]string, len(claimed))
 	for _, job := range claimed {
-		results[job.ID] = "rewrite:x"
+		results[job.ID] = "result:x"
 	}
 	n, err := q.rewrites.Complete(b.Context(), claim.Holder(), results)
 	if err != nil {

@@ -1,112 +1,111 @@
--- name: InsertRewriteBatch :exec
-insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id, lease_token, leased_until)
+-- name: InsertBatch :exec
+insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id, lease_token, leased_until)
 values (@batch_id, @routing_decision, @language_pair, @lane, @requests, @tokens, @run_id, @lease_token::uuid, now() + @lease::interval);
 
--- name: BindRewriteJobs :execrows
-update criticizer.rewrite_jobs
+-- name: BindJobs :execrows
+update complaint_rewrite.jobs
 set batch_id = @batch_id::uuid, updated_at = now()
 where job_id = any (@job_ids::uuid[]) and status = 'processing' and claim_token = @claim_token::uuid and batch_id is null;
 
--- name: RecordRewriteUpload :execrows
+-- name: RecordUpload :execrows
 -- Called before the creation: from now on the provider may have the batch.
-update criticizer.rewrite_batches
+update complaint_rewrite.batches
 set input_file_id = @input_file_id::text, create_begun_at = now(), leased_until = now() + @lease::interval
 where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid and leased_until > now();
 
--- name: RecordRewriteCreateError :exec
-update criticizer.rewrite_batches
+-- name: RecordCreateError :exec
+update complaint_rewrite.batches
 set create_error = @create_error::text
 where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid;
 
--- name: MarkRewriteBatchSubmitted :execrows
-update criticizer.rewrite_batches
+-- name: MarkBatchSubmitted :execrows
+update complaint_rewrite.batches
 set state = 'submitted', provider_batch_id = @provider_batch_id::text, provider_status = @provider_status::text,
     submitted_at = now(), lease_token = null, leased_until = null
 where batch_id = @batch_id and state = 'submitting';
 
--- name: MarkRewriteJobsSubmitted :execrows
-update criticizer.rewrite_jobs
+-- name: MarkJobsSubmitted :execrows
+update complaint_rewrite.jobs
 set status = 'batch_submitted', updated_at = now(), run_id = @run_id::uuid, claim_token = null
 where batch_id = @batch_id::uuid and status = 'processing';
 
--- name: LeaseRewriteBatch :one
+-- name: LeaseBatch :one
 -- The batch whose last poll is the oldest; none that this run has polled. An abandoned
 -- batch that the provider may still execute is due as a submitted one: to be canceled.
 with due as materialized (
-    select b.batch_id from criticizer.rewrite_batches b
+    select b.batch_id from complaint_rewrite.batches b
     where (b.state = @state
            or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
            and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
       and (b.leased_until is null or b.leased_until <= now())
-      and (b.polled_at is null or b.polled_at < (select r.started_at from criticizer.rewrite_runs r where r.run_id = @run_id::uuid))
+      and (b.polled_at is null or b.polled_at < (select r.started_at from complaint_rewrite.runs r where r.run_id = @run_id::uuid))
     order by b.polled_at nulls first, b.created_at
     limit 1
     for update skip locked)
-update criticizer.rewrite_batches b
+update complaint_rewrite.batches b
 set lease_token = @lease_token::uuid, leased_until = now() + @lease::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
 returning sqlc.embed(b), (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age,
     coalesce(extract(epoch from now() - b.final_at), 0)::float8 as final_age;
 
--- name: RecordRewritePoll :execrows
-update criticizer.rewrite_batches
+-- name: RecordPoll :execrows
+update complaint_rewrite.batches
 set provider_status = @provider_status::text, lease_token = null, leased_until = null,
     final_at = case when @final::boolean then coalesce(final_at, now()) end,
     cancel_asked_at = case when @cancel_asked::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
 where batch_id = @batch_id and state in ('submitted', 'abandoned') and lease_token = @lease_token::uuid;
 
--- name: EndRewriteBatch :execrows
+-- name: EndBatch :execrows
 -- Changes nothing while a job of the batch is undecided.
-update criticizer.rewrite_batches b
+update complaint_rewrite.batches b
 set state = @state, provider_status = coalesce(nullif(@provider_status::text, ''), b.provider_status),
     ended_at = now(), lease_token = null, leased_until = null
 where b.batch_id = @batch_id and b.state in ('submitting', 'submitted')
-  and not exists (select from criticizer.rewrite_jobs j where j.batch_id = b.batch_id and j.status in ('processing', 'batch_submitted'));
+  and not exists (select from complaint_rewrite.jobs j where j.batch_id = b.batch_id and j.status in ('processing', 'batch_submitted'));
 
--- name: ReleaseRewriteJobs :exec
+-- name: ReleaseJobs :exec
 -- Queues the jobs of a claim again. No provider was asked to execute them, so this
 -- counts no attempt (rewrite 6.1).
-update criticizer.rewrite_jobs j
+update complaint_rewrite.jobs j
 set status = 'queued', not_before_at = now() + @wait::interval, last_error = @error::text, last_error_at = now(), updated_at = now(),
     run_id = @run_id::uuid, claimed_at = null, claimed_by = null, claim_token = null, batch_id = null
 where j.status = 'processing' and j.begun_at is null and j.claim_token = @claim_token::uuid and j.batch_id is null;
 
--- name: PendingRewriteBatches :one
-select exists (
-    select from criticizer.rewrite_batches b
-    where (b.state = @state
-           or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
-           and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
-      and (leased_until is null or leased_until <= now()))::boolean as pending;
+-- name: PendingBatches :one
+select count(*)::integer as pending from complaint_rewrite.batches b
+where (b.state = @state
+       or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+       and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
+  and (leased_until is null or leased_until <= now());
 
--- name: EnqueuedRewriteTokens :one
+-- name: EnqueuedTokens :one
 select coalesce(sum(tokens), 0)::bigint as tokens
-from criticizer.rewrite_batches
+from complaint_rewrite.batches
 where state in ('submitting', 'submitted')
   and routing_decision ->> 'provider' = @provider::text and routing_decision ->> 'model' = @model::text;
 
--- name: RewriteBatches :many
-select * from criticizer.rewrite_batches
+-- name: Batches :many
+select * from complaint_rewrite.batches
 where @ended::boolean or state in ('submitting', 'submitted')
 order by created_at desc, batch_id
 limit @max_batches;
 
--- name: RewriteBatch :one
-select * from criticizer.rewrite_batches where batch_id = @batch_id;
+-- name: Batch :one
+select * from complaint_rewrite.batches where batch_id = @batch_id;
 
--- name: UnbindRewriteJobs :exec
+-- name: UnbindJobs :exec
 -- Takes the claimed jobs out of a batch that the provider refused: they join others.
-update criticizer.rewrite_jobs set batch_id = null, updated_at = now()
+update complaint_rewrite.jobs set batch_id = null, updated_at = now()
 where batch_id = @batch_id::uuid and status = 'processing' and claim_token = @claim_token::uuid;
 
--- name: AbandonRewriteBatch :execrows
-update criticizer.rewrite_batches set state = 'abandoned', ended_at = now(), lease_token = null, leased_until = null
+-- name: AbandonBatch :execrows
+update complaint_rewrite.batches set state = 'abandoned', ended_at = now(), lease_token = null, leased_until = null
 where batch_id = @batch_id and state in ('submitting', 'submitted');
 
--- name: AbandonRewriteJobs :execrows
+-- name: AbandonJobs :execrows
 -- The provider may have executed the jobs, so this counts an attempt.
-update criticizer.rewrite_jobs j
+update complaint_rewrite.jobs j
 set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else 'failed' end, attempt_count = j.attempt_count + 1,
     last_error = @error::text, last_error_at = now(), updated_at = now(), run_id = null, claim_token = null, begun_at = null,
     claimed_at = null, claimed_by = null, batch_id = null, not_before_at = null

@@ -15,23 +15,23 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/storetest"
 )
 
 // A queue is the queue of one test, opened as its worker and as a backend.
 type queue struct {
-	store.Rewrites // as the worker sees it
-	backend        store.Rewrites
-	operator       store.Rewrites
-	conn           *pgx.Conn // the superuser's
+	*store.Queue // as the worker sees it
+	backend      *store.Queue
+	operator     *store.Queue
+	conn         *pgx.Conn // the superuser's
 }
 
 func newQueue(t *testing.T) queue {
 	t.Helper()
 	d := storetest.New(t)
 	return queue{
-		d.Open(t, store.RoleRewrite).Rewrites(), d.Open(t, store.RoleBackend).Rewrites(), d.Open(t, store.RoleOperator).Rewrites(), d.Conn(t),
+		d.Open(t, store.RoleWorker), d.Open(t, store.RoleBackend), d.Open(t, store.RoleOperator), d.Conn(t),
 	}
 }
 
@@ -130,7 +130,7 @@ func TestEnqueueRefusesAnotherTextForARequest(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Index != 1 {
 		t.Fatalf("error is %v, want one about order 1", err)
 	}
-	if n := query[int](t, q.conn, `select count(*)::int from criticizer.rewrite_jobs`); n != 2 {
+	if n := query[int](t, q.conn, `select count(*)::int from complaint_rewrite.jobs`); n != 2 {
 		t.Errorf("%d jobs, want 2: enqueue is all or nothing", n)
 	}
 }
@@ -143,10 +143,10 @@ func TestClaim(t *testing.T) {
 	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	ids := q.enqueue(t, order(), order(func(o *rewrite.Order) { o.NotBeforeAt = &soon }), order(batchMode),
 		order(func(o *rewrite.Order) { o.NotBeforeAt = &past }), order(), order())
-	exec(t, q.conn, `update criticizer.rewrite_jobs set created_at = created_at - interval '1 minute' where job_id = '`+ids[4]+`'`)
+	exec(t, q.conn, `update complaint_rewrite.jobs set created_at = created_at - interval '1 minute' where job_id = '`+ids[4]+`'`)
 	c, jobs := q.claim(t, rewrite.Async, 2)
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 3))
-	exec(t, q.conn, `update criticizer.rewrite_runs set started_at = started_at - interval '1 minute'`)
+	exec(t, q.conn, `update complaint_rewrite.runs set started_at = started_at - interval '1 minute'`)
 	more, err := q.Claim(t.Context(), c, rewrite.Async, 3) // another attempt of the run
 	testkit.NoError(t, err)
 	jobs = append(jobs, more...)
@@ -209,10 +209,10 @@ func TestStaleClaims(t *testing.T) {
 	q := newQueue(t)
 	ids := q.enqueue(t, order(), order(func(o *rewrite.Order) { o.MaxAttempts = 1 }), order(), order(batchMode))
 	q.claim(t, rewrite.Async, 2)
-	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '601 seconds' where status = 'processing'`)
+	exec(t, q.conn, `update complaint_rewrite.jobs set claimed_at = now() - interval '601 seconds' where status = 'processing'`)
 	q.claim(t, rewrite.Async, 1) // fresh
 	submitted := q.submit(t, ids[3])
-	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 year' where status = 'batch_submitted'`)
+	exec(t, q.conn, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 year' where status = 'batch_submitted'`)
 	run := uuid.NewString()
 	n := must(q.RecoverStale(t.Context(), run, 600*time.Second))(t)
 	if n != 2 {
@@ -245,11 +245,11 @@ func TestStaleMeansDead(t *testing.T) {
 		stale  int
 	}{
 		"the run may be alive": {`select 1`, 0},
-		"the run has ended":    {`update criticizer.rewrite_runs set finished_at = now()`, 1},
-		"the run is too old":   {`update criticizer.rewrite_runs set started_at = now() - interval '3 hours'`, 1},
-		"the next run has begun": {`insert into criticizer.rewrite_runs (run_id, worker, max_jobs_per_run, started_at)
+		"the run has ended":    {`update complaint_rewrite.runs set finished_at = now()`, 1},
+		"the run is too old":   {`update complaint_rewrite.runs set started_at = now() - interval '3 hours'`, 1},
+		"the next run has begun": {`insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run, started_at)
 			values (gen_random_uuid(), 'rewrite_async', 5, now() + interval '1 minute')`, 1},
-		"a run of another worker has begun": {`insert into criticizer.rewrite_runs (run_id, worker, max_jobs_per_run, started_at)
+		"a run of another worker has begun": {`insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run, started_at)
 			values (gen_random_uuid(), 'rewrite_batch_submitter', 5, now() + interval '1 minute')`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestStaleMeansDead(t *testing.T) {
 			q.enqueue(t, order())
 			c, _ := q.claim(t, rewrite.Async, 1)
 			testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
-			exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 hour'`)
+			exec(t, q.conn, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 hour'`)
 			exec(t, q.conn, tt.change)
 			n, err := q.RecoverStale(t.Context(), uuid.NewString(), time.Minute)
 			if testkit.NoError(t, err); n != tt.stale {
@@ -294,13 +294,13 @@ func TestLostClaimWritesNothing(t *testing.T) {
 		t.Fatalf("adopted %v", idsOf(adopted))
 	}
 	begun := must(q.Begin(t.Context(), first, id))(t)
-	completed := must(q.Complete(t.Context(), first.Holder(), map[string]string{id: "rewrite:x"}))(t)
+	completed := must(q.Complete(t.Context(), first.Holder(), map[string]string{id: "result:x"}))(t)
 	failed := must(q.Fail(t.Context(), first.Holder(), []rewrite.Verdict{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
 	testkit.NoError(t, q.Release(t.Context(), first, 0))
 	if begun || completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
 		t.Errorf("the lost claim began %t, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
 	}
-	if n, err := q.Complete(t.Context(), second.Holder(), map[string]string{id: "rewrite:x"}); err != nil || n != 1 {
+	if n, err := q.Complete(t.Context(), second.Holder(), map[string]string{id: "result:x"}); err != nil || n != 1 {
 		t.Errorf("the claim itself completed %d, %v", n, err)
 	}
 }
@@ -321,7 +321,7 @@ func TestFailedAttempts(t *testing.T) {
 	if _, none := q.claim(t, rewrite.Async, 1); len(none) != 0 {
 		t.Error("the job was claimed before its time")
 	}
-	exec(t, q.conn, `update criticizer.rewrite_jobs set not_before_at = now()`)
+	exec(t, q.conn, `update complaint_rewrite.jobs set not_before_at = now()`)
 	c, jobs = q.claim(t, rewrite.Async, 1)
 	must(q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
 	if job = q.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || *job.LastError != "NETWORK_TIMEOUT" || job.LastErrorAt == nil {
@@ -332,7 +332,7 @@ func TestFailedAttempts(t *testing.T) {
 	}
 }
 
-// The database allows exactly the transitions of docs/states.md and records each: random
+// The database allows exactly the transitions of rewrite/docs/states.md and records each: random
 // walks over all pairs of statuses (rewrite 3). No job is completed without processing, and
 // none leaves a final status.
 func TestTransitions(t *testing.T) {
@@ -340,13 +340,13 @@ func TestTransitions(t *testing.T) {
 	q := newQueue(t)
 	id := q.enqueue(t, order())[0]
 	batch := uuid.New()
-	exec(t, q.conn, `insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
+	exec(t, q.conn, `insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
 		values ('`+batch.String()+`', '{}', '{}', 'same_language', 1, 1, gen_random_uuid())`)
-	legal := drawn(t, "Rewrite job")
+	legal := drawn(t)
 	for _, from := range rewrite.Statuses() {
 		for _, to := range rewrite.Statuses() {
 			if edge := edgeOf(from, to); legal[edge] && (from.Final() || from == rewrite.Queued && to == rewrite.Completed) {
-				t.Errorf("docs/states.md has the transition %s", edge)
+				t.Errorf("rewrite/docs/states.md has the transition %s", edge)
 			}
 		}
 	}
@@ -354,8 +354,8 @@ func TestTransitions(t *testing.T) {
 	steps, now := 1, rewrite.Queued
 	for range 400 {
 		to := rewrite.Statuses()[random.IntN(6)]
-		_, err := q.conn.Exec(t.Context(), `update criticizer.rewrite_jobs set status = $2, claimed_at = now(), claimed_by = 'w', batch_id = $3,
-			result_ref = 'rewrite:x', last_error = 'e', last_error_at = now() where job_id = $1`, id, to, batch)
+		_, err := q.conn.Exec(t.Context(), `update complaint_rewrite.jobs set status = $2, claimed_at = now(), claimed_by = 'w', batch_id = $3,
+			result_ref = 'result:x', last_error = 'e', last_error_at = now() where job_id = $1`, id, to, batch)
 		if want := now == to || legal[edgeOf(now, to)]; (err == nil) != want {
 			t.Fatalf("from %s to %s: %v, legal: %t", now, to, err, want)
 		}
@@ -371,7 +371,7 @@ func TestTransitions(t *testing.T) {
 		}
 	}
 	for _, tamper := range []string{
-		`update criticizer.rewrite_transitions set to_status = 'completed'`, `delete from criticizer.rewrite_transitions`, `truncate criticizer.rewrite_transitions`,
+		`update complaint_rewrite.transitions set to_status = 'completed'`, `delete from complaint_rewrite.transitions`, `truncate complaint_rewrite.transitions`,
 	} {
 		if _, err := q.conn.Exec(t.Context(), tamper); err == nil {
 			t.Errorf("%s: was allowed", tamper)
@@ -391,8 +391,8 @@ func TestSubmissionLease(t *testing.T) {
 	if _, ok, err := q.Lease(t.Context(), c, rewrite.Submitting, time.Minute); ok || err != nil {
 		t.Fatalf("leased what is leased: %v", err)
 	}
-	exec(t, q.conn, `update criticizer.rewrite_batches set leased_until = now(), created_at = created_at - interval '1 minute'`)
-	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day'`)
+	exec(t, q.conn, `update complaint_rewrite.batches set leased_until = now(), created_at = created_at - interval '1 minute'`)
+	exec(t, q.conn, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 day'`)
 	if n, err := q.RecoverStale(t.Context(), c.RunID, time.Minute); n != 0 || err != nil {
 		t.Errorf("%d jobs recovered of a batch that the provider may have, %v", n, err)
 	}
@@ -470,7 +470,7 @@ func TestRunCounts(t *testing.T) {
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
 	jobs := must(q.Claim(t.Context(), c, rewrite.Async, 4))(t)
-	must(q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "rewrite:x"}))(t)
+	must(q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "result:x"}))(t)
 	_, err := q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{
 		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),
 	})
@@ -505,7 +505,7 @@ func TestOperatorAbandonsBatch(t *testing.T) {
 		if job := q.job(t, ids[i]); job.Status != want || job.AttemptCount != 1 || *job.LastError != rewrite.BatchAbandoned {
 			t.Errorf("job is %+v, want it %s", job, want)
 		}
-		if n, err := q.Complete(t.Context(), rewrite.Holder{RunID: uuid.NewString(), BatchID: batches[i]}, map[string]string{ids[i]: "rewrite:x"}); n != 0 || err != nil {
+		if n, err := q.Complete(t.Context(), rewrite.Holder{RunID: uuid.NewString(), BatchID: batches[i]}, map[string]string{ids[i]: "result:x"}); n != 0 || err != nil {
 			t.Errorf("a late result was written: %d, %v", n, err)
 		}
 	}
@@ -515,7 +515,7 @@ func TestOperatorAbandonsBatch(t *testing.T) {
 	if _, err := q.operator.AbandonBatch(t.Context(), batches[0], "olga", "T-3"); failure.ClassOf(err) != failure.WriteConflict {
 		t.Errorf("second time: %v", err)
 	}
-	if n := query[int](t, q.conn, `select count(*)::int from criticizer.audit_log where action = 'rewrite.batch.abandon' and claimed = 'olga'`); n != 2 {
+	if n := query[int](t, q.conn, `select count(*)::int from complaint_rewrite.audit_log where action = 'rewrite.batch.abandon' and claimed = 'olga'`); n != 2 {
 		t.Errorf("the audit log has %d entries", n)
 	}
 }
@@ -539,39 +539,10 @@ func TestOperatorRepairs(t *testing.T) {
 	if _, err := q.operator.Cancel(t.Context(), ids[1], "olga", "T-2"); failure.ClassOf(err) != failure.WriteConflict {
 		t.Errorf("second cancel: %v", err)
 	}
-	audited := query[string](t, q.conn, `select string_agg(claimed || ' ' || action || ' ' || object || detail, ';' order by id) from criticizer.audit_log`)
-	for _, want := range []string{"olga rewrite.requeue rewrite:" + ids[0], "olga rewrite.cancel rewrite:" + ids[1], "T-2"} {
+	audited := query[string](t, q.conn, `select string_agg(claimed || ' ' || action || ' ' || object || detail, ';' order by id) from complaint_rewrite.audit_log`)
+	for _, want := range []string{"olga rewrite.requeue job:" + ids[0], "olga rewrite.cancel job:" + ids[1], "T-2"} {
 		if !strings.Contains(audited, want) {
 			t.Errorf("audit log lacks %q: %s", want, audited)
 		}
 	}
-}
-
-// Backends enqueue and read states, frontends read states, only the worker executes jobs,
-// and the worker reads nothing of reviews (rewrite 5, 11, 12).
-func TestRewriteRoles(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t)
-	q.enqueue(t, order())
-	roles := []store.Role{store.RoleRewrite, store.RoleBackend, store.RoleFrontend, store.RoleOperator, store.RoleLLM, store.RoleBookkeeping}
-	wantRights(t, q.conn, roles, map[string][]store.Role{
-		`select * from criticizer.rewrite_job_states`:                       {store.RoleBackend, store.RoleFrontend, store.RoleOperator},
-		`select status, last_error from criticizer.rewrite_jobs`:            {store.RoleRewrite, store.RoleOperator},
-		`update criticizer.rewrite_jobs set updated_at = now()`:             {store.RoleRewrite, store.RoleOperator},
-		`update criticizer.rewrite_jobs set recipient_user_id = job_id`:     nil,
-		`update criticizer.rewrite_jobs set routing_decision = null`:        {store.RoleRewrite},
-		`delete from criticizer.rewrite_jobs`:                               nil,
-		`insert into criticizer.rewrite_jobs (job_id) values (null)`:        nil,
-		`insert into criticizer.rewrite_transitions (job_id) values (null)`: nil,
-		`select * from criticizer.rewrite_transitions`:                      {store.RoleRewrite, store.RoleOperator},
-		`select * from criticizer.rewrite_requests`:                         {store.RoleRewrite, store.RoleOperator},
-		`select body from rewrite.artifacts`:                                {store.RoleRewrite},
-		`delete from rewrite.artifacts`:                                     nil,
-		`select criticizer.rewrite_result(gen_random_uuid())`:               {store.RoleBackend},
-		`update criticizer.rewrite_runs set finished_at = now()`:            nil,
-		`update criticizer.rewrite_runs set claimed_count = 7`:              nil,
-		`update criticizer.rewrite_batches set polled_at = now()`:           {store.RoleRewrite},
-		`select * from criticizer.jobs`:                                     {store.RoleOperator, store.RoleBookkeeping},
-		`select body from redacted.artifacts`:                               {store.RoleLLM},
-	})
 }

@@ -1,107 +1,103 @@
--- name: EnqueueRewrite :one
-select job_id::uuid, status::text, created::boolean from criticizer.enqueue_rewrite(@job::jsonb, @sealed::jsonb);
+-- name: Enqueue :one
+select job_id::uuid, status::text, created::boolean from complaint_rewrite.enqueue(@sealed::jsonb);
 
--- name: LockRewriteEnqueue :exec
+-- name: LockEnqueue :exec
 -- Serializes the calls that repeat after a deadlock.
-select pg_advisory_xact_lock(hashtextextended('criticizer rewrite enqueue', 0));
+select pg_advisory_xact_lock(hashtextextended('complaint_rewrite enqueue', 0));
 
--- name: RewriteResult :one
-select criticizer.rewrite_result(@job_id::uuid)::jsonb as sealed;
+-- name: Result :one
+select complaint_rewrite.result(@job_id::uuid)::jsonb as sealed;
 
--- name: PendingRewriteJobs :one
--- Whether a run of this mode could claim, route or recover a job.
-select (exists (
-    select from criticizer.rewrite_jobs q
-    where q.status = 'queued' and (q.not_before_at is null or q.not_before_at <= now())
-      and (q.execution_mode = @mode::text or q.execution_mode is null)
-) or exists (
-    select from criticizer.rewrite_jobs p
-    where p.status = 'processing' and p.claimed_at < now() - @claim_timeout::interval
-))::boolean as pending;
+-- name: PendingJobs :one
+-- How many jobs a run of this mode could claim, route or recover.
+select count(*)::integer as pending from complaint_rewrite.jobs j
+where (j.status = 'queued' and (j.not_before_at is null or j.not_before_at <= now())
+       and (j.execution_mode = @mode::text or j.execution_mode is null))
+   or (j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interval);
 
--- name: UnroutedRewriteJobs :many
-select * from criticizer.rewrite_jobs
+-- name: UnroutedJobs :many
+select * from complaint_rewrite.jobs
 where status = 'queued' and execution_mode is null
 order by created_at, job_id
 limit @max_jobs;
 
--- name: RouteRewriteJobs :execrows
-update criticizer.rewrite_jobs j
+-- name: RouteJobs :execrows
+update complaint_rewrite.jobs j
 set routing_decision = r.decision, updated_at = now()
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@decisions::jsonb[]) as decision) r
 where j.job_id = r.job_id and j.status = 'queued' and j.execution_mode is null;
 
--- name: RecoverStaleRewriteClaims :execrows
+-- name: RecoverStaleClaims :execrows
 -- Ends claims that have timed out and counts an attempt (rewrite 7.2), unless the run may
 -- be alive: Temporal runs one run of a worker at a time, for at most an hour and some
 -- minutes, so a run is dead if it has ended, is old, or another one has begun. Jobs of a
 -- batch that the provider may have are left to the submitter, which searches for the batch.
-update criticizer.rewrite_jobs j
+update complaint_rewrite.jobs j
 set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else 'failed' end,
     last_error = case when j.attempt_count + 1 < j.max_attempts then 'stale_claim_requeued' else 'stale_claim_failed' end,
     attempt_count = j.attempt_count + 1, last_error_at = now(), updated_at = now(), run_id = @run_id::uuid,
     claimed_at = null, claimed_by = null, claim_token = null, begun_at = null, batch_id = null
 where j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interval
-  and not exists (select from criticizer.rewrite_batches b where b.batch_id = j.batch_id and b.state = 'submitting')
+  and not exists (select from complaint_rewrite.batches b where b.batch_id = j.batch_id and b.state = 'submitting')
   and not exists (
-      select from criticizer.rewrite_runs r
+      select from complaint_rewrite.runs r
       where r.run_id = j.run_id and r.finished_at is null and r.started_at > now() - interval '2 hours'
-        and not exists (select from criticizer.rewrite_runs n where n.worker = r.worker and n.started_at > r.started_at));
+        and not exists (select from complaint_rewrite.runs n where n.worker = r.worker and n.started_at > r.started_at));
 
--- name: ClaimedByRewriteRun :one
+-- name: ClaimedByRun :one
 -- How many jobs the attempts of a run have claimed so far.
 select count(*)
-from criticizer.rewrite_transitions t
+from complaint_rewrite.transitions t
 where t.run_id = @run_id::uuid and t.to_status = 'processing'
-  and t.at >= (select r.started_at from criticizer.rewrite_runs r where r.run_id = @run_id::uuid);
+  and t.at >= (select r.started_at from complaint_rewrite.runs r where r.run_id = @run_id::uuid);
 
--- name: ClaimRewriteJobs :many
+-- name: ClaimJobs :many
 -- Selects and claims in one statement (rewrite 7.1). The CTE is materialized: a
 -- plan may execute an inlined LIMIT more than once and claim too many jobs.
 with due as materialized (
-    select q.job_id from criticizer.rewrite_jobs q
+    select q.job_id from complaint_rewrite.jobs q
     where q.status = 'queued' and q.execution_mode = @mode::text and (q.not_before_at is null or q.not_before_at <= now())
     order by q.created_at, q.job_id
     limit @max_jobs
     for update skip locked)
-update criticizer.rewrite_jobs j
+update complaint_rewrite.jobs j
 set status = 'processing', claimed_at = now(), claimed_by = @worker::text, claim_token = @claim_token::uuid,
     run_id = @run_id::uuid, updated_at = now(), begun_at = null, batch_id = null
 from due
 where j.job_id = due.job_id
 returning j.*;
 
--- name: AdoptRewriteClaims :many
+-- name: AdoptClaims :many
 -- Takes over the claims of an earlier attempt of the run. The new token fences that
 -- attempt: its writes fail from now on.
-update criticizer.rewrite_jobs
+update complaint_rewrite.jobs
 set claim_token = @claim_token::uuid, claimed_at = now(), claimed_by = @worker::text, updated_at = now()
 where status = 'processing' and run_id = @run_id::uuid
 returning *;
 
--- name: ExtendRewriteClaims :exec
+-- name: ExtendClaims :exec
 -- The heartbeat of a live claim: it does not become stale (rewrite 7.2).
-update criticizer.rewrite_jobs set claimed_at = now() where status = 'processing' and claim_token = @claim_token::uuid;
+update complaint_rewrite.jobs set claimed_at = now() where status = 'processing' and claim_token = @claim_token::uuid;
 
--- name: BeginRewriteJob :execrows
-update criticizer.rewrite_jobs
+-- name: BeginJob :execrows
+update complaint_rewrite.jobs
 set begun_at = now(), updated_at = now()
 where job_id = @job_id and status = 'processing' and claim_token = @claim_token::uuid and begun_at is null;
 
--- name: CompleteRewriteJobs :execrows
+-- name: CompleteJobs :execrows
 -- By the right of a claim or of a batch; a holder that has lost both changes
 -- nothing. coalesce keeps the planner from using the index of claimed jobs: it
 -- estimates that index as nearly empty and plans a nested loop.
-update criticizer.rewrite_jobs j
+update complaint_rewrite.jobs j
 set status = 'completed', result_ref = r.ref, updated_at = now(), run_id = @run_id::uuid, claim_token = null
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@refs::text[]) as ref) r
 where j.job_id = r.job_id
   and coalesce((j.status = 'processing' and j.claim_token = sqlc.narg(claim_token)::uuid)
                or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
--- name: FailRewriteAttempts :execrows
+-- name: FailAttempts :execrows
 -- Writes the verdicts of package rewrite, which counts attempts (rewrite 8.1, 8.2).
-update criticizer.rewrite_jobs j
+update complaint_rewrite.jobs j
 set status = r.status, attempt_count = r.attempts, last_error = r.error, last_error_at = now(), updated_at = now(),
     not_before_at = case when r.status = 'queued' then now() + make_interval(secs => r.wait) else j.not_before_at end,
     run_id = @run_id::uuid, claim_token = null, begun_at = null,
@@ -114,41 +110,41 @@ where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 
   and coalesce(j.status in ('processing', 'batch_submitted')
                and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
--- name: RewriteJobsOfBatch :many
+-- name: JobsOfBatch :many
 -- All jobs of a batch in the order of the lines of its input file.
-select * from criticizer.rewrite_jobs where batch_id = @batch_id::uuid order by created_at, job_id;
+select * from complaint_rewrite.jobs where batch_id = @batch_id::uuid order by created_at, job_id;
 
--- name: RewriteInput :one
+-- name: Input :one
 select r.text_ref, coalesce(j.preferences_ref, '')::text as preferences_ref
-from criticizer.rewrite_jobs j
-join criticizer.rewrite_requests r using (rewrite_request_id)
+from complaint_rewrite.jobs j
+join complaint_rewrite.requests r using (rewrite_request_id)
 where j.job_id = @job_id;
 
--- name: RewriteJob :one
-select * from criticizer.rewrite_jobs where job_id = @job_id;
+-- name: Job :one
+select * from complaint_rewrite.jobs where job_id = @job_id;
 
--- name: FindRewriteJobs :many
+-- name: FindJobs :many
 -- An empty argument selects all.
-select * from criticizer.rewrite_jobs
+select * from complaint_rewrite.jobs
 where (cardinality(@statuses::text[]) = 0 or status = any (@statuses::text[]))
   and (sqlc.narg(rewrite_request_id)::uuid is null or rewrite_request_id = sqlc.narg(rewrite_request_id)::uuid)
 order by created_at desc, job_id
 limit @max_jobs;
 
--- name: RewriteTransitions :many
+-- name: Transitions :many
 select at, login, from_status, to_status, attempt_count, error, run_id, batch_id
-from criticizer.rewrite_transitions where job_id = @job_id order by id;
+from complaint_rewrite.transitions where job_id = @job_id order by id;
 
--- name: CancelRewriteJob :one
-update criticizer.rewrite_jobs
+-- name: CancelJob :one
+update complaint_rewrite.jobs
 set status = 'canceled', updated_at = now(), run_id = null, claim_token = null
 where job_id = @job_id and status in ('queued', 'processing', 'batch_submitted')
 returning *;
 
--- name: RequeueRewriteJob :one
+-- name: RequeueJob :one
 -- Requeues a waiting job, or a claimed one that no provider has; the latter counts
 -- an attempt.
-update criticizer.rewrite_jobs
+update complaint_rewrite.jobs
 set not_before_at = null, updated_at = now(), run_id = null,
     attempt_count = case status when 'queued' then attempt_count else attempt_count + 1 end,
     status = 'queued', claimed_at = null, claimed_by = null, claim_token = null, begun_at = null
@@ -156,9 +152,9 @@ where job_id = @job_id and batch_id is null
   and (status = 'queued' or (status = 'processing' and attempt_count + 1 < max_attempts))
 returning *;
 
--- name: RewriteStats :many
+-- name: Stats :many
 select status, coalesce(execution_mode, '')::text as execution_mode, count(*)::integer as jobs, min(created_at)::timestamptz as oldest,
        (count(*) filter (where not_before_at > now()))::integer as deferred
-from criticizer.rewrite_jobs
+from complaint_rewrite.jobs
 group by 1, 2
 order by 1, 2;

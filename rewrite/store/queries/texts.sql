@@ -1,0 +1,30 @@
+-- name: PutResult :exec
+with recorded as (insert into complaint_rewrite.audit_log (action, object) values ('artifact.write', 'result:' || @id::text))
+insert into complaint_rewrite.results (id, body) values (@id::text, @body);
+
+-- name: Message :one
+-- Every access is recorded, in the same statement.
+with recorded as (insert into complaint_rewrite.audit_log (action, object) values ('artifact.read', 'message:' || @id::text))
+select body from complaint_rewrite.messages where id = @id::text and expires_at > now() limit 1;
+
+-- name: DeleteExpiredMessages :execrows
+delete from complaint_rewrite.messages where expires_at <= now();
+
+-- name: DeleteExpiredResults :execrows
+delete from complaint_rewrite.results where expires_at <= now();
+
+-- name: AppendAudit :exec
+insert into complaint_rewrite.audit_log (claimed, action, object, detail) values (@claimed, @action, @object, @detail);
+
+-- name: Figures :many
+-- The metrics that rewrite/docs/rewrite.md lists.
+select 'criticizer_rewrite_jobs'::text as name, jsonb_build_object('status', status)::jsonb as labels, count(*)::double precision as figure
+from complaint_rewrite.jobs group by status
+union all
+select 'criticizer_rewrite_oldest_seconds', '{}'::jsonb,
+       coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::double precision
+from complaint_rewrite.jobs where status = 'queued' and coalesce(not_before_at, created_at) <= now()
+union all
+select 'criticizer_retention_lag_seconds', '{"namespace": "rewrite"}'::jsonb,
+       greatest(0, extract(epoch from now() - least((select min(expires_at) from complaint_rewrite.messages),
+                                                    (select min(expires_at) from complaint_rewrite.results))))::double precision;
