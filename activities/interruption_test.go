@@ -79,9 +79,9 @@ func (q workQueue) startWorkflow(t *testing.T) client.WorkflowRun {
 // lastFailure is the class of the last attempt, as Temporal knows it.
 func (q workQueue) lastFailure(t *testing.T, run client.WorkflowRun) (class string) {
 	t.Helper()
-	described, err := q.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+	described, err := q.DescribeWorkflow(t.Context(), run.GetID(), run.GetRunID())
 	testkit.NoError(t, err)
-	for _, a := range described.GetPendingActivities() {
+	for _, a := range described.RawResponse.GetPendingActivities() {
 		class = a.GetLastFailure().GetApplicationFailureInfo().GetType()
 	}
 	return class
@@ -91,12 +91,12 @@ func (q workQueue) lastFailure(t *testing.T, run client.WorkflowRun) (class stri
 func (q workQueue) awaitHeartbeat(ctx context.Context, t *testing.T, workflowID string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		described, err := q.DescribeWorkflowExecution(ctx, workflowID, "")
+		described, err := q.DescribeWorkflow(ctx, workflowID, "")
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		for _, a := range described.GetPendingActivities() {
+		for _, a := range described.RawResponse.GetPendingActivities() {
 			var beat struct{ Failures int }
 			if err := converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &beat); err == nil && beat.Failures == 1 {
 				return

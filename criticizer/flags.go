@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -101,13 +100,6 @@ func between(least, most int) func(string) (int, error) {
 		}
 		return n, nil
 	}
-}
-
-func parseUUID(text string) (string, error) {
-	if uuid.Validate(text) != nil {
-		return "", errors.New("want a UUID")
-	}
-	return text, nil
 }
 
 // parseID reads the ID of a dead letter or a delivery.

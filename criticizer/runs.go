@@ -54,16 +54,16 @@ func (r runs) current(ctx context.Context, workflowID string) (runView, error) {
 }
 
 func (r runs) describe(ctx context.Context, workflowID string) (runView, []*workflowpb.PendingActivityInfo, error) {
-	described, err := r.DescribeWorkflowExecution(ctx, workflowID, "")
+	described, err := r.DescribeWorkflow(ctx, workflowID, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return runView{}, nil, errForgotten
 	}
 	if err != nil {
 		return runView{}, nil, failure.Errorf(failure.NetworkUnreachable, "describe workflow %s: %w", workflowID, err)
 	}
-	info := described.GetWorkflowExecutionInfo()
+	info := described.RawResponse.GetWorkflowExecutionInfo()
 	view := runView{ID: info.GetExecution().GetRunId(), Status: info.GetStatus().String(), closed: !temporalns.IsOpen(info.GetStatus())}
-	return view, described.GetPendingActivities(), nil
+	return view, described.RawResponse.GetPendingActivities(), nil
 }
 
 // withActivities is current with the activities of the stages.

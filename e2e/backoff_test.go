@@ -137,10 +137,9 @@ func (in *installation) observeAttempts() (seen func(id string) []*workflowpb.Pe
 		}
 		if found := file.FindSubmatch(body); found != nil {
 			id := fmt.Sprintf("review-p4-%s-v1", found[1])
-			described, _ := in.namespace.DescribeWorkflowExecution(r.Context(), id, "") // nil if it has
-			for _, a := range described.GetPendingActivities() {
+			if described, err := in.namespace.DescribeWorkflow(r.Context(), id, ""); err == nil {
 				mu.Lock()
-				all[id] = append(all[id], a)
+				all[id] = append(all[id], described.RawResponse.GetPendingActivities()...)
 				mu.Unlock()
 			}
 		}

@@ -20,11 +20,11 @@ func TestCostOfAReview(t *testing.T) {
 	}
 	in.waitForJobs(changes)
 	after := in.settledWork()
-	described, err := in.namespace.DescribeWorkflowExecution(t.Context(), first.WorkflowID, "")
+	described, err := in.namespace.DescribeWorkflow(t.Context(), first.WorkflowID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	info := described.GetWorkflowExecutionInfo()
+	info := described.RawResponse.GetWorkflowExecutionInfo()
 	_ = interrupt(worker)
 	usage := worker.ProcessState.SysUsage().(*syscall.Rusage)
 	cpu := worker.ProcessState.UserTime() + worker.ProcessState.SystemTime()

@@ -229,11 +229,11 @@ func TestPostgresOutage(t *testing.T) {
 // attempts returns the current attempt of a pending activity, 0 if it is not pending.
 func (in *installation) attempts(workflowID, activityID string) int32 {
 	in.t.Helper()
-	described, err := in.namespace.DescribeWorkflowExecution(in.t.Context(), workflowID, "")
+	described, err := in.namespace.DescribeWorkflow(in.t.Context(), workflowID, "")
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	for _, a := range described.GetPendingActivities() {
+	for _, a := range described.RawResponse.GetPendingActivities() {
 		if a.GetActivityId() == activityID {
 			return a.GetAttempt()
 		}

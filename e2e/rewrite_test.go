@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"strings"
-	"testing"
-
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"testing"
 
 	"github.com/google/uuid"
 

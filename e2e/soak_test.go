@@ -262,11 +262,11 @@ func (s *soak) check() {
 	}
 	lengths := make([]int64, 0, s.started)
 	for n := range s.started {
-		described, err := s.namespace.DescribeWorkflowExecution(s.t.Context(), s.workflowID(n+1), "")
+		described, err := s.namespace.DescribeWorkflow(s.t.Context(), s.workflowID(n+1), "")
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		lengths = append(lengths, described.GetWorkflowExecutionInfo().GetHistoryLength())
+		lengths = append(lengths, described.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength())
 	}
 	third := len(lengths) / 3
 	first, last := slices.Max(lengths[:third]), slices.Max(lengths[len(lengths)-third:])

@@ -94,13 +94,13 @@ func Load(path string, getenv func(string) string) (*Config, error) {
 // Check returns an error that lists everything that keeps a process with the roles from
 // working, each as "field: problem: hint"; a secret is named by its variable. Sections that
 // none of the roles needs are not checked.
-func (c *Config) Check(roles ...Role) error {
-	p := config.Problems{AllowClearText: c.AllowClearText}
+func (cfg *Config) Check(roles ...Role) error {
+	p := config.Problems{AllowClearText: cfg.AllowClearText}
 	for _, role := range roles {
 		p.Add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("use one of %v", slices.Sorted(maps.Keys(needs))))
 	}
 	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "log"}
-	Program.Check(c, &p, slices.Concat(everywhere, c.sections(roles))...)
+	Program.Check(cfg, &p, slices.Concat(everywhere, cfg.sections(roles))...)
 	if err := p.Err(); err != nil {
 		return fmt.Errorf("check configuration:\n%w", err)
 	}
@@ -109,25 +109,25 @@ func (c *Config) Check(roles ...Role) error {
 
 // CheckClearText returns an error if a process with the roles would send something in clear.
 // [Config.Check] includes it.
-func (c *Config) CheckClearText(roles ...Role) error {
-	p := config.Problems{AllowClearText: c.AllowClearText}
-	if sections := c.sections(roles); len(sections) > 0 {
-		Program.CheckClearText(c, &p, sections...)
+func (cfg *Config) CheckClearText(roles ...Role) error {
+	p := config.Problems{AllowClearText: cfg.AllowClearText}
+	if sections := cfg.sections(roles); len(sections) > 0 {
+		Program.CheckClearText(cfg, &p, sections...)
 	}
 	return p.Err()
 }
 
 // AllowsClearText reports whether the section's connections may be without TLS.
-func (c *Config) AllowsClearText(section string) bool {
-	return slices.Contains(c.AllowClearText, section)
+func (cfg *Config) AllowsClearText(section string) bool {
+	return slices.Contains(cfg.AllowClearText, section)
 }
 
 // Secrets returns the set secrets of the sections that the roles need.
-func (c *Config) Secrets(roles ...Role) []config.Secret {
+func (cfg *Config) Secrets(roles ...Role) []config.Secret {
 	if len(roles) == 0 {
 		return nil
 	}
-	return Program.Secrets(c, c.sections(roles)...)
+	return Program.Secrets(cfg, cfg.sections(roles)...)
 }
 
 // Artifacts configures how long stored data is kept, and its encryption.

@@ -38,12 +38,12 @@ var needs = map[Role][]string{
 
 // sections returns the sections that the roles need. Pages by mail need section
 // mail.
-func (c *Config) sections(roles []Role) []string {
+func (cfg *Config) sections(roles []Role) []string {
 	var sections []string
 	for _, role := range roles {
 		sections = append(sections, needs[role]...)
 	}
-	if slices.Contains(sections, "oncall") && c.OnCall.Address != "" {
+	if slices.Contains(sections, "oncall") && cfg.OnCall.Address != "" {
 		sections = append(sections, "mail")
 	}
 	return sections

@@ -92,17 +92,17 @@ func TestMissingAnswer(t *testing.T) {
 	t.Parallel()
 	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	_, err := send(t, testService, broken, true)
-	checkError(t, err, failure.DeliveryAmbiguous)
+	_ = checkError(t, err, failure.DeliveryAmbiguous)
 	_, err = send(t, testService, broken, false)
-	checkError(t, err, failure.NetworkUnreachable)
+	_ = checkError(t, err, failure.NetworkUnreachable)
 	for _, delivers := range []bool{true, false} {
 		_, err = send(t, testService, "http://127.0.0.1:1/"+secretPath, delivers)
-		checkError(t, err, failure.NetworkUnreachable)
+		_ = checkError(t, err, failure.NetworkUnreachable)
 	}
 	tls := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is not trusted
 	t.Cleanup(tls.Close)
 	_, err = send(t, testService, tls.URL, true)
-	checkError(t, err, failure.NetworkUnreachable)
+	_ = checkError(t, err, failure.NetworkUnreachable)
 }
 
 // The host of a URL may be the secret.
@@ -126,7 +126,7 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	_, err := testService.Send(ctx, Request{Method: http.MethodPost, URL: url, Delivers: true})
-	checkError(t, err, failure.NetworkTimeout)
+	_ = checkError(t, err, failure.NetworkTimeout)
 	if reached {
 		t.Error("the request was sent")
 	}
@@ -185,7 +185,7 @@ func TestUnreadableAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			checkError(t, testService.Decode(a, &struct{}{}), class)
+			_ = checkError(t, testService.Decode(a, &struct{}{}), class)
 		}
 	}
 }

@@ -100,8 +100,11 @@ func whyWaiting(ctx context.Context, db *store.DB, server temporalns.Namespace) 
 		return "" // the reviews go on
 	}
 	for _, r := range unfinished {
-		described, _ := server.DescribeWorkflowExecution(ctx, r.WorkflowID, "")
-		for _, a := range described.GetPendingActivities() {
+		described, err := server.DescribeWorkflow(ctx, r.WorkflowID, "")
+		if err != nil {
+			continue
+		}
+		for _, a := range described.RawResponse.GetPendingActivities() {
 			if last := a.GetLastFailure(); last != nil {
 				return fmt.Sprintf("changelist %d waits in stage %s, attempt %d: %s: %s",
 					r.Changelist, r.Stage, a.GetAttempt(), last.GetApplicationFailureInfo().GetType(), last.GetMessage())
