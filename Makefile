@@ -44,7 +44,7 @@ test-server: VERSION := 1.32.1
 test-server: $(DEVSTACK) $(BIN)/gotestsum ## some of the tests against a Temporal server on Postgres: VERSION=1.32.1
 	@$(PROGRESS) "building Temporal $(VERSION), which takes minutes the first time" sh tools/server.sh build $(VERSION)
 	@$(DEVSTACK) exec -- sh tools/server.sh run $(VERSION) $(BIN)/gotestsum --format=testname --hide-summary=skipped --jsonfile=build/test-server.json \
-		-- $(TEST_FLAGS) -count=1 -run='$(SERVER_TESTS)' ./workflows ./internal/temporalns ./criticizer ./e2e
+		-- $(TEST_FLAGS) -count=1 -run='$(SERVER_TESTS)' ./workflows ./internal/temporal ./criticizer ./e2e
 	@sh tools/skips.sh build/test-server.json
 
 # The race detector takes two to eight times the processor time and needs a C compiler. It

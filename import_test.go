@@ -21,7 +21,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "internal/failure", "redaction", "internal/secret", "internal/config", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack", "review/fix"}
 	adapters = []string{"p4", "store/artifact", "llm", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "internal/postgres", "activities", "workflows", "internal/temporal", "internal/temporalns", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
+	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "internal/postgres", "activities", "workflows", "internal/temporal", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
 	// house is what the packages of the rewrite queue may import: their own, and what both
 	// products need once.
 	house = []string{
@@ -32,7 +32,7 @@ var (
 	}
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporal/temporaltest", "internal/temporalns/temporalnstest", "internal/cputest", "internal/testkit",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporal/temporaltest", "internal/cputest", "internal/testkit",
 	}
 )
 
@@ -91,7 +91,6 @@ var arrows = map[string][]string{
 
 	"internal/temporal":              {"internal/config", "internal/failure", "internal/secret"},
 	"internal/temporal/temporaltest": {"internal/temporal"},
-	"internal/temporalns":            {"internal/failure", "internal/temporal", "activities", "workflows"},
 
 	"internal/breaker":  {"internal/failure"},
 	"internal/postgres": {"internal/failure", "internal/secret"},
@@ -113,16 +112,15 @@ var arrows = map[string][]string{
 
 	"tools/standin": {"llm/llmsim"},
 
-	"activities/activitiestest":          slices.Concat(leaves, []string{"activities", "store", "store/artifact", "store/storetest"}),
-	"llm/llmsim":                         slices.Concat(leaves, []string{"llm"}),
-	"notify/mail/inbox":                  slices.Concat(leaves, []string{"notify/mail"}),
-	"notify/mail/bench":                  slices.Concat(product, support),
-	"review/plain/plaintest":             nil, // tests of the outputs
-	"p4/p4sim":                           slices.Concat(leaves, []string{"p4", "p4/internal/command"}),
-	"store/storetest":                    slices.Concat(leaves, []string{"internal/postgres", "store"}),
-	"internal/cputest":                   nil,
-	"internal/testkit":                   nil,
-	"internal/temporalns/temporalnstest": {"internal/temporal", "internal/temporal/temporaltest", "internal/temporalns", "workflows"},
+	"activities/activitiestest": slices.Concat(leaves, []string{"activities", "store", "store/artifact", "store/storetest"}),
+	"llm/llmsim":                slices.Concat(leaves, []string{"llm"}),
+	"notify/mail/inbox":         slices.Concat(leaves, []string{"notify/mail"}),
+	"notify/mail/bench":         slices.Concat(product, support),
+	"review/plain/plaintest":    nil, // tests of the outputs
+	"p4/p4sim":                  slices.Concat(leaves, []string{"p4", "p4/internal/command"}),
+	"store/storetest":           slices.Concat(leaves, []string{"internal/postgres", "store"}),
+	"internal/cputest":          nil,
+	"internal/testkit":          nil,
 }
 
 // testArrows lists what the tests of a package may import in addition.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
@@ -37,7 +37,7 @@ const queueName = "work"
 
 func newWorkQueue(t *testing.T) workQueue {
 	t.Helper()
-	n, where := temporalnstest.New(t)
+	n, where := temporaltest.New(t)
 	return workQueue{n.Client, where.Address, where.Name, make(chan struct{}, 10), &bytes.Buffer{}}
 }
 

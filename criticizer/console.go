@@ -20,7 +20,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/store"
 )
@@ -119,7 +119,7 @@ func (c *console) onTemporal(act func(ctx context.Context, temporal runs, args [
 }
 
 func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
-	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(quiet), cfg.Temporal)
+	n, err := temporal.Dial(ctx, log.NewStructuredLogger(quiet), cfg.Temporal)
 	if err != nil {
 		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
 	}

@@ -174,7 +174,7 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 		RunE: c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
 			ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 			defer cancel()
-			result, err := temporal.Reconcile(ctx)
+			result, err := temporal.reconcile(ctx)
 			switch {
 			case failure.ClassOf(err) == failure.NotFound:
 				return advise(err, "start a worker that serves the stage workflows: it creates the schedule")

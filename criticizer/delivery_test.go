@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // A refusal is a review of changelist 4711 that was dead-lettered because the
@@ -170,7 +171,7 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 func TestReconcileWithoutASchedule(t *testing.T) {
 	t.Parallel()
 	r := newRefusal(t)
-	_, where := temporalnstest.New(t)
+	_, where := temporaltest.New(t, workflows.Attributes()...)
 	r.env["CRITICIZER_TEMPORAL_ADDRESS"], r.env["CRITICIZER_TEMPORAL_NAMESPACE"] = where.Address, where.Name
 	checkRefusal(t, "no schedule", r.run("reconcile"), 1, "there is no schedule")
 	if got := r.run("reconcile", "4711"); got.status != 2 {

@@ -11,8 +11,9 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/settings"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // A review can be replayed while Temporal keeps its history and the database keeps
@@ -110,7 +111,7 @@ func (i installation) temporal(ctx context.Context) []checkResult {
 		found[0] = warn(fmt.Sprintf("temporal operator namespace update --retention %.0fh -n %s", goodRetention.Hours(), i.cfg.Temporal.Name),
 			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, age(kept))
 	}
-	missing, err := n.MissingAttributes(ctx)
+	missing, err := n.MissingAttributes(ctx, workflows.Attributes()...)
 	switch {
 	case err != nil:
 		found = append(found, fail(err, adviceTemporal))
@@ -124,7 +125,7 @@ func (i installation) temporal(ctx context.Context) []checkResult {
 }
 
 // partitions checks that the server applies rate limits in full.
-func partitions(ctx context.Context, n temporalns.Namespace) []checkResult {
+func partitions(ctx context.Context, n temporal.Namespace) []checkResult {
 	write, unequal, err := n.UnequalPartitions(ctx, activities.QueueBookkeeping)
 	if err != nil || !unequal { // Temporal Cloud may not report partitions
 		return nil
@@ -134,7 +135,7 @@ func partitions(ctx context.Context, n temporalns.Namespace) []checkResult {
 }
 
 // priorities checks that the changes of people can overtake those of bots.
-func (i installation) priorities(ctx context.Context, n temporalns.Namespace) []checkResult {
+func (i installation) priorities(ctx context.Context, n temporal.Namespace) []checkResult {
 	if len(i.cfg.Mail.Recipients.Bots) == 0 {
 		return nil
 	}
@@ -149,7 +150,7 @@ func (i installation) priorities(ctx context.Context, n temporalns.Namespace) []
 }
 
 // served finds the stages that no worker serves.
-func (i installation) served(ctx context.Context, n temporalns.Namespace) []checkResult {
+func (i installation) served(ctx context.Context, n temporal.Namespace) []checkResult {
 	var outages []store.Outage
 	if i.hasBreakers() {
 		outages, _ = i.outages(ctx) // the check of the breakers reports the error

@@ -13,13 +13,13 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/store"
 )
 
 // runs reads and resets workflow runs.
 type runs struct {
-	temporalns.Namespace
+	temporal.Namespace
 	name string
 }
 
@@ -62,7 +62,7 @@ func (r runs) describe(ctx context.Context, workflowID string) (runView, []*work
 		return runView{}, nil, failure.Errorf(failure.NetworkUnreachable, "describe workflow %s: %w", workflowID, err)
 	}
 	info := described.RawResponse.GetWorkflowExecutionInfo()
-	view := runView{ID: info.GetExecution().GetRunId(), Status: info.GetStatus().String(), closed: !temporalns.IsOpen(info.GetStatus())}
+	view := runView{ID: info.GetExecution().GetRunId(), Status: info.GetStatus().String(), closed: !temporal.IsOpen(info.GetStatus())}
 	return view, described.RawResponse.GetPendingActivities(), nil
 }
 

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 func (c *console) topCommand() *cobra.Command {
@@ -120,13 +122,13 @@ func (o *overview) addStages(ctx context.Context, cfg *settings.Config, outages 
 
 // stage reads one task queue and counts the reviews that are in its stage.
 func (r runs) stage(ctx context.Context, stage, queue string) (stageView, error) {
-	state, err := r.QueueState(ctx, queue)
+	state, err := r.QueueState(ctx, queue, queue == activities.QueueBookkeeping)
 	if err != nil {
 		return stageView{}, fmt.Errorf("read task queue %s: %w", queue, err)
 	}
 	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds())}
 	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(stage)) {
-		reviews, err := r.InStage(ctx, stage)
+		reviews, err := r.inStage(ctx, stage)
 		if err != nil {
 			return v, err
 		}
@@ -232,4 +234,16 @@ func oldest(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" (oldest %s)", seconds(n))
+}
+
+// inStage counts the running reviews of a stage. The server's index lags a moment behind.
+func (r runs) inStage(ctx context.Context, stage string) (int64, error) {
+	counted, err := r.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: r.Name,
+		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, workflows.AttributeStage.GetName(), stage),
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count reviews in stage %s: %w", stage, err)
+	}
+	return counted.GetCount(), nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -51,7 +51,7 @@ func BenchmarkPipeline(b *testing.B) {
 // newReviews measures with a number of earlier reviews in the tables.
 func newReviews(b *testing.B, earlier int) func(*testing.B) {
 	b.Helper()
-	n, _ := temporalnstest.New(b)
+	n, _ := temporaltest.New(b, workflows.Attributes()...)
 	database := storetest.New(b)
 	conn := database.Conn(b)
 	_, err := conn.Exec(b.Context(), `
@@ -78,7 +78,7 @@ func newReviews(b *testing.B, earlier int) func(*testing.B) {
 
 // serveReviews runs a worker of all stages with the real database, artifacts and redaction.
 // Fakes of Perforce, the model and the mail server reply at once.
-func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Database, world *activitiestest.Fakes) {
+func serveReviews(tb testing.TB, n temporal.Namespace, database *storetest.Database, world *activitiestest.Fakes) {
 	tb.Helper()
 	redactor, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
 	if err != nil {
@@ -114,7 +114,7 @@ func serveReviews(tb testing.TB, n temporalns.Namespace, database *storetest.Dat
 // newFloor measures three empty activities, as the design has three stages.
 func newFloor(b *testing.B) func(*testing.B) {
 	b.Helper()
-	n, _ := temporalnstest.New(b)
+	n, _ := temporaltest.New(b, workflows.Attributes()...)
 	serve(b, n, "floor", threeStages, &empty{})
 	return measure(b, "reviews/s", func(ctx context.Context, _ int) error {
 		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "floor"}, threeStages)
@@ -141,7 +141,7 @@ func threeStages(ctx workflow.Context) error {
 }
 
 // serve runs a worker until the benchmark ends. If flow is nil, it serves activities only.
-func serve(tb testing.TB, n temporalns.Namespace, queue string, flow, acts any) {
+func serve(tb testing.TB, n temporal.Namespace, queue string, flow, acts any) {
 	tb.Helper()
 	w := worker.New(n.Client, queue, worker.Options{
 		DisableWorkflowWorker: flow == nil,

@@ -6,14 +6,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // BenchmarkStarter measures the trigger's command, and starting a workflow with the
 // temporal command.
 func BenchmarkStarter(b *testing.B) {
 	temporal := temporalCommand(b)
-	_, where := temporalnstest.New(b)
+	_, where := temporaltest.New(b, workflows.Attributes()...)
 	dir := b.TempDir()
 	starter := filepath.Join(binDir, "starter")
 	config := filepath.Join(dir, "criticizer.yaml")

@@ -15,11 +15,12 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/temporal"
+	sdktemporal "go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/notify/evidence"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // A installation has its own namespace, database, depot, mail accounts and supervised
@@ -30,8 +31,8 @@ type chaosInstallation struct {
 	kind      kind
 	dir       string
 	number    int
-	namespace temporalns.Namespace
-	temporal  temporalns.Config
+	namespace temporal.Namespace
+	temporal  temporal.Config
 	trigger   *trigger
 	env       []string // of starter and operator
 	workers   *supervisor
@@ -102,15 +103,15 @@ func (in *chaosInstallation) database() string {
 }
 
 // createNamespace makes a namespace, on its own server if the point restarts Temporal.
-func (in *chaosInstallation) createNamespace() (where temporalns.Config) {
+func (in *chaosInstallation) createNamespace() (where temporal.Config) {
 	in.t.Helper()
-	address := os.Getenv(temporalnstest.AddressVariable)
+	address := os.Getenv(temporaltest.AddressVariable)
 	if in.kind.ownTemporal {
 		s := startTemporal(in.t, `history.timerProcessorMaxTimeShift="50ms"`)
 		in.trigger.restartTemporal = func() { s.Restart(in.t) }
 		address = s.Address
 	}
-	in.namespace, where = temporalnstest.NewAt(in.t, temporalns.Config{Address: address})
+	in.namespace, where = temporaltest.NewAt(in.t, temporal.Config{Address: address}, workflows.Attributes()...)
 	return where
 }
 
@@ -233,7 +234,7 @@ func (in *chaosInstallation) review(j *job, n int) (o outcome) {
 		if ctx.Err() != nil {
 			in.t.Fatalf("%s: change %d was not reviewed within %s: %v", j.point.name, n, reviewTimeout, err)
 		}
-		if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); ended {
+		if _, ended := errors.AsType[*sdktemporal.WorkflowExecutionError](err); ended {
 			o.held += in.replay(n)
 			o.replays++
 		} else {

@@ -27,14 +27,15 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/criticizer/criticizer/internal/settings"
-	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -68,8 +69,8 @@ type installation struct {
 	mailProxy    *outageProxy // nil unless proxyMail was called
 	webhookProxy *outageProxy // nil unless configureWebhook was called
 	webhook      *webhookServer
-	namespace    temporalns.Namespace
-	temporal     temporalns.Config
+	namespace    temporal.Namespace
+	temporal     temporal.Config
 	beforeAnswer atomic.Pointer[func()] // runs before the model answers a prompt, if set
 	database     *storetest.Database
 	log          *syncBuffer
@@ -79,7 +80,7 @@ type installation struct {
 func newInstallation(tb testing.TB, depot string) *installation {
 	tb.Helper()
 	in := &installation{t: tb, dir: tb.TempDir(), bin: binDir, database: storetest.New(tb), log: &syncBuffer{}}
-	in.namespace, in.temporal = temporalnstest.New(tb)
+	in.namespace, in.temporal = temporaltest.New(tb, workflows.Attributes()...)
 	in.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if run := in.beforeAnswer.Load(); run != nil && request.Method == http.MethodPost {

@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -72,11 +72,11 @@ func TestPeopleOvertakeBots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// With one partition per task queue, the order of its tasks is defined.
-			address := os.Getenv(temporalnstest.AddressVariable)
+			address := os.Getenv(temporaltest.AddressVariable)
 			if tt.setting != "" {
 				address = startTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1").Address
 			}
-			n, _ := temporalnstest.NewAt(t, temporalns.Config{Address: address})
+			n, _ := temporaltest.NewAt(t, temporal.Config{Address: address}, workflows.Attributes()...)
 			if got := redactedInOrder(t, n, tt.bots); !regexp.MustCompile(tt.want).MatchString(got) {
 				t.Errorf("the order is %s, want %s", got, tt.want)
 			}
@@ -93,9 +93,9 @@ func TestUnequalPartitionsAreFound(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	server := startTemporal(t, "matching.numTaskqueueWritePartitions=1")
-	unequal, where := temporalnstest.NewAt(t, temporalns.Config{Address: server.Address})
+	unequal, where := temporaltest.NewAt(t, temporal.Config{Address: server.Address}, workflows.Attributes()...)
 	serveFakes(t, unequal, activities.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
-	found := func(n temporalns.Namespace) bool {
+	found := func(n temporal.Namespace) bool {
 		_, unequal, err := n.UnequalPartitions(t.Context(), activities.QueueBookkeeping)
 		return err == nil && unequal
 	}
@@ -118,7 +118,7 @@ func TestUnequalPartitionsAreFound(t *testing.T) {
 
 // redactedInOrder queues ten changes of b, which may be a bot, and then three of the person
 // p, for redaction, and returns the order in which a worker redacts them.
-func redactedInOrder(t *testing.T, n temporalns.Namespace, bots bool) string {
+func redactedInOrder(t *testing.T, n temporal.Namespace, bots bool) string {
 	t.Helper()
 	const first, last = 10, 3
 	who := func(p activities.StageParams) string {
@@ -141,7 +141,7 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace, bots bool) string {
 		startReview(t, n, cl+1)
 		if cl+1 >= first { // all tasks of b are queued before the first of p
 			waitFor(t, "the queued tasks", func() bool {
-				state, err := n.QueueState(t.Context(), activities.QueueRedact)
+				state, err := n.QueueState(t.Context(), activities.QueueRedact, false)
 				return err == nil && state.Waiting == int64(cl+1)
 			})
 		}
@@ -161,7 +161,7 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace, bots bool) string {
 }
 
 // serveFakes runs a worker with the review workflow and fake activities.
-func serveFakes(t *testing.T, n temporalns.Namespace, queue string, options worker.Options, fakes map[string]any) {
+func serveFakes(t *testing.T, n temporal.Namespace, queue string, options worker.Options, fakes map[string]any) {
 	t.Helper()
 	w := worker.New(n.Client, queue, options)
 	w.RegisterWorkflow(workflows.ReviewChangelist)
@@ -174,7 +174,7 @@ func serveFakes(t *testing.T, n temporalns.Namespace, queue string, options work
 	t.Cleanup(w.Stop)
 }
 
-func startReview(t *testing.T, n temporalns.Namespace, cl review.Changelist) {
+func startReview(t *testing.T, n temporal.Namespace, cl review.Changelist) {
 	t.Helper()
 	req := review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
 	if _, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: activities.QueueBookkeeping}, workflows.ReviewChangelist, req); err != nil {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
@@ -75,7 +75,7 @@ func newScaleRun(t *testing.T, length time.Duration) *scaleRun {
 	s.database = &storetest.Database{URL: secret.New(s.postgres.url(seedDatabase))}
 	s.allow("//depot/...")
 	s.server = startTemporalOnPostgres(t, s.postgres)
-	s.namespace, s.temporal = temporalnstest.NewAt(t, temporalns.Config{Address: s.server.Address})
+	s.namespace, s.temporal = temporaltest.NewAt(t, temporal.Config{Address: s.server.Address}, workflows.Attributes()...)
 	wait := func() {
 		s.inModel.Add(1)
 		defer s.inModel.Add(-1)

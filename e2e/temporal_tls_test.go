@@ -22,8 +22,9 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/internal/settings"
-	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // serverName is in the certificate of the server, whose address is another.
@@ -37,7 +38,7 @@ func TestTemporalWithMutualTLS(t *testing.T) {
 	address := startTemporalTLS(t, certs)
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	admin := certs.client(t, "admin")
-	in.namespace, in.temporal = temporalnstest.NewAt(t, temporalns.Config{Address: address, Client: admin})
+	in.namespace, in.temporal = temporaltest.NewAt(t, temporal.Config{Address: address, Client: admin}, workflows.Attributes()...)
 	profiles := in.path("temporal.toml")
 	in.write("temporal.toml", 0o600, certs.profile(t, "worker")+certs.profile(t, "starter")+certs.profile(t, "operator"))
 	in.env = append(in.env, "CRITICIZER_TEMPORAL_ADDRESS="+address, "CRITICIZER_TEMPORAL_NAMESPACE="+in.temporal.Name, "TEMPORAL_CONFIG_FILE="+profiles)
@@ -95,7 +96,7 @@ func dialWith(t *testing.T, address, namespace string, variables []string) error
 	if err := cfg.Check(settings.RoleStarter); err != nil {
 		t.Fatal(err)
 	}
-	n, err := temporalns.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg.Temporal)
+	n, err := temporal.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg.Temporal)
 	if err == nil {
 		n.Close()
 	}

@@ -14,13 +14,13 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/temporal"
+	sdktemporal "go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -86,7 +86,7 @@ func connectAndStart(ctx context.Context, cfg *trigger.Config, req review.Reques
 
 // startReview starts a review. In a new namespace it first registers the search
 // attributes: the first change may come before the first worker.
-func startReview(ctx context.Context, cfg *trigger.Config, n temporalns.Namespace, req review.Request, wait bool) (answer, error) {
+func startReview(ctx context.Context, cfg *trigger.Config, n temporal.Namespace, req review.Request, wait bool) (answer, error) {
 	attempt := func() (answer, error) {
 		if req.Shelved {
 			return signalShelf(ctx, n, req, cfg.Shelf.Quiet)
@@ -97,7 +97,7 @@ func startReview(ctx context.Context, cfg *trigger.Config, n temporalns.Namespac
 	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused {
 		return a, err
 	}
-	if registering := n.RegisterAttributes(ctx); registering != nil { // this account may lack the permission that workers have
+	if registering := n.RegisterAttributes(ctx, workflows.Attributes()...); registering != nil { // this account may lack the permission that workers have
 		return a, fmt.Errorf("register search attributes: %w, after: %s", registering, err.Error()) // not err: it refuses every request
 	}
 	return attempt()
@@ -105,22 +105,22 @@ func startReview(ctx context.Context, cfg *trigger.Config, n temporalns.Namespac
 
 // connect dials Temporal. Its client logs nothing, because Perforce shows the
 // output of a trigger to the user.
-func connect(ctx context.Context, cfg *trigger.Config) (temporalns.Namespace, error) {
+func connect(ctx context.Context, cfg *trigger.Config) (temporal.Namespace, error) {
 	discard := slog.New(slog.DiscardHandler)
 	interceptors, flush, err := traces.Start(ctx, discard, "criticizer-starter", flushTimeout)
 	if err != nil {
-		return temporalns.Namespace{}, err
+		return temporal.Namespace{}, err
 	}
 	namespace := cfg.Temporal
 	namespace.Interceptors, namespace.OnClose = interceptors, flush
-	return temporalns.Dial(ctx, log.NewStructuredLogger(discard), namespace)
+	return temporal.Dial(ctx, log.NewStructuredLogger(discard), namespace)
 }
 
 func newSpool(cfg *trigger.Config) spool {
 	return spool{dir: cfg.Starter.SpoolDir, limit: cfg.Starter.SpoolLimit}
 }
 
-func drainSpool(ctx context.Context, cfg *trigger.Config, n temporalns.Namespace) (int, error) {
+func drainSpool(ctx context.Context, cfg *trigger.Config, n temporal.Namespace) (int, error) {
 	return newSpool(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
 		_, err := startReview(ctx, cfg, n, req, false)
 		return err
@@ -193,7 +193,7 @@ func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet
 	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: true, WorkflowID: req.Key, State: review.JobInProgress}
 	run, err := c.SignalWithStartWorkflow(ctx, req.Key, workflows.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
 		TaskQueue:             activities.QueueBookkeeping,
-		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.AttributeChangelist.ValueSet(int64(req.Changelist))),
+		TypedSearchAttributes: sdktemporal.NewSearchAttributes(workflows.AttributeChangelist.ValueSet(int64(req.Changelist))),
 		StaticSummary:         fmt.Sprintf("Shelf of changelist %d", req.Changelist),
 	}, workflows.SettleShelf, workflows.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})
 	if err != nil {
@@ -211,7 +211,7 @@ const (
 
 // reportUnserved writes to w which stages of a review no worker has served in the last
 // minutes, until stop is called: without a worker a review never starts.
-func reportUnserved(ctx context.Context, n temporalns.Namespace, w io.Writer) (stop func()) {
+func reportUnserved(ctx context.Context, n temporal.Namespace, w io.Writer) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -232,7 +232,7 @@ func reportUnserved(ctx context.Context, n temporalns.Namespace, w io.Writer) (s
 
 // unserved returns the stages of a review that no worker serves, as far as Temporal
 // answers.
-func unserved(ctx context.Context, n temporalns.Namespace) (stages []string) {
+func unserved(ctx context.Context, n temporal.Namespace) (stages []string) {
 	for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify"} {
 		if served, err := n.Served(ctx, activities.StageQueues[stage]); err == nil && !served {
 			stages = append(stages, stage)

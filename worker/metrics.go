@@ -38,7 +38,7 @@ func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(c
 func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Sample, error) {
 	var readings []telemetry.Sample
 	for _, queue := range activities.WatchedQueues() {
-		state, err := r.namespace.QueueState(ctx, queue)
+		state, err := r.namespace.QueueState(ctx, queue, queue == activities.QueueBookkeeping)
 		if err != nil {
 			return nil, fmt.Errorf("read state of task queue %s: %w", queue, err)
 		}

@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/temporal"
+	sdktemporal "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
@@ -26,11 +26,12 @@ import (
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 const (
@@ -46,7 +47,7 @@ type runtime struct {
 	cfg       *settings.Config
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
-	namespace temporalns.Namespace
+	namespace temporal.Namespace
 	metrics   *telemetry.Metrics          // nil without worker.listen
 	breakers  map[string]*breaker.Breaker // by task queue; complete while serving is set
 	closers   []func()
@@ -94,7 +95,7 @@ func (r *runtime) connect(ctx context.Context) error {
 		}
 		r.closers = append(r.closers, stop)
 	}
-	r.namespace, err = temporalns.Dial(ctx, sdkLogger{log.NewStructuredLogger(r.lg)}, namespace)
+	r.namespace, err = temporal.Dial(ctx, sdkLogger{log.NewStructuredLogger(r.lg)}, namespace)
 	if err == nil {
 		r.closers = append(r.closers, r.namespace.Close)
 	}
@@ -130,8 +131,8 @@ func (r *runtime) ready(ctx context.Context) error {
 // attempts in flight.
 func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 	r.followSecrets(ctx, chosen)
-	switch err := r.namespace.RegisterAttributes(ctx); {
-	case temporalns.IsDenied(err): // an administrator of Temporal Cloud has made them, or no review starts
+	switch err := r.namespace.RegisterAttributes(ctx, workflows.Attributes()...); {
+	case temporal.IsDenied(err): // an administrator of Temporal Cloud has made them, or no review starts
 		r.lg.WarnContext(ctx, "search attributes not checked", "error", r.scrub(err.Error()))
 	case err != nil:
 		return err
@@ -271,8 +272,8 @@ func loggedByInterceptor(pairs []any) bool {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i] == "Error" {
 			err, _ := pairs[i+1].(error)
-			_, isApplication := errors.AsType[*temporal.ApplicationError](err)
-			return isApplication || temporal.IsCanceledError(err)
+			_, isApplication := errors.AsType[*sdktemporal.ApplicationError](err)
+			return isApplication || sdktemporal.IsCanceledError(err)
 		}
 	}
 	return false

@@ -91,16 +91,16 @@ const reconcileEvery = 15 * time.Minute
 
 // schedule creates or updates the Temporal schedules of the installation.
 func (r *runtime) schedule(ctx context.Context) error {
-	if err := r.namespace.ScheduleRetention(ctx); err != nil {
+	if err := scheduleRetention(ctx, r.namespace); err != nil {
 		return err
 	}
-	if err := r.namespace.ScheduleReconciliation(ctx, reconcileEvery); err != nil {
+	if err := scheduleReconciliation(ctx, r.namespace, reconcileEvery); err != nil {
 		return err
 	}
 	if r.cfg.P4.CatchUpEvery <= 0 {
 		return nil
 	}
-	return r.namespace.ScheduleCatchUp(ctx, r.cfg.ServerID, r.cfg.P4.CatchUpEvery)
+	return scheduleCatchUp(ctx, r.namespace, r.cfg.ServerID, r.cfg.P4.CatchUpEvery)
 }
 
 func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
@@ -23,7 +23,7 @@ import (
 func (c cluster) temporalCommand(ctx context.Context, line string) (string, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", `"$TEMPORAL" `+line)
 	cmd.Env = append(os.Environ(), "TEMPORAL="+os.Getenv("CRITICIZER_TEST_TEMPORAL_COMMAND"),
-		"TEMPORAL_ADDRESS="+os.Getenv(temporalnstest.AddressVariable), "TEMPORAL_NAMESPACE="+c.namespace)
+		"TEMPORAL_ADDRESS="+os.Getenv(temporaltest.AddressVariable), "TEMPORAL_NAMESPACE="+c.namespace)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

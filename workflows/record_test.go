@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
@@ -49,7 +49,7 @@ func TestCatchUpRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, where := temporalnstest.New(t)
+			n, where := temporaltest.New(t, workflows.Attributes()...)
 			c := cluster{Client: n.Client, namespace: where.Name}
 			c.serve(t, activities.QueueFetch, func(worker.Registry) {}, acts{
 				"ListSubmitted": func(context.Context, activities.SearchStart) (activities.Listing, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
@@ -34,7 +34,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
-	n, where := temporalnstest.New(t)
+	n, where := temporaltest.New(t, workflows.Attributes()...)
 	w := activitiestest.New()
 	c := cluster{n.Client, where.Name, w, w.Open(t)}
 	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)

@@ -1,5 +1,6 @@
-// Package temporal connects to a namespace on a Temporal server and schedules workflows. The
-// reviewer and the rewrite queue use it.
+// Package temporal connects to a namespace on a Temporal server, schedules workflows, and
+// answers what the commands ask about the namespace, its task queues and its runs. The
+// reviewer and the rewrite queue use it: it knows neither's workflows. [Dial] comes first.
 package temporal
 
 import (

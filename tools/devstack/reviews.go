@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/postgres"
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -69,7 +69,7 @@ func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error
 // reportWaits prints every few seconds why a review waits, until stop is called.
 func (e *environment) reportWaits(ctx context.Context, db *store.DB) (stop func(), err error) {
 	const interval = 10 * time.Second
-	server, err := temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), temporalns.Config{Address: e.settings.temporalAddress, Name: temporalNamespace})
+	server, err := temporal.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), temporal.Config{Address: e.settings.temporalAddress, Name: temporalNamespace})
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (e *environment) reportWaits(ctx context.Context, db *store.DB) (stop func(
 
 // whyWaiting returns the failure of the last attempt of an unfinished review, empty if
 // none has failed.
-func whyWaiting(ctx context.Context, db *store.DB, server temporalns.Namespace) string {
+func whyWaiting(ctx context.Context, db *store.DB, server temporal.Namespace) string {
 	unfinished, err := db.RecentReviews(ctx, store.ReviewFilter{State: review.JobInProgress, Max: allChanges})
 	if err != nil {
 		return "" // the reviews go on

@@ -26,7 +26,8 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 const (
@@ -119,12 +120,12 @@ func (t temporalServer) prepareNamespace(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set the retention of namespace %s: %w", temporalNamespace, err)
 	}
-	return n.RegisterAttributes(ctx)
+	return n.RegisterAttributes(ctx, workflows.Attributes()...)
 }
 
-func dialTemporal(ctx context.Context, address string) (temporalns.Namespace, error) {
+func dialTemporal(ctx context.Context, address string) (temporal.Namespace, error) {
 	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	return temporalns.Dial(ctx, quiet, temporalns.Config{Address: address, Name: temporalNamespace})
+	return temporal.Dial(ctx, quiet, temporal.Config{Address: address, Name: temporalNamespace})
 }
 
 // temporalVersion is the version in tools/temporal/go.mod.

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/log"
+	sdktemporal "go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/criticizer/criticizer/internal/temporal"
@@ -20,9 +21,9 @@ import (
 // make test starts a server and sets it.
 const AddressVariable = "CRITICIZER_TEST_TEMPORAL_ADDRESS"
 
-// New returns a new namespace, and its address and name.
+// New returns a new namespace with the search attributes, and its address and name.
 // Without a server it skips the test; in CI it fails the test.
-func New(tb testing.TB) (temporal.Namespace, temporal.Config) {
+func New(tb testing.TB, attributes ...sdktemporal.SearchAttributeKey) (temporal.Namespace, temporal.Config) {
 	tb.Helper()
 	address := os.Getenv(AddressVariable)
 	if address == "" {
@@ -31,11 +32,11 @@ func New(tb testing.TB) (temporal.Namespace, temporal.Config) {
 		}
 		tb.Skipf("SKIPPED, no Temporal server: %s is not set; make test sets it", AddressVariable)
 	}
-	return NewAt(tb, temporal.Config{Address: address})
+	return NewAt(tb, temporal.Config{Address: address}, attributes...)
 }
 
 // NewAt is New for another server. It sets the name of the namespace.
-func NewAt(tb testing.TB, cfg temporal.Config) (temporal.Namespace, temporal.Config) {
+func NewAt(tb testing.TB, cfg temporal.Config, attributes ...sdktemporal.SearchAttributeKey) (temporal.Namespace, temporal.Config) {
 	tb.Helper()
 	cfg.Name = "test-" + rand.Text()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
@@ -56,6 +57,13 @@ func NewAt(tb testing.TB, cfg temporal.Config) (temporal.Namespace, temporal.Con
 		_, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: cfg.Name})
 		return err
 	})
+	for _, key := range attributes {
+		WaitFor(ctx, tb, "search attribute", func() error { return n.RegisterAttributes(ctx, key) })
+		WaitFor(ctx, tb, "visibility", func() error {
+			_, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: cfg.Name, Query: key.GetName() + " is null"})
+			return err
+		})
+	}
 	return n, cfg
 }
 

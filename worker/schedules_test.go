@@ -1,4 +1,4 @@
-package temporalns_test
+package main
 
 import (
 	"testing"
@@ -6,8 +6,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -15,13 +14,10 @@ import (
 // Every worker creates the schedule; an operator's change to it stays.
 func TestScheduleReconciliationTwice(t *testing.T) {
 	t.Parallel()
-	n, _ := temporalnstest.New(t)
-	if _, err := n.Reconcile(t.Context()); failure.ClassOf(err) != failure.NotFound {
-		t.Errorf("without a schedule: %v, want NOT_FOUND", err)
-	}
+	n, _ := temporaltest.New(t, workflows.Attributes()...)
 	schedule := n.ScheduleClient().GetHandle(t.Context(), workflows.ReconciliationSchedule)
 	for _, every := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
-		testkit.NoError(t, n.ScheduleReconciliation(t.Context(), every))
+		testkit.NoError(t, scheduleReconciliation(t.Context(), n, every))
 		described, err := schedule.Describe(t.Context())
 		testkit.NoError(t, err)
 		if got := described.Schedule.Spec.Intervals; len(got) != 1 || got[0].Every != every {

@@ -1,4 +1,4 @@
-package temporalns
+package temporal
 
 import (
 	"context"
@@ -8,19 +8,17 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
-
-	"github.com/criticizer/criticizer/activities"
 )
 
-// A QueueState is the state of a task queue: of its activities and, if it has workflows,
-// of their workflow tasks.
+// A QueueState is the state of a task queue.
 type QueueState struct {
 	Waiting int64         // approximate number of tasks
 	Oldest  time.Duration // how long the oldest task has waited
 }
 
-// QueueState returns the state of a task queue.
-func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, error) {
+// QueueState returns the state of a task queue: of its activities and, with workflows, of its
+// workflow tasks.
+func (n Namespace) QueueState(ctx context.Context, queue string, workflows bool) (QueueState, error) {
 	described, err := n.describeStats(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil {
 		return QueueState{}, err
@@ -29,7 +27,7 @@ func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, er
 		Waiting: described.GetStats().GetApproximateBacklogCount(),
 		Oldest:  described.GetStats().GetApproximateBacklogAge().AsDuration(),
 	}
-	if queue == activities.QueueBookkeeping {
+	if workflows {
 		steps, err := n.describeStats(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 		if err != nil {
 			return QueueState{}, err

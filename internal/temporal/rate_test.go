@@ -1,4 +1,4 @@
-package temporalns_test
+package temporal_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
@@ -29,7 +29,7 @@ func TestConfiguredRateIsReached(t *testing.T) {
 	}{"4 per second, by workers": {4, false}, "4 per second, by an operator": {4, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, where := temporalnstest.New(t)
+			n, where := temporaltest.New(t)
 			var mu sync.Mutex
 			var begun []time.Time
 			options := worker.Options{DisableWorkflowWorker: true}

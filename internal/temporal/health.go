@@ -1,4 +1,4 @@
-package temporalns
+package temporal
 
 import (
 	"context"
@@ -20,7 +20,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/workflows"
 )
 
 // Retention is how long the namespace keeps the history of a closed run.
@@ -34,8 +33,8 @@ func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
 
 // RegisterAttributes adds the search attributes that the namespace lacks. The error has
 // class CONFIG_INVALID if an administrator has to add them, as on Temporal Cloud.
-func (n Namespace) RegisterAttributes(ctx context.Context) error {
-	missing, err := n.MissingAttributes(ctx)
+func (n Namespace) RegisterAttributes(ctx context.Context, keys ...temporal.SearchAttributeKey) error {
+	missing, err := n.MissingAttributes(ctx, keys...)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -59,14 +58,14 @@ func IsDenied(err error) bool {
 	return denied || unknown
 }
 
-// MissingAttributes returns the search attributes that the namespace lacks.
-func (n Namespace) MissingAttributes(ctx context.Context) (map[string]enumspb.IndexedValueType, error) {
+// MissingAttributes returns those of the search attributes that the namespace lacks.
+func (n Namespace) MissingAttributes(ctx context.Context, keys ...temporal.SearchAttributeKey) (map[string]enumspb.IndexedValueType, error) {
 	known, err := n.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: n.Name})
 	if err != nil {
 		return nil, fmt.Errorf("list search attributes of namespace %s: %w", n.Name, err)
 	}
 	missing := map[string]enumspb.IndexedValueType{}
-	for _, key := range workflows.Attributes() {
+	for _, key := range keys {
 		if _, ok := known.GetCustomAttributes()[key.GetName()]; !ok {
 			missing[key.GetName()] = key.GetValueType()
 		}

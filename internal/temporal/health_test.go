@@ -1,4 +1,4 @@
-package temporalns_test
+package temporal_test
 
 import (
 	"context"
@@ -11,25 +11,28 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/log"
+	sdktemporal "go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/temporalns"
-	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
+var attributes = []sdktemporal.SearchAttributeKey{sdktemporal.NewSearchAttributeKeyInt64("CriticizerTestAttribute")}
+
 func TestHealthOfANamespace(t *testing.T) {
 	t.Parallel()
-	n, _ := temporalnstest.New(t)
+	n, _ := temporaltest.New(t, attributes...)
 	if kept, err := n.Retention(t.Context()); err != nil || kept < time.Hour {
 		t.Errorf("keeps histories for %s: %v", kept, err)
 	}
-	testkit.NoError(t, n.RegisterAttributes(t.Context()))
-	if missing, err := n.MissingAttributes(t.Context()); err != nil || len(missing) > 0 {
+	testkit.NoError(t, n.RegisterAttributes(t.Context(), attributes...))
+	if missing, err := n.MissingAttributes(t.Context(), attributes...); err != nil || len(missing) > 0 {
 		t.Errorf("lacks %v: %v", missing, err)
 	}
 	if served, err := n.Served(t.Context(), "an-unserved-queue"); err != nil || served {
@@ -41,10 +44,10 @@ func TestHealthOfANamespace(t *testing.T) {
 // add them works if they exist; else the error names them.
 func TestAttributesMadeBeforehand(t *testing.T) {
 	t.Parallel()
-	_, where := temporalnstest.New(t)
-	dial := func(namespace string, denied ...string) temporalns.Namespace {
+	_, where := temporaltest.New(t, attributes...)
+	dial := func(namespace string, denied ...string) temporal.Namespace {
 		t.Helper()
-		cfg := temporalns.Config{Address: where.Address, Name: namespace}
+		cfg := temporal.Config{Address: where.Address, Name: namespace}
 		cfg.Client.ConnectionOptions.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(
 			func(ctx context.Context, method string, req, reply any, c *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 				if slices.Contains(denied, path.Base(method)) {
@@ -52,15 +55,15 @@ func TestAttributesMadeBeforehand(t *testing.T) {
 				}
 				return call(ctx, method, req, reply, c, opts...)
 			})}
-		n, err := temporalns.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
+		n, err := temporal.Dial(t.Context(), log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
 		testkit.NoError(t, err)
 		t.Cleanup(n.Close)
 		return n
 	}
-	if err := dial(where.Name, "AddSearchAttributes").RegisterAttributes(t.Context()); err != nil {
+	if err := dial(where.Name, "AddSearchAttributes").RegisterAttributes(t.Context(), attributes...); err != nil {
 		t.Errorf("attributes that exist: %v", err)
 	}
-	if err := dial("default", "ListSearchAttributes").RegisterAttributes(t.Context()); !temporalns.IsDenied(err) {
+	if err := dial("default", "ListSearchAttributes").RegisterAttributes(t.Context(), attributes...); !temporal.IsDenied(err) {
 		t.Errorf("attributes that cannot be listed: %v", err)
 	}
 	bare := "bare-" + rand.Text()
@@ -72,9 +75,9 @@ func TestAttributesMadeBeforehand(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	err := n.RegisterAttributes(ctx)
+	err := n.RegisterAttributes(ctx, attributes...)
 	for tick := time.NewTicker(100 * time.Millisecond); failure.ClassOf(err) != failure.ConfigInvalid && ctx.Err() == nil; <-tick.C { // until the server knows the namespace
-		err = n.RegisterAttributes(ctx)
+		err = n.RegisterAttributes(ctx, attributes...)
 	}
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("attributes that are missing: %v", err)

@@ -1,4 +1,4 @@
-package temporalns
+package temporal
 
 import (
 	"context"
@@ -9,10 +9,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/workflows"
 )
 
 // IsOpen reports whether a run in this state is open. A paused run is open.
@@ -62,16 +60,4 @@ func (n Namespace) EachEvent(ctx context.Context, workflowID, runID string, see 
 		}
 	}
 	return nil
-}
-
-// InStage counts the running reviews of a stage. The server's index lags a moment behind.
-func (n Namespace) InStage(ctx context.Context, stage string) (int64, error) {
-	counted, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: n.Name,
-		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, workflows.AttributeStage.GetName(), stage),
-	})
-	if err != nil {
-		return 0, fmt.Errorf("count reviews in stage %s: %w", stage, err)
-	}
-	return counted.GetCount(), nil
 }
