@@ -49,7 +49,6 @@ require (
 	golang.org/x/sync v0.24.0
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.43.0
-	mvdan.cc/sh/v3 v3.14.1
 	znkr.io/diff v1.0.0
 )
 

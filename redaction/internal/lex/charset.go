@@ -151,12 +151,7 @@ func LastByte(s string) byte { return ByteAt(s, len(s)-1) }
 
 // BeginsWith reports whether s begins with one of heads.
 func BeginsWith(s string, heads []string) bool {
-	for _, head := range heads {
-		if strings.HasPrefix(s, head) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(heads, func(head string) bool { return strings.HasPrefix(s, head) })
 }
 
 // SkipWord returns the end of the first of words that s has at i, or i.
@@ -167,11 +162,6 @@ func SkipWord(s string, i int, words ...string) int {
 		}
 	}
 	return i
-}
-
-// EndsWith reports whether s ends in one of tails.
-func EndsWith(s string, tails []string) bool {
-	return slices.ContainsFunc(tails, func(tail string) bool { return strings.HasSuffix(s, tail) })
 }
 
 // ContainsAny reports whether s contains one of parts.

@@ -244,7 +244,7 @@ func (b *byToken) at(out []*form, s string, t lex.Token, ok bool) []*form {
 		case t.Kind == lex.Literal:
 			out = append(out, b.literal...)
 		case len(text) <= longest:
-			out = append(out, b.exact[lower(text)]...)
+			out = append(out, b.exact[strings.ToLower(text)]...)
 			fallthrough
 		case t.Kind == lex.Name:
 			if t.Kind == lex.Name {
@@ -254,8 +254,3 @@ func (b *byToken) at(out []*form, s string, t lex.Token, ok bool) []*form {
 	}
 	return append(out, b.rest...)
 }
-
-// lower returns s in small letters. It allocates nothing if s has no capital.
-func lower(s string) string { return strings.ToLower(s) }
-
-func lastDot(s string) int { return strings.LastIndexByte(s, '.') }

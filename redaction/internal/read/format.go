@@ -49,13 +49,11 @@ type format func(text string) document
 
 // formats are the formats by the name of their language.
 var formats = map[string]format{
-	"csv":   readCSV,
-	"hcl":   readHCL,
-	"json":  readJSON,
-	"shell": readShell,
-	"toml":  readTOML,
-	"xml":   readXML,
-	"yaml":  readYAML,
+	"hcl":  readHCL,
+	"json": readJSON,
+	"toml": readTOML,
+	"xml":  readXML,
+	"yaml": readYAML,
 }
 
 const (

@@ -66,7 +66,7 @@ func (d *reader) opening(c cursor) (cursor, bool) {
 		case text == "[" && !d.is(at.next(), "]") && word != "" && (judge.Words("bytes")[word] || word == "vec"):
 			return at, true
 		case text == "(":
-			return at, judge.Words("bytes")[word] || judge.Words("collection")[lower(word)]
+			return at, judge.Words("bytes")[word] || judge.Words("collection")[strings.ToLower(word)]
 		case t.Kind == lex.Name:
 			word = text
 		case t.Kind != lex.Blank && strings.Trim(text, "[].*<>,&:!@") != "":
@@ -170,7 +170,7 @@ func isByte(text string) bool {
 // bytes masks the numbers s[from:to] of a list of bytes.
 func (d *reader) bytes(n judge.Name, place string, from, to, numbers, others int) {
 	const least = 10
-	if numbers >= least && others == 0 && !strings.HasSuffix(lower(n.Ident), "tokens") {
+	if numbers >= least && others == 0 && !strings.HasSuffix(strings.ToLower(n.Ident), "tokens") {
 		d.report(n, place, from, to)
 	}
 }

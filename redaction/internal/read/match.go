@@ -223,7 +223,7 @@ func (m *matcher) matches(e *element, t lex.Token) bool {
 	case anyWord:
 		return e.quoted || t.Kind == lex.Name
 	case wordOf:
-		return len(text) < 40 && e.list[lower(text)]
+		return len(text) < 40 && e.list[strings.ToLower(text)]
 	}
 	return false
 }

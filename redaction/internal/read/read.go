@@ -219,7 +219,7 @@ func (d *reader) name(rg *region, at int, h hit) {
 		for b > h.end && (d.s[b-1] == '.' || d.s[b-1] == '-' || d.s[b-1] == '$') {
 			b--
 		}
-		if i := lastDot(d.s[a:b]); i > 0 && lex.ByteAt(d.s, b) == '(' && judge.Words("method")[lower(d.s[a+i+1:b])] {
+		if i := strings.LastIndexByte(d.s[a:b], '.'); i > 0 && lex.ByteAt(d.s, b) == '(' && judge.Words("method")[strings.ToLower(d.s[a+i+1:b])] {
 			b = a + i
 		}
 	}

@@ -125,7 +125,7 @@ func (d *reader) insert(rg *region, h hit) {
 			return
 		}
 		c = c.next()
-		if text := lower(d.text(t)); text == "values" || text == "value" {
+		if text := strings.ToLower(d.text(t)); text == "values" || text == "value" {
 			break
 		} else if text == "select" {
 			d.rowValues(columns, c)

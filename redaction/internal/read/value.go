@@ -345,7 +345,7 @@ func (d *reader) branches(n judge.Name, place string, c cursor) {
 			conditional = conditional || text[0] == '?'
 		}
 		if text != "(" || before != "default" { // default("x")
-			before = lower(text[:min(len(text), 16)])
+			before = strings.ToLower(text[:min(len(text), 16)])
 		}
 		c = c.next()
 	}

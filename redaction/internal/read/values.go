@@ -78,7 +78,7 @@ func (d *reader) document(rg *region, doc *document) {
 		if up == nil {
 			continue
 		}
-		switch name := lower(v.Path.Name); {
+		switch name := strings.ToLower(v.Path.Name); {
 		case name == "kind" && text == "Secret":
 			up.isSecret = true
 		case name == "type":
@@ -139,7 +139,7 @@ var stateSecrets = map[string]map[string]bool{
 // document1 masks a value if its own name, or that of an object around it, shows that it is a secret.
 func (d *reader) document1(v *Value, lit literal) {
 	n, bind := v.Path.name, v.Bind
-	if up := v.Path.Up; n.Strength == judge.NoName && up != nil && labelled[lower(v.Path.Name)] {
+	if up := v.Path.Up; n.Strength == judge.NoName && up != nil && labelled[strings.ToLower(v.Path.Name)] {
 		if up.label != "" {
 			n = d.cache.Of(d.Names, identifier(up.label))
 		} else if v.Path.Name != "" || bind == judge.Element {
@@ -186,8 +186,8 @@ func (d *reader) rate(s *Step) {
 	if up := s.Up; up != nil {
 		d.rate(up)
 		s.of = up.of
-		s.inSecret = up.inSecret || up.isSecret && secretValues[lower(s.Name)]
-		s.inSensitive = up.inSensitive || up.isSensitive && labelled[lower(s.Name)]
+		s.inSecret = up.inSecret || up.isSecret && secretValues[strings.ToLower(s.Name)]
+		s.inSensitive = up.inSensitive || up.isSensitive && labelled[strings.ToLower(s.Name)]
 	}
 	if s.name.Strength >= judge.Medium {
 		s.of = s.name
