@@ -33,7 +33,7 @@ func (v *values) add(spans []span, specific func(string) bool) {
 		v.seen = map[string]bool{}
 	}
 	for _, s := range spans {
-		if len(s.value) < minKnown || v.seen[s.value] {
+		if len(s.value) < minKnown || len(s.value) > maxValue || v.seen[s.value] {
 			continue
 		}
 		v.seen[s.value] = true

@@ -3,10 +3,12 @@ package redaction
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/cputest"
+	"github.com/criticizer/criticizer/review"
 )
 
 // The work is linear in the text for any text: the whole takes about four
@@ -17,6 +19,25 @@ func TestWorkIsLinear(t *testing.T) {
 	const size = 1 << 19
 	for name, text := range adversarial(t, size) {
 		t.Run(name, func(t *testing.T) { testLinear(t, text) })
+	}
+}
+
+// A text that needs more work than the limit is masked from there on, and its lines are hidden.
+func TestWorkLimitMasksTheRest(t *testing.T) {
+	p := newTestPipeline(t, Config{})
+	const rest = "the last line says nothing"
+	text := strings.Repeat("password(token(secret(", 1<<17) + "\n" + rest + "\n"
+	got, err := p.String(text)
+	if err != nil || strings.Contains(got.String(), rest) {
+		t.Errorf("the text behind the limit is not masked: %v", err)
+	}
+	diff := "@@ -0,0 +1,2 @@\n+" + strings.Replace(text, "\n", "\n+", 1)
+	c, err := p.Change(review.Change{Files: []review.File{{DepotPath: "//depot/a.txt", Diff: diff}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := c.Files[0].Hidden; len(h) == 0 || h[len(h)-1].Last != 3 {
+		t.Errorf("hidden lines %v, want the last one, 3, in them", h)
 	}
 }
 

@@ -87,6 +87,7 @@ func (d *reader) argument(c cursor) (next cursor, lit literal, ok bool) {
 	}
 	for range most {
 		d.budget--
+		d.work++
 		t, more := start.token()
 		if !more {
 			return start, lit, ok && simple

@@ -90,6 +90,7 @@ var (
 // elements of a list. A line that ends in a backslash or a backquote continues.
 func (d *reader) shellWords(c cursor) (words []literal, end int) {
 	for {
+		d.work++
 		t, ok := c.token()
 		if !ok {
 			return words, d.offset(c)
@@ -110,6 +111,7 @@ func (d *reader) shellWords(c cursor) (words []literal, end int) {
 		}
 		first, begin := t, c
 		for c = c.next(); ; c = c.next() {
+			d.work++
 			t, ok := c.token()
 			if !ok || t.Kind == lex.Blank || t.Kind == lex.Newline || t.Kind == lex.Comment {
 				break

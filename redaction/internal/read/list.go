@@ -97,6 +97,7 @@ func (d *reader) members(n judge.Name, place string, open cursor, onlyBytes bool
 	from, to := 0, 0 // of the numbers
 	c := open
 	for {
+		d.work++
 		t, ok := c.token()
 		if !ok {
 			if c.rg.outer == nil && !onlyBytes && c.i >= len(c.rg.toks) && (depth > 0 || numbers > 0) {

@@ -188,6 +188,7 @@ func (m *matcher) forward(c cursor, elements []element) bool {
 
 // element matches the element e at c and returns what is behind it.
 func (m *matcher) element(e *element, c cursor, last bool) (cursor, bool) {
+	m.work++
 	switch e.kind {
 	case nameQuote:
 		return c.leave()

@@ -48,7 +48,8 @@ type buffer struct {
 type Result struct {
 	// Found are the secrets, in any order; Left is what a rule matched and the judge left.
 	Found, Left []judge.Span
-	// Open are containers of secrets whose end is missing: what they hold is masked to the end of the text.
+	// Open are containers of secrets whose end is missing, and what is behind the limit of work: what they
+	// hold is masked to the end of the text.
 	Open []judge.Span
 }
 
@@ -56,6 +57,12 @@ const (
 	maxDepth = 4       // literals within literals
 	maxName  = 256     // an identifier, on each side of the stem that was found in it
 	maxParse = 1 << 20 // a longer text is read by its tokens only
+
+	// maxWork bounds the words, and the places and tokens beside them, that are read. The rest of a text that
+	// needs more is masked.
+	maxWork  = 4 << 20
+	hitWork  = 16 // of one word
+	tooDense = "limit of work"
 )
 
 // The kinds of words of an automaton.
@@ -159,6 +166,8 @@ type reader struct {
 	inCode bool
 	// budget is how many more tokens of arguments may be read than a few for each.
 	budget int
+	// work is what was done so far, as in maxWork.
+	work int
 }
 
 // region reads the hits, which are in the region, in order.
@@ -166,6 +175,10 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 	at := 0
 	for len(hits) > 0 {
 		h := hits[0]
+		if d.work >= maxWork {
+			d.stop(h.begin)
+			return
+		}
 		for at < len(rg.toks) && int(rg.toks[at].End) <= h.begin {
 			at++
 		}
@@ -192,6 +205,10 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 
 // hit reads around a word in the token at at.
 func (d *reader) hit(rg *region, at int, h hit) {
+	if d.inPlaceholder(h.begin) {
+		return
+	}
+	d.work += hitWork
 	switch h.kind {
 	case callWord:
 		d.call(rg, h)
@@ -206,9 +223,15 @@ func (d *reader) hit(rg *region, at int, h hit) {
 	}
 }
 
+// stop masks the text from begin on, and reports it as hidden.
+func (d *reader) stop(begin int) {
+	s := judge.Span{Start: begin, End: len(d.s), Reason: judge.Reason{Class: "credential", Rule: tooDense}, Hidden: tooDense}
+	d.Found, d.Open = append(d.Found, s), append(d.Open, s)
+}
+
 // name reads the identifier around the stem, and what is bound to it.
 func (d *reader) name(rg *region, at int, h hit) {
-	if h.begin < d.nameEnd || d.inPlaceholder(h.begin) {
+	if h.begin < d.nameEnd {
 		return
 	}
 	a, b := h.begin, h.end

@@ -312,6 +312,7 @@ func (d *reader) branches(n judge.Name, place string, c cursor) {
 	}
 	conditional, depth, before := false, 0, ""
 	for {
+		d.work++
 		t, ok := c.token()
 		if !ok {
 			break

@@ -54,7 +54,7 @@ func (c *scan) longRun(begin, end int) {
 			continue
 		}
 		for _, t := range c.runs {
-			if first, last, ok := t.match(c.s, at); ok {
+			if first, last, ok := t.match(c.s, at, new(int)); ok {
 				c.reportToken(t, first, last, at)
 				at = last - 1
 				break

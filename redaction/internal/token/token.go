@@ -108,7 +108,7 @@ func (r *Rules) Drop(off func(rule string) bool) {
 // Scan returns the secrets of s, in any order, and what a rule matched and a predicate left.
 // sections are where hunks begin in s: lines of the file are missing before each.
 func (r *Rules) Scan(s string, sections []int) (found, left []judge.Span) {
-	c := &scan{Rules: r, s: s}
+	c := &scan{Rules: r, s: s, runEnds: make([]int, len(r.tokens))}
 	r.all.Each(s, func(w *lex.Word, begin, end int) {
 		if begin >= c.placeholderEnd {
 			readers[w.Kind].read(c, w.Index, begin, end)
@@ -121,7 +121,7 @@ func (r *Rules) Scan(s string, sections []int) (found, left []judge.Span) {
 
 // ContextFree returns the rule that finds something in s that a request must never hold, or "".
 func (r *Rules) ContextFree(s string) string {
-	c := &scan{Rules: r, s: s, contextFree: true}
+	c := &scan{Rules: r, s: s, contextFree: true, runEnds: make([]int, len(r.tokens))}
 	r.all.Each(s, func(w *lex.Word, begin, end int) {
 		if reader := readers[w.Kind]; reader.contextFree && begin >= c.placeholderEnd && len(c.found) == 0 {
 			reader.read(c, w.Index, begin, end)
@@ -141,6 +141,8 @@ type scan struct {
 	found, left []judge.Span
 	// The ends of the last placeholder, key, URI, document and credentials that were read.
 	placeholderEnd, keyEnd, uriEnd, documentEnd, schemeEnd int
+	// runEnds are the ends of the last runs of the rules: a token that begins in one is not read again.
+	runEnds []int
 }
 
 // report records s[start:end] as a secret.
@@ -280,7 +282,7 @@ func (c *scan) token(index, begin, end int) {
 	if c.s[begin:end] != t.anchorText() || t.anchor == 0 && !t.free && lex.FollowsAlnum(c.s, begin) {
 		return
 	}
-	if first, last, ok := t.match(c.s, begin); ok {
+	if first, last, ok := t.match(c.s, begin, &c.runEnds[index]); ok {
 		c.reportToken(t, first, last, begin)
 	}
 }
@@ -331,8 +333,9 @@ func (t *rule) anchorText() string {
 }
 
 // match matches the parts of t around its anchor at i. last is how far the text
-// was read, also if ok is not set.
-func (t *rule) match(s string, i int) (first, last int, ok bool) {
+// was read, also if ok is not set. runEnd is where the run of the last part ended that was
+// read before i, or 0.
+func (t *rule) match(s string, i int, runEnd *int) (first, last int, ok bool) {
 	first, last, ok = i, i, true
 	for k := t.anchor - 1; ok && k >= 0; k-- {
 		first, ok = t.parts[k].before(s, first)
@@ -343,7 +346,16 @@ func (t *rule) match(s string, i int) (first, last int, ok bool) {
 	begin := i // of the last part
 	for k := max(0, t.anchor); ok && k < len(t.parts); k++ {
 		begin = last
-		last, ok = t.parts[k].after(s, begin)
+		if p := &t.parts[k]; k != t.anchor+1 || k < len(t.parts)-1 || p.set == nil || begin >= *runEnd {
+			last, ok = p.after(s, begin)
+		} else { // s[begin:*runEnd] is in the set
+			known := min(*runEnd, begin+p.most)
+			last = lex.Run(s, known, p.set, begin+p.most-known)
+			ok = last-begin >= p.least
+		}
+	}
+	if ok && t.anchor == len(t.parts)-2 {
+		*runEnd = last
 	}
 	if p := &t.parts[len(t.parts)-1]; p.set == nil {
 		return first, last, ok && !lex.ContinuesWord(s, last)
