@@ -137,10 +137,33 @@ func (d *reader) literalAt(c cursor, bind judge.Binding) (literal, bool) {
 		}
 		at = arg
 	}
-	if bind == judge.Compared || bind == judge.Listed || bind == judge.Called || !c.rg.bare && bind != judge.Element || c.rg.code {
+	switch {
+	case bind == judge.Compared || bind == judge.Listed || bind == judge.Called:
+		return literal{}, false
+	case c.rg.code:
+		return d.pastedAt(c)
+	case !c.rg.bare && bind != judge.Element:
 		return literal{}, false
 	}
 	return d.bareAt(c, bind)
+}
+
+// pastedAt reads a random token without quotes that ends its line of code, such as a line of a
+// configuration that was pasted there. It is too random for a name of code.
+func (d *reader) pastedAt(c cursor) (literal, bool) {
+	const least = 20
+	t, ok := c.token()
+	if !ok || t.Kind != lex.Name || t.End-t.Start < least {
+		return literal{}, false
+	}
+	after, more := c.next().skip(false).token()
+	if more && after.Kind != lex.Newline && after.Kind != lex.Comment {
+		return literal{}, false
+	}
+	if text := d.text(t); !judge.IsMixedCase(text) || !judge.IsVeryRandom(text) {
+		return literal{}, false
+	}
+	return literal{int(t.Start), int(t.End), false, c.next()}, true
 }
 
 // literalPrefix skips marks that may precede a literal: @"x", $"x", [ "x".
