@@ -16,12 +16,18 @@ var workerStages = []string{"workflows", "fetch", "redact", "llm", "notify", "re
 
 var variable = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 
-// settings returns the variables of the configuration that docs/configuration.md
-// lists, with those that name the file of a secret.
-func settings(t *testing.T) map[string]bool {
+// The pages that list the variables of the reviews and of the rewrite queue.
+const (
+	reviewSettings  = root + "/docs/configuration.md"
+	rewriteSettings = root + "/rewrite/docs/configuration.md"
+)
+
+// settings returns the variables of the configuration that a page lists, with those that
+// name the file of a secret.
+func settings(t *testing.T, page string) map[string]bool {
 	t.Helper()
-	known := map[string]bool{"CRITICIZER_CONFIG": true}
-	for line := range strings.Lines(string(read(t, root+"/docs/configuration.md"))) {
+	known := map[string]bool{}
+	for line := range strings.Lines(string(read(t, page))) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 5 {
 			continue
@@ -34,14 +40,15 @@ func settings(t *testing.T) map[string]bool {
 		}
 	}
 	if len(known) < 50 {
-		t.Fatalf("docs/configuration.md lists only %d variables", len(known))
+		t.Fatalf("%s lists only %d variables", page, len(known))
 	}
+	known[map[string]string{reviewSettings: "CRITICIZER_CONFIG", rewriteSettings: "COMPLAINT_REWRITE_CONFIG"}[page]] = true
 	return known
 }
 
 // A misspelled variable causes no error at run time.
 func TestVariablesOfDeploymentsAreRead(t *testing.T) {
-	known := settings(t)
+	known := settings(t, reviewSettings)
 	for file, p := range projects(t) {
 		for _, name := range ours {
 			for v := range p.Services[name].Environment {
@@ -53,6 +60,10 @@ func TestVariablesOfDeploymentsAreRead(t *testing.T) {
 	}
 	for _, overlay := range overlays {
 		for _, w := range build(t, overlay).workloads() {
+			known := known
+			if strings.HasPrefix(w.stage, "rewrite") {
+				known = settings(t, rewriteSettings)
+			}
 			for _, c := range slices.Concat(w.template.Spec.InitContainers, w.template.Spec.Containers) {
 				for _, e := range c.Env {
 					if !known[e.Name] {

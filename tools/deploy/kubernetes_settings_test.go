@@ -22,7 +22,7 @@ import (
 // server is.
 func TestKubernetesSettingsAreAccepted(t *testing.T) {
 	bin := t.TempDir()
-	for command, folder := range map[string]string{"worker": "./worker", "criticizer": "./criticizer"} {
+	for command, folder := range map[string]string{"worker": "./worker", "criticizer": "./criticizer", "complaint-rewrite": "./rewrite/cmd/complaint-rewrite"} {
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, command), folder)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -31,7 +31,7 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 	}
 	// Servers without authentication need neither.
 	secret := secretVariables(t)
-	optional := []string{"CRITICIZER_P4_TICKET_FILE", "CRITICIZER_REWRITE_OPENAI_API_KEY_FILE"}
+	optional := []string{"CRITICIZER_P4_TICKET_FILE", "COMPLAINT_REWRITE_OPENAI_API_KEY_FILE"}
 	for _, overlay := range overlays {
 		o := build(t, overlay)
 		for _, w := range o.workloads() {
@@ -88,6 +88,13 @@ func place(t *testing.T, bin string, config map[string]string, secret map[string
 	}
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "criticizer"), "keyset", "create", keys).CombinedOutput(); err != nil {
 		t.Fatalf("create keysets: %v\n%s", err, out)
+	}
+	keyset, err := exec.CommandContext(t.Context(), filepath.Join(bin, "complaint-rewrite"), "keyset").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(keys, "rewrite-keyset"), keyset, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	moved := strings.NewReplacer(mounted, dir, "temporal-frontend.temporal:7233", "127.0.0.1:1")
 	for name, text := range config {

@@ -30,7 +30,7 @@ const (
 )
 
 // overlays are the directories that people apply.
-var overlays = []string{"production", "production/migrate", "production/allowlist", "production/rewrite", "trial"}
+var overlays = []string{"production", "production/migrate", "production/allowlist", "production/rewrite/migrate", "production/rewrite", "trial"}
 
 // objects are what kubectl apply -k sends for an overlay.
 type objects struct {
@@ -218,7 +218,7 @@ func TestManifestsHoldNoSecret(t *testing.T) {
 			}
 		}
 	}
-	if n != 10 {
+	if n != 11 {
 		t.Errorf("there are %d generators of secrets", n)
 	}
 	secret := secretVariables(t)
