@@ -165,15 +165,15 @@ func (b builder) wantFiles(at string) {
 		}
 	}
 	out, err := exec.CommandContext(b.t.Context(), "find", at, "-type", "f").Output()
-	if n := strings.Count(string(out), "\n"); err != nil || n != 8 {
-		b.t.Errorf("the image has %d files, want 8:\n%s", n, strings.ReplaceAll(string(out), at, ""))
+	if n := strings.Count(string(out), "\n"); err != nil || n != 10 {
+		b.t.Errorf("the image has %d files, want 10:\n%s", n, strings.ReplaceAll(string(out), at, ""))
 	}
 }
 
 // wantCommands runs each command as the image's user, with no other files than the image's.
 func (b builder) wantCommands(at string) {
 	b.t.Helper()
-	for _, args := range [][]string{{"/worker", "-h"}, {"/criticizer", "keyset", "evidence"}, {"/criticizer-starter", "--trigger", "change-commit", "1"}} {
+	for _, args := range [][]string{{"/worker", "-h"}, {"/criticizer", "keyset", "evidence"}, {"/complaint-rewrite", "keyset"}, {"/criticizer-starter", "--trigger", "change-commit", "1"}} {
 		cmd := exec.CommandContext(b.t.Context(), args[0], args[1:]...)
 		cmd.Dir, cmd.Env = "/", []string{"PATH=/"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: at, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
