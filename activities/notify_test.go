@@ -334,7 +334,7 @@ func TestMostRetryableErrorDecides(t *testing.T) {
 		m := newMailing(t)
 		m.fakes.Fail("Send", errs[:]...)
 		_, err := m.notify()
-		if classOf(err) != failure.ClassOf(errs[1]) || errs[1] == error(late) && waitOf(err) != 3*time.Minute {
+		if classOf(err) != failure.ClassOf(errs[1]) || errors.Is(errs[1], late) && waitOf(err) != 3*time.Minute {
 			t.Errorf("ended with %v and a delay of %s, want %v", err, waitOf(err), errs[1])
 		}
 	}

@@ -404,12 +404,12 @@ func artifacts(t *testing.T, d *storetest.Database, role store.Role) *artifact.S
 }
 
 // expireArtifacts makes all artifacts of a namespace expire an hour ago.
-func expireArtifacts(t testing.TB, d *storetest.Database, ns review.Namespace) {
-	t.Helper()
-	_, err := d.Conn(t).Exec(t.Context(), fmt.Sprintf(
+func expireArtifacts(tb testing.TB, d *storetest.Database, ns review.Namespace) {
+	tb.Helper()
+	_, err := d.Conn(tb).Exec(tb.Context(), fmt.Sprintf(
 		`update %s.artifacts set stored_at = stored_at - interval '2 hours', expires_at = stored_at - interval '1 hour'`, ns))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 type shelfDepot struct{ path string }
 
 // write replaces all changes but the first.
-func (d shelfDepot) write(t testing.TB, changes ...string) {
-	t.Helper()
+func (d shelfDepot) write(tb testing.TB, changes ...string) {
+	tb.Helper()
 	const first = "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/a.go --\npackage a\n"
 	next := d.path + ".next" // p4sim may be reading
-	writeFile(t, next, 0o600, first+strings.Join(changes, ""))
+	writeFile(tb, next, 0o600, first+strings.Join(changes, ""))
 	if err := os.Rename(next, d.path); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/criticizer/criticizer/review"
-
 	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A Block is a [review.Block] whose texts are of type Text.

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/review"
-
 	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A secret across the limit of a heading or a job is masked, and no placeholder is cut.

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
-
 	"github.com/criticizer/criticizer/redaction/internal/judge"
 )
 

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/review"
-
 	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A form is how the lines of a text are read.

@@ -15,9 +15,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/review"
-
 	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/review"
 )
 
 const (

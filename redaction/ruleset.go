@@ -44,7 +44,7 @@ type ruleset struct {
 }
 
 // tokenTemplate is the example of every token rule.
-const tokenTemplate = "key = \"«@»\"⏎see «@» there"
+const tokenTemplate = "key = \"«@»\"⏎see «@» there" //nolint:gosec // no credential
 
 // add parses the fields of a line after the kind. It returns the rules of the line: a line may have
 // several.

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/criticizer/criticizer/review"
-
 	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A hunk does not show that a value in it is a secret if the text that shows it, such as

@@ -3,11 +3,11 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/rewrite/store/db"
-	"time"
 )
 
 // TTL is how long texts are kept: they are raw, and results have the secrets of their message

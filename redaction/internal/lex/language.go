@@ -56,7 +56,7 @@ func Of(file string) *Language {
 	if l := languages[base]; l != nil {
 		return l
 	}
-	if i := strings.IndexByte(base, '.'); i >= 0 && strings.HasPrefix(strings.ToLower(base), "dockerfile") || strings.HasPrefix(base, ".env") {
+	if strings.Contains(base, ".") && strings.HasPrefix(strings.ToLower(base), "dockerfile") || strings.HasPrefix(base, ".env") {
 		return languages[map[bool]string{true: "Dockerfile", false: ".env"}[base[0] != '.']]
 	}
 	ext := path.Ext(base)
@@ -77,10 +77,10 @@ func parseLanguages(data string) map[string]*Language {
 		}
 		f := splitColumns(line)
 		l := &Language{Name: f[0], Kind: languageKinds[f[2]]}
-		for _, open := range strings.Fields(f[3]) {
+		for open := range strings.FieldsSeq(f[3]) {
 			l.add(opener{open: open, kind: Comment})
 		}
-		for _, pair := range strings.Fields(f[4]) {
+		for pair := range strings.FieldsSeq(f[4]) {
 			open, end, _ := strings.Cut(pair, "..")
 			l.add(opener{open: open, close: end, kind: Comment, lines: true, raw: true})
 		}
@@ -88,10 +88,10 @@ func parseLanguages(data string) map[string]*Language {
 			l.openers = unknownLanguage().openers
 			f[5] = ""
 		}
-		for _, pair := range strings.Fields(f[5]) {
+		for pair := range strings.FieldsSeq(f[5]) {
 			l.add(literalOpener(pair))
 		}
-		for _, end := range strings.Fields(f[1]) {
+		for end := range strings.FieldsSeq(f[1]) {
 			out[end] = l
 		}
 	}

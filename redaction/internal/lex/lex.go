@@ -46,7 +46,7 @@ var prefixes = map[string]bool{"b": true, "r": true, "u": true, "f": true, "l": 
 // operators are the operators of several bytes. The longest one counts.
 var operators = func() map[string]bool {
 	m := map[string]bool{}
-	for _, op := range strings.Fields(":= => :: ?= += -= ::= :::= ||= ??= :=> ?: !: ==> |= =: -> || ?? == === != !== :- :+ -- ++ && //= <- <> .= ?. <= >= ..") {
+	for op := range strings.FieldsSeq(":= => :: ?= += -= ::= :::= ||= ??= :=> ?: !: ==> |= =: -> || ?? == === != !== :- :+ -- ++ && //= <- <> .= ?. <= >= ..") {
 		m[op] = true
 	}
 	return m
@@ -88,7 +88,7 @@ func Append(tokens []Token, text string, from, to int, l *Language) []Token {
 		}
 		x.section()
 		if at = x.to; at < to {
-			x.out = append(x.out, Token{Kind: Break, Start: int32(at), End: int32(at + 1)})
+			x.out = append(x.out, Token{Kind: Break, Start: offset(at), End: offset(at + 1)})
 			at++
 		}
 	}
@@ -133,7 +133,7 @@ func (x *lexer) section() {
 			}
 			if kind == Name && end-i <= maxPrefix && end < x.to && (s[end] == '"' || s[end] == '\'') && prefixes[strings.ToLower(s[i:end])] {
 				if after := x.opened(x.l.openers[s[end]], end); after > end {
-					x.out[len(x.out)-1].Start = int32(i)
+					x.out[len(x.out)-1].Start = offset(i)
 					i = after
 					continue
 				}
@@ -162,8 +162,11 @@ func (x *lexer) section() {
 	}
 }
 
+// offset returns i as a token holds it: texts of 2 GB are not read.
+func offset(i int) int32 { return int32(i) } //nolint:gosec // i is below 2 GB
+
 func (x *lexer) add(kind Kind, start, end int) {
-	x.out = append(x.out, Token{Kind: kind, Start: int32(start), End: int32(end), Inner: int32(start), InnerEnd: int32(end)})
+	x.out = append(x.out, Token{Kind: kind, Start: offset(start), End: offset(end), Inner: offset(start), InnerEnd: offset(end)})
 }
 
 // opened adds the literal or comment that begins at i, if one of openers does, and returns its
@@ -189,7 +192,7 @@ func (x *lexer) opened(openers []opener, i int) int {
 		} else if innerEnd, end, cut = x.closing(o, inner); end < 0 {
 			continue
 		}
-		x.out = append(x.out, Token{o.kind, cut, int32(i), int32(end), int32(inner), int32(innerEnd)})
+		x.out = append(x.out, Token{o.kind, cut, offset(i), offset(end), offset(inner), offset(innerEnd)})
 		return end
 	}
 	return i
@@ -357,7 +360,7 @@ func (x *lexer) escapedQuote(i int) int {
 		}
 		n += len(open) + k
 	}
-	x.out = append(x.out, Token{Literal, false, int32(i), int32(q + 1 + n + len(open)), int32(q + 1), int32(q + 1 + n)})
+	x.out = append(x.out, Token{Literal, false, offset(i), offset(q + 1 + n + len(open)), offset(q + 1), offset(q + 1 + n)})
 	return q + 1 + n + len(open)
 }
 
@@ -386,7 +389,7 @@ func (x *lexer) hereDocs(i int) int {
 		for at := i; at < limit; at = LineEnd(x.s[:x.to], at) {
 			line := strings.Trim(x.s[at:LineEnd(x.s[:x.to], at)], " \t\r\n")
 			if rest, ok := strings.CutPrefix(line, word); ok && (rest == "" || !IsAlnum(rest[0]) && rest[0] != '_') {
-				x.out = append(x.out, Token{Literal, false, int32(i), int32(at), int32(i), int32(at)})
+				x.out = append(x.out, Token{Literal, false, offset(i), offset(at), offset(i), offset(at)})
 				i = at
 				break
 			}

@@ -92,7 +92,7 @@ func (r *Rules) AddForm(f []string) (subject judge.Subject, err error) {
 		return subject, fmt.Errorf("want \"form BINDING FORM\" with one of the bindings %s", strings.Join(judge.BindingNames[1:], ", "))
 	}
 	text := strings.Join(f[1:], " ")
-	out := form{name: "form " + text, bind: judge.Binding(bind)} //nolint:gosec // an index of BindingNames
+	out := form{name: "form " + text, bind: judge.Binding(bind)}
 	elements, at, err := elementsOf(text)
 	if err != nil {
 		return subject, err

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/redaction/internal/judge"
-	"github.com/criticizer/criticizer/redaction/internal/lex"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // readHCL reads the attributes of HCL, with the defaults in their expressions, such as coalesce(var.p, "x").

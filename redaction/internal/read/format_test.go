@@ -74,6 +74,7 @@ func checkDocument(t *testing.T, text string, doc document) {
 
 // fuzzFormat checks that a format finds its values in the text.
 func fuzzFormat(f *testing.F, read format, cases []formatCase) {
+	f.Helper()
 	for _, c := range cases {
 		f.Add(c.text)
 	}

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -8,17 +9,17 @@ import (
 
 // readTOML reads the expressions of a TOML text up to one that does not parse.
 func readTOML(text string) (doc document) {
-	data := append([]byte(nil), text...)
-	w := tomlReader{text: text, data: data[:len(data):len(data)], tables: map[string]*Step{"": {}}}
+	w := tomlReader{text: text, data: slices.Clip([]byte(text)), tables: map[string]*Step{"": {}}}
 	w.p.Reset(w.data)
 	table := w.tables[""]
 	for w.p.NextExpression() {
 		switch e := w.p.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			table = w.tables[""]
-			key := ""
+			var path strings.Builder
 			for it := e.Key(); it.Next(); {
-				key += "\x00" + string(it.Node().Data)
+				path.WriteString("\x00" + string(it.Node().Data))
+				key := path.String()
 				if w.tables[key] == nil || it.IsLast() && e.Kind == unstable.ArrayTable {
 					w.tables[key] = &Step{Name: string(it.Node().Data), Up: table}
 				}

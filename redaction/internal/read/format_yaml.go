@@ -5,8 +5,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/criticizer/criticizer/redaction/internal/lex"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // readYAML reads the documents of a YAML text, each by itself: one that does not parse leaves the others.

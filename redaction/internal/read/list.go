@@ -190,7 +190,7 @@ func (d *reader) block(n judge.Name, place string, c cursor) (found bool) {
 		return true
 	}
 	nested := strings.HasPrefix(strings.TrimLeft(d.s[from:n.Begin], " "), "- ") // the name is in an item itself
-	for end := at; at < c.rg.to; at = end {
+	for end := 0; at < c.rg.to; at = end {
 		end = min(c.rg.to, lex.LineEnd(d.s, at))
 		begin := lex.Run(d.s[:end], at, &lex.BlankSet, end-at)
 		line := strings.TrimRight(d.s[begin:end], " \t\r\n")

@@ -252,7 +252,7 @@ func (doc *document) valueAt(at int) *Value {
 }
 
 // secretValue is the rule of the values of a Secret.
-const secretValue = "value of a Secret"
+const secretValue = "value of a Secret" //nolint:gosec // no credential
 
 // secretValues are the members of a Secret that hold its values.
 var secretValues = map[string]bool{"data": true, "stringdata": true}

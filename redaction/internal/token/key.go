@@ -53,10 +53,10 @@ func hasLongRun(line string) bool {
 	return false
 }
 
-// key masks the key that begins after i, and returns its end.
-func (c *scan) key(rule string, i int) int {
+// key masks the key that begins after i.
+func (c *scan) key(rule string, i int) {
 	if i < c.keyEnd {
-		return i
+		return
 	}
 	c.keyEnd = i
 	for _, p := range keyPieces(c.s, i) {
@@ -67,7 +67,6 @@ func (c *scan) key(rule string, i int) int {
 		}
 		c.keyEnd = p.end
 	}
-	return c.keyEnd
 }
 
 // keyPieces returns the pieces of the key that begins after i. Between two pieces are
