@@ -116,7 +116,7 @@ func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist,
 		Changelist: cl, Author: redacted.User.String(), Redactions: append([]review.Redaction{}, redacted.Redactions...),
 		Preview: planned,
 	}
-	p.Rules = append([]string{}, p.Rules...) // in JSON a list, also if there are none
+	p.Rules = append([]string{}, p.Rules...) // in JSON a list, even if there are none
 	if change.SkippedBy != "" {
 		p.Outcome, p.Reason, p.Recipients = review.OutcomeNotReviewed, string(change.SkippedBy), []activities.Decision{}
 		return p, nil

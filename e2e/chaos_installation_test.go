@@ -186,7 +186,7 @@ func A%[5]d() {}
 }
 
 // sendFirstMail sends a mail from the sender's address: a journal or log without any of
-// our mails is no evidence that a mail is absent.
+// our mails is not evidence that a mail is absent.
 func (in *chaosInstallation) sendFirstMail() {
 	in.t.Helper()
 	author, _ := accountsOf(in.number)

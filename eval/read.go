@@ -76,7 +76,7 @@ func readArchive(dir fs.FS, name string) (map[string]string, error) {
 	return files, nil
 }
 
-// readDir returns the files of a case, nil if the directory is no case.
+// readDir returns the files of a case, nil if the directory is not a case.
 func readDir(dir fs.FS, name string) (map[string]string, error) {
 	entries, err := fs.ReadDir(dir, name)
 	if err != nil {

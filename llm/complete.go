@@ -169,7 +169,7 @@ func (c *completion) read(body io.Reader, maxEvents int) error {
 	}
 }
 
-// isField reports a line of a stream that is no data: a comment or another field.
+// isField reports a line of a stream that is not data: a comment or another field.
 func isField(line []byte) bool {
 	return line[0] == ':' || bytes.HasPrefix(line, []byte("event:")) || bytes.HasPrefix(line, []byte("id:")) || bytes.HasPrefix(line, []byte("retry:"))
 }
@@ -192,7 +192,7 @@ func (c *completion) event(data []byte) (done bool, err error) {
 	return false, c.add(part)
 }
 
-// whole reads an answer that is no stream.
+// whole reads an answer that is not a stream.
 func (c *completion) whole(body io.Reader) error {
 	data, err := io.ReadAll(body)
 	if err != nil {

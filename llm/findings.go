@@ -89,7 +89,7 @@ func bounded(s string, n int) string {
 // code returns the replacement of the quoted code, which nothing has checked.
 func (m remark) code() string { return strings.Trim(withoutHeads(m.Replacement, nil), "\r\n") }
 
-// dropReason returns why m, located in f, is no finding, or "". Code that the
+// dropReason returns why m, located in f, is not a finding, or "". Code that the
 // change does not touch is only reported if the defect is severe.
 func (m remark) dropReason(f *file, at place) review.DropReason {
 	severe := m.Severity == review.SeverityCritical || m.Severity == review.SeverityHigh

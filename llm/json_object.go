@@ -90,7 +90,7 @@ func readObject(text, list string) (o object, err error) {
 }
 
 // elements decodes the array at d up to one element over the limit; whole is false if
-// the text ends within it, or if it is no array of T.
+// the text ends within it, or if it is not an array of T.
 func elements[T any](d *json.Decoder) (out []T, whole bool) {
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return nil, false

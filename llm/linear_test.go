@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/internal/cputest"
 )
 
-// The work of anchoring a quote grows with the file, not with its square, also if
+// The work of anchoring a quote grows with the file, not with its square, even if
 // the quote nearly matches everywhere: eight times the lines take less than twenty
 // times as long.
 func TestAnchoringIsLinear(t *testing.T) {

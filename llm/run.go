@@ -226,7 +226,7 @@ func (run *run) reviewSmaller(ctx context.Context, t task, smaller []question, w
 	run.step(why)
 	for _, q := range smaller {
 		if next, ok := run.newTask(ctx, q); ok {
-			next.splits = t.splits + len(smaller) - 1 // leaving out the context is no split
+			next.splits = t.splits + len(smaller) - 1 // leaving out the context is not a split
 			if err := run.reviewPart(ctx, next); err != nil {
 				return err
 			}

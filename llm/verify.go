@@ -216,7 +216,7 @@ func (v *verification) apply(verdicts []verdict, check *review.Check) {
 }
 
 // commentLine matches a line that only holds a comment. The author's statements
-// about the code are no evidence.
+// about the code are not evidence.
 var commentLine = regexp.MustCompile(`^\s*(//|#|/\*|\*|--|;|<!--|%|"""|''')`)
 
 // proves reports whether evidence is code that c shows, with at least one line

@@ -17,7 +17,7 @@ import (
 )
 
 // corpusFiles returns the files of the outside corpus that match pattern. The
-// corpus is no part of the repository: make corpus CORPUS=DIR names it.
+// corpus is not a part of the repository: make corpus CORPUS=DIR names it.
 func corpusFiles(tb testing.TB, pattern string) []string {
 	tb.Helper()
 	dir := os.Getenv("CRITICIZER_CORPUS_DIR")

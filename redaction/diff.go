@@ -52,7 +52,7 @@ func (b *viewBuilder) section() {
 }
 
 // addHunk adds the lines of raw[at:end] without their marks to the new and the old
-// side. A line without a mark shows that the lines are no hunk, but text.
+// side. A line without a mark shows that the lines are not a hunk, but text.
 func addHunk(sides *[2]viewBuilder, raw string, at, end int) {
 	sides[0].section()
 	removes := false

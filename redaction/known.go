@@ -43,7 +43,7 @@ func (v *values) add(spans []span, specific func(string) bool) {
 	}
 }
 
-// isUnmistakable reports whether a value is no common word, which half the text may hold.
+// isUnmistakable reports whether a value is not a common word, which half the text may hold.
 func isUnmistakable(value string) bool {
 	return strings.ContainsAny(value, lex.Letters) && strings.ContainsAny(value, lex.Digits) && (judge.IsRandom(value) || judge.IsKeyLike(value) || judge.IsUUID(value))
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The longest value that a text begins with is found, also if values are prefixes of
+// The longest value that a text begins with is found, even if values are prefixes of
 // others.
 func TestLongestKnownValueIsFound(t *testing.T) {
 	t.Parallel()

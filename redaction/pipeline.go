@@ -226,7 +226,7 @@ func (p *Pipeline) VerifyTexts(texts ...Text) error {
 // Check is the last check of a request body before it is sent (security 9.5.5).
 // It blocks a body that is not one JSON value, is over the size limit, or holds
 // a secret of a form that needs no context, either in the bytes as they are or
-// in a decoded string. Check is no second redaction: a body made of Text passes
+// in a decoded string. Check is not a second redaction: a body made of Text passes
 // unless a caller bypassed the pipeline.
 func (p *Pipeline) Check(body []byte) (err error) {
 	defer recoverBlocked(&err)

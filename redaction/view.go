@@ -30,7 +30,7 @@ func whole(raw string) *view {
 }
 
 // rawSpans maps text[start:end] to ranges of raw: one per line, and one per piece
-// where raw has something between the pieces that is no part of the secret.
+// where raw has something between the pieces that is not a part of the secret.
 func (v *view) rawSpans(start, end int, each func(start, end int)) {
 	if v.below != nil {
 		inRaw := each

@@ -137,7 +137,7 @@ func TestDrainAfterAFailure(t *testing.T) {
 	}
 }
 
-// The exported state of the spool is that after the drain, also if Temporal is down.
+// The exported state of the spool is that after the drain, even if Temporal is down.
 func TestSpoolIsExported(t *testing.T) {
 	t.Parallel()
 	s, file, now := spoolWith(t, 1, 2), filepath.Join(t.TempDir(), "criticizer.prom"), time.Now()

@@ -14,7 +14,7 @@ import (
 // Mail says how reports are mailed, and to whom.
 type Mail struct {
 	// smtp sends through a mail server, inbox to the embedded server of devstack. There
-	// is no default: a new installation sends nothing.
+	// is not a default: a new installation sends nothing.
 	Provider   string                     `yaml:"provider" oneof:"smtp inbox"`
 	Server     mail.Config                `yaml:",inline"`
 	Evidence   mail.EvidenceConfig        `yaml:",inline"`

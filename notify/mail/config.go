@@ -16,7 +16,7 @@ import (
 )
 
 // A TLSPolicy selects how the connection to the mail server is protected. There
-// is no opportunistic policy: it would fall back to clear text silently.
+// is not an opportunistic policy: it would fall back to clear text silently.
 type TLSPolicy string
 
 // The policies.

@@ -518,7 +518,7 @@ func TestUnreadableJobsFailAlone(t *testing.T) {
 	}
 }
 
-// A text that was altered, or whose key is gone, fails its job alone, also if such jobs fill
+// A text that was altered, or whose key is gone, fails its job alone, even if such jobs fill
 // the run, and if it happens while a batch is at the provider.
 func TestTextThatCannotBeDecrypted(t *testing.T) {
 	t.Parallel()

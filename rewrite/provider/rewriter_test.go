@@ -162,7 +162,7 @@ func TestPipelineBlocks(t *testing.T) {
 	} {
 		for kind, decision := range decisions() {
 			if kind == "gemini_generate" && name == "secret in the name of a model" {
-				continue // there the model is no part of the body
+				continue // there the model is not a part of the body
 			}
 			t.Run(name+" to "+kind, func(t *testing.T) {
 				t.Parallel()

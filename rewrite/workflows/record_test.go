@@ -85,7 +85,7 @@ func TestRuns(t *testing.T) {
 				t.Errorf("run ended with %v", err)
 			}
 			if finished == tt.idle {
-				t.Errorf("run was recorded: %t", finished) // also if it failed or was canceled (rewrite 10)
+				t.Errorf("run was recorded: %t", finished) // even if it failed or was canceled (rewrite 10)
 			}
 			if *record {
 				keep(t, n.Client, name)

@@ -36,7 +36,7 @@ type environment struct {
 }
 
 // startEnvironment starts everything, from Postgres to the worker. The stack owns
-// what was started, also if an error is returned.
+// what was started, even if an error is returned.
 func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*environment, error) {
 	in, err := newInstallation(s.base, d.id)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestChoosePostgres(t *testing.T) {
 		major, _, _ := strings.Cut(version, ".")
 		fakePostgres(t, filepath.Join(lib, major, "bin"), version)
 	}
-	mustWrite(t, filepath.Join(lib, "18", "bin", "psql"), "", 0o755) // a client alone is no server
+	mustWrite(t, filepath.Join(lib, "18", "bin", "psql"), "", 0o755) // a client alone is not a server
 	path := t.TempDir()
 	fakePostgres(t, filepath.Join(path, "new"), "16.1")
 	fakePostgres(t, filepath.Join(path, "old"), "12.0")

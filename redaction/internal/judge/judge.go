@@ -114,7 +114,7 @@ func bitsOf[T ~uint8](all ...T) (bits uint16) {
 var strong, medium, weak, vendor = bitsOf(Strong), bitsOf(Medium), bitsOf(Weak), bitsOf(Vendor)
 
 // classifiers are asked in order. The first one with an opinion decides. A text that
-// is recognizably something else is no secret, with any name. Of a strong
+// is recognizably something else is not a secret, with any name. Of a strong
 // name, nothing more is required; the weaker the name, the more the text has to
 // look like a key.
 var classifiers = []classifier{

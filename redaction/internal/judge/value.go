@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
-// This file recognizes values that are no secrets: code, prose, paths, digests,
+// This file recognizes values that are not secrets: code, prose, paths, digests,
 // public keys.
 
 // IsIdentifier reports whether text is one name of code.

@@ -172,7 +172,7 @@ func ContainsAny(s string, parts []string) bool {
 // ContinuesWord reports whether the run that ended at i is part of a longer word.
 func ContinuesWord(s string, i int) bool { return i < len(s) && IsAlnum(s[i]) }
 
-// FollowsAlnum reports whether a letter or digit that is no escape, such as \n, is before i.
+// FollowsAlnum reports whether a letter or digit that is not an escape, such as \n, is before i.
 func FollowsAlnum(s string, i int) bool {
 	if i == 0 || !IsAlnum(s[i-1]) {
 		return false

@@ -150,7 +150,7 @@ func (d *reader) positional(c *command, args []literal) (lit literal, ok bool) {
 	return lit, judge.IsCommunity(text) && strings.IndexByte(`\*+`, text[0]) < 0 && lex.LastByte(text) != ':'
 }
 
-// withoutFlags returns the arguments that are no flags, or nothing if c names the letter of
+// withoutFlags returns the arguments that are not flags, or nothing if c names the letter of
 // a flag and no flag has it.
 func (d *reader) withoutFlags(c *command, args []literal) []literal {
 	flagged := len(c.flags) == 0

@@ -200,7 +200,7 @@ func identifier(name string) string {
 }
 
 // keep removes what the tokens show in the documents but is not a scalar or a comment, or not one of a
-// Secret: names and structure are no secrets. A document that is cut within secrets hides what follows.
+// Secret: names and structure are not secrets. A document that is cut within secrets hides what follows.
 func (d *reader) keep(rg *region, docs []document) {
 	remove := func(s judge.Span) bool {
 		return slices.ContainsFunc(docs, func(doc document) bool { return doc.denies(s) }) && !d.inComment(rg, s.Start)

@@ -27,7 +27,7 @@ type Rules struct {
 	all  *lex.Automaton
 }
 
-// A Policy masks what is no secret by itself (security 9.5.2).
+// A Policy masks what is not a secret by itself (security 9.5.2).
 type Policy struct {
 	Emails, InternalIPs bool
 	HostSuffixes        []string
@@ -333,7 +333,7 @@ func (t *rule) anchorText() string {
 }
 
 // match matches the parts of t around its anchor at i. last is how far the text
-// was read, also if ok is not set. runEnd is where the run of the last part ended that was
+// was read, even if ok is not set. runEnd is where the run of the last part ended that was
 // read before i, or 0.
 func (t *rule) match(s string, i int, runEnd *int) (first, last int, ok bool) {
 	first, last, ok = i, i, true
@@ -445,7 +445,7 @@ func (c *scan) login(_, _, end int) {
 }
 
 // scheme masks the credentials after the word s[begin:end] of a scheme. In a header,
-// any text that is no reference is a credential; elsewhere the word may be prose.
+// any text that is not a reference is a credential; elsewhere the word may be prose.
 func (c *scan) scheme(class string, begin, end int, looksLike func(text string) bool) {
 	at := lex.Run(c.s, end, &schemeGap, 8)
 	if at == end || begin < c.schemeEnd || lex.IsAlnum(lex.ByteAt(c.s, begin-1)) {
