@@ -142,6 +142,16 @@ func (q *queue) run(t *task) {
 	q.retry(t, t.attempts+1)
 }
 
+// counts returns how many reviews have succeeded and were dead-lettered, and the last record.
+func (q *queue) counts() (done, letters int, last *Outage) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := len(q.records); n > 0 {
+		last = q.records[n-1]
+	}
+	return q.done, q.letters, last
+}
+
 func (q *queue) retry(t *task, attempt int) {
 	time.AfterFunc(failure.Backoff(attempt, 0.5, 0), func() { q.waiting <- t })
 }
@@ -190,18 +200,19 @@ func testOutage(t *testing.T, failed *failure.Error, probed bool) {
 	q.breakWith(failed, probe)
 	time.Sleep(24 * time.Hour)
 	before := q.calls.Load()
-	if q.b.Outage() == nil || q.letters > 3 {
-		t.Errorf("the outage is %v, %d dead letters", q.b.Outage(), q.letters)
+	if _, letters, _ := q.counts(); q.b.Outage() == nil || letters > 3 {
+		t.Errorf("the outage is %v, %d dead letters", q.b.Outage(), letters)
 	}
 	if probed && before > 3*64 {
 		t.Errorf("%d calls of a broken endpoint", before)
 	}
 	q.breakWith(nil, nil)
 	time.Sleep(30 * time.Minute)
-	if q.done+q.letters != reviews || q.letters > 3 {
-		t.Errorf("%d of %d reviews have succeeded, %d dead letters", q.done, reviews, q.letters)
+	done, letters, last := q.counts()
+	if done+letters != reviews || letters > 3 {
+		t.Errorf("%d of %d reviews have succeeded, %d dead letters", done, reviews, letters)
 	}
-	if last := q.records[len(q.records)-1]; last != nil || q.b.Outage() != nil {
+	if last != nil || q.b.Outage() != nil {
 		t.Errorf("the breaker is not closed: %v, recorded %v", q.b.Outage(), last)
 	}
 	q.b.Stop()
@@ -266,8 +277,8 @@ func TestCallsInFlightEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2*callTime + time.Second) // the first two failures free a slot each
-		if q.inCall.Load() != 0 || q.calls.Load() > 64+Reviews-1 || q.letters > Reviews-1 {
-			t.Errorf("%d calls, %d in flight, %d dead letters", q.calls.Load(), q.inCall.Load(), q.letters)
+		if _, letters, _ := q.counts(); q.inCall.Load() != 0 || q.calls.Load() > 64+Reviews-1 || letters > Reviews-1 {
+			t.Errorf("%d calls, %d in flight, %d dead letters", q.calls.Load(), q.inCall.Load(), letters)
 		}
 		if _, err := q.b.Begin("another"); !errors.Is(err, ErrOpen) {
 			t.Errorf("an attempt of an open breaker begins: %v", err)
