@@ -213,12 +213,15 @@ func isItem(c *Candidate) bool {
 // or a mark is one.
 func isMember(c *Candidate) bool {
 	text, own := c.text, strings.ToLower(c.Own)
-	if lists["digest"][own] || strings.ContainsAny(text, " \\") || lists["about"][lastWordOf(c.Own)] {
+	if lists["digest"][own] || strings.ContainsAny(text, " \\") {
 		return false
 	}
-	if c.Name.IsPlural() {
+	if c.Name.IsPlural() { // its members may have any name, such as max
 		sh := shapeOf(text)
 		return sh.letters() > 0 && len(text) >= 5 && (sh.digit > 0 || lex.CountIn(text, &passwordMarks) > 0) && !looksLikeVersion(text) && !namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
+	}
+	if lists["about"][lastWordOf(c.Own)] {
+		return false
 	}
 	return c.Name.Strength == Strong && IsHumanMade(text) && !IsIdentifier(text) || IsRandom(text) && isItem(c)
 }
