@@ -17,37 +17,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The task queues. They are wire format: workers serve a queue by its name, and
-// operators pause and rate-limit it.
-const (
-	QueueBookkeeping = "criticizer"
-	QueueFetch       = "criticizer-fetch"
-	QueueRedact      = "criticizer-redact"
-	QueueLLM         = "criticizer-llm"
-	QueueNotify      = "criticizer-notify"
-	QueueRecords     = "criticizer-records" // of stage notify, without the mail server
-	QueueRetention   = "criticizer-retention"
-)
-
-// StageQueues are the task queues of the stages of a worker, by the name of the stage.
-var StageQueues = map[string]string{
-	"workflows": QueueBookkeeping, "fetch": QueueFetch, "redact": QueueRedact, "llm": QueueLLM, "notify": QueueNotify, "retention": QueueRetention,
-}
-
-// ChannelQueue is the task queue of one channel. With a queue of its own, a channel that
-// is down has its own circuit breaker and retries, and delays no mail.
-func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }
-
-// BreakerQueues lists the task queues that have a circuit breaker, which belongs to a process
-// (internal/breaker).
-func BreakerQueues() []string {
-	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
-}
-
-// WatchedQueues lists the task queues whose backlog is shown: the queue in which reviews
-// begin, and [BreakerQueues].
-func WatchedQueues() []string { return append([]string{QueueBookkeeping}, BreakerQueues()...) }
-
 // Spent is what an activity used of the stage's attempt budget, for the next activity of
 // the stage.
 type Spent struct {

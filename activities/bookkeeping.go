@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Bookkeeper serves [QueueBookkeeping]: jobs, dead letters and replays. Its activities are retried until they succeed.
+// Bookkeeper serves contract.QueueBookkeeping: jobs, dead letters and replays. Its activities are retried until they succeed.
 type Bookkeeper struct {
 	Jobs    jobs
 	Resets  resets

@@ -63,7 +63,7 @@ func isOpen(row review.Delivery) bool {
 	return row.NotifiedAt == nil && row.Status != review.DeliveryWaived
 }
 
-// Poster serves the [ChannelQueue] of every channel, with the adapters of [Notifier].
+// Poster serves the contract.ChannelQueue of every channel, with the adapters of [Notifier].
 type Poster struct {
 	Notifier *Notifier
 }

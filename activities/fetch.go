@@ -14,7 +14,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Fetcher serves [QueueFetch]: the only stage that accesses Perforce, and the only one
+// Fetcher serves contract.QueueFetch: the only stage that accesses Perforce, and the only one
 // that writes raw artifacts.
 type Fetcher struct {
 	Changes    changes

@@ -10,7 +10,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Model serves [QueueLLM]: the only stage that calls the model. It reads redacted
+// Model serves contract.QueueLLM: the only stage that calls the model. It reads redacted
 // artifacts, writes reports, caches the model's answers and records what they cost.
 type Model struct {
 	Redacted artifactReader

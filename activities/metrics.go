@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // The metrics of activities. docs/observability.md has their exported names: with the
@@ -29,7 +30,7 @@ const (
 // with the delays between them. err is the error that is reported to Temporal.
 func measureAttempt(ctx context.Context, began time.Time, err error) {
 	info := activity.GetInfo(ctx)
-	metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{"stage": StageOf(info.TaskQueue)})
+	metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{"stage": contract.StageOf(info.TaskQueue)})
 	metrics.WithTags(map[string]string{"result": resultOf(err)}).Timer(metricAttempt).Record(time.Since(began))
 	if err == nil {
 		metrics.Timer(metricStage).Record(time.Since(info.ScheduledTime))
@@ -42,14 +43,6 @@ func countProblems(ctx context.Context, kind string, n int) {
 	if activity.IsActivity(ctx) {
 		activity.GetMetricsHandler(ctx).WithTags(map[string]string{"kind": kind}).Counter(metricProblems).Inc(int64(n))
 	}
-}
-
-// StageOf is the name of a task queue in metrics and commands: a stage or a channel.
-func StageOf(queue string) string {
-	if queue == QueueBookkeeping {
-		return "workflows"
-	}
-	return strings.TrimPrefix(queue, QueueBookkeeping+"-")
 }
 
 // resultOf is ok, canceled, or the class of the failure.

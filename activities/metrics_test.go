@@ -116,12 +116,3 @@ func TestTokensAreCountedByKind(t *testing.T) {
 		}
 	}
 }
-
-func TestStageOf(t *testing.T) {
-	t.Parallel()
-	for queue, want := range map[string]string{QueueBookkeeping: "workflows", QueueLLM: "llm", QueueFetch: "fetch"} {
-		if got := StageOf(queue); got != want {
-			t.Errorf("the stage of %s is %q, want %q", queue, got, want)
-		}
-	}
-}

@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Notifier serves [QueueNotify]: the only stage that sends mail. It reads reports and
+// Notifier serves contract.QueueNotify: the only stage that sends mail. It reads reports and
 // writes the outbox.
 type Notifier struct {
 	Log     *slog.Logger

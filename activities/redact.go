@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Redactor serves [QueueRedact]: it reads raw artifacts, writes redacted ones, and uses
+// Redactor serves contract.QueueRedact: it reads raw artifacts, writes redacted ones, and uses
 // no network but the database's.
 type Redactor struct {
 	Raw      artifactReader

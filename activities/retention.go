@@ -10,7 +10,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Retention serves [QueueRetention]: it deletes expired data and can do nothing else.
+// Retention serves contract.QueueRetention: it deletes expired data and can do nothing else.
 type Retention struct {
 	Log    *slog.Logger
 	Stored expirables

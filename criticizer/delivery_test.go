@@ -13,7 +13,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A refusal is a review of changelist 4711 that was dead-lettered because the
@@ -171,7 +171,7 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 func TestReconcileWithoutASchedule(t *testing.T) {
 	t.Parallel()
 	r := newRefusal(t)
-	_, where := temporaltest.New(t, workflows.Attributes()...)
+	_, where := temporaltest.New(t, contract.Attributes()...)
 	r.env["CRITICIZER_TEMPORAL_ADDRESS"], r.env["CRITICIZER_TEMPORAL_NAMESPACE"] = where.Address, where.Name
 	checkRefusal(t, "no schedule", r.run("reconcile"), 1, "there is no schedule")
 	if got := r.run("reconcile", "4711"); got.status != 2 {

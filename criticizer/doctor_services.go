@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A review can be replayed while Temporal keeps its history and the database keeps
@@ -111,7 +110,7 @@ func (i installation) temporal(ctx context.Context) []checkResult {
 		found[0] = warn(fmt.Sprintf("temporal operator namespace update --retention %.0fh -n %s", goodRetention.Hours(), i.cfg.Temporal.Name),
 			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, age(kept))
 	}
-	missing, err := n.MissingAttributes(ctx, workflows.Attributes()...)
+	missing, err := n.MissingAttributes(ctx, contract.Attributes()...)
 	switch {
 	case err != nil:
 		found = append(found, fail(err, adviceTemporal))
@@ -126,7 +125,7 @@ func (i installation) temporal(ctx context.Context) []checkResult {
 
 // partitions checks that the server applies rate limits in full.
 func partitions(ctx context.Context, n temporal.Namespace) []checkResult {
-	write, unequal, err := n.UnequalPartitions(ctx, activities.QueueBookkeeping)
+	write, unequal, err := n.UnequalPartitions(ctx, contract.QueueBookkeeping)
 	if err != nil || !unequal { // Temporal Cloud may not report partitions
 		return nil
 	}
@@ -157,7 +156,7 @@ func (i installation) served(ctx context.Context, n temporal.Namespace) []checkR
 	}
 	var idle []string
 	for _, role := range i.roles {
-		queue, reviews := activities.StageQueues[string(role)]
+		queue, reviews := contract.StageQueues[string(role)]
 		if !reviews {
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 var errDenied = failure.Errorf(failure.AuthDenied, "model refused the key")
@@ -43,7 +43,7 @@ type environment struct {
 
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	n, where := temporaltest.New(t, workflows.Attributes()...)
+	n, where := temporaltest.New(t, contract.Attributes()...)
 	s := &environment{t: t, runs: runs{n, where.Name}, address: where.Address, database: storetest.New(t), world: activitiestest.New()}
 	s.work()
 	return s
@@ -65,20 +65,20 @@ func (s *environment) work() {
 	posting := &activities.Poster{Notifier: notifying}
 	var stops []func()
 	for queue, acts := range map[string]any{
-		activities.QueueBookkeeping: &activities.Bookkeeper{Jobs: books, Resets: s.runs.Namespace},
-		activities.QueueFetch:       &activities.Fetcher{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
-		activities.QueueRedact:      &activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		activities.QueueLLM:         &activities.Model{Redacted: redacted, Reports: report, Answers: db.Artifacts(s.t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
-		activities.QueueNotify:      notifying,
+		contract.QueueBookkeeping: &activities.Bookkeeper{Jobs: books, Resets: s.runs.Namespace},
+		contract.QueueFetch:       &activities.Fetcher{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
+		contract.QueueRedact:      &activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline},
+		contract.QueueLLM:         &activities.Model{Redacted: redacted, Reports: report, Answers: db.Artifacts(s.t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
+		contract.QueueNotify:      notifying,
 
-		activities.ChannelQueue(review.ChannelWebhook): posting,
-		activities.ChannelQueue(review.ChannelSwarm):   posting,
+		contract.ChannelQueue(review.ChannelWebhook): posting,
+		contract.ChannelQueue(review.ChannelSwarm):   posting,
 	} {
 		serving := worker.New(s.runs.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: queue == activities.QueueBookkeeping},
+			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: queue == contract.QueueBookkeeping},
 		}})
 		serving.RegisterActivity(acts)
-		if queue == activities.QueueBookkeeping {
+		if queue == contract.QueueBookkeeping {
 			serving.RegisterWorkflow(workflows.ReviewChangelist)
 		}
 		testkit.NoError(s.t, serving.Start())
@@ -101,9 +101,7 @@ func (s *environment) review(cl review.Changelist, model ...error) {
 	s.t.Helper()
 	s.world.Fail("Review", model...)
 	req := requestFor(cl)
-	run, err := s.runs.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
-		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
-	}, workflows.ReviewChangelist, req)
+	run, err := s.runs.ExecuteWorkflow(s.t.Context(), contract.StartOptions(req), workflows.ReviewChangelist, req)
 	testkit.NoError(s.t, err)
 	if err := run.Get(s.t.Context(), nil); (err != nil) != (len(model) > 0) {
 		s.t.Fatalf("review of %d ended with %v", cl, err)

@@ -12,11 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 func (c *console) topCommand() *cobra.Command {
@@ -105,8 +104,8 @@ func (o *overview) addStages(ctx context.Context, cfg *settings.Config, outages 
 		return err
 	}
 	defer temporal.Close()
-	for _, queue := range activities.WatchedQueues() {
-		view, err := temporal.stage(ctx, activities.StageOf(queue), queue)
+	for _, queue := range contract.WatchedQueues() {
+		view, err := temporal.stage(ctx, contract.StageOf(queue), queue)
 		if err != nil {
 			return advise(err, "criticizer doctor checks the installation")
 		}
@@ -122,7 +121,7 @@ func (o *overview) addStages(ctx context.Context, cfg *settings.Config, outages 
 
 // stage reads one task queue and counts the reviews that are in its stage.
 func (r runs) stage(ctx context.Context, stage, queue string) (stageView, error) {
-	state, err := r.QueueState(ctx, queue, queue == activities.QueueBookkeeping)
+	state, err := r.QueueState(ctx, queue, queue == contract.QueueBookkeeping)
 	if err != nil {
 		return stageView{}, fmt.Errorf("read task queue %s: %w", queue, err)
 	}
@@ -198,7 +197,7 @@ func (o overview) stageRows() [][]string {
 			reviews = fmt.Sprint(*s.Reviews)
 		}
 		switch {
-		case s.Stage == activities.StageOf(activities.QueueBookkeeping):
+		case s.Stage == contract.StageOf(contract.QueueBookkeeping):
 			breaker = "" // it has none
 		case len(s.Outages) > 0:
 			breaker = outageText(s.Outages[0])
@@ -240,7 +239,7 @@ func oldest(n int) string {
 func (r runs) inStage(ctx context.Context, stage string) (int64, error) {
 	counted, err := r.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: r.Name,
-		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, workflows.AttributeStage.GetName(), stage),
+		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, contract.AttributeStage.GetName(), stage),
 	})
 	if err != nil {
 		return 0, fmt.Errorf("count reviews in stage %s: %w", stage, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // BenchmarkFirstMail measures the time from the start of the trigger's command to the mail
@@ -22,7 +22,7 @@ func BenchmarkFirstMail(b *testing.B) {
 	const changes = 200
 	in := newInstallation(b, newDepot(b, manyChanges(changes)...))
 	in.startWorker()
-	floor, where := temporaltest.New(b, workflows.Attributes()...) // without workers that review
+	floor, where := temporaltest.New(b, contract.Attributes()...) // without workers that review
 	serve(b, floor, "floor", threeStages, &empty{})
 	changelist := 0
 	start := func(env ...string) {

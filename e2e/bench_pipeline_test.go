@@ -27,6 +27,7 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // inFlight is the number of concurrent reviews, enough to keep all workers busy.
@@ -51,7 +52,7 @@ func BenchmarkPipeline(b *testing.B) {
 // newReviews measures with a number of earlier reviews in the tables.
 func newReviews(b *testing.B, earlier int) func(*testing.B) {
 	b.Helper()
-	n, _ := temporaltest.New(b, workflows.Attributes()...)
+	n, _ := temporaltest.New(b, contract.Attributes()...)
 	database := storetest.New(b)
 	conn := database.Conn(b)
 	_, err := conn.Exec(b.Context(), `
@@ -66,9 +67,7 @@ func newReviews(b *testing.B, earlier int) func(*testing.B) {
 	serveReviews(b, n, database, activitiestest.New())
 	return measure(b, "reviews/s", func(ctx context.Context, i int) error {
 		req := review.Request{Changelist: review.Changelist(i), Version: 1, ServerID: "bench", Key: review.DefaultKey("bench", review.Changelist(i), 1)}
-		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
-		}, workflows.ReviewChangelist, req)
+		run, err := n.ExecuteWorkflow(ctx, contract.StartOptions(req), workflows.ReviewChangelist, req)
 		if err != nil {
 			return err
 		}
@@ -97,16 +96,16 @@ func serveReviews(tb testing.TB, n temporal.Namespace, database *storetest.Datab
 	}
 	bookkeeping, fetch, redact, llm, notify := database.Open(tb, store.RoleBookkeeping), database.Open(tb, store.RoleFetch),
 		database.Open(tb, store.RoleRedact), database.Open(tb, store.RoleLLM), database.Open(tb, store.RoleNotify)
-	serve(tb, n, activities.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeper{Jobs: bookkeeping, Resets: n})
-	serve(tb, n, activities.QueueFetch, nil, &activities.Fetcher{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
-	serve(tb, n, activities.QueueRedact, nil, &activities.Redactor{
+	serve(tb, n, contract.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeper{Jobs: bookkeeping, Resets: n})
+	serve(tb, n, contract.QueueFetch, nil, &activities.Fetcher{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
+	serve(tb, n, contract.QueueRedact, nil, &activities.Redactor{
 		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: redactor,
 	})
-	serve(tb, n, activities.QueueLLM, nil, &activities.Model{
+	serve(tb, n, contract.QueueLLM, nil, &activities.Model{
 		Redacted: open(llm, review.NamespaceRedacted), Reports: open(llm, review.NamespaceReport), Answers: open(llm, review.NamespaceRedacted), Accounts: llm,
 		Reviewer: world, Pipeline: redactor,
 	})
-	serve(tb, n, activities.QueueNotify, nil, &activities.Notifier{
+	serve(tb, n, contract.QueueNotify, nil, &activities.Notifier{
 		Log: discard, Reports: open(notify, review.NamespaceReport), Outbox: notify, Post: world,
 	})
 }
@@ -114,7 +113,7 @@ func serveReviews(tb testing.TB, n temporal.Namespace, database *storetest.Datab
 // newFloor measures three empty activities, as the design has three stages.
 func newFloor(b *testing.B) func(*testing.B) {
 	b.Helper()
-	n, _ := temporaltest.New(b, workflows.Attributes()...)
+	n, _ := temporaltest.New(b, contract.Attributes()...)
 	serve(b, n, "floor", threeStages, &empty{})
 	return measure(b, "reviews/s", func(ctx context.Context, _ int) error {
 		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "floor"}, threeStages)

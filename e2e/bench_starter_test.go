@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // BenchmarkStarter measures the trigger's command, and starting a workflow with the
 // temporal command.
 func BenchmarkStarter(b *testing.B) {
 	temporal := temporalCommand(b)
-	_, where := temporaltest.New(b, workflows.Attributes()...)
+	_, where := temporaltest.New(b, contract.Attributes()...)
 	dir := b.TempDir()
 	starter := filepath.Join(binDir, "starter")
 	config := filepath.Join(dir, "criticizer.yaml")

@@ -17,7 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // uiVariable names the environment variable with the URL of the Temporal UI; make test
@@ -100,10 +100,10 @@ func (in *installation) checkSameLetter(id string) (letter map[string]any, run s
 		in.t.Fatal(err)
 	}
 	attributes := described.TypedSearchAttributes
-	class, _ := attributes.GetKeyword(workflows.AttributeErrorClass)
-	stage, _ := attributes.GetKeyword(workflows.AttributeStage)
-	changelist, _ := attributes.GetInt64(workflows.AttributeChangelist)
-	version, _ := attributes.GetInt64(workflows.AttributeReviewVersion)
+	class, _ := attributes.GetKeyword(contract.AttributeErrorClass)
+	stage, _ := attributes.GetKeyword(contract.AttributeStage)
+	changelist, _ := attributes.GetInt64(contract.AttributeChangelist)
+	version, _ := attributes.GetInt64(contract.AttributeReviewVersion)
 	if class != letter["error_class"] || stage != letter["stage"] || changelist != 1 || version != 1 {
 		in.t.Errorf("search attributes are %s, %s, %d and %d", class, stage, changelist, version)
 	}

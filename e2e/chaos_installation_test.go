@@ -20,7 +20,7 @@ import (
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/notify/evidence"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A installation has its own namespace, database, depot, mail accounts and supervised
@@ -111,7 +111,7 @@ func (in *chaosInstallation) createNamespace() (where temporal.Config) {
 		in.trigger.restartTemporal = func() { s.Restart(in.t) }
 		address = s.Address
 	}
-	in.namespace, where = temporaltest.NewAt(in.t, temporal.Config{Address: address}, workflows.Attributes()...)
+	in.namespace, where = temporaltest.NewAt(in.t, temporal.Config{Address: address}, contract.Attributes()...)
 	return where
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // recipients lists the recipients of mails about a changelist, one entry per mail.
@@ -159,7 +160,7 @@ tests:
 // reconcile runs one reconciliation outside the schedule.
 func (in *installation) reconcile(id string) (done activities.Reconciled) {
 	run, err := in.namespace.ExecuteWorkflow(in.t.Context(), client.StartWorkflowOptions{
-		ID: id, TaskQueue: activities.QueueBookkeeping,
+		ID: id, TaskQueue: contract.QueueBookkeeping,
 	}, workflows.ReconcileDeliveries)
 	if err == nil {
 		err = run.Get(in.t.Context(), &done)

@@ -17,7 +17,7 @@ import (
 
 	"go.temporal.io/api/operatorservice/v1"
 
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A diagnosis is an entry of the output of criticizer doctor --json.
@@ -180,7 +180,7 @@ func TestDoctorOfBrokenServers(t *testing.T) {
 	}
 
 	_, err := in.namespace.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
-		Namespace: in.temporal.Name, SearchAttributes: []string{workflows.AttributeErrorClass.GetName()},
+		Namespace: in.temporal.Name, SearchAttributes: []string{contract.AttributeErrorClass.GetName()},
 	})
 	if err != nil {
 		t.Fatal(err)

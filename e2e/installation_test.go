@@ -35,7 +35,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -80,7 +80,7 @@ type installation struct {
 func newInstallation(tb testing.TB, depot string) *installation {
 	tb.Helper()
 	in := &installation{t: tb, dir: tb.TempDir(), bin: binDir, database: storetest.New(tb), log: &syncBuffer{}}
-	in.namespace, in.temporal = temporaltest.New(tb, workflows.Attributes()...)
+	in.namespace, in.temporal = temporaltest.New(tb, contract.Attributes()...)
 	in.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if run := in.beforeAnswer.Load(); run != nil && request.Method == http.MethodPost {

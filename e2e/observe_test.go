@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // listen sets the address of the worker's HTTP server and returns its URL.
@@ -121,10 +121,10 @@ func TestWorkerMetrics(t *testing.T) {
 		{"criticizer_deliveries_ambiguous", nil, 0},
 		{"criticizer_deliveries_confirmed", nil, 0},
 		{"criticizer_retention_lag_seconds", []string{"namespace=raw"}, 0},
-		{"criticizer_breaker_open", []string{"queue=" + activities.QueueLLM}, 0},
-		{"criticizer_queue_depth", []string{"queue=" + activities.QueueLLM}, 0},
-		{"criticizer_queue_depth", []string{"queue=" + activities.QueueBookkeeping}, 0},
-		{"criticizer_queue_oldest_seconds", []string{"queue=" + activities.QueueLLM}, 0},
+		{"criticizer_breaker_open", []string{"queue=" + contract.QueueLLM}, 0},
+		{"criticizer_queue_depth", []string{"queue=" + contract.QueueLLM}, 0},
+		{"criticizer_queue_depth", []string{"queue=" + contract.QueueBookkeeping}, 0},
+		{"criticizer_queue_oldest_seconds", []string{"queue=" + contract.QueueLLM}, 0},
 		{"temporal_request_total", nil, 1},
 	} {
 		if value, found := got.value(want.name, want.labels...); !found || value < want.min {
@@ -212,7 +212,7 @@ func TestBreakerMetric(t *testing.T) {
 		in.mustStart(strconv.Itoa(n + 1))
 	}
 	open := func() float64 {
-		value, _ := in.scrape(url).value("criticizer_breaker_open", "queue="+activities.QueueLLM)
+		value, _ := in.scrape(url).value("criticizer_breaker_open", "queue="+contract.QueueLLM)
 		return value
 	}
 	waitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })

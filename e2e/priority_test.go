@@ -19,6 +19,7 @@ import (
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // After fetch, which finds the author, the activities for a bot's change have a lower
@@ -76,7 +77,7 @@ func TestPeopleOvertakeBots(t *testing.T) {
 			if tt.setting != "" {
 				address = startTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1").Address
 			}
-			n, _ := temporaltest.NewAt(t, temporal.Config{Address: address}, workflows.Attributes()...)
+			n, _ := temporaltest.NewAt(t, temporal.Config{Address: address}, contract.Attributes()...)
 			if got := redactedInOrder(t, n, tt.bots); !regexp.MustCompile(tt.want).MatchString(got) {
 				t.Errorf("the order is %s, want %s", got, tt.want)
 			}
@@ -93,10 +94,10 @@ func TestUnequalPartitionsAreFound(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	server := startTemporal(t, "matching.numTaskqueueWritePartitions=1")
-	unequal, where := temporaltest.NewAt(t, temporal.Config{Address: server.Address}, workflows.Attributes()...)
-	serveFakes(t, unequal, activities.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
+	unequal, where := temporaltest.NewAt(t, temporal.Config{Address: server.Address}, contract.Attributes()...)
+	serveFakes(t, unequal, contract.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
 	found := func(n temporal.Namespace) bool {
-		_, unequal, err := n.UnequalPartitions(t.Context(), activities.QueueBookkeeping)
+		_, unequal, err := n.UnequalPartitions(t.Context(), contract.QueueBookkeeping)
 		return err == nil && unequal
 	}
 	waitFor(t, "polls of the partitions", func() bool { return found(unequal) })
@@ -109,8 +110,8 @@ func TestUnequalPartitionsAreFound(t *testing.T) {
 	if !warned("CRITICIZER_TEMPORAL_ADDRESS="+where.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+where.Name) {
 		t.Error("doctor does not warn of 4 read partitions and 1 write partition")
 	}
-	serveFakes(t, in.namespace, activities.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
-	waitFor(t, "a poller", func() bool { return in.pollers(activities.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_ACTIVITY) > 0 })
+	serveFakes(t, in.namespace, contract.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
+	waitFor(t, "a poller", func() bool { return in.pollers(contract.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_ACTIVITY) > 0 })
 	if found(in.namespace) || warned() {
 		t.Error("doctor warns of equal partitions")
 	}
@@ -127,12 +128,12 @@ func redactedInOrder(t *testing.T, n temporal.Namespace, bots bool) string {
 		}
 		return "p"
 	}
-	serveFakes(t, n, activities.QueueBookkeeping, worker.Options{}, map[string]any{
+	serveFakes(t, n, contract.QueueBookkeeping, worker.Options{}, map[string]any{
 		"OpenJob": func(context.Context, review.Request) (review.OpenResult, error) {
 			return review.OpenResult{Decision: review.DecisionRun, Job: review.Job{Version: 1}}, nil
 		},
 	})
-	serveFakes(t, n, activities.QueueFetch, worker.Options{}, map[string]any{
+	serveFakes(t, n, contract.QueueFetch, worker.Options{}, map[string]any{
 		"Fetch": func(_ context.Context, p activities.StageParams) (activities.FetchResult, error) {
 			return activities.FetchResult{ByBot: bots && who(p) == "b", Author: who(p)}, nil
 		},
@@ -141,13 +142,13 @@ func redactedInOrder(t *testing.T, n temporal.Namespace, bots bool) string {
 		startReview(t, n, cl+1)
 		if cl+1 >= first { // all tasks of b are queued before the first of p
 			waitFor(t, "the queued tasks", func() bool {
-				state, err := n.QueueState(t.Context(), activities.QueueRedact, false)
+				state, err := n.QueueState(t.Context(), contract.QueueRedact, false)
 				return err == nil && state.Waiting == int64(cl+1)
 			})
 		}
 	}
 	redacted := make(chan string, first+last)
-	serveFakes(t, n, activities.QueueRedact, worker.Options{MaxConcurrentActivityExecutionSize: 1, MaxConcurrentActivityTaskPollers: 1}, map[string]any{
+	serveFakes(t, n, contract.QueueRedact, worker.Options{MaxConcurrentActivityExecutionSize: 1, MaxConcurrentActivityTaskPollers: 1}, map[string]any{
 		"Redact": func(_ context.Context, p activities.StageParams) (activities.RedactResult, error) {
 			redacted <- who(p)
 			return activities.RedactResult{}, nil
@@ -177,7 +178,7 @@ func serveFakes(t *testing.T, n temporal.Namespace, queue string, options worker
 func startReview(t *testing.T, n temporal.Namespace, cl review.Changelist) {
 	t.Helper()
 	req := review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
-	if _, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: activities.QueueBookkeeping}, workflows.ReviewChangelist, req); err != nil {
+	if _, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: contract.QueueBookkeeping}, workflows.ReviewChangelist, req); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/storetest"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A backup is a copy of an installation's database. It stands for pg_dump and pg_restore,
@@ -168,7 +168,7 @@ func TestRestoreOfTemporal(t *testing.T) {
 	in.deadLetter("2", failure.AuthDenied)
 	in.hangAtModel("3")
 	kill(worker)
-	in.namespace, in.temporal = temporaltest.New(t, workflows.Attributes()...)
+	in.namespace, in.temporal = temporaltest.New(t, contract.Attributes()...)
 	in.env = append(in.env, "CRITICIZER_TEMPORAL_NAMESPACE="+in.temporal.Name)
 
 	in.exec("update criticizer.jobs set updated_at = updated_at - interval '1 minute', checked_at = null") // the watch waits for that

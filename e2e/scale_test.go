@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // scaleVariable names the environment variable with the minutes of TestScale; make scale
@@ -75,7 +73,7 @@ func newScaleRun(t *testing.T, length time.Duration) *scaleRun {
 	s.database = &storetest.Database{URL: secret.New(s.postgres.url(seedDatabase))}
 	s.allow("//depot/...")
 	s.server = startTemporalOnPostgres(t, s.postgres)
-	s.namespace, s.temporal = temporaltest.NewAt(t, temporal.Config{Address: s.server.Address}, workflows.Attributes()...)
+	s.namespace, s.temporal = temporaltest.NewAt(t, temporal.Config{Address: s.server.Address}, contract.Attributes()...)
 	wait := func() {
 		s.inModel.Add(1)
 		defer s.inModel.Add(-1)
@@ -197,10 +195,7 @@ func (s *scaleRun) startReview(n int) {
 	req := review.Request{Changelist: review.Changelist(n), Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", review.Changelist(n), 1)}
 	var err error
 	started := poll(testTimeout, time.Second, func() bool { // an overloaded server rejects starts
-		_, err = s.namespace.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
-			ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
-			StaticSummary: workflows.StartSummary(req), StaticDetails: workflows.StartDetails(req),
-		}, workflows.ReviewChangelist, req)
+		_, err = s.namespace.ExecuteWorkflow(s.t.Context(), contract.StartOptions(req), workflows.ReviewChangelist, req)
 		return err == nil
 	})
 	if !started {

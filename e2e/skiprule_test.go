@@ -5,6 +5,7 @@ import (
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A change that a rule skips costs no model call and no mail. Its outcome is recorded
@@ -29,7 +30,7 @@ func TestSkippedChangeAndCatchUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := run.TypedSearchAttributes.GetKeyword(workflows.AttributeOutcome); got != string(review.OutcomeNotReviewed) {
+	if got, _ := run.TypedSearchAttributes.GetKeyword(contract.AttributeOutcome); got != string(review.OutcomeNotReviewed) {
 		t.Errorf("the search attribute of the outcome is %q", got)
 	}
 	if a := in.mustStart("--wait", "2"); a.Outcome != review.OutcomeFindings {

@@ -24,7 +24,7 @@ import (
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // serverName is in the certificate of the server, whose address is another.
@@ -38,7 +38,7 @@ func TestTemporalWithMutualTLS(t *testing.T) {
 	address := startTemporalTLS(t, certs)
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	admin := certs.client(t, "admin")
-	in.namespace, in.temporal = temporaltest.NewAt(t, temporal.Config{Address: address, Client: admin}, workflows.Attributes()...)
+	in.namespace, in.temporal = temporaltest.NewAt(t, temporal.Config{Address: address, Client: admin}, contract.Attributes()...)
 	profiles := in.path("temporal.toml")
 	in.write("temporal.toml", 0o600, certs.profile(t, "worker")+certs.profile(t, "starter")+certs.profile(t, "operator"))
 	in.env = append(in.env, "CRITICIZER_TEMPORAL_ADDRESS="+address, "CRITICIZER_TEMPORAL_NAMESPACE="+in.temporal.Name, "TEMPORAL_CONFIG_FILE="+profiles)

@@ -15,11 +15,10 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 func (a *app) changeCommit() *cobra.Command {
@@ -98,21 +97,10 @@ func newRequest(changelist string, req review.Request) (review.Request, error) {
 	return req, req.Validate()
 }
 
-// start starts the review or finds the existing one. The workflow ID is the
-// idempotency key: Temporal rejects a second start, whether the first run is
-// open or closed.
+// start starts the review or finds the existing one.
 func start(ctx context.Context, c client.Client, req review.Request, wait bool) (answer, error) {
 	a := answer{Changelist: req.Changelist, Version: req.Version, WorkflowID: req.Key, State: review.JobInProgress}
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                                       req.Key,
-		TaskQueue:                                activities.QueueBookkeeping,
-		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		TypedSearchAttributes:                    workflows.StartAttributes(req),
-		StaticSummary:                            workflows.StartSummary(req),
-		StaticDetails:                            workflows.StartDetails(req),
-	}, workflows.ReviewChangelist, req)
+	run, err := c.ExecuteWorkflow(ctx, contract.StartOptions(req), contract.ReviewChangelist, req)
 	if _, exists := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); exists {
 		a.Duplicate = true
 		run = c.GetWorkflow(ctx, req.Key, "")
@@ -134,10 +122,10 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 			return fmt.Errorf("describe review %s: %w", a.WorkflowID, err)
 		}
 		a.RunID, a.State = described.WorkflowExecution.RunID, stateOf(described.Status)
-		if owner, ok := described.TypedSearchAttributes.GetInt64(workflows.AttributeChangelist); ok {
+		if owner, ok := described.TypedSearchAttributes.GetInt64(contract.AttributeChangelist); ok {
 			a.Changelist = review.Changelist(owner)
 		}
-		if version, ok := described.TypedSearchAttributes.GetInt64(workflows.AttributeReviewVersion); ok {
+		if version, ok := described.TypedSearchAttributes.GetInt64(contract.AttributeReviewVersion); ok {
 			a.Version = review.Version(version)
 		}
 	}

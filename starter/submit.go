@@ -16,13 +16,12 @@ import (
 	"go.temporal.io/sdk/log"
 	sdktemporal "go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/internal/telemetry/traces"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 const (
@@ -97,7 +96,7 @@ func startReview(ctx context.Context, cfg *trigger.Config, n temporal.Namespace,
 	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused {
 		return a, err
 	}
-	if registering := n.RegisterAttributes(ctx, workflows.Attributes()...); registering != nil { // this account may lack the permission that workers have
+	if registering := n.RegisterAttributes(ctx, contract.Attributes()...); registering != nil { // this account may lack the permission that workers have
 		return a, fmt.Errorf("register search attributes: %w, after: %s", registering, err.Error()) // not err: it refuses every request
 	}
 	return attempt()
@@ -191,11 +190,11 @@ the request is spooled as by change-commit.`,
 // starts it.
 func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (answer, error) {
 	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: true, WorkflowID: req.Key, State: review.JobInProgress}
-	run, err := c.SignalWithStartWorkflow(ctx, req.Key, workflows.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
-		TaskQueue:             activities.QueueBookkeeping,
-		TypedSearchAttributes: sdktemporal.NewSearchAttributes(workflows.AttributeChangelist.ValueSet(int64(req.Changelist))),
+	run, err := c.SignalWithStartWorkflow(ctx, req.Key, contract.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
+		TaskQueue:             contract.QueueBookkeeping,
+		TypedSearchAttributes: sdktemporal.NewSearchAttributes(contract.AttributeChangelist.ValueSet(int64(req.Changelist))),
 		StaticSummary:         fmt.Sprintf("Shelf of changelist %d", req.Changelist),
-	}, workflows.SettleShelf, workflows.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})
+	}, contract.SettleShelf, contract.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})
 	if err != nil {
 		return a, fmt.Errorf("announce shelf of changelist %d: %w", req.Changelist, err)
 	}
@@ -234,7 +233,7 @@ func reportUnserved(ctx context.Context, n temporal.Namespace, w io.Writer) (sto
 // answers.
 func unserved(ctx context.Context, n temporal.Namespace) (stages []string) {
 	for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify"} {
-		if served, err := n.Served(ctx, activities.StageQueues[stage]); err == nil && !served {
+		if served, err := n.Served(ctx, contract.StageQueues[stage]); err == nil && !served {
 			stages = append(stages, stage)
 		}
 	}

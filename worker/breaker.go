@@ -9,11 +9,11 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/breaker"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // longestCall is how long a circuit breaker waits for the calls in flight of the worker that
@@ -25,7 +25,7 @@ const recordTimeout = 10 * time.Second
 
 // newBreaker makes the circuit breaker of a task queue and its workers (docs/runbook.md).
 func (r *runtime) newBreaker(ctx context.Context, s stage, q queue, db *store.DB) *breaker.Breaker {
-	stage := activities.StageOf(q.name)
+	stage := contract.StageOf(q.name)
 	lg := r.lg.With("queue", q.name)
 	attempts := r.interceptor(s)
 	attempts.Stopping = ctx.Done()

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/telemetry"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // addReadings adds a source of metrics, if metrics are served.
@@ -37,8 +37,8 @@ func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(c
 // queueReadings reads the backlog of each task queue.
 func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Sample, error) {
 	var readings []telemetry.Sample
-	for _, queue := range activities.WatchedQueues() {
-		state, err := r.namespace.QueueState(ctx, queue, queue == activities.QueueBookkeeping)
+	for _, queue := range contract.WatchedQueues() {
+		state, err := r.namespace.QueueState(ctx, queue, queue == contract.QueueBookkeeping)
 		if err != nil {
 			return nil, fmt.Errorf("read state of task queue %s: %w", queue, err)
 		}

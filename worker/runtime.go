@@ -31,7 +31,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 const (
@@ -131,7 +131,7 @@ func (r *runtime) ready(ctx context.Context) error {
 // attempts in flight.
 func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 	r.followSecrets(ctx, chosen)
-	switch err := r.namespace.RegisterAttributes(ctx, workflows.Attributes()...); {
+	switch err := r.namespace.RegisterAttributes(ctx, contract.Attributes()...); {
 	case temporal.IsDenied(err): // an administrator of Temporal Cloud has made them, or no review starts
 		r.lg.WarnContext(ctx, "search attributes not checked", "error", r.scrub(err.Error()))
 	case err != nil:
@@ -197,7 +197,7 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]breaker.Worker, error
 	}
 	var workers []breaker.Worker
 	for _, q := range queues {
-		if !r.cfg.Worker.NoBreaker && slices.Contains(activities.BreakerQueues(), q.name) {
+		if !r.cfg.Worker.NoBreaker && slices.Contains(contract.BreakerQueues(), q.name) {
 			workers = append(workers, r.newBreaker(ctx, s, q, db))
 			continue
 		}

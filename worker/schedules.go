@@ -6,9 +6,9 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // scheduleCatchUp schedules the search for changelists of a Perforce server that have no
@@ -18,7 +18,7 @@ func scheduleCatchUp(ctx context.Context, n temporal.Namespace, serverID string,
 		ID:            workflows.CatchUpSchedule + "-" + serverID,
 		Workflow:      workflows.CatchUp,
 		Args:          []any{serverID},
-		TaskQueue:     activities.QueueBookkeeping,
+		TaskQueue:     contract.QueueBookkeeping,
 		StaticSummary: "Search for changelists without a review",
 	})
 }
@@ -28,7 +28,7 @@ func scheduleReconciliation(ctx context.Context, n temporal.Namespace, every tim
 	return n.Schedule(ctx, every, false, &client.ScheduleWorkflowAction{
 		ID:            workflows.ReconciliationSchedule,
 		Workflow:      workflows.ReconcileDeliveries,
-		TaskQueue:     activities.QueueBookkeeping,
+		TaskQueue:     contract.QueueBookkeeping,
 		StaticSummary: "Reconciliation of the outbox with the mail server's records",
 	})
 }
@@ -39,7 +39,7 @@ func scheduleRetention(ctx context.Context, n temporal.Namespace) error {
 	action := &client.ScheduleWorkflowAction{
 		ID:            workflows.RetentionSchedule,
 		Workflow:      workflows.EnforceRetention,
-		TaskQueue:     activities.QueueBookkeeping,
+		TaskQueue:     contract.QueueBookkeeping,
 		StaticSummary: "Deletion of expired data",
 	}
 	return n.CreateSchedule(ctx, workflows.RetentionInterval, false, action)

@@ -9,12 +9,13 @@ import (
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // Every worker creates the schedule; an operator's change to it stays.
 func TestScheduleReconciliationTwice(t *testing.T) {
 	t.Parallel()
-	n, _ := temporaltest.New(t, workflows.Attributes()...)
+	n, _ := temporaltest.New(t, contract.Attributes()...)
 	schedule := n.ScheduleClient().GetHandle(t.Context(), workflows.ReconciliationSchedule)
 	for _, every := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
 		testkit.NoError(t, scheduleReconciliation(t.Context(), n, every))

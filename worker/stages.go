@@ -15,6 +15,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A stage is what a worker does in one of its --roles.
@@ -80,7 +81,7 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	}
 	r.watchReviews(ctx, db)
 	r.addInstallationMetrics(db)
-	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeper{
+	return []queue{{name: contract.QueueBookkeeping, activities: &activities.Bookkeeper{
 		Jobs: db, Resets: r.namespace, Search: db, Shelves: db,
 		ChangeLink: r.cfg.Links.Change,
 	}}}, nil
@@ -116,7 +117,7 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 		return nil, err
 	}
 	raw, err := r.artifacts(db, review.NamespaceRaw)
-	return []queue{{name: activities.QueueFetch, ping: changes.Ping, activities: &activities.Fetcher{
+	return []queue{{name: contract.QueueFetch, ping: changes.Ping, activities: &activities.Fetcher{
 		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners,
 		Bots: r.cfg.Mail.Recipients.Bots,
 	}}}, err
@@ -132,7 +133,7 @@ func buildRedact(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		return nil, err
 	}
 	redacted, err := r.artifacts(db, review.NamespaceRedacted)
-	return []queue{{name: activities.QueueRedact, activities: &activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline}}}, err
+	return []queue{{name: contract.QueueRedact, activities: &activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline}}}, err
 }
 
 func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
@@ -154,7 +155,7 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	}
 	answers, err := r.artifacts(db, review.NamespaceAnswer)
 	r.addTokenPrices()
-	return []queue{{name: activities.QueueLLM, ping: reviewer.Ping, activities: &activities.Model{
+	return []queue{{name: contract.QueueLLM, ping: reviewer.Ping, activities: &activities.Model{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
 		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.LLM.Prices, StandIn: r.cfg.LLM.StandIn,
 	}}}, err
@@ -186,13 +187,13 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	}
 	channels := addChannels(r, notifying, keys)
 	return append([]queue{
-		{name: activities.QueueNotify, activities: notifying, ping: provider.Ping},
-		{name: activities.QueueRecords, activities: notifying},
+		{name: contract.QueueNotify, activities: notifying, ping: provider.Ping},
+		{name: contract.QueueRecords, activities: notifying},
 	}, channels...), nil
 }
 
 func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	return []queue{{name: activities.QueueRetention, activities: &activities.Retention{Log: r.lg, Stored: db, JobsTTL: r.cfg.Artifacts.JobsTTL}}}, nil
+	return []queue{{name: contract.QueueRetention, activities: &activities.Retention{Log: r.lg, Stored: db, JobsTTL: r.cfg.Artifacts.JobsTTL}}}, nil
 }
 
 // addChannels adds the configured channels to n. It returns the queues of all
@@ -200,8 +201,8 @@ func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error
 // be pending, and an activity has to fail them.
 func addChannels(r *runtime, n *activities.Notifier, keys *evidence.Keys) []queue {
 	posting := &activities.Poster{Notifier: n}
-	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting}
-	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: posting}
+	webhookQueue := queue{name: contract.ChannelQueue(review.ChannelWebhook), activities: posting}
+	swarmQueue := queue{name: contract.ChannelQueue(review.ChannelSwarm), activities: posting}
 	if r.cfg.Webhook.URL.IsSet() {
 		webhook := r.cfg.NewWebhook(r.lg, keys)
 		n.Channels = append(n.Channels, activities.Channel{

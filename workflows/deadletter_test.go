@@ -23,6 +23,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // lost makes the test environment treat these activities as the server does: it retries no
@@ -166,7 +167,7 @@ func TestLostAttemptsOnTheRealServer(t *testing.T) {
 	var redact *activities.Redactor
 	c := newCluster(t, func(stages []any) { redact, stages[2] = stages[2].(*activities.Redactor), nil })
 	crashes := 2
-	c.serve(t, activities.QueueRedact, func(worker.Registry) {}, acts{
+	c.serve(t, contract.QueueRedact, func(worker.Registry) {}, acts{
 		"Redact": func(ctx context.Context, p activities.StageParams) (activities.RedactResult, error) {
 			if crashes--; crashes >= 0 {
 				return activities.RedactResult{}, activity.ErrResultPending // no heartbeat follows

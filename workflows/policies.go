@@ -12,6 +12,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // A policy is the task queue of an activity, its timeouts and its attempts. The policies of
@@ -33,15 +34,15 @@ const heartbeat = 15 * time.Second
 // attempt to mail sends to all recipients, one after another. A cancellation waits for a
 // message that is being sent, so that the message is recorded.
 var (
-	fetchPolicy  = stagePolicy(activities.QueueFetch, 15*time.Minute)
-	redactPolicy = stagePolicy(activities.QueueRedact, 5*time.Minute)
-	llmPolicy    = stagePolicy(activities.QueueLLM, time.Hour)
-	adoptPolicy  = stagePolicy(activities.QueueRecords, 5*time.Minute)
-	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour).waitingForCancellation()
+	fetchPolicy  = stagePolicy(contract.QueueFetch, 15*time.Minute)
+	redactPolicy = stagePolicy(contract.QueueRedact, 5*time.Minute)
+	llmPolicy    = stagePolicy(contract.QueueLLM, time.Hour)
+	adoptPolicy  = stagePolicy(contract.QueueRecords, 5*time.Minute)
+	mailPolicy   = stagePolicy(contract.QueueNotify, time.Hour).waitingForCancellation()
 )
 
 func channelPolicy(c review.Channel) policy {
-	return stagePolicy(activities.ChannelQueue(c), 15*time.Minute).waitingForCancellation()
+	return stagePolicy(contract.ChannelQueue(c), 15*time.Minute).waitingForCancellation()
 }
 
 // stagePolicy leaves total unlimited: with a limit, a Retry-After beyond it would fail the
@@ -56,7 +57,7 @@ func (p policy) waitingForCancellation() policy {
 }
 
 // Work on the database is retried until it succeeds.
-var bookkeepingPolicy = policy{queue: activities.QueueBookkeeping, timeout: time.Minute}
+var bookkeepingPolicy = policy{queue: contract.QueueBookkeeping, timeout: time.Minute}
 
 // localTimeout is the timeout of the first try of [bookLocally]. The SDK fails a workflow
 // task that takes 5 s.
@@ -65,15 +66,15 @@ const localTimeout = 4 * time.Second
 // Scheduled work gives up in time for the next run of its schedule, which continues it.
 var (
 	searchPolicy = policy{
-		queue: activities.QueueFetch, timeout: 5 * time.Minute, total: 30 * time.Minute, heartbeat: heartbeat,
+		queue: contract.QueueFetch, timeout: 5 * time.Minute, total: 30 * time.Minute, heartbeat: heartbeat,
 		attempts: failure.AttemptBudget,
 	}
 	reconcilePolicy = policy{
-		queue: activities.QueueRecords, timeout: 30 * time.Minute, total: time.Hour, heartbeat: heartbeat,
+		queue: contract.QueueRecords, timeout: 30 * time.Minute, total: time.Hour, heartbeat: heartbeat,
 		attempts: failure.AttemptBudget,
 	}
 	retentionPolicy = policy{
-		queue: activities.QueueRetention, timeout: 30 * time.Minute, total: 90 * time.Minute, heartbeat: heartbeat,
+		queue: contract.QueueRetention, timeout: 30 * time.Minute, total: 90 * time.Minute, heartbeat: heartbeat,
 	}
 )
 

@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
-// QueryState asks a running or closed review for its [Progress]. It is wire format.
-const QueryState = "state"
-
-// A Progress is how far a review has come. It holds no content of the change; its field
+// A Progress is how far a review has come, the answer to [contract.QueryState]. It holds no content of the change; its field
 // names are wire format.
 type Progress struct {
 	Changelist review.Changelist `json:"changelist"`
@@ -47,14 +44,14 @@ func (r *reviewState) show(ctx workflow.Context, now string) {
 func (r *reviewState) showStage(ctx workflow.Context, stage review.Stage) error {
 	r.progress.Stage = stage
 	r.show(ctx, "stage "+string(stage))
-	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
+	return workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeStage.ValueSet(string(stage)), contract.AttributeErrorClass.ValueUnset())
 }
 
 func (r *reviewState) showFailure(ctx workflow.Context, deadLetter failure.DeadLetter, escalated bool) error {
 	r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", deadLetter.Stage, deadLetter.ErrorClass, deadLetter.Hint))
-	shown := AttributeErrorClass.ValueSet(string(deadLetter.ErrorClass))
+	shown := contract.AttributeErrorClass.ValueSet(string(deadLetter.ErrorClass))
 	if escalated {
-		return workflow.UpsertTypedSearchAttributes(ctx, shown, AttributeEscalated.ValueSet(true))
+		return workflow.UpsertTypedSearchAttributes(ctx, shown, contract.AttributeEscalated.ValueSet(true))
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx, shown)
 }
@@ -65,7 +62,7 @@ func (r *reviewState) showOutcome(ctx workflow.Context, outcome review.Outcome) 
 		now += ", skipped: " + string(r.skipped)
 	}
 	r.show(ctx, now)
-	return workflow.UpsertTypedSearchAttributes(ctx, AttributeOutcome.ValueSet(string(outcome)))
+	return workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeOutcome.ValueSet(string(outcome)))
 }
 
 // summaries describe the activities in the Temporal UI, by activity ID without a number.
@@ -96,46 +93,6 @@ func summaryOf(activityID string) string {
 	return summaries[strings.TrimRight(activityID, "-0123456789")]
 }
 
-// StartSummary is the static summary of a new review, and StartDetails its static details.
-func StartSummary(req review.Request) string {
-	of := "changelist"
-	if req.Shelved {
-		of = "the shelf of changelist"
-	}
-	return fmt.Sprintf("Review of %s %d", of, req.Changelist)
-}
-
-// StartDetails are shown until the review has current details.
-func StartDetails(req review.Request) string {
-	return fmt.Sprintf("Server %s, requested review version %d. Query %s: where it stands.", req.ServerID, req.Version, QueryState)
-}
-
-// The search attributes of reviews. They are wire format.
-var (
-	AttributeChangelist    = temporal.NewSearchAttributeKeyInt64("CriticizerChangelist")
-	AttributeReviewVersion = temporal.NewSearchAttributeKeyInt64("CriticizerReviewVersion")
-	AttributeStage         = temporal.NewSearchAttributeKeyKeyword("CriticizerStage")
-	AttributeErrorClass    = temporal.NewSearchAttributeKeyKeyword("CriticizerErrorClass")
-	AttributeOutcome       = temporal.NewSearchAttributeKeyKeyword("CriticizerOutcome")
-	AttributeEscalated     = temporal.NewSearchAttributeKeyBool("CriticizerEscalated")
-)
-
-// Attributes lists the search attributes that a namespace must have.
-func Attributes() []temporal.SearchAttributeKey {
-	return []temporal.SearchAttributeKey{
-		AttributeChangelist, AttributeReviewVersion, AttributeStage,
-		AttributeErrorClass, AttributeOutcome, AttributeEscalated,
-	}
-}
-
-// StartAttributes are the search attributes that a new review starts with.
-func StartAttributes(req review.Request) temporal.SearchAttributes {
-	return temporal.NewSearchAttributes(
-		AttributeChangelist.ValueSet(int64(req.Changelist)),
-		AttributeReviewVersion.ValueSet(int64(req.Version)),
-	)
-}
-
 func showVersion(ctx workflow.Context, version review.Version) error {
-	return workflow.UpsertTypedSearchAttributes(ctx, AttributeReviewVersion.ValueSet(int64(version)))
+	return workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeReviewVersion.ValueSet(int64(version)))
 }

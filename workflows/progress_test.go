@@ -7,7 +7,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/criticizer/criticizer/activities"
@@ -17,6 +16,7 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // The Temporal UI and the query say where a review stands while it waits, and after its
@@ -32,10 +32,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 	})
 	model.Fakes = c.fakes
 	c.fakes.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
-	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
-		StaticSummary: workflows.StartSummary(request), StaticDetails: workflows.StartDetails(request),
-	}, workflows.ReviewChangelist, request)
+	run, err := c.ExecuteWorkflow(t.Context(), contract.StartOptions(request), workflows.ReviewChangelist, request)
 	testkit.NoError(t, err)
 	want := workflows.Progress{
 		Changelist: 4711, Version: 1, Author: "a person", Link: "https://swarm.test/changes/4711", Stage: "llm",
@@ -43,7 +40,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 	}
 	var got workflows.Progress
 	testkit.Eventually(t, "review waits", func() bool {
-		c.ask(t, workflows.QueryState, &got)
+		c.ask(t, contract.QueryState, &got)
 		return got == want
 	})
 	release()
@@ -51,7 +48,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 		t.Fatalf("review ended with %v", err)
 	}
 	want.Now = "dead in stage llm: AUTH_DENIED, " + failure.AuthDenied.Describe().Hint
-	c.ask(t, workflows.QueryState, &got)
+	c.ask(t, contract.QueryState, &got)
 	if got != want {
 		t.Errorf("state is %+v, want %+v", got, want)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // acts are the fakes of activities, by name.
@@ -49,16 +50,16 @@ func TestCatchUpRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, where := temporaltest.New(t, workflows.Attributes()...)
+			n, where := temporaltest.New(t, contract.Attributes()...)
 			c := cluster{Client: n.Client, namespace: where.Name}
-			c.serve(t, activities.QueueFetch, func(worker.Registry) {}, acts{
+			c.serve(t, contract.QueueFetch, func(worker.Registry) {}, acts{
 				"ListSubmitted": func(context.Context, activities.SearchStart) (activities.Listing, error) {
 					next := tt.listings[0]
 					tt.listings = tt.listings[1:]
 					return next, nil
 				},
 			})
-			c.serve(t, activities.QueueBookkeeping, func(w worker.Registry) {
+			c.serve(t, contract.QueueBookkeeping, func(w worker.Registry) {
 				w.RegisterWorkflow(workflows.CatchUp)
 				w.RegisterWorkflowWithOptions(func(workflow.Context, review.Request) (review.Result, error) { return review.Result{}, nil },
 					workflow.RegisterOptions{Name: "ReviewChangelist"})
@@ -73,7 +74,7 @@ func TestCatchUpRuns(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
-			run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: name, TaskQueue: activities.QueueBookkeeping}, workflows.CatchUp, "p4")
+			run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: name, TaskQueue: contract.QueueBookkeeping}, workflows.CatchUp, "p4")
 			testkit.NoError(t, err)
 			var done workflows.CaughtUp
 			testkit.NoError(t, run.Get(ctx, &done))

@@ -21,6 +21,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // cluster is the real server, a worker for every queue, and the fakes and the database
@@ -34,16 +35,16 @@ type cluster struct {
 
 func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
-	n, where := temporaltest.New(t, workflows.Attributes()...)
+	n, where := temporaltest.New(t, contract.Attributes()...)
 	w := activitiestest.New()
 	c := cluster{n.Client, where.Name, w, w.Open(t)}
-	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
+	queues := append([]string{contract.QueueBookkeeping}, contract.BreakerQueues()...)
 	stages := activitiesOver(t, c.fakes, c.db)
 	stages[0].(*activities.Bookkeeper).Resets = n
 	for _, f := range alter {
 		f(stages)
 	}
-	serveRecords := worker.New(c.Client, activities.QueueRecords, worker.Options{})
+	serveRecords := worker.New(c.Client, contract.QueueRecords, worker.Options{})
 	serveRecords.RegisterActivity(stages[4])
 	testkit.NoError(t, serveRecords.Start())
 	t.Cleanup(serveRecords.Stop)
@@ -74,9 +75,7 @@ func (c cluster) review(t *testing.T) error {
 // start starts a review.
 func (c cluster) start(t *testing.T, req review.Request) client.WorkflowRun {
 	t.Helper()
-	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
-	}, workflows.ReviewChangelist, req)
+	run, err := c.ExecuteWorkflow(t.Context(), contract.StartOptions(req), workflows.ReviewChangelist, req)
 	testkit.NoError(t, err)
 	return run
 }
@@ -192,7 +191,7 @@ func (c cluster) escalated(t *testing.T) bool {
 	t.Helper()
 	described, err := c.DescribeWorkflow(t.Context(), request.Key, "")
 	testkit.NoError(t, err)
-	shown, _ := described.TypedSearchAttributes.GetBool(workflows.AttributeEscalated)
+	shown, _ := described.TypedSearchAttributes.GetBool(contract.AttributeEscalated)
 	return shown
 }
 

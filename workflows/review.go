@@ -17,6 +17,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // Nil pointers that name activities for the compiler; never called.
@@ -67,7 +68,7 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 			"start the review with criticizer-starter change-commit %d, or start this workflow with the key as its ID", id, req.Key, req.Changelist))
 	}
 	r := &reviewState{req: req, progress: Progress{Changelist: req.Changelist}}
-	if err := workflow.SetQueryHandler(ctx, QueryState, func() (Progress, error) { return r.progress, nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (Progress, error) { return r.progress, nil }); err != nil {
 		return review.Result{}, err
 	}
 	err := r.review(ctx)

@@ -25,6 +25,7 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 var request = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
@@ -161,7 +162,7 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 		}
 	}
 	var shown workflows.Progress
-	if value, err := b.QueryWorkflow(workflows.QueryState); err != nil || value.Get(&shown) != nil || shown.Author != "a person" || shown.Now != "done: not_reviewed, skipped: "+string(review.SkipRuleUser) {
+	if value, err := b.QueryWorkflow(contract.QueryState); err != nil || value.Get(&shown) != nil || shown.Author != "a person" || shown.Now != "done: not_reviewed, skipped: "+string(review.SkipRuleUser) {
 		t.Errorf("the UI shows %+v, %v", shown, err)
 	}
 }
@@ -185,7 +186,7 @@ func TestReviewHasTheVersionOfItsJob(t *testing.T) {
 		}, nil)
 		_, _ = b.review(t)
 		var shown workflows.Progress
-		if value, err := b.QueryWorkflow(workflows.QueryState); err != nil || value.Get(&shown) != nil || shown.Version != version {
+		if value, err := b.QueryWorkflow(contract.QueryState); err != nil || value.Get(&shown) != nil || shown.Version != version {
 			t.Errorf("with decision %s the version is %d, %v; want %d", decision, shown.Version, err, version)
 		}
 	}

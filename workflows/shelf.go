@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
@@ -10,24 +9,15 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
-// The signals about shelves. They are wire format.
-const (
-	ShelfSignal    = "shelved"  // to [SettleShelf]: the changelist was shelved again
-	OutdatedSignal = "outdated" // to the review of the former content
-)
+// outdatedSignal tells the review of a former content that the changelist was shelved
+// again. It is wire format.
+const outdatedSignal = "outdated"
 
-// A Shelf is the input of [SettleShelf]. Its field names are wire format.
-type Shelf struct {
-	ServerID   string            `json:"server_id"`
-	Changelist review.Changelist `json:"changelist"`
-	// Quiet is the time without another shelve event before the shelf is reviewed.
-	Quiet time.Duration `json:"quiet"`
-	// At is when the trigger saw the last shelve event, zero if that is not known. The
-	// signals carry it.
-	At time.Time `json:"at,omitzero"`
-}
+// A settling is a shelf that waits for its quiet time.
+type settling struct{ contract.Shelf }
 
 // maxQuiets limits how long a shelf that never settles waits, in quiet times.
 const maxQuiets = 10
@@ -36,8 +26,9 @@ const maxQuiets = 10
 // starts one review of the shelf's content. Each changelist has at most one run: a shelve
 // event signals it, or starts it with the signal. It does not wait for the end of the
 // review; a later shelve event starts another run, which ends that review.
-func SettleShelf(ctx workflow.Context, shelf Shelf) error {
-	shelved := workflow.GetSignalChannel(ctx, ShelfSignal)
+func SettleShelf(ctx workflow.Context, input contract.Shelf) error {
+	shelf := settling{input}
+	shelved := workflow.GetSignalChannel(ctx, contract.ShelfSignal)
 	if err := shelf.outdate(ctx); err != nil {
 		return err
 	}
@@ -50,19 +41,19 @@ func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 	}
 	for shelved.ReceiveAsync(&shelf.At) {
 	}
-	return workflow.NewContinueAsNewError(ctx, SettleShelf, shelf)
+	return workflow.NewContinueAsNewError(ctx, SettleShelf, shelf.Shelf)
 }
 
 // outdate signals the reviews of former contents before the quiet time, because they cost
 // model calls and their mails are useless.
-func (s Shelf) outdate(ctx workflow.Context) error {
+func (s settling) outdate(ctx workflow.Context) error {
 	var keys []string
 	err := book(ctx, "outdated", bookkeeper.ReviewsOfShelf, s.Changelist, &keys)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		if err := workflow.SignalExternalWorkflow(ctx, key, "", OutdatedSignal, nil).Get(ctx, nil); err != nil {
+		if err := workflow.SignalExternalWorkflow(ctx, key, "", outdatedSignal, nil).Get(ctx, nil); err != nil {
 			workflow.GetLogger(ctx).Info("review of the shelf not signaled: it has ended", "workflow_id", key, "error", err)
 		}
 	}
@@ -70,7 +61,7 @@ func (s Shelf) outdate(ctx workflow.Context) error {
 }
 
 // settle waits for the quiet time since the last signal.
-func (s *Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
+func (s *settling) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %d: **waiting for %s without a shelve event**", s.Changelist, s.Quiet))
 	end := workflow.Now(ctx).Add(maxQuiets * s.Quiet)
 	for again := true; again; {
@@ -85,7 +76,7 @@ func (s *Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
 
 // review starts the review with the next free version. The original run ID identifies the
 // event, because a reset does not change it.
-func (s Shelf) review(ctx workflow.Context) error {
+func (s settling) review(ctx workflow.Context) error {
 	var req review.Request
 	err := book(ctx, "reserve", bookkeeper.ReserveShelf, activities.ShelfParams{
 		ServerID: s.ServerID, Changelist: s.Changelist, Event: workflow.GetInfo(ctx).OriginalRunID,
@@ -105,7 +96,7 @@ func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
 	}
 	newest, end := workflow.WithCancel(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		workflow.GetSignalChannel(ctx, OutdatedSignal).Receive(ctx, nil)
+		workflow.GetSignalChannel(ctx, outdatedSignal).Receive(ctx, nil)
 		if workflow.Await(ctx, func() bool { return r.job.ID != 0 }) != nil { // only an open job can be skipped
 			return
 		}
@@ -117,14 +108,15 @@ func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
 
 // startChild starts a review that outlives this workflow, unless it exists.
 func startChild(ctx workflow.Context, req review.Request) error {
+	start := contract.StartOptions(req)
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            req.Key,
-		TaskQueue:             activities.QueueBookkeeping,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowID:            start.ID,
+		TaskQueue:             start.TaskQueue,
+		WorkflowIDReusePolicy: start.WorkflowIDReusePolicy,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
-		TypedSearchAttributes: StartAttributes(req),
-		StaticSummary:         StartSummary(req),
-		StaticDetails:         StartDetails(req),
+		TypedSearchAttributes: start.TypedSearchAttributes,
+		StaticSummary:         start.StaticSummary,
+		StaticDetails:         start.StaticDetails,
 	})
 	err := workflow.ExecuteChildWorkflow(ctx, ReviewChangelist, req).GetChildWorkflowExecution().Get(ctx, nil)
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {

@@ -8,11 +8,11 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // The ways in which a review ends without a model call, on a real server.
@@ -66,9 +66,9 @@ const settling = "shelf-p4-4711"
 // settle signals a shelve event of changelist 4711 and waits until its review begins.
 func (c cluster) settle(ctx context.Context, t *testing.T) {
 	t.Helper()
-	run, err := c.SignalWithStartWorkflow(ctx, settling, workflows.ShelfSignal, nil,
-		client.StartWorkflowOptions{TaskQueue: activities.QueueBookkeeping}, workflows.SettleShelf,
-		workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Second})
+	run, err := c.SignalWithStartWorkflow(ctx, settling, contract.ShelfSignal, nil,
+		client.StartWorkflowOptions{TaskQueue: contract.QueueBookkeeping}, workflows.SettleShelf,
+		contract.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Second})
 	testkit.NoError(t, err)
 	testkit.NoError(t, run.Get(ctx, nil))
 }

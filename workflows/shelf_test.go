@@ -13,10 +13,11 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 var (
-	shelf        = workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Minute}
+	shelf        = contract.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Minute}
 	shelfRequest = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "shelf-p4-4711-v1", Shelved: true}
 )
 
@@ -50,7 +51,7 @@ func TestSettleShelf(t *testing.T) {
 				return review.Result{}, nil
 			})
 			for _, at := range tc.shelved {
-				b.RegisterDelayedCallback(func() { b.SignalWorkflow(workflows.ShelfSignal, begin.Add(at)) }, at)
+				b.RegisterDelayedCallback(func() { b.SignalWorkflow(contract.ShelfSignal, begin.Add(at)) }, at)
 			}
 			b.ExecuteWorkflow(workflows.SettleShelf, shelf)
 			if err := b.GetWorkflowError(); err != nil || !slices.Equal(started, []time.Duration{tc.want}) {
@@ -68,8 +69,8 @@ func TestShelvedWhileTheReviewStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnWorkflow(workflows.ReviewChangelist, mock.Anything, mock.Anything).Return(func(workflow.Context, review.Request) (review.Result, error) {
-		b.SignalWorkflow(workflows.ShelfSignal, nil)
-		b.SignalWorkflow(workflows.ShelfSignal, nil)
+		b.SignalWorkflow(contract.ShelfSignal, nil)
+		b.SignalWorkflow(contract.ShelfSignal, nil)
 		return review.Result{}, nil
 	})
 	b.ExecuteWorkflow(workflows.SettleShelf, shelf)
@@ -90,7 +91,7 @@ func TestShelvedWhileTheShelfIsReviewed(t *testing.T) {
 			}
 			begin := b.Now()
 			var signaled, started time.Duration
-			b.OnSignalExternalWorkflow(mock.Anything, shelfRequest.Key, "", workflows.OutdatedSignal, nil).Once().Return(func(string, string, string, string, any) error {
+			b.OnSignalExternalWorkflow(mock.Anything, shelfRequest.Key, "", "outdated", nil).Once().Return(func(string, string, string, string, any) error {
 				signaled = b.Now().Sub(begin)
 				return err
 			})
@@ -128,7 +129,7 @@ func TestReviewOfAReplacedShelf(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.fakes.Fail(tt.busy, busy)
-			b.RegisterDelayedCallback(func() { b.SignalWorkflow(workflows.OutdatedSignal, nil) }, time.Minute/2)
+			b.RegisterDelayedCallback(func() { b.SignalWorkflow("outdated", nil) }, time.Minute/2)
 			req := shelfRequest
 			req.Shelved = !tt.submit
 			b.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: req.Key})

@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/criticizer/criticizer/internal/temporal"
-	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 const (
@@ -120,7 +120,7 @@ func (t temporalServer) prepareNamespace(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set the retention of namespace %s: %w", temporalNamespace, err)
 	}
-	return n.RegisterAttributes(ctx, workflows.Attributes()...)
+	return n.RegisterAttributes(ctx, contract.Attributes()...)
 }
 
 func dialTemporal(ctx context.Context, address string) (temporal.Namespace, error) {

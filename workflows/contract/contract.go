@@ -1,0 +1,113 @@
+// Package contract is how other programs address our workflows: task queues, workflows,
+// signals, search attributes and the options of a start. All of them are wire format. The
+// package imports neither workflows nor activities, so that the program of the triggers
+// stays small.
+package contract
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// The task queues: workers serve a queue by its name, and operators pause and rate-limit it.
+const (
+	QueueBookkeeping = "criticizer"
+	QueueFetch       = "criticizer-fetch"
+	QueueRedact      = "criticizer-redact"
+	QueueLLM         = "criticizer-llm"
+	QueueNotify      = "criticizer-notify"
+	QueueRecords     = "criticizer-records" // of stage notify, without the mail server
+	QueueRetention   = "criticizer-retention"
+)
+
+// StageQueues are the task queues of a worker's roles, by the name of the role.
+var StageQueues = map[string]string{
+	"workflows": QueueBookkeeping, "fetch": QueueFetch, "redact": QueueRedact, "llm": QueueLLM, "notify": QueueNotify, "retention": QueueRetention,
+}
+
+// ChannelQueue is the task queue of one channel. With a queue of its own, a channel that
+// is down has its own circuit breaker and retries, and delays no mail.
+func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }
+
+// BreakerQueues lists the task queues that have a circuit breaker, which belongs to a process
+// (internal/breaker).
+func BreakerQueues() []string {
+	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
+}
+
+// WatchedQueues lists the task queues whose backlog is shown: the queue in which reviews
+// begin, and [BreakerQueues].
+func WatchedQueues() []string { return append([]string{QueueBookkeeping}, BreakerQueues()...) }
+
+// StageOf is the name of a task queue in metrics and commands: a stage or a channel.
+func StageOf(queue string) string {
+	if queue == QueueBookkeeping {
+		return "workflows"
+	}
+	return strings.TrimPrefix(queue, QueueBookkeeping+"-")
+}
+
+// The workflows of package workflows that other programs start, the query that a review
+// answers, and the signal to [SettleShelf]: the changelist was shelved again.
+const (
+	ReviewChangelist = "ReviewChangelist"
+	SettleShelf      = "SettleShelf"
+	QueryState       = "state"
+	ShelfSignal      = "shelved"
+)
+
+// A Shelf is the input of [SettleShelf].
+type Shelf struct {
+	ServerID   string            `json:"server_id"`
+	Changelist review.Changelist `json:"changelist"`
+	// Quiet is the time without another shelve event before the shelf is reviewed.
+	Quiet time.Duration `json:"quiet"`
+	// At is when the trigger saw the last shelve event, zero if that is not known. The
+	// signals carry it.
+	At time.Time `json:"at,omitzero"`
+}
+
+// The search attributes of reviews.
+var (
+	AttributeChangelist    = temporal.NewSearchAttributeKeyInt64("CriticizerChangelist")
+	AttributeReviewVersion = temporal.NewSearchAttributeKeyInt64("CriticizerReviewVersion")
+	AttributeStage         = temporal.NewSearchAttributeKeyKeyword("CriticizerStage")
+	AttributeErrorClass    = temporal.NewSearchAttributeKeyKeyword("CriticizerErrorClass")
+	AttributeOutcome       = temporal.NewSearchAttributeKeyKeyword("CriticizerOutcome")
+	AttributeEscalated     = temporal.NewSearchAttributeKeyBool("CriticizerEscalated")
+)
+
+// Attributes lists the search attributes that a namespace must have.
+func Attributes() []temporal.SearchAttributeKey {
+	return []temporal.SearchAttributeKey{
+		AttributeChangelist, AttributeReviewVersion, AttributeStage,
+		AttributeErrorClass, AttributeOutcome, AttributeEscalated,
+	}
+}
+
+// StartOptions starts the review of req once: the workflow ID is the idempotency key, and
+// Temporal rejects a second start, whether the first run is open or closed.
+func StartOptions(req review.Request) client.StartWorkflowOptions {
+	of := "changelist"
+	if req.Shelved {
+		of = "the shelf of changelist"
+	}
+	return client.StartWorkflowOptions{
+		ID:                                       req.Key,
+		TaskQueue:                                QueueBookkeeping,
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			AttributeChangelist.ValueSet(int64(req.Changelist)), AttributeReviewVersion.ValueSet(int64(req.Version))),
+		StaticSummary: fmt.Sprintf("Review of %s %d", of, req.Changelist),
+		StaticDetails: fmt.Sprintf("Server %s, requested review version %d. Query %s: where it stands.", req.ServerID, req.Version, QueryState),
+	}
+}
