@@ -203,7 +203,7 @@ func (v letterView) print(w io.Writer, indent string) {
 	f.add("workflow", "%s", v.WorkflowID)
 	f.add("failed run", "%s", v.RunID)
 	f.add("state", "%s", strings.TrimSpace(string(v.State)+" "+marks(v.DeadLetter)))
-	f.add("category", "%s", about.Category)
+	f.add("meaning", "%s", about.Meaning)
 	f.add("attempts", "%d, from %s to %s", v.Attempts, stamp(v.FirstFailureAt), stamp(v.LastFailureAt))
 	f.add("recorded", "%s", stamp(v.RecordedAt))
 	f.add("context", "%s", contextText(v.SanitizedContext))

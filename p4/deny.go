@@ -65,7 +65,7 @@ func (x *fetch) guard(ctx context.Context, paths []string) error {
 }
 
 // denied returns the reason of the first denied path, nil if all are allowed. For
-// each reason it logs a security event with the first path (security 9.1.4).
+// each reason it logs a security event with up to 100 paths (security 9.1.4).
 func (x *fetch) denied(ctx context.Context, paths []string) error {
 	var first error
 	reasons, byReason := []string{}, map[string][]string{}
@@ -81,7 +81,7 @@ func (x *fetch) denied(ctx context.Context, paths []string) error {
 	for _, reason := range reasons {
 		x.Log.LogAttrs(ctx, slog.LevelWarn, "security event", slog.String("event", "depot path denied"),
 			slog.Int64("changelist", int64(x.Number)), slog.String("reason", reason),
-			slog.Int("denied_paths", len(byReason[reason])), slog.String("denied_path", byReason[reason][0]))
+			slog.Int("denied_paths", len(byReason[reason])), slog.String("denied_path", strings.Join(byReason[reason][:min(100, len(byReason[reason]))], ", ")))
 	}
 	return first
 }

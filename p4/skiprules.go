@@ -10,7 +10,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SkipRules list the changes that are not reviewed (docs/selection.md). An empty
+// SkipRules list the changes that are not reviewed (docs/paths.md). An empty
 // rule skips nothing.
 type SkipRules struct {
 	// p4 users whose changes are skipped; * matches any text, as in build-*.

@@ -21,8 +21,8 @@ const (
 	UpstreamUnavailable Class = "UPSTREAM_UNAVAILABLE"
 	DatabaseUnavailable Class = "DATABASE_UNAVAILABLE"
 	ReplicaBehind       Class = "REPLICA_BEHIND"
-	AttemptTimeout      Class = "ATTEMPT_TIMEOUT" // reported by Temporal: the worker was lost or too slow
-	WorkerStopped       Class = "WORKER_STOPPED"  // the worker was stopped during the attempt
+	AttemptTimeout      Class = "ATTEMPT_TIMEOUT"
+	WorkerStopped       Class = "WORKER_STOPPED"
 	RateLimited         Class = "RATE_LIMITED"
 	ServerBusy          Class = "SERVER_BUSY"
 	UpstreamInternal    Class = "UPSTREAM_INTERNAL"
@@ -31,22 +31,22 @@ const (
 	SchemaInvalid       Class = "SCHEMA_INVALID"
 	InputInvalid        Class = "INPUT_INVALID"
 	TooLarge            Class = "TOO_LARGE"
-	PromptTruncated     Class = "PROMPT_TRUNCATED" // the model's endpoint did not read all that it was sent
-	EndpointRefused     Class = "ENDPOINT_REFUSED" // the model's endpoint refused a request for a reason without a class
+	PromptTruncated     Class = "PROMPT_TRUNCATED"
+	EndpointRefused     Class = "ENDPOINT_REFUSED"
 	AuthDenied          Class = "AUTH_DENIED"
 	PermissionDenied    Class = "PERMISSION_DENIED"
-	ArtifactForeign     Class = "ARTIFACT_FOREIGN" // a reference to an artifact of another review or namespace
+	ArtifactForeign     Class = "ARTIFACT_FOREIGN"
 	QuotaExhausted      Class = "QUOTA_EXHAUSTED"
 	NotFound            Class = "NOT_FOUND"
 	ArtifactExpired     Class = "ARTIFACT_EXPIRED"
 	ContentPolicy       Class = "CONTENT_POLICY"
 	PathNotAllowed      Class = "PATH_NOT_ALLOWED"
 	RedactionBlocked    Class = "REDACTION_BLOCKED"
-	RedactionOutdated   Class = "REDACTION_OUTDATED" // the change was redacted under other rules than those of the model stage
+	RedactionOutdated   Class = "REDACTION_OUTDATED"
 	RecipientRejected   Class = "RECIPIENT_REJECTED"
-	AdapterUnsupported  Class = "ADAPTER_UNSUPPORTED" // no adapter has the protocol of a rewrite job
+	AdapterUnsupported  Class = "ADAPTER_UNSUPPORTED"
 	ConfigInvalid       Class = "CONFIG_INVALID"
-	ArtifactUnreadable  Class = "ARTIFACT_UNREADABLE" // a text of a rewrite job cannot be decrypted, and others can
+	ArtifactUnreadable  Class = "ARTIFACT_UNREADABLE"
 	InvariantViolated   Class = "INVARIANT_VIOLATED"
 	Unknown             Class = "UNKNOWN"
 )
@@ -85,45 +85,46 @@ type Description struct {
 	Scope     Scope
 	Retryable bool
 	Actor     string // who acts on the dead letter
+	Meaning   string // what happened
 	Hint      string // what to do before a replay
 }
 
 // Unknown is not retryable: repeating a side effect whose result is unknown cannot be
 // undone. The dead letter keeps the work until the error has a class.
 var descriptions = []Description{
-	{NetworkTimeout, CategoryNetwork, ScopeEndpoint, true, "operator", "check that the endpoint answers from the worker's host, then replay"},
-	{NetworkUnreachable, CategoryNetwork, ScopeEndpoint, true, "operator", "check DNS, routing and that the endpoint is up, then replay"},
-	{UpstreamUnavailable, CategoryNetwork, ScopeEndpoint, true, "operator", "wait until the provider reports recovery, then replay"},
-	{DatabaseUnavailable, CategoryNetwork, ScopeEndpoint, true, "operator", "restore Postgres, then replay"},
-	{ReplicaBehind, CategoryNetwork, ScopeEndpoint, true, "operator", "check that the changelist number exists and that the replica catches up, then replay"},
-	{AttemptTimeout, CategoryNetwork, ScopeEndpoint, true, "operator", "check the workers of this stage for crashes and hangs, then replay"},
-	{WorkerStopped, CategoryNetwork, ScopeItem, true, "operator", "find out why workers of this stage are stopped so often, then replay"},
-	{RateLimited, CategoryRateLimit, ScopeEndpoint, true, "operator", "lower the rate of the task queue or raise the provider's limit, then replay"},
-	{ServerBusy, CategoryRateLimit, ScopeEndpoint, true, "operator", "wait for the end of the server's overload or maintenance, then replay"},
-	{UpstreamInternal, CategoryUpstream, ScopeEndpoint, true, "operator", "wait until the provider reports recovery, then replay"},
-	{WriteConflict, CategoryConflict, ScopeItem, true, "operator", "find the second writer of the same row, then replay"},
-	{DeliveryAmbiguous, CategoryConflict, ScopeEndpoint, true, "operator", "check on the mail server whether the message was accepted, resolve the delivery, then replay"},
-	{SchemaInvalid, CategoryValidation, ScopeEndpoint, false, "operator", "check the recorded answer, correct the model or schema setting, then replay"},
-	{InputInvalid, CategoryValidation, ScopeItem, false, "caller", "correct the input and start again under a new key"},
-	{TooLarge, CategoryValidation, ScopeItem, false, "operator", "raise the limit named in the message or exclude the file, then replay"},
-	{PromptTruncated, CategoryValidation, ScopeEndpoint, false, "administrator", "raise the context length of the model's server (Ollama OLLAMA_CONTEXT_LENGTH, llama.cpp --ctx-size, vLLM --max-model-len, LM Studio Context Length) or set llm.context_tokens to it; criticizer doctor --model shows what the server reads; then replay"},
-	{EndpointRefused, CategoryValidation, ScopeEndpoint, false, "operator", "find the refusal in the log of the model's endpoint by the status, code and request ID, correct the request's settings or the account, then replay"},
-	{AuthDenied, CategoryAuth, ScopeEndpoint, false, "operator", "renew the credential (p4 ticket, API key, SMTP password), then replay"},
-	{PermissionDenied, CategoryAuth, ScopeEndpoint, false, "administrator", "grant the account the permission named in the message, then replay"},
-	{ArtifactForeign, CategoryAuth, ScopeItem, false, "administrator", "find out who writes to the Temporal namespace: a task named an artifact of another review"},
-	{QuotaExhausted, CategoryAuth, ScopeEndpoint, false, "administrator", "restore the provider account's credit, then replay"},
-	{NotFound, CategoryNotFound, ScopeItem, false, "caller", "check that the object named in the message exists; replay only if it does now"},
-	{ArtifactExpired, CategoryNotFound, ScopeItem, false, "operator", "the stored input has expired; restart from the first stage"},
-	{ContentPolicy, CategoryPolicy, ScopeItem, false, "operator", "the provider refused the content; review by hand or change the model"},
-	{PathNotAllowed, CategoryPolicy, ScopeItem, false, "administrator", "add the path to the allow list if it may be reviewed, then replay"},
-	{RedactionBlocked, CategoryPolicy, ScopeItem, false, "engineer", "redaction could not verify the text; correct the rule or policy, then replay"},
-	{RedactionOutdated, CategoryPolicy, ScopeItem, false, "operator", "run the same build and the same redaction settings in the stages redact and llm, then replay"},
-	{RecipientRejected, CategoryPolicy, ScopeItem, false, "operator", "correct or waive the recipient, or change mail.opt_out, mail.bots or mail.allowed_domains, then replay; after a change in Perforce or of mail.owners, replay with --full"},
-	{AdapterUnsupported, CategoryConfigOrBug, ScopeItem, false, "caller", "route the job to an adapter of this build, and enqueue it under a new request"},
-	{ConfigInvalid, CategoryConfigOrBug, ScopeEndpoint, false, "administrator", "correct the configuration named in the message, restart the worker, then replay"},
-	{ArtifactUnreadable, CategoryConfigOrBug, ScopeItem, false, "administrator", "restore the key that was removed from the keyset and requeue the job; if a text was altered, find out who writes to the database, and enqueue it again"},
-	{InvariantViolated, CategoryConfigOrBug, ScopeEndpoint, false, "engineer", "this is a bug; deploy a fix, then replay"},
-	{Unknown, CategoryConfigOrBug, ScopeEndpoint, false, "engineer", "this error has no class; add one, then replay"},
+	{NetworkTimeout, CategoryNetwork, ScopeEndpoint, true, "operator", "a server did not answer in time", "check that the endpoint answers from the worker's host, then replay"},
+	{NetworkUnreachable, CategoryNetwork, ScopeEndpoint, true, "operator", "no connection to a server", "check DNS, routing and that the endpoint is up, then replay"},
+	{UpstreamUnavailable, CategoryNetwork, ScopeEndpoint, true, "operator", "a server answered that it is not available", "wait until the server is back, then replay"},
+	{DatabaseUnavailable, CategoryNetwork, ScopeEndpoint, true, "operator", "Postgres does not answer or ends the connection", "restore Postgres, then replay"},
+	{ReplicaBehind, CategoryNetwork, ScopeEndpoint, true, "operator", "the Perforce replica does not have the changelist or shelf", "check that the changelist exists and that the replica catches up, then replay"},
+	{AttemptTimeout, CategoryNetwork, ScopeEndpoint, true, "operator", "a worker died, hung or was too slow; there is no error chain", "read the log of the stage's workers, and check them for crashes and hangs, then replay"},
+	{WorkerStopped, CategoryNetwork, ScopeItem, true, "operator", "the worker was stopped during the attempt", "find out why workers of this stage are stopped so often, then replay"},
+	{RateLimited, CategoryRateLimit, ScopeEndpoint, true, "operator", "a server limits the number of requests", "lower worker.STAGE_per_second or raise the provider's limit, then replay"},
+	{ServerBusy, CategoryRateLimit, ScopeEndpoint, true, "operator", "a server is overloaded or in maintenance", "wait for the end of the server's overload or maintenance, then replay"},
+	{UpstreamInternal, CategoryUpstream, ScopeEndpoint, true, "operator", "a server reports an internal error", "wait until the provider reports recovery, then replay; report a review that fails again with its request ID"},
+	{WriteConflict, CategoryConflict, ScopeItem, true, "operator", "two transactions wrote the same row", "find the second writer, such as a second installation on the same database, then replay"},
+	{DeliveryAmbiguous, CategoryConflict, ScopeEndpoint, true, "operator", "a mail or post may have been accepted, and no evidence source can tell", "find out at the mail server or the channel whether the message arrived, run criticizer delivery waive or resend, then replay"},
+	{SchemaInvalid, CategoryValidation, ScopeEndpoint, false, "operator", "the model's answer does not have the required form", "use a model that keeps to the schema (criticizer eval compares models), then replay"},
+	{InputInvalid, CategoryValidation, ScopeItem, false, "caller", "the request is wrong", "correct the input, start again under a new key, and resolve the dead letter"},
+	{TooLarge, CategoryValidation, ScopeItem, false, "operator", "a prompt, an answer or a Perforce command is over a limit", "raise the limit that the message names or exclude the file, then replay"},
+	{PromptTruncated, CategoryValidation, ScopeEndpoint, false, "administrator", "the model's server did not read the whole prompt", "raise the context length of the model's server (Ollama OLLAMA_CONTEXT_LENGTH, llama.cpp --ctx-size, vLLM --max-model-len, LM Studio Context Length) or set llm.context_tokens to it; criticizer doctor --model shows what the server reads; then replay"},
+	{EndpointRefused, CategoryValidation, ScopeEndpoint, false, "operator", "the model's server refused the request for a reason without a class", "find the refusal in the log of the model's endpoint by the status, code and request ID, correct the request's settings or the account, then replay"},
+	{AuthDenied, CategoryAuth, ScopeEndpoint, false, "operator", "a credential was refused", "renew the credential (p4 ticket, API key, SMTP password), then replay"},
+	{PermissionDenied, CategoryAuth, ScopeEndpoint, false, "administrator", "the account may not do this", "grant the account the permission named in the message, then replay"},
+	{ArtifactForeign, CategoryAuth, ScopeItem, false, "administrator", "a task named the stored data of another review", "do not replay: find out who writes to the Temporal namespace"},
+	{QuotaExhausted, CategoryAuth, ScopeEndpoint, false, "administrator", "the account has no credit or quota left", "restore the provider account's credit, then replay"},
+	{NotFound, CategoryNotFound, ScopeItem, false, "caller", "an object that the message names does not exist", "check that the object exists; replay only if it does, else resolve the dead letter"},
+	{ArtifactExpired, CategoryNotFound, ScopeItem, false, "operator", "the stored input is older than its time to live", "replay with --full, which reads the change again"},
+	{ContentPolicy, CategoryPolicy, ScopeItem, false, "operator", "the model's provider refused the content", "review by hand and resolve the dead letter, or change the model and replay"},
+	{PathNotAllowed, CategoryPolicy, ScopeItem, false, "administrator", "a path is outside of the allow list", "add the path to the allow list if it may be reviewed, then replay"},
+	{RedactionBlocked, CategoryPolicy, ScopeItem, false, "engineer", "redaction cannot verify the text", "correct the rule or policy, then replay"},
+	{RedactionOutdated, CategoryPolicy, ScopeItem, false, "operator", "the change was redacted by another build or under other settings than those of stage llm", "run the same build and the same redaction settings in the stages redact and llm, then replay"},
+	{RecipientRejected, CategoryPolicy, ScopeItem, false, "operator", "a recipient was refused, or nobody is left to notify", "correct or waive the recipient, or change mail.opt_out, mail.bots or mail.allowed_domains, then replay; after a change in Perforce or of mail.owners, replay with --full"},
+	{AdapterUnsupported, CategoryConfigOrBug, ScopeItem, false, "caller", "no adapter has the protocol of a rewrite job", "route the job to an adapter of this build, and enqueue it under a new request"},
+	{ConfigInvalid, CategoryConfigOrBug, ScopeEndpoint, false, "administrator", "a setting is wrong", "correct the configuration named in the message, restart the worker, then replay"},
+	{ArtifactUnreadable, CategoryConfigOrBug, ScopeItem, false, "administrator", "the text of a rewrite job cannot be decrypted", "restore the key that was removed from the keyset and requeue the job; if a text was altered, find out who writes to the database, and enqueue it again"},
+	{InvariantViolated, CategoryConfigOrBug, ScopeEndpoint, false, "engineer", "a bug or a panic; the error chain ends with the stack", "deploy a fix that was tested in staging, then replay"},
+	{Unknown, CategoryConfigOrBug, ScopeEndpoint, false, "engineer", "an error without a class: a bug", "deploy a build in which the error has a class, then replay"},
 }
 
 // Descriptions returns the descriptions of all classes.

@@ -46,8 +46,8 @@ func TestEveryClassIsDescribedOnce(t *testing.T) {
 	var described []Class
 	for _, d := range Descriptions() {
 		described = append(described, d.Class)
-		if d.Actor == "" || d.Hint == "" {
-			t.Errorf("%s lacks an actor or a hint: actor %q, hint %q", d.Class, d.Actor, d.Hint)
+		if d.Actor == "" || d.Meaning == "" || d.Hint == "" {
+			t.Errorf("%s lacks an actor, a meaning or a hint: %+v", d.Class, d)
 		}
 	}
 	if declared := declaredClasses(t); !slices.Equal(described, declared) {

@@ -36,10 +36,10 @@ type Config struct {
 	Database postgres.Config `yaml:"database"`
 	// The access to Perforce, and how much of a change is read.
 	P4 P4 `yaml:"p4"`
-	// The changes that are not reviewed (docs/selection.md). Their content is not read, and no
+	// The changes that are not reviewed (docs/paths.md). Their content is not read, and no
 	// one is notified.
 	Skip p4.SkipRules `yaml:"skip"`
-	// Which of the allowed files are reviewed (docs/selection.md). Patterns are globs, such as
+	// Which of the allowed files are reviewed (docs/paths.md). Patterns are globs, such as
 	// //depot/project/legacy/** or *.pb.go. A pattern without // matches the end of a path.
 	Selection selection.Config `yaml:"selection"`
 	// The rule packs of teams (docs/rules.md). Stage fetch reads them.

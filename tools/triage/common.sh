@@ -11,7 +11,7 @@
 me=tools/triage/${0##*/}
 tab=$(printf '\t')
 
-# The error classes; the same as in docs/failures.md.
+# The error classes; the same as in docs/runbook.md.
 classes='NETWORK_TIMEOUT NETWORK_UNREACHABLE UPSTREAM_UNAVAILABLE DATABASE_UNAVAILABLE REPLICA_BEHIND
 ATTEMPT_TIMEOUT WORKER_STOPPED RATE_LIMITED SERVER_BUSY UPSTREAM_INTERNAL WRITE_CONFLICT DELIVERY_AMBIGUOUS
 SCHEMA_INVALID INPUT_INVALID TOO_LARGE PROMPT_TRUNCATED ENDPOINT_REFUSED AUTH_DENIED PERMISSION_DENIED ARTIFACT_FOREIGN QUOTA_EXHAUSTED NOT_FOUND
@@ -40,7 +40,7 @@ usage_error() {
 # ---- Arguments
 
 check_class() {
-    one_of "$1" "$classes" || usage_error "there is no error class '$1'" "see docs/failures.md for the classes, such as AUTH_DENIED"
+    one_of "$1" "$classes" || usage_error "there is no error class '$1'" "see docs/runbook.md for the classes, such as AUTH_DENIED"
 }
 
 check_stage() {
