@@ -17,11 +17,12 @@ type Channel struct {
 	Clean bool
 }
 
-// prepareChannels adds the outbox rows of the channels that are to be notified of report.
+// prepareChannels adds the outbox rows of the channels that are to be notified of report:
+// of a restricted changelist none, because their readers may not have access to it.
 func (n *Notifier) prepareChannels(ctx context.Context, report review.Report) error {
 	var names []review.Channel
 	for _, c := range n.Channels {
-		if c.Clean || report.Outcome != review.OutcomeClean {
+		if !report.Restricted && (c.Clean || report.Outcome != review.OutcomeClean) {
 			names = append(names, c.Name)
 		}
 	}

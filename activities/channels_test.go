@@ -67,6 +67,17 @@ func TestCleanReviewsGoToChannelsThatWantThem(t *testing.T) {
 	}
 }
 
+// Readers of a channel may not have access to the files of a restricted changelist.
+func TestRestrictedChangesGoToNoChannel(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	chat := m.withChat(true)
+	m.input = m.db.Keep(t, review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Restricted: true, Findings: []review.Finding{{}}})
+	if first, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || len(chat.got) != 0 || len(first.Channels) != 0 || first.Sent == 0 {
+		t.Errorf("%+v, the chat got %+v, errors %v, %v", first, chat.got, mailed, posted)
+	}
+}
+
 func TestRowOfARemovedChannelIsNotMailed(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

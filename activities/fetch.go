@@ -89,7 +89,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p StageParams) (FetchResult, error)
 	}
 	damaged := 0
 	for _, f := range change.Files {
-		if f.Skipped == review.SkipDamaged {
+		if f.Skipped == review.SkipDamaged || slices.Contains(f.Notes, review.NoteNoBase(review.SkipDamaged)) {
 			damaged++
 		}
 	}
@@ -163,11 +163,11 @@ func (f *Fetcher) read(ctx context.Context, req review.Request) (review.Change, 
 
 // KnownRecipients lists the people around a change: author, subscribers, owners, and the
 // users without a usable address. Owners of a denied change are left out: other users may
-// not have read access to it (security 9.1.4). So are the owners of a shelf. owned may be
-// nil.
+// not have read access to it (security 9.1.4). So are the owners of a shelf and of a
+// restricted change. owned may be nil.
 func KnownRecipients(change review.Change, owned owners) []review.Recipient {
 	known := change.Recipients
-	if owned != nil && !change.Denied() && !change.Shelved {
+	if owned != nil && !change.Denied() && !change.Shelved && !change.Restricted {
 		known = append(known, owned.Of(change.Files)...)
 	}
 	for _, user := range change.Unresolved {

@@ -146,6 +146,8 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Omissions:   draft.Omissions,
 		FilesTotal:  len(change.Files),
 		Gaps:        change.Gaps,
+		Restricted:  change.Restricted,
+		Empty:       change.Empty,
 		FilesRead:   draft.FilesRead,
 		Redactions:  change.Redactions,
 		Record:      draft.Record,
@@ -155,6 +157,9 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 	}
 	report.Anchors = nil
 	for _, f := range change.Files {
+		for _, note := range f.Notes {
+			report.Notes = append(report.Notes, review.FileNote{Path: f.Path.String(), Note: note})
+		}
 		if f.Charset != "" && f.Skipped == "" {
 			report.Guesses = append(report.Guesses, review.Guess{Path: f.Path.String(), Charset: f.Charset})
 		}

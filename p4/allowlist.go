@@ -136,7 +136,7 @@ func checkPath(path string) error {
 	switch {
 	case !ok:
 		return errors.New("path does not begin with //")
-	case strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case strings.ContainsFunc(path, isControl):
 		return errors.New("path has a control character")
 	case strings.Contains(path, "...") || strings.Contains(path, "*"):
 		return errors.New("path has a wildcard")
@@ -151,6 +151,8 @@ func checkPath(path string) error {
 	}
 	return nil
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // percents matches the % of each encoded character, and all others alone.
 var percents = regexp.MustCompile(`%(?:40|23|25|2A)?`)

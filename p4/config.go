@@ -50,6 +50,9 @@ type Config struct {
 	// allowed ones, and the report names the others; if a file may be hidden, the outcome
 	// is partial.
 	MixedChanges MixedChanges `yaml:"mixed_changes" default:"deny_whole" oneof:"deny_whole review_allowed_only"`
+	// Who is notified of a restricted changelist: author, because others may not have access
+	// to its files; everyone, as of other changelists.
+	RestrictedTo RestrictedTo `yaml:"restricted_to" default:"author" oneof:"author everyone"`
 	// Reviewed returns which changelists have a review that read all their files.
 	// Content that was integrated without edits is not reviewed if the changes that
 	// made it were. Default: none was.
@@ -106,6 +109,12 @@ const (
 	// names of the denied files.
 	ReviewAllowedOnly MixedChanges = "review_allowed_only"
 )
+
+// RestrictedTo is who is notified of a restricted changelist.
+type RestrictedTo string
+
+// Everyone: subscribers, owners and channels are notified, too.
+const Everyone RestrictedTo = "everyone"
 
 // plainValue matches a value that p4 accepts as a setting and cannot read as an
 // option or a list.

@@ -150,12 +150,12 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if c.missing == "" {
 		f.SHA256 = fmt.Sprintf("%x", sha256.Sum256(c.data))
 	}
-	f.Charset = x.cfg.guessCharset(notUTF16(f.contents(printed)...))
+	f.Charset = guessCharset(notUTF16(f.contents(printed)...), x.cfg.CharsetFallback)
 	after := f.text(c)
-	before := f.baseText(printed)
 	if f.Skipped != "" {
 		return nil
 	}
+	before := f.baseText(printed)
 	if f.Skipped = x.selection.ByContent(f.DepotPath, before, after); f.Skipped != "" {
 		return nil
 	}
@@ -198,31 +198,38 @@ func notUTF16(contents ...*content) (all [][]byte) {
 }
 
 // baseText returns the text the file is compared with. It is empty if there is
-// none: the file is new, was not a text before, or its source cannot be read.
+// none: the file is new, or was not a text before. It is empty, too, if the revision is
+// missing, which is noted: purged, obliterated, damaged or too large.
 func (f *file) baseText(printed *printout) string {
 	if f.base == "" {
 		return ""
 	}
 	c := printed.of(f.base)
-	switch {
-	case c.missing != "" && !f.hasPrevious():
-		return ""
-	case c.missing == "" && cmp.Or(actionSkip(c.action), c.fileType.skip()) != "":
+	if c.missing == "" && cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" {
 		return ""
 	}
-	return f.text(c)
+	text, why := f.decode(c)
+	if why != "" {
+		f.Notes = append(f.Notes, review.NoteNoBase(why))
+	}
+	return text
 }
 
 // text returns a printed content as text, or sets Skipped.
 func (f *file) text(c *content) string {
+	text, why := f.decode(c)
+	f.Skipped = cmp.Or(f.Skipped, why)
+	return text
+}
+
+// decode returns a printed content as text, or the reason why there is none.
+func (f *file) decode(c *content) (string, review.SkipReason) {
 	text, ok := toText(c.data, c.fileType, f.Charset)
 	switch {
 	case c.missing != "":
-		f.Skipped = cmp.Or(f.Skipped, c.missing)
+		return "", c.missing
 	case !ok:
-		f.Skipped = cmp.Or(f.Skipped, review.SkipNotDecodable)
-	default:
-		return c.fileType.collapse(text)
+		return "", review.SkipNotDecodable
 	}
-	return ""
+	return c.fileType.collapse(text), ""
 }

@@ -26,6 +26,7 @@ func TestFetchFiles(t *testing.T) {
 		replies map[string][]byte // further answers, or other ones
 		diff    string
 		skipped review.SkipReason
+		note    review.Note
 	}{
 		{name: "add is all new", file: rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"}, diff: added},
 		{name: "add over a deleted revision is all new", file: rev{path: "//depot/f", rev: 3, action: "add", data: "new\n"}, diff: added},
@@ -93,11 +94,11 @@ func TestFetchFiles(t *testing.T) {
 		},
 		{
 			name: "branch whose source may not be read is all new", file: rev{path: "//depot/f", rev: 1, action: "branch", data: "new\n", from: "//depot/main/f#4"},
-			replies: map[string][]byte{"print //depot/main/f#4": message(2, 17, "//depot/main/f#4 - no permission for operation on file(s).\n")}, diff: added,
+			replies: map[string][]byte{"print //depot/main/f#4": message(2, 17, "//depot/main/f#4 - no permission for operation on file(s).\n")}, diff: added, note: review.NoteNoBase(review.SkipDenied),
 		},
 		{name: "binary", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "binary+x", data: "\x00"}, skipped: review.SkipBinary},
 		{name: "old name of a binary type", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "uxbinary", data: "\x00"}, skipped: review.SkipBinary},
-		{name: "unknown type", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "hologram", data: "x"}, skipped: review.SkipBinary},
+		{name: "unknown type", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "hologram", data: "x"}, skipped: review.SkipUnknownType},
 		{name: "symlink", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "symlink", data: "target\n"}, skipped: review.SkipSymlink},
 		{
 			name: "binary that became text is all new", file: rev{path: "//depot/f", rev: 2, data: "new\n"},
@@ -158,7 +159,7 @@ func TestFetchFiles(t *testing.T) {
 		{
 			name: "keywords do not explain that most of the text is missing", file: rev{path: "//depot/f", rev: 2, typ: "text+k", data: "$Id: //depot/f#2 $\n"},
 			replies: map[string][]byte{"print //depot/f#1": slices.Concat(stat("depotFile", "//depot/f", "rev", "1", "action", "edit", "type", "text+k", "fileSize", "90000"),
-				chunk("$Id: //depot/f#1 $\nold\n"), chunk(""))}, skipped: review.SkipDamaged,
+				chunk("$Id: //depot/f#1 $\nold\n"), chunk(""))}, diff: "@@ -0,0 +1,1 @@\n+$Id$\n", note: review.NoteNoBase(review.SkipDamaged),
 		},
 		{
 			name: "+k without keywords", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "text+k", data: "new\n", digest: "00000000000000000000000000000000"}, skipped: review.SkipDamaged,
@@ -174,10 +175,18 @@ func TestFetchFiles(t *testing.T) {
 		{
 			name: "+S whose old revision is purged", file: rev{path: "//depot/f", rev: 9, typ: "text+S", data: "new\n"},
 			replies: map[string][]byte{"print //depot/f#8": message(3, 17, "Old revision 1.8 of tempobj //depot/f purged; try using head revision.\n")},
-			skipped: review.SkipPurged,
+			diff:    added, note: review.NoteNoBase(review.SkipPurged),
 		},
 		{
-			name: "old revision that does not exist", file: rev{path: "//depot/f", rev: 9, data: "new\n"}, skipped: review.SkipPurged,
+			name: "old revision that does not exist", file: rev{path: "//depot/f", rev: 9, data: "new\n"}, diff: added, note: review.NoteNoBase(review.SkipPurged),
+		},
+		{
+			name: "old revision that is too large", file: rev{path: "//depot/f", rev: 2, data: "new\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: strings.Repeat("x", 2_000_000)}}, diff: added, note: review.NoteNoBase(review.SkipTooLarge),
+		},
+		{
+			name: "old revision that is not text", file: rev{path: "//depot/f", rev: 2, data: "new\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "a\x00b\n"}}, diff: added, note: review.NoteNoBase(review.SkipNotDecodable),
 		},
 		{
 			name: "revision purged while it is printed", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "text+S", data: "new\n"},
@@ -207,11 +216,19 @@ func TestFetchFiles(t *testing.T) {
 			}
 			change, err := f.fetch(12)
 			testkit.NoError(t, err)
-			if got := change.Files[0]; got.Diff != c.diff || got.Skipped != c.skipped {
-				t.Errorf("diff = %q, skipped = %q; want %q, %q", got.Diff, got.Skipped, c.diff, c.skipped)
+			if got := change.Files[0]; got.Diff != c.diff || got.Skipped != c.skipped || strings.Join(strs(got.Notes), "; ") != string(c.note) {
+				t.Errorf("diff = %q, skipped = %q, notes %q; want %q, %q, %q", got.Diff, got.Skipped, got.Notes, c.diff, c.skipped, c.note)
 			}
 		})
 	}
+}
+
+// strs returns notes or gaps as strings.
+func strs[T ~string](all []T) (out []string) {
+	for _, one := range all {
+		out = append(out, string(one))
+	}
+	return out
 }
 
 // integrated is the filelog of //depot/f#5, integrated from //depot/main/f#9.
@@ -263,8 +280,8 @@ func TestFetchKeepsLimits(t *testing.T) {
 	}{
 		{"a file that is too large is not even printed", func(c *Config) { c.MaxFileBytes = 100 }, []rev{add("a", 102), add("b", 100)}, nil, []review.SkipReason{tooLarge, ""}, 1},
 		{
-			"a file that was too large is not compared", func(c *Config) { c.MaxFileBytes = 100 },
-			[]rev{{path: "//depot/a", rev: 2, data: "x\n"}}, []rev{{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 51)}}, []review.SkipReason{tooLarge}, 2,
+			"a file that was too large is compared as new", func(c *Config) { c.MaxFileBytes = 100 },
+			[]rev{{path: "//depot/a", rev: 2, data: "x\n"}}, []rev{{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 51)}}, []review.SkipReason{""}, 2,
 		},
 		{"files beyond the sum of bytes are skipped", func(c *Config) { c.limits.changeBytes = 100 }, []rev{add("a", 60), add("b", 60), add("c", 40)}, nil, []review.SkipReason{"", overLimit, ""}, 2},
 		{
@@ -316,8 +333,8 @@ func TestLargeBaseTakesNoOtherFileAlong(t *testing.T) {
 	f.has(large, old)
 	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes, c.limits.outputBytes = 1_000, 100_000 }).Read(t.Context(), 12, review.ReadOptions{})
 	testkit.NoError(t, err)
-	if a, b := change.Files[0], change.Files[1]; a.Skipped != review.SkipTooLarge || b.Skipped != "" || b.Diff == "" {
-		t.Errorf("skipped %q and %q, want the first as too large", a.Skipped, b.Skipped)
+	if a, b := change.Files[0], change.Files[1]; a.Diff == "" || !slices.Contains(a.Notes, review.NoteNoBase(review.SkipTooLarge)) || b.Skipped != "" || b.Diff == "" {
+		t.Errorf("skipped %q and %q, notes %q; want the first as new", a.Skipped, b.Skipped, a.Notes)
 	}
 }
 
@@ -386,7 +403,11 @@ func TestDamagedRevision(t *testing.T) {
 			var log bytes.Buffer
 			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), nil).Read(t.Context(), 12, review.ReadOptions{})
 			testkit.NoError(t, err)
-			if change.Files[0].Skipped != review.SkipDamaged || change.Files[1].Diff != "@@ -1,1 +1,1 @@\n-bee\n+bee!\n" {
+			isDamaged := change.Files[0].Skipped == review.SkipDamaged
+			if name != "a digest that differs" {
+				isDamaged = slices.Contains(change.Files[0].Notes, review.NoteNoBase(review.SkipDamaged))
+			}
+			if !isDamaged || change.Files[1].Diff != "@@ -1,1 +1,1 @@\n-bee\n+bee!\n" {
 				t.Errorf("files = %+v", change.Files)
 			}
 			reports := logged(t, &log, "file is damaged on the Perforce server")

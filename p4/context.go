@@ -63,7 +63,7 @@ func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[str
 		if c.missing != "" || !c.complete || c.fileType.skip() != "" || !isIntact(c.data, "", c.size, c.fileType) {
 			continue
 		}
-		text, ok := toText(c.data, c.fileType, x.cfg.guessCharset(notUTF16(c)))
+		text, ok := toText(c.data, c.fileType, guessCharset(notUTF16(c), x.cfg.CharsetFallback))
 		if text = c.fileType.collapse(text); ok && x.selection.ByContent(file, text, text) == "" {
 			texts[file] = text
 		}
@@ -93,7 +93,7 @@ func (x *fetch) listSiblings(ctx context.Context, candidates []pack.Lookup) (map
 	}
 	err := x.Run(ctx, command.Cmd{Name: "files", Flags: []string{"-e"}, Lines: lines}, func(rec command.Record) error {
 		if file := rec.Fields["depotFile"]; rec.Code == "stat" && len(specs) < maxListed && x.mayShow(file) && parseType(rec.Fields["type"]).skip() == "" {
-			specs[decodePath(file)] = revision(file, rec.Number("rev"))
+			specs[x.path(file)] = revision(file, rec.Number("rev"))
 		}
 		if rec.Code == "error" && rec.Message().Skip != "" {
 			return nil // one path does not exist
@@ -105,7 +105,7 @@ func (x *fetch) listSiblings(ctx context.Context, candidates []pack.Lookup) (map
 
 // mayShow reports whether a file outside of the change may be read and would be reviewed.
 func (x *fetch) mayShow(file string) bool {
-	return x.list.Check(file, x.info.CaseHandling) == nil && x.selection.ByPath(decodePath(file)).Reason == ""
+	return x.list.Check(file, x.info.CaseHandling) == nil && x.selection.ByPath(x.path(file)).Reason == ""
 }
 
 // mayList reports whether all files of a folder may be read: a tree is allowed that has

@@ -21,12 +21,12 @@ import (
 func (x *fetch) deny(ctx context.Context) (whole bool, err error) {
 	var paths []string
 	for _, file := range x.files {
-		paths = append(paths, file.path)
+		paths = append(paths, withoutControls(file.path))
 	}
 	if x.denied(ctx, paths) != nil {
 		whole = true
 		for _, file := range x.files {
-			if x.cfg.MixedChanges == ReviewAllowedOnly && x.list.Check(file.path, x.info.CaseHandling) == nil {
+			if x.cfg.MixedChanges == ReviewAllowedOnly && x.list.Check(withoutControls(file.path), x.info.CaseHandling) == nil {
 				whole = false
 			} else {
 				file.Skipped = review.SkipNotAllowed
@@ -36,11 +36,13 @@ func (x *fetch) deny(ctx context.Context) (whole bool, err error) {
 	}
 	listsAll := false
 	if len(x.files) > 0 && !x.exceeds() {
-		if listsAll, err = x.listsAll(ctx); err != nil {
+		if listsAll, err = x.listsAll(ctx); err != nil && (ctx.Err() != nil || !x.how.LastAttempt) {
 			return true, err
 		}
 	}
 	switch {
+	case x.Empty == review.EmptyTooLarge, x.Empty == review.EmptyStream:
+		return true, nil
 	case listsAll:
 		return false, nil
 	case x.cfg.MixedChanges == ReviewAllowedOnly && len(x.files) > 0:
@@ -53,6 +55,18 @@ func (x *fetch) deny(ctx context.Context) (whole bool, err error) {
 	x.Log.LogAttrs(ctx, slog.LevelWarn, "security event", slog.String("event", "files may be hidden from the account"),
 		slog.Int64("changelist", int64(x.Number)), slog.Int("visible_files", len(x.files)))
 	return true, nil
+}
+
+// withoutControls replaces the control characters of a path: no entry of the allow list has
+// them, and a file with such a name is not read, but it must not deny the others.
+func withoutControls(path string) string {
+	bytes := []byte(path)
+	for i, b := range bytes {
+		if isControl(rune(b)) {
+			bytes[i] = '_'
+		}
+	}
+	return string(bytes)
 }
 
 // guard checks paths a second time, right before they are passed to p4

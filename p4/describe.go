@@ -1,11 +1,16 @@
 package p4
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/p4/internal/command"
@@ -16,9 +21,10 @@ import (
 // recipients yet.
 type description struct {
 	review.Change
-	user  string // as the server spells it
-	root  string // common path of all files; empty if the server reports none
-	files []*file
+	user    string // as the server spells it
+	root    string // common path of all files; empty if the server reports none
+	files   []*file
+	charset string // of the names and texts that are not UTF-8
 }
 
 // A file is one file of a changelist, from which a [review.File] is made.
@@ -69,16 +75,39 @@ func pathOf(spec string) string {
 }
 
 // describe reads the changelist's metadata. It does not use -s: tagged output has
-// no diffs, and -s drops the sources of moves.
+// no diffs, and -s drops the sources of moves. If the server fails to find the sources,
+// such as those of an obliterated file, it describes the changelist without them. Of a
+// changelist that is too large to be described it reads all but the files.
 func (s *server) describe(ctx context.Context, number review.Changelist, how review.ReadOptions) (description, error) {
-	c := command.Cmd{Name: "describe", Operands: []string{number.String()}}
+	var flags []string
 	if how.Shelved {
-		c.Flags = []string{"-S"}
+		flags = []string{"-S"}
 	}
-	records, err := s.Stats(ctx, c)
-	if failure.ClassOf(err) == failure.NotFound {
+	d, err := s.describeWith(ctx, number, how, flags)
+	switch class := failure.ClassOf(err); {
+	case err == nil:
+	case class == failure.NotFound:
 		return s.explainUnknown(ctx, number, how, err)
+	case class == failure.UpstreamInternal || class == failure.Unknown:
+		if short, shortErr := s.describeWith(ctx, number, how, append(flags, "-s")); shortErr == nil {
+			short.Gaps = append(short.Gaps, review.GapSources)
+			return short, nil
+		}
+	case class == failure.TooLarge || class == failure.NetworkTimeout && how.LastAttempt:
+		head, headErr := s.describeWith(ctx, number, how, append(flags, "-m", "1"))
+		if headErr != nil {
+			head, headErr = s.changeSpec(ctx, number, how)
+		}
+		if headErr == nil {
+			head.Jobs, head.files, head.SkippedBy, head.Empty = nil, nil, "", review.EmptyTooLarge
+			return head, nil
+		}
 	}
+	return d, err
+}
+
+func (s *server) describeWith(ctx context.Context, number review.Changelist, how review.ReadOptions, flags []string) (description, error) {
+	records, err := s.Stats(ctx, command.Cmd{Name: "describe", Flags: flags, Operands: []string{number.String()}})
 	if err != nil {
 		return description{}, err
 	}
@@ -90,6 +119,21 @@ func (s *server) describe(ctx context.Context, number review.Changelist, how rev
 	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe succeeded and did not describe the changelist")
 }
 
+// changeSpec reads what p4 change reports: no file. Its dates are in the server's time zone,
+// which is taken for UTC.
+func (s *server) changeSpec(ctx context.Context, number review.Changelist, how review.ReadOptions) (description, error) {
+	records, err := s.Stats(ctx, command.Cmd{Name: "change", Flags: []string{"-o"}, Operands: []string{number.String()}})
+	for _, rec := range records {
+		if at, timeErr := time.Parse("2006/01/02 15:04:05", rec.Fields["Date"]); timeErr == nil && rec.Fields["Change"] == number.String() {
+			return s.parseDescription(number, map[string]string{
+				"user": rec.Fields["User"], "client": rec.Fields["Client"], "desc": rec.Fields["Description"], "status": rec.Fields["Status"],
+				"changeType": rec.Fields["Type"], "time": strconv.FormatInt(at.Unix(), 10),
+			}, how)
+		}
+	}
+	return description{}, cmp.Or(err, error(failure.Errorf(failure.UpstreamInternal, "p4 change succeeded and did not report the changelist")))
+}
+
 // shelvingTime is how long a shelve may take: the server notes its time before the
 // files arrive, and the trigger runs after that.
 const shelvingTime = 2 * time.Minute
@@ -99,12 +143,12 @@ const shelvingTime = 2 * time.Minute
 // with an older shelf. In the last attempt the shelf is taken as it is.
 func (s *server) describePending(number review.Changelist, rec command.Record, how review.ReadOptions) (description, error) {
 	if rec.Fields["status"] == "submitted" || !s.info.mayLag() {
-		return parseDescription(number, rec.Fields, how)
+		return s.parseDescription(number, rec.Fields, how)
 	}
 	if !how.Shelved {
 		return description{}, failure.Errorf(failure.ReplicaBehind, "the changelist is pending on this server: it lags, or the changelist is not submitted")
 	}
-	d, err := parseDescription(number, rec.Fields, how)
+	d, err := s.parseDescription(number, rec.Fields, how)
 	isOld := how.ShelvedAt.Sub(d.Time) > shelvingTime
 	switch {
 	case err != nil:
@@ -139,16 +183,16 @@ func (s *server) explainUnknown(ctx context.Context, number review.Changelist, h
 
 // parseDescription parses the fields of p4 describe, and sets the reason if there are no
 // files.
-func parseDescription(number review.Changelist, fields map[string]string, how review.ReadOptions) (description, error) {
+func (s *server) parseDescription(number review.Changelist, fields map[string]string, how review.ReadOptions) (description, error) {
 	if !how.Shelved && fields["status"] != "submitted" {
 		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is not submitted: review a shelf with the shelve-commit trigger")
 	}
 	d := description{user: fields["user"], root: fields["path"], Change: review.Change{Number: number, Shelved: how.Shelved}}
+	d.Restricted = fields["changeType"] == "restricted" && !s.restrictedToAll
 	old, _ := strconv.ParseInt(fields["oldChange"], 10, 64) // 0 if it kept its number
 	d.OldNumber = review.Changelist(old)
-	d.User, _ = legacyToUTF8(fields["user"])
-	d.Client, _ = legacyToUTF8(fields["client"])
-	d.Description, _ = legacyToUTF8(fields["desc"])
+	d.charset = s.charsetOf(fields)
+	d.User, d.Client, d.Description = d.name(fields["user"]), d.name(fields["client"]), d.decode(fields["desc"])
 	seconds, err := strconv.ParseInt(fields["time"], 10, 64)
 	if err != nil {
 		return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe reported no time of submission")
@@ -158,24 +202,19 @@ func parseDescription(number review.Changelist, fields map[string]string, how re
 		d.Jobs = append(d.Jobs, fields["job"+strconv.Itoa(i)])
 	}
 	for i := range numbered(fields, "depotFile") {
-		f, err := parseFile(fields, strconv.Itoa(i), d.Shelved)
-		if err != nil {
-			return d, failure.Errorf(failure.UpstreamInternal, "read file %d of p4 describe: %w", i+1, err)
-		}
-		if d.Shelved {
-			f.shelf = d.Number
-		}
-		d.files = append(d.files, f)
+		d.files = append(d.files, d.parseFile(fields, strconv.Itoa(i)))
 	}
 	switch {
 	case len(d.files) > 0:
 		return d, nil
 	case fields["changeType"] == "restricted":
 		d.Empty = review.EmptyRestricted
+	case fields["stream"] != "":
+		d.Empty = review.EmptyStream
 	default:
 		d.Empty = review.EmptyNoFiles
 	}
-	if d.Shelved {
+	if d.Shelved && d.Empty != review.EmptyStream {
 		d.SkippedBy = review.SkipRuleGone
 	}
 	return d, nil
@@ -193,28 +232,70 @@ func numbered(fields map[string]string, name string) int {
 }
 
 // parseFile parses the fields that end in index. A deleted file has no size and
-// digest; a shelved file may be based on no revision.
-func parseFile(fields map[string]string, index string, shelved bool) (*file, error) {
-	rev := revisionNumber(fields["rev"+index])
-	if rev < 1 && !shelved {
-		return nil, errors.New("it has no revision number")
-	}
+// digest; a shelved file may be based on no revision. A file that cannot be named to p4 is
+// skipped.
+func (d *description) parseFile(fields map[string]string, index string) *file {
 	size, _ := strconv.ParseInt(fields["fileSize"+index], 10, 64) // 0 if it is not known
 	f := &file{path: fields["depotFile"+index], fileType: parseType(fields["type"+index])}
 	f.File = review.File{
-		DepotPath: decodePath(f.path), Action: review.Action(fields["action"+index]), Type: fields["type"+index],
-		Revision: rev, Size: max(size, 0), Digest: fields["digest"+index],
+		DepotPath: d.path(f.path), Action: review.Action(fields["action"+index]), Type: d.name(fields["type"+index]),
+		Revision: revisionNumber(fields["rev"+index]), Size: max(size, 0), Digest: fields["digest"+index],
 	}
-	f.addSource(fields["fromFile"+index], fields["fromRev"+index])
-	return f, nil
+	if d.Shelved {
+		f.shelf = d.Number
+	}
+	switch {
+	case actionSkip(f.Action) != "": // it is not named to p4
+	case f.path != withoutControls(f.path):
+		f.Skipped = review.SkipName
+	case f.Revision < 1 && !d.Shelved:
+		f.Skipped = review.SkipUnreadable
+	}
+	if source := fields["fromFile"+index]; source != "" {
+		f.addSource(source, d.path(source), fields["fromRev"+index])
+	}
+	return f
 }
 
 // pathEscapes are the characters p4 encodes in paths, in every output and argument.
 var pathEscapes = strings.NewReplacer("%40", "@", "%23", "#", "%25", "%", "%2A", "*")
 
-// decodePath returns a path as people write it, for display: p4 always gets the
+// path returns a path as people write it, for display: p4 always gets the
 // path as it spelled it.
-func decodePath(path string) string {
-	text, _ := legacyToUTF8(pathEscapes.Replace(path))
+func (d *description) path(path string) string { return d.name(pathEscapes.Replace(path)) }
+
+// name returns a name for display, with its control characters as escapes: text that has
+// them is not text for redaction.
+func (d *description) name(s string) string {
+	s = d.decode(s)
+	if !strings.ContainsFunc(s, unicode.IsControl) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			fmt.Fprintf(&b, `\x%02x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// decode returns a text of the server as UTF-8.
+func (d *description) decode(s string) string {
+	text, _ := decodeLines(s, d.charset)
 	return text
+}
+
+// charsetOf returns the charset of the texts that are not UTF-8: a server that is not in
+// unicode mode stores the bytes its users sent. They decode as contents do.
+func (s *server) charsetOf(fields map[string]string) string {
+	var texts [][]byte
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !utf8.ValidString(fields[name]) {
+			texts = append(texts, []byte(fields[name]))
+		}
+	}
+	return cmp.Or(guessCharset(texts, s.fallback), s.fallback)
 }

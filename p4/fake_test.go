@@ -116,7 +116,7 @@ func (f *fake) submitted(number review.Changelist, revs ...rev) {
 	f.has(revs...)
 }
 
-// describes scripts the description of a changelist; overrides replace fields.
+// describes scripts the description of a changelist; overrides replace fields, or add them.
 func (f *fake) describes(number review.Changelist, overrides []string, revs ...rev) {
 	fields := []string{"change", number.String(), "user", "ann", "client", "ann-ws", "time", "932758432",
 		"desc", "Mend it.\n", "status", "submitted", "changeType", "public", "path", ""}
@@ -133,7 +133,11 @@ func (f *fake) describes(number review.Changelist, overrides []string, revs ...r
 		}
 	}
 	for i := 0; i < len(overrides); i += 2 {
-		fields[slices.Index(fields, overrides[i])+1] = overrides[i+1]
+		if at := slices.Index(fields, overrides[i]); at >= 0 {
+			fields[at+1] = overrides[i+1]
+		} else {
+			fields = append(fields, overrides[i], overrides[i+1])
+		}
 	}
 	f.reply("describe "+number.String(), stat(fields...))
 	f.reply("reviews -c " + number.String())

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -198,10 +199,16 @@ func (x *fetch) readContents(ctx context.Context) error {
 // failed to read: another attempt would fail, too, and what is missing is not the change
 // itself. Otherwise it returns err.
 func (x *fetch) orGap(gap review.Gap, err error) error {
-	class := failure.ClassOf(err)
-	if err == nil || class == failure.AuthDenied || !x.how.LastAttempt && class.Retryable() || errors.Is(err, context.Canceled) {
+	e, _ := errors.AsType[*failure.Error](err)
+	switch class := failure.ClassOf(err); {
+	case err == nil, class == failure.AuthDenied, errors.Is(err, context.Canceled):
+		return err
+	case class == failure.UpstreamInternal && e != nil && e.Upstream != "": // the server cannot find it
+	case class.Retryable() && !x.how.LastAttempt:
 		return err
 	}
-	x.Gaps = append(x.Gaps, gap)
+	if !slices.Contains(x.Gaps, gap) {
+		x.Gaps = append(x.Gaps, gap)
+	}
 	return nil
 }

@@ -160,7 +160,6 @@ func TestFetchFails(t *testing.T) {
 		{"a revision left out without a message", map[string]reply{"print": {}}, failure.UpstreamInternal},
 		{"a replica without the archive", map[string]reply{"print": {Out: message(3, 33, "Transfer of librarian file 'x' failed.\n"), Exit: 1}}, failure.ReplicaBehind},
 		{"more output than is read", map[string]reply{"describe 12": {Out: stat("desc", strings.Repeat("x", 3<<20))}}, failure.TooLarge},
-		{"a file without a revision", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "submitted", "time", "1", "depotFile0", "//depot/f", "rev0", "none")}}, failure.UpstreamInternal},
 		{"a change without a time", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "submitted")}}, failure.UpstreamInternal},
 		{"info that is hidden from an expired ticket", map[string]reply{
 			"info -s": {Out: stat("userName", "reader")}, "describe 12": {Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1},

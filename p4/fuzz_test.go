@@ -23,7 +23,7 @@ func FuzzDescribe(f *testing.F) {
 			name, value, _ := strings.Cut(field, "=")
 			fields[name] = value
 		}
-		d, err := parseDescription(12, fields, review.ReadOptions{Shelved: shelved})
+		d, err := (&server{fallback: "windows-1252"}).parseDescription(12, fields, review.ReadOptions{Shelved: shelved})
 		if err != nil {
 			return
 		}
@@ -114,7 +114,7 @@ func FuzzPathPattern(f *testing.F) {
 			compiled.MatchString("//depot/" + strings.Repeat("a/", 1000))
 			return
 		}
-		path := decodePath(pattern)
+		path := (&description{}).path(pattern)
 		if !compiled.MatchString(path) || compiled.MatchString(path+"x") || compiled.MatchString("//x"+path) {
 			t.Errorf("pattern %q does not match %q alone", pattern, path)
 		}

@@ -14,7 +14,7 @@ import (
 // Ping asks the server for its newest changelist, which needs a valid ticket.
 // Errors have the class that a fetch would have.
 func (f *ChangeFetcher) Ping(ctx context.Context) error {
-	s, err := connect(ctx, f.runner, f.cfg.Charset)
+	s, err := f.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ type Unreadable struct{ Entry, Lacks string }
 // of each entry of the allow list: the permission list does not include the permission
 // read. Errors have the class that a fetch would have.
 func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
-	s, err := connect(ctx, f.runner, f.cfg.Charset)
+	s, err := f.connect(ctx)
 	if err != nil {
 		return Account{}, err
 	}

@@ -20,7 +20,7 @@ var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // withTexts appends its text to each job, with one p4 jobs: p4 describe reports
 // only the names. With an error it returns the names.
-func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error) {
+func (x *fetch) withTexts(ctx context.Context, jobs []string) ([]string, error) {
 	var query []string
 	for _, name := range jobs[:min(len(jobs), maxJobs)] {
 		if jobName.MatchString(name) {
@@ -30,7 +30,7 @@ func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error)
 	if query == nil {
 		return jobs, nil
 	}
-	records, err := s.Stats(ctx, command.Cmd{Name: "jobs", Flags: []string{"-l", "-e"}, Operands: []string{strings.Join(query, "|")}})
+	records, err := x.Stats(ctx, command.Cmd{Name: "jobs", Flags: []string{"-l", "-e"}, Operands: []string{strings.Join(query, "|")}})
 	if err != nil {
 		return jobs, err
 	}
@@ -40,11 +40,11 @@ func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error)
 	}
 	var out []string
 	for _, name := range jobs {
-		text, _ := legacyToUTF8(texts[name])
+		text := x.decode(texts[name])
 		if len(text) > maxJobBytes {
 			text = "(its text is too long)"
 		}
-		out = append(out, strings.TrimSpace(name+"\n"+text))
+		out = append(out, strings.TrimSpace(x.name(name)+"\n"+text))
 	}
 	return out, nil
 }

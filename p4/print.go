@@ -184,10 +184,13 @@ func (p *printout) endCurrent() {
 func (p *printout) addMessage(rec command.Record) error {
 	m := rec.Message()
 	lags, isDamaged := m.Class == failure.ReplicaBehind, m.Skip == review.SkipDamaged
+	if m.Skip == "" && rec.Severity() >= 3 && m.Class == failure.Unknown && !p.Broker {
+		m.Skip, isDamaged = review.SkipUnreadable, true // about the revision that was asked for
+	}
 	switch {
 	case m.Skip == "", lags && !p.isLast:
 		return rec.Err()
-	case isDamaged && !p.isLast && p.info.isReplica():
+	case m.Skip == review.SkipDamaged && !p.isLast && p.info.isReplica():
 		return failure.Errorf(failure.ReplicaBehind, "the replica cannot read the archive of a file: it lags, or p4 verify has to be run on the file")
 	}
 	name, _, _ := strings.Cut(rec.Fields["data"], " - ")

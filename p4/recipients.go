@@ -24,7 +24,7 @@ func (x *fetch) readRecipients(ctx context.Context, authorOnly bool) error {
 		return err
 	}
 	x.addRecipient(x.user, address, review.RoleAuthor)
-	if authorOnly {
+	if authorOnly || x.Restricted {
 		return nil
 	}
 	records, err := x.Stats(ctx, command.Cmd{Name: "reviews", Flags: []string{"-c"}, Operands: []string{x.Number.String()}})
@@ -57,7 +57,7 @@ func (s *server) addressOf(ctx context.Context, user string) (string, error) {
 
 // addRecipient keeps the first recipient of each user and of each address.
 func (x *fetch) addRecipient(user, email string, role review.Role) {
-	name, _ := legacyToUTF8(user)
+	name := x.name(user)
 	parsed, err := mail.ParseAddress(email)
 	isSame := func(other string) bool { return x.fold(other) == x.fold(name) }
 	switch {

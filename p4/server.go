@@ -55,7 +55,7 @@ func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
 	if s := f.server.Load(); s != nil {
 		return s, nil
 	}
-	s, err := connect(ctx, f.runner, f.cfg.Charset)
+	s, err := f.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,15 @@ func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
 // A server is a server whose info is known.
 type server struct {
 	command.Runner
-	info ServerInfo
+	info            ServerInfo
+	fallback        string // charset of text whose charset is not detected
+	restrictedToAll bool
 }
 
 // connect asks a server for its info and determines the character set. A server in
 // unicode mode refuses clients without one, so it may be asked twice.
-func connect(ctx context.Context, r command.Runner, charset string) (*server, error) {
+func (f *ChangeFetcher) connect(ctx context.Context) (*server, error) {
+	r, charset := f.runner, f.cfg.Charset
 	r.Charset = cmp.Or(charset, "none")
 	info, wantsUnicode, err := askInfo(ctx, r)
 	if wantsUnicode && charset == "" {
@@ -87,7 +90,7 @@ func connect(ctx context.Context, r command.Runner, charset string) (*server, er
 		r.Charset = "utf8"
 	}
 	r.Broker = info.Broker
-	return &server{r, info}, nil
+	return &server{r, info, f.cfg.CharsetFallback, f.cfg.RestrictedTo == Everyone}, nil
 }
 
 // askInfo runs p4 info -s, which reads no table of the server. A server can hide all

@@ -63,11 +63,23 @@ func (s skipper) match(d description, caseHandling string) review.SkipRule {
 		return review.SkipRuleClient
 	case slices.ContainsFunc(s.tags, func(tag *regexp.Regexp) bool { return tag.MatchString(d.Description) }):
 		return review.SkipRuleTag
-	case len(s.Paths) > 0 && len(d.files) > 0 &&
-		!slices.ContainsFunc(d.files, func(f *file) bool { return s.paths.Check(f.path, caseHandling) != nil }):
+	case len(s.Paths) > 0 && s.skipsAll(d, caseHandling):
 		return review.SkipRulePaths
 	}
 	return ""
+}
+
+// skipsAll reports whether the paths contain all files of a change, or the common path of
+// files that are too many to be described. A path counts as the server spells it, and as
+// people write it.
+func (s skipper) skipsAll(d description, caseHandling string) bool {
+	contains := func(path string) bool {
+		return s.paths.Check(withoutControls(path), caseHandling) == nil || s.paths.Check(encodePath(d.path(path)), caseHandling) == nil
+	}
+	if d.Empty == review.EmptyTooLarge {
+		return contains(parent(d.root) + "_")
+	}
+	return len(d.files) > 0 && !slices.ContainsFunc(d.files, func(f *file) bool { return !contains(f.path) })
 }
 
 func matchesAny(patterns []string, name string) bool {

@@ -83,7 +83,7 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 		return err
 	}
 	records, err := x.Stats(ctx, command.Cmd{Name: "filelog", Flags: []string{"-m", "1"}, Lines: specs})
-	if err != nil {
+	if err := x.orGap(review.GapSources, err); err != nil {
 		return err
 	}
 	for _, rec := range records {
@@ -91,7 +91,7 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 		for i := 0; file != nil && i < numbered(rec.Fields, "how0,"); i++ {
 			n := "0," + strconv.Itoa(i)
 			if path := rec.Fields["file"+n]; strings.HasSuffix(rec.Fields["how"+n], " from") {
-				file.addSource(path, rec.Fields["erev"+n])
+				file.addSource(path, x.path(path), rec.Fields["erev"+n])
 				file.addSince(path, revisionNumber(rec.Fields["srev"+n]), revisionNumber(rec.Fields["erev"+n]))
 			}
 		}
@@ -109,14 +109,15 @@ func revisionNumber(rev string) int {
 }
 
 // addSource records a revision that the file was moved, branched or integrated
-// from, if rev is a revision. The first one is the source of a copy.
-func (f *file) addSource(path, rev string) {
+// from, if rev is a revision; shown is its path for display. The first one is the source of
+// a copy.
+func (f *file) addSource(path, shown, rev string) {
 	n := revisionNumber(rev)
 	if path == "" || n < 1 {
 		return
 	}
 	if f.source == "" {
-		f.source, f.FromPath, f.FromRevision = path, decodePath(path), n
+		f.source, f.FromPath, f.FromRevision = path, shown, n
 	}
 	if spec := revision(path, n); f.hasPrevious() && len(f.merged) < maxMerged && !slices.Contains(f.merged, spec) {
 		f.merged = append(f.merged, spec)
@@ -143,7 +144,7 @@ func (x *fetch) dropUnreadableSources(ctx context.Context) {
 			denied = append(denied, path)
 			return false
 		}
-		return !selection.MayHoldSecrets(decodePath(path))
+		return !selection.MayHoldSecrets(x.path(path))
 	}
 	for _, file := range x.files {
 		if file.source != "" && !mayRead(file.source) {
@@ -176,7 +177,7 @@ type revisionInfo struct {
 func (x *fetch) creditSources(ctx context.Context, files []*file) error {
 	// isOutside: the configuration leaves changes to the path unreviewed.
 	isOutside := func(path string) bool {
-		return len(x.skip.Paths) > 0 && x.skip.paths.Check(path, x.info.CaseHandling) == nil || x.selection.ByPath(decodePath(path)).Reason != ""
+		return len(x.skip.Paths) > 0 && x.skip.paths.Check(path, x.info.CaseHandling) == nil || x.selection.ByPath(x.path(path)).Reason != ""
 	}
 	var specs, paths []string
 	for _, f := range files {
@@ -225,8 +226,10 @@ func (x *fetch) historyOf(ctx context.Context, specs []string) (history, error) 
 	}
 	slices.Sort(specs)
 	records, err := x.Stats(ctx, command.Cmd{Name: "filelog", Flags: []string{"-m", strconv.Itoa(maxRevisions)}, Lines: slices.Compact(specs)})
-	if err != nil && failure.ClassOf(err) != failure.TooLarge {
-		return known, err
+	if err == nil || failure.ClassOf(err) != failure.TooLarge { // else the histories of the first sources are known
+		if err := x.orGap(review.GapSources, err); err != nil {
+			return known, err
+		}
 	}
 	var changes []review.Changelist
 	for _, rec := range records {

@@ -32,16 +32,17 @@ func parseType(s string) fileType {
 	return fileType{name, modifiers}
 }
 
-// skip returns the reason why files of the type are not read. An unknown type
-// counts as binary.
+// skip returns the reason why files of the type are not read.
 func (t fileType) skip() review.SkipReason {
 	switch t.base {
 	case "text", "unicode", "utf8", "utf16":
 		return ""
 	case "symlink":
 		return review.SkipSymlink
+	case "binary", "apple", "resource", "tempobj":
+		return review.SkipBinary
 	}
-	return review.SkipBinary
+	return review.SkipUnknownType
 }
 
 // isConverted reports whether p4 prints other bytes than the server stored and
@@ -135,10 +136,6 @@ func isUTF16(data []byte, t fileType) bool {
 // undecodable replaces bytes without a meaning in the encoding.
 const undecodable = string(utf8.RuneError)
 
-// legacyToUTF8 decodes names and descriptions: a server that is not in unicode mode
-// stores the bytes its users sent.
-func legacyToUTF8(s string) (text string, ok bool) { return decodeLines(s, defaultCharset) }
-
 // decodeLines decodes the lines that are not UTF-8; ok is false if a byte has no
 // meaning in the charset.
 func decodeLines(s, charset string) (text string, ok bool) {
@@ -201,12 +198,13 @@ const (
 	maxRepeated = 256
 )
 
-// guessCharset returns the charset of the lines that are not UTF-8 in the revisions
-// of a file without those in UTF-16, empty if there are none. All revisions are decoded with the same charset:
-// otherwise a wrong guess would be a change of every line.
-func (c Config) guessCharset(revisions [][]byte) string {
+// guessCharset returns the charset of the lines that are not UTF-8 in texts that belong
+// together, fallback if it is not detected, and empty if there are none. All revisions of a
+// file are decoded with the same charset: otherwise a wrong guess would be a change of every
+// line.
+func guessCharset(texts [][]byte, fallback string) string {
 	var sample []byte
-	for _, data := range revisions {
+	for _, data := range texts {
 		if hasUTF16Mark(data) {
 			data = data[2:]
 		}
@@ -234,5 +232,5 @@ func (c Config) guessCharset(revisions [][]byte) string {
 			return charset
 		}
 	}
-	return c.CharsetFallback
+	return fallback
 }

@@ -26,6 +26,9 @@ type Change struct {
 	Context []Block
 	Rules   []RuleFile
 	Gaps    []review.Gap
+	// Restricted and Empty are as in a [review.Change].
+	Restricted bool
+	Empty      review.EmptyReason
 	// Redactions counts what was masked, by class, sorted by class.
 	Redactions []review.Redaction
 }
@@ -47,6 +50,7 @@ type File struct {
 	Diff     Text
 	Size     int64  // in bytes, of the new content; 0 if it is not known
 	Charset  string // as in [review.File]: one of the product's names, or empty
+	Notes    []review.Note
 	// Skipped is [review.SkipNotDecodable] for a diff that this package cannot
 	// read as text. The diff is left out.
 	Skipped review.SkipReason
@@ -71,7 +75,7 @@ func (p *Pipeline) Change(c review.Change) (Change, error) {
 
 func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	defer recoverBlocked(&err)
-	out = Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps}
+	out = Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps, Restricted: c.Restricted, Empty: c.Empty}
 	pl := &payload{scope: "changelist " + c.Number.String()}
 	blocks := newCutter(p.engine.names, pl, c.Context.Blocks)
 	pl.add(formText, c.User, &out.User)
@@ -88,7 +92,7 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	}
 	for i, f := range c.Files {
 		to := &out.Files[i]
-		to.Action, to.Size, to.Skipped, to.Charset = f.Action, f.Size, f.Skipped, f.Charset
+		to.Action, to.Size, to.Skipped, to.Charset, to.Notes = f.Action, f.Size, f.Skipped, f.Charset, f.Notes
 		pl.add(formText, f.DepotPath, &to.Path)
 		pl.add(formText, f.Type, &to.Type)
 		pl.add(formText, f.FromPath, &to.FromPath)
@@ -161,14 +165,14 @@ type sealedChange struct {
 // Seal encodes a change for the way from the redact stage to the model stage.
 // The first line names the pipeline's version and authenticates both lines.
 func (p *Pipeline) Seal(c Change) ([]byte, error) {
-	raw := review.Change{Number: c.Number, User: c.User.s, Description: c.Description.s, Time: c.SubmittedAt, Gaps: c.Gaps}
+	raw := review.Change{Number: c.Number, User: c.User.s, Description: c.Description.s, Time: c.SubmittedAt, Gaps: c.Gaps, Restricted: c.Restricted, Empty: c.Empty}
 	for _, job := range c.Jobs {
 		raw.Jobs = append(raw.Jobs, job.s)
 	}
 	hidden := make([][]Hidden, len(c.Files))
 	for i, f := range c.Files {
 		hidden[i] = f.Hidden
-		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Skipped: f.Skipped})
+		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped})
 	}
 	for _, f := range c.Rules {
 		raw.Rules = append(raw.Rules, review.RuleFile{Path: f.Path.s, Revision: f.Revision, Digest: f.Digest, Text: f.Text.s})
@@ -204,12 +208,12 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: decode the stored form")
 	}
 	raw := s.Change
-	c := Change{Number: raw.Number, User: p.text(raw.User), Description: p.text(raw.Description), SubmittedAt: raw.Time, Gaps: raw.Gaps, Redactions: s.Redactions}
+	c := Change{Number: raw.Number, User: p.text(raw.User), Description: p.text(raw.Description), SubmittedAt: raw.Time, Gaps: raw.Gaps, Restricted: raw.Restricted, Empty: raw.Empty, Redactions: s.Redactions}
 	for _, job := range raw.Jobs {
 		c.Jobs = append(c.Jobs, p.text(job))
 	}
 	for i, f := range raw.Files {
-		file := File{Path: p.text(f.DepotPath), Action: f.Action, Type: p.text(f.Type), FromPath: p.text(f.FromPath), Diff: p.text(f.Diff), Size: f.Size, Charset: f.Charset, Skipped: f.Skipped}
+		file := File{Path: p.text(f.DepotPath), Action: f.Action, Type: p.text(f.Type), FromPath: p.text(f.FromPath), Diff: p.text(f.Diff), Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped}
 		if i < len(s.Hidden) {
 			file.Hidden = s.Hidden[i]
 		}

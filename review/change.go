@@ -19,7 +19,10 @@ type Change struct {
 	OldNumber Changelist `json:"old_number,omitempty"`
 	// Shelved is set for a shelf. The Revision of a shelved file is the revision that
 	// it is based on.
-	Shelved     bool      `json:"shelved,omitempty"`
+	Shelved bool `json:"shelved,omitempty"`
+	// Restricted is set for a changelist of the type restricted: only its author is
+	// notified.
+	Restricted  bool      `json:"restricted,omitempty"`
 	User        string    `json:"user"`
 	Client      string    `json:"client"`
 	Time        time.Time `json:"time"`
@@ -77,6 +80,7 @@ const (
 	GapContext     Gap = "the code around the change"
 	GapRules       Gap = "the rules of the teams"
 	GapHidden      Gap = "whether files are hidden from the reviewer's account"
+	GapSources     Gap = "the sources of moved, branched and merged files, which are shown as new"
 )
 
 // An EmptyReason is why a change has no files. It is shown to people and is wire
@@ -87,6 +91,8 @@ type EmptyReason string
 const (
 	EmptyRestricted EmptyReason = "the changelist is restricted"
 	EmptyNoFiles    EmptyReason = "the changelist has no files that the service may see"
+	EmptyStream     EmptyReason = "the changelist changes the specification of a stream, and no file"
+	EmptyTooLarge   EmptyReason = "the changelist is too large to be described"
 )
 
 // A SkipRule is why a change is not reviewed. It is shown to people and is wire
@@ -199,8 +205,23 @@ type File struct {
 	// Whole is the text that the diff leads to, which redaction reads. It is empty
 	// without a diff.
 	Whole Whole `json:"whole,omitempty"`
+	// Notes say how the diff was made, if it does not compare the file with the revision
+	// before.
+	Notes []Note `json:"notes,omitempty"`
 	// Skipped is why the file has no diff, or empty.
 	Skipped SkipReason `json:"skipped,omitempty"`
+}
+
+// A Note says how the diff of a file was made. It is shown to people and is wire format.
+type Note string
+
+// NoteLineEnds: a diff compares lines without their ends.
+const NoteLineEnds Note = "line ends changed too"
+
+// NoteNoBase returns the note for a file that is shown as new, because the content that it
+// would be compared with cannot be read.
+func NoteNoBase(why SkipReason) Note {
+	return Note("shown as new, because its earlier content is missing: " + string(why))
 }
 
 // A SkipReason is why a file was not reviewed. It is shown to people and is wire
@@ -214,10 +235,13 @@ const (
 	SkipSymlink      SkipReason = "symbolic link"
 	SkipPurged       SkipReason = "content is no longer on the server"
 	SkipUnchanged    SkipReason = "content did not change"
+	SkipLineEnds     SkipReason = "only line ends changed"
 	SkipTooLarge     SkipReason = "too large"
 	SkipUnreadable   SkipReason = "content could not be read"
 	SkipDamaged      SkipReason = "damaged on the server"
 	SkipDenied       SkipReason = "no permission to read"
+	SkipUnknownType  SkipReason = "file type not known"
+	SkipName         SkipReason = "name with control characters"
 	SkipNotAllowed   SkipReason = "path not allowed"
 	SkipHidden       SkipReason = "the changelist may have files that the service may not list"
 	SkipOverBudget   SkipReason = "over the review's token budget"
@@ -245,7 +269,7 @@ const (
 // IsEmpty reports whether a file skipped for s has no new content: a review of the
 // other files is complete.
 func (s SkipReason) IsEmpty() bool {
-	return s == SkipDeleted || s == SkipUnchanged || s == SkipIntegrated || s == SkipIntegratedOutside
+	return s == SkipDeleted || s == SkipUnchanged || s == SkipLineEnds || s == SkipIntegrated || s == SkipIntegratedOutside
 }
 
 // IsDenied reports whether the path of a file skipped for s may be secret.

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -81,6 +82,12 @@ type Omission struct {
 	Reason SkipReason `json:"reason"`
 }
 
+// A FileNote is a [Note] on a file.
+type FileNote struct {
+	Path string `json:"path"`
+	Note Note   `json:"note"`
+}
+
 // A Guess is the encoding in which the lines of a file were read that are not UTF-8.
 type Guess struct {
 	Path    string `json:"path"`
@@ -151,6 +158,12 @@ type Report struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 	// Guesses are the reviewed files whose text encoding is a guess.
 	Guesses []Guess `json:"guesses,omitempty"`
+	// Notes say how the diffs of reviewed files were made.
+	Notes []FileNote `json:"notes,omitempty"`
+	// Restricted is set for a restricted changelist: channels are not notified.
+	Restricted bool `json:"restricted,omitempty"`
+	// Empty is why the changelist has no files.
+	Empty EmptyReason `json:"empty,omitempty"`
 	// Outside lists users with an address outside of the allowed domains.
 	Outside []string `json:"outside,omitempty"`
 	Record
@@ -218,7 +231,7 @@ func (r Report) Judge() (Outcome, string) {
 	missed := max(len(r.Omissions)-empty, r.FilesTotal-r.FilesRead-empty)
 	switch {
 	case r.FilesTotal == 0:
-		return OutcomeNotReviewed, "the reviewer's account sees no files in the changelist"
+		return OutcomeNotReviewed, string(cmp.Or(r.Empty, EmptyNoFiles))
 	case r.FilesRead == 0 && r.deniedOnly():
 		return OutcomeNotReviewed, string(r.Omissions[0].Reason)
 	case nothing && r.notRead() != "":

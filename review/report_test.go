@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 		"the only file has masked code": {
 			Report{FilesTotal: 1, Omissions: omit(SkipMaskedCode)}, OutcomePartial, "1 of 1 files",
 		},
-		"no files at all": {Report{}, OutcomeNotReviewed, "sees no files"},
+		"no files at all": {Report{}, OutcomeNotReviewed, "no files that the service may see"},
 		"none allowed": {
 			Report{FilesTotal: 2, Omissions: omit(SkipNotAllowed, SkipNotAllowed)}, OutcomeNotReviewed, "path not allowed",
 		},

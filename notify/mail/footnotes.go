@@ -9,13 +9,13 @@ import (
 	"github.com/criticizer/criticizer/review/plain"
 )
 
-// maxGuesses limits the files that are named with a guessed encoding.
+// maxGuesses limits the files that are named with a guessed encoding, or with a note.
 const maxGuesses = 5
 
 // footnotes explains what was changed or left out: masked secrets, dropped findings,
 // unread files.
 func footnotes(r review.Report) []string {
-	var gaps, guesses []string
+	var gaps, guesses, notes []string
 	for _, g := range r.Gaps {
 		gaps = append(gaps, plain.Line(string(g), maxName))
 	}
@@ -24,6 +24,12 @@ func footnotes(r review.Report) []string {
 	}
 	if rest := more(len(r.Guesses)-len(guesses), "file"); rest != "" {
 		guesses = append(guesses, rest)
+	}
+	for _, n := range r.Notes[:min(len(r.Notes), maxGuesses)] {
+		notes = append(notes, fmt.Sprintf("%s (%s)", plain.Line(n.Path, maxPath), plain.Line(string(n.Note), maxPath)))
+	}
+	if rest := more(len(r.Notes)-len(notes), "file"); rest != "" {
+		notes = append(notes, rest)
 	}
 	lines := []string{
 		redactions(r),
@@ -34,6 +40,7 @@ func footnotes(r review.Report) []string {
 		check(r.Check),
 		sentence("Could not be read from Perforce: ", strings.Join(gaps, "; ")),
 		sentence("The text encoding was guessed: ", strings.Join(guesses, ", ")),
+		sentence("How files were compared: ", strings.Join(notes, ", ")),
 	}
 	for _, s := range r.Switches {
 		lines = append(lines, fmt.Sprintf("%s answered in place of %s in %s (%s).",
