@@ -89,7 +89,7 @@ func (p *Poster) NotifyChannel(ctx context.Context, params ChannelParams) error 
 		}
 		report, chosen, err := n.compose(ctx, params.StageParams)
 		if err == nil {
-			_, err = n.deliver(ctx, report, chosen.author, row.ID)
+			_, err = n.deliver(ctx, report, chosen.roles, row.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("notify %s of changelist %d: %w", params.Channel, req.Changelist, err)

@@ -13,7 +13,7 @@ import (
 // deliver is the only send-and-mark sequence: re-read the row; if an earlier attempt may
 // have been accepted, look it up; begin; send; mark (notification 6.4). sent is false if
 // the row needed no send. Only the address of the author gets the paths of denied files.
-func (n *Notifier) deliver(ctx context.Context, report review.Report, author string, id int64) (sent bool, err error) {
+func (n *Notifier) deliver(ctx context.Context, report review.Report, roles map[string]review.Role, id int64) (sent bool, err error) {
 	row, err := n.Outbox.Delivery(ctx, id)
 	if err != nil {
 		return false, fmt.Errorf("read outbox row %d: %w", id, err)
@@ -35,7 +35,8 @@ func (n *Notifier) deliver(ctx context.Context, report review.Report, author str
 			return false, err
 		}
 	}
-	if row.Key.Recipient != author {
+	report.To = roles[row.Key.Recipient]
+	if report.To != review.RoleAuthor {
 		report = report.WithoutDeniedPaths()
 	}
 	return n.send(ctx, post, report, row)

@@ -104,7 +104,7 @@ func (n *Notifier) Notify(ctx context.Context, p StageParams) (NotifyResult, err
 		if len(mails) == 0 {
 			return result, nil
 		}
-		done, err := n.deliverAll(ctx, report, chosen.author, mails)
+		done, err := n.deliverAll(ctx, report, chosen.roles, mails)
 		result.Sent, result.Already = result.Sent+done.Sent, result.Already+done.Already
 		if err != nil {
 			return result, err
@@ -115,11 +115,11 @@ func (n *Notifier) Notify(ctx context.Context, p StageParams) (NotifyResult, err
 	}
 }
 
-func (n *Notifier) deliverAll(ctx context.Context, report review.Report, author string, rows []review.Delivery) (NotifyResult, error) {
+func (n *Notifier) deliverAll(ctx context.Context, report review.Report, roles map[string]review.Role, rows []review.Delivery) (NotifyResult, error) {
 	var result NotifyResult
 	var failed []error
 	for _, row := range rows {
-		sent, err := n.deliver(ctx, report, author, row.ID)
+		sent, err := n.deliver(ctx, report, roles, row.ID)
 		switch {
 		case err != nil:
 			failed = append(failed, err)

@@ -480,6 +480,9 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 	if paths(mails[0]) != 4 || paths(mails[1]) != 1 || len(mails[1].Omissions) != 4 {
 		t.Errorf("the author's mail names %d files, bob's %d of %d; want 4, and 1 of 4", paths(mails[0]), paths(mails[1]), len(mails[1].Omissions))
 	}
+	if mails[0].To != review.RoleAuthor || mails[1].To != review.RoleSubscriber {
+		t.Errorf("the mails are for %q and %q, want author and subscriber", mails[0].To, mails[1].To)
+	}
 }
 
 // (notification 8.3)

@@ -120,8 +120,9 @@ type choice struct {
 	addresses  []string
 	unresolved []string // users without a usable address
 	outside    []string // users with an address outside of the allowed domains
-	author     string   // address, also of an author who is not notified
 	skipped    []string // one person with the reason, without an address
+	// roles are by address, also of people who are not notified: an operator may notify them.
+	roles map[string]review.Role
 }
 
 // maxReasons bounds the people who are named in an error.
@@ -154,10 +155,10 @@ func person(user string) string {
 }
 
 func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome) choice {
-	var c choice
+	c := choice{roles: map[string]review.Role{}}
 	for _, r := range known {
-		if r.Role == review.RoleAuthor {
-			c.author, _ = review.ParseAddress(r.Address)
+		if address, err := review.ParseAddress(r.Address); err == nil && (c.roles[address] == "" || r.Role == review.RoleAuthor) {
+			c.roles[address] = r.Role
 		}
 	}
 	for _, d := range p.Decide(known, outcome) {

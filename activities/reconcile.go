@@ -171,7 +171,7 @@ func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 	if err != nil {
 		return reportError{err}
 	}
-	sent, err := r.deliver(ctx, report, chosen.author, d.ID)
+	sent, err := r.deliver(ctx, report, chosen.roles, d.ID)
 	return r.count(ctx, d, pick(sent, &r.done.Sent, &r.done.Settled), err)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,11 +42,11 @@ its current stage. It needs Postgres only; criticizer status also asks Temporal.
 // reportFormats write a report, by the value of --format.
 var reportFormats = map[string]func(io.Writer, review.Report) error{
 	"text": func(w io.Writer, r review.Report) error {
-		text, _, err := mail.Bodies(r, time.UTC)
+		text, _, err := mail.Bodies(r, mail.Config{})
 		return write(w, text, err)
 	},
 	"html": func(w io.Writer, r review.Report) error {
-		_, html, err := mail.Bodies(r, time.UTC)
+		_, html, err := mail.Bodies(r, mail.Config{})
 		return write(w, html, err)
 	},
 	"json":  func(w io.Writer, r review.Report) error { return writeJSON(w, r) },

@@ -184,7 +184,7 @@ func (r realServers) abandoned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := mail.Render(reportToRealServer(), k, r.cfg.Keys.Token(k), r.cfg.From, r.cfg.MessageIDDomain, time.UTC)
+	m, err := mail.Render(reportToRealServer(), k, r.cfg.Keys.Token(k), r.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
-	"time"
 
 	messagemail "github.com/emersion/go-message/mail"
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
@@ -90,7 +89,9 @@ func (in *installation) mailedReport(changelist string) string {
 		in.t.Fatalf("%d mails about changelist %s, want 1", len(mails), changelist)
 	}
 	text := in.mailText(mails[0])
-	stored, _, err := mail.Bodies(in.report(changelist), time.UTC)
+	report := in.report(changelist)
+	report.To = review.RoleAuthor
+	stored, _, err := mail.Bodies(report, mail.Config{})
 	if err != nil {
 		in.t.Fatal(err)
 	}

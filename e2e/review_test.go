@@ -25,7 +25,7 @@ func TestOneChangelistOneMail(t *testing.T) {
 		t.Fatalf("first start = %+v", got)
 	}
 	mails := in.mails(2)
-	if len(mails) != 1 || mails[0].To[0] != "alice@corp.test" || mails[0].Subject != "[criticizer] CL 2: Change number 2" {
+	if len(mails) != 1 || mails[0].To[0] != "alice@corp.test" || !strings.HasPrefix(mails[0].Subject, "[criticizer] CL 2: 1 ") || !strings.HasSuffix(mails[0].Subject, " - Change number 2") {
 		t.Fatalf("mails = %+v, want one to the author", mails)
 	}
 	again := in.mustStart("2")

@@ -186,6 +186,8 @@ type Report struct {
 	AsShelved bool          `json:"-"`
 	Feedback  FeedbackLinks `json:"-"`
 	Links     Links         `json:"-"`
+	// To is why the reader of this copy gets the report, or empty.
+	To Role `json:"-"`
 }
 
 // Adopt turns the report of a shelf's review into the report of a submit with the same

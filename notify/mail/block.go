@@ -58,25 +58,11 @@ func trimBlocks(all []block) (kept []block) {
 			continue
 		}
 		if b.Code {
-			b.Text = dedent(strings.ReplaceAll(b.Text, "\t", "    "))
+			b.Text = strings.Join(dedent(strings.Split(b.Text, "\n")), "\n")
 		}
 		kept = append(kept, b)
 	}
 	return kept
-}
-
-func dedent(code string) string {
-	lines := strings.Split(code, "\n")
-	shared := len(code)
-	for _, l := range lines {
-		if text := strings.TrimLeft(l, " "); text != "" {
-			shared = min(shared, len(l)-len(text))
-		}
-	}
-	for i, l := range lines {
-		lines[i] = l[min(shared, len(l)):]
-	}
-	return strings.Join(lines, "\n")
 }
 
 // renderText returns blocks as text, indented by n blanks, code by n+2. Lines of

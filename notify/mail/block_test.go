@@ -13,7 +13,7 @@ func TestSplitBlocks(t *testing.T) {
 		want []block
 	}{
 		"prose":                          {"One.\n\nTwo,\nthree.", []block{{false, "One.\n\nTwo,\nthree."}}},
-		"fenced code":                    {"Write:\n```go\nif x {\n\ty()\n\n}\n```\nThen test.", []block{{false, "Write:"}, {true, "if x {\n    y()\n\n}"}, {false, "Then test."}}},
+		"fenced code":                    {"Write:\n```go\nif x {\n\ty()\n\n}\n```\nThen test.", []block{{false, "Write:"}, {true, "if x {\n\ty()\n\n}"}, {false, "Then test."}}},
 		"a fence without an end":         {"```\na\nb", []block{{true, "a\nb"}}},
 		"indented after a colon":         {"Write:\n  a()\n    b()\nDone.", []block{{false, "Write:"}, {true, "a()\n  b()"}, {false, "Done."}}},
 		"indented after an empty line":   {"Write\n\n\ta()\n\n\tb()", []block{{false, "Write"}, {true, "a()\n\nb()"}}},

@@ -54,6 +54,9 @@ type Config struct {
 	TokenFile string `yaml:"token_file"`
 	// Time zone of times in mails, such as Europe/Berlin.
 	TimeZone string `yaml:"time_zone" default:"UTC"`
+	// Page about these mails, to which each mail links, such as docs/author.md on your own
+	// site. Empty: no link.
+	HelpURL string `yaml:"help_url" check:"http-url"`
 	// Keys sign and identify digests. Required for digests and look-ups.
 	Keys *evidence.Keys
 }

@@ -26,7 +26,6 @@ const (
 	maxQuoteLine   = 160
 	maxOmissions   = 40
 	maxUnresolved  = 20
-	maxPromptHash  = 12 // enough to distinguish two prompts
 )
 
 // A digest is the data of the templates. Every text from the change or the model
@@ -57,12 +56,10 @@ type digest struct {
 	Unread omissionList // files with content that were not read
 	Empty  omissionList // files without content to review
 
-	Footnotes []string
-	ModelUsed bool // a model was called, or its cached answers were used
-	Model     string
-	StandIn   string // who answered in place of a model, empty if a model did
-	Usage     string
-	Prompt    string
+	Footnotes []string // what was masked, who else should have this mail
+	About     []string // who wrote the review, and why the reader gets it
+	Help      string   // link to a page about these mails
+	StandIn   string   // who answered in place of a model, empty if a model did
 }
 
 // A tone is the color of the headline. Only a clean review gets the tone good.
@@ -74,8 +71,8 @@ const (
 	toneBad  tone = "bad"
 )
 
-// newDigest describes r with times in zone and at most limit of its findings, worst first.
-func newDigest(r review.Report, limit int, zone *time.Location) digest {
+// newDigest describes r with at most limit of its findings, worst first.
+func newDigest(r review.Report, limit int, cfg Config) digest {
 	findings, withheld := post.Worst(r, limit)
 	d := digest{
 		Subject:     subject(r),
@@ -83,7 +80,7 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 		Link:        r.Links.ToChange(r.Changelist),
 		Version:     strconv.Itoa(int(r.Version)),
 		Author:      userName(r.Author),
-		Submitted:   submitted(r.SubmittedAt, zone),
+		Submitted:   submitted(r.SubmittedAt, cfg.zone()),
 		Done:        "submitted",
 		Description: strings.TrimSpace(plain.Text(r.Description, maxDescription)),
 		Coverage:    coverage(r),
@@ -92,14 +89,12 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 		Progress:    newProgressView(r.Progress),
 		Withheld:    more(withheld, "finding"),
 		Footnotes:   footnotes(r),
-		ModelUsed:   r.Usage.Asked(),
-		Model:       plain.Line(r.Model, maxName),
-		Usage:       usage(r),
-		Prompt:      plain.Line(r.PromptDigest[:min(len(r.PromptDigest), maxPromptHash)], maxName),
+		About:       about(r),
+		Help:        cfg.HelpURL,
 	}
 	d.Headline, d.Tone = headlineOf(r)
 	if r.StandIn {
-		d.StandIn = fmt.Sprintf("No language model has read this change: a stand-in (%s) answered in its place.", d.Model)
+		d.StandIn = fmt.Sprintf("No language model has read this change: a stand-in (%s) answered in its place.", plain.Line(r.Model, maxName))
 		if d.Tone == toneGood {
 			d.Tone = toneWarn
 		}
@@ -113,8 +108,9 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 	if withheld > 0 && limit > 0 {
 		d.Shown = fmt.Sprintf("This mail shows the worst %d.", limit)
 	}
-	for _, f := range findings {
+	for i, f := range findings {
 		v := newFindingView(f)
+		v.Number = i + 1
 		v.Age, v.Link = age(r.Progress, f), r.Links.ToFile(r.Changelist, f.Place())
 		v.Feedback = newFeedbackView(f.FeedbackToken, r.Feedback)
 		d.Findings = append(d.Findings, v)

@@ -3,6 +3,7 @@ package mail
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,7 +15,9 @@ import (
 
 // A findingView is the data of one finding in the templates.
 type findingView struct {
+	Number      int // from 1, in the order of the mail
 	Severity    string
+	File        string // name of the file, with its lines
 	Position    string // path, with its lines if they are known
 	Category    string
 	Confidence  string
@@ -37,18 +40,43 @@ type fixLine struct{ Mark, Change, Text string }
 
 func fixLines(f review.Finding) (lines []fixLine) {
 	diff := fix.Diff(f)
-	for _, l := range diff[:min(len(diff), maxQuoteLines)] {
-		change := map[byte]string{'+': "add", '-': "del"}[l.Mark]
-		lines = append(lines, fixLine{string(l.Mark), cmp.Or(change, "same"), codeText(l.Text)})
+	cut := more(len(diff)-maxQuoteLines, "line")
+	diff = diff[:min(len(diff), maxQuoteLines)]
+	var texts []string
+	for _, l := range diff {
+		texts = append(texts, l.Text)
 	}
-	if rest := more(len(diff)-len(lines), "line"); rest != "" {
-		lines = append(lines, fixLine{" ", "same", "[" + rest + "]"})
+	for i, text := range dedent(texts) {
+		change := map[byte]string{'+': "add", '-': "del"}[diff[i].Mark]
+		lines = append(lines, fixLine{string(diff[i].Mark), cmp.Or(change, "same"), plain.Text(text, maxQuoteLine)})
+	}
+	if cut != "" {
+		lines = append(lines, fixLine{" ", "same", "[" + cut + "]"})
 	}
 	return lines
 }
 
-func codeText(l string) string {
-	return strings.ReplaceAll(plain.Text(l, maxQuoteLine), "\t", "    ")
+// dedent removes the white space that all lines which are not blank begin with.
+func dedent(lines []string) []string {
+	indent := func(l string) string { return l[:len(l)-len(strings.TrimLeft(l, " \t"))] }
+	shared, first := "", true
+	for _, l := range lines {
+		own := indent(l)
+		switch {
+		case own == l:
+		case first:
+			shared, first = own, false
+		default:
+			for !strings.HasPrefix(own, shared) {
+				shared = shared[:len(shared)-1]
+			}
+		}
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = strings.TrimPrefix(l, shared)
+	}
+	return out
 }
 
 // A feedbackView holds the ways to give feedback on a finding.
@@ -73,10 +101,29 @@ func newFeedbackView(token string, links review.FeedbackLinks) feedbackView {
 // are not known for certain: a wrong number is worse than none.
 type codeLine struct{ Number, Text string }
 
+// CodeText returns the quoted code, for an element that keeps its lines.
+func (v findingView) CodeText() string {
+	return joined(v.Code, func(c codeLine) string { return c.Text })
+}
+
+// Numbers returns the numbers beside [findingView.CodeText].
+func (v findingView) Numbers() string {
+	return strings.TrimSpace(joined(v.Code, func(c codeLine) string { return c.Number }))
+}
+
+func joined(code []codeLine, part func(codeLine) string) string {
+	var parts []string
+	for _, c := range code {
+		parts = append(parts, part(c))
+	}
+	return strings.Join(parts, "\n")
+}
+
 func newFindingView(f review.Finding) findingView {
 	v := findingView{
 		Severity:    plain.Line(string(f.Severity), maxName),
 		Position:    post.Position(f.Place()),
+		File:        path.Base(post.Position(f.Place())),
 		Category:    strings.ReplaceAll(plain.Line(string(f.Category), maxName), "_", " "),
 		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
 		Anchor:      anchors[f.Anchor],
@@ -84,6 +131,9 @@ func newFindingView(f review.Finding) findingView {
 		Explanation: splitBlocks(strings.TrimSpace(plain.Text(f.Explanation, maxProse))),
 		Suggestion:  splitBlocks(strings.TrimSpace(plain.Text(f.Suggestion, maxProse))),
 		Fix:         fixLines(f),
+	}
+	if len(v.Fix) > 0 {
+		v.Suggestion = nil // the fix says the same, checked
 	}
 	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
 		v.Places = append(v.Places, post.Position(p))
@@ -110,10 +160,10 @@ func quote(f review.Finding) (shown []codeLine, cut string) {
 	if text == "" {
 		return nil, ""
 	}
-	lines := strings.Split(text, "\n")
+	lines := dedent(strings.Split(text, "\n"))
 	numbered := f.StartLine > 0 && len(lines) == f.EndLine-f.StartLine+1
 	for i, l := range lines[:min(len(lines), maxQuoteLines)] {
-		c := codeLine{Text: codeText(l)}
+		c := codeLine{Text: plain.Text(l, maxQuoteLine)}
 		if numbered {
 			c.Number = fmt.Sprint(f.StartLine + i)
 		}

@@ -12,8 +12,8 @@ import (
 // maxGuesses limits the files that are named with a guessed encoding, or with a note.
 const maxGuesses = 5
 
-// footnotes explains what was changed or left out: masked secrets, dropped findings,
-// unread files.
+// footnotes returns what the reader should know beside the findings: masked secrets, people
+// without a mail, facts that could not be read.
 func footnotes(r review.Report) []string {
 	var gaps, guesses, notes []string
 	for _, g := range r.Gaps {
@@ -35,16 +35,9 @@ func footnotes(r review.Report) []string {
 		redactions(r),
 		sentence("Not notified (no usable email address): ", userNames(r.Unresolved)),
 		sentence("Not notified (email address outside of the allowed domains): ", userNames(r.Outside)),
-		dropped("finding", review.DropReasons(), r.Dropped),
-		dropped("replacement", review.FixDropReasons(), r.FixesDropped),
-		check(r.Check),
 		sentence("Could not be read from Perforce: ", strings.Join(gaps, "; ")),
 		sentence("The text encoding was guessed: ", strings.Join(guesses, ", ")),
 		sentence("How files were compared: ", strings.Join(notes, ", ")),
-	}
-	for _, s := range r.Switches {
-		lines = append(lines, fmt.Sprintf("%s answered in place of %s in %s (%s).",
-			plain.Line(s.To, maxName), plain.Line(s.From, maxName), count(s.Calls, "call"), plain.Line(s.Why, maxName)))
 	}
 	return slices.DeleteFunc(lines, func(l string) bool { return l == "" })
 }
@@ -69,49 +62,23 @@ func redactions(r review.Report) string {
 		count(r.RedactionTotal(), "secret"), plain.Line(strings.Join(classes, ", "), maxProse))
 }
 
-// dropped explains why findings or replacements of the model are not in the report.
-func dropped(noun string, reasons []review.DropReason, counts map[review.DropReason]int) string {
-	var parts []string
-	total := 0
-	for _, why := range reasons {
-		if n := counts[why]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, why))
-			total += n
-		}
+// about returns who wrote the review and why the reader gets it.
+func about(r review.Report) []string {
+	author := "No model was called."
+	switch {
+	case r.StandIn:
+		author = ""
+	case r.Usage.Asked():
+		author = fmt.Sprintf("Written by a language model (%s). It makes mistakes and misses problems.", plain.Line(r.Model, maxName))
 	}
-	return sentence(count(total, noun)+" of the model dropped: ", strings.Join(parts, ", "))
-}
-
-// check describes the result of the verification pass, empty if there was none.
-func check(c *review.Check) string {
-	if c == nil {
-		return ""
+	done := "submitted"
+	if r.Shelved {
+		done = "shelved"
 	}
-	var parts []string
-	if verified := c.Checked - c.Failed; verified > 0 {
-		parts = append(parts, fmt.Sprintf("Verification of %s by a second model call: %d removed, %d lowered in severity.",
-			count(verified, "finding"), c.Removed, c.Lowered))
-	}
-	if c.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("Verification of %s failed (%s).", count(c.Failed, "finding"), plain.Line(c.Why, maxName)))
-	}
-	return strings.Join(parts, " ")
-}
-
-func usage(r review.Report) string {
-	u, approximately := r.Usage, ""
-	if u.Estimated {
-		approximately = "about "
-	}
-	s := fmt.Sprintf("%s, %s%d prompt and %d completion tokens", count(u.Calls, "call"), approximately, u.PromptTokens, u.CompletionTokens)
-	if u.CachedTokens > 0 {
-		s += fmt.Sprintf(", %d of them cached by the provider", u.CachedTokens)
-	}
-	if u.Kept > 0 {
-		s += fmt.Sprintf(", %s from the answer cache", count(u.Kept, "answer"))
-	}
-	if r.Cost != nil {
-		s += fmt.Sprintf(", %.4f %s", r.Cost.Amount, plain.Line(r.Cost.Currency, maxName))
-	}
-	return s
+	why := map[review.Role]string{
+		review.RoleAuthor:     "You receive this mail because you " + done + " the change.",
+		review.RoleSubscriber: "You receive this mail because you follow files of the change: see the Reviews field of \u201cp4 user\u201d.",
+		review.RoleOwner:      "You receive this mail because you own files of the change.",
+	}[r.To]
+	return slices.DeleteFunc([]string{author, why}, func(l string) bool { return l == "" })
 }

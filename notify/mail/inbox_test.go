@@ -232,7 +232,7 @@ func TestNonASCIIAddressNeedsSMTPUTF8(t *testing.T) {
 	if _, err := newInboxMailer(t, io.Discard, cfg, b.URL()).Send(t.Context(), findingsReport(), k, time.Now()); err != nil {
 		t.Errorf("a server with SMTPUTF8: %v", err)
 	}
-	m, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
+	m, err := Render(findingsReport(), k, testToken, testConfig)
 	testkit.NoError(t, err)
 	_, err = newSMTP(t, plainConfig(serveScript(t, nil).addr)).Send(t.Context(), m)
 	checkError(t, err, failure.RecipientRejected, "")

@@ -28,6 +28,8 @@ const (
 	testDomain = "example.com"
 )
 
+var testConfig = Config{From: testFrom, MessageIDDomain: testDomain}
+
 // testKeys is one key that has signed for years.
 var testKeys = keysOf("2020-01-01T00:00:00Z", 'k')
 
@@ -84,6 +86,7 @@ func findingsReport() review.Report {
 		Unresolved:  []string{"buildbot"},
 		Record:      review.Record{Model: "gpt-test-1", Usage: review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640}, PromptDigest: "3f9a2c"},
 		SubmittedAt: "2026-11-20T10:15:00Z", ReviewedAt: "2026-11-20T10:16:30Z",
+		To: review.RoleAuthor,
 	}
 }
 
@@ -170,7 +173,7 @@ func render(t *testing.T, r review.Report) Message {
 	t.Helper()
 	key := testKey
 	key.Changelist, key.Version = r.Changelist, r.Version
-	m, err := Render(r, key, testKeys.Token(key), testFrom, testDomain, time.UTC)
+	m, err := Render(r, key, testKeys.Token(key), testConfig)
 	testkit.NoError(t, err)
 	return m
 }

@@ -94,7 +94,7 @@ func New(lg *slog.Logger, provider *EvidencedProvider, cfg Config) (*Mailer, err
 // that started at begun. Its errors come from [Render] and [EvidencedProvider.Send]; none
 // contains an address.
 func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.zone())
+	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg)
 	if err != nil {
 		return "", err
 	}

@@ -16,37 +16,80 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/review"
 )
 
-// picture is the mail in README.md.
-const picture = "../../docs/mail.png"
-
-// README.md shows the golden mail with findings: the picture names the digest of the page
-// that Chromium rendered.
-func TestPictureShowsTheGoldenMail(t *testing.T) {
+// The pictures in the documentation show a mail of each outcome, wide and at 400 pixels, in
+// light and dark, and README.md a wide one. Each names the digest of the page that Chromium
+// rendered.
+func TestPicturesShowTheGoldenMails(t *testing.T) {
 	t.Parallel()
-	_, _, html := parts(t, render(t, findingsReport()))
-	html = strings.ReplaceAll(html, "\r\n", "\n") // as in the file
-	source := fmt.Sprintf("Source\x00notify/mail/testdata/findings.html sha256:%x", sha256.Sum256([]byte(html)))
-	if *update {
-		testkit.NoError(t, os.WriteFile(picture, describe(t, photograph(t, html), source), 0o644))
-	}
-	data, err := os.ReadFile(picture)
-	testkit.NoError(t, err)
-	if !bytes.Contains(data, []byte("tEXt"+source)) {
-		t.Errorf("%s is not the picture of the current mail: run go test ./notify/mail -update, which needs Chromium, and look at it", picture)
+	for picture, tc := range map[string]struct {
+		golden string
+		report review.Report
+		take   func(t *testing.T, html string) image.Image
+	}{
+		"mail.png":              {"findings", findingsReport(), wide},
+		"mail/findings.png":     {"findings", findingsReport(), allViews},
+		"mail/partial.png":      {"partial", partialReport(), allViews},
+		"mail/clean.png":        {"clean", cleanReport(), allViews},
+		"mail/not_reviewed.png": {"not_reviewed", notReviewedReport(), allViews},
+	} {
+		t.Run(picture, func(t *testing.T) {
+			t.Parallel()
+			_, _, html := parts(t, render(t, tc.report))
+			html = strings.ReplaceAll(html, "\r\n", "\n") // as in the file
+			source := fmt.Sprintf("Source\x00notify/mail/testdata/%s.html sha256:%x", tc.golden, sha256.Sum256([]byte(html)))
+			path := filepath.Join("../../docs", picture)
+			if *update {
+				testkit.NoError(t, os.WriteFile(path, describe(t, tc.take(t, html), source), 0o644))
+			}
+			data, err := os.ReadFile(path)
+			testkit.NoError(t, err)
+			if !bytes.Contains(data, []byte("tEXt"+source)) {
+				t.Errorf("%s is not the picture of the current mail: run go test ./notify/mail -update, which needs Chromium, and look at it", path)
+			}
+		})
 	}
 }
 
-// photograph returns a picture of the page at a width of 680, without the empty lines
-// below the mail.
-func photograph(t *testing.T, html string) image.Image {
+func wide(t *testing.T, html string) image.Image { return screenshot(t, html, "1", 680) }
+
+// allViews returns the page in light above dark, wide beside narrow.
+func allViews(t *testing.T, html string) image.Image {
+	t.Helper()
+	var views []*image.RGBA
+	for _, scheme := range []string{"1", "0"} { // light and dark
+		var pair []image.Image
+		for _, width := range []int{680, 400} {
+			pair = append(pair, screenshot(t, html, scheme, width))
+		}
+		height := max(pair[0].Bounds().Dy(), pair[1].Bounds().Dy())
+		both := image.NewRGBA(image.Rect(0, 0, 680+400, height))
+		for x, view := range []image.Image{0: pair[0], 1: pair[1]} {
+			area := image.Rect(680*x, 0, 680+400*x, height)
+			draw.Draw(both, area, image.NewUniform(view.At(0, 0)), image.Point{}, draw.Src)
+			draw.Draw(both, area, view, image.Point{}, draw.Src)
+		}
+		views = append(views, both)
+	}
+	light, dark := views[0], views[1]
+	all := image.NewRGBA(image.Rect(0, 0, 680+400, light.Rect.Dy()+dark.Rect.Dy()))
+	draw.Draw(all, light.Rect, light, image.Point{}, draw.Src)
+	draw.Draw(all, dark.Rect.Add(image.Pt(0, light.Rect.Dy())), dark, image.Point{}, draw.Src)
+	return all
+}
+
+// screenshot returns the page in a color scheme (0 is dark) and width, without the empty
+// lines below the mail. Chromium's window has a least width, so the page is in a frame.
+func screenshot(t *testing.T, html, scheme string, width int) image.Image {
 	t.Helper()
 	dir := t.TempDir()
 	page, shot := filepath.Join(dir, "mail.html"), filepath.Join(dir, "mail.png")
-	testkit.NoError(t, os.WriteFile(page, []byte(html), 0o600))
-	cmd := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-		"--user-data-dir="+dir, "--window-size=680,4000", "--screenshot="+shot, "file://"+page)
+	testkit.NoError(t, os.WriteFile(filepath.Join(dir, "frame.html"), []byte(html), 0o600))
+	testkit.NoError(t, os.WriteFile(page, fmt.Appendf(nil, `<body style="margin:0"><iframe src="frame.html" style="border:0;width:%dpx;height:3000px"></iframe>`, width), 0o600))
+	cmd := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--blink-settings=preferredColorScheme="+scheme,
+		"--user-data-dir="+dir, "--window-size=700,3000", "--screenshot="+shot, "file://"+page)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("chromium (Debian package chromium): %v\n%s", err, out)
 	}
@@ -55,14 +98,12 @@ func photograph(t *testing.T, html string) image.Image {
 	defer func() { _ = f.Close() }()
 	whole, err := png.Decode(f)
 	testkit.NoError(t, err)
-	size := whole.Bounds()
-	middle, background := size.Dx()/2, whole.At(size.Dx()/2, size.Max.Y-1)
-	for size.Max.Y > 0 && whole.At(middle, size.Max.Y-1) == background {
-		size.Max.Y--
+	bottom, background := whole.Bounds().Max.Y, whole.At(width/2, whole.Bounds().Max.Y-1)
+	for bottom > 0 && whole.At(width/2, bottom-1) == background {
+		bottom--
 	}
-	size.Max.Y += 16 // as above the mail
-	cut := image.NewRGBA(size)
-	draw.Draw(cut, size, whole, image.Point{}, draw.Src)
+	cut := image.NewRGBA(image.Rect(0, 0, width, bottom+16)) // 16 as above the mail
+	draw.Draw(cut, cut.Rect, whole, image.Point{}, draw.Src)
 	return cut
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/mail"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	texttemplate "text/template"
@@ -25,7 +26,7 @@ var (
 	textDigest = texttemplate.Must(texttemplate.New("digest.txt").
 			Funcs(texttemplate.FuncMap{"wrap": wrap, "blocks": renderText}).ParseFS(templates, "templates/digest.txt"))
 	htmlDigest = htmltemplate.Must(htmltemplate.New("digest.html").
-			Funcs(htmltemplate.FuncMap{"link": link}).ParseFS(templates, "templates/digest.html"))
+			Funcs(htmltemplate.FuncMap{"link": link, "lines": lines}).ParseFS(templates, "templates/digest.html"))
 )
 
 const (
@@ -48,12 +49,11 @@ const (
 	idPrefix  = "crz1."
 )
 
-// Render returns the digest of report for the recipient of k, sent as from, with
-// token and messageIDDomain as its Message-ID and times in zone. The same arguments give the
-// same message, so that a repeated attempt sends the same bytes. It fails with
-// RecipientRejected for an unusable address, and with InvariantViolated for a
-// report that is inconsistent or does not match the key.
-func Render(report review.Report, k review.DeliveryKey, token, from, messageIDDomain string, zone *time.Location) (Message, error) {
+// Render returns the digest of report for the recipient of k, with token and the domain of
+// cfg as its Message-ID. The same arguments give the same message, so that a repeated
+// attempt sends the same bytes. It fails with RecipientRejected for an unusable address, and
+// with InvariantViolated for a report that is inconsistent or does not match the key.
+func Render(report review.Report, k review.DeliveryKey, token string, cfg Config) (Message, error) {
 	fail := func(class failure.Class, problem string) (Message, error) {
 		return Message{}, failure.Errorf(class, "render mail of change %d version %d: %s", k.Changelist, k.Version, problem)
 	}
@@ -63,7 +63,7 @@ func Render(report review.Report, k review.DeliveryKey, token, from, messageIDDo
 	if !usableAddress(k.Recipient) {
 		return fail(failure.RecipientRejected, "the address of a recipient is not valid: correct or waive the recipient")
 	}
-	sender, err := mail.ParseAddress(from)
+	sender, err := mail.ParseAddress(cfg.From)
 	if err != nil {
 		return fail(failure.ConfigInvalid, "From is not a mail address")
 	}
@@ -72,10 +72,10 @@ func Render(report review.Report, k review.DeliveryKey, token, from, messageIDDo
 		return fail(failure.InvariantViolated, "the report has no date")
 	}
 	m := Message{
-		ID: messageID(token, messageIDDomain), Key: token, From: *sender, To: k.Recipient, Date: date,
-		Subject: subject(report), Header: headers(report, token, messageIDDomain),
+		ID: messageID(token, cfg.MessageIDDomain), Key: token, From: *sender, To: k.Recipient, Date: date,
+		Subject: subject(report), Header: headers(report, token, cfg.MessageIDDomain),
 	}
-	m.Text, m.HTML, err = Bodies(report, zone)
+	m.Text, m.HTML, err = Bodies(report, cfg)
 	return m, err
 }
 
@@ -115,21 +115,48 @@ func headers(r review.Report, token, domain string) map[string]string {
 		"X-Criticizer-Outcome":     string(r.Outcome),
 		"References":               root,
 	}
+	for _, s := range review.Severities() {
+		if slices.ContainsFunc(r.Findings, func(f review.Finding) bool { return f.Severity == s }) {
+			h["X-Criticizer-Severity"] = string(s)
+			break
+		}
+	}
+	if r.To != "" {
+		h["X-Criticizer-Reason"] = string(r.To)
+	}
 	if r.Earlier != 0 {
 		h["In-Reply-To"] = root
 	}
 	return h
 }
 
-// subject returns "[criticizer] CL 4711: first line", or "shelved CL 4711".
-// Mail programs decode text that looks like an encoded word (RFC 2047), control
+// subject returns "[criticizer] CL 4711: 2 high, 1 low - first line", or "shelved CL 4711".
+// It differs between versions; the mails are one thread by their References. Mail programs decode text that looks like an encoded word (RFC 2047), control
 // characters included; the inserted blank prevents that.
 func subject(r review.Report) string {
 	shelved := ""
 	if r.Shelved {
 		shelved = "shelved "
 	}
-	return fmt.Sprintf("[criticizer] %sCL %d: %s", shelved, r.Changelist, strings.ReplaceAll(firstLine(r.Description), "=?", "= ?"))
+	return fmt.Sprintf("[criticizer] %sCL %d: %s - %s", shelved, r.Changelist, result(r), strings.ReplaceAll(firstLine(r.Description), "=?", "= ?"))
+}
+
+// result returns the outcome as a list of mails shows it.
+func result(r review.Report) string {
+	counts := severityCounts(r.Findings)
+	switch {
+	case r.Outcome == review.OutcomeNotReviewed, r.FilesRead == 0 && counts == "":
+		return "not reviewed"
+	case r.Outcome == review.OutcomePartial && counts != "":
+		return counts + ", partly reviewed"
+	case r.Outcome == review.OutcomePartial:
+		return "partly reviewed"
+	case r.StandIn && counts == "":
+		return "no model"
+	case counts == "":
+		return "clean"
+	}
+	return counts
 }
 
 // reportDate returns when the review ended, or else when the change was submitted.
@@ -142,15 +169,15 @@ func reportDate(r review.Report) (date time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Bodies renders r as text and as HTML, with times in zone and as many findings as fit
-// in a mail, worst first.
-func Bodies(r review.Report, zone *time.Location) (text, html string, err error) {
+// Bodies renders r as text and as HTML, with as many findings as fit in a mail, worst
+// first.
+func Bodies(r review.Report, cfg Config) (text, html string, err error) {
 	findings := min(len(r.Findings), maxFindings)
 	tooMany := sort.Search(findings, func(n int) bool {
-		html, err = executeHTML(newDigest(r, n+1, zone))
+		html, err = executeHTML(newDigest(r, n+1, cfg))
 		return err != nil || len(html) > maxHTML
 	})
-	d := newDigest(r, tooMany, zone)
+	d := newDigest(r, tooMany, cfg)
 	if html, err = executeHTML(d); err != nil {
 		return "", "", err
 	}
@@ -160,6 +187,18 @@ func Bodies(r review.Report, zone *time.Location) (text, html string, err error)
 
 // link marks a link of [review.Links] as safe: html/template does not know p4://.
 func link(s string) htmltemplate.URL { return htmltemplate.URL(s) } //nolint:gosec // its scheme is checked and its path escaped
+
+// lines returns text as HTML whose lines and blanks do not depend on white-space, which
+// Outlook for Windows ignores (caniemail: css-white-space).
+func lines(text string) htmltemplate.HTML {
+	var out []string
+	for l := range strings.SplitSeq(text, "\n") {
+		words := strings.TrimLeft(l, " ")
+		indent := strings.Repeat("&nbsp;", len(l)-len(words))
+		out = append(out, indent+strings.ReplaceAll(htmltemplate.HTMLEscapeString(words), "  ", "&nbsp; "))
+	}
+	return htmltemplate.HTML(strings.Join(out, "<br>\n")) //nolint:gosec // each line is escaped
+}
 
 // textNode matches a text between two tags. In values of attributes, html/template escapes
 // the bracket. linkMark matches the marks by which mail programs find domains, addresses,

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	xhtml "golang.org/x/net/html"
 
@@ -61,7 +60,7 @@ func golden(t *testing.T, name, got string) {
 func TestTimesAreInTheConfiguredZone(t *testing.T) {
 	t.Parallel()
 	for want, zone := range map[string]string{"2026-11-20 15:45 IST": "Asia/Kolkata", "2026-11-20 10:15 UTC": "UTC"} {
-		if d := newDigest(cleanReport(), 0, Config{TimeZone: zone}.zone()); d.Submitted != want {
+		if d := newDigest(cleanReport(), 0, Config{TimeZone: zone}); d.Submitted != want {
 			t.Errorf("got %s, want %s", d.Submitted, want)
 		}
 	}
@@ -83,7 +82,7 @@ func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
 	}
 	other := testKey
 	other.Recipient = "bruno@example.com"
-	m, err := Render(r, other, testKeys.Token(other), testFrom, testDomain, time.UTC)
+	m, err := Render(r, other, testKeys.Token(other), testConfig)
 	testkit.NoError(t, err)
 	if m.ID == first.ID || m.Key == first.Key {
 		t.Error("two recipients share a Message-ID or a key")
@@ -104,24 +103,24 @@ func TestMessageIDIsShortAndWithoutAddress(t *testing.T) {
 // A failed or partial review never looks clean.
 func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	t.Parallel()
-	clean := newDigest(cleanReport(), 0, time.UTC)
+	clean := newDigest(cleanReport(), 0, testConfig)
 	if clean.Tone != toneGood {
 		t.Errorf("a clean review has tone %s", clean.Tone)
 	}
 	nothingRead := cleanReport()
 	nothingRead.FilesRead = 0
-	if d := newDigest(standInReport(), 0, time.UTC); d.Tone == toneGood || d.StandIn == "" {
+	if d := newDigest(standInReport(), 0, testConfig); d.Tone == toneGood || d.StandIn == "" {
 		t.Errorf("a stand-in's report looks clean: %q", d.Headline)
 	}
 	remarksDropped := cleanReport()
 	remarksDropped.Outcome = review.OutcomePartial
-	if got := newDigest(remarksDropped, 0, time.UTC).Coverage; strings.Contains(got, "rest of the change") || !strings.Contains(got, "could be used") {
+	if got := newDigest(remarksDropped, 0, testConfig).Coverage; strings.Contains(got, "rest of the change") || !strings.Contains(got, "could be used") {
 		t.Errorf("the review read every file and dropped a remark: %q", got)
 	}
 	for name, r := range map[string]review.Report{
 		"partial": partialReport(), "partial, with all files read": remarksDropped, "not reviewed": notReviewedReport(), "clean, but nothing read": nothingRead,
 	} {
-		d := newDigest(r, 0, time.UTC)
+		d := newDigest(r, 0, testConfig)
 		if d.Tone == toneGood || strings.Contains(d.Headline, clean.Headline) || d.Coverage == clean.Coverage {
 			t.Errorf("%s looks clean: %q, %q", name, d.Headline, d.Coverage)
 		}
@@ -142,7 +141,7 @@ func TestInconsistentReportsAreRejected(t *testing.T) {
 	} {
 		r := findingsReport()
 		change(&r)
-		if _, err := Render(r, testKey, testToken, testFrom, testDomain, time.UTC); failure.ClassOf(err) != failure.InvariantViolated {
+		if _, err := Render(r, testKey, testToken, testConfig); failure.ClassOf(err) != failure.InvariantViolated {
 			t.Errorf("%s: error %v, want %s", name, err, failure.InvariantViolated)
 		}
 	}
@@ -158,7 +157,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		k := testKey
 		k.Recipient = address
-		_, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
+		_, err := Render(findingsReport(), k, testToken, testConfig)
 		if failure.ClassOf(err) != failure.RecipientRejected {
 			t.Errorf("%q: error %v, want %s", address, err, failure.RecipientRejected)
 		} else if address != "" && strings.Contains(err.Error(), "example.com") {
@@ -168,7 +167,7 @@ func TestAddresses(t *testing.T) {
 	for _, address := range []string{"o'brien+p4@example.com", "ann@bücher.example", "änn@example.com", "a.b-c_d@sub.example.co"} {
 		k := testKey
 		k.Recipient = address
-		m, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
+		m, err := Render(findingsReport(), k, testToken, testConfig)
 		if err != nil || m.To != address {
 			t.Errorf("%q: To %q, error %v", address, m.To, err)
 		}
@@ -212,7 +211,7 @@ func checkHostile(t *testing.T, m Message) {
 	for f := header.Fields(); f.Next(); {
 		switch f.Key() {
 		case "Auto-Submitted", "Date", "List-Id", "Mime-Version", "Message-Id", "References", "Subject",
-			"X-Auto-Response-Suppress", "X-Criticizer-Key", "X-Criticizer-Outcome", "From", "To", "Content-Type":
+			"X-Auto-Response-Suppress", "X-Criticizer-Key", "X-Criticizer-Outcome", "X-Criticizer-Severity", "X-Criticizer-Reason", "From", "To", "Content-Type":
 		default:
 			t.Errorf("injected header %s: %s", f.Key(), f.Value())
 		}
@@ -240,7 +239,7 @@ func checkHostile(t *testing.T, m Message) {
 // elements or attributes that the templates do not have.
 func visibleText(t *testing.T, page string) (nodes []string) {
 	t.Helper()
-	allowed := strings.Fields("html head meta title style body div table tbody tr td span b")
+	allowed := strings.Fields("html head meta title style body div table tbody tr td span b a br pre")
 	for tokens := xhtml.NewTokenizer(strings.NewReader(page)); ; {
 		switch tokens.Next() {
 		case xhtml.ErrorToken:
@@ -256,10 +255,52 @@ func visibleText(t *testing.T, page string) (nodes []string) {
 				t.Errorf("the HTML contains %s", token)
 			}
 			for _, a := range token.Attr {
-				if a.Key == "href" || a.Key == "src" || a.Key == "background" || strings.HasPrefix(a.Key, "on") || strings.Contains(a.Val, "url(") {
+				if a.Key == "href" && !strings.HasPrefix(a.Val, "#f") || a.Key == "src" || a.Key == "background" || strings.HasPrefix(a.Key, "on") || strings.Contains(a.Val, "url(") {
 					t.Errorf("the HTML contains %s", token)
 				}
 			}
+		}
+	}
+}
+
+// Outlook for Windows ignores white-space and joins the lines of any other element than pre.
+func TestLinesDoNotDependOnStyles(t *testing.T) {
+	t.Parallel()
+	r := fullReport()
+	r.Description = "Add:\n\n  - an  item\n  - another"
+	r.Findings[1].Quote, r.Findings[1].ReplacementChecked = "\tif x {\n\n\t\ty()\n\t}", false
+	html := render(t, r).HTML
+	if strings.Contains(html, "white-space") {
+		t.Error("the HTML uses white-space")
+	}
+	for _, want := range []string{"Add:<br>\n<br>\n&nbsp;&nbsp;- an&nbsp; item<br>\n&nbsp;&nbsp;- another<", ">if x {\n\n\ty()\n}</pre>"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the HTML lacks %q:\n%s", want, html)
+		}
+	}
+}
+
+// Filters and lists of mails see the result in the subject and in the header.
+func TestSubjectAndHeaderHaveTheResult(t *testing.T) {
+	t.Parallel()
+	shelf := findingsReport()
+	shelf.Shelved, shelf.To = true, review.RoleOwner
+	partial := findingsReport()
+	partial.Outcome = review.OutcomePartial
+	for name, tc := range map[string]struct {
+		report                    review.Report
+		subject, severity, reason string
+	}{
+		"clean":            {cleanReport(), "[criticizer] CL 4711: clean - Keep", "", "author"},
+		"stand-in":         {standInReport(), "[criticizer] CL 4711: no model - Keep", "", "author"},
+		"findings":         {shelf, "[criticizer] shelved CL 4711: 1 critical, 1 medium, 1 low - Keep", "critical", "owner"},
+		"partial":          {partialReport(), "[criticizer] CL 4711: partly reviewed - Keep", "", "author"},
+		"partial findings": {partial, "[criticizer] CL 4711: 1 critical, 1 medium, 1 low, partly reviewed - Keep", "critical", "author"},
+		"not reviewed":     {notReviewedReport(), "[criticizer] CL 4711: not reviewed - Keep", "", "author"},
+	} {
+		m := render(t, tc.report)
+		if !strings.HasPrefix(m.Subject, tc.subject) || m.Header["X-Criticizer-Severity"] != tc.severity || m.Header["X-Criticizer-Reason"] != tc.reason {
+			t.Errorf("%s: subject %q, header %v", name, m.Subject, m.Header)
 		}
 	}
 }
@@ -335,7 +376,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
-		m, err := Render(findingsReport(), review.DeliveryKey{Changelist: 4711, Recipient: address, Version: 1}, testToken, testFrom, "example.com", time.UTC)
+		m, err := Render(findingsReport(), review.DeliveryKey{Changelist: 4711, Recipient: address, Version: 1}, testToken, testConfig)
 		if err != nil {
 			return
 		}
@@ -371,7 +412,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 			})
 		}
 		r.Findings = append(r.Findings, worst)
-		text, html, err := Bodies(r, time.UTC)
+		text, html, err := Bodies(r, testConfig)
 		if err != nil || len(html) > maxHTML {
 			t.Errorf("%s: %d bytes of HTML, error %v", name, len(html), err)
 		}
@@ -379,7 +420,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 		if shown < 1 || shown > maxFindings || !strings.Contains(text, worst.Title) {
 			t.Errorf("%s: %d findings shown, or not the worst", name, shown)
 		}
-		d := newDigest(r, shown, time.UTC)
+		d := newDigest(r, shown, testConfig)
 		if d.Counts != fmt.Sprintf("1 critical, %d low", tc.findings) {
 			t.Errorf("%s: the counts are %q, want those of all findings", name, d.Counts)
 		}
@@ -398,7 +439,7 @@ func TestTooManyOmissionsAreCutAndCounted(t *testing.T) {
 	for i := range 5000 {
 		r.Omissions = append(r.Omissions, review.Omission{Path: fmt.Sprintf("//depot/f%d", i), Reason: review.SkipBinary})
 	}
-	d := newDigest(r, 0, time.UTC)
+	d := newDigest(r, 0, testConfig)
 	list := d.Unread
 	if len(list.Groups) != 1 || list.Groups[0].Count != 5000 || len(list.Groups[0].Paths) != maxOmissions || list.Withheld != more(5000-maxOmissions, "file") {
 		t.Errorf("%+v", list)

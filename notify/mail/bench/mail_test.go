@@ -172,7 +172,7 @@ func report(number int) review.Report {
 func benchmarkGoMail(b *testing.B, cfg mail.Config) {
 	b.Helper()
 	key := review.DeliveryKey{Changelist: 1, Recipient: "reader0@example.com", Version: 1}
-	ours, err := mail.Render(report(1), key, cfg.Keys.Token(key), cfg.From, "example.com", time.UTC)
+	ours, err := mail.Render(report(1), key, cfg.Keys.Token(key), cfg)
 	testkit.NoError(b, err)
 	client, err := gomail.NewClient(cfg.Host, gomail.WithPort(cfg.Port), gomail.WithTLSPolicy(gomail.NoTLS))
 	testkit.NoError(b, err)
