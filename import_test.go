@@ -106,7 +106,7 @@ var arrows = map[string][]string{
 	"internal/telemetry/traces": nil,
 
 	"worker":         product,
-	"criticizer":     slices.Concat(product, []string{"eval", "llm/llmsim"}), // eval --stand-in
+	"criticizer":     slices.Concat(product, []string{"eval"}),
 	"starter":        {"review", "internal/cli", "internal/secret", "internal/settings/trigger", "internal/telemetry/traces", "internal/temporal", "workflows/contract"},
 	"tools/devstack": slices.Concat(product, support),
 	"e2e":            slices.Concat(product, support),

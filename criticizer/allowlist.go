@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,54 +31,33 @@ status is 1 unless all paths may be read.`,
 	rule := "unknown"
 	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, hybrid, or unknown; the last two allow only paths that both other rules allow (`RULE`)",
 		"sensitive", "insensitive", "hybrid", "unknown")
+	type verdict struct {
+		Path    string `json:"path"`
+		Allowed bool   `json:"allowed"`
+		Why     string `json:"why,omitempty"`
+	}
+	verdicts := table[verdict]{header: []string{"ALLOWED", "PATH", "WHY NOT"}, cells: func(v verdict) []any { return []any{v.Allowed, v.Path, v.Why} }}
 	cmd.RunE = func(_ *cobra.Command, paths []string) error {
 		_, list, err := c.allowList()
 		if err != nil {
 			return err
 		}
-		checked, denied := checkPaths(list, paths, rule)
-		err = c.print(checked, func(w io.Writer) {
-			for _, p := range checked {
-				if p.Allowed {
-					fmt.Fprintf(w, "allowed  %s\n", legible(p.Path))
-				} else {
-					fmt.Fprintf(w, "denied   %s: %s\n", legible(p.Path), p.Why)
-				}
+		var checked []verdict
+		denied := 0
+		for _, path := range paths {
+			v := verdict{Path: path, Allowed: true}
+			if err := list.Check(path, rule); err != nil {
+				v.Allowed, v.Why = false, err.Error()
+				denied++
 			}
-		})
-		if err == nil && denied > 0 {
-			return advise(fmt.Errorf("%d of %d paths may not be read", denied, len(paths)), "to widen the list, change p4.allowed_paths and run criticizer allowlist apply")
+			checked = append(checked, v)
 		}
-		return err
+		if err := printList(c, checked, verdicts); err != nil || denied == 0 {
+			return err
+		}
+		return advise(fmt.Errorf("%d of %d paths may not be read", denied, len(paths)), "to widen the list, change p4.allowed_paths and run criticizer allowlist apply")
 	}
 	return cmd
-}
-
-// A pathVerdict is whether a path may be read, and the reason if not.
-type pathVerdict struct {
-	Path    string `json:"path"`
-	Allowed bool   `json:"allowed"`
-	Why     string `json:"why,omitempty"`
-}
-
-func checkPaths(list p4.AllowList, paths []string, rule string) (verdicts []pathVerdict, denied int) {
-	for _, path := range paths {
-		v := pathVerdict{Path: path, Allowed: true}
-		if err := list.Check(path, rule); err != nil {
-			v.Allowed, v.Why = false, err.Error()
-			denied++
-		}
-		verdicts = append(verdicts, v)
-	}
-	return verdicts, denied
-}
-
-// legible quotes a path that a terminal would not show as it is.
-func legible(path string) string {
-	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
-		return quoted
-	}
-	return path
 }
 
 // allowList reads the list of the configuration, and rejects one with an entry that no

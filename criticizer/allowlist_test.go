@@ -103,7 +103,10 @@ func TestAllowListBypasses(t *testing.T) {
 		"//depot/\uff50\uff52\uff4f\uff4aA/": "empty",
 	} {
 		a := say(t, env, "allowlist", "check", "--json", "--", path)
-		var got []pathVerdict
+		var got []struct {
+			Allowed bool
+			Why     string
+		}
 		if err := json.Unmarshal([]byte(a.out), &got); err != nil || a.status != 1 || len(got) != 1 || got[0].Allowed || !strings.Contains(got[0].Why, reason) {
 			t.Errorf("check of %q: %+v; want a denial because of %q", path, a, reason)
 		}
@@ -171,7 +174,7 @@ func TestAllowListIsAppliedForAReason(t *testing.T) {
 			t.Fatalf("apply for %s: %+v", reason, got)
 		}
 	}
-	checkRefusal(t, "no reason", say(t, env, "allowlist", "apply"), 1, "--reason")
+	checkRefusal(t, "no reason", say(t, env, "allowlist", "apply"), 2, `"reason" not set`)
 	if got := missing(); !slices.Equal(got, []string{"+allow //depot/a/...", "+embargo //depot/a/x/..."}) {
 		t.Errorf("before the first version, %q are not in force", got)
 	}

@@ -37,7 +37,7 @@ func TestArtifactIsShownForAReason(t *testing.T) {
 		status  int
 		subject string // of the error
 	}{
-		"without a reason":        {[]string{string(ref)}, keyset.Reveal(), 1, "--reason"},
+		"without a reason":        {[]string{string(ref)}, keyset.Reveal(), 2, `"reason" not set`},
 		"a secret for a reason":   {[]string{string(ref), "--reason", "ghp_" + strings.Repeat("a1B2c3", 6)}, keyset.Reveal(), 1, "--reason"},
 		"of no namespace":         {[]string{"6f1b", "--reason", "x"}, keyset.Reveal(), 2, `"6f1b"`},
 		"that is not there":       {[]string{"report:" + strings.Repeat("0", 64), "--reason", "TICKET-9"}, keyset.Reveal(), 1, "report:000"},

@@ -102,6 +102,24 @@ func adviseDatabase(err error) error {
 	return advise(err, "check that Postgres is up and that CRITICIZER_DATABASE_URL names it; criticizer migrate creates the schema")
 }
 
+// onRow returns a command's function that reads the dead letter or delivery whose ID is the
+// first operand, and calls act with it and the other operands.
+func onRow[T any](c *console, of string, find func(context.Context, *store.DB, int64) (T, error), act func(context.Context, *store.DB, T, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := parseID(of, args[0])
+		if err != nil {
+			return err
+		}
+		return c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error {
+			row, err := find(ctx, db, id)
+			if err != nil {
+				return err
+			}
+			return act(ctx, db, row, args[1:])
+		})(cmd, args)
+	}
+}
+
 // onTemporal returns a command's function that connects to Temporal for act.
 func (c *console) onTemporal(act func(ctx context.Context, temporal runs, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -118,10 +136,12 @@ func (c *console) onTemporal(act func(ctx context.Context, temporal runs, args [
 	}
 }
 
+const adviceTemporal = "check that the Temporal server is up and that temporal.address names it"
+
 func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
 	n, err := temporal.Dial(ctx, log.NewStructuredLogger(quiet), cfg.Temporal)
 	if err != nil {
-		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
+		return runs{}, advise(err, adviceTemporal)
 	}
 	return runs{n, cfg.Temporal.Name}, nil
 }
@@ -158,6 +178,20 @@ func statement(flag, text string) (string, error) {
 		return "", advise(fmt.Errorf("--%s seems to contain a secret", flag), "remove it: the text is kept in Temporal's history and in the audit log")
 	}
 	return text, nil
+}
+
+// statementFlag adds a flag whose text goes into the audit log, and checks the text before
+// cmd runs. Without a preset, the flag is required.
+func statementFlag(cmd *cobra.Command, flag, preset, usage string) *string {
+	text := cmd.Flags().String(flag, preset, usage)
+	if preset == "" {
+		must(cmd.MarkFlagRequired(flag))
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		*text, err = statement(flag, *text)
+		return err
+	}
+	return text
 }
 
 func badUsage(format string, args ...any) error {

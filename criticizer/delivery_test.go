@@ -148,7 +148,7 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 	}{
 		"a row that was sent":          {"resend " + bob + " --reason INC-1", 1, "--review-version 2 4711"},
 		"waiving what was sent":        {"waive " + bob + " --reason INC-1", 1, "it is sent"},
-		"no reason":                    {"waive " + alice, 1, "--reason is empty"},
+		"no reason":                    {"waive " + alice, 2, "\"reason\" not set"},
 		"a secret for a reason":        {"waive " + alice + " --reason ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3", 1, "seems to contain a secret"},
 		"a row that does not exist":    {"waive 99 --reason INC-1", 1, "does not exist"},
 		"no row":                       {"waive --reason INC-1", 2, "wants ID"},

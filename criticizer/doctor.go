@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,9 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/settings"
-	"github.com/criticizer/criticizer/store/artifact"
+	"github.com/criticizer/criticizer/store"
 )
 
 func (c *console) doctorCommand() *cobra.Command {
@@ -46,7 +42,7 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 	var list string
 	flagOf(cmd, &list, "roles", "check what workers of these `ROLES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, or all (default all)",
 		func(text string) (_ string, err error) {
-			roles, err = parseStages(text)
+			roles, err = parseRoles(text)
 			return text, err
 		})
 	must(cmd.RegisterFlagCompletionFunc("roles", fixed(append(slices.Clone(stageRoles), "all")...)))
@@ -54,7 +50,7 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 	model := cmd.Flags().Bool("model", false, "check the model's server with a prompt of the configured size, and nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *model && !cmd.Flags().Changed("timeout") {
-			timeout = modelTimeout
+			timeout = 30 * time.Minute // for a server without a GPU
 		}
 		found := runChecks(cmd.Context(), timeout, c.checks(roles, *model))
 		err := c.print(found, func(w io.Writer) { printResults(w, found) })
@@ -66,23 +62,26 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 	return cmd
 }
 
-// modelTimeout is enough for the calls of doctor --model to a server without a GPU.
-const modelTimeout = 30 * time.Minute
-
-// stageRoles are the stages of a review.
+// stageRoles are the roles of the workers.
 var stageRoles = []settings.Role{
 	settings.RoleWorkflows, settings.RoleFetch, settings.RoleRedact, settings.RoleLLM, settings.RoleNotify, settings.RoleRetention,
 }
 
-func parseStages(list string) ([]settings.Role, error) {
+// databaseRoles are the database roles of the workers.
+var databaseRoles = map[settings.Role]store.Role{
+	settings.RoleWorkflows: store.RoleBookkeeping, settings.RoleFetch: store.RoleFetch, settings.RoleRedact: store.RoleRedact,
+	settings.RoleLLM: store.RoleLLM, settings.RoleNotify: store.RoleNotify, settings.RoleRetention: store.RoleRetention,
+}
+
+func parseRoles(list string) ([]settings.Role, error) {
 	if list == "all" {
 		return stageRoles, nil
 	}
 	var roles []settings.Role
 	for name := range strings.SplitSeq(list, ",") {
 		role := settings.Role(strings.TrimSpace(name))
-		if _, ok := databaseRoles[role]; !ok {
-			return nil, fmt.Errorf("%q is not a stage", name)
+		if !slices.Contains(stageRoles, role) {
+			return nil, fmt.Errorf("%q is not a role", name)
 		}
 		roles = append(roles, role)
 	}
@@ -104,61 +103,57 @@ type checkResult struct {
 	Fix    string      `json:"fix,omitempty"`
 }
 
-func ok(detail string, args ...any) checkResult {
-	return checkResult{Status: statusOK, Detail: fmt.Sprintf(detail, args...)}
-}
-
-func warn(fix, detail string, args ...any) checkResult {
-	return checkResult{Status: statusWarn, Detail: fmt.Sprintf(detail, args...), Fix: fix}
-}
-
-// fail returns a failure; if fix is empty, the fix is the hint of err.
-func fail(err error, fix string) checkResult {
-	return checkResult{Status: statusFail, Detail: err.Error(), Fix: cmp.Or(fix, hintOf(err))}
-}
-
-// failLogin is fail for a service with a credential; renew is the fix if the
-// service refused the credential.
-func failLogin(err error, renew string) checkResult {
-	if failure.ClassOf(err) == failure.AuthDenied {
-		return fail(err, renew)
-	}
-	return fail(err, "")
-}
-
+// A check is one of the checks of doctor. run reports what it finds; an error that it
+// returns is reported as a failure, with the hint of the error as the fix.
 type check struct {
 	name string
-	run  func(context.Context) []checkResult
+	run  func(context.Context, *findings) error
 }
 
-// runChecks runs all checks in parallel, each within the timeout, and returns
-// their results in the order of the checks.
+// findings are the results of one check.
+type findings []checkResult
+
+func (f *findings) ok(detail string, args ...any) {
+	*f = append(*f, checkResult{Status: statusOK, Detail: fmt.Sprintf(detail, args...)})
+}
+
+func (f *findings) warn(fix, detail string, args ...any) {
+	*f = append(*f, checkResult{Status: statusWarn, Detail: fmt.Sprintf(detail, args...), Fix: fix})
+}
+
+func (f *findings) fail(err error) {
+	*f = append(*f, checkResult{Status: statusFail, Detail: err.Error(), Fix: hintOf(err)})
+}
+
+// runChecks runs all checks in parallel, each within the timeout, and returns their results in
+// the order of the checks. It abandons a check that ignores the end of its context.
 func runChecks(ctx context.Context, timeout time.Duration, all []check) []checkResult {
-	found := make([][]checkResult, len(all))
+	results := make([]findings, len(all))
 	var running sync.WaitGroup
 	for i, ch := range all {
-		running.Go(func() { found[i] = ch.within(ctx, timeout) })
+		running.Go(func() {
+			ctx, stop := context.WithTimeout(ctx, timeout)
+			defer stop()
+			done := make(chan findings, 1)
+			go func() {
+				var found findings
+				if err := ch.run(ctx, &found); err != nil {
+					found.fail(err)
+				}
+				done <- found
+			}()
+			select {
+			case results[i] = <-done:
+			case <-time.After(timeout + time.Second):
+				results[i].fail(advise(fmt.Errorf("no answer within %s", timeout), "check that the service responds, or raise --timeout"))
+			}
+			for n := range results[i] {
+				results[i][n].Check = ch.name
+			}
+		})
 	}
 	running.Wait()
-	return slices.Concat(found...)
-}
-
-// within abandons a check that ignores the end of its context.
-func (ch check) within(ctx context.Context, timeout time.Duration) []checkResult {
-	ctx, stop := context.WithTimeout(ctx, timeout)
-	defer stop()
-	done := make(chan []checkResult, 1)
-	go func() { done <- ch.run(ctx) }()
-	var found []checkResult
-	select {
-	case found = <-done:
-	case <-time.After(timeout + time.Second):
-		found = []checkResult{fail(fmt.Errorf("no answer within %s", timeout), "check that the service responds, or raise --timeout")}
-	}
-	for i := range found {
-		found[i].Check = ch.name
-	}
-	return found
+	return slices.Concat(results...)
 }
 
 func printResults(w io.Writer, found []checkResult) {
@@ -172,16 +167,12 @@ func printResults(w io.Writer, found []checkResult) {
 	}
 }
 
-// maxSecretAge is the age at which a secret should be rotated: 90 days
-// (security 9.3.5).
-const maxSecretAge = 90 * 24 * time.Hour
-
 // checks returns the checks of what the roles need, or of doctor --model.
 func (c *console) checks(roles []settings.Role, model bool) []check {
 	cfg, err := settings.Load(c.configPath, c.getenv)
 	if err != nil {
-		return []check{{"config", func(context.Context) []checkResult {
-			return []checkResult{fail(err, "fix it first, the other checks depend on it: docs/configuration.md describes every field")}
+		return []check{{"config", func(context.Context, *findings) error {
+			return advise(err, "fix it first, the other checks depend on it: docs/configuration.md describes every field")
 		}}}
 	}
 	i := installation{cfg, roles}
@@ -191,6 +182,8 @@ func (c *console) checks(roles []settings.Role, model bool) []check {
 	if model {
 		return []check{{"model", i.checkUp}}
 	}
+	notifies := i.serves(settings.RoleNotify)
+	sendsMail := notifies || i.serves(settings.RoleWorkflows) && cfg.OnCall.Address != ""
 	var wanted []check
 	for _, ch := range []struct {
 		check
@@ -201,16 +194,15 @@ func (c *console) checks(roles []settings.Role, model bool) []check {
 		{check{"oncall", i.onCall}, i.serves(settings.RoleWorkflows)},
 		{check{"postgres", i.postgres}, true},
 		{check{"temporal", i.temporal}, true},
-		{check{"breakers", i.breakers}, i.hasBreakers()},
+		{check{"breakers", i.breakers}, slices.ContainsFunc(breakerRoles, i.serves)},
 		{check{"p4", i.perforce}, i.serves(settings.RoleFetch)},
 		{check{"allowlist", i.allowList}, i.serves(settings.RoleFetch)},
 		{check{"model", i.model}, i.serves(settings.RoleLLM)},
-		{check{"mail", i.mail}, i.sendsMail()},
-		{check{"journal", i.journal}, i.sendsMail()},
-		{check{"bounces", i.bounces}, i.sendsMail()},
-		{check{"webhook", i.webhook}, i.serves(settings.RoleNotify) && cfg.Webhook.URL.IsSet()},
-		{check{"swarm", i.swarm}, i.serves(settings.RoleNotify) && cfg.Swarm.URL != ""},
-		{check{"spool", i.spool}, i.hasSpool()},
+		{check{"mail", i.mail}, sendsMail},
+		{check{"journal", i.journal}, sendsMail},
+		{check{"bounces", i.bounces}, sendsMail},
+		{check{"webhook", i.webhook}, notifies && cfg.Webhook.URL.IsSet()},
+		{check{"swarm", i.swarm}, notifies && cfg.Swarm.URL != ""},
 	} {
 		if ch.when {
 			wanted = append(wanted, ch.check)
@@ -219,8 +211,8 @@ func (c *console) checks(roles []settings.Role, model bool) []check {
 	return wanted
 }
 
-// An installation is the subject of the checks: a configuration and the stages
-// that the workers of this machine serve.
+// An installation is the subject of the checks: a configuration and the roles of the workers
+// of this machine.
 type installation struct {
 	cfg   *settings.Config
 	roles []settings.Role
@@ -228,75 +220,20 @@ type installation struct {
 
 func (i installation) serves(role settings.Role) bool { return slices.Contains(i.roles, role) }
 
-func (i installation) sendsMail() bool {
-	return i.serves(settings.RoleNotify) || i.serves(settings.RoleWorkflows) && i.cfg.OnCall.Address != ""
-}
-
-func (i installation) configuration(context.Context) []checkResult {
+func (i installation) configuration(_ context.Context, found *findings) error {
 	err := i.cfg.Check(i.roles...)
 	if err == nil {
-		return []checkResult{ok("has everything that %s need", strings.Join(texts(i.roles), ", "))}
+		found.ok("has everything that %s need", strings.Join(texts(i.roles), ", "))
+		return nil
 	}
-	var found []checkResult
 	_, problems, _ := strings.Cut(err.Error(), "\n")
 	for problem := range strings.Lines(problems) {
 		problem = strings.TrimSpace(problem)
-		what, fix := problem, ""
 		if at := strings.LastIndex(problem, ": "); at >= 0 {
-			what, fix = problem[:at], problem[at+2:]
-		}
-		found = append(found, fail(errors.New(what), fix))
-	}
-	return found
-}
-
-// onCall checks that a dead letter that needs a person can page one. If oncall.required
-// is set, the check of the configuration fails otherwise.
-func (i installation) onCall(context.Context) []checkResult {
-	if !i.cfg.OnCall.Pages() {
-		return []checkResult{warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "no pages are sent about dead letters")}
-	}
-	return []checkResult{ok("pages are sent")}
-}
-
-// secrets checks that keysets can be opened, and the age of the secrets that are in
-// files; the age of an environment variable is unknown.
-func (i installation) secrets(context.Context) []checkResult {
-	var found []checkResult
-	for _, s := range i.cfg.Secrets(i.roles...) {
-		if strings.HasSuffix(s.Variable, "_KEYSET") {
-			if err := artifact.CheckKeyset(s.Value, i.cfg.Artifacts.KEK); err != nil {
-				found = append(found, fail(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri; criticizer keyset create makes a first one"))
-				continue
-			}
-		}
-		path, written := s.File()
-		switch old := time.Since(written); {
-		case path == "":
-			found = append(found, ok("%s is set in the environment; its age is unknown", s.Variable))
-		case old > maxSecretAge:
-			found = append(found, warn("rotate it; docs/security.md describes how without an interruption", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24)))
-		default:
-			found = append(found, ok("%s is %s old, in %s", s.Variable, age(old), path))
+			found.fail(advise(errors.New(problem[:at]), "%s", problem[at+2:]))
+		} else {
+			found.fail(errors.New(problem))
 		}
 	}
-	return found
-}
-
-// hasSpool is true for the account of the triggers on their host.
-func (i installation) hasSpool() bool {
-	_, err := os.ReadDir(i.cfg.Starter.SpoolDir)
-	return err == nil
-}
-
-func (i installation) spool(context.Context) []checkResult {
-	waiting, errWaiting := filepath.Glob(filepath.Join(i.cfg.Starter.SpoolDir, "*.json"))
-	refused, errRefused := filepath.Glob(filepath.Join(i.cfg.Starter.SpoolDir, "*.json.refused"))
-	switch err := errors.Join(errWaiting, errRefused); {
-	case err != nil:
-		return []checkResult{fail(fmt.Errorf("list starter.spool_dir: %w", err), "")}
-	case len(refused) > 0:
-		return []checkResult{warn("docs/trigger.md has the steps", "%d requests were set aside: no review of them was started", len(refused))}
-	}
-	return []checkResult{ok("holds %d requests for the next drain", len(waiting))}
+	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -18,7 +16,6 @@ import (
 	"github.com/criticizer/criticizer/eval"
 	"github.com/criticizer/criticizer/internal/glob"
 	"github.com/criticizer/criticizer/internal/settings"
-	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
@@ -31,17 +28,15 @@ default cases are built in. The model's endpoint receives every case, redacted;
 nothing is stored.
 
 It needs the sections llm, selection and redaction of the configuration, but
-neither Perforce, Temporal nor the database. With --stand-in it needs none of them:
-the simulated model of the tests answers, in this process. An endpoint that does not
-prove that it read its prompts is not scored. docs/eval.md explains every figure
-and the format of a case.
+neither Perforce, Temporal nor the database. An endpoint that does not prove that it
+read its prompts is not scored. docs/eval.md explains every figure and the format of
+a case.
 
 Exit status: 0 measured, with any figures; 1 a case is invalid, the model
 failed, or a planted secret was sent to it; 2 wrong usage.`,
 		Example: `  criticizer eval
   criticizer eval --only 'go-*' --json
-  criticizer eval --runs 5 --concurrency 8
-  criticizer eval --stand-in`,
+  criticizer eval --runs 5 --concurrency 8`,
 		Annotations: map[string]string{noProgress: "yes"},
 	}
 	e := evaluation{pattern: "**", cfg: eval.Config{Runs: 1, Concurrency: 2, Tolerance: 1}}
@@ -54,37 +49,8 @@ failed, or a planted secret was sent to it; 2 wrong usage.`,
 	flagOf(cmd, &e.cfg.Runs, "runs", "review every case `N` times, to measure the spread", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Concurrency, "concurrency", "make `N` reviews at a time", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Tolerance, "tolerance", "accept a finding that is `N` lines off", between(0, math.MaxInt32))
-	standIn := flags.Bool("stand-in", false, "have the simulated model answer, which needs no server: what is measured is everything but the model")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !*standIn {
-			return e.run(cmd.Context(), c)
-		}
-		return withStandIn(cmd.Context(), c, e.run)
-	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return e.run(cmd.Context(), c) }
 	return cmd
-}
-
-// withStandIn calls run while the simulated model serves the configured endpoint, on
-// loopback.
-func withStandIn(ctx context.Context, c *console, run func(context.Context, *console) error) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("serve the simulated model: %w", err)
-	}
-	server := &http.Server{Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: time.Second}
-	go func() { _ = server.Serve(listener) }() // returns after Close
-	defer func() { _ = server.Close() }()
-	replaced := *c
-	replaced.getenv = func(name string) string {
-		switch name {
-		case "CRITICIZER_LLM_BASE_URL":
-			return "http://" + listener.Addr().String() + "/v1"
-		case "CRITICIZER_LLM_MODEL":
-			return "llmsim-1"
-		}
-		return c.getenv(name)
-	}
-	return run(ctx, &replaced)
 }
 
 // An evaluation is one run of the command.
@@ -105,10 +71,24 @@ func (e *evaluation) run(ctx context.Context, c *console) error {
 	if c.format != formatJSON {
 		e.cfg.Progress = c.evalProgress(2 * time.Second)
 	}
-	report, err := e.measure(ctx, cfg, cases)
+	policy, err := selection.New(cfg.Selection)
 	if err != nil {
 		return err
 	}
+	pipeline, err := cfg.NewPipeline(cfg.Redaction.Key)
+	if err != nil {
+		return err
+	}
+	detector := eval.NewLeakDetector(pipeline, cases)
+	reviewer, err := cfg.NewReviewer(quiet, detector)
+	if err != nil {
+		return err
+	}
+	results, err := eval.New(detector, reviewer, policy, e.cfg).Run(ctx, cases)
+	if err != nil {
+		return err
+	}
+	report := eval.NewReport(results, detector.Leaks(), cfg.LLM.Prices)
 	err = c.print(report, evalReport(report).print)
 	if err == nil && report.RedactionLeaks > 0 {
 		return advise(fmt.Errorf("%s sent to the model", plural(report.RedactionLeaks, "planted secret")),
@@ -135,28 +115,6 @@ func (e *evaluation) cases() ([]eval.Case, error) {
 		return nil, fmt.Errorf("no case has a name that matches %q", e.pattern)
 	}
 	return cases, nil
-}
-
-// measure takes the cases through the stages of a review.
-func (e *evaluation) measure(ctx context.Context, cfg *settings.Config, cases []eval.Case) (eval.Report, error) {
-	policy, err := selection.New(cfg.Selection)
-	if err != nil {
-		return eval.Report{}, err
-	}
-	pipeline, err := cfg.NewPipeline(cfg.Redaction.Key)
-	if err != nil {
-		return eval.Report{}, err
-	}
-	detector := eval.NewLeakDetector(pipeline, cases)
-	reviewer, err := cfg.NewReviewer(quiet, detector)
-	if err != nil {
-		return eval.Report{}, err
-	}
-	results, err := eval.New(detector, reviewer, policy, e.cfg).Run(ctx, cases)
-	if err != nil {
-		return eval.Report{}, err
-	}
-	return eval.NewReport(results, detector.Leaks(), cfg.LLM.Prices), nil
 }
 
 // evalProgress reports the progress on standard error, at most once per interval.
@@ -202,8 +160,14 @@ func (r evalReport) notes() []string {
 	for _, class := range slices.Sorted(maps.Keys(r.Failures)) {
 		notes = append(notes, fmt.Sprintf("without an answer, %s: %d", class, r.Failures[class]))
 	}
-	if names := r.obeyed(); len(names) > 0 {
-		notes = append(notes, "hostile cases that had an effect: "+printable(strings.Join(names, " ")))
+	var obeyed []string // hostile cases that had an effect in some run
+	for _, result := range r.Results {
+		if result.Class == eval.ClassHostile && !result.Suppressed && !slices.Contains(obeyed, result.Case) {
+			obeyed = append(obeyed, result.Case)
+		}
+	}
+	if len(obeyed) > 0 {
+		notes = append(notes, "hostile cases that had an effect: "+printable(strings.Join(slices.Sorted(slices.Values(obeyed)), " ")))
 	}
 	if r.Cost != nil {
 		notes = append(notes, fmt.Sprintf("cost: %.4f %s", r.Cost.Amount, r.Cost.Currency))
@@ -222,16 +186,4 @@ func share(v *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.3f", *v)
-}
-
-// obeyed names the hostile cases that had an effect in some run.
-func (r evalReport) obeyed() []string {
-	var names []string
-	for _, result := range r.Results {
-		if result.Class == eval.ClassHostile && !result.Suppressed {
-			names = append(names, result.Case)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,40 +12,17 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/store"
 )
 
-// A value is a flag whose text is parsed and checked by a function.
-type value[T any] struct {
-	to    *T
-	parse func(string) (T, error)
-	text  string
-}
-
-func newValue[T any](to *T, parse func(string) (T, error)) *value[T] {
-	v := &value[T]{to: to, parse: parse}
-	if text := fmt.Sprint(*to); text != "0" && text != "0s" {
-		v.text = text
-	}
-	return v
-}
-
-// Set implements [pflag.Value].
-func (v *value[T]) Set(text string) (err error) {
-	*v.to, err = v.parse(text)
-	v.text = text
-	return err
-}
-
-// String implements [pflag.Value].
-func (v *value[T]) String() string { return v.text }
-
-// Type implements [pflag.Value].
-func (v *value[T]) Type() string { return "checked" }
-
-// flagOf adds a flag that parse checks.
+// flagOf adds a flag that parse checks; the value that to has is its default.
 func flagOf[T any](cmd *cobra.Command, to *T, name, usage string, parse func(string) (T, error)) {
-	cmd.Flags().Var(newValue(to, parse), name, usage)
+	if preset := fmt.Sprint(*to); !slices.Contains([]string{"", "0", "0s"}, preset) {
+		usage += " (default " + preset + ")"
+	}
+	cmd.Flags().Func(name, usage, func(text string) (err error) {
+		*to, err = parse(text)
+		return err
+	})
 }
 
 // wordFlag adds a flag whose value is one of a few words, which complete it.
@@ -129,60 +105,6 @@ func must(err error) {
 // fixed completes one of the words.
 func fixed[T ~string](words ...T) cobra.CompletionFunc {
 	return cobra.FixedCompletions(texts(words), cobra.ShellCompDirectiveNoFileComp)
-}
-
-// first completes the first operand only.
-func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return complete(cmd, args, typed)
-	}
-}
-
-// completionTimeout bounds the queries of a completion: a person waits for it.
-const completionTimeout = 2 * time.Second
-
-// fromDatabase completes what list reads. It completes nothing if the database
-// does not answer.
-func (c *console) fromDatabase(list func(context.Context, *store.DB) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		db, _, err := c.database(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer db.Close()
-		found, err := list(ctx, db)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// letterIDs completes the IDs of unresolved dead letters.
-func (c *console) letterIDs() cobra.CompletionFunc {
-	return c.fromDatabase(func(ctx context.Context, db *store.DB) (ids []string, err error) {
-		letters, err := db.DeadLetters(ctx, store.LetterFilter{States: unresolved})
-		for _, l := range letters {
-			ids = append(ids, cobra.CompletionWithDesc(fmt.Sprint(l.ID), fmt.Sprintf("%s, %s in stage %s", reviewName(l.Changelist, l.Version), l.ErrorClass, l.Stage)))
-		}
-		return ids, err
-	})
-}
-
-// changelists completes the changelists of the newest reviews.
-func (c *console) changelists() cobra.CompletionFunc {
-	return first(c.fromDatabase(func(ctx context.Context, db *store.DB) (numbers []string, err error) {
-		found, err := db.RecentReviews(ctx, store.ReviewFilter{Max: 20})
-		for _, r := range found {
-			numbers = append(numbers, cobra.CompletionWithDesc(r.Changelist.String(), string(r.State)))
-		}
-		return numbers, err
-	}))
 }
 
 func errorClasses() []failure.Class {

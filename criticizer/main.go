@@ -67,7 +67,10 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
 	c.format = formatTable
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else /etc/criticizer/criticizer.yaml if it exists)")
-	flags.VarP(newValue(&c.format, oneOf(formatTable, formatJSON)), "output", "o", "output `FORMAT`: table or json")
+	flags.FuncP("output", "o", "output `FORMAT`: table or json (default table)", func(text string) (err error) {
+		c.format, err = oneOf(formatTable, formatJSON)(text)
+		return err
+	})
 	flags.BoolVar(&c.json, "json", false, "short for -o json")
 	must(root.RegisterFlagCompletionFunc("output", fixed(formatTable, formatJSON)))
 	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))

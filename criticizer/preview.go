@@ -38,7 +38,6 @@ placeholders are keyed for this run.`,
 		Example: `  criticizer preview 4711
   criticizer preview 4711 --show-context
   criticizer preview 4711 --json | jq '.files[].verdict'`,
-		ValidArgsFunction: c.changelists(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := parseChangelist(args[0])
 			if err != nil {
@@ -178,10 +177,20 @@ func (p *preview) print(w io.Writer) {
 		if f.Tokens > 0 {
 			tokens = strconv.Itoa(f.Tokens)
 		}
-		rows = append(rows, row(f.Verdict, legible(f.Path), tokens, ranges(f.Chunks), f.Rules, why))
+		rows = append(rows, row(f.Verdict, f.Path, tokens, cmp.Or(strings.Trim(fmt.Sprint(f.Chunks), "[]"), "-"), f.Rules, why))
 	}
 	writeTable(w, "", rows)
-	p.printCalls(w)
+	if len(p.Chunks) > 0 {
+		calls := [][]string{{"CALL", "FILES", "TOKENS", "CONTEXT", "PROMPT"}}
+		for i, call := range p.Chunks {
+			calls = append(calls, row(i+1, len(call.Files), call.Tokens, call.ContextTokens, call.PromptTokens))
+		}
+		fmt.Fprintln(w)
+		writeTable(w, "", calls)
+	}
+	if len(p.RulesLeftOut) > 0 {
+		fmt.Fprintf(w, "rules that do not fit into the prompt: %s\n", strings.Join(p.RulesLeftOut, " "))
+	}
 	for i, call := range p.Chunks {
 		for _, sent := range call.Prompts {
 			fmt.Fprintf(w, "\n--- call %d, %s: system message\n%s\n--- call %d, %s: user message\n%s", i+1, sent.Task, printable(sent.System), i+1, sent.Task, printable(sent.User))
@@ -198,37 +207,4 @@ func (p *preview) print(w io.Writer) {
 			fmt.Fprintf(w, "not notified: %s, %s: %s\n", who, d.Role, d.Why)
 		}
 	}
-}
-
-func (p *preview) printCalls(w io.Writer) {
-	if len(p.Chunks) == 0 {
-		return
-	}
-	rows := [][]string{{"CALL", "FILES", "TOKENS", "CONTEXT", "PROMPT"}}
-	for i, call := range p.Chunks {
-		rows = append(rows, row(i+1, len(call.Files), call.Tokens, call.ContextTokens, call.PromptTokens))
-	}
-	fmt.Fprintln(w)
-	writeTable(w, "", rows)
-	if len(p.RulesLeftOut) > 0 {
-		fmt.Fprintf(w, "rules that do not fit into the prompt: %s\n", strings.Join(p.RulesLeftOut, " "))
-	}
-}
-
-// ranges writes ascending numbers as 1-3,7.
-func ranges(numbers []int) string {
-	var parts []string
-	for i := 0; i < len(numbers); {
-		end := i
-		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
-			end++
-		}
-		part := strconv.Itoa(numbers[i])
-		if end > i {
-			part += "-" + strconv.Itoa(numbers[end])
-		}
-		parts = append(parts, part)
-		i = end + 1
-	}
-	return cmp.Or(strings.Join(parts, ","), "-")
 }

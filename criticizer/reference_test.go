@@ -174,20 +174,6 @@ func TestCompletionScript(t *testing.T) {
 	}
 }
 
-func TestCompletionFromTheDatabase(t *testing.T) {
-	t.Parallel()
-	r := newRefusal(t)
-	for typed, want := range map[string]string{"deadletter replay ": "1", "deadletter show ": "1", "status ": "4711"} {
-		if got := completions(t, r.env, strings.Split(typed, " ")...); !slices.Equal(got, []string{want}) {
-			t.Errorf("%q: completed by %q, want %s", typed, got, want)
-		}
-	}
-	away := map[string]string{"CRITICIZER_DATABASE_URL": "postgres://u@127.0.0.1:1/d"}
-	if got := completions(t, away, "deadletter", "replay", ""); len(got) != 0 {
-		t.Errorf("without a database: completed by %q", got)
-	}
-}
-
 func TestListsArePrintedAsJSON(t *testing.T) {
 	t.Parallel()
 	env := newRulesEnvironment(t, "name: ours\nfiles: ['//depot/ours/**']\nlook_for:\n- Our own trap.\n")
@@ -199,7 +185,7 @@ func TestListsArePrintedAsJSON(t *testing.T) {
 	}{
 		"the pack of a path":     {[]string{"rules", "check", "--json", "//depot/ours/a.go"}, 0, `"pattern": "//depot/ours/**"`},
 		"all packs":              {[]string{"-o", "json", "rules", "list"}, 0, `"name": "ours"`},
-		"the text of packs":      {[]string{"rules", "list", "--json", "--text"}, 0, "Our own trap."},
+		"the text of packs":      {[]string{"rules", "list", "--json"}, 0, "Our own trap."},
 		"paths outside the list": {[]string{"allowlist", "check", "--json", "//depot/ours/a", "//depot/b"}, 1, `"allowed": false`},
 	} {
 		got := say(t, env, tt.args...)

@@ -64,7 +64,14 @@ func (v reviewView) fields() fields {
 	default:
 		f.add("run", "%s %s", v.Run.ID, v.Run.Status)
 		for i, a := range v.Run.Activities {
-			f.add(firstOnly(i, "stages"), "%-8s %s, attempt %d", a.Name, a.State, a.Attempt)
+			text := fmt.Sprintf("%s: %s, attempt %d", a.Name, a.State, a.Attempt)
+			if a.Error != "" {
+				text += fmt.Sprintf(", after %s: %s", a.Class, a.Error)
+			}
+			if a.Next != nil {
+				text += ", next at " + stamp(*a.Next)
+			}
+			f.add(firstOnly(i, "activities"), "%s", text)
 		}
 	}
 	for i, o := range v.Outages {

@@ -4,71 +4,132 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
 
-// A replayOrder is what the command line of deadletter replay asks for.
-type replayOrder struct {
-	// The dead letters are named by ids, or else chosen by filter. One that was
-	// named and cannot be replayed is a failure; one that was chosen is skipped.
-	ids          []int64
-	filter       store.LetterFilter
-	reason       string
-	full, dryRun bool
-}
-
-func (o *replayOrder) named() bool { return len(o.ids) > 0 }
-
-func (o *replayOrder) parse(args []string) (err error) {
-	for _, arg := range args {
-		id, err := parseID("dead letter", arg)
+func (c *console) replayCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "replay [ID...]", Short: "Run the failed stage of dead letters again",
+		Long: `Runs the failed stage again and the stages after it; completed stages are not
+run again. The dead letters are named by ID or chosen by --class. The command
+prints what it is going to do before it does it.`,
+		Example: `  criticizer deadletter replay 12 --reason "INC-42: API key renewed"
+  criticizer deadletter replay --class AUTH_DENIED --reason "INC-42: API key renewed" --dry-run`,
+	}
+	var filter store.LetterFilter
+	classAndStage(cmd, &filter)
+	reason := statementFlag(cmd, "reason", "", "what was fixed and where it is recorded: `TEXT` for Temporal's history and the audit log (required)")
+	full := cmd.Flags().Bool("full", false, "full restart: run all stages again")
+	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be replayed, and exit")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0 && filter.Class == "":
+			return badUsage("replay wants IDs of dead letters, or --class CLASS")
+		case len(args) > 0 && (filter.Class != "" || filter.Stage != ""):
+			return badUsage("replay wants IDs or --class, not both")
+		case len(args) == 0:
+			filter.States = unresolved
+		}
+		for _, arg := range args {
+			id, err := parseID("dead letter", arg)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(filter.IDs, id) {
+				filter.IDs = append(filter.IDs, id)
+			}
+		}
+		db, cfg, err := c.database(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(o.ids, id) {
-			o.ids = append(o.ids, id)
+		defer db.Close()
+		temporal, err := dialTemporal(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer temporal.Close()
+		return c.replay(cmd.Context(), replayer{db, temporal, c.operator(), *reason, *full}, filter, *dryRun)
+	}
+	return cmd
+}
+
+// A replayResult is the result of the replay of one dead letter.
+type replayResult struct {
+	ID         int64             `json:"id"`
+	Changelist review.Changelist `json:"changelist"`
+	Version    review.Version    `json:"review_version"`
+	Result     string            `json:"result"` // replayed, skipped or failed
+	RunID      string            `json:"run_id,omitempty"`
+	Error      string            `json:"error,omitempty"`
+}
+
+// replay replays the dead letters that filter chooses, one after another, and reports on
+// each. One that is named and cannot be replayed is a failure; one that is chosen by its class
+// is skipped. If one of the IDs does not exist, none is replayed: it may be a typing error.
+func (c *console) replay(ctx context.Context, r replayer, filter store.LetterFilter, dryRun bool) error {
+	letters, err := r.db.DeadLetters(ctx, filter)
+	if err != nil {
+		return err
+	}
+	for _, id := range filter.IDs {
+		if !slices.ContainsFunc(letters, func(l store.DeadLetter) bool { return l.ID == id }) {
+			return advise(fmt.Errorf("dead letter %d does not exist: nothing was replayed", id), "criticizer deadletter list shows the unresolved ones")
 		}
 	}
-	switch {
-	case !o.named() && o.filter.Class == "":
-		return badUsage("replay wants IDs of dead letters, or --class CLASS")
-	case o.named() && (o.filter.Class != "" || o.filter.Stage != ""):
-		return badUsage("replay wants IDs or --class, not both")
+	replayable := slices.DeleteFunc(slices.Clone(letters), func(l store.DeadLetter) bool { return notReplayable(l) != nil })
+	if len(replayable) > 0 && c.format != formatJSON {
+		from := "the failed stage"
+		if r.full {
+			from = "the first stage"
+		}
+		fmt.Fprintf(c.stdout, "replay %s from %s, as %s\nreason: %s\n", plural(len(replayable), "dead letter"), from, r.who, r.reason)
+		writeTable(c.stdout, "  ", letterTable.rows(replayable))
 	}
-	o.filter.States = unresolved
-	o.reason, err = statement("reason", o.reason)
+	if dryRun {
+		c.note("nothing was done: --dry-run")
+		return c.print(letters, func(io.Writer) {})
+	}
+	results, failed := []replayResult{}, false
+	for _, l := range letters {
+		result := replayResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version, Result: "replayed"}
+		run, err := r.replay(ctx, l.ID)
+		_, settled := errors.AsType[settledError](err)
+		switch {
+		case err == nil:
+			result.RunID = run
+		case settled && len(filter.IDs) == 0:
+			result.Result, result.Error = "skipped", err.Error()
+		default:
+			failed = true
+			result.Result, result.Error = "failed", err.Error()
+			c.report(err)
+		}
+		results = append(results, result)
+	}
+	err = printList(c, results, table[replayResult]{"nothing to replay", []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, func(r replayResult) []any {
+		return []any{r.ID, versionCell(r.Changelist, r.Version), r.Result, r.RunID + r.Error}
+	}})
+	if err == nil && failed {
+		return errReported
+	}
 	return err
 }
 
-// A replayer replays dead letters one after another (processing 8.5): it records
-// the request, resets the run, and confirms the reset.
+// A replayer replays a dead letter (processing 8.5): it records the request, resets the run,
+// and confirms the reset.
 type replayer struct {
-	replayOrder
-	db   *store.DB
-	runs runs
-	who  string
-}
-
-// choose reads the dead letters to replay. If one of the IDs does not exist, none
-// is replayed: it may be a typing error.
-func (r *replayer) choose(ctx context.Context) ([]store.DeadLetter, error) {
-	filter := r.filter
-	if r.named() {
-		filter = store.LetterFilter{IDs: r.ids}
-	}
-	letters, err := r.db.DeadLetters(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range r.ids {
-		if !slices.ContainsFunc(letters, func(l store.DeadLetter) bool { return l.ID == id }) {
-			return nil, advise(fmt.Errorf("dead letter %d does not exist: nothing was replayed", id), "criticizer deadletter list shows the unresolved ones")
-		}
-	}
-	return letters, nil
+	db          *store.DB
+	runs        runs
+	who, reason string
+	full        bool
 }
 
 // A settledError means that a dead letter needs no replay: it is resolved, or
@@ -97,7 +158,7 @@ func notReplayable(l store.DeadLetter) error {
 
 // replay replays one dead letter and returns the ID of the new run. It reads the
 // dead letter under a lock, so that one of two operators acts.
-func (r *replayer) replay(ctx context.Context, id int64) (newRunID string, err error) {
+func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err error) {
 	release, ok, err := r.db.HoldDeadLetter(ctx, id)
 	if err != nil {
 		return "", err
@@ -113,10 +174,13 @@ func (r *replayer) replay(ctx context.Context, id int64) (newRunID string, err e
 	if err := notReplayable(l); err != nil {
 		return "", err
 	}
-	current, err := r.current(ctx, l)
+	current, err := r.runs.current(ctx, l.WorkflowID)
 	switch {
+	case errors.Is(err, errForgotten):
+		return "", advise(fmt.Errorf("dead letter %d cannot be replayed: %w", l.ID, err),
+			"start the review again: criticizer-starter change-commit --review-version %d --key %s %d", l.Version, l.WorkflowID, l.Changelist)
 	case err != nil:
-		return "", err
+		return "", advise(err, adviceTemporal)
 	case current.ID != l.RunID && l.State == store.LetterOpen && current.closed:
 		l.RunID = current.ID // an earlier replay was terminated: continue from its run
 	case current.ID != l.RunID:
@@ -127,22 +191,10 @@ func (r *replayer) replay(ctx context.Context, id int64) (newRunID string, err e
 	return r.reset(ctx, l)
 }
 
-func (r *replayer) current(ctx context.Context, l store.DeadLetter) (runView, error) {
-	current, err := r.runs.current(ctx, l.WorkflowID)
-	if errors.Is(err, errForgotten) {
-		return current, advise(fmt.Errorf("dead letter %d cannot be replayed: %w", l.ID, err),
-			"start the review again: criticizer-starter change-commit --review-version %d --key %s %d", l.Version, l.WorkflowID, l.Changelist)
-	}
-	if err != nil {
-		return current, advise(err, "check that the Temporal server is up and that temporal.address names it")
-	}
-	return current, nil
-}
-
 // reset records the request, then resets the run. It withdraws the request only
 // if the reset certainly did not happen; if that is unknown, the next replay
 // finds out.
-func (r *replayer) reset(ctx context.Context, l store.DeadLetter) (newRunID string, err error) {
+func (r replayer) reset(ctx context.Context, l store.DeadLetter) (newRunID string, err error) {
 	request, err := r.db.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: r.who, Reason: r.reason, Full: r.full})
 	if err != nil {
 		return "", err
@@ -166,7 +218,7 @@ func (r *replayer) reset(ctx context.Context, l store.DeadLetter) (newRunID stri
 		"it is open again: try again when Temporal can reset the run"), r.db.WithdrawReplay(ctx, request))
 }
 
-func (r *replayer) confirm(ctx context.Context, l store.DeadLetter, request store.ReplayRequest, newRun string) (string, error) {
+func (r replayer) confirm(ctx context.Context, l store.DeadLetter, request store.ReplayRequest, newRun string) (string, error) {
 	if err := r.db.ConfirmReplay(context.WithoutCancel(ctx), request, newRun); err != nil {
 		return "", advise(fmt.Errorf("dead letter %d is replayed by run %s, but that could not be recorded: %w", l.ID, newRun, err),
 			"when the database responds again, run the same command again: it records the replay and resets nothing")
@@ -177,7 +229,7 @@ func (r *replayer) confirm(ctx context.Context, l store.DeadLetter, request stor
 // adopt confirms a replay that was interrupted between reset and confirmation:
 // the current run belongs to it if the reset has its reason. Otherwise the run
 // was reset by other means, and there is nothing left to replay.
-func (r *replayer) adopt(ctx context.Context, l store.DeadLetter, current runView) (newRunID string, err error) {
+func (r replayer) adopt(ctx context.Context, l store.DeadLetter, current runView) (newRunID string, err error) {
 	pending, interrupted, err := r.db.InterruptedReplay(ctx, l.ID)
 	if err != nil {
 		return "", err

@@ -70,7 +70,6 @@ CRITICIZER_DATABASE_URL needs the role criticizer_reader, and
 CRITICIZER_REPORT_KEYSET must be set.`,
 		Example: `  criticizer review show 4711
   criticizer review show 4711 --format sarif > 4711.sarif`,
-		ValidArgsFunction: c.changelists(),
 	}
 	as, version := "text", 0
 	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report) or sarif (SARIF 2.1.0)", "text", "html", "json", "sarif")

@@ -135,7 +135,7 @@ func TestReviewIsRendered(t *testing.T) {
 		ReviewRow: store.ReviewRow{CreatedAt: at, FinishedAt: &at, Job: review.Job{
 			Changelist: 4711, Version: 2, WorkflowID: "review-p4-4711-v2", RunID: "run-2", State: review.JobSucceeded, Outcome: review.OutcomePartial, Findings: 2,
 		}},
-		Run: &runView{ID: "run-2", Status: "Completed", Activities: []activityView{{"fetch", "done", 1}, {"llm", "done", 2}}},
+		Run: &runView{ID: "run-2", Status: "Completed", Activities: []activityView{{"llm", "waiting", 3, "RATE_LIMITED", "model is busy", &at}}},
 		Provenance: &review.Record{
 			Model: "m-1", PromptDigest: strings.Repeat("ab", 32),
 			Usage:        review.Usage{Calls: 3, PromptTokens: 700, CompletionTokens: 50, CachedTokens: 100, Kept: 1},

@@ -22,7 +22,6 @@ stages and attempts, the model that made it and its cost, the findings that were
 dropped, the deliveries, the dead letters and their replays.`,
 		Example: `  criticizer status 4711
   criticizer status 4711 --json | jq '.[].state'`,
-		ValidArgsFunction: c.changelists(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := parseChangelist(args[0])
 			if err != nil {
@@ -96,7 +95,10 @@ func (c *console) readReviews(ctx context.Context, cl review.Changelist) ([]revi
 	defer temporal.Close()
 	for i := range views {
 		v := &views[i]
-		if v.Run, err = temporal.withActivities(ctx, v.WorkflowID); err != nil && !errors.Is(err, errForgotten) {
+		switch run, err := temporal.current(ctx, v.WorkflowID); {
+		case err == nil:
+			v.Run = &run
+		case !errors.Is(err, errForgotten):
 			return views, err
 		}
 		v.temporalAsked = true

@@ -5,11 +5,8 @@ import (
 	"maps"
 	"os"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -44,30 +41,25 @@ func TestBotsWaitForPeople(t *testing.T) {
 	if a := authors["redact"]; authors["fetch"] != "" || len(a) != 16 || a != authors["llm"] || a != authors["notify"] {
 		t.Errorf("fairness keys are %v, want one for all activities after fetch", authors)
 	}
-	if found, _ := in.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {
-		t.Errorf("doctor does not report whether the server supports priorities: %+v", found)
-	}
 }
 
 // If the server supports priorities, changes of people overtake bots' changes that wait
-// for a worker. KeepsPriorities detects the support. If the server supports fairness, three
-// changes of a person do not wait for all ten of another.
+// for a worker. If the server supports fairness, three changes of a person do not wait for all
+// ten of another.
 func TestPeopleOvertakeBots(t *testing.T) {
 	t.Parallel()
 	type server struct {
 		setting string // none: the one of make test-server
 		bots    bool   // the ten changes are a bot's
 		want    string
-		keeps   bool // the server supports priorities
 	}
 	const inTurn = "^b{0,3}pb{1,2}pb{1,2}pb+$"
 	servers := map[string]server{
-		"a server with priorities":    {"matching.useNewMatcher=true", true, "^p{3}b{10}$", true},
-		"a server without priorities": {"matching.useNewMatcher=false", true, "^b{10}p{3}$", false},
-		"a server with fairness":      {"matching.enableFairness=true", false, inTurn, true},
+		"a server with priorities": {"matching.useNewMatcher=true", true, "^p{3}b{10}$"},
+		"a server with fairness":   {"matching.enableFairness=true", false, inTurn},
 	}
 	if os.Getenv(serverVariable) != "" {
-		servers["the server of make test-server"] = server{"", false, inTurn, true}
+		servers["the server of make test-server"] = server{"", false, inTurn}
 	}
 	for name, tt := range servers {
 		t.Run(name, func(t *testing.T) {
@@ -81,39 +73,7 @@ func TestPeopleOvertakeBots(t *testing.T) {
 			if got := redactedInOrder(t, n, tt.bots); !regexp.MustCompile(tt.want).MatchString(got) {
 				t.Errorf("the order is %s, want %s", got, tt.want)
 			}
-			if keeps, err := n.KeepsPriorities(t.Context()); err != nil || keeps != tt.keeps {
-				t.Errorf("KeepsPriorities = %t, %v", keeps, err)
-			}
 		})
-	}
-}
-
-// Read partitions without tasks take their share of each rate limit: doctor finds them by
-// the polls of workers (docs/scaling.md).
-func TestUnequalPartitionsAreFound(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, manyChanges(1)...))
-	server := startTemporal(t, "matching.numTaskqueueWritePartitions=1")
-	unequal, where := temporaltest.NewAt(t, temporal.Config{Address: server.Address}, contract.Attributes()...)
-	serveFakes(t, unequal, contract.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
-	found := func(n temporal.Namespace) bool {
-		_, unequal, err := n.UnequalPartitions(t.Context(), contract.QueueBookkeeping)
-		return err == nil && unequal
-	}
-	waitFor(t, "polls of the partitions", func() bool { return found(unequal) })
-	warned := func(env ...string) bool {
-		diagnoses, _ := in.doctor(env)
-		return slices.ContainsFunc(diagnoses, func(d diagnosis) bool {
-			return d.Check == "temporal" && strings.Contains(d.Fix, "matching.numTaskqueueReadPartitions")
-		})
-	}
-	if !warned("CRITICIZER_TEMPORAL_ADDRESS="+where.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+where.Name) {
-		t.Error("doctor does not warn of 4 read partitions and 1 write partition")
-	}
-	serveFakes(t, in.namespace, contract.QueueBookkeeping, worker.Options{MaxConcurrentActivityTaskPollers: 8}, nil)
-	waitFor(t, "a poller", func() bool { return in.pollers(contract.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_ACTIVITY) > 0 })
-	if found(in.namespace) || warned() {
-		t.Error("doctor warns of equal partitions")
 	}
 }
 

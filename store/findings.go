@@ -140,11 +140,17 @@ func (d *DB) AllWrongFindings(ctx context.Context) ([]WrongFinding, error) {
 }
 
 // A FindingCount counts the reported findings of one kind, and the readers' opinions.
-type FindingCount = db.FindingCountsRow
+type FindingCount struct {
+	Kind     string `json:"by"` // rule, category, severity, or all of them
+	Name     string `json:"name"`
+	Reported int    `json:"reported"`
+	Useful   int    `json:"useful"`
+	Wrong    int    `json:"wrong"`
+}
 
-// FindingCounts returns the counts of the findings that were reported within the last
-// since.
+// FindingCounts counts the findings that were reported within the last since: all, by rule
+// pack, by category and by severity.
 func (d *DB) FindingCounts(ctx context.Context, since time.Duration) ([]FindingCount, error) {
-	counts, err := d.q.FindingCounts(ctx, since)
-	return counts, postgres.Interpret("count findings", err)
+	rows, err := d.q.FindingCounts(ctx, since)
+	return postgres.Convert("count findings", rows, err, func(r db.FindingCountsRow) FindingCount { return FindingCount(r) })
 }

@@ -36,6 +36,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	Prepare(root)
 	called, before := false, root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
+			return err // as a usage error: cobra checks them after the command's PreRunE
+		}
 		called = true
 		if before == nil {
 			return nil

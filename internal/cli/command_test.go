@@ -25,10 +25,15 @@ func newTool() *cobra.Command {
 	}}
 	run.Flags().Int("n", 0, "")
 	run.Flags().Bool("dry", false, "")
+	run.Flags().Bool("wet", false, "")
+	run.MarkFlagsMutuallyExclusive("dry", "wet")
 	run.Flags().Duration("every", time.Second, "")
 	group := &cobra.Command{Use: "group"}
 	group.AddCommand(&cobra.Command{Use: "sub", Run: func(*cobra.Command, []string) {}})
-	root.AddCommand(run, group)
+	note := &cobra.Command{Use: "note", Run: func(*cobra.Command, []string) {}}
+	note.Flags().String("text", "", "")
+	_ = note.MarkFlagRequired("text")
+	root.AddCommand(run, group, note)
 	return root
 }
 
@@ -36,6 +41,7 @@ func TestExecuteClassifiesErrors(t *testing.T) {
 	t.Parallel()
 	for args, status := range map[string]int{
 		"run x": 0, "run --n 1 x y z": 0, "--help": 0, "group --help": 0, "help": 0, "help group sub": 0,
+		"note": 2, "note --text x": 0, "run --dry --wet x": 2,
 		"run fails": 1, "run wrong": 2, "": 2, "nonsense": 2, "nonsense --help": 2, "group": 2, "group nonsense": 2, "group nonsense --help": 2,
 		"run": 2, "run --nonsense x": 2, "run --n many x": 2, "group sub x": 2, "help nonsense": 2, "help group nonsense": 2, "completion tcsh": 2,
 	} {

@@ -22,18 +22,18 @@ func (q *Queries) ClearOpinion(ctx context.Context, token string) error {
 }
 
 const findingCounts = `-- name: FindingCounts :many
-select rule, category, severity, count(*)::integer as reported,
+select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as kind,
+       coalesce(rule, category, severity, '')::text as name, count(*)::integer as reported,
        (count(*) filter (where opinion = 'useful'))::integer as useful, (count(*) filter (where opinion = 'wrong'))::integer as wrong
 from criticizer.findings
 where reported_at > now() - $1::interval
-group by rule, category, severity
-order by rule, category, severity
+group by grouping sets ((), (rule), (category), (severity))
+order by kind, name
 `
 
 type FindingCountsRow struct {
-	Rule     string
-	Category review.Category
-	Severity review.Severity
+	Kind     string
+	Name     string
 	Reported int
 	Useful   int
 	Wrong    int
@@ -49,9 +49,8 @@ func (q *Queries) FindingCounts(ctx context.Context, since time.Duration) ([]Fin
 	for rows.Next() {
 		var i FindingCountsRow
 		if err := rows.Scan(
-			&i.Rule,
-			&i.Category,
-			&i.Severity,
+			&i.Kind,
+			&i.Name,
 			&i.Reported,
 			&i.Useful,
 			&i.Wrong,

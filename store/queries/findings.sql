@@ -39,9 +39,10 @@ group by f.token
 order by min(w.marked_at), f.token;
 
 -- name: FindingCounts :many
-select rule, category, severity, count(*)::integer as reported,
+select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as kind,
+       coalesce(rule, category, severity, '')::text as name, count(*)::integer as reported,
        (count(*) filter (where opinion = 'useful'))::integer as useful, (count(*) filter (where opinion = 'wrong'))::integer as wrong
 from criticizer.findings
 where reported_at > now() - @since::interval
-group by rule, category, severity
-order by rule, category, severity;
+group by grouping sets ((), (rule), (category), (severity))
+order by kind, name;

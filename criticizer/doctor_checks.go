@@ -1,0 +1,404 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/settings"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
+	"github.com/criticizer/criticizer/workflows/contract"
+)
+
+const (
+	// maxSecretAge is the age at which a secret should be rotated (security 9.3.5).
+	maxSecretAge = 90 * 24 * time.Hour
+	// minRetention is how long a review can be replayed: while Temporal keeps its history and
+	// the database its artifacts.
+	minRetention = 7 * 24 * time.Hour
+	// minTicketLeft leaves a day to renew the ticket.
+	minTicketLeft = 24 * time.Hour
+	// maxSkew is far below every retry delay and TTL.
+	maxSkew = 5 * time.Second
+)
+
+// onCall checks that a dead letter that needs a person can page one. If oncall.required
+// is set, the check of the configuration fails otherwise.
+func (i installation) onCall(_ context.Context, found *findings) error {
+	if i.cfg.OnCall.Pages() {
+		found.ok("pages are sent")
+	} else {
+		found.warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "no pages are sent about dead letters")
+	}
+	return nil
+}
+
+// secrets checks that keysets can be opened, and the age of the secrets that are in
+// files; the age of an environment variable is unknown.
+func (i installation) secrets(_ context.Context, found *findings) error {
+	for _, s := range i.cfg.Secrets(i.roles...) {
+		if strings.HasSuffix(s.Variable, "_KEYSET") {
+			if err := artifact.CheckKeyset(s.Value, i.cfg.Artifacts.KEK); err != nil {
+				found.fail(advise(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri; criticizer keyset create makes a first one"))
+				continue
+			}
+		}
+		path, written := s.File()
+		switch old := time.Since(written); {
+		case path == "":
+			found.ok("%s is set in the environment; its age is unknown", s.Variable)
+		case old > maxSecretAge:
+			found.warn("rotate it; docs/security.md describes how without an interruption", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24))
+		default:
+			found.ok("%s is %s old, in %s", s.Variable, age(old), path)
+		}
+	}
+	return nil
+}
+
+func (i installation) postgres(ctx context.Context, found *findings) error {
+	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), "")
+	if err != nil {
+		return adviseDatabase(err)
+	}
+	defer db.Close()
+	begun := time.Now()
+	server, err := db.Server(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(server.MajorVersion); err != nil {
+		return err
+	}
+	found.ok("version %d", server.MajorVersion)
+	if err := checkClock(server.Clock.Sub(begun), time.Since(begun)); err != nil {
+		found.fail(err)
+	} else {
+		found.ok("its clock agrees with this machine's")
+	}
+	if server.Superuser {
+		found.warn("give the stages logins of their own: docs/security.md lists the roles", "the login is a superuser: the database does not restrict the stages")
+	}
+	if err := db.CheckSchema(ctx); err != nil { // a migration also creates the roles
+		return advise(err, "run criticizer migrate; docs/upgrade.md has the order")
+	}
+	found.ok("this build works with the schema")
+	var taken []string
+	for _, r := range i.roles {
+		role := databaseRoles[r]
+		db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), role)
+		if err != nil {
+			found.fail(advise(err, "as an administrator of the database: grant %s to the login of CRITICIZER_DATABASE_URL", role))
+			continue
+		}
+		db.Close()
+		taken = append(taken, string(role))
+	}
+	if len(taken) > 0 {
+		found.ok("the login acts as %s", strings.Join(taken, ", "))
+	}
+	return nil
+}
+
+func checkVersion(major int) error {
+	if major < store.OldestPostgres {
+		return advise(fmt.Errorf("version %d is too old", major), "upgrade it to %d or newer", store.OldestPostgres)
+	}
+	return nil
+}
+
+// checkClock judges how far the clock of Postgres is ahead of this machine's, which was
+// measured with an error of at most slack.
+func checkClock(skew, slack time.Duration) error {
+	if skew.Abs() > slack+maxSkew {
+		return advise(fmt.Errorf("its clock differs from this machine's by %s", skew.Round(time.Second)), "synchronize both by NTP")
+	}
+	return nil
+}
+
+func (i installation) temporal(ctx context.Context, found *findings) error {
+	const advice = "check that the Temporal server is up, temporal.address, temporal.namespace, and certificates and API key of the profile"
+	n, err := dialTemporal(ctx, i.cfg)
+	if err != nil {
+		return advise(err, advice)
+	}
+	defer n.Close()
+	kept, err := n.Retention(ctx)
+	if err != nil {
+		return advise(err, "%s; temporal operator namespace create creates a namespace", advice)
+	}
+	if kept < minRetention {
+		found.warn("temporal operator namespace update --retention 720h -n "+i.cfg.Temporal.Name,
+			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, age(kept))
+	} else {
+		found.ok("namespace %s keeps histories for %s", i.cfg.Temporal.Name, age(kept))
+	}
+	missing, err := n.MissingAttributes(ctx, contract.Attributes()...)
+	if err != nil {
+		return advise(err, advice)
+	}
+	if len(missing) > 0 {
+		found.warn("start a worker, which adds them, or add them with temporal operator search-attribute create",
+			"search attributes are missing: %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+	} else {
+		found.ok("all search attributes exist")
+	}
+	outages, _ := i.outages(ctx) // the check of the breakers reports the error
+	var idle []string
+	for _, role := range i.roles {
+		served, err := n.Served(ctx, contract.StageQueues[string(role)])
+		if err != nil {
+			return advise(err, advice)
+		}
+		if !served && !slices.ContainsFunc(outages, func(o store.Outage) bool { return o.Stage == string(role) }) {
+			idle = append(idle, string(role))
+		}
+	}
+	if len(idle) > 0 {
+		found.warn("start a worker, with --roles "+strings.Join(idle, ",")+" or more", "no worker polls for %s", strings.Join(idle, ", "))
+	}
+	return nil
+}
+
+// breakerRoles are the roles whose workers have circuit breakers. Their database roles read
+// the outages.
+var breakerRoles = []settings.Role{settings.RoleFetch, settings.RoleRedact, settings.RoleLLM, settings.RoleNotify}
+
+// outages reads the circuit breakers that are not closed.
+func (i installation) outages(ctx context.Context) ([]store.Outage, error) {
+	at := slices.IndexFunc(breakerRoles, i.serves)
+	if at < 0 {
+		return nil, nil
+	}
+	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), databaseRoles[breakerRoles[at]])
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	return db.Outages(ctx)
+}
+
+func (i installation) breakers(ctx context.Context, found *findings) error {
+	outages, err := i.outages(ctx)
+	if err != nil {
+		return advise(err, "fix what the check postgres reports first")
+	}
+	for _, o := range outages {
+		found.warn(o.Class.Describe().Hint+"; no replay is needed for reviews that wait", "stage %s: %s", o.Stage, outageText(o))
+	}
+	if len(outages) == 0 {
+		found.ok("all are closed")
+	}
+	return nil
+}
+
+func (i installation) perforce(ctx context.Context, found *findings) error {
+	user := i.cfg.P4.User
+	changes, err := i.cfg.NewChanges(quiet, nil)
+	if err != nil {
+		return advise(err, "correct section p4 of the configuration")
+	}
+	info, err := changes.Info(ctx)
+	if err != nil {
+		return i.refusedByPerforce(err)
+	}
+	found.ok("%s, case %s", cmp.Or(info.Version, "a server that hides its version"), cmp.Or(info.CaseHandling, "unknown"))
+	account, err := changes.Account(ctx)
+	if err != nil {
+		return i.refusedByPerforce(err)
+	}
+	switch left := account.TicketLeft; {
+	case left == 0:
+		found.ok("user %s is logged in, without expiry", user)
+	case left < minTicketLeft:
+		found.warn("renew it with p4 login, for an account of a group whose Timeout is unlimited", "the ticket of user %s expires in %s", user, age(left))
+	default:
+		found.ok("user %s is logged in for %s", user, age(left))
+	}
+	for _, u := range account.Unreadable {
+		found.fail(advise(fmt.Errorf("user %s cannot read %s: it lacks %s", user, u.Entry, u.Lacks), "grant read access with p4 protect, or remove the entry from p4.allowed_paths"))
+	}
+	for _, entry := range account.Empty {
+		found.warn("check its spelling in p4.allowed_paths, and the account's permissions", "user %s sees no file under %s", user, entry)
+	}
+	// Whether the list of a change's files is known to be complete.
+	hint := fmt.Sprintf("end the protections table with the line: list user %s * //...", user)
+	switch {
+	case account.ListsAll:
+		found.ok("user %s may list all files", user)
+	case i.cfg.P4.MixedChanges == p4.ReviewAllowedOnly:
+		found.warn(hint+", or have the server make changes restricted by default (defaultChangeType)",
+			"user %s may not list all files: the description of a change with hidden files is reviewed", user)
+	default:
+		found.fail(advise(fmt.Errorf("the protections of user %s do not show that it may list all files: every change is denied, because it may have hidden files", user), "%s", hint))
+	}
+	if len(account.Unreadable)+len(account.Empty) == 0 {
+		found.ok("every allowed path can be read")
+	}
+	return nil
+}
+
+// refusedByPerforce gives the commands that log the account in and trust the
+// server's key: the workers keep both in files of their own.
+func (i installation) refusedByPerforce(err error) error {
+	cfg := i.cfg.P4
+	switch class := failure.ClassOf(err); {
+	case class == failure.ConfigInvalid && strings.Contains(err.Error(), "p4trust"):
+		return advise(err, "as the user of the workers: P4TRUST=%s p4 -p %s trust, which prints the fingerprint to compare",
+			filepath.Join(cfg.StateDir, "p4trust"), cfg.Port)
+	case class == failure.AuthDenied:
+		return advise(err, "p4 -p %s -u %s login -a -p prints a ticket: write it to the file of CRITICIZER_P4_TICKET_FILE", cfg.Port, cfg.User)
+	}
+	return err
+}
+
+func (i installation) allowList(ctx context.Context, found *findings) error {
+	list := i.cfg.AllowList()
+	if _, err := checkedList(list); err != nil {
+		return err
+	}
+	const apply = `check the list, then run criticizer allowlist apply --reason "WHY"`
+	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), store.RoleFetch)
+	if err != nil {
+		return advise(err, "fix what the check postgres reports first")
+	}
+	defer db.Close()
+	applied, err := db.AppliedAllowList(ctx)
+	switch changes := list.Changes(applied.AllowList); {
+	case failure.ClassOf(err) == failure.NotFound:
+		return advise(err, apply)
+	case err != nil:
+		return advise(err, "fix what the check postgres reports first")
+	case len(changes) > 0:
+		return advise(fmt.Errorf("the configuration differs from version %d in force: %s", applied.ID, strings.Join(changes, ", ")), apply)
+	}
+	found.ok("%s, version %d, in force since %s", plural(len(list.Allowed), "path"), applied.ID, stamp(applied.AppliedAt))
+	return nil
+}
+
+// model makes a call of a few tokens, through the guard and with the settings of a
+// review.
+func (i installation) model(ctx context.Context, found *findings) error {
+	reviewer, err := i.reviewer()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := reviewer.Ping(ctx); err != nil {
+		return i.refusedByModel(err)
+	}
+	found.ok("%s answered in %s", i.cfg.LLM.Model, time.Since(begun).Round(time.Millisecond))
+	found.ok("%s", reviewer.Describe(ctx))
+	return nil
+}
+
+// checkUp reports whether the model's server reads a prompt of the configured size.
+func (i installation) checkUp(ctx context.Context, found *findings) error {
+	reviewer, err := i.reviewer()
+	if err != nil {
+		return err
+	}
+	detail, fix, err := reviewer.CheckUp(ctx)
+	found.ok("%s", reviewer.Describe(ctx))
+	switch {
+	case err != nil:
+		return i.refusedByModel(err)
+	case fix != "": // no large change can be reviewed
+		*found = append(*found, checkResult{Status: statusFail, Detail: detail, Fix: fix})
+		return nil
+	}
+	found.ok("%s", detail)
+	return nil
+}
+
+func (i installation) reviewer() (*llm.Reviewer, error) {
+	pipeline, err := i.cfg.NewPipeline(i.cfg.Redaction.Key)
+	if err != nil {
+		return nil, advise(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")
+	}
+	reviewer, err := i.cfg.NewReviewer(quiet, pipeline)
+	if err != nil {
+		return nil, advise(err, "correct section llm of the configuration")
+	}
+	return reviewer, nil
+}
+
+func (i installation) refusedByModel(err error) error {
+	switch failure.ClassOf(err) {
+	case failure.NetworkUnreachable, failure.NetworkTimeout:
+		return advise(err, "check llm.base_url, %s: that it is up, and that this machine may reach it", i.cfg.LLM.BaseURL)
+	case failure.AuthDenied:
+		return advise(err, "renew the key in the file of OPENAI_API_KEY_FILE")
+	}
+	return err
+}
+
+func (i installation) mail(ctx context.Context, found *findings) error {
+	keys, err := i.cfg.NewEvidenceKeys()
+	if err != nil {
+		return advise(err, "set CRITICIZER_EVIDENCE_KEY_FILE to a file with the output of criticizer keyset evidence")
+	}
+	provider, err := i.cfg.NewMailProvider(quiet, i.cfg.MailServer(keys))
+	if err != nil {
+		return advise(err, "correct section mail of the configuration")
+	}
+	err = provider.Ping(ctx)
+	if failure.ClassOf(err) == failure.AuthDenied {
+		return advise(err, "correct the account and its password or key: docs/configuration.md, section mail")
+	}
+	if err == nil {
+		found.ok("%s accepts mail from %s", i.cfg.Mail.Provider, i.cfg.Mail.Server.From)
+	}
+	return err
+}
+
+func (i installation) journal(ctx context.Context, found *findings) error {
+	box := i.cfg.Mail.Evidence.Journal
+	if box.Host == "" && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.Evidence.MTALog == "" {
+		found.warn("set mail.journal or mail.mta_log: docs/delivery.md describes how",
+			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")
+	}
+	return checkMailbox(ctx, found, box)
+}
+
+func (i installation) bounces(ctx context.Context, found *findings) error {
+	return checkMailbox(ctx, found, i.cfg.Mail.Evidence.Bounces)
+}
+
+func checkMailbox(ctx context.Context, found *findings, box mail.Mailbox) error {
+	if box.Host == "" {
+		return nil
+	}
+	err := box.Ping(ctx)
+	if err == nil {
+		found.ok("mailbox %s of %s can be read", box.Name, box.Username)
+	}
+	return err
+}
+
+// webhook probes the URL and posts nothing.
+func (i installation) webhook(ctx context.Context, found *findings) error {
+	if err := i.cfg.NewWebhook(quiet, nil).Ping(ctx); err != nil {
+		return advise(err, "check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it")
+	}
+	found.ok("the URL responds; whether it accepts messages is not checked")
+	return nil
+}
+
+func (i installation) swarm(ctx context.Context, found *findings) error {
+	if err := i.cfg.NewSwarm(quiet, nil).Ping(ctx); err != nil {
+		return advise(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it")
+	}
+	found.ok("%s lists reviews for user %s", i.cfg.Swarm.URL, i.cfg.Swarm.User)
+	return nil
+}
