@@ -26,7 +26,7 @@ var (
 	// products need once.
 	house = []string{
 		"rewrite", "rewrite/activities", "rewrite/provider", "rewrite/store", "rewrite/workflows",
-		"redaction", "llm", "store/artifact",
+		"redaction", "llm", "llm/endpoint", "store/artifact",
 		"internal/cli", "internal/config", "internal/failure", "internal/postgres", "internal/secret", "internal/telemetry",
 		"internal/telemetry/traces", "internal/temporal",
 	}
@@ -63,7 +63,8 @@ var arrows = map[string][]string{
 	"p4":                  slices.Concat(leaves, []string{"p4/internal/command"}),
 	"p4/internal/command": leaves, // processes of p4 and their messages
 	"store/artifact":      leaves,
-	"llm":                 leaves,
+	"llm":                 slices.Concat(leaves, []string{"llm/endpoint"}),
+	"llm/endpoint":        leaves, // the client of model endpoints, of both products
 	"notify/mail":         slices.Concat(leaves, []string{"notify/post", "notify/evidence"}),
 	"notify/oncall":       slices.Concat(leaves, []string{"notify/post"}),
 	"notify/post":         leaves, // the HTTP requests of the notifiers
@@ -137,7 +138,7 @@ var testArrows = map[string][]string{
 // owners lists, for a module, the only folders whose packages may import it.
 var owners = map[string][]string{
 	"github.com/jackc/pgx":              {"internal/postgres", "store", "rewrite"},
-	"github.com/sashabaranov/go-openai": {"rewrite/provider"},
+	"github.com/sashabaranov/go-openai": {"llm/endpoint", "rewrite/provider"},
 	"github.com/tetratelabs/wazero":     {"review/outline"},
 	"github.com/wneessen/go-mail":       {"notify/mail"},
 }

@@ -223,6 +223,19 @@ func (p *Pipeline) VerifyTexts(texts ...Text) error {
 	return nil
 }
 
+// Compose returns s, which the caller has composed of texts of p and of words of its own, as a
+// Text. Like Check, it blocks a text that holds a secret of a form that needs no context.
+func (p *Pipeline) Compose(s string) (t Text, err error) {
+	defer recoverBlocked(&err)
+	if len(s) > p.maxBytes {
+		return Text{}, failure.Errorf(failure.RedactionBlocked, "compose a text: %d bytes are more than the limit of %d", len(s), p.maxBytes)
+	}
+	if rule := p.engine.contextFreeRule(s); rule != "" {
+		return Text{}, failure.Errorf(failure.RedactionBlocked, "compose a text: it holds a secret that rule %s masks", rule)
+	}
+	return p.text(s), nil
+}
+
 // Check is the last check of a request body before it is sent (security 9.5.5).
 // It blocks a body that is not one JSON value, is over the size limit, or holds
 // a secret of a form that needs no context, either in the bytes as they are or

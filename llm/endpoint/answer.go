@@ -1,0 +1,200 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// An Answer is the answer of a model as its endpoint sent it, whole or in a stream. All of
+// its text is untrusted.
+type Answer struct {
+	Model, Content, Refusal string
+	Thinking                string // in a field of its own
+	Finish                  string // as the endpoint words it, "" if it sent none
+	Early                   bool   // the stream ended without a mark of its end
+	Tools                   bool   // the model called a tool
+	Reasoning               int    // tokens of thinking, as far as they were reported
+	Usage                   review.Usage
+	Parts                   int // of a stream; each has at least one token
+	Limit                   int // tokens that were granted to it
+	RequestID               string
+	received                bool
+}
+
+// Begun reports whether the endpoint began to answer, so that the prompt was read and counts.
+func (a Answer) Begun() bool { return a.received }
+
+// A End is the meaning of a finish reason.
+type End int
+
+// The ends of an answer.
+const (
+	EndUnknown End = iota // none or another: the content decides
+	EndWhole
+	EndCut     // at the limit of tokens
+	EndRefused // by a filter
+	EndBroken  // by a failure of the endpoint that may pass
+)
+
+// ends are the finish reasons of all vendors, in lower case.
+var ends = map[string]End{
+	"stop": EndWhole, "end_turn": EndWhole, "eos": EndWhole, "eos_token": EndWhole, "completed": EndWhole, "stop_sequence": EndWhole, "complete": EndWhole,
+	"length": EndCut, "max_tokens": EndCut, "max_output_tokens": EndCut, "model_context_window_exceeded": EndCut, "model_length": EndCut, "max_length": EndCut, "context_length": EndCut,
+	"content_filter": EndRefused, "safety": EndRefused, "refusal": EndRefused, "recitation": EndRefused, "prohibited_content": EndRefused, "blocklist": EndRefused,
+	"spii": EndRefused, "sensitive": EndRefused, "guardrail_intervened": EndRefused, "content_filtered": EndRefused, "moderation": EndRefused, "flagged": EndRefused,
+	"error": EndBroken, "network_error": EndBroken, "insufficient_system_resource": EndBroken, "engine_overloaded": EndBroken, "overloaded": EndBroken, "timeout": EndBroken,
+	"abort": EndBroken, "aborted": EndBroken, "cancelled": EndBroken, "canceled": EndBroken, "server_error": EndBroken, "internal_error": EndBroken, "system_error": EndBroken,
+}
+
+// End returns the meaning of the finish reason of a.
+func (a Answer) End() End { return ends[strings.ToLower(a.Finish)] }
+
+// Broken returns the error of an answer that the endpoint broke off, if it did.
+func (a Answer) Broken() error {
+	if a.End() == EndBroken {
+		return a.Fail(failure.UpstreamUnavailable, errors.New("model endpoint broke its answer off"))
+	}
+	return nil
+}
+
+// A text is a content: a string, or a list of parts of which some are thinking.
+type text struct{ said, thought string }
+
+// UnmarshalJSON accepts any JSON: what is not text is left out.
+func (t *text) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &t.said) == nil {
+		return nil
+	}
+	var parts []struct {
+		Type     string
+		Text     json.RawMessage
+		Thinking json.RawMessage
+	}
+	if json.Unmarshal(data, &parts) != nil {
+		return nil
+	}
+	for _, p := range parts {
+		var said, thought text
+		if len(p.Text) > 0 {
+			_ = said.UnmarshalJSON(p.Text)
+		}
+		if len(p.Thinking) > 0 {
+			_ = thought.UnmarshalJSON(p.Thinking)
+		}
+		if p.Type == "thinking" || p.Type == "reasoning" {
+			t.thought += said.said + thought.said
+		} else {
+			t.said += said.said
+			t.thought += thought.said
+		}
+	}
+	return nil
+}
+
+// A message is the content of a choice or of a part of it.
+type message struct {
+	Content      text            `json:"content"`
+	Reasoning    text            `json:"reasoning"`
+	ReasoningOf  text            `json:"reasoning_content"`
+	Thinking     text            `json:"thinking"`
+	Refusal      text            `json:"refusal"`
+	ToolCalls    json.RawMessage `json:"tool_calls"`
+	FunctionCall json.RawMessage `json:"function_call"`
+}
+
+// A usage has the counters of all vendors.
+type usage struct {
+	Prompt     int        `json:"prompt_tokens"`
+	Completion int        `json:"completion_tokens"`
+	Input      int        `json:"input_tokens"`
+	Output     int        `json:"output_tokens"`
+	PromptIn   usageParts `json:"prompt_tokens_details"`
+	CompleteIn usageParts `json:"completion_tokens_details"`
+	Cached     int        `json:"cached_tokens"`
+	CacheHit   int        `json:"prompt_cache_hit_tokens"`
+	CacheRead  int        `json:"cache_read_input_tokens"`
+	CacheWrite int        `json:"cache_creation_input_tokens"`
+}
+
+type usageParts struct {
+	Cached    int `json:"cached_tokens"`
+	Reasoning int `json:"reasoning_tokens"`
+}
+
+// add adds one event of the answer, or the whole one. An error within an answer gets its
+// status from its code, because the status of the response is 200.
+func (a *Answer) add(event []byte, h http.Header) error {
+	var part struct {
+		Model   string `json:"model"`
+		Choices []struct {
+			Message, Delta message
+			Text           text
+			FinishReason   *string         `json:"finish_reason"`
+			Error          json.RawMessage `json:"error"`
+			Usage          *usage          `json:"usage"`
+		} `json:"choices"`
+		Usage *usage          `json:"usage"`
+		Error json.RawMessage `json:"error"`
+	}
+	if _, other := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(event, &part)); !other && !json.Valid(event) {
+		return malformed(h)
+	}
+	switch {
+	case isSet(part.Error):
+		return classify(http.StatusOK, event, h)
+	case part.Choices == nil && part.Usage == nil && read(event).text != "": // an error in another shape
+		return classify(http.StatusOK, event, h)
+	case part.Choices == nil && part.Usage == nil && a.Parts == 0:
+		return malformed(h)
+	}
+	a.Parts++
+	if part.Model != "" {
+		a.Model = part.Model
+	}
+	u := part.Usage
+	if len(part.Choices) > 0 {
+		choice := part.Choices[0]
+		if isSet(choice.Error) {
+			return classify(http.StatusOK, choice.Error, h)
+		}
+		for _, m := range []message{choice.Message, choice.Delta} {
+			a.Content += m.Content.said
+			a.Thinking += m.Content.thought + m.ReasoningOf.said
+			if m.ReasoningOf.said == "" { // some servers send both
+				a.Thinking += m.Reasoning.said + m.Thinking.said
+			}
+			a.Refusal += m.Refusal.said
+			a.Tools = a.Tools || len(m.ToolCalls) > len("null") || len(m.FunctionCall) > len("null")
+		}
+		a.Content += choice.Text.said
+		if choice.FinishReason != nil && *choice.FinishReason != "" {
+			a.Finish = *choice.FinishReason
+		}
+		if choice.Usage != nil {
+			u = choice.Usage
+		}
+	}
+	if u != nil {
+		a.Usage.PromptTokens, a.Usage.CompletionTokens = u.Prompt+u.Input, u.Completion+u.Output
+		a.Usage.CachedTokens = max(u.PromptIn.Cached, u.CacheHit, u.Cached, u.CacheRead)
+		if a.Usage.CachedTokens > a.Usage.PromptTokens { // it reports the tokens beside the cached ones
+			a.Usage.PromptTokens += a.Usage.CachedTokens + u.CacheWrite
+		}
+		a.Reasoning = max(u.CompleteIn.Reasoning, a.Reasoning)
+	}
+	return nil
+}
+
+// isSet reports whether a JSON value is there and says something.
+func isSet(v json.RawMessage) bool {
+	switch string(v) {
+	case "", "null", `""`, "{}", "[]", "false":
+		return false
+	}
+	return true
+}

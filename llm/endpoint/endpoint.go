@@ -1,0 +1,366 @@
+// Package endpoint asks models through one OpenAI-compatible endpoint, with the client of
+// go-openai. [Endpoint.Ask] is the entry point: it accepts only [redaction.Text], sends what
+// go-openai encodes through one transport (transport.go), and reads the answer, whole or
+// streamed (answer.go). An error has a class, which rules decide (errors.go, rules.go), and quotes
+// nothing of the endpoint. What an endpoint refuses is asked in another way and remembered
+// (habits.go). Nothing is retried.
+package endpoint
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/redaction"
+)
+
+// Config configures an [Endpoint].
+type Config struct {
+	// OpenAI-compatible endpoint. With http to another host no key is sent, and
+	// allow_cleartext must name llm. For Azure, https://NAME.openai.azure.com/openai/v1,
+	// or the URL of the deployment with ?api-version=VERSION.
+	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" required:"the URL of the endpoint" check:"http-url"`
+	// API key of the endpoint. Unset for a server on this host without
+	// authentication.
+	APIKey secret.Value `yaml:"api_key" env:"OPENAI_API_KEY"`
+	// Previous key, used during a rotation if the endpoint rejects the new one.
+	APIKeyOld secret.Value `yaml:"api_key_old" env:"OPENAI_API_KEY_OLD"`
+	// KeyHeader is the header of the key. Default "": that of the dialect.
+	KeyHeader string
+	// HTTP headers of every request, each as 'Name: value', without secrets.
+	Headers []string `yaml:"headers"`
+	// Family of the server: auto detects it (docs/endpoints.md).
+	Dialect string `yaml:"dialect" default:"auto" oneof:"auto hosted azure vllm llamacpp ollama lmstudio generic"`
+	// Longest silence of the endpoint during a call, before or within its answer. A call
+	// takes at most four times as long.
+	Timeout time.Duration `yaml:"timeout" default:"120s" check:"positive"`
+	// TransferTimeout bounds the transfer of one file. Default 15 minutes.
+	TransferTimeout time.Duration
+}
+
+// Check implements the checks of package config. http to another host is a private server
+// without a key; https is a provider.
+func (c Config) Check(p *config.Problems) {
+	_, err := c.headers()
+	p.Add(err != nil, "headers", "holds an entry that is not a header", "write each as 'Name: value'")
+	p.Replacement("api_key_old", c.APIKeyOld, "api_key", c.APIKey)
+	if u, err := url.Parse(c.BaseURL); err == nil && u.Scheme == "https" && !config.Loopback(u.Hostname()) {
+		p.RequireSecret("api_key", c.APIKey, "the key of "+u.Hostname())
+	}
+}
+
+// Connections returns the connection to the endpoint.
+func (c Config) Connections() []config.Connection {
+	return []config.Connection{config.OverHTTP("base_url", c.BaseURL, "api_key", c.APIKey)}
+}
+
+// headers returns Headers by name.
+func (c Config) headers() (map[string]string, error) {
+	headers := map[string]string{}
+	for _, h := range c.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.ContainsAny(name, " \t") {
+			return nil, errors.New("an entry of llm.headers is not a header: write each as 'Name: value'")
+		}
+		headers[name] = strings.TrimSpace(value)
+	}
+	return headers, nil
+}
+
+// A Guard decides what may be sent: only redacted text leaves the process (security 9.5.5).
+// Its errors quote no content.
+type Guard interface {
+	// VerifyTexts returns an error for a text that the current pipeline did not make.
+	VerifyTexts(texts ...redaction.Text) error
+	// Check returns an error for JSON that may not be sent.
+	Check(body []byte) error
+}
+
+// An Endpoint is the connection to one endpoint. It is safe for concurrent use.
+type Endpoint struct {
+	lg       *slog.Logger
+	cfg      Config
+	base     *url.URL
+	guard    Guard
+	http     *http.Client
+	client   *openai.Client
+	headers  map[string]string
+	keyInUse atomic.Value // string: "new", "old" or "none", as last logged
+
+	probing sync.Mutex // held during a probe
+	mu      sync.Mutex // guards the fields below
+	habits  map[string]habits
+	dialect dialect
+	context int // tokens that the server reports to read in one call, 0 if it reports none
+	probed  bool
+}
+
+// New returns an endpoint whose requests are checked by guard. It makes no call. Its errors
+// have class [failure.ConfigInvalid].
+func New(lg *slog.Logger, guard Guard, cfg Config) (*Endpoint, error) {
+	base, err := parseBaseURL(cfg.BaseURL)
+	if err != nil {
+		return nil, failure.New(failure.ConfigInvalid, err)
+	}
+	headers, err := cfg.headers()
+	if err != nil {
+		return nil, failure.New(failure.ConfigInvalid, err)
+	}
+	if guard == nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint has no guard: pass the redaction pipeline")
+	}
+	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, 15*time.Minute)
+	base.Path = strings.TrimRight(base.Path, "/")
+	e := &Endpoint{lg: lg, cfg: cfg, base: base, guard: guard, headers: headers, habits: map[string]habits{}, dialect: dialectOf(cfg.Dialect, base.Hostname())}
+	e.cfg.KeyHeader = cmp.Or(cfg.KeyHeader, e.dialect.KeyHeader)
+	e.http = &http.Client{
+		Transport: &transport{e, http.DefaultTransport.(*http.Transport).Clone()},
+		// A redirect would send the change to a host that is not configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	client := openai.DefaultConfig("") // the transport adds the key
+	client.BaseURL = e.at("")
+	client.HTTPClient = e.http
+	if version := base.Query().Get("api-version"); version != "" {
+		client.BaseURL, client.APIVersion = strings.TrimSuffix(client.BaseURL, "?"+base.RawQuery), version
+	}
+	e.client = openai.NewClientWithConfig(client)
+	return e, nil
+}
+
+// azureQuery matches the only query that is part of a base URL, and so of every request.
+var azureQuery = regexp.MustCompile(`^api-version=[0-9a-z-]+$`)
+
+// parseBaseURL returns errors without the URL, which may hold a password.
+func parseBaseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return nil, errors.New("base URL of the model endpoint is missing: set it")
+	case err != nil || u.Host == "":
+		return nil, errors.New("base URL of the model endpoint is invalid: want a form like https://host/v1")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("base URL of the model endpoint: want https:// or http://")
+	case u.User != nil:
+		return nil, errors.New("base URL of the model endpoint holds a user or password: use the API key")
+	case u.Fragment != "" || u.RawQuery != "" && !azureQuery.MatchString(u.RawQuery):
+		return nil, errors.New("base URL of the model endpoint holds a query or fragment: want a form like https://host/v1, or ?api-version=VERSION for Azure")
+	}
+	return u, nil
+}
+
+// A Format is the format that an answer is asked for in.
+type Format string
+
+// The formats, most reliable first.
+const (
+	FormatSchema Format = "json_schema" // decoding constrained by the schema
+	FormatObject Format = "json_object" // any JSON object
+	FormatText   Format = "text"        // any text
+)
+
+var formats = []Format{FormatSchema, FormatObject, FormatText}
+
+// A Request is one question to a model.
+type Request struct {
+	Model        string
+	System, User redaction.Text // System may be empty
+	Tokens       int            // of both, estimated
+	MaxTokens    int            // of the answer
+	// Format is the best format to ask for; the endpoint may get a lesser one. Schema is the
+	// JSON schema of FormatSchema, and Name its name.
+	Format Format
+	Name   string
+	Schema json.RawMessage
+	Effort string // of reasoning; empty: the endpoint's default
+	// Fields are other fields of the request, such as temperature. They replace those of
+	// the same name.
+	Fields map[string]any
+	// Whole is set if the answer is not to be streamed.
+	Whole bool
+}
+
+// Ask sends r and returns the answer. If the endpoint refuses a field of r, or its answer
+// limit, Ask sends r without it or with less, and remembers that if it succeeds. If it fails
+// within the answer, the answer has what was received. An error of ctx is returned
+// unchanged.
+func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
+	if err := e.guard.VerifyTexts(r.System, r.User); err != nil {
+		return Answer{}, err
+	}
+	e.probe(ctx)
+	known := e.habitsOf(r.Model)
+	for h, limit := known, r.MaxTokens; ; {
+		if h.answer > 0 {
+			limit = min(limit, h.answer)
+		}
+		r.MaxTokens = limit
+		answer, err := e.exchange(ctx, r, h)
+		if err == nil {
+			e.remember(ctx, r.Model, known, h)
+			if answer.Usage.CompletionTokens > limit+limit/10 { // it ignores the field of the limit
+				e.remember(ctx, r.Model, h, h.limitBy(otherLimit(h.limitField())))
+			}
+			return answer, nil
+		}
+		var again bool
+		if h, limit, again = h.after(err, r); !again {
+			if h.context != known.context {
+				known.context = h.context
+				e.remember(ctx, r.Model, e.habitsOf(r.Model), known)
+			}
+			return answer, err
+		}
+	}
+}
+
+// totalTimeouts is the number of timeouts after which an answer that still arrives is given
+// up: an endpoint that sends a byte now and then must not hold a worker.
+const totalTimeouts = 4
+
+// errStalled is the cause of a call that was canceled because the endpoint was silent.
+var errStalled = errors.New("the endpoint was silent")
+
+// exchange makes one call. It ends a call whose endpoint is silent for the timeout of e,
+// takes a multiple of it in all, or sends more than twice the granted tokens.
+func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, error) {
+	bound, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(totalTimeouts*e.cfg.Timeout, func() { cancel(errStalled) }).Stop()
+	silence := time.AfterFunc(e.cfg.Timeout, func() { cancel(errStalled) })
+	defer silence.Stop()
+	c := &call{fields: h.fields(r), sealed: []string{r.System.String(), r.User.String()}, alive: func() { silence.Reset(e.cfg.Timeout) }}
+
+	request := openai.ChatCompletionRequest{Model: r.Model, StreamOptions: &openai.StreamOptions{IncludeUsage: true}, ReasoningEffort: r.Effort}
+	if r.System.String() != "" {
+		request.Messages = append(request.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System.String()})
+	}
+	request.Messages = append(request.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: r.User.String()})
+	if format := h.formatOf(r); format != FormatText {
+		request.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatType(format)}
+		if format == FormatSchema {
+			request.ResponseFormat.JSONSchema = &openai.ChatCompletionResponseFormatJSONSchema{Name: r.Name, Schema: r.Schema, Strict: true}
+		}
+	}
+	var answer Answer
+	stream, err := e.client.CreateChatCompletionStream(context.WithValue(bound, callKey{}, c), request)
+	if err == nil {
+		defer func() { _ = stream.Close() }()
+		if err = c.refused(); err == nil { // go-openai takes a redirect for an answer
+			err = answer.receive(stream, c, 2*r.MaxTokens+1_000)
+		}
+	} else if c.status == 0 && errors.Is(err, openai.ErrChatCompletionInvalidModel) {
+		err = failure.Errorf(failure.ConfigInvalid, "model %s does not answer chat completions: set llm.model", r.Model)
+	}
+	answer.Limit, answer.received = r.MaxTokens, c.status == http.StatusOK
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return answer, ctx.Err()
+	case errors.Is(context.Cause(bound), errStalled):
+		return answer, failure.Errorf(failure.NetworkTimeout, "model endpoint was silent for %s, or its answer took longer than %d times as long", e.cfg.Timeout, totalTimeouts)
+	case c.refused() != nil:
+		err = c.refused()
+	default:
+		err = c.broken(err)
+	}
+	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.NotFound { // the endpoint lacks path or model
+		e.Class = failure.ConfigInvalid
+	}
+	return answer, err
+}
+
+// receive reads the events of a stream, at most so many; the rest of a longer one is left to
+// the server, which ends it with the connection.
+func (a *Answer) receive(stream *openai.ChatCompletionStream, c *call, most int) error {
+	a.RequestID = requestID(c.header)
+	for {
+		event, err := stream.RecvRaw()
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			if a.Parts == 0 {
+				return malformed(c.header)
+			}
+			a.Early = !c.ended && a.Finish == ""
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.add(event, c.header); err != nil {
+			return err
+		}
+		if a.Parts > most {
+			a.Finish = "length"
+			return nil
+		}
+	}
+}
+
+// at returns the URL of a path below the base URL.
+func (e *Endpoint) at(path string) string {
+	base := *e.base
+	base.RawQuery = ""
+	sign := "?"
+	switch {
+	case e.base.RawQuery == "":
+		sign = ""
+	case strings.Contains(path, "?"):
+		sign = "&"
+	}
+	return base.String() + path + sign + e.base.RawQuery
+}
+
+// malformed is the error of an answer that is not one of the API.
+func malformed(h http.Header) error {
+	return &failure.Error{Class: failure.SchemaInvalid, Err: errors.New("answer of the model is unusable: it violates the API"), RequestID: requestID(h)}
+}
+
+// Fail returns the error of an answer that was received in full.
+func (a Answer) Fail(class failure.Class, err error) error {
+	return &failure.Error{Class: class, Err: err, RequestID: a.RequestID}
+}
+
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:=-]{0,99}$`)
+
+// requestIDHeaders are the headers in which the common vendors report a request's ID.
+var requestIDHeaders = []string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Amzn-Requestid", "X-Ds-Trace-Id", "Msh-Request-Id", "X-Generation-Id", "X-Goog-Request-Id", "X-Litellm-Call-Id", "Nvcf-Reqid", "Cf-Ray"}
+
+// requestID returns the endpoint's request ID if it has the form of an ID.
+func requestID(h http.Header) string {
+	for _, name := range requestIDHeaders {
+		if id := h.Get(name); requestIDPattern.MatchString(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// Describe probes the endpoint and returns how requests to model are made.
+func (e *Endpoint) Describe(ctx context.Context, model string) string {
+	e.probe(ctx)
+	h := e.habitsOf(model)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	text := fmt.Sprintf("dialect %s: answers limited by %s", e.dialect.Name, h.limitField())
+	if e.context > 0 {
+		text += fmt.Sprintf(", the server reports a context of %d tokens", e.context)
+	}
+	return text
+}

@@ -1,0 +1,384 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+)
+
+// The fields that limit an answer.
+const (
+	limitTokens     = "max_tokens"
+	limitCompletion = "max_completion_tokens"
+)
+
+// habits are what an endpoint's answers taught about requests to one model.
+type habits struct {
+	newLimit bool   // the answer is limited by max_completion_tokens
+	format   int    // index in formats of the best one that it supports
+	without  string // fields that it refuses, each followed by a blank
+	answer   int    // largest answer limit that it accepts, 0 if not known
+	context  int    // tokens that it reads in one call, 0 if not known
+}
+
+func (h habits) limitField() string {
+	if h.newLimit {
+		return limitCompletion
+	}
+	return limitTokens
+}
+
+func otherLimit(field string) string {
+	if field == limitTokens {
+		return limitCompletion
+	}
+	return limitTokens
+}
+
+func (h habits) limitBy(field string) habits {
+	h.newLimit = field == limitCompletion
+	return h
+}
+
+// formatOf returns the format to ask r for.
+func (h habits) formatOf(r Request) Format {
+	return formats[max(slices.Index(formats, r.Format), h.format)]
+}
+
+// fields returns the fields of r that go-openai's request lacks, leaves out or refuses for
+// some models.
+func (h habits) fields(r Request) map[string]any {
+	fields := map[string]any{h.limitField(): r.MaxTokens}
+	for name, value := range r.Fields {
+		fields[name] = value
+	}
+	if r.Whole {
+		fields["stream"], fields["stream_options"] = false, nil
+	}
+	for _, name := range strings.Fields(h.without) {
+		fields[name] = nil
+	}
+	return fields
+}
+
+// parameters are the fields that a request can do without, with the words by which errors name
+// them.
+var parameters = []struct {
+	name  string
+	words *regexp.Regexp
+}{
+	{limitCompletion, regexp.MustCompile(`\bmax_completion_tokens\b`)},
+	{limitTokens, regexp.MustCompile(`\bmax_tokens\b`)},
+	{"response_format", regexp.MustCompile(`\bresponse[_ ]format\b|\bjson[_ ](?:schema|object|mode)\b|\bstructured[_ ]outputs?\b|\bgrammar\b|\bguided_json\b|\btext\.format\b`)},
+	{"temperature", regexp.MustCompile(`\btemperature\b`)},
+	{"top_p", regexp.MustCompile(`\btop_p\b`)},
+	{"top_k", regexp.MustCompile(`\btop_k\b`)},
+	{"seed", regexp.MustCompile(`\bseed\b`)},
+	{"reasoning_effort", regexp.MustCompile(`\breasoning[_. ]effort\b|\breasoning\b|\bthinking\b`)},
+	{"stream_options", regexp.MustCompile(`\bstream_options\b|\binclude_usage\b`)},
+	{"stream", regexp.MustCompile(`\bstream(?:ing)?\b`)},
+}
+
+// refusal matches the words for a field that is refused.
+var refusal = regexp.MustCompile(`support|unknown|unrecognized|unexpected|not permitted|forbidden|\bextra\b|invalid|not allowed|unavailable|deprecated|must be|only|incorrect|disallowed|remove|instead|not accept|cannot|conflict|not (?:a )?valid|not (?:enabled|available|compatible|implemented)|incompatible`)
+
+// parameter returns the field that s refuses, "" if it names none that a request can do
+// without. If it names several, the one that it names first counts.
+func (s said) parameter() string {
+	first, at := "", len(s.text)+1
+	for _, p := range parameters {
+		if slices.ContainsFunc(s.params, p.words.MatchString) {
+			return p.name
+		}
+		if i := p.words.FindStringIndex(s.text); i != nil && i[0] < at && refusal.MatchString(s.text) {
+			first, at = p.name, i[0]
+		}
+	}
+	return first
+}
+
+// numbers matches the numbers of tokens in an error.
+var numbers = regexp.MustCompile(`\b\d{2,9}\b`)
+
+// minAnswer is the smallest answer limit that is tried.
+const minAnswer = 512
+
+// after returns the habits and the answer limit with which r is asked again after err; again
+// is false if nothing about r can be changed.
+func (h habits) after(err error, r Request) (next habits, limit int, again bool) {
+	e, answered := errors.AsType[Error](err)
+	limit = r.MaxTokens
+	if !answered {
+		return h, limit, false
+	}
+	s := e.said
+	form := slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestedRangeNotSatisfiable}, s.status)
+	switch m := s.meaning(); {
+	case m == answerLimit && form:
+		best := 0
+		for _, text := range numbers.FindAllString(strings.ReplaceAll(s.text, ",", ""), -1) {
+			if n, _ := strconv.Atoi(text); n < limit && n > best {
+				best = n
+			}
+		}
+		if context := s.context(); context > 0 && context > limit { // the prompt counts, too
+			return h.reads(context).shorter(r)
+		}
+		if best < minAnswer {
+			best = limit / 2
+		}
+		h.answer = best
+		return h, best, best >= minAnswer
+	case m.class == failure.TooLarge:
+		if context := s.context(); context > 0 && (h.context == 0 || context < h.context) {
+			return h.reads(context).shorter(r)
+		}
+	case form:
+		was := h
+		if h = h.drop(s.parameter(), r); h != was {
+			return h, limit, true
+		}
+	}
+	return h, limit, false
+}
+
+// reads returns h for an endpoint that reads so many tokens in one call.
+func (h habits) reads(context int) habits {
+	h.context = context
+	return h
+}
+
+// shorter returns the limit of an answer that fits beside the prompt of r, whose vocabulary may
+// count half as many tokens more.
+func (h habits) shorter(r Request) (habits, int, bool) {
+	left := h.context - r.Tokens*3/2
+	if left < r.MaxTokens && left >= min(minAnswer, h.context/4) {
+		return h, left, true
+	}
+	return h, r.MaxTokens, false
+}
+
+// drop returns h without the field name of requests, or with its replacement.
+func (h habits) drop(name string, r Request) habits {
+	gone := func(field string) bool { return slices.Contains(strings.Fields(h.without), field) }
+	switch {
+	case name == "" || gone(name):
+		return h
+	case name == limitTokens, name == limitCompletion:
+		if h.limitField() == name && !gone(otherLimit(name)) {
+			h.without += name + " "
+			h = h.limitBy(otherLimit(name))
+		}
+		return h
+	case name == "response_format":
+		if at := slices.Index(formats, h.formatOf(r)); at+1 < len(formats) {
+			h.format = at + 1
+		}
+		return h
+	case name == "stream" && !r.Whole:
+		h.without += "stream_options "
+	case name == "stream", name == "stream_options" && r.Whole:
+		return h
+	case name == "reasoning_effort" && r.Effort == "":
+		return h
+	}
+	if _, ours := r.Fields[name]; !ours && !slices.Contains([]string{"stream", "stream_options", "reasoning_effort"}, name) {
+		return h
+	}
+	h.without += name + " "
+	return h
+}
+
+// contextLength matches the number of tokens that an endpoint says it reads in one call, in an
+// error about a prompt and answer that are too long.
+var contextLength = regexp.MustCompile(`(?:<=?|>) ?(\d{4,9})\b|\b(?:maximum|limit|context|up to|at most|supports|only|allowed|range of [a-z ]+ should be \[1)\D{0,40}?(\d{4,9})\b|\b(\d{4,9})(?: tokens?)? (?:maximum|limit|context)`)
+
+// context returns the smallest number of tokens that s says the endpoint reads in one call, 0
+// if it says none.
+func (s said) context() (least int) {
+	for _, m := range contextLength.FindAllStringSubmatch(strings.ReplaceAll(s.text, ",", ""), -1) {
+		if n, err := strconv.Atoi(m[1] + m[2] + m[3]); err == nil && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
+func (e *Endpoint) habitsOf(model string) habits {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.habits[model]
+}
+
+// remember stores how requests to model are made from now on.
+func (e *Endpoint) remember(ctx context.Context, model string, was, h habits) {
+	if h == was {
+		return
+	}
+	e.mu.Lock()
+	e.habits[model] = h
+	e.mu.Unlock()
+	e.lg.InfoContext(ctx, "requests to the model endpoint changed", "model", model, "answer_format", string(formats[h.format]),
+		"limit_field", h.limitField(), "without", strings.Fields(h.without), "max_answer_tokens", h.answer, "context_tokens", h.context)
+}
+
+// Context returns how many tokens the endpoint reads in one call to model, prompt and answer,
+// as it reported or said in an error. It is 0 if that is not known.
+func (e *Endpoint) Context(ctx context.Context, model string) int {
+	e.probe(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if said := e.habits[model].context; said > 0 && (e.context == 0 || said < e.context) {
+		return said
+	}
+	return e.context
+}
+
+// A dialect is what cannot be learned from the errors of one family of servers.
+type dialect struct {
+	Name string
+	// Hosts are ends of the host names of the family's endpoints, and Owners what its
+	// list of models has in owned_by.
+	Hosts, Owners []string
+	// KeyHeader is the header of the key; "" is a bearer token.
+	KeyHeader string
+	// ContextPath, with ContextField, is where a server reports how many tokens it
+	// reads, "" if nowhere. A path without a slash is relative to the base URL.
+	ContextPath, ContextField string
+	// ContextSetting is the server's setting for it, for people.
+	ContextSetting string
+	// Aliases is set if the endpoint answers as another model than the one asked for: a
+	// dated version, or the model of a deployment.
+	Aliases bool
+}
+
+// dialects are all families; the last entry is the dialect of unknown servers.
+var dialects = []dialect{
+	{Name: "azure", Aliases: true, Hosts: []string{".azure.com"}, KeyHeader: "api-key"},
+	{Name: "hosted", Aliases: true, Hosts: []string{"api.openai.com", "api.anthropic.com", ".googleapis.com", "openrouter.ai"}, Owners: []string{"openai", "system", "openai-internal", "anthropic", "google"}},
+	{Name: "vllm", Owners: []string{"vllm", "sglang"}, ContextPath: "models", ContextField: "max_model_len", ContextSetting: "--max-model-len"},
+	{Name: "llamacpp", Owners: []string{"llamacpp"}, ContextPath: "/props", ContextField: "n_ctx", ContextSetting: "--ctx-size"},
+	{Name: "ollama", Owners: []string{"library"}, ContextPath: "/api/ps", ContextField: "context_length", ContextSetting: "OLLAMA_CONTEXT_LENGTH"},
+	{Name: "lmstudio", Owners: []string{"organization_owner"}, ContextPath: "/api/v0/models", ContextField: "loaded_context_length", ContextSetting: "Context Length"},
+	{Name: "generic", ContextSetting: "its context length"},
+}
+
+// dialectOf returns the dialect that the configuration names, or else the dialect of the
+// host.
+func dialectOf(name, host string) dialect {
+	for _, d := range dialects {
+		if d.Name == name || name == "auto" && slices.ContainsFunc(d.Hosts, func(end string) bool { return strings.HasSuffix(host, end) }) {
+			return d
+		}
+	}
+	return dialects[len(dialects)-1]
+}
+
+// modelVersion matches what an endpoint may append to the name of a model: nothing, or a
+// version or date.
+var modelVersion = regexp.MustCompile(`^(?:[-@:]v?[0-9][0-9.-]*)?$`)
+
+// CheckModel returns an error if the endpoint answered as another model than the one asked
+// for. Its text is ours: the name in the answer is untrusted.
+func (e *Endpoint) CheckModel(asked string, a Answer) error {
+	short := func(name string) string {
+		name = name[strings.LastIndexAny(name, "/\\")+1:]
+		return strings.TrimSuffix(strings.ToLower(name), ":latest")
+	}
+	answered := short(a.Model)
+	version, extended := strings.CutPrefix(answered, short(asked))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.dialect.Aliases || answered == "" || extended && modelVersion.MatchString(version) {
+		return nil
+	}
+	return failure.Errorf(failure.ConfigInvalid, "model endpoint answered as another model than %s: set llm.model to a name that its list of models has", asked)
+}
+
+// ContextSetting returns the setting of the server for the length of its context.
+func (e *Endpoint) ContextSetting() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.dialect.ContextSetting
+}
+
+// probeTimeout bounds each request of a probe.
+const probeTimeout = 5 * time.Second
+
+// probe asks the endpoint for its family and for its context, once. An endpoint that
+// does not answer has the dialect that its host name and the configuration give.
+func (e *Endpoint) probe(ctx context.Context) {
+	e.probing.Lock()
+	defer e.probing.Unlock()
+	if e.probed {
+		return
+	}
+	d, context := e.dialect, 0
+	if d.Name == "generic" && e.cfg.Dialect == "auto" {
+		var list struct {
+			Data []struct {
+				Owner string `json:"owned_by"`
+			} `json:"data"`
+		}
+		if e.get(ctx, "models", &list) == nil && len(list.Data) > 0 {
+			if i := slices.IndexFunc(dialects, func(d dialect) bool { return slices.Contains(d.Owners, list.Data[0].Owner) }); i >= 0 {
+				d = dialects[i]
+			}
+		}
+	}
+	if d.ContextPath != "" {
+		var answer any
+		if e.get(ctx, d.ContextPath, &answer) == nil {
+			context = smallest(answer, d.ContextField)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dialect, e.context, e.probed = d, context, ctx.Err() == nil
+}
+
+// get decodes the answer to a GET request. A path without a slash at its beginning is
+// relative to the base URL.
+func (e *Endpoint) get(ctx context.Context, path string, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, min(probeTimeout, e.cfg.Timeout))
+	defer cancel()
+	target := e.at("/" + path)
+	if strings.HasPrefix(path, "/") {
+		u := *e.base
+		u.Path, u.RawQuery = path, ""
+		target = u.String()
+	}
+	_, err := e.call(ctx, http.MethodGet, target, nil, out)
+	return err
+}
+
+// smallest returns the smallest positive number of that name anywhere in a JSON value,
+// 0 if there is none: servers of several models list one for each.
+func smallest(value any, name string) (least int) {
+	take := func(n int) {
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			take(smallest(e, name))
+		}
+	case map[string]any:
+		for key, e := range v {
+			if n, ok := e.(float64); ok && key == name && n < 1e9 {
+				take(int(n))
+			}
+			take(smallest(e, name))
+		}
+	}
+	return least
+}

@@ -1,0 +1,119 @@
+package endpoint
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+)
+
+// TestRecordedErrors classifies errors of real servers as their users published them; each
+// has its source. limit is the answer limit that is asked for next, and without the field
+// that is left out, if the error asks for that.
+func TestRecordedErrors(t *testing.T) {
+	t.Parallel()
+	data, err := os.Open("testdata/errors.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = data.Close() }()
+	n := 0
+	for lines := bufio.NewScanner(data); lines.Scan(); n++ {
+		var rec struct {
+			Who, Source, Without string
+			Status, Limit        int
+			Class                failure.Class
+			Body                 json.RawMessage
+		}
+		if err := json.Unmarshal(lines.Bytes(), &rec); err != nil {
+			t.Fatal(err)
+		}
+		err := classify(rec.Status, rec.Body, nil)
+		if got := failure.ClassOf(err); got != rec.Class && !(got == failure.NotFound && rec.Class == failure.ConfigInvalid && rec.Status == http.StatusNotFound) {
+			t.Errorf("%s: got %s: %v, want %s\n%s", rec.Who, got, err, rec.Class, rec.Body)
+		}
+		r := Request{MaxTokens: 16_384, Tokens: 8_000, Format: FormatSchema, Effort: "low", Fields: map[string]any{"temperature": 0.1}}
+		next, limit, again := habits{}.after(err, r)
+		if rec.Limit > 0 && (!again || limit != rec.Limit) {
+			t.Errorf("%s: asked again: %t, with the limit %d, want %d", rec.Who, again, limit, rec.Limit)
+		}
+		e, _ := errors.AsType[Error](err)
+		if rec.Without != "" && (!again || e.said.parameter() != rec.Without || next == habits{}) {
+			t.Errorf("%s: asked again: %t, without %q, want %q", rec.Who, again, e.said.parameter(), rec.Without)
+		}
+		if rec.Class != failure.TooLarge && rec.Limit == 0 && rec.Without == "" && again {
+			t.Errorf("%s: asked again with %+v and the limit %d", rec.Who, next, limit)
+		}
+	}
+	if n < 80 {
+		t.Errorf("only %d errors were read", n)
+	}
+}
+
+func TestContextIsRead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"This model's maximum context length is 4097 tokens. However, you requested 4120 tokens":                              4_097,
+		"`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 15800 `inputs` tokens":                                    8_192,
+		"the input token count is 32825 but model only supports up to 32768.":                                                 32_768,
+		"prompt is too long: 210,000 tokens > 200,000 maximum":                                                                200_000,
+		"prompt token count of 70123 exceeds the limit of 64000":                                                              64_000,
+		"Range of input length should be [1, 30720]":                                                                          30_720,
+		"Context size has been exceeded.":                                                                                     0,
+		"Request too large on tokens per min (TPM): Limit 30000, Requested 40384. The input or output tokens must be reduced": 30_000,
+	} {
+		if got := read([]byte(text)).context(); got != want {
+			t.Errorf("%s: got %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		header, value, text string
+		want                time.Duration
+	}{
+		"seconds":           {"Retry-After", "20", "", 20 * time.Second},
+		"milliseconds":      {"Retry-After-Ms", "1500", "", 1500 * time.Millisecond},
+		"a duration":        {"X-Ratelimit-Reset-Tokens", "1m2s", "", 62 * time.Second},
+		"in words":          {"", "", "please try again in 4.5s.", 4500 * time.Millisecond},
+		"minutes, in words": {"", "", "please try again in 2m3s", 123 * time.Second},
+		"too long":          {"Retry-After", "86400", "", failure.DelayCeiling},
+		"nothing":           {"", "", "slow down", 0},
+	} {
+		h := http.Header{}
+		h.Set(test.header, test.value)
+		if got := retryAfter(h, test.text); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+	reset := http.Header{"X-Ratelimit-Reset": {"1893456000000"}}
+	if got := retryAfter(reset, ""); got != failure.DelayCeiling {
+		t.Errorf("a time in milliseconds: got %s", got)
+	}
+}
+
+func TestRequestIDHasAForm(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"req_0123abc":              "req_0123abc",
+		"a b":                      "",
+		strings.Repeat("x", 101):   "",
+		"<script>":                 "",
+		"550e8400-e29b-41d4-a716-": "550e8400-e29b-41d4-a716-",
+	} {
+		if got := requestID(http.Header{"X-Request-Id": {id}}); got != want {
+			t.Errorf("%q: got %q, want %q", id, got, want)
+		}
+	}
+	if got := requestID(http.Header{"Apim-Request-Id": {"abc"}}); got != "abc" {
+		t.Errorf("of Azure: got %q", got)
+	}
+}

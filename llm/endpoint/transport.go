@@ -1,0 +1,365 @@
+package endpoint
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+)
+
+// maxAnswerBytes bounds one response; real ones have a few hundred kilobytes at
+// most.
+const maxAnswerBytes = 8 << 20
+
+// A call is what the transport knows about one request, by its context, and what it keeps of
+// the response.
+type call struct {
+	sealed  []string       // the contents that the request may have
+	fields  map[string]any // to add to the request; nil leaves a field out
+	checked bool           // the body has no content, or was checked by its writer
+	alive   func()         // called when something arrives
+
+	status int
+	header http.Header
+	body   []byte // of a response whose status is not 200
+	ended  bool   // the stream had the mark of its end
+}
+
+type callKey struct{}
+
+// refused returns the error of a response whose status is not 200.
+func (c *call) refused() error {
+	switch {
+	case c.status == 0 || c.status == http.StatusOK:
+		return nil
+	case c.status >= 300 && c.status < 400:
+		return failure.Errorf(failure.ConfigInvalid, "model endpoint answered with a redirect (%d), which is not followed: set the base URL to the redirect's target", c.status)
+	}
+	return classify(c.status, c.body, c.header)
+}
+
+// broken returns the error of a request without an answer, or with a part of one. It does not
+// wrap err, whose text may quote the response.
+func (c *call) broken(err error) error {
+	if classified, ok := errors.AsType[*failure.Error](err); ok {
+		return classified
+	}
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		return failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL is that of a model endpoint", maxAnswerBytes)
+	}
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return failure.Errorf(failure.ConfigInvalid, "certificate of the model endpoint is not trusted: install its authority or correct the base URL")
+	}
+	class, network := failure.NetworkClass(err)
+	if !network {
+		class = failure.NetworkUnreachable
+	}
+	if errno, system := errors.AsType[syscall.Errno](err); system {
+		return failure.Errorf(class, "connection to the model endpoint failed: %w", errno)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return failure.Errorf(class, "connection to the model endpoint ended before the answer was complete")
+	}
+	return failure.Errorf(class, "connection to the model endpoint failed: check its name, port and protocol")
+}
+
+// A transport sends the requests of an [Endpoint], those of go-openai included.
+type transport struct {
+	*Endpoint
+	next http.RoundTripper
+}
+
+// RoundTrip lets a request pass only if each of its contents was sealed for its call and the
+// guard finds no secret in the rest. During a rotation two keys are valid: if the endpoint
+// refuses the new one, the request is repeated with the old one (security 9.3.5). A refused
+// request was not executed, so the repetition is safe.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	c, known := req.Context().Value(callKey{}).(*call)
+	if !known {
+		return nil, failure.Errorf(failure.InvariantViolated, "request to the model endpoint that is not part of a call")
+	}
+	if req.Body != nil && !c.checked {
+		body, err := t.admit(c, req.Body)
+		if err != nil {
+			return nil, err
+		}
+		req = req.Clone(req.Context())
+		req.ContentLength = int64(len(body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		req.Body, _ = req.GetBody()
+	}
+	resp, err := t.send(req, c, t.cfg.APIKey)
+	if err != nil || !t.cfg.APIKeyOld.IsSet() {
+		return resp, err
+	}
+	refused := func() bool {
+		return slices.Contains([]failure.Class{failure.AuthDenied, failure.QuotaExhausted}, failure.ClassOf(c.refused()))
+	}
+	key := "new"
+	if refused() {
+		again := req.Clone(req.Context())
+		if req.GetBody != nil { // nil if the request has no body
+			if again.Body, err = req.GetBody(); err != nil {
+				return nil, failure.Errorf(failure.InvariantViolated, "repeat a request to the model endpoint: its body is gone")
+			}
+		}
+		if resp, err = t.send(again, c, t.cfg.APIKeyOld); err != nil {
+			return nil, err
+		}
+		if key = "old"; refused() {
+			key = "none"
+		}
+	}
+	if t.keyInUse.Swap(key) != key { // never the key itself
+		t.lg.InfoContext(req.Context(), "model key in use", "key", key)
+	}
+	return resp, nil
+}
+
+// admit returns the body to send: what go-openai encoded, with the fields of c.
+func (t *transport) admit(c *call, from io.ReadCloser) ([]byte, error) {
+	body, err := io.ReadAll(from)
+	_ = from.Close()
+	var fields map[string]json.RawMessage // which keep the order of the schema's properties
+	if err != nil || json.Unmarshal(body, &fields) != nil {
+		return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: it is not a JSON object")
+	}
+	for name, value := range c.fields {
+		delete(fields, name)
+		if value != nil {
+			if fields[name], err = json.Marshal(value); err != nil {
+				return nil, failure.Errorf(failure.ConfigInvalid, "encode field %s of the model request: %w", name, err)
+			}
+		}
+	}
+	var messages []map[string]string
+	if json.Unmarshal(fields["messages"], &messages) != nil || len(messages) == 0 {
+		return nil, failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: the request has other contents than texts")
+	}
+	for _, m := range messages {
+		if !slices.Contains(c.sealed, m["content"]) {
+			return nil, failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: the request has a content that was not sealed for it")
+		}
+		m["content"] = ""
+	}
+	rest := make(map[string]any, len(fields))
+	for name, value := range fields {
+		rest[name] = value
+	}
+	rest["messages"] = messages
+	if err = t.check(rest); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+// check has the guard check what is encoded as JSON.
+func (e *Endpoint) check(v any) error {
+	body, err := json.Marshal(v)
+	if err == nil {
+		err = e.guard.Check(body)
+	}
+	if err != nil {
+		return failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: %w", err)
+	}
+	return nil
+}
+
+// send sends req with a key and keeps the head of the response in c, and the body unless its
+// status is 200.
+func (t *transport) send(req *http.Request, c *call, key secret.Value) (*http.Response, error) {
+	for name, value := range t.headers {
+		req.Header.Set(name, value)
+	}
+	switch {
+	case !key.IsSet():
+	case t.cfg.KeyHeader != "":
+		req.Header.Set(t.cfg.KeyHeader, key.Reveal())
+	default:
+		req.Header.Set("Authorization", "Bearer "+key.Reveal())
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	c.status, c.header = resp.StatusCode, resp.Header
+	in := http.MaxBytesReader(nil, resp.Body, maxAnswerBytes)
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		c.body, _ = io.ReadAll(in) // without a body the status alone counts
+		_ = resp.Body.Close()
+		resp.Body = http.NoBody
+	case !c.checked:
+		c.alive()
+		resp.Body = readCloser{&events{call: c, in: bufio.NewReaderSize(aliveReader{in, c.alive}, 64<<10)}, resp.Body}
+	}
+	return resp, nil
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// An aliveReader calls alive at every part that arrives.
+type aliveReader struct {
+	io.Reader
+	alive func()
+}
+
+func (r aliveReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.alive()
+	return n, err
+}
+
+// events reads an answer in any shape as a regular stream: lines "data: JSON" only. A whole
+// answer becomes its only event. go-openai counts other lines, such as comments, towards a
+// limit, and returns an error of its own for an event that begins with an error.
+type events struct {
+	*call
+	in    *bufio.Reader
+	out   []byte
+	begun bool
+	named string // the name of the next event
+}
+
+// Read implements [io.Reader].
+func (r *events) Read(p []byte) (int, error) {
+	for len(r.out) == 0 {
+		line, err := r.in.ReadBytes('\n')
+		if err != nil && err != io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
+			return 0, err
+		}
+		if failed := r.line(bytes.TrimSpace(line), err == io.EOF); failed != nil { //nolint:errorlint // as above
+			return 0, failed
+		}
+		if err != nil && len(r.out) == 0 {
+			return 0, err
+		}
+	}
+	n := copy(p, r.out)
+	r.out = r.out[n:]
+	return n, nil
+}
+
+// line reads one line of the answer; last is set if nothing follows it.
+func (r *events) line(line []byte, last bool) error {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimSpace(value)
+	switch field := string(name); {
+	case len(line) == 0 || field == "" || field == "id" || field == "retry":
+	case field == "event":
+		r.named, r.begun = string(value), true
+	case field == "error":
+		r.event(value, true)
+	case field == "data" && string(value) == "[DONE]":
+		r.ended, r.begun = true, true
+		r.out = []byte("data: [DONE]\n")
+	case field == "data" && len(value) == 0:
+	case field == "data" && last && !json.Valid(value): // it ended within an event
+	case field == "data":
+		r.event(value, r.named == "error")
+	case r.begun && line[0] == '{': // an event without its mark
+		r.event(line, false)
+	case !r.begun:
+		rest, err := io.ReadAll(r.in)
+		if err != nil {
+			return err
+		}
+		whole := append(append(line, '\n'), rest...)
+		if r.ended = json.Valid(whole); !r.ended {
+			whole = []byte("0") // any JSON that is not an answer
+		}
+		r.event(whole, false)
+	}
+	return nil
+}
+
+// event puts one event out. The text of an error becomes the value of a field.
+func (r *events) event(data []byte, isError bool) {
+	r.begun, r.named = true, ""
+	var object map[string]json.RawMessage
+	if isObject := json.Unmarshal(data, &object) == nil; isError && (!isObject || object["error"] == nil) {
+		if !json.Valid(data) {
+			data, _ = json.Marshal(string(data))
+		}
+		data = slices.Concat([]byte(`{"error":`), data, []byte("}"))
+	}
+	var line bytes.Buffer
+	line.WriteString("data: ")
+	if json.Compact(&line, data) != nil {
+		line.Write(bytes.ReplaceAll(data, []byte("\n"), nil))
+	}
+	// The blank keeps go-openai from taking the error, whose text it would return.
+	r.out = []byte(strings.Replace(line.String(), `data: {"error":`, `data: { "error":`, 1) + "\n")
+}
+
+// Call sends in as JSON, unless it is nil, and decodes the answer into out. It returns the
+// header of the response. Its errors have a class and quote nothing of the endpoint's
+// text but a listed code.
+func (e *Endpoint) Call(ctx context.Context, method, path string, in, out any) (http.Header, error) {
+	bound, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	defer cancel()
+	h, err := e.call(bound, method, e.at(path), in, out)
+	return h, timed(ctx, e.cfg.Timeout, err)
+}
+
+// call is Call to a URL, without its time limit.
+func (e *Endpoint) call(ctx context.Context, method, target string, in, out any) (http.Header, error) {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
+		}
+		if err := e.check(json.RawMessage(body)); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	answer, h, err := e.do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Close() }()
+	data, err := io.ReadAll(http.MaxBytesReader(nil, answer, maxAnswerBytes))
+	if err != nil {
+		return nil, (&call{}).broken(err)
+	}
+	if json.Unmarshal(data, out) != nil {
+		return nil, malformed(h)
+	}
+	return h, nil
+}
+
+// do sends a request whose body was checked, and returns the body of a response of status 200.
+func (e *Endpoint) do(req *http.Request) (io.ReadCloser, http.Header, error) {
+	c := &call{checked: true}
+	resp, err := e.http.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, c)))
+	switch {
+	case err != nil && req.Context().Err() != nil:
+		return nil, nil, req.Context().Err()
+	case err != nil:
+		return nil, nil, c.broken(err)
+	case c.refused() != nil:
+		_ = resp.Body.Close()
+		return nil, nil, c.refused()
+	}
+	return resp.Body, resp.Header, nil
+}
