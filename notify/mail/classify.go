@@ -2,6 +2,7 @@ package mail
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"io"
 	"net"
@@ -18,105 +19,166 @@ import (
 type step string
 
 const (
-	stepConnect step = "the connection" // greeting, TLS and sign-in included
+	stepConnect step = "the connection" // the greeting
+	stepHello   step = "EHLO"           // and STARTTLS
+	stepAuth    step = "AUTH"
 	stepMail    step = "MAIL"
 	stepRcpt    step = "RCPT"
 	stepData    step = "DATA"
 	stepDot     step = "the message" // from the server's go-ahead on
 )
 
-// A reply is an SMTP reply without its text, which may quote addresses. A client
-// decides by the code alone (RFC 5321 4.2).
+// steps are the names of the steps in refusals.txt.
+var steps = map[string]step{
+	"connect": stepConnect, "EHLO": stepHello, "AUTH": stepAuth, "MAIL": stepMail, "RCPT": stepRcpt, "DATA": stepData, "dot": stepDot,
+}
+
+// A fault is whose fault a refusal is, by the names of refusals.txt, with the class of its error
+// and what to do about it.
+type fault struct {
+	class failure.Class
+	hint  string
+}
+
+var faults = map[string]fault{
+	"address": {failure.RecipientRejected, "correct or waive the recipient"},
+	"message": {failure.ContentPolicy, "it rejects the content: have it accept mail of this account, or review the change by hand"},
+	"size":    {failure.TooLarge, "raise its limit for the size of a message"},
+	"account": {failure.AuthDenied, "check Username and Password, and that the account may send"},
+	"sender":  {failure.ConfigInvalid, "it rejects the sender: check From, that the account may send as From, and the SPF, DKIM and DMARC records of its domain"},
+	"host":    {failure.ConfigInvalid, "it rejects this host: check Host, Port and EHLOName, and that the server relays for this host and account"},
+	"quota":   {failure.QuotaExhausted, "the account has used up its limit: wait, or raise it"},
+	"later":   {failure.UpstreamUnavailable, "it asks to try again later"},
+	"unknown": {failure.PermissionDenied, "it does not name the recipient's address: find the reason in its log, and have it accept this host, the account and From"},
+}
+
+// A rule is a row of refusals.txt. A nil field matches all.
+type rule struct {
+	fault    string
+	at       []step
+	codes    []string // beginnings
+	enhanced []string // without the class; one that ends in a dot stands for all below it, - for none
+	phrases  *regexp.Regexp
+}
+
+//go:embed refusals.txt
+var refusals string
+
+var rules = parseRules(refusals)
+
+// parseRules returns the rows of refusals.txt, and panics if one is malformed.
+func parseRules(text string) (rules []rule) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " ") {
+			continue
+		}
+		columns := strings.SplitN(line, " |", 5)
+		list := func(i int) []string {
+			if words := strings.Fields(columns[i]); words[0] != "*" {
+				return words
+			}
+			return nil
+		}
+		r := rule{fault: columns[0], codes: list(2), enhanced: list(3)}
+		for _, name := range list(1) {
+			r.at = append(r.at, steps[name])
+		}
+		if _, ok := faults[r.fault]; !ok || slices.Contains(r.at, "") {
+			panic("refusals.txt: unknown fault or step: " + line)
+		}
+		if phrases := strings.TrimSpace(columns[4]); phrases != "" {
+			pattern := strings.NewReplacer(" … ", ".{0,40}", ` \| `, "|").Replace(regexp.QuoteMeta(phrases))
+			r.phrases = regexp.MustCompile(`\b(?:` + pattern + `)`)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// A reply is a negative SMTP reply.
 type reply struct {
 	at       step
 	code     int
 	enhanced string // such as 5.1.1, empty if the server sent none
+	text     string // on one line
 }
 
-var enhancedPattern = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
+// enhancedPattern matches the enhanced code that begins a text. IronPort writes #5.1.0.
+var enhancedPattern = regexp.MustCompile(`^\W?([245]\.\d{1,3}\.\d{1,3})\b`)
+
+func newReply(at step, code int, text string) reply {
+	r := reply{at: at, code: code, text: strings.Join(strings.Fields(text), " ")}
+	if found := enhancedPattern.FindStringSubmatch(r.text); found != nil {
+		r.enhanced = found[1]
+	}
+	return r
+}
 
 // String returns the codes: 550 5.1.1.
 func (r reply) String() string {
 	return strings.TrimSpace(strconv.Itoa(r.code) + " " + r.enhanced)
 }
 
-// A rule assigns a class to the replies it matches. The first match decides. An empty
-// field matches all.
-type rule struct {
-	at       []step
-	codes    []string // beginnings
-	enhanced []string // without the class; one that ends in a dot stands for all below it, - for none
-	class    failure.Class
-	hint     string
-}
-
-// afterMail are the steps after the server has accepted the sender.
-var afterMail = []step{stepRcpt, stepData, stepDot}
-
-// rules close a recipient's row only for a code that names the recipient's address:
-// another refusal meets every recipient, or can be repaired without them. If the digits and
-// the class of the enhanced code disagree, the digits count.
-var rules = []rule{
-	{nil, []string{"4"}, nil,
-		failure.UpstreamUnavailable, "it asks to try again later"},
-	{nil, []string{"530", "534", "535", "538"}, nil,
-		failure.AuthDenied, "check Username and Password"},
-	{[]step{stepConnect, stepMail}, nil, []string{"7.0", "7.8", "7.9"},
-		failure.AuthDenied, "check Username and Password"},
-	{afterMail, nil, []string{
-		"1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.10", // no such address (RFC 3463, RFC 7505)
-		"2.1", "2.2", "2.3", "2.4", // mailbox or list closed, full, limited, not expanded
-		"7.124", "7.129", "7.133", "7.134", "7.135", "7.136", // it takes mail of its own senders only (Exchange)
-	},
-		failure.RecipientRejected, "correct or waive the recipient"},
-	{[]step{stepRcpt}, []string{"556"}, nil, // RFC 7504
-		failure.RecipientRejected, "correct or waive the recipient"},
-	{nil, nil, []string{"3.4"},
-		failure.TooLarge, "raise its limit for the size of a message"},
-	{[]step{stepRcpt}, []string{"552"}, nil, // RFC 5321 4.5.3.1.10
-		failure.UpstreamUnavailable, "it asks to try again later"},
-	{nil, []string{"552"}, []string{"-"},
-		failure.TooLarge, "raise its limit for the size of a message"},
-	{nil, nil, []string{"1.7", "1.8", "2.252", "7.60"}, // the last two: the account may not send as From (Exchange)
-		failure.ConfigInvalid, "it rejects the sender: check From"},
-	{nil, nil, []string{"1.90", "4.5", "7.28", "7.705"}, // Exchange Online, Gmail
-		failure.QuotaExhausted, "the account has used up its limit: wait, or raise it"},
-	{nil, []string{"50", "521"}, nil,
-		failure.ConfigInvalid, "check that Host and Port name a server that accepts mail"},
-	{nil, nil, []string{"5."},
-		failure.ConfigInvalid, "check that Host and Port name a server that accepts mail"},
-	{[]step{stepMail}, nil, nil,
-		failure.ConfigInvalid, "it rejects the sender: check From"},
-	{nil, nil, []string{"7.20", "7.21", "7.22", "7.23", "7.24", "7.25", "7.26", "7.27", "7.29", "7.30"}, // RFC 7372, RFC 8689
-		failure.ConfigInvalid, "it rejects the domain of From: check its SPF, DKIM, DMARC and TLS records"},
-	{[]step{stepConnect}, nil, nil,
-		failure.ConfigInvalid, "it rejects this host: check Host and Port and which clients the server allows"},
-	{nil, nil, nil,
-		failure.PermissionDenied, "it does not name the recipient's address: find the reason in its log, and have it accept this host, the account and From"},
-}
-
-func (r rule) matches(got reply) bool {
-	code, enhanced := strconv.Itoa(got.code), "-"
-	if got.enhanced != "" {
-		enhanced = got.enhanced[len("5."):]
+// rule returns the first row that matches. If the digits and the class of the enhanced code
+// disagree, the digits count.
+func (r reply) rule() rule {
+	code, enhanced, text := strconv.Itoa(r.code), "-", strings.ToLower(r.text)
+	if r.enhanced != "" {
+		enhanced = r.enhanced[len("5."):]
 	}
-	return (r.at == nil || slices.Contains(r.at, got.at)) &&
-		(r.codes == nil || slices.ContainsFunc(r.codes, func(c string) bool { return strings.HasPrefix(code, c) })) &&
-		(r.enhanced == nil || slices.ContainsFunc(r.enhanced, func(c string) bool {
-			return enhanced == c || strings.HasSuffix(c, ".") && strings.HasPrefix(enhanced, c)
-		}))
+	i := slices.IndexFunc(rules, func(row rule) bool {
+		return (row.at == nil || slices.Contains(row.at, r.at)) &&
+			(row.codes == nil || slices.ContainsFunc(row.codes, func(c string) bool { return strings.HasPrefix(code, c) })) &&
+			(row.enhanced == nil || slices.ContainsFunc(row.enhanced, func(c string) bool {
+				return enhanced == c || strings.HasSuffix(c, ".") && strings.HasPrefix(enhanced, c)
+			})) &&
+			(row.phrases == nil || row.phrases.MatchString(text))
+	})
+	return rules[i] // the last row matches all
+}
+
+// unexplained reports whether the refusal does not say whose fault it is.
+func (r reply) unexplained() bool {
+	row := r.rule()
+	return row.fault == "unknown" || row.fault == "host" && row.at == nil && row.phrases == nil
+}
+
+// maxQuoted bounds the text of a server in an error, in characters.
+const maxQuoted = 300
+
+var addressPattern = regexp.MustCompile(`[^\s<>"'(),;:]*@[^\s<>"'(),;]*|[A-Za-z0-9+/=_-]{40,}`)
+
+// quote returns the text of a reply without addresses, tokens, and the secrets given, such as
+// the name of the account.
+func (r reply) quote(secrets ...string) string {
+	text := r.text
+	for _, s := range secrets {
+		local, _, _ := strings.Cut(s, "@")
+		for _, s := range []string{s, local} {
+			if s != "" {
+				text = regexp.MustCompile(`(?i)(^|\W)`+regexp.QuoteMeta(s)+`($|\W)`).ReplaceAllString(text, "$1(removed)$2")
+			}
+		}
+	}
+	text = addressPattern.ReplaceAllString(text, "(removed)")
+	if runes := []rune(text); len(runes) > maxQuoted {
+		text = string(runes[:maxQuoted]) + "…"
+	}
+	return text
 }
 
 // classify converts an error at the given step of the conversation into one whose class
-// decides whether the message may be sent again (notification 8.1).
-func classify(ctx context.Context, at step, err error) error {
+// decides whether the message may be sent again (notification 8.1). secrets are not quoted.
+func classify(ctx context.Context, at step, err error, secrets ...string) error {
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e // it has its class
 	}
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 400 {
-		r := reply{at, e.Code, enhancedPattern.FindString(e.Msg)}
-		first := rules[slices.IndexFunc(rules, func(rule rule) bool { return rule.matches(r) })]
-		rejected := failure.Errorf(first.class, "send mail: the mail server answered %s to %s: %s", r, at, first.hint)
+		r := newReply(at, e.Code, e.Msg)
+		f := faults[r.rule().fault]
+		rejected := failure.Errorf(f.class, "send mail: the mail server answered %q to %s: %s",
+			strings.TrimSpace(strconv.Itoa(r.code)+" "+r.quote(secrets...)), r.at, f.hint)
 		rejected.Upstream = r.String()
 		return rejected
 	}
@@ -127,7 +189,7 @@ func classify(ctx context.Context, at step, err error) error {
 		return failure.Errorf(failure.DeliveryAmbiguous,
 			"send mail: the mail server did not confirm the message, and may have accepted it: look it up before sending it again: %w", withoutReply(err))
 	}
-	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect {
+	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect && at != stepHello {
 		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s with a reply to another command; nothing was sent", at)
 	}
 	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that Host and Port are right and the mail server is up: %w", at, withoutReply(err))

@@ -43,6 +43,9 @@ type Config struct {
 	// Change it only while no delivery is open: earlier attempts are not found
 	// under a new domain.
 	MessageIDDomain string `yaml:"message_id_domain"`
+	// Name by which the worker introduces itself (EHLO), a domain or an address in
+	// brackets. Empty: the domain of from.
+	EHLOName string `yaml:"ehlo_name"`
 	// Account at the mail server. Empty: no authentication.
 	Username string `yaml:"username"`
 	// Password of the account. Required with a username and without a token.
@@ -79,6 +82,7 @@ func (c Config) checkSender(p *config.Problems) {
 	domain := c.messageIDDomain()
 	p.Add(len(domain) > maxMessageIDDomain, "message_id_domain", "is too long", fmt.Sprintf("write one of at most %d characters", maxMessageIDDomain))
 	p.Add(domain != "" && !domainPattern.MatchString(domain), "message_id_domain", "is not a domain", "write letters, digits, dots and hyphens")
+	p.Add(c.EHLOName != "" && !ehloPattern.MatchString(c.EHLOName), "ehlo_name", "is not a domain", "write one such as mail.example.com, or an address such as [192.0.2.5]")
 	_, err := time.LoadLocation(c.TimeZone)
 	p.Add(err != nil, "time_zone", fmt.Sprintf("%q is not a time zone", c.TimeZone), "write one such as Europe/Berlin")
 	checkTLS(p, c.TLS, c.Host)
@@ -100,6 +104,12 @@ func (c Config) checked() (Config, error) {
 func (c Config) messageIDDomain() string {
 	_, domain, _ := strings.Cut(c.fromAddress(), "@")
 	return cmp.Or(c.MessageIDDomain, domain)
+}
+
+// ehloName returns the name for EHLO.
+func (c Config) ehloName() string {
+	_, domain, _ := strings.Cut(c.fromAddress(), "@")
+	return cmp.Or(c.EHLOName, domain)
 }
 
 // zone returns the time zone of mails.

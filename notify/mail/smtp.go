@@ -9,11 +9,12 @@ import (
 	"net"
 	"net/mail"
 	"net/textproto"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -51,6 +52,7 @@ type SMTPProvider struct {
 	cfg           Config
 	sendLimit     time.Duration
 	passwordInUse *atomic.Value // string: new, old or none
+	accepted      *atomic.Value // string: the last recipient whose mail was accepted
 	idle          chan *session
 }
 
@@ -60,7 +62,7 @@ func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SMTPProvider{lg, cfg, maxSendTime, &atomic.Value{}, make(chan *session, maxIdle)}, nil
+	return &SMTPProvider{lg, cfg, maxSendTime, &atomic.Value{}, &atomic.Value{}, make(chan *session, maxIdle)}, nil
 }
 
 // withSendLimit returns p with a shorter time to the final dot.
@@ -98,7 +100,7 @@ func (p *SMTPProvider) Ping(ctx context.Context) error {
 	defer cancel()
 	s, err := p.connect(ctx)
 	if err != nil {
-		return classify(ctx, stepConnect, err)
+		return err
 	}
 	if err := s.Mail(envelope(p.cfg.fromAddress())); err != nil {
 		return classify(ctx, stepMail, err)
@@ -121,7 +123,7 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 	inTime := func() bool { return late.Stop() && remaining(begun, p.sendLimit) > 0 }
 	s, err := p.session(ctx)
 	if err != nil {
-		return stepConnect, classify(ctx, stepConnect, err)
+		return stepConnect, err
 	}
 	if utf8, _ := s.Extension("SMTPUTF8"); !utf8 && !ascii(m.To) {
 		return stepConnect, failure.Errorf(failure.RecipientRejected,
@@ -131,15 +133,35 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 	if at == stepMail && s.carried > 0 {
 		// The sign-in of a reused connection may have expired. Nothing was sent yet.
 		if s, err = p.connect(ctx); err != nil {
-			return stepConnect, classify(ctx, stepConnect, err)
+			return stepConnect, err
 		}
 		at, err = s.transact(m, raw, inTime)
 	}
 	if err != nil {
-		return at, classify(ctx, at, err)
+		rejected := classify(ctx, at, err, p.cfg.Username, m.To)
+		if at == stepRcpt && p.onlyRefuses(s, m.To, err) {
+			e, _ := errors.AsType[*failure.Error](rejected)
+			rejected = failure.Errorf(failure.RecipientRejected, "%w; it accepts another recipient on the same connection: correct or waive this one", e.Err)
+			rejected.(*failure.Error).Upstream = e.Upstream
+		}
+		return at, rejected
 	}
+	p.accepted.Store(m.To)
 	p.keep(s)
 	return stepDot, nil
+}
+
+// onlyRefuses reports whether a refusal of RCPT that does not say whose fault it is concerns
+// this recipient only: on the same connection the server accepts one whose mail it took before.
+func (p *SMTPProvider) onlyRefuses(s *session, to string, refusal error) bool {
+	e, ok := errors.AsType[*textproto.Error](refusal)
+	other, _ := p.accepted.Load().(string)
+	if !ok || other == "" || strings.EqualFold(other, to) || !newReply(stepRcpt, e.Code, e.Msg).unexplained() {
+		return false
+	}
+	defer s.quit()
+	return s.UpdateDeadline(politeTimeout) == nil && s.Reset() == nil &&
+		s.Mail(envelope(p.cfg.fromAddress())) == nil && s.Rcpt(envelope(other)) == nil
 }
 
 // remaining returns what is left of limit since begun. It counts by both clocks: the
@@ -260,17 +282,22 @@ func (s *session) quit() {
 // new password, it signs in with the old one (security 9.3.5). It logs which one
 // is in use when that changes.
 func (p *SMTPProvider) connect(ctx context.Context) (*session, error) {
-	rejected := func(err error) bool {
-		return err != nil && failure.ClassOf(classify(ctx, stepConnect, err)) == failure.AuthDenied
+	with := func(password secret.Value) (*session, error) {
+		s, at, err := p.connectWith(ctx, password)
+		if err != nil {
+			return nil, classify(ctx, at, err, p.cfg.Username, password.Reveal())
+		}
+		return s, nil
 	}
-	s, err := p.connectWith(ctx, p.cfg.Password)
+	rejected := func(err error) bool { return err != nil && failure.ClassOf(err) == failure.AuthDenied }
+	s, err := with(p.cfg.Password)
 	if !p.cfg.PasswordOld.IsSet() {
 		return s, err
 	}
 	inUse := "new"
 	if rejected(err) {
 		inUse = "old"
-		if s, err = p.connectWith(ctx, p.cfg.PasswordOld); rejected(err) {
+		if s, err = with(p.cfg.PasswordOld); rejected(err) {
 			inUse = "none"
 		}
 	}
@@ -280,60 +307,77 @@ func (p *SMTPProvider) connect(ctx context.Context) (*session, error) {
 	return s, err
 }
 
-// connectWith dials, secures the connection and signs in with password. The end of ctx
-// closes the connection.
-func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (*session, error) {
-	s := &session{}
+// connectWith dials, secures the connection and signs in with password. It returns the step
+// that failed. The end of ctx closes the connection.
+func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (s *session, at step, err error) {
 	tlsConfig := &tls.Config{ServerName: p.cfg.Host, RootCAs: p.cfg.RootCAs, MinVersion: tls.VersionTLS12}
-	// The context of a dial ends when go-mail has connected, and a deadline in the past
-	// cannot close the connection, because go-mail sets deadlines of its own.
-	dial := func(dialing context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(dialing, network, addr)
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(p.cfg.Host, strconv.Itoa(p.cfg.Port)))
+	if err != nil {
+		return nil, stepConnect, err
+	}
+	s = &session{conn: conn}
+	s.attach(ctx)
+	defer func() {
 		if err != nil {
-			return nil, err
+			_ = conn.Close()
 		}
-		s.conn = conn
-		s.attach(ctx)
-		if p.cfg.TLS == TLSImplicit {
-			return tls.Client(conn, tlsConfig), nil
+	}()
+	if err := conn.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
+		return nil, stepConnect, err
+	}
+	if p.cfg.TLS == TLSImplicit {
+		conn = tls.Client(conn, tlsConfig)
+	}
+	if s.Client, err = smtp.NewClient(conn, p.cfg.Host); err != nil {
+		return nil, stepConnect, err
+	}
+	if err := s.Hello(p.cfg.ehloName()); err != nil {
+		return nil, stepHello, err
+	}
+	if p.cfg.TLS != TLSImplicit && p.cfg.TLS != TLSNone {
+		if offered, _ := s.Extension("STARTTLS"); !offered {
+			return nil, stepHello, errors.New("the server offers no STARTTLS")
 		}
-		return conn, nil
+		if err := s.StartTLS(tlsConfig); err != nil {
+			return nil, stepHello, err
+		}
 	}
-	options := []gomail.Option{
-		gomail.WithPort(p.cfg.Port),
-		gomail.WithTimeout(replyTimeout),
-		gomail.WithTLSConfig(tlsConfig),
-		gomail.WithDialContextFunc(dial),
+	if p.cfg.Username != "" {
+		auth, err := p.auth(s, password)
+		if err == nil {
+			err = s.Auth(auth)
+		}
+		if err != nil {
+			return nil, stepAuth, err
+		}
 	}
-	switch p.cfg.TLS {
-	case TLSImplicit:
-		options = append(options, gomail.WithSSL())
-	case TLSNone:
-		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
-	default:
-		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
-	}
+	return s, "", s.UpdateDeadline(replyTimeout)
+}
+
+// auth returns the way to sign in: by access token, or by the first of the mechanisms below
+// that the server offers. Those that send the password need TLS.
+func (p *SMTPProvider) auth(s *session, password secret.Value) (smtp.Auth, error) {
+	user, pass := p.cfg.Username, password.Reveal()
+	_, offered := s.Extension("AUTH")
+	mechanisms := strings.Fields(strings.ToUpper(offered))
 	switch {
 	case p.cfg.TokenFile != "":
 		token, err := readToken(p.cfg.TokenFile)
-		if err != nil {
-			return nil, err
+		if err == nil && !slices.Contains(mechanisms, "XOAUTH2") {
+			err = errors.New("the server does not offer XOAUTH2")
 		}
-		options = append(options,
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(token), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2))
-	case p.cfg.Username != "":
-		options = append(options,
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(password.Reveal()),
-			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
+		return smtp.XOAuth2Auth(user, token), err
+	case slices.Contains(mechanisms, "SCRAM-SHA-256"):
+		return smtp.ScramSHA256Auth(user, pass), nil
+	case slices.Contains(mechanisms, "SCRAM-SHA-1"):
+		return smtp.ScramSHA1Auth(user, pass), nil
+	case p.cfg.TLS == TLSNone:
+	case slices.Contains(mechanisms, "PLAIN"):
+		return smtp.PlainAuth("", user, pass, p.cfg.Host, false), nil
+	case slices.Contains(mechanisms, "LOGIN"):
+		return smtp.LoginAuth(user, pass, p.cfg.Host, false), nil
 	}
-	client, err := gomail.NewClient(p.cfg.Host, options...)
-	if err != nil {
-		return nil, err
-	}
-	if s.Client, err = client.DialToSMTPClientWithContext(ctx); err != nil {
-		return nil, err
-	}
-	return s, s.UpdateDeadline(replyTimeout)
+	return nil, errors.New("the server offers no SCRAM, nor PLAIN or LOGIN over TLS")
 }
 
 func readToken(file string) (string, error) {

@@ -1,13 +1,17 @@
 package mail
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // A transient failure is retried. A permanent one fails the recipient's row if its code
@@ -59,7 +63,7 @@ func TestReplyDecidesTheClass(t *testing.T) {
 		{"RCPT", "556", failure.RecipientRejected, "556"},
 		{"RCPT", "501 5.1.3", failure.RecipientRejected, "501 5.1.3"},
 		{"RCPT", "550 5.7.129", failure.RecipientRejected, "550 5.7.129"},
-		{"RCPT", "550 5.7.54", failure.PermissionDenied, "550 5.7.54"},
+		{"RCPT", "550 5.7.54", failure.ConfigInvalid, "550 5.7.54"},
 		{"RCPT", "553 5.7.1", failure.PermissionDenied, "553 5.7.1"},
 		{"RCPT", "550 5.1.0", failure.PermissionDenied, "550 5.1.0"},
 		{"RCPT", "drop", failure.NetworkUnreachable, ""},
@@ -73,14 +77,14 @@ func TestReplyDecidesTheClass(t *testing.T) {
 		{"dot", "552 5.3.4", failure.TooLarge, "552 5.3.4"},
 		{"dot", "552 5.2.2", failure.RecipientRejected, "552 5.2.2"},
 		{"dot", "554 5.7.1", failure.PermissionDenied, "554 5.7.1"},
-		{"dot", "554 5.6.0", failure.PermissionDenied, "554 5.6.0"},
+		{"dot", "554 5.6.0", failure.ContentPolicy, "554 5.6.0"},
 		{"dot", "552", failure.TooLarge, "552"},
 		{"dot", "552 5.7.0", failure.PermissionDenied, "552 5.7.0"},
 		{"dot", "550 5.1.10", failure.RecipientRejected, "550 5.1.10"},
 		{"dot", "554 5.2.252", failure.ConfigInvalid, "554 5.2.252"},
 		{"dot", "550 5.7.60", failure.ConfigInvalid, "550 5.7.60"},
 		{"dot", "554 5.2.0", failure.PermissionDenied, "554 5.2.0"},
-		{"dot", "550 5.7.501", failure.PermissionDenied, "550 5.7.501"},
+		{"dot", "550 5.7.501", failure.ConfigInvalid, "550 5.7.501"},
 		{"dot", "550 5.1.90", failure.QuotaExhausted, "550 5.1.90"},
 		{"dot", "550 5.4.5", failure.QuotaExhausted, "550 5.4.5"},
 		{"dot", "554", failure.PermissionDenied, "554"},
@@ -103,7 +107,84 @@ func TestReplyDecidesTheClass(t *testing.T) {
 			p := newSMTP(t, plainConfig(serveScript(t, replies).addr))
 			_, err := p.Send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, tc.class, tc.upstream)
+			if tc.upstream != "" && !strings.Contains(err.Error(), "is to blame") {
+				t.Errorf("the error does not quote the server: %v", err)
+			}
 		})
+	}
+}
+
+// A refusal of RCPT without a reason closes the row if the server accepts on the same
+// connection another recipient, whose mail it took before. A known fault is not put to the test.
+func TestRefusalOfOneRecipientOnly(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		refusal, probe string // to the second and the third RCPT
+		class          failure.Class
+	}{
+		"the other passes":       {"550 5.7.1 Access denied", "250 ok", failure.RecipientRejected},
+		"without a code":         {"554 no", "250 ok", failure.RecipientRejected},
+		"a command is unknown":   {"504 5.5.2 <x>: what", "250 ok", failure.RecipientRejected},
+		"the other is refused":   {"550 5.7.1 Access denied", "550 5.7.1 Access denied", failure.PermissionDenied},
+		"the connection is lost": {"550 5.7.1 Access denied", "drop", failure.PermissionDenied},
+		"later":                  {"450 4.7.1 greylisted", "250 ok", failure.UpstreamUnavailable},
+		"the relay":              {"554 5.7.1 Relay access denied", "250 ok", failure.ConfigInvalid},
+		"a quota":                {"550 5.4.5 Daily limit", "250 ok", failure.QuotaExhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := serveScript(t, map[string]string{"2 RCPT": tc.refusal, "3 RCPT": tc.probe})
+			p := newSMTP(t, plainConfig(server.addr))
+			m := render(t, findingsReport())
+			_, err := p.Send(t.Context(), m)
+			testkit.NoError(t, err)
+			m.To = "bob@example.com"
+			_, err = p.Send(t.Context(), m)
+			if failure.ClassOf(err) != tc.class || server.heard("DATA") != 1 {
+				t.Errorf("%d times DATA, error %v", server.heard("DATA"), err)
+			}
+		})
+	}
+}
+
+// Errors quote the server without addresses, also if only their local parts are named, and
+// without the account and tokens.
+func TestQuotedReply(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"5.1.1 <ann@example.com>: User unknown":  "5.1.1 <(removed)>: User unknown",
+		"no mailbox ANN here,\nreally":           "no mailbox (removed) here, really",
+		"annual mail of svc refused":             "annual mail of (removed) refused",
+		strings.Repeat("QUJD", 20) + " is wrong": "(removed) is wrong",
+	} {
+		if got := newReply(stepRcpt, 550, text).quote("ann@example.com", "svc"); got != want {
+			t.Errorf("%q is quoted as %q", text, got)
+		}
+	}
+}
+
+// The worker introduces itself as the domain of From, or by the configured name.
+func TestEHLOName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"": "example.com", "mail.example.net": "mail.example.net"} {
+		l := listen(t)
+		cfg := plainConfig(l.Addr().(*net.TCPAddr))
+		cfg.EHLOName = name
+		heard := make(chan string, 1)
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = fmt.Fprint(c, "220 hello\r\n")
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			_ = c.Close()
+			heard <- strings.TrimSpace(line)
+		}()
+		_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+		if got := <-heard; err == nil || got != "EHLO "+want {
+			t.Errorf("%q, want EHLO %s: %v", got, want, err)
+		}
 	}
 }
 
