@@ -32,7 +32,7 @@ up: $(DEVSTACK) ## the same, and keep running until Ctrl-C
 down: ## stop everything that runs
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
-test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/collector ## all tests, against a real Postgres and a real Temporal
+test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/temporal-sql-tool $(BIN)/collector ## all tests, against a real Postgres and a real Temporal
 	@rm -f build/reruns.txt
 	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages=./... -- $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
@@ -88,7 +88,7 @@ build/kube-apiserver: tools/kubernetes.sh
 outage: $(DEVSTACK) ## model, Perforce, mail, webhook broken in six ways for OUTAGE=1m each, with 100 reviews
 	@OUTAGE=$${OUTAGE:-1m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
 
-# Both count the mails at the end and print their progress; docs/scaling.md explains the figures.
+# Both count the mails at the end and print their progress; docs/measured.md explains the figures.
 scale: $(DEVSTACK) $(BIN)/temporal-server $(BIN)/temporal-sql-tool ## thousands of reviews at once on servers that wait for the disk: MINUTES=15
 	@SCALE_MINUTES=$(or $(MINUTES),15) $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestScale$$' ./e2e
 
