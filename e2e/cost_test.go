@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A review stays within the costs that docs/scaling.md lists, plus some headroom. It runs
+// A review stays within the costs that docs/measured.md lists, plus some headroom. It runs
 // before the parallel tests: a slow review has more heartbeats and checks.
 func TestCostOfAReview(t *testing.T) {
 	const changes = 10

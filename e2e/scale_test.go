@@ -260,7 +260,7 @@ func (s *scaleRun) usage() scaleUsage {
 	return u
 }
 
-// report prints the measured figures as rows of docs/scaling.md, and what follows from them
+// report prints the measured figures as rows of docs/measured.md, and what follows from them
 // for other numbers of reviews.
 func (s *scaleRun) report(before, after scaleUsage) {
 	s.t.Helper()

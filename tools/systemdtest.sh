@@ -113,7 +113,7 @@ version=$("$bin/worker" --version) next_version=$("$bin/next/worker" --version)
 cp -a --reflink=auto "$cache/root" "$root"
 clone=$root/root/clone
 install -d "$clone/build/bin" "$clone/docs" "$root/usr/local/share" "$root/etc/aiosmtpd"
-cp -r docs/deploy "$clone/docs/"
+cp -r docs/deploy docs/workers.md "$clone/docs/"
 install "$bin/worker" "$bin/criticizer" "$bin/criticizer-starter" "$clone/build/bin/"
 install "$bin/p4" "$bin/standin" "$bin/temporal" "$root/usr/local/bin/"
 install -m 644 tools/devstack/harbor.txtar "$root/usr/local/share/"
@@ -354,12 +354,12 @@ reviewed 101
 [ "$(show criticizer-drain.timer ActiveState)" = active ] || fail "the timer is not active after a boot"
 say "a power cut"
 
-# One worker per stage, by docs/deploy/README.md: accounts, logins, secrets and addresses of their own.
+# One worker per stage, by docs/workers.md: accounts, logins, secrets and addresses of their own.
 inside systemctl disable -q --now $worker
 cat > "$root/root/stages.sh" <<'SH'
 set -e
 mkdir -p /etc/systemd/system/criticizer-worker@.service.d
-awk "/account.conf/ {on = 1} on && /^    \[Service\]/ {copy = 1} copy && !/^    / {exit} copy {print substr(\$0, 5)}" /root/clone/docs/deploy/README.md > /etc/systemd/system/criticizer-worker@.service.d/account.conf
+awk "/account.conf/ {on = 1} on && /^       \[Service\]/ {copy = 1} copy && !/^       / {exit} copy {print substr(\$0, 8)}" /root/clone/docs/workers.md > /etc/systemd/system/criticizer-worker@.service.d/account.conf
 grep -q "^User=criticizer-%i$" /etc/systemd/system/criticizer-worker@.service.d/account.conf
 printf "shelf:\n  quiet: 1s\n" >> /etc/criticizer/criticizer.yaml
 port=9465
