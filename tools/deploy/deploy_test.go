@@ -108,7 +108,9 @@ func TestSystemdUnits(t *testing.T) {
 		units = append(units, name)
 	}
 	out, err := exec.CommandContext(t.Context(), analyze, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput()
-	lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.Contains(line, "criticizer-") && !strings.Contains(line, "temporal-") })
+	lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool {
+		return !strings.Contains(line, "criticizer-") && !strings.Contains(line, "temporal-")
+	})
 	if err != nil || len(lines) > 0 {
 		t.Errorf("systemd-analyze ended with %v:\n%s", err, out)
 	}
