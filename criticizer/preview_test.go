@@ -105,7 +105,7 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 		"src/.env":               "skip|may hold secrets, never read|.env|",
 		"src/vendor/zlib/zlib.c": "skip|vendored|vendor/**|",
 		"src/go.sum":             "skip|lock file|go.sum|",
-		"src/gen.go":             "skip|generated||",
+		"src/gen.go":             "review|||go",
 		"src/legacy/l.c":         "skip|excluded by configuration|legacy/**|",
 		"rel/old.c":              "skip|integrated without edits||",
 		"src/logo.png":           "skip|binary||",
@@ -115,7 +115,7 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, verdicts[path], want)
 		}
 	}
-	if p.Outcome != "partial" || p.Tokens == 0 || len(p.Chunks) != 1 || len(p.Chunks[0].Files) != 3 {
+	if p.Outcome != "partial" || p.Tokens == 0 || len(p.Chunks) != 1 || len(p.Chunks[0].Files) != 4 {
 		t.Errorf("outcome %q, %d tokens, chunks %+v", p.Outcome, p.Tokens, p.Chunks)
 	}
 	if r := fmt.Sprint(p.Recipients); r != "[{ann author } {build-7 subscriber is a bot} {vera subscriber }]" {

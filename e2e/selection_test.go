@@ -13,7 +13,6 @@ var skippedFiles = map[string]review.SkipReason{
 	"//depot/main/vendor/zlib/zlib.go":      review.SkipVendored,
 	"//depot/main/go.sum":                   review.SkipLockFile,
 	"//depot/main/api.pb.go":                review.SkipGenerated,
-	"//depot/main/gen.go":                   review.SkipGenerated,
 	"//depot/main/logo.png":                 review.SkipBinary,
 	"//depot/main/link":                     review.SkipSymlink,
 	"//depot/main/old.go":                   review.SkipDeleted,
@@ -134,8 +133,10 @@ func TestSkippedFilesHaveReasons(t *testing.T) {
 			t.Errorf("%s: preview has %q, want %q", path, preview[path], want)
 		}
 	}
-	if got, named := preview["//depot/main/faulty.go"]; got != "" || !named {
-		t.Errorf("preview skips the reviewed file as %q", got)
+	for _, path := range []string{"//depot/main/faulty.go", "//depot/main/gen.go"} {
+		if got, named := preview[path]; got != "" || !named {
+			t.Errorf("preview skips the reviewed file %s as %q", path, got)
+		}
 	}
 	if strings.Contains(in.mailedReport("2"), "never-to-be-read") {
 		t.Error("the mail has text of a file that may hold secrets")

@@ -102,7 +102,7 @@ func (f *file) shows(start, end int) bool {
 func (c *Case) change(policy *selection.Policy) review.Change {
 	change := review.Change{Number: 1, User: "author", Client: "eval", Description: c.Description}
 	for _, f := range c.files {
-		f.Skipped = cmp.Or(f.Skipped, policy.ByPath(f.DepotPath).Reason, policy.ByContent(f.DepotPath, f.before, f.after))
+		f.Skipped = cmp.Or(f.Skipped, policy.ByPath(f.DepotPath).Reason)
 		if f.Skipped != "" {
 			f.Diff = ""
 		}

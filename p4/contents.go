@@ -156,9 +156,6 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 		return nil
 	}
 	before := f.baseText(printed)
-	if f.Skipped = x.selection.ByContent(f.DepotPath, before, after); f.Skipped != "" {
-		return nil
-	}
 	merged, err := f.withMerged(ctx, printed, before, after)
 	if err != nil {
 		return err

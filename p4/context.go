@@ -64,7 +64,7 @@ func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[str
 			continue
 		}
 		text, ok := toText(c.data, c.fileType, guessCharset(notUTF16(c), x.cfg.CharsetFallback))
-		if text = c.fileType.collapse(text); ok && x.selection.ByContent(file, text, text) == "" {
+		if text = c.fileType.collapse(text); ok {
 			texts[file] = text
 		}
 	}

@@ -1,5 +1,6 @@
-// Package selection decides which files of a change are reviewed, and gives the reason
-// for every other file. Decisions by path come before the content is fetched.
+// Package selection decides by path which files of a change are reviewed, before their
+// content is fetched, and gives the reason for every other file. What the content says about
+// itself, such as "code generated", is the author's word and decides nothing.
 //
 // The checks, in order: files that may hold secrets are never read; excluded files are
 // skipped; included files are reviewed; vendored, lock and generated files are skipped.
@@ -53,7 +54,7 @@ func (p *Policy) ByPath(depotPath string) Skip {
 	if pattern, ok := p.exclude.Match(depotPath); ok {
 		return Skip{review.SkipExcluded, pattern}
 	}
-	if p.includes(depotPath) {
+	if _, ok := p.include.Match(depotPath); ok {
 		return Skip{}
 	}
 	for _, list := range builtIn {
@@ -62,23 +63,6 @@ func (p *Policy) ByPath(depotPath string) Skip {
 		}
 	}
 	return Skip{}
-}
-
-// ByContent decides by the texts before and after the change; before is empty for a new
-// file.
-func (p *Policy) ByContent(depotPath, before, after string) review.SkipReason {
-	if p.includes(depotPath) {
-		return ""
-	}
-	if isMinified(depotPath, after) || isGenerated(after) && (before == "" || isGenerated(before)) {
-		return review.SkipGenerated
-	}
-	return ""
-}
-
-func (p *Policy) includes(depotPath string) bool {
-	_, ok := p.include.Match(depotPath)
-	return ok
 }
 
 // MayHoldSecrets reports whether a file is never read because its path suggests
