@@ -143,12 +143,10 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Author:      change.User.String(),
 		Description: change.Description.String(),
 		Findings:    draft.Findings,
-		Omissions:   draft.Omissions,
-		FilesTotal:  len(change.Files),
+		Coverage:    draft.Coverage,
 		Gaps:        change.Gaps,
 		Restricted:  change.Restricted,
 		Empty:       change.Empty,
-		FilesRead:   draft.FilesRead,
 		Redactions:  change.Redactions,
 		Record:      draft.Record,
 		Context:     draft.Context,
@@ -159,9 +157,6 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 	for _, f := range change.Files {
 		for _, note := range f.Notes {
 			report.Notes = append(report.Notes, review.FileNote{Path: f.Path.String(), Note: note})
-		}
-		if f.Charset != "" && f.Skipped == "" {
-			report.Guesses = append(report.Guesses, review.Guess{Path: f.Path.String(), Charset: f.Charset})
 		}
 	}
 	report.Outcome, report.Reason = report.Judge()

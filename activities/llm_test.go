@@ -83,7 +83,7 @@ func TestReportHoldsNoSecretOfTheModel(t *testing.T) {
 	t.Parallel()
 	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"
 	c := newCritic(t, review.Prices{})
-	c.fakes.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, FilesRead: 1, Record: review.Record{Model: key}})
+	c.fakes.SetDraft(review.Draft{Findings: []review.Finding{{Path: "//depot/a.go", Title: key, Explanation: key}}, Coverage: activitiestest.Read("//depot/a.go"), Record: review.Record{Model: key}})
 	result, err := c.run()
 	testkit.NoError(t, err)
 	body, err := c.reports.Get(t.Context(), request.Owner(), result.Report)
@@ -96,7 +96,7 @@ func TestReportHoldsNoSecretOfTheModel(t *testing.T) {
 func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 	t.Parallel()
 	c := newCritic(t, review.Prices{Prompt: 2, Completion: 10, Currency: "USD"})
-	draft := review.Draft{FilesRead: 1, Record: review.Record{Model: "m-1", Usage: review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}}}
+	draft := review.Draft{Coverage: activitiestest.Read("//depot/a.go"), Record: review.Record{Model: "m-1", Usage: review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}}}
 	c.fakes.SetDraft(draft)
 	c.fakes.Fail("RecordReview", failure.Errorf(failure.DatabaseUnavailable, "away"))
 	if _, err := c.run(); err == nil {
@@ -129,18 +129,16 @@ func TestStandInIsRecorded(t *testing.T) {
 	}
 }
 
-// The report says what was not read and what was guessed. A change with a damaged file
-// is never clean.
-func TestReportOfGapsAndGuesses(t *testing.T) {
+// The report has the coverage of the draft and the gaps of the change.
+func TestReportOfGaps(t *testing.T) {
 	t.Parallel()
-	c := newCritic(t, review.Prices{}, review.File{DepotPath: "//depot/b.c", Charset: "shift_jis", Diff: "@@ -0,0 +1,1 @@\n+b\n"},
-		review.File{DepotPath: "//depot/c.c", Charset: "euc-kr", Skipped: review.SkipDamaged})
-	c.fakes.SetDraft(review.Draft{FilesRead: 2, Omissions: []review.Omission{{Reason: review.SkipDamaged}}, Record: review.Record{Usage: review.Usage{Calls: 1}}})
+	c := newCritic(t, review.Prices{})
+	covered := append(activitiestest.Read("//depot/a.go", "//depot/b.c"), review.NewFileCoverage("//depot/c.c", "", review.SkipDamaged))
+	c.fakes.SetDraft(review.Draft{Coverage: covered, Record: review.Record{Usage: review.Usage{Calls: 1}}})
 	result, err := c.run()
 	testkit.NoError(t, err)
 	report := c.report(t, result.Report)
-	if result.Outcome != report.Outcome || report.Outcome != review.OutcomePartial || report.FilesTotal != 3 || !slices.Equal(report.Gaps, []review.Gap{review.GapJobs}) ||
-		!slices.Equal(report.Guesses, []review.Guess{{Path: "//depot/b.c", Charset: "shift_jis"}}) {
+	if result.Outcome != report.Outcome || report.Outcome != review.OutcomePartial || report.Tally().Files != 3 || !slices.Equal(report.Gaps, []review.Gap{review.GapJobs}) {
 		t.Errorf("result = %+v, report = %+v", result, report)
 	}
 }

@@ -460,25 +460,25 @@ func TestNoMailLeavesTheAllowedDomains(t *testing.T) {
 func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	var omissions []review.Omission
+	var covered review.Coverage
 	for _, reason := range []review.SkipReason{review.SkipNotAllowed, review.SkipDenied, review.SkipHidden, review.SkipBinary} {
-		omissions = append(omissions, review.Omission{Path: "//depot/" + string(reason), Reason: reason})
+		covered = append(covered, review.NewFileCoverage("//depot/"+string(reason), "", reason))
 	}
 	report := findings()
-	report.Omissions = omissions
+	report.Coverage = covered
 	m.input = m.db.Keep(t, report)
 	if result, err := m.notify(); err != nil || result.Sent != 2 {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	paths := func(r review.Report) (n int) {
-		for _, o := range r.Omissions {
-			n += min(len(o.Path), 1)
+		for _, f := range r.Coverage {
+			n += min(len(f.Path), 1)
 		}
 		return n
 	}
 	mails := m.fakes.Mails() // to alice, the author, and bob
-	if paths(mails[0]) != 4 || paths(mails[1]) != 1 || len(mails[1].Omissions) != 4 {
-		t.Errorf("the author's mail names %d files, bob's %d of %d; want 4, and 1 of 4", paths(mails[0]), paths(mails[1]), len(mails[1].Omissions))
+	if paths(mails[0]) != 4 || paths(mails[1]) != 1 || len(mails[1].Coverage) != 4 {
+		t.Errorf("the author's mail names %d files, bob's %d of %d; want 4, and 1 of 4", paths(mails[0]), paths(mails[1]), len(mails[1].Coverage))
 	}
 	if mails[0].To != review.RoleAuthor || mails[1].To != review.RoleSubscriber {
 		t.Errorf("the mails are for %q and %q, want author and subscriber", mails[0].To, mails[1].To)

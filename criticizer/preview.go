@@ -120,23 +120,10 @@ func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist,
 		p.Outcome, p.Reason, p.Recipients = review.OutcomeNotReviewed, string(change.SkippedBy), []activities.Decision{}
 		return p, nil
 	}
-	p.Outcome, p.Reason = outcomeOf(planned, change.Gaps)
+	p.Outcome, p.Reason = review.Report{Coverage: planned.Coverage, Gaps: change.Gaps}.Judge()
 	p.Recipients = cfg.RecipientPolicy().Decide(activities.KnownRecipients(change, owners), review.OutcomeFindings)
 	p.Files, err = previewFiles(cfg, change, planned)
 	return p, err
-}
-
-// outcomeOf returns the outcome of the review if there are no findings.
-func outcomeOf(planned llm.Preview, gaps []review.Gap) (review.Outcome, string) {
-	report := review.Report{FilesTotal: len(planned.Files), Gaps: gaps}
-	for _, f := range planned.Files {
-		if f.Reason == "" {
-			report.FilesRead++
-		} else {
-			report.Omissions = append(report.Omissions, review.Omission{Path: f.Path, Reason: f.Reason})
-		}
-	}
-	return report.Judge()
 }
 
 func previewFiles(cfg *settings.Config, change review.Change, planned llm.Preview) ([]previewedFile, error) {

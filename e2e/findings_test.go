@@ -132,7 +132,7 @@ func TestSpentDailyTokenBudget(t *testing.T) {
 	if got.Outcome != review.OutcomeNotReviewed || in.model.Stats().Calls != 0 {
 		t.Fatalf("ended as %+v after %d calls", got, in.model.Stats().Calls)
 	}
-	if skipped := in.report("1").Omissions; len(skipped) != 1 || skipped[0].Reason != review.SkipOverDay {
+	if skipped := in.report("1").Tally().Rest; len(skipped) != 1 || skipped[0].Why != review.SkipOverDay {
 		t.Errorf("skipped are %+v, want the file with reason %s", skipped, review.SkipOverDay)
 	}
 }

@@ -77,7 +77,7 @@ func (r realServers) provider(t *testing.T, sources mail.EvidenceConfig) *mail.E
 func reportToRealServer() review.Report {
 	return review.Report{
 		Changelist: 4711, Version: 1, Author: "ann", Description: "Keep the session cache warm", Outcome: review.OutcomeClean,
-		FilesTotal: 1, FilesRead: 1, ReviewedAt: "2026-05-11T08:00:00Z",
+		Coverage: review.Coverage{{Path: "//depot/a.go", Lines: []review.Lines{{First: 1, Last: 1, State: review.LinesShown}}}}, ReviewedAt: "2026-05-11T08:00:00Z",
 	}
 }
 

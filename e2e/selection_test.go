@@ -122,8 +122,8 @@ func TestSkippedFilesHaveReasons(t *testing.T) {
 		t.Errorf("the review ended as %+v, want findings in the reviewed part", got)
 	}
 	reported := map[string]review.SkipReason{}
-	for _, o := range in.report("2").Omissions {
-		reported[o.Path] = o.Reason
+	for _, f := range in.report("2").Coverage {
+		_, reported[f.Path] = f.Worst()
 	}
 	for path, want := range skippedFiles {
 		if reported[path] != want {

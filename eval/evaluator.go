@@ -119,7 +119,7 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
 	all := &attempts{answers: map[string][]byte{}}
 	draft, err := e.review(ctx, c, all)
-	if slices.ContainsFunc(draft.Omissions, func(o review.Omission) bool { return o.Reason == review.SkipUnproven }) {
+	if slices.ContainsFunc(draft.Coverage.Tally().Rest, func(row review.TallyRow) bool { return row.Why == review.SkipUnproven }) {
 		err = failure.Errorf(failure.PromptTruncated, "endpoint did not prove that it read all parts of the case: it is not scored")
 	}
 	failed := failure.ClassOf(err)

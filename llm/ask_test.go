@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -192,7 +193,7 @@ func TestLocalServers(t *testing.T) {
 			r, _ := newReviewer(t, sent, func(c *Config) { c.Concurrency, c.Temperature = 1, new(0.2) })
 			for range 2 {
 				d, err := r.Review(t.Context(), redacted(t, edited), review.Options{})
-				if err != nil || d.FilesRead != 1 || !d.Usage.Estimated || d.Usage.PromptTokens == 0 {
+				if err != nil || read(d) != 1 || !d.Usage.Estimated || d.Usage.PromptTokens == 0 {
 					t.Fatalf("draft %+v, error %v", d, err)
 				}
 			}
@@ -222,8 +223,8 @@ func TestReviewBudgetCountsAllAttempts(t *testing.T) {
 	shared := newAttempts()
 	shared.spent = 49_000
 	d, err := r.Review(t.Context(), redacted(t, edited), shared.options())
-	want := []review.Omission{{Path: "//depot/main/pool.go", Reason: review.SkipOverBudget}}
-	if err != nil || !slices.Equal(d.Omissions, want) || r.calls() != 0 {
+	want := map[string]review.SkipReason{"//depot/main/pool.go": review.SkipOverBudget}
+	if err != nil || !maps.Equal(unread(d), want) || r.calls() != 0 {
 		t.Errorf("draft %+v, error %v, %d calls", d, err, r.calls())
 	}
 }
@@ -234,22 +235,22 @@ func TestDayBudget(t *testing.T) {
 	shared := newAttempts()
 	shared.day = 13_000
 	d, err := r.Review(t.Context(), redacted(t, manyFiles(6)...), shared.options())
-	if err != nil || d.FilesRead == 0 || len(d.Omissions) == 0 || d.FilesRead+len(d.Omissions) != 6 || shared.day < 0 {
+	if err != nil || read(d) == 0 || len(unread(d)) == 0 || read(d)+len(unread(d)) != 6 || shared.day < 0 {
 		t.Fatalf("draft %+v, error %v, %d tokens left", d, err, shared.day)
 	}
-	for _, o := range d.Omissions {
-		if o.Reason != review.SkipOverDay {
-			t.Errorf("omitted %v", o)
+	for path, why := range unread(d) {
+		if why != review.SkipOverDay {
+			t.Errorf("%s was not read: %s", path, why)
 		}
 	}
 	shared.day = 0
 	before := r.calls()
 	d, err = r.Review(t.Context(), redacted(t, edited), shared.options())
-	if err != nil || d.FilesRead != 0 || r.calls() != before {
+	if err != nil || read(d) != 0 || r.calls() != before {
 		t.Errorf("a day without tokens: draft %+v, error %v", d, err)
 	}
-	report := review.Report{FilesTotal: 1, Omissions: d.Omissions}
-	if outcome, why := report.Judge(); outcome != review.OutcomeNotReviewed || why != string(review.SkipOverDay) {
+	report := review.Report{Coverage: d.Coverage}
+	if outcome, why := report.Judge(); outcome != review.OutcomeNotReviewed || !strings.Contains(why, string(review.SkipOverDay)) {
 		t.Errorf("judged %s: %s", outcome, why)
 	}
 }

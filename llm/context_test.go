@@ -60,7 +60,7 @@ func TestContextGoesToItsCalls(t *testing.T) {
 		r := withFaults(t, func(c *Config) { c.Verify, c.ReviewContext, c.VerifyContext = VerifyOn, test.review, test.verify }, answers(answerWith(fields{}))...)
 		d, err := r.Review(t.Context(), withContext(t, 0), review.Options{})
 		sent := r.sent
-		if err != nil || d.FilesRead != 2 || d.Context != test.use || len(sent.all) != 2 {
+		if err != nil || read(d) != 2 || d.Context != test.use || len(sent.all) != 2 {
 			t.Fatalf("%+v: %d calls, draft %+v, error %v", test, len(sent.all), d, err)
 		}
 		for i, want := range [][]string{test.reviewed, test.both} {
@@ -124,7 +124,7 @@ func TestContextIsLeftOutNotTheChange(t *testing.T) {
 	} {
 		r := simulate(t, llmsim.New(test.sim), nil)
 		d, err := r.Review(t.Context(), withContext(t, test.lines), review.Options{})
-		if err != nil || d.FilesRead != 2 || d.Context != test.use || r.calls() != test.calls {
+		if err != nil || read(d) != 2 || d.Context != test.use || r.calls() != test.calls {
 			t.Errorf("%s: %d calls, draft %+v, error %v", name, r.calls(), d, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestContextIsProven(t *testing.T) {
 		if limit == 0 {
 			want, use = 3, review.ContextUse{LeftOut: 1} // once more, then without
 		}
-		if err != nil || d.FilesRead != 2 || calls != want || d.Context != use {
+		if err != nil || read(d) != 2 || calls != want || d.Context != use {
 			t.Errorf("%s: %d calls, draft %+v, error %v", name, calls, d, err)
 		}
 	}
@@ -173,8 +173,8 @@ func TestContextTakesNoBudgetOfTheChange(t *testing.T) {
 		}
 		r := withFaults(t, func(c *Config) { c.MaxPromptTokens, c.MaxTokensPerReview = 2*minPromptTokens, 80_000 })
 		d, err := r.Review(t.Context(), c, review.Options{})
-		if err != nil || d.FilesRead != 6 {
-			t.Errorf("%d blocks: %d files read, omissions %v, error %v", len(context.Blocks), d.FilesRead, d.Omissions, err)
+		if err != nil || read(d) != 6 {
+			t.Errorf("%d blocks: %d files read, omissions %v, error %v", len(context.Blocks), read(d), unread(d), err)
 		}
 		use = append(use, d.Context)
 	}

@@ -14,8 +14,7 @@ type file struct {
 	shown    string // path in the prompt
 	kind     string // action and type; "" if the lines are not part of the change
 	hunks    []hunk
-	cut      bool // a line was cut
-	headSize int  // tokens of the head
+	headSize int // tokens of the head
 }
 
 // A hunk is a sequence of consecutive lines.
@@ -32,6 +31,7 @@ type line struct {
 	mark   byte // blank, + or -
 	number int  // in the new content; 0 for a removed line
 	text   string
+	row    int  // in the diff
 	cut    bool // its end is not shown
 	size   int  // tokens of the rendered line
 }
@@ -62,9 +62,9 @@ func (f *file) parse(diff string) error {
 		case l.Mark == 0 || len(f.hunks) == 0:
 			return failure.Errorf(failure.InvariantViolated, "read diff: hunk %d has a line without a mark", len(f.hunks))
 		case l.Mark == '-':
-			f.add(line{mark: '-', text: text})
+			f.add(line{mark: '-', row: l.Row, text: text})
 		default:
-			f.add(line{mark: l.Mark, number: l.Number, text: text})
+			f.add(line{mark: l.Mark, number: l.Number, row: l.Row, text: text})
 		}
 	}
 	return nil
@@ -80,7 +80,6 @@ func (f *file) begin(heading string) {
 func (f *file) add(l line) {
 	l.text, l.cut = clip(visible(l.text), maxLineBytes, "line")
 	l.size = countTokens(l.render())
-	f.cut = f.cut || l.cut
 	h := &f.hunks[len(f.hunks)-1]
 	h.lines = append(h.lines, l)
 }

@@ -3,13 +3,15 @@ package llm
 import (
 	"context"
 	"math"
+	"strings"
+	"unicode"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/fix"
 )
 
 // draft returns the result of a run whose calls have all succeeded: the filtered
-// findings, and which files were read.
+// findings, and what was read.
 func (run *run) draft(ctx context.Context) (review.Draft, error) {
 	sortCandidates(run.found)
 	found, err := run.dropMarkedWrong(ctx, run.cfg.dropMinor(run.found, run.counts))
@@ -33,14 +35,7 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 			Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage, Anchors: run.counts.Anchors, Dropped: run.counts.Dropped,
 			FixesDropped: run.counts.Fixes, Check: check, Proofs: run.proofs, Rules: run.sources,
 		},
-		Findings: final, Context: run.context,
-	}
-	for i, f := range run.change.Files {
-		if reason := run.omission(i); reason != "" {
-			d.Omissions = append(d.Omissions, review.Omission{Path: f.Path.String(), Reason: reason})
-		} else {
-			d.FilesRead++
-		}
+		Findings: final, Coverage: run.coverage(run.parts), Context: run.context,
 	}
 	for _, model := range run.cfg.Fallbacks {
 		if s := run.switches[model]; s != nil {
@@ -85,20 +80,50 @@ func (run *run) secrets(s string) int {
 	return len(redactedMark.FindAllStringIndex(masked.String(), -1))
 }
 
-// omission returns why file i was not read in full, or "".
-func (run *run) omission(i int) review.SkipReason {
-	f := run.files[i]
-	switch {
-	case run.change.Files[i].Skipped != "":
-		return run.change.Files[i].Skipped
-	case f == nil:
-		return review.SkipUnchanged
-	case run.omitted[f] != "":
-		return run.omitted[f]
-	case len(run.change.Files[i].Hidden) > 0:
-		return review.SkipMaskedCode
-	case f.cut:
-		return review.SkipLongLine
+// coverage says what became of each changed line, if the model has read the given parts.
+func (run *run) coverage(read []question) review.Coverage {
+	covered := make(review.Coverage, len(run.change.Files))
+	at := map[*file]*review.FileCoverage{}
+	for i, f := range run.change.Files {
+		covered[i] = review.NewFileCoverage(f.Path.String(), f.Diff.String(), f.Skipped)
+		at[run.files[i]] = &covered[i]
 	}
-	return ""
+	mark := func(c chunk, state review.LineState, why review.SkipReason) {
+		for _, s := range c {
+			for _, h := range s.hunks {
+				for _, l := range h.lines {
+					switch f := at[s.file]; {
+					case state == review.LinesHidden:
+						f.Mark(l.row, l.row, state, why)
+					case l.cut:
+						f.Mark(l.row, l.row, review.LinesHidden, review.SkipLongLine)
+					case redactedMark.MatchString(l.text):
+						f.Mark(l.row, l.row, review.LinesMasked, "")
+					default:
+						f.Mark(l.row, l.row, state, "")
+					}
+				}
+			}
+		}
+	}
+	for _, q := range read {
+		mark(q.part, review.LinesShown, "")
+	}
+	for _, o := range run.omitted {
+		mark(o.part, review.LinesHidden, o.why)
+	}
+	for i, f := range run.change.Files {
+		for _, h := range f.Hidden {
+			covered[i].Mark(h.First, h.Last, review.LinesHidden, review.SkipMaskedCode)
+		}
+		if f.Charset != "" && run.files[i] != nil { // only lines with other characters than ASCII were guessed
+			for l := range review.DiffLines(f.Diff.String()) {
+				if strings.ContainsFunc(l.Text, func(r rune) bool { return r > unicode.MaxASCII }) {
+					covered[i].Mark(l.Row, l.Row, review.LinesHidden, review.SkipGuessed)
+				}
+			}
+		}
+		covered[i].Join()
+	}
+	return covered
 }

@@ -114,7 +114,7 @@ func TestResponsesAreClassified(t *testing.T) {
 			t.Parallel()
 			r, logs := newReviewer(t, respond(test.status, test.body, "X-Request-Id", "req_42"))
 			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", canary)), review.Options{})
-			if len(d.Findings) != 0 || d.FilesRead != 0 {
+			if len(d.Findings) != 0 || read(d) != 0 {
 				t.Errorf("a failed call returned the draft %+v", d)
 			}
 			e, ok := errors.AsType[*failure.Error](err)

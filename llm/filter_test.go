@@ -32,7 +32,7 @@ func TestFindingsMarkedWrongAreDropped(t *testing.T) {
 	}
 	shared.wrong = append(shared.wrong, second.Findings[0].Fingerprint())
 	third, err := r.Review(t.Context(), change, shared.options())
-	if err != nil || len(third.Findings) != 0 || third.Dropped[review.DropWrong] != 2 || third.FilesRead != 2 {
+	if err != nil || len(third.Findings) != 0 || third.Dropped[review.DropWrong] != 2 || read(third) != 2 {
 		t.Errorf("draft %+v, error %v: want no finding in two files", third, err)
 	}
 }

@@ -191,6 +191,20 @@ func (a *attempts) Settle(_ context.Context, g review.Grant, used review.Usage) 
 	return nil
 }
 
+// read returns how many files of the draft were read in full.
+func read(d review.Draft) int { return d.Coverage.Tally().Read }
+
+// unread returns why the other files were not.
+func unread(d review.Draft) map[string]review.SkipReason {
+	all := map[string]review.SkipReason{}
+	for _, f := range d.Coverage {
+		if _, why := f.Worst(); why != "" {
+			all[f.Path] = why
+		}
+	}
+	return all
+}
+
 // places counts the places of findings.
 func places(findings []review.Finding) int {
 	n := len(findings)

@@ -199,7 +199,7 @@ func TestManipulatedAnswersAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, r, err := scripted(t, []review.File{edited}, nil, slices.Repeat([]string{answer}, 4)...)
-			if err == nil || len(d.Findings) != 0 || d.FilesRead != 0 {
+			if err == nil || len(d.Findings) != 0 || read(d) != 0 {
 				t.Fatalf("draft %+v, error %v: want an error", d, err)
 			}
 			if n := r.calls(); n != 2 && (n != 4 || failure.ClassOf(err) != failure.PromptTruncated) {

@@ -107,7 +107,7 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Opti
 		dropped += n
 	}
 	r.lg.InfoContext(ctx, "reviewed change", "changelist", c.Number, "calls", draft.Usage.Calls, "unproven_answers", draft.Usage.Unproven, "cached_answers", draft.Usage.Kept,
-		"findings", len(draft.Findings), "dropped", dropped, "files_reviewed", draft.FilesRead, "files_omitted", len(draft.Omissions))
+		"findings", len(draft.Findings), "dropped", dropped, "files", len(draft.Coverage), "files_reviewed", draft.Coverage.Tally().Read)
 	return draft, nil
 }
 

@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -46,7 +48,7 @@ func TestReviewFindsAndAnchors(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if d.Model != "test-model" || d.Usage.Calls != 1 || d.Usage.PromptTokens == 0 || d.Usage.CompletionTokens == 0 || d.FilesRead != 1 || len(d.PromptDigest) != 64 {
+	if d.Model != "test-model" || d.Usage.Calls != 1 || d.Usage.PromptTokens == 0 || d.Usage.CompletionTokens == 0 || read(d) != 1 || len(d.PromptDigest) != 64 {
 		t.Errorf("draft %+v", d)
 	}
 }
@@ -61,14 +63,44 @@ func TestEveryFileIsReadOrOmitted(t *testing.T) {
 		added("//depot/gate.c", `char *password = "kQ7dLw2XvB9nR4tY";`, "int f(void) { return kQ7dLw2XvB9nR4tY(0); }"),
 	)
 	d := reviewed(t, c)
-	want := []review.Omission{
-		{Path: "//depot/logo.png", Reason: review.SkipBinary},
-		{Path: "//depot/same.go", Reason: review.SkipUnchanged},
-		{Path: "//depot/data.json", Reason: review.SkipLongLine},
-		{Path: "//depot/gate.c", Reason: review.SkipMaskedCode},
+	want := map[string]review.SkipReason{
+		"//depot/logo.png":  review.SkipBinary,
+		"//depot/same.go":   review.SkipUnchanged,
+		"//depot/data.json": review.SkipLongLine,
+		"//depot/gate.c":    review.SkipMaskedCode,
 	}
-	if d.FilesRead != 1 || !slices.Equal(d.Omissions, want) {
-		t.Errorf("read %d, omitted %v", d.FilesRead, d.Omissions)
+	if read(d) != 1 || !maps.Equal(unread(d), want) {
+		t.Errorf("read %d, omitted %v", read(d), unread(d))
+	}
+}
+
+// Each changed line has its own state: a masked token is seen, masked code, a cut line and a
+// guessed character are not.
+func TestCoverageOfLines(t *testing.T) {
+	t.Parallel()
+	guessed := added("//depot/l.c", "int a;", "// größer", "int b;")
+	guessed.Charset = "windows-1252"
+	d := reviewed(t, redacted(t,
+		added("//depot/a.c", `char *password = "kQ7dLw2XvB9nR4tY";`, "int b;", "int c = kQ7dLw2XvB9nR4tY(0);", "// "+strings.Repeat("x", maxLineBytes), "int e;"),
+		guessed,
+		review.File{DepotPath: "//depot/e.c", Action: review.ActionEdit, Type: "text", Diff: "@@ -3,2 +3,2 @@\n a\n-b\n+c\n"}))
+	want := review.Coverage{
+		{Path: "//depot/a.c", Lines: []review.Lines{
+			{First: 1, Last: 1, State: review.LinesMasked}, {First: 2, Last: 2, State: review.LinesShown},
+			{First: 3, Last: 3, State: review.LinesHidden, Why: review.SkipMaskedCode}, {First: 4, Last: 4, State: review.LinesHidden, Why: review.SkipLongLine},
+			{First: 5, Last: 5, State: review.LinesShown},
+		}},
+		{Path: "//depot/l.c", Lines: []review.Lines{
+			{First: 1, Last: 1, State: review.LinesShown}, {First: 2, Last: 2, State: review.LinesHidden, Why: review.SkipGuessed}, {First: 3, Last: 3, State: review.LinesShown},
+		}},
+		{Path: "//depot/e.c", Lines: []review.Lines{{First: 4, Last: 4, State: review.LinesShown}}},
+	}
+	got, _ := json.Marshal(d.Coverage)
+	if expected, _ := json.Marshal(want); string(got) != string(expected) {
+		t.Errorf("got  %s\nwant %s", got, expected)
+	}
+	if text := d.Coverage.Tally().Text(); text != "1 of 3 files reviewed in full. Nothing is known about the rest: code was masked as a secret (1), the encoding is a guess (1)." {
+		t.Error(text)
 	}
 }
 
@@ -76,7 +108,7 @@ func TestNothingToReviewMakesNoCall(t *testing.T) {
 	t.Parallel()
 	r := withFaults(t, nil)
 	d, err := r.review(t, review.File{DepotPath: "//depot/a", Skipped: review.SkipDeleted})
-	if err != nil || len(d.Omissions) != 1 || r.calls() != 0 || d.Model != "test-model" {
+	if err != nil || len(unread(d)) != 1 || r.calls() != 0 || d.Model != "test-model" {
 		t.Errorf("draft %+v, error %v, calls %d", d, err, r.calls())
 	}
 }
@@ -141,8 +173,8 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := sim.Stats().Calls
-	if d.FilesRead != 9 || places(d.Findings) != 10 || calls < 4 || d.Usage.Calls != calls {
-		t.Errorf("read %d files in %d calls (%d counted), %d findings", d.FilesRead, calls, d.Usage.Calls, len(d.Findings))
+	if read(d) != 9 || places(d.Findings) != 10 || calls < 4 || d.Usage.Calls != calls {
+		t.Errorf("read %d files in %d calls (%d counted), %d findings", read(d), calls, d.Usage.Calls, len(d.Findings))
 	}
 	if served.max > 3 {
 		t.Errorf("%d calls at a time, want up to 3", served.max)
@@ -158,17 +190,17 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 	}
 }
 
-func TestFilesOverTheBudgetAreOmissions(t *testing.T) {
+func TestFilesOverTheBudgetAreHidden(t *testing.T) {
 	t.Parallel()
 	d, err := withFaults(t, func(c *Config) {
 		c.MaxPromptTokens, c.MaxAnswerTokens, c.MaxTokensPerReview = minPromptTokens, 1_000, 3*(minPromptTokens+1_000)
 	}).review(t, manyFiles(12)...)
-	if err != nil || d.FilesRead == 0 || d.FilesRead+len(d.Omissions) != 12 || len(d.Omissions) == 0 {
-		t.Errorf("read %d files, omitted %d, error %v", d.FilesRead, len(d.Omissions), err)
+	if err != nil || read(d) == 0 || read(d)+len(unread(d)) != 12 || len(unread(d)) == 0 {
+		t.Errorf("read %d files, omitted %d, error %v", read(d), len(unread(d)), err)
 	}
-	for _, o := range d.Omissions {
-		if o.Reason != review.SkipOverBudget {
-			t.Errorf("omitted %v", o)
+	for path, why := range unread(d) {
+		if why != review.SkipOverBudget {
+			t.Errorf("%s was not read: %s", path, why)
 		}
 	}
 }
@@ -199,8 +231,8 @@ func TestSplitting(t *testing.T) {
 			if (err != nil) != (test.class != "") || err != nil && failure.ClassOf(err) != test.class {
 				t.Fatalf("draft %+v, error %v", d, err)
 			}
-			if err == nil && (d.FilesRead != len(test.files) || places(d.Findings) != len(test.files)) {
-				t.Errorf("read %d, found %d", d.FilesRead, len(d.Findings))
+			if err == nil && (read(d) != len(test.files) || places(d.Findings) != len(test.files)) {
+				t.Errorf("read %d, found %d", read(d), len(d.Findings))
 			}
 			if n := r.calls(); n < test.least || n > test.most || n != d.Usage.Calls {
 				t.Errorf("%d calls, usage %+v", n, d.Usage)
@@ -228,7 +260,7 @@ func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := sim.Stats().Calls - failed
-	if d.FilesRead != 6 || d.Usage.Calls != again || d.Usage.Kept != failed-1 || failed < 2 {
+	if read(d) != 6 || d.Usage.Calls != again || d.Usage.Kept != failed-1 || failed < 2 {
 		t.Errorf("%d calls before the failure, %d after it, usage %+v", failed, again, d.Usage)
 	}
 	rerun, err := other.Review(t.Context(), c, shared.options())

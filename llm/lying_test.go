@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -314,7 +315,7 @@ func TestLyingEndpoints(t *testing.T) {
 			})
 			shared := newAttempts()
 			d, err := r.Review(t.Context(), c, shared.options())
-			report := review.Report{FilesTotal: 2, FilesRead: d.FilesRead, Findings: d.Findings, Omissions: d.Omissions}
+			report := review.Report{Findings: d.Findings, Coverage: d.Coverage}
 			if outcome, _ := report.Judge(); err == nil && outcome == review.OutcomeClean {
 				t.Fatal("the review is clean")
 			}
@@ -349,7 +350,7 @@ func TestHonestEndpointIsClean(t *testing.T) {
 		}}
 		r, _ := newReviewer(t, l)
 		d, err := r.Review(t.Context(), redacted(t, bigChange()...), review.Options{})
-		if err != nil || d.FilesRead != 2 || len(d.Proofs) != 1 || d.Proofs[0].Codes < 5 || (d.Proofs[0].PromptTokens > 0) != (name == "reports its usage") {
+		if err != nil || read(d) != 2 || len(d.Proofs) != 1 || d.Proofs[0].Codes < 5 || (d.Proofs[0].PromptTokens > 0) != (name == "reports its usage") {
 			t.Errorf("%s: draft %+v, error %v", name, d, err)
 		}
 	}
@@ -365,8 +366,8 @@ func TestCutAnswerKeepsItsFindings(t *testing.T) {
 	}}
 	r, _ := newReviewer(t, l)
 	d, err := r.Review(t.Context(), redacted(t, manyFiles(1)...), review.Options{})
-	want := []review.Omission{{Path: "//depot/f00.go", Reason: review.SkipCutAnswer}}
-	if err != nil || places(d.Findings) != 1 || !slices.Equal(d.Omissions, want) || len(l.all) > 7 {
+	want := map[string]review.SkipReason{"//depot/f00.go": review.SkipCutAnswer}
+	if err != nil || places(d.Findings) != 1 || !maps.Equal(unread(d), want) || len(l.all) > 7 {
 		t.Errorf("draft %+v, error %v, %d calls", d, err, len(l.all))
 	}
 }
@@ -387,12 +388,12 @@ func TestPartsThatAreGivenUpAreOmitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read := strings.Count(l.all[0].user, "\nfile //"); d.FilesRead != read || len(d.Omissions) != 12-read || len(l.all) > 8 {
-		t.Errorf("read %d files, omitted %d in %d calls; want %d read", d.FilesRead, len(d.Omissions), len(l.all), read)
+	if shown := strings.Count(l.all[0].user, "\nfile //"); read(d) != shown || len(unread(d)) != 12-shown || len(l.all) > 8 {
+		t.Errorf("read %d files, omitted %d in %d calls; want %d read", read(d), len(unread(d)), len(l.all), shown)
 	}
-	for _, o := range d.Omissions {
-		if o.Reason != review.SkipUnproven {
-			t.Errorf("omitted %v", o)
+	for path, why := range unread(d) {
+		if why != review.SkipUnproven {
+			t.Errorf("%s was not read: %s", path, why)
 		}
 	}
 }
@@ -431,7 +432,7 @@ func TestIgnoredLimitSwitchesTheField(t *testing.T) {
 	r, _ := newReviewer(t, l, small, func(c *Config) { c.Concurrency, c.MaxAnswerTokens, c.MaxTokensPerReview = 1, 1_000, 400_000 })
 	shared := newAttempts()
 	d, err := r.Review(t.Context(), redacted(t, manyFiles(3)...), shared.options())
-	if err != nil || d.FilesRead != 3 || shared.spent < 60_000 {
+	if err != nil || read(d) != 3 || shared.spent < 60_000 {
 		t.Errorf("draft %+v, error %v, %d tokens count as used", d, err, shared.spent)
 	}
 	for i, h := range l.all {
@@ -453,7 +454,7 @@ func TestThinkingGetsMoreRoom(t *testing.T) {
 	}}
 	r, _ := newReviewer(t, l, func(c *Config) { c.MaxAnswerTokens = 1_000 })
 	d, err := r.Review(t.Context(), redacted(t, manyFiles(1)...), review.Options{})
-	if err != nil || d.FilesRead != 1 || len(l.all) != 2 || l.all[1].limit != 3_000 {
+	if err != nil || read(d) != 1 || len(l.all) != 2 || l.all[1].limit != 3_000 {
 		t.Errorf("draft %+v, error %v, calls %d", d, err, len(l.all))
 	}
 }

@@ -95,7 +95,7 @@ func TestOllama(t *testing.T) {
 		// the server reports is more than our estimate.
 		for _, model := range []string{"clean", "coded"} {
 			d, err := reviewer(model, text).Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
-			if failure.ClassOf(err) != failure.PromptTruncated || d.FilesRead > 0 || d.Usage.Calls != 2 || d.Usage.PromptTokens != 2*4_096 {
+			if failure.ClassOf(err) != failure.PromptTruncated || read(d) > 0 || d.Usage.Calls != 2 || d.Usage.PromptTokens != 2*4_096 {
 				t.Errorf("%s: draft %+v, error %v", model, d, err)
 			}
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// judged returns the outcome of a draft of a change of n files.
-func judged(d review.Draft, n int) review.Outcome {
-	report := review.Report{FilesTotal: n, FilesRead: d.FilesRead, Findings: d.Findings, Omissions: d.Omissions, Record: d.Record}
+// judged returns the outcome of a draft.
+func judged(d review.Draft) review.Outcome {
+	report := review.Report{Findings: d.Findings, Coverage: d.Coverage, Record: d.Record}
 	outcome, _ := report.Judge()
 	return outcome
 }
@@ -75,11 +75,11 @@ func TestPartThatCannotBeAnswered(t *testing.T) {
 					}
 					return
 				}
-				if err != nil || judged(d, files) != review.OutcomePartial || len(d.Findings) == 0 || d.FilesRead == 0 || d.FilesRead+len(d.Omissions) != files {
+				if err != nil || judged(d) != review.OutcomePartial || len(d.Findings) == 0 || read(d) == 0 || read(d)+len(unread(d)) != files {
 					t.Fatalf("draft %+v, error %v", d, err)
 				}
-				if !slices.Contains(d.Omissions, review.Omission{Path: sick, Reason: test.reason}) {
-					t.Errorf("omitted %v, want %s: %s", d.Omissions, sick, test.reason)
+				if unread(d)[sick] != test.reason {
+					t.Errorf("omitted %v, want %s: %s", unread(d), sick, test.reason)
 				}
 			})
 		}
@@ -117,7 +117,7 @@ func TestFindingsOnLinesThatLookLikeThePrompt(t *testing.T) {
 			}}
 			r, _ := newReviewer(t, l)
 			d, err := r.Review(t.Context(), redacted(t, added(path, test.lines...)), review.Options{})
-			if err != nil || !slices.Equal(summary(d), []string{"critical install.sql:2-2 added"}) || judged(d, 1) == review.OutcomeClean {
+			if err != nil || !slices.Equal(summary(d), []string{"critical install.sql:2-2 added"}) || judged(d) == review.OutcomeClean {
 				t.Errorf("shows %q, dropped %v, %v", summary(d), d.Dropped, err)
 			}
 		})
@@ -142,8 +142,8 @@ func TestDroppedRemarkIsNotClean(t *testing.T) {
 		"no change":  answerWith(fields{"suggestion": "p.free = p.free[:len(p.free)-1]"}),
 	} {
 		d, _, err := scripted(t, []review.File{edited}, nil, answer)
-		if err != nil || len(d.Findings) != 0 || judged(d, 1) != review.OutcomePartial {
-			t.Errorf("%s: %s, draft %+v, error %v", name, judged(d, 1), d, err)
+		if err != nil || len(d.Findings) != 0 || judged(d) != review.OutcomePartial {
+			t.Errorf("%s: %s, draft %+v, error %v", name, judged(d), d, err)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestAnswerLimitFitsTheContext(t *testing.T) {
 			})
 			for range 2 {
 				d, err := r.Review(t.Context(), redacted(t, manyFiles(1)...), review.Options{})
-				if err != nil || d.FilesRead != 1 {
+				if err != nil || read(d) != 1 {
 					t.Fatalf("draft %+v, error %v", d, err)
 				}
 			}

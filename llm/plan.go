@@ -30,7 +30,6 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		fence:    newNonce(),
 		files:    make([]*file, len(c.Files)),
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
-		omitted:  map[*file]review.SkipReason{},
 		counts:   newRemarkCounts(),
 		model:    r.cfg.Model,
 		switches: map[string]*review.Switch{},
@@ -144,7 +143,5 @@ func (run *run) maxTokens(q question, limit int) int {
 
 // omit records that c is not shown to the model. The caller holds the lock.
 func (run *run) omit(c chunk, why review.SkipReason) {
-	for _, s := range c {
-		run.omitted[s.file] = why
-	}
+	run.omitted = append(run.omitted, omission{c, why})
 }

@@ -17,7 +17,7 @@ func BenchmarkCacheablePrefix(b *testing.B) {
 		r := withFaults(b, func(c *Config) { c.MaxPromptTokens, c.Concurrency, c.Verify = minPromptTokens, 1, VerifyOn }, answers(`{"codes":[],"findings":[]}`)...)
 		sent := r.sent
 		d, err := r.Review(b.Context(), c, review.Options{})
-		if err != nil || d.FilesRead != 10 {
+		if err != nil || read(d) != 10 {
 			b.Fatalf("draft %+v, error %v", d, err)
 		}
 		all, shared := 0, 0

@@ -13,6 +13,8 @@ import (
 type Preview struct {
 	// Files are the files of the change, in its order.
 	Files []FilePreview `json:"files"`
+	// Coverage is what the calls would read.
+	Coverage review.Coverage `json:"-"`
 	// Chunks are the calls.
 	Chunks []ChunkPreview `json:"chunks"`
 	// Tokens is the largest number of tokens that the calls may use.
@@ -75,8 +77,14 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change, prompts bool
 		Tokens: r.cfg.MaxTokensPerReview - run.left, Rules: run.guide.packs, RulesLeftOut: run.guide.left,
 	}
 	at := map[*file]*FilePreview{}
+	var planned []question
+	for _, t := range run.tasks {
+		planned = append(planned, t.question)
+	}
+	out.Coverage = run.coverage(planned)
 	for i, f := range c.Files {
-		out.Files[i] = FilePreview{Path: f.Path.String(), Action: f.Action, Reason: run.omission(i)}
+		_, why := out.Coverage[i].Worst()
+		out.Files[i] = FilePreview{Path: f.Path.String(), Action: f.Action, Reason: why}
 		if file := run.files[i]; file != nil {
 			at[file] = &out.Files[i]
 			at[file].Tokens = section{file, file.hunks}.tokens()

@@ -66,7 +66,7 @@ func TestOldKeyIsTriedAfterA400(t *testing.T) {
 	}), func(c *Config) {
 		c.Dialect, c.APIKey, c.APIKeyOld = "openai", secret.New("now"), secret.New("before")
 	})
-	if d, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || d.FilesRead != 1 || calls != 2 {
+	if d, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || read(d) != 1 || calls != 2 {
 		t.Errorf("draft %+v after %d calls, error %v", d, calls, err)
 	}
 }

@@ -39,9 +39,9 @@ type run struct {
 	left     int        // tokens of the review's budget
 	done     int
 	total    int
-	unread   error                       // of the last part that was not read in full
-	omitted  map[*file]review.SkipReason // files that found no room in a budget, in part at least
-	parts    []question                  // about the parts that were reviewed
+	unread   error // of the last part that was not read in full
+	omitted  []omission
+	parts    []question // about the parts that were reviewed
 	context  review.ContextUse
 	proofs   []review.Proof // of parts
 	lost     int            // parts in a row that no call could read
@@ -50,6 +50,12 @@ type run struct {
 	usage    review.Usage
 	model    string
 	switches map[string]*review.Switch // by the model that answered instead
+}
+
+// An omission is a part that no call could read.
+type omission struct {
+	part chunk
+	why  review.SkipReason
 }
 
 // A result is the decoded and filtered answer about a chunk.

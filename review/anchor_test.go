@@ -31,7 +31,7 @@ func TestCompareUsesAllPlaces(t *testing.T) {
 	first, second := finding("a.go", "x"), finding("b.go", "x")
 	both := first
 	both.Places = []Place{second.Place()}
-	all := Report{Outcome: OutcomeFindings, FilesTotal: 2, FilesRead: 2}
+	all := Report{Outcome: OutcomeFindings}
 	with := func(f ...Finding) Report { r := all; r.Findings = f; return r }
 	if p := Compare(with(both), with(second)); p.New != 0 || p.StillOpen != 1 || len(p.Resolved) != 0 {
 		t.Errorf("one of two places is left: %+v", p)
@@ -40,7 +40,7 @@ func TestCompareUsesAllPlaces(t *testing.T) {
 		t.Errorf("no place is left: %+v", p)
 	}
 	partly := all
-	partly.Outcome, partly.FilesRead, partly.Omissions = OutcomePartial, 1, []Omission{{Path: "b.go", Reason: SkipOverBudget}}
+	partly.Outcome, partly.Coverage = OutcomePartial, Coverage{NewFileCoverage("b.go", "", SkipOverBudget)}
 	if p := Compare(with(both), partly); len(p.Resolved) != 0 || len(p.Unchecked) != 1 {
 		t.Errorf("one of two files was not read: %+v", p)
 	}

@@ -264,13 +264,9 @@ const (
 	SkipTooLong           SkipReason = "too long for the model, even in parts"
 	SkipEndpointRefused   SkipReason = "the model's endpoint refused the request about it"
 	SkipOverLimit         SkipReason = "over the limits on one change"
+	SkipGuessed           SkipReason = "the encoding is a guess"
+	SkipNotShown          SkipReason = "the model was not asked about it"
 )
-
-// IsEmpty reports whether a file skipped for s has no new content: a review of the
-// other files is complete.
-func (s SkipReason) IsEmpty() bool {
-	return s == SkipDeleted || s == SkipUnchanged || s == SkipLineEnds || s == SkipIntegrated || s == SkipIntegratedOutside
-}
 
 // IsDenied reports whether the path of a file skipped for s may be secret.
 func (s SkipReason) IsDenied() bool { return s == SkipNotAllowed || s == SkipHidden }

@@ -16,6 +16,7 @@ type DiffLine struct {
 	// of the line after it; of a head, the number of the first line of the hunk.
 	Number int
 	Text   string // without the mark and the line feed; of a head, the heading
+	Row    int    // number of the line in the diff, from 1
 }
 
 var hunkHead = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d+))? @@ ?(.*)$`)
@@ -23,9 +24,10 @@ var hunkHead = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d+))? @@ ?
 // DiffLines yields the lines of a diff, without the notes about a missing line feed.
 func DiffLines(diff string) iter.Seq[DiffLine] {
 	return func(yield func(DiffLine) bool) {
-		next := 0
+		next, row := 0, 0
 		for s := range strings.Lines(diff) {
-			l := DiffLine{Number: next, Text: strings.TrimSuffix(s, "\n")}
+			row++
+			l := DiffLine{Number: next, Row: row, Text: strings.TrimSuffix(s, "\n")}
 			head := hunkHead.FindStringSubmatch(l.Text)
 			switch {
 			case head != nil:
@@ -33,7 +35,7 @@ func DiffLines(diff string) iter.Seq[DiffLine] {
 				if head[2] == "0" {
 					next++ // a hunk without new lines stands after the line
 				}
-				l = DiffLine{'@', next, head[3]}
+				l = DiffLine{'@', next, head[3], row}
 			case l.Text == "", l.Text == "\r": // an unchanged empty line without its blank
 				l.Mark = ' '
 			case l.Text[0] == '\\':

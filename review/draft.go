@@ -4,11 +4,9 @@ package review
 // filtered, but not yet redacted as a whole.
 type Draft struct {
 	Record
-	Findings  []Finding
-	Omissions []Omission
-	// FilesRead is the number of files that the model received in full.
-	FilesRead int
-	Context   ContextUse
+	Findings []Finding
+	Coverage Coverage
+	Context  ContextUse
 }
 
 // A ContextUse counts the blocks of code around the change, in all calls.

@@ -52,18 +52,15 @@ func (p *Progress) IsNew(f Finding) bool {
 	return !slices.ContainsFunc(f.Fingerprints(), func(print string) bool { return p.open[print] })
 }
 
-// readAll reports whether all files of f were certainly reviewed in full.
+// readAll reports whether no file of f has hidden lines.
 func (r Report) readAll(f Finding) bool {
 	return r.read(f.Path) && !slices.ContainsFunc(f.Places, func(p Place) bool { return !r.read(p.Path) })
 }
 
-// read reports whether the file was certainly reviewed in full.
+// read reports whether the file has no hidden lines.
 func (r Report) read(path string) bool {
-	for _, o := range r.Omissions {
-		if o.Path == path {
-			return false
-		}
-	}
-	unaccounted := r.FilesTotal - r.FilesRead - len(r.Omissions)
-	return r.Outcome != OutcomeNotReviewed && unaccounted <= 0
+	return r.Outcome != OutcomeNotReviewed && !slices.ContainsFunc(r.Coverage, func(f FileCoverage) bool {
+		state, _ := f.Worst()
+		return f.Path == path && state == LinesHidden
+	})
 }

@@ -76,31 +76,19 @@ type Finding struct {
 	FeedbackToken string `json:"feedback_token,omitempty"`
 }
 
-// An Omission is a file that was not reviewed, with the reason.
-type Omission struct {
-	Path   string     `json:"path"` // empty if the reader may not know it
-	Reason SkipReason `json:"reason"`
-}
-
 // A FileNote is a [Note] on a file.
 type FileNote struct {
 	Path string `json:"path"`
 	Note Note   `json:"note"`
 }
 
-// A Guess is the encoding in which the lines of a file were read that are not UTF-8.
-type Guess struct {
-	Path    string `json:"path"`
-	Charset string `json:"charset"`
-}
-
 // WithoutDeniedPaths returns r without the paths of files that the service may not
 // read: their names may be secret to readers other than the author.
 func (r Report) WithoutDeniedPaths() Report {
-	r.Omissions = slices.Clone(r.Omissions)
-	for i := range r.Omissions {
-		if reason := r.Omissions[i].Reason; reason.IsDenied() || reason == SkipDenied {
-			r.Omissions[i].Path = ""
+	r.Coverage = slices.Clone(r.Coverage)
+	for i, f := range r.Coverage {
+		if _, why := f.Worst(); why.IsDenied() || why == SkipDenied {
+			r.Coverage[i].Path = ""
 		}
 	}
 	return r
@@ -149,15 +137,11 @@ type Report struct {
 	// Reason is why the outcome is partial or not_reviewed.
 	Reason     string      `json:"reason,omitempty"`
 	Findings   []Finding   `json:"findings"`
-	Omissions  []Omission  `json:"omissions,omitempty"`
-	FilesTotal int         `json:"files_total"`
-	FilesRead  int         `json:"files_reviewed"`
+	Coverage   Coverage    `json:"coverage"`
 	Redactions []Redaction `json:"redactions,omitempty"`
 	Unresolved []string    `json:"unresolved,omitempty"`
 	// Gaps are what could not be read beside the files.
 	Gaps []Gap `json:"gaps,omitempty"`
-	// Guesses are the reviewed files whose text encoding is a guess.
-	Guesses []Guess `json:"guesses,omitempty"`
 	// Notes say how the diffs of reviewed files were made.
 	Notes []FileNote `json:"notes,omitempty"`
 	// Restricted is set for a restricted changelist: channels are not notified.
@@ -216,32 +200,36 @@ func (r Report) RedactionTotal() int {
 	return n
 }
 
-// Judge returns the outcome and, if not everything was reviewed, the reason. A file
-// without new content (deleted, unchanged, integrated without edits) needs no review.
-// Any other file that was not read in full makes the review partial, even if it is
-// neither in FilesRead nor in Omissions, and so does a file that may be hidden. A review
-// without findings whose model made a remark that could not be used is not clean.
+// Tally counts the files of the report.
+func (r Report) Tally() Tally {
+	t := r.Coverage.Tally()
+	t.Reason = r.Reason
+	return t
+}
+
+// Judge returns the outcome and, if not everything was reviewed, the reason. Hidden lines,
+// and files that may be hidden from the reviewer's account, make the review partial. If no
+// line was read, nothing was reviewed, except that a change of pictures and lock files needs
+// no review. A review without findings whose model made a remark that could not be used is
+// not clean.
 func (r Report) Judge() (Outcome, string) {
-	empty := 0
-	for _, o := range r.Omissions {
-		if o.Reason.IsEmpty() {
-			empty++
-		}
+	t := r.Coverage.Tally()
+	hidden, reasons := t.In(LinesHidden)
+	credited, _ := t.In(LinesCredited)
+	nothing := t.Begun == 0 && credited == 0 && len(r.Findings) == 0
+	needsNone := slices.ContainsFunc(t.Rest, func(row TallyRow) bool { return row.Why == SkipBinary || row.Why == SkipLockFile })
+	for _, row := range t.Rest {
+		needsNone = needsNone && slices.Contains([]SkipReason{SkipBinary, SkipLockFile, SkipDeleted, SkipUnchanged, SkipLineEnds}, row.Why)
 	}
-	// A file with masked code was read but for that.
-	nothing := r.FilesRead == 0 && len(r.Findings) == 0 && !slices.ContainsFunc(r.Omissions, func(o Omission) bool { return o.Reason == SkipMaskedCode })
-	missed := max(len(r.Omissions)-empty, r.FilesTotal-r.FilesRead-empty)
 	switch {
-	case r.FilesTotal == 0:
+	case t.Files == 0:
 		return OutcomeNotReviewed, string(cmp.Or(r.Empty, EmptyNoFiles))
-	case r.FilesRead == 0 && r.deniedOnly():
-		return OutcomeNotReviewed, string(r.Omissions[0].Reason)
-	case nothing && r.notRead() != "":
-		return OutcomeNotReviewed, string(r.notRead())
-	case nothing:
+	case nothing && hidden > 0:
+		return OutcomeNotReviewed, reasons
+	case nothing && !needsNone:
 		return OutcomeNotReviewed, "no file has content that can be reviewed"
-	case missed > 0:
-		return OutcomePartial, fmt.Sprintf("%d of %d files were not reviewed", missed, r.FilesTotal)
+	case hidden > 0:
+		return OutcomePartial, fmt.Sprintf("%d of %d files were not reviewed in full", hidden, t.Files)
 	case slices.Contains(r.Gaps, GapHidden):
 		return OutcomePartial, "the changelist may have files that are hidden from the reviewer's account"
 	case len(r.Findings) > 0:
@@ -266,24 +254,4 @@ func (r Report) misread() (why DropReason, n int) {
 		}
 	}
 	return why, n
-}
-
-func (r Report) deniedOnly() bool {
-	for _, o := range r.Omissions {
-		if !o.Reason.IsDenied() {
-			return false
-		}
-	}
-	return len(r.Omissions) > 0
-}
-
-// notRead returns why a file that has content was not read, or empty.
-func (r Report) notRead() SkipReason {
-	for _, o := range r.Omissions {
-		switch o.Reason {
-		case SkipOverBudget, SkipOverDay, SkipUnproven, SkipCutAnswer, SkipRefused, SkipUnusable, SkipTooLong, SkipEndpointRefused:
-			return o.Reason
-		}
-	}
-	return ""
 }

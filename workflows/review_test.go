@@ -112,7 +112,7 @@ func TestResultOfAStandIn(t *testing.T) {
 	b := newBench(t)
 	b.standIn = true
 	b = b.again(t)
-	b.fakes.SetDraft(review.Draft{FilesRead: 1, Record: review.Record{Usage: review.Usage{Calls: 1, PromptTokens: 100}}})
+	b.fakes.SetDraft(review.Draft{Coverage: activitiestest.Read("//depot/a.go"), Record: review.Record{Usage: review.Usage{Calls: 1, PromptTokens: 100}}})
 	result, err := b.review(t)
 	if err != nil || !result.StandIn {
 		t.Errorf("result = %+v, %v", result, err)
@@ -171,7 +171,7 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 func onShelf(t *testing.T, db activitiestest.Database, cl review.Changelist) {
 	t.Helper()
 	db.Shelve(t, cl, db.Keep(t, review.Report{
-		Changelist: cl, Version: 1, Shelved: true, Outcome: review.OutcomeFindings, FilesTotal: 1, FilesRead: 1, ReviewedAt: "2026-01-02T03:04:05Z",
+		Changelist: cl, Version: 1, Shelved: true, Outcome: review.OutcomeFindings, Coverage: activitiestest.Read("//depot/a.go"), ReviewedAt: "2026-01-02T03:04:05Z",
 		Findings: []review.Finding{{Path: "//depot/a.go", Title: "as on the shelf"}},
 	}))
 }

@@ -43,14 +43,22 @@ func New() *Fakes {
 			},
 		},
 		draft: review.Draft{
-			Findings:  []review.Finding{{Path: "//depot/a.go", StartLine: 2, EndLine: 2, Severity: review.SeverityLow, Category: review.CategoryCorrectness, Title: "b", Quote: "b"}},
-			FilesRead: 1, Record: review.Record{Model: "fake"},
+			Findings: []review.Finding{{Path: "//depot/a.go", StartLine: 2, EndLine: 2, Severity: review.SeverityLow, Category: review.CategoryCorrectness, Title: "b", Quote: "b"}},
+			Coverage: Read("//depot/a.go"), Record: review.Record{Model: "fake"},
 		},
 		keyset:   newKeyset(),
 		mailed:   map[string][]string{},
 		begun:    map[review.DeliveryKey]time.Time{},
 		evidence: review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now()},
 	}
+}
+
+// Read returns the coverage of files of which the model read one line.
+func Read(paths ...string) (c review.Coverage) {
+	for _, p := range paths {
+		c = append(c, review.FileCoverage{Path: p, Lines: []review.Lines{{First: 1, Last: 1, State: review.LinesShown}}})
+	}
+	return c
 }
 
 // call counts a call of op. If op has no fault it runs f, which may be nil.

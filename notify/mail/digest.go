@@ -24,7 +24,7 @@ const (
 	maxProse       = 2000
 	maxQuoteLines  = 20
 	maxQuoteLine   = 160
-	maxOmissions   = 40
+	maxUnread      = 40
 	maxUnresolved  = 20
 )
 
@@ -43,6 +43,7 @@ type digest struct {
 	Headline string // the outcome in a few words
 	Tone     tone
 	Coverage string // how much was reviewed
+	Aside    string // what was not read although nothing is missing
 	Reason   string // why not everything was reviewed
 	Counts   string // "1 critical, 2 low"
 	Shown    string // how many of the findings are in the mail, if not all
@@ -53,8 +54,7 @@ type digest struct {
 	// Withheld counts the findings that did not fit, empty if all did.
 	Withheld string
 
-	Unread omissionList // files with content that were not read
-	Empty  omissionList // files without content to review
+	Unread unreadList
 
 	Footnotes []string // what was masked, who else should have this mail
 	About     []string // who wrote the review, and why the reader gets it
@@ -83,7 +83,8 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		Submitted:   submitted(r.SubmittedAt, cfg.zone()),
 		Done:        "submitted",
 		Description: strings.TrimSpace(plain.Text(r.Description, maxDescription)),
-		Coverage:    coverage(r),
+		Coverage:    plain.Line(r.Tally().Text(), maxProse),
+		Aside:       plain.Line(r.Tally().Aside(), maxProse),
 		Reason:      plain.Line(r.Reason, maxProse),
 		Counts:      severityCounts(r.Findings),
 		Progress:    newProgressView(r.Progress),
@@ -91,6 +92,9 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		Footnotes:   footnotes(r),
 		About:       about(r),
 		Help:        cfg.HelpURL,
+	}
+	if hidden, _ := r.Tally().In(review.LinesHidden); hidden > 0 {
+		d.Reason = "" // Coverage has it
 	}
 	d.Headline, d.Tone = headlineOf(r)
 	if r.StandIn {
@@ -115,19 +119,17 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		v.Feedback = newFeedbackView(f.FeedbackToken, r.Feedback)
 		d.Findings = append(d.Findings, v)
 	}
-	d.Unread = newOmissionList("Not reviewed", r.Omissions, func(o review.Omission) bool { return !o.Reason.IsEmpty() })
-	d.Empty = newOmissionList("Nothing to review", r.Omissions, func(o review.Omission) bool { return o.Reason.IsEmpty() })
+	d.Unread = newUnreadList(r.Coverage)
 	return d
 }
 
-// headlineOf returns the outcome in a few words, empty for an outcome that is not
-// mailed. Only a clean review that read a file may look clean.
+// headlineOf returns the outcome in a few words, empty for an outcome that is not mailed.
 func headlineOf(r review.Report) (string, tone) {
 	findings := count(len(r.Findings), "finding")
 	switch r.Outcome {
 	case review.OutcomeClean:
-		if r.FilesRead == 0 {
-			return "Nothing was reviewed", toneWarn
+		if credited, _ := r.Tally().In(review.LinesCredited); r.Tally().Begun+credited == 0 {
+			return "Nothing to review", toneGood
 		}
 		return "No findings", toneGood
 	case review.OutcomeFindings:
@@ -151,23 +153,6 @@ func findingsTone(findings []review.Finding) tone {
 		return toneBad
 	}
 	return toneWarn
-}
-
-// coverage returns how much was reviewed. Unless the review is partial, the
-// files that were not read have no content, such as deleted files.
-func coverage(r review.Report) string {
-	files := count(r.FilesTotal, "file")
-	switch {
-	case r.Outcome == review.OutcomePartial && r.FilesRead == r.FilesTotal && !slices.Contains(r.Gaps, review.GapHidden):
-		return files + " reviewed, but not all that the model said about the change could be used."
-	case r.Outcome == review.OutcomePartial:
-		return fmt.Sprintf("%d of %s reviewed in full. Nothing is known about the rest of the change.", r.FilesRead, files)
-	case r.Outcome == review.OutcomeNotReviewed, r.FilesRead == 0:
-		return fmt.Sprintf("0 of %s reviewed. Nothing is known about the change.", files)
-	case r.FilesRead < r.FilesTotal:
-		return fmt.Sprintf("%d of %s reviewed; the others have no content to review.", r.FilesRead, files)
-	}
-	return files + " reviewed, which is the whole change."
 }
 
 func severityCounts(findings []review.Finding) string {

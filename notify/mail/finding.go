@@ -172,40 +172,43 @@ func quote(f review.Finding) (shown []codeLine, cut string) {
 	return shown, more(len(lines)-len(shown), "line")
 }
 
-// An omissionList lists files that were not reviewed.
-type omissionList struct {
-	Title    string
-	Groups   []omissionView
+// An unreadList lists files of which lines were not reviewed.
+type unreadList struct {
+	Groups   []unreadGroup
 	Withheld string // "2 more files", if some are not listed
 }
 
-// An omissionView lists files that were not reviewed for the same reason.
-type omissionView struct {
+// An unreadGroup has the files that were not reviewed for the same reason.
+type unreadGroup struct {
 	Reason string
 	Count  int
 	Paths  []string
 }
 
-// newOmissionList groups the selected files by reason, in the order in which the reasons
-// first appear. It counts all files and lists at most maxOmissions, none without a path.
-func newOmissionList(title string, all []review.Omission, selected func(review.Omission) bool) omissionList {
-	var groups []omissionView
+// newUnreadList groups the files with hidden lines by reason, in the order in which the
+// reasons first appear. It counts all files and lists at most maxUnread, none without a path.
+func newUnreadList(c review.Coverage) unreadList {
+	var groups []unreadGroup
 	n := 0
-	for _, o := range all {
-		if !selected(o) {
+	for _, f := range c {
+		state, why := f.Worst()
+		if state != review.LinesHidden {
 			continue
 		}
 		n++
-		reason := plain.Line(string(o.Reason), maxName)
-		g := slices.IndexFunc(groups, func(v omissionView) bool { return v.Reason == reason })
+		reason := plain.Line(string(why), maxName)
+		g := slices.IndexFunc(groups, func(v unreadGroup) bool { return v.Reason == reason })
 		if g < 0 {
 			g = len(groups)
-			groups = append(groups, omissionView{Reason: reason})
+			groups = append(groups, unreadGroup{Reason: reason})
 		}
 		groups[g].Count++
-		if n <= maxOmissions && o.Path != "" {
-			groups[g].Paths = append(groups[g].Paths, plain.Line(o.Path, maxPath))
+		if path := plain.Line(f.Path, maxPath); n <= maxUnread && path != "" {
+			if lines := f.Hidden(); lines != "" {
+				path += ", lines " + lines
+			}
+			groups[g].Paths = append(groups[g].Paths, path)
 		}
 	}
-	return omissionList{title, groups, more(n-maxOmissions, "file")}
+	return unreadList{groups, more(n-maxUnread, "file")}
 }

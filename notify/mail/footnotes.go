@@ -9,23 +9,17 @@ import (
 	"github.com/criticizer/criticizer/review/plain"
 )
 
-// maxGuesses limits the files that are named with a guessed encoding, or with a note.
-const maxGuesses = 5
+// maxNotes limits the files that are named with a note.
+const maxNotes = 5
 
 // footnotes returns what the reader should know beside the findings: masked secrets, people
 // without a mail, facts that could not be read.
 func footnotes(r review.Report) []string {
-	var gaps, guesses, notes []string
+	var gaps, notes []string
 	for _, g := range r.Gaps {
 		gaps = append(gaps, plain.Line(string(g), maxName))
 	}
-	for _, g := range r.Guesses[:min(len(r.Guesses), maxGuesses)] {
-		guesses = append(guesses, fmt.Sprintf("%s (%s)", plain.Line(g.Path, maxPath), plain.Line(g.Charset, maxName)))
-	}
-	if rest := more(len(r.Guesses)-len(guesses), "file"); rest != "" {
-		guesses = append(guesses, rest)
-	}
-	for _, n := range r.Notes[:min(len(r.Notes), maxGuesses)] {
+	for _, n := range r.Notes[:min(len(r.Notes), maxNotes)] {
 		notes = append(notes, fmt.Sprintf("%s (%s)", plain.Line(n.Path, maxPath), plain.Line(string(n.Note), maxPath)))
 	}
 	if rest := more(len(r.Notes)-len(notes), "file"); rest != "" {
@@ -36,7 +30,6 @@ func footnotes(r review.Report) []string {
 		sentence("Not notified (no usable email address): ", userNames(r.Unresolved)),
 		sentence("Not notified (email address outside of the allowed domains): ", userNames(r.Outside)),
 		sentence("Could not be read from Perforce: ", strings.Join(gaps, "; ")),
-		sentence("The text encoding was guessed: ", strings.Join(guesses, ", ")),
 		sentence("How files were compared: ", strings.Join(notes, ", ")),
 	}
 	return slices.DeleteFunc(lines, func(l string) bool { return l == "" })

@@ -60,7 +60,7 @@ func findingsReport() review.Report {
 		Changelist: 4711, Version: 1, Author: "ann",
 		Description: "Keep the session cache warm across reloads\n\nThe loader dropped it on every configuration change.\nJob: job000123",
 		Outcome:     review.OutcomeFindings,
-		FilesTotal:  3, FilesRead: 3,
+		Coverage:    covered(3),
 		Findings: []review.Finding{
 			{
 				Path: "//depot/main/server/loader.go", StartLine: 88, EndLine: 88,
@@ -90,24 +90,29 @@ func findingsReport() review.Report {
 	}
 }
 
+// covered returns the coverage of n files that were read in full.
+func covered(n int) review.Coverage {
+	return slices.Repeat(review.Coverage{{Path: "//depot/main/server/loader.go", Lines: []review.Lines{{First: 1, Last: 90, State: review.LinesShown}}}}, n)
+}
+
 func partialReport() review.Report {
 	r := findingsReport()
 	r.Outcome, r.Reason, r.Findings = review.OutcomePartial, "the model's answer for one part could not be used", nil
-	r.FilesTotal, r.FilesRead = 6, 2
-	r.Omissions = []review.Omission{
-		{Path: "//depot/main/art/logo.psd", Reason: review.SkipBinary},
-		{Path: "//depot/main/data/big.json", Reason: review.SkipTooLarge},
-		{Path: "//depot/main/art/icon.png", Reason: review.SkipBinary},
-		{Path: "//depot/main/server/generated/tables.go", Reason: review.SkipOverBudget},
-	}
+	r.Coverage = append(covered(2),
+		review.NewFileCoverage("//depot/main/art/logo.psd", "", review.SkipBinary),
+		review.NewFileCoverage("//depot/main/data/big.json", "", review.SkipTooLarge),
+		review.NewFileCoverage("//depot/main/art/icon.png", "", review.SkipBinary),
+		review.FileCoverage{Path: "//depot/main/server/tables.go", Lines: []review.Lines{
+			{First: 1, Last: 40, State: review.LinesShown}, {First: 41, Last: 60, State: review.LinesHidden, Why: review.SkipOverBudget},
+			{First: 61, Last: 61, State: review.LinesMasked}, {First: 62, Last: 62, State: review.LinesHidden, Why: review.SkipMaskedCode},
+		}})
 	return r
 }
 
 func notReviewedReport() review.Report {
 	r := findingsReport()
-	r.Outcome, r.Reason, r.Findings, r.Redactions = review.OutcomeNotReviewed, "every file is binary", nil, nil
-	r.FilesTotal, r.FilesRead, r.Usage = 1, 0, review.Usage{}
-	r.Omissions = []review.Omission{{Path: "//depot/main/art/logo.psd", Reason: review.SkipBinary}}
+	r.Outcome, r.Reason, r.Findings, r.Redactions = review.OutcomeNotReviewed, "too large (1)", nil, nil
+	r.Coverage, r.Usage = review.Coverage{review.NewFileCoverage("//depot/main/data/big.json", "", review.SkipTooLarge)}, review.Usage{}
 	return r
 }
 
@@ -126,7 +131,7 @@ func standInReport() review.Report {
 
 func deletionReport() review.Report {
 	r := cleanReport()
-	r.FilesTotal, r.Omissions = 4, []review.Omission{{Path: "//depot/main/server/old.go", Reason: review.SkipDeleted}}
+	r.Coverage = append(r.Coverage, review.NewFileCoverage("//depot/main/server/old.go", "", review.SkipDeleted))
 	return r
 }
 
@@ -138,8 +143,7 @@ func rerunReport() review.Report {
 		review.Finding{Path: "//depot/main/server/loader.go", Title: "The file is opened twice", Quote: "os.Open(name)"},
 		review.Finding{Path: "//depot/main/server/big.go", Title: "Not looked at again", Quote: "x"})}
 	r.Version, r.Earlier = 4, 3
-	r.Outcome, r.FilesTotal = review.OutcomePartial, 4
-	r.Omissions = []review.Omission{{Path: "//depot/main/server/big.go", Reason: review.SkipOverBudget}}
+	r.Outcome, r.Coverage = review.OutcomePartial, append(r.Coverage, review.NewFileCoverage("//depot/main/server/big.go", "", review.SkipOverBudget))
 	r.Progress = review.Compare(earlier, r)
 	return r
 }
@@ -157,7 +161,6 @@ func fullReport() review.Report {
 	r.Check = &review.Check{Checked: 7, Removed: 2, Lowered: 1, Failed: 3, Why: "UPSTREAM_UNAVAILABLE"}
 	r.Switches = []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}}
 	r.Gaps = []review.Gap{review.GapSubscribers, review.GapJobs}
-	r.Guesses = slices.Repeat([]review.Guess{{Path: "//depot/main/server/legacy.c", Charset: "shift_jis"}}, maxGuesses+2)
 	r.Usage = review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640, CachedTokens: 100, Kept: 2, Estimated: true}
 	r.Cost = &review.Cost{Amount: 0.01234, Currency: "EUR"}
 	r.Feedback = review.FeedbackLinks{Address: "review@example.com", URL: "https://reviews.example.com/say?site=1"}

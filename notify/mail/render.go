@@ -148,7 +148,7 @@ func subject(r review.Report) string {
 func result(r review.Report) string {
 	counts := severityCounts(r.Findings)
 	switch {
-	case r.Outcome == review.OutcomeNotReviewed, r.FilesRead == 0 && counts == "":
+	case r.Outcome == review.OutcomeNotReviewed:
 		return "not reviewed"
 	case r.Outcome == review.OutcomePartial && counts != "":
 		return counts + ", partly reviewed"

@@ -107,18 +107,21 @@ func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	if clean.Tone != toneGood {
 		t.Errorf("a clean review has tone %s", clean.Tone)
 	}
-	nothingRead := cleanReport()
-	nothingRead.FilesRead = 0
+	pictures := cleanReport()
+	pictures.Coverage = review.Coverage{review.NewFileCoverage("//depot/main/art/logo.png", "", review.SkipBinary), review.NewFileCoverage("//depot/main/go.sum", "", review.SkipLockFile)}
+	if d := newDigest(pictures, 0, testConfig); d.Tone != toneGood || d.Headline != "Nothing to review" || d.Aside != "Not read by design: binary (1), lock file (1)." {
+		t.Errorf("a picture and a lock file: %s, %q, %q", d.Tone, d.Headline, d.Aside)
+	}
 	if d := newDigest(standInReport(), 0, testConfig); d.Tone == toneGood || d.StandIn == "" {
 		t.Errorf("a stand-in's report looks clean: %q", d.Headline)
 	}
 	remarksDropped := cleanReport()
-	remarksDropped.Outcome = review.OutcomePartial
-	if got := newDigest(remarksDropped, 0, testConfig).Coverage; strings.Contains(got, "rest of the change") || !strings.Contains(got, "could be used") {
+	remarksDropped.Outcome, remarksDropped.Reason = review.OutcomePartial, "1 of the model's remarks could not be used"
+	if got := newDigest(remarksDropped, 0, testConfig).Coverage; got != "3 of 3 files reviewed in full." {
 		t.Errorf("the review read every file and dropped a remark: %q", got)
 	}
 	for name, r := range map[string]review.Report{
-		"partial": partialReport(), "partial, with all files read": remarksDropped, "not reviewed": notReviewedReport(), "clean, but nothing read": nothingRead,
+		"partial": partialReport(), "partial, with all files read": remarksDropped, "not reviewed": notReviewedReport(),
 	} {
 		d := newDigest(r, 0, testConfig)
 		if d.Tone == toneGood || strings.Contains(d.Headline, clean.Headline) || d.Coverage == clean.Coverage {
@@ -184,7 +187,7 @@ func hostileReport(s string) review.Report {
 	r.Description, r.Author, r.Model, r.Reason, r.PromptDigest, r.SubmittedAt = s, s, s, s, s, s
 	r.Unresolved, r.Outside = []string{s}, []string{s}
 	r.Redactions = []review.Redaction{{Class: s, Count: 1}}
-	r.Omissions = []review.Omission{{Path: s, Reason: review.SkipReason(s)}}
+	r.Coverage = review.Coverage{{Path: s, Lines: []review.Lines{{State: review.LinesHidden, Why: review.SkipReason(s)}}}}
 	r.Findings = []review.Finding{{
 		Path: s, Severity: review.Severity(s), Category: review.Category(s), Title: s, Explanation: "x\n```\n" + s, Suggestion: s, Quote: s,
 		Replacement: s + "\n" + s, ReplacementChecked: true, Places: []review.Place{{Path: s}},
@@ -432,16 +435,16 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 	}
 }
 
-func TestTooManyOmissionsAreCutAndCounted(t *testing.T) {
+func TestTooManyUnreadFilesAreCutAndCounted(t *testing.T) {
 	t.Parallel()
 	r := partialReport()
-	r.Omissions = nil
+	r.Coverage = nil
 	for i := range 5000 {
-		r.Omissions = append(r.Omissions, review.Omission{Path: fmt.Sprintf("//depot/f%d", i), Reason: review.SkipBinary})
+		r.Coverage = append(r.Coverage, review.NewFileCoverage(fmt.Sprintf("//depot/f%d", i), "", review.SkipTooLarge))
 	}
 	d := newDigest(r, 0, testConfig)
 	list := d.Unread
-	if len(list.Groups) != 1 || list.Groups[0].Count != 5000 || len(list.Groups[0].Paths) != maxOmissions || list.Withheld != more(5000-maxOmissions, "file") {
+	if len(list.Groups) != 1 || list.Groups[0].Count != 5000 || len(list.Groups[0].Paths) != maxUnread || list.Withheld != more(5000-maxUnread, "file") {
 		t.Errorf("%+v", list)
 	}
 }

@@ -44,7 +44,7 @@ func threadKeys(part string, r review.Report) []review.DeliveryKey {
 // newSummary returns the text of the summary of r, the same in every attempt. Its last
 // line has the token of the version, the token that all versions share, and the version.
 func newSummary(r review.Report, token, thread string) string {
-	lines := []string{headline(r), fmt.Sprintf("%d of %d files reviewed.", r.FilesRead, r.FilesTotal)}
+	lines := []string{headline(r), escape(r.Tally().Text(), maxLine)}
 	if r.Reason != "" {
 		lines = append(lines, "Reason: "+escape(r.Reason, maxLine))
 	}

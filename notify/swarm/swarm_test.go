@@ -117,7 +117,7 @@ func reviewed() *standIn {
 }
 
 func report(outcome review.Outcome) review.Report {
-	r := review.Report{Changelist: 4711, Version: 1, Outcome: outcome, FilesTotal: 2, FilesRead: 2, ReviewedAt: "2026-11-20T10:16:30Z"}
+	r := review.Report{Changelist: 4711, Version: 1, Outcome: outcome, Coverage: review.Coverage{{Path: "//depot/a.go", Lines: []review.Lines{{First: 1, Last: 2, State: review.LinesShown}}}}, ReviewedAt: "2026-11-20T10:16:30Z"}
 	if outcome == review.OutcomeFindings {
 		r.Findings = []review.Finding{
 			{
@@ -157,7 +157,7 @@ func TestReviewIsPostedInSilentComments(t *testing.T) {
 		t.Errorf("comment\n%q\nwant\n%q", inline, want)
 	}
 	summary, _, _ := strings.Cut(s.forms[2].Get("body"), keyPrefix)
-	want := "Criticizer: findings: 2.\n2 of 2 files reviewed.\n<https://swarm.example.com/changes/4711>\n\n" +
+	want := "Criticizer: findings: 2.\n1 file reviewed, which is the whole change.\n<https://swarm.example.com/changes/4711>\n\n" +
 		"high: Ask (at)everybody \\[here\\](https\\[:\\]//evil.example) (//depot/b.go)\n\nlow: Small (//depot/a.go:3)\n\n"
 	if summary != want {
 		t.Errorf("summary\n%q\nwant\n%q", summary, want)

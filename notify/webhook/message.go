@@ -94,7 +94,7 @@ func contextBlock(s string) block { return block{Type: "context", Elements: []te
 func summary(r review.Report) string {
 	lines := []string{
 		"Result: " + post.Outcome(r),
-		fmt.Sprintf("Author: %s, version %d, reviewed %d of %d files", escape(r.Author, maxTitle), r.Version, r.FilesRead, r.FilesTotal),
+		fmt.Sprintf("Author: %s, version %d. %s", escape(r.Author, maxTitle), r.Version, escape(r.Tally().Text(), maxReason)),
 	}
 	if r.Reason != "" {
 		lines = append(lines, "Reason: "+escape(r.Reason, maxReason))

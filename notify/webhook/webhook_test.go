@@ -33,7 +33,7 @@ var (
 func report() review.Report {
 	return review.Report{
 		Changelist: 4711, Version: 1, Author: "ann", Description: "Fix <!channel> & co\nmore", Outcome: review.OutcomeFindings,
-		FilesTotal: 2, FilesRead: 2, Reason: "one file is too large",
+		Coverage: review.Coverage{{Path: "//depot/a.go", Lines: []review.Lines{{First: 1, Last: 2, State: review.LinesShown}}}}, Reason: "one file is too large",
 		Links: review.Links{Change: "https://swarm.example.com/changes/{changelist}", File: "https://swarm.example.com/files/{path}#{line}"},
 		Findings: []review.Finding{
 			{Path: "//depot/a.go", StartLine: 3, Severity: review.SeverityLow, Title: "Small"},

@@ -104,9 +104,15 @@ func invocation(r review.Report) *sarif.Invocation {
 	if r.Reason != "" {
 		notify("warning", escapeSARIF(plain.Text(r.Reason, maxText)))
 	}
-	for _, o := range r.WithoutDeniedPaths().Omissions {
-		if n := notify("note", "not reviewed: "+string(o.Reason)); o.Path != "" {
-			n.AddLocation(location(review.Place{Path: o.Path}))
+	notify("note", strings.TrimSpace(r.Tally().Text()+" "+r.Tally().Aside()))
+	for _, f := range r.WithoutDeniedPaths().Coverage {
+		for _, l := range f.Lines {
+			if l.State != review.LinesHidden {
+				continue
+			}
+			if n := notify("warning", "not reviewed: "+string(l.Why)); f.Path != "" {
+				n.AddLocation(location(review.Place{Path: f.Path, StartLine: l.First, EndLine: l.Last}))
+			}
 		}
 	}
 	return run

@@ -26,7 +26,10 @@ func reports() map[string]review.Report {
 			{Path: "//depot/c.c", Replacement: "unchecked", Severity: review.SeverityLow, Category: review.CategoryTesting, Title: "No test"},
 		}},
 		"partial": {Changelist: 3, Version: 1, Outcome: review.OutcomePartial, Reason: "1 of 2 files were not reviewed",
-			Omissions: []review.Omission{{Path: "//depot/d.bin", Reason: review.SkipBinary}}},
+			Coverage: review.Coverage{
+				review.NewFileCoverage("//depot/d.c", "", review.SkipTooLarge),
+				{Path: "//depot/e.c", Lines: []review.Lines{{First: 1, Last: 4, State: review.LinesShown}, {First: 5, Last: 6, State: review.LinesHidden, Why: review.SkipLongLine}}},
+			}},
 		"not reviewed": {Changelist: 4, Version: 1, Outcome: review.OutcomeNotReviewed, Reason: "path not allowed"},
 	}
 }
@@ -58,7 +61,11 @@ func TestSARIFNamesWhatWasNotReviewed(t *testing.T) {
 	t.Parallel()
 	log := newLog(reports()["partial"])
 	notifications := log.Runs[0].Invocations[0].ToolExecutionNotifications
-	if len(notifications) != 2 || *notifications[1].Locations[0].PhysicalLocation.ArtifactLocation.URI != "depot/d.bin" {
+	if len(notifications) != 4 {
+		t.Fatalf("%d notifications", len(notifications))
+	}
+	whole, part := notifications[2].Locations[0].PhysicalLocation, notifications[3].Locations[0].PhysicalLocation
+	if *whole.ArtifactLocation.URI != "depot/d.c" || whole.Region != nil || *part.ArtifactLocation.URI != "depot/e.c" || *part.Region.StartLine != 5 {
 		t.Errorf("notifications %+v", notifications)
 	}
 }
@@ -91,7 +98,7 @@ func TestSARIFPlaces(t *testing.T) {
 
 func hostile(s string) review.Report {
 	return review.Report{
-		Changelist: 1, Version: 1, Outcome: review.OutcomeFindings, Reason: s, Omissions: []review.Omission{{Path: s, Reason: review.SkipBinary}},
+		Changelist: 1, Version: 1, Outcome: review.OutcomeFindings, Reason: s, Coverage: review.Coverage{review.NewFileCoverage(s, "", review.SkipTooLarge)},
 		Findings: []review.Finding{{Path: s, StartLine: 1, EndLine: 1, Severity: review.SeverityLow, Category: review.CategoryTesting, Title: s, Explanation: s, Suggestion: s}},
 	}
 }
