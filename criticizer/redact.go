@@ -35,7 +35,7 @@ With --before and --after, or --git, it prints diffs as a review sends them: the
 whole texts decide what is masked.
 
 With --jsonl, every line {"id","text","path"} is answered by one line
-{"id","spans","rules"}, in order. A line that is not JSON, not UTF-8, or has no id
+{"id","spans","rules"}, in order. The path gives the language of the text. A line that is not JSON, not UTF-8, or has no id
 or text ends the run; the error names its number. IDs are returned unchanged. A
 text that is rejected is answered as masked from begin to end, and its rule is the
 class of the error.`,
@@ -101,7 +101,7 @@ func (r *redactor) run(ctx context.Context, c *console) (err error) {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	text, marks, err := r.pipeline.Explain(string(input), r.diff)
+	text, marks, err := r.pipeline.Explain(string(input), "", r.diff)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (r *redactor) redactLine(line []byte) (outputLine, error) {
 		return outputLine{}, err
 	}
 	out := outputLine{ID: in.ID, Spans: [][2]int{}, Rules: []string{}}
-	text, marks, err := r.pipeline.Explain(*in.Text, r.diff)
+	text, marks, err := r.pipeline.Explain(*in.Text, in.Path, r.diff)
 	if err != nil {
 		out.Spans, out.Rules = append(out.Spans, [2]int{0, len(*in.Text)}), append(out.Rules, string(failure.ClassOf(err)))
 		return out, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -69,6 +70,17 @@ func TestRedactLines(t *testing.T) {
 	}
 	if lines[1] != `{"id":"b","text":"x","spans":[],"rules":[]}` {
 		t.Errorf("got %s", lines[1])
+	}
+}
+
+// The member path gives the language of a line: a word without quotes is a name in Go and a value in YAML.
+func TestRedactLinesReadsThePath(t *testing.T) {
+	t.Parallel()
+	const line = `{"id":1,"text":"password: Fj0rdWater9\n","path":"%s"}`
+	out, err := runRedact(t, fmt.Sprintf(line+"\n"+line, "a.go", "a.yaml"), "--jsonl")
+	testkit.NoError(t, err)
+	if asGo, asYAML, _ := strings.Cut(out, "\n"); !strings.Contains(asGo, "Fj0rdWater9") || strings.Contains(asYAML, "Fj0rdWater9") {
+		t.Errorf("got %s", out)
 	}
 }
 

@@ -94,41 +94,32 @@ func isHeader(raw string, at, end int) bool {
 	return lex.BeginsWith(raw[at:end], hunkHeads)
 }
 
-var (
-	hunkHeads = []string{"@@", "diff --git ", "==== ", "Index: ", "***************"}
-	diffHeads = []string{" ", "\\", "diff ", "index ", "====", "Index: ", "similarity ", "rename ", "new file ", "deleted file "}
-)
+var hunkHeads = []string{"@@", "diff --git ", "==== ", "Index: "}
 
-// markLen returns the length of the marks before the text of a diff line: one
-// byte in unified diffs, two in diffs that put a blank after the mark.
+// markLen returns the length of the mark before the text of a line of a hunk: one byte in unified
+// diffs, two in diffs that put a blank after the mark.
 func markLen(line string) int {
-	switch c := line[0]; {
-	case c == '+' || c == '-' || c == ' ':
+	switch {
+	case strings.IndexByte("+- ", line[0]) >= 0, lex.BeginsWith(line, []string{">\n", "<\n"}):
 		return 1
-	case c != '<' && c != '>' && c != '!':
-		return 0
-	case lex.ByteAt(line, 1) == ' ':
+	case lex.BeginsWith(line, []string{"> ", "< ", "! "}):
 		return 2
-	}
-	if len(strings.TrimSpace(line)) == 1 {
-		return 1
 	}
 	return 0
 }
 
-// looksLikeDiff reports whether raw has the header of a hunk, or every line of it is
-// one of a diff. To lose the first column is harmless: no secret begins with a
-// character that marks a line.
+// looksLikeDiff reports whether raw has the header of a hunk, or every line of it has a mark. To
+// lose the first column is harmless: no secret begins with a character that marks a line.
 func looksLikeDiff(raw string) bool {
+	if strings.HasPrefix(raw, "@@ -") || strings.Contains(raw, "\n@@ -") {
+		return true
+	}
 	marked := false
 	for line := range strings.Lines(raw) {
-		switch {
-		case strings.TrimSpace(line) == "" || line[0] == ' ':
-		case markLen(line) > 0:
-			marked = true
-		case !lex.BeginsWith(line, diffHeads):
-			return strings.Contains(raw, "@@ -") && strings.Contains("\n"+raw, "\n@@ -")
+		if strings.TrimSpace(line) != "" && markLen(line) == 0 {
+			return false
 		}
+		marked = marked || strings.TrimSpace(line) != "" && line[0] != ' '
 	}
 	return marked
 }

@@ -88,7 +88,7 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 			return failure.Errorf(failure.RedactionBlocked, "redact %s: a part of %d bytes is not text", pl.scope, len(part.raw))
 		}
 	}
-	if pl.known.seen != nil { // from whole files
+	if pl.known.found != nil { // from whole files
 		p.spread(pl)
 	}
 	for range maxPasses {
@@ -120,7 +120,6 @@ func (p *Pipeline) spread(pl *payload) {
 	for _, part := range pl.parts {
 		pl.known.add(part.spans, isUnmistakable)
 	}
-	pl.known.index()
 	tag := p.tagger(pl.scope)
 	for _, part := range pl.parts {
 		part.maskKnown(&pl.known)

@@ -104,7 +104,7 @@ func (p *Pipeline) Version() string { return p.version }
 
 // String redacts a single text, such as an error chain.
 func (p *Pipeline) String(s string) (Text, error) {
-	t, _, err := p.Explain(s, false)
+	t, _, err := p.Explain(s, "", false)
 	return t, err
 }
 
@@ -123,12 +123,13 @@ type Mark struct {
 }
 
 // Explain redacts a text as [Pipeline.String] does and returns which rule masked
-// which range. diff forces the text to be read as a diff; without it, a text
-// that looks like a diff is read as one.
-func (p *Pipeline) Explain(s string, diff bool) (Text, []Mark, error) {
+// which range. The name of its file, which may be empty, gives the language. diff forces the
+// text to be read as a diff; without it, a text that looks like a diff is read as one.
+func (p *Pipeline) Explain(s, file string, diff bool) (Text, []Mark, error) {
 	var out Text
 	pl := &payload{scope: "text"}
 	pl.add(formOf(diff), s, &out)
+	pl.parts[0].file = file
 	if err := p.redact(pl); err != nil {
 		return Text{}, nil, err
 	}
@@ -140,7 +141,7 @@ func (p *Pipeline) Explain(s string, diff bool) (Text, []Mark, error) {
 func (p *Pipeline) NearMisses(s string, diff bool) (marks []Mark, err error) {
 	defer recoverBlocked(&err)
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	_, masked, err := p.Explain(s, diff)
+	_, masked, err := p.Explain(s, "", diff)
 	if err != nil {
 		return nil, err
 	}

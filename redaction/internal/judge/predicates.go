@@ -200,30 +200,37 @@ func isNoArgument(c *Candidate) bool {
 // other things, such as tokens of a grammar, have the same names.
 func isItem(c *Candidate) bool {
 	text := c.text
-	if strings.ContainsAny(text, " \\") {
+	switch final := lastWordOf(c.Name.Ident); {
+	case strings.ContainsAny(text, " \\"):
 		return false
-	}
-	if final := lastWordOf(c.Name.Ident); c.Name.Strength == Strong && (final == "" || lists["password"][strings.TrimSuffix(final, "s")] || strings.HasSuffix(final, "passwords")) {
+	case c.Name.IsPlural():
+		return isOfMany(text)
+	case c.Name.Strength == Strong && (final == "" || lists["password"][final]):
 		return (IsMixed(text) || IsHumanMade(text)) && !looksLikeVersion(text)
 	}
 	return IsUUID(text) || (IsKeyLike(text) || IsVeryRandom(text)) && lex.AllIn(text, &bearerSet)
 }
 
-// isMember reports whether a value of a map is a secret. In a map of passwords, what has a digit
-// or a mark is one.
+// isMember reports whether a value of a map is a secret. The members of a map of passwords may have any
+// name, such as max.
 func isMember(c *Candidate) bool {
-	text, own := c.text, strings.ToLower(c.Own)
-	if lists["digest"][own] || strings.ContainsAny(text, " \\") {
+	text := c.text
+	switch {
+	case lists["digest"][strings.ToLower(c.Own)], strings.ContainsAny(text, " \\"):
 		return false
-	}
-	if c.Name.IsPlural() { // its members may have any name, such as max
-		sh := shapeOf(text)
-		return sh.letters() > 0 && len(text) >= 5 && (sh.digit > 0 || lex.CountIn(text, &passwordMarks) > 0) && !looksLikeVersion(text) && !namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
-	}
-	if lists["about"][lastWordOf(c.Own)] {
+	case c.Name.IsPlural():
+		return isOfMany(text)
+	case lists["about"][lastWordOf(c.Own)]:
 		return false
 	}
 	return c.Name.Strength == Strong && IsHumanMade(text) && !IsIdentifier(text) || IsRandom(text) && isItem(c)
+}
+
+// isOfMany reports whether an element of a list or map of passwords is one: it has a digit or a mark.
+func isOfMany(text string) bool {
+	sh := shapeOf(text)
+	return sh.letters() > 0 && len(text) >= 5 && (sh.digit > 0 || lex.CountIn(text, &passwordMarks) > 0) && !looksLikeVersion(text) &&
+		!namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
 }
 
 // namesAlgorithm reports whether text is names of algorithms, such as sha-256.

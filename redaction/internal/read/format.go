@@ -52,7 +52,6 @@ var formats = map[string]format{
 	"hcl":  readHCL,
 	"json": readJSON,
 	"toml": readTOML,
-	"xml":  readXML,
 	"yaml": readYAML,
 }
 

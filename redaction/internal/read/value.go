@@ -260,7 +260,7 @@ func (d *reader) bareAt(c cursor, bind judge.Binding) (literal, bool) {
 		i++
 	}
 	expression := strings.HasPrefix(s[i:], ">") && i > at && s[i-1] == '-' // a member behind a pointer
-	if i == at || expression || bind == judge.Element && !strings.HasPrefix(s[lex.Run(s, i, &lex.SpaceSet, 80):], "</") {
+	if i == at || expression || bind == judge.Element && !strings.HasPrefix(s[lex.Run(s, i, &lex.SpaceSet, len(s)):], "</") {
 		return literal{}, false
 	}
 	d.bareEnd = max(d.bareEnd, i)
