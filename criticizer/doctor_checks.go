@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -248,14 +247,13 @@ func (i installation) perforce(ctx context.Context, found *findings) error {
 	return nil
 }
 
-// refusedByPerforce gives the commands that log the account in and trust the
-// server's key: the workers keep both in files of their own.
+// refusedByPerforce gives the command that logs the account in, or the setting of the
+// server's key.
 func (i installation) refusedByPerforce(err error) error {
 	cfg := i.cfg.P4
 	switch class := failure.ClassOf(err); {
-	case class == failure.ConfigInvalid && strings.Contains(err.Error(), "p4trust"):
-		return advise(err, "as the user of the workers: P4TRUST=%s p4 -p %s trust, which prints the fingerprint to compare",
-			filepath.Join(cfg.StateDir, "p4trust"), cfg.Port)
+	case class == failure.ConfigInvalid && strings.Contains(err.Error(), "p4.fingerprint"):
+		return advise(err, "set p4.fingerprint to what p4d -Gf prints on the server's host")
 	case class == failure.AuthDenied:
 		return advise(err, "p4 -p %s -u %s login -a -p prints a ticket: write it to the file of CRITICIZER_P4_TICKET_FILE", cfg.Port, cfg.User)
 	}

@@ -207,7 +207,7 @@ func TestDoctorOfBrokenServers(t *testing.T) {
 	if status != 1 || !hasFix(found, "postgres", "criticizer migrate") || hasFix(found, "postgres", "grant") {
 		t.Errorf("status %d, want the fix criticizer migrate: %+v", status, found)
 	}
-	if want := "/p4trust p4 -p ssl:p4sim:1666 trust"; !hasFix(found, "p4", want) {
+	if want := "p4.fingerprint"; !hasFix(found, "p4", want) {
 		t.Errorf("want the fix %q: %+v", want, found)
 	}
 }

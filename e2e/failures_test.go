@@ -76,7 +76,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.ArtifactUnreadable:  testedIn("../rewrite/activities/rewriting_test.go", "TestTextThatCannotBeDecrypted", failure.ArtifactUnreadable),
 		failure.InvariantViolated:   endlessArtifact,
 		failure.AdapterUnsupported:  testedIn("../rewrite/provider/batch_test.go", "TestProvidersWithoutBatches", failure.AdapterUnsupported),
-		failure.Unknown:             p4Error(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
+		failure.Unknown:             p4Error(`{"fault":"message","text":"Odd.","severity":3,"generic":99}`),
 	}
 	for _, d := range failure.Descriptions() {
 		t.Run(string(d.Class), func(t *testing.T) {

@@ -35,6 +35,9 @@ type Config struct {
 	// Ticket of the account. Unset if the account needs none, or if the file
 	// p4tickets in the state directory holds one.
 	Ticket secret.Value `yaml:"ticket"`
+	// Fingerprint of the server's key, as p4d -Gf prints it. No other key is trusted. Empty: the
+	// keys of the file p4trust in the state directory.
+	Fingerprint string `yaml:"fingerprint"`
 	// Paths that may be reviewed: trees such as //depot/project/... and single files. No
 	// other path is read. The characters @ # % * of a name are written %40 %23 %25 %2A.
 	Allowed []string `yaml:"allowed_paths" required:"the paths that may be reviewed, such as //depot/project/..."`
@@ -120,11 +123,14 @@ const Everyone RestrictedTo = "everyone"
 // option or a list.
 var plainValue = regexp.MustCompile(`^[^-\x00-\x20\x7f][^\x00-\x20\x7f]*$`)
 
+var fingerprint = regexp.MustCompile(`^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$`)
+
 // Check implements the checks of package config.
 func (c Config) Check(p *config.Problems) {
 	for field, value := range map[string]string{"port": c.Port, "user": c.User, "charset": c.Charset} {
 		p.Add(value != "" && !plainValue.MatchString(value), field, "is not one word without a dash before it", "write it as p4 info does")
 	}
+	p.Add(c.Fingerprint != "" && !fingerprint.MatchString(c.Fingerprint), "fingerprint", "is not the fingerprint of a key", "write the 20 pairs of digits that p4d -Gf prints")
 	scheme, _, _ := strings.Cut(strings.ToLower(c.Port), ":")
 	p.Add(scheme == "rsh" || scheme == "jsh", "port", "makes p4 run a shell command", "write the address of a server")
 	_, err := htmlindex.Get(c.CharsetFallback)

@@ -88,7 +88,7 @@ func (s *server) describe(ctx context.Context, number review.Changelist, how rev
 	case err == nil:
 	case class == failure.NotFound:
 		return s.explainUnknown(ctx, number, how, err)
-	case class == failure.UpstreamInternal || class == failure.Unknown:
+	case class == failure.UpstreamInternal || isOdd(class, false):
 		if short, shortErr := s.describeWith(ctx, number, how, append(flags, "-s")); shortErr == nil {
 			short.Gaps = append(short.Gaps, review.GapSources)
 			return short, nil

@@ -143,12 +143,17 @@ func (f *fake) describes(number review.Changelist, overrides []string, revs ...r
 	f.reply("reviews -c " + number.String())
 }
 
-// fetcher makes a ChangeFetcher on the scripted server.
-func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
-	f.t.Helper()
+// write stores the script.
+func (f *fake) write() {
 	var script bytes.Buffer // gob keeps names that are not UTF-8
 	testkit.NoError(f.t, gob.NewEncoder(&script).Encode(f.replies))
 	testkit.NoError(f.t, os.WriteFile(filepath.Join(f.dir, "script"), script.Bytes(), 0o600))
+}
+
+// fetcher makes a ChangeFetcher on the scripted server.
+func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
+	f.t.Helper()
+	f.write()
 	cfg := config.Default[Config]()
 	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = filepath.Join(f.dir, "p4"), f.dir, "reader", filepath.Join(f.dir, "state")
 	cfg.Allowed, cfg.ReviewedUpTo = []string{"//depot/..."}, 1

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -81,7 +82,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 		return nil, err
 	}
 	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, parser: outline.NewParser(), runner: command.Runner{
-		Log: lg, Path: path, Dir: cfg.StateDir, Port: cfg.Port, User: cfg.User, Ticket: cfg.Ticket,
+		Log: lg, Path: path, Dir: cfg.StateDir, Port: cfg.Port, User: cfg.User, Ticket: cfg.Ticket, Key: strings.ToUpper(cfg.Fingerprint),
 		Timeout: cfg.Timeout, Grace: cfg.limits.killGrace, MaxOutput: cfg.limits.outputBytes,
 	}}, nil
 }
@@ -106,11 +107,20 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 // Errors have a class and do not name the changelist. For a changelist that the server
 // does not know it is NotFound, or ReplicaBehind if all changelists that the server knows
 // are older. For a pending changelist it is ReplicaBehind, or InputInvalid if the server
-// does not lag.
+// does not lag. If the server is not as it was known, the changelist is read once more.
 func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how review.ReadOptions) (review.Change, error) {
 	if number < 1 {
 		return review.Change{}, failure.Errorf(failure.InputInvalid, "changelist number %d is not positive", number)
 	}
+	wasKnown := f.server.Load() != nil
+	change, err := f.read(ctx, number, how)
+	if f.forget(err); wasKnown && err != nil && failure.ClassOf(err) == failure.ConfigInvalid {
+		change, err = f.read(ctx, number, how)
+	}
+	return change, err
+}
+
+func (f *ChangeFetcher) read(ctx context.Context, number review.Changelist, how review.ReadOptions) (review.Change, error) {
 	s, err := f.connected(ctx)
 	if err != nil {
 		return review.Change{}, err

@@ -166,7 +166,8 @@ func TestFetchFails(t *testing.T) {
 		}, failure.AuthDenied},
 		{"a charset that p4 does not know", map[string]reply{"info -s": {Stderr: "Character set must be one of:\nnone, auto, utf8\nCheck P4CHARSET and your '-C' option.\n", Exit: 1}}, failure.ConfigInvalid},
 		{"a charset that p4 reports on its output", map[string]reply{"info -s": {Out: []byte("Character set must be one of:\nnone, auto, utf8\nCheck P4CHARSET and your '-C' option.\n"), Exit: 1}}, failure.ConfigInvalid},
-		{"an unknown message", map[string]reply{"describe 12": {Out: message(3, 4, "Something about SECRET.\n"), Exit: 1}}, failure.Unknown},
+		{"an unknown message", map[string]reply{"describe 12": {Out: message(3, 99, "Something about SECRET.\n"), Exit: 1}}, failure.Unknown},
+		{"text without a record", map[string]reply{"describe 12": {Stderr: "The moon at 10.0.0.1:1666 eats SECRET cheese.\n", Exit: 1}}, failure.UpstreamInternal},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,7 +236,7 @@ func TestUnknownMessageOfBroker(t *testing.T) {
 	t.Parallel()
 	for _, broker := range []bool{true, false} {
 		f := newFake(t)
-		want := failure.Unknown
+		want := failure.InvariantViolated
 		if broker {
 			f.reply("info -s", stat("serverVersion", "v", "caseHandling", "sensitive"), stat("brokerAddress", "b:1666", "brokerVersion", "P4BROKER/x"))
 			want = failure.UpstreamUnavailable

@@ -38,6 +38,8 @@ type printout struct {
 	unnamed review.SkipReason
 	damaged int
 	cut     bool // the output ended in a content that is too large
+	arrived int  // contents
+	odd     error
 }
 
 // newPrintout returns an empty printout of the given revisions, and lists each once: two
@@ -95,9 +97,9 @@ const (
 // the server ends, and for a content of more than maxBytes that exceeds the output.
 func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changelist) (*printout, error) {
 	p, left := x.newPrintout(specs, shelf)
-	largest := 0
+	largest, stuck := 0, 0
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
-		p.unnamed, p.damaged, p.current, p.cut = "", 0, nil, false
+		p.unnamed, p.damaged, p.current, p.cut, p.arrived, p.odd = "", 0, nil, false, 0, nil
 		err := x.Run(ctx, command.Cmd{Name: "print", Lines: left}, p.add)
 		switch {
 		case errors.Is(err, command.ErrOutputLimit) && largest < maxLargest && p.dropCurrent():
@@ -116,7 +118,12 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 		if err != nil {
 			return nil, err
 		}
-		left = again
+		if p.odd != nil && p.arrived == 0 {
+			stuck++
+		}
+		if left = again; stuck > 1 && len(left) > 0 {
+			return nil, p.odd // the server refuses the command, not a file
+		}
 	}
 	for _, spec := range left {
 		if c := p.of(spec); !c.complete && c.missing == "" {
@@ -174,6 +181,7 @@ func (p *printout) dropCurrent() bool {
 func (p *printout) endCurrent() {
 	if p.current != nil {
 		p.current.complete = true
+		p.arrived++
 	}
 	p.current = nil
 }
@@ -184,8 +192,8 @@ func (p *printout) endCurrent() {
 func (p *printout) addMessage(rec command.Record) error {
 	m := rec.Message()
 	lags, isDamaged := m.Class == failure.ReplicaBehind, m.Skip == review.SkipDamaged
-	if m.Skip == "" && rec.Severity() >= 3 && m.Class == failure.Unknown && !p.Broker {
-		m.Skip, isDamaged = review.SkipUnreadable, true // about the revision that was asked for
+	if m.Skip == "" && rec.Severity() >= 3 && !p.Broker && isOdd(m.Class, p.isLast) {
+		m.Skip, isDamaged, p.odd = review.SkipUnreadable, true, rec.Err()
 	}
 	switch {
 	case m.Skip == "", lags && !p.isLast:
@@ -205,6 +213,16 @@ func (p *printout) addMessage(rec command.Record) error {
 		}
 	}
 	return nil
+}
+
+// isOdd reports whether a message of the class counts as one about the revision that was
+// asked for, because it is not about the endpoint.
+func isOdd(class failure.Class, isLast bool) bool {
+	switch class {
+	case failure.Unknown, failure.NotFound, failure.InputInvalid, failure.InvariantViolated:
+		return true
+	}
+	return class == failure.UpstreamInternal && isLast
 }
 
 // explainMissing sets the reasons of the requested revisions that did not arrive, and

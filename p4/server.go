@@ -3,10 +3,12 @@ package p4
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/p4/internal/command"
 )
 
@@ -79,6 +81,11 @@ func (f *ChangeFetcher) connect(ctx context.Context) (*server, error) {
 	r, charset := f.runner, f.cfg.Charset
 	r.Charset = cmp.Or(charset, "none")
 	info, wantsUnicode, err := askInfo(ctx, r)
+	if wrong, ok := errors.AsType[command.UntrustedKey](err); ok {
+		if err = f.trust(wrong); err == nil {
+			info, wantsUnicode, err = askInfo(ctx, r)
+		}
+	}
 	if wantsUnicode && charset == "" {
 		r.Charset = "utf8"
 		info, _, err = askInfo(ctx, r)
@@ -91,6 +98,27 @@ func (f *ChangeFetcher) connect(ctx context.Context) (*server, error) {
 	}
 	r.Broker = info.Broker
 	return &server{r, info, f.cfg.CharsetFallback, f.cfg.RestrictedTo == Everyone}, nil
+}
+
+// trust trusts the key of the configuration at an address where p4 has not seen it, or
+// explains the key that the server presents.
+func (f *ChangeFetcher) trust(wrong command.UntrustedKey) error {
+	switch pinned := f.runner.Key; pinned {
+	case wrong.Key:
+		return f.runner.Trust(wrong.Address)
+	case "":
+		return failure.Errorf(failure.ConfigInvalid, "%w: its fingerprint is %s: compare it with p4d -Gf on the server's host, and set p4.fingerprint to it", wrong, wrong.Key)
+	default:
+		return failure.Errorf(failure.ConfigInvalid, "the server's key is not that of p4.fingerprint: its fingerprint is %s, the configured one is %s: if the key was changed on purpose, set p4.fingerprint to the new one; otherwise somebody may intercept the connection", wrong.Key, pinned)
+	}
+}
+
+// forget drops what is known of the server after a failure that can contradict it, such as
+// a server that was converted to unicode mode, has another key or gave way to a standby.
+func (f *ChangeFetcher) forget(err error) {
+	if failure.ScopeOf(err) == failure.ScopeEndpoint {
+		f.server.Store(nil)
+	}
 }
 
 // askInfo runs p4 info -s, which reads no table of the server. A server can hide all

@@ -20,6 +20,7 @@ const maxWindow = 1000
 // server's newest submitted changelist. A range that is over the account's limits is
 // halved; if one number is over them, the error is TooLarge.
 func (f *ChangeFetcher) Submitted(ctx context.Context, after review.Changelist) (list []review.Changelist, upTo review.Changelist, err error) {
+	defer func() { f.forget(err) }()
 	newest, err := f.Newest(ctx)
 	if err != nil || newest <= after {
 		return nil, after, err

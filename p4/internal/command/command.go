@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -66,6 +67,7 @@ type Runner struct {
 	Charset   string
 	Broker    bool // an unknown message may be the broker's
 	Ticket    secret.Value
+	Key       string // fingerprint of the only key that is trusted; empty for those in p4trust
 	Timeout   time.Duration
 	Grace     time.Duration // between SIGTERM and SIGKILL
 	MaxOutput int64         // bytes of one command
@@ -102,6 +104,15 @@ func MakeDir(dir string) error {
 	if ownedByOther(info, os.Geteuid()) {
 		return fmt.Errorf("the state directory of p4, %s, belongs to another user: chown it to the user of the workers", dir)
 	}
+	for _, name := range []string{"p4tickets", "p4trust"} { // p4 fails with a message about its connection
+		file, err := os.Open(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("read the file %s of p4: %w: it belongs to another user: chown it to the user of the workers", name, err)
+		}
+		if err == nil {
+			_ = file.Close()
+		}
+	}
 	return nil
 }
 
@@ -111,17 +122,34 @@ func MakeDir(dir string) error {
 // users of the machine can read an argument vector.
 func (r Runner) Environ() []string {
 	in := func(name string) string { return filepath.Join(r.Dir, name) }
+	trust := in("p4trust")
+	if r.Key != "" {
+		trust = in(r.trustFile())
+	}
 	env := []string{
 		"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=" + r.Dir, "PWD=" + r.Dir,
 		"P4PORT=" + r.Port, "P4USER=" + r.User, "P4CHARSET=" + r.Charset,
 		"P4CLIENT=criticizer-has-no-workspace", "P4CLIENTPATH=" + r.Dir, "P4CONFIG=",
 		"P4ENVIRO=" + in("p4enviro"), "P4ALIASES=" + in("no-aliases"),
-		"P4TICKETS=" + in("p4tickets"), "P4TRUST=" + in("p4trust"),
+		"P4TICKETS=" + in("p4tickets"), "P4TRUST=" + trust,
 	}
 	if r.Ticket.IsSet() {
 		env = append(env, "P4PASSWD="+r.Ticket.Reveal())
 	}
 	return env
+}
+
+// trustFile holds the trusted key alone, by address as p4 wants it.
+func (r Runner) trustFile() string { return "p4trust-" + strings.ReplaceAll(r.Key, ":", "") }
+
+// Trust adds the address to those at which the key of the configuration is trusted.
+func (r Runner) Trust(address string) error {
+	file, err := os.OpenFile(filepath.Join(r.Dir, r.trustFile()), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return failure.Errorf(failure.ConfigInvalid, "trust the server's key: %w", err)
+	}
+	_, err = fmt.Fprintf(file, "%s=**++**:%s\n", address, r.Key)
+	return errors.Join(err, file.Close())
 }
 
 // ErrOutputLimit is the error of a command that prints more than Runner.MaxOutput.
@@ -156,7 +184,7 @@ func (r Runner) Run(parent context.Context, c Cmd, each func(Record) error) erro
 			"p4 %s timed out after %s: check that the server answers, or raise the timeout", c.Name, r.Timeout)
 	}
 	err = e.err(c.Name)
-	if r.Broker && failure.ClassOf(err) == failure.Unknown {
+	if _, unknown := errors.AsType[unknownMessage](err); r.Broker && unknown {
 		err = failure.Errorf(failure.UpstreamUnavailable, "the broker before the server refused p4 %s: see the rules of its configuration", c.Name)
 	}
 	return err

@@ -53,6 +53,21 @@ var messages = sync.OnceValue(func() []Message {
 // adds can be of any length, and there are many rules.
 const longestMessage = 16 << 10
 
+// plainWord matches a word of a message that is no name, path, address or number.
+var plainWord = regexp.MustCompile(`^\(?[A-Za-z]?[a-z'-]{1,15}[.,;:!?)]*$|^(I|TLS|SSL|TCP|P4[A-Z]+)[.,;:!?)]*$`)
+
+// scrub returns the plain words of a text that is not known: names, paths, addresses and
+// numbers become dots.
+func scrub(text string) string {
+	words := strings.Fields(text[:min(len(text), 400)])
+	for i, word := range words {
+		if !plainWord.MatchString(word) {
+			words[i] = "..."
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // classify finds the line of the table for a text and its generic code; ok is false if
 // there is none. Text without a record has no code and is empty for most commands.
 func classify(text, generic string) (m Message, ok bool) {
@@ -71,14 +86,42 @@ func (r Record) Message() Message {
 	return m
 }
 
-// Err returns the error of a record, nil if its severity is below 3. It does not hold
-// the text of the message, which can have names, paths and the output of a trigger.
+// An UntrustedKey is the error of a server whose key p4 does not trust. Key is the
+// fingerprint that the server presents.
+type UntrustedKey struct{ Address, Key, text string }
+
+func (e UntrustedKey) Error() string { return e.text }
+
+// untrusted matches the messages about a key that is unknown or has changed.
+var untrusted = regexp.MustCompile(`(?s)(?:authenticity of|P4PORT) '([^'\s]+)'.*?\b((?:[0-9A-F]{2}:){19}[0-9A-F]{2})\b`)
+
+// err returns the error of a text that m describes. It does not hold the text, which can
+// have names, paths and the output of a trigger.
+func (m Message) err(text string) *failure.Error {
+	if found := untrusted.FindStringSubmatch(text); found != nil && m.Class == failure.ConfigInvalid {
+		return failure.New(m.Class, UntrustedKey{found[1], found[2], m.Text})
+	}
+	switch m.Class {
+	case failure.Unknown, failure.NotFound, failure.InvariantViolated:
+		if m.pattern == "" {
+			return failure.New(m.Class, unknownMessage(m.Text))
+		}
+	}
+	return failure.Errorf(m.Class, "%s", m.Text)
+}
+
+// An unknownMessage is the error of a message of which only the generic code is known. Behind
+// a broker it may be the broker's.
+type unknownMessage string
+
+func (e unknownMessage) Error() string { return string(e) }
+
+// Err returns the error of a record, nil if its severity is below 3.
 func (r Record) Err() error {
 	if r.Severity() < 3 {
 		return nil
 	}
-	m := r.Message()
-	e := failure.Errorf(m.Class, "%s", m.Text)
+	e := r.Message().err(r.Fields["data"])
 	e.Upstream = fmt.Sprintf("severity %d generic %d", r.Severity(), r.Number("generic"))
 	return e
 }

@@ -137,7 +137,8 @@ func effect(yes bool, name string) string {
 func TestUnknownMessagesAreClassifiedByGenericCode(t *testing.T) {
 	t.Parallel()
 	for generic, want := range map[int]failure.Class{
-		6: failure.PermissionDenied, 33: failure.UpstreamInternal, 36: failure.ConfigInvalid, 38: failure.NetworkUnreachable, 39: failure.TooLarge, 4: failure.Unknown, 99: failure.Unknown,
+		6: failure.PermissionDenied, 33: failure.UpstreamInternal, 36: failure.ConfigInvalid, 38: failure.NetworkUnreachable, 39: failure.TooLarge,
+		4: failure.InvariantViolated, 2: failure.NotFound, 99: failure.Unknown,
 	} {
 		records, err := decodeAll(message(3, generic, "Quite new.\n"))
 		testkit.NoError(t, err)

@@ -77,9 +77,11 @@ func (e result) err(name string) error {
 		text += "\n" + string(e.begin.kept)
 	}
 	if m, ok := classify(text, ""); ok {
-		return failure.Errorf(m.Class, "%s", m.Text)
+		return m.err(text)
 	}
 	switch {
+	case strings.TrimSpace(text) != "" && e.severe == 0:
+		return failure.Errorf(failure.UpstreamInternal, "p4 %s failed: %s", name, scrub(text))
 	case e.readErr != nil:
 		return failure.Errorf(failure.UpstreamInternal, "read the output of p4 %s: %w", name, e.readErr)
 	case errors.Is(e.exitErr, syscall.EAGAIN), errors.Is(e.exitErr, syscall.ENOMEM):
