@@ -73,7 +73,8 @@ type ProviderBatch struct {
 type BatchProblem struct {
 	Code     string // the provider's, such as invalid_json_line or token_limit_exceeded
 	Line     int    // of the input file, from 1; 0 if no line has the problem
-	Capacity bool   // the provider has no room now; no attempt of the items is counted
+	Capacity bool   // the provider has no room now
+	Endpoint bool   // the provider refuses the model or the account
 }
 
 // A Weight is the size of an item in a batch.

@@ -16,7 +16,7 @@ func TestLostJobIsNotExecuted(t *testing.T) {
 	ids := r.enqueue(t, 2, rewrite.Async)
 	r.provider.answer = func(item rewrite.Item) (string, error) {
 		r.edit(t, `update complaint_rewrite.jobs set status = 'canceled', claim_token = null where status = 'processing' and job_id <> '`+item.JobID+`'`)
-		return item.Text.String(), nil
+		return "Kindly: " + item.Text.String(), nil
 	}
 	r.must(t, rewrite.AsyncLane)
 	if got := r.statuses(t); got[rewrite.Completed] != 1 || got[rewrite.Canceled] != 1 {

@@ -162,7 +162,7 @@ func TestRuntimeIsLimited(t *testing.T) {
 		ids := r.enqueue(t, 4, rewrite.Async)
 		r.provider.answer = func(item rewrite.Item) (string, error) {
 			time.Sleep(r.cfg.Run.MaxRuntime())
-			return item.Text.String(), nil
+			return "Kindly: " + item.Text.String(), nil
 		}
 		r.must(t, rewrite.AsyncLane)
 		got := r.statuses(t)
@@ -377,9 +377,9 @@ func TestUnroutedJobsAreRouted(t *testing.T) {
 func TestCollectorDeletesExpiredTexts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.enqueueText(t, 1, rewrite.Async, "an old message")
+	r.enqueueText(t, 1, rewrite.Async, "You never write!")
 	r.edit(t, `update complaint_rewrite.messages set stored_at = now() - interval '2 hours', expires_at = now() - interval '1 hour'`)
-	r.enqueueText(t, 1, rewrite.Async, "a new message")
+	r.enqueueText(t, 1, rewrite.Async, "You never call!")
 	r.must(t, rewrite.AsyncLane)
 	const texts = `select (select count(*) from complaint_rewrite.messages) + (select count(*) from complaint_rewrite.results)`
 	if n := r.number(t, texts); n != 3 {

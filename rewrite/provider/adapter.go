@@ -23,29 +23,29 @@ type adapter struct {
 	path openai.BatchEndpoint
 	// body returns the request of one prompt.
 	body func(prompt) any
-	// read decodes the body of an answer. Its errors have a class and quote nothing.
-	read func(body []byte) (rewrite.Answer, error)
+	// answer reads an answer by parts. Its errors have a class and quote nothing.
+	answer func(object) (rewrite.Answer, error)
 	// url is the path of a single request.
 	url func(prompt) string
 }
 
 var adapters = map[rewrite.AdapterKind]adapter{
 	rewrite.OpenAIChat: {
-		path: openai.BatchEndpointChatCompletions,
-		body: func(p prompt) any { return chatRequest(p) },
-		read: readAs(readChat),
-		url:  func(prompt) string { return "/chat/completions" },
+		path:   openai.BatchEndpointChatCompletions,
+		body:   func(p prompt) any { return chatRequest(p) },
+		answer: readChat,
+		url:    func(prompt) string { return "/chat/completions" },
 	},
 	rewrite.OpenAIResponses: {
-		path: openai.BatchEndpointResponses,
-		body: func(p prompt) any { return responseRequest(p) },
-		read: readAs(readResponse),
-		url:  func(prompt) string { return "/responses" },
+		path:   openai.BatchEndpointResponses,
+		body:   func(p prompt) any { return responseRequest(p) },
+		answer: readResponse,
+		url:    func(prompt) string { return "/responses" },
 	},
 	rewrite.GeminiGenerate: {
 		keyHeader: "X-Goog-Api-Key",
 		body:      func(p prompt) any { return geminiRequest(p) },
-		read:      readAs(readGemini),
+		answer:    readGemini,
 		url:       geminiURL,
 	},
 }
@@ -56,35 +56,41 @@ func (a adapter) ask(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.An
 	if _, err := e.Call(ctx, http.MethodPost, a.url(p), a.body(p), &body); err != nil {
 		return rewrite.Answer{}, callError(err)
 	}
-	return a.read(body)
+	return a.read(objectOf(body))
 }
 
-// readAs decodes a body as a T.
-func readAs[T any](read func(T) (rewrite.Answer, error)) func([]byte) (rewrite.Answer, error) {
-	return func(body []byte) (rewrite.Answer, error) {
-		var resp T
-		if json.Unmarshal(body, &resp) != nil {
-			return rewrite.Answer{}, malformed()
-		}
-		return read(resp)
+// read reads an answer with status 200, which some proxies give to errors.
+func (a adapter) read(resp object) (rewrite.Answer, error) {
+	if resp == nil {
+		return rewrite.Answer{}, malformed()
 	}
+	if problem := resp.object("error"); problem != nil && problem.number("code") >= http.StatusBadRequest {
+		return rewrite.Answer{}, refusedItem(problem.number("code"), resp["error"])
+	}
+	return a.answer(resp)
+}
+
+// spentOn returns an answer without a text: what it cost.
+func spentOn(usage object, input, output string) rewrite.Answer {
+	return rewrite.Answer{Usage: rewrite.Usage{InputTokens: usage.number(input), OutputTokens: usage.number(output)}}
 }
 
 // answer decodes the content of a model's answer, which must be one JSON object of the
 // schema.
-func answer(content string, usage rewrite.Usage) (rewrite.Answer, error) {
+func answer(content string, spent rewrite.Answer) (rewrite.Answer, error) {
 	var object struct {
 		Rewrite *string `json:"rewrite"`
 	}
 	d := json.NewDecoder(strings.NewReader(content))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&object); err != nil || object.Rewrite == nil {
-		return rewrite.Answer{Usage: usage}, unusable("it is not a JSON object of the schema")
+		return spent, unusable("it is not a JSON object of the schema")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return rewrite.Answer{Usage: usage}, unusable("it has text after the JSON object")
+		return spent, unusable("it has text after the JSON object")
 	}
-	return rewrite.Answer{Text: *object.Rewrite, Usage: usage}, nil
+	spent.Text = *object.Rewrite
+	return spent, nil
 }
 
 func callError(err error) error {

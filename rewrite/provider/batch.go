@@ -1,13 +1,14 @@
 package provider
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -42,7 +43,7 @@ func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileI
 	if err != nil {
 		return rewrite.ProviderBatch{}, err
 	}
-	return r.batchCall(ctx, to, func(b openai.Batch) bool { return b.InputFileID == fileID || b.InputFileID == "" }, http.MethodPost, "", openai.CreateBatchRequest{
+	return r.batchCall(ctx, to, func(b object) bool { input := b.text("input_file_id"); return input == fileID || input == "" }, http.MethodPost, "", openai.CreateBatchRequest{
 		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
 	})
 }
@@ -59,85 +60,109 @@ func (r *Rewriter) Cancel(ctx context.Context, to rewrite.RoutingDecision, batch
 	return err
 }
 
-func is(batchID string) func(openai.Batch) bool {
-	return func(b openai.Batch) bool { return b.ID == batchID }
+func is(batchID string) func(object) bool {
+	return func(b object) bool { return b.text("id") == batchID }
 }
 
 // batchCall makes a call whose response is one batch. A response about a batch that is not
 // ours is an error: its files belong to other jobs.
-func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ours func(openai.Batch) bool, method, path string, in any) (rewrite.ProviderBatch, error) {
+func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ours func(object) bool, method, path string, in any) (rewrite.ProviderBatch, error) {
 	endpoint, _, err := r.openBatches(to)
 	if err != nil {
 		return rewrite.ProviderBatch{}, err
 	}
-	var batch openai.Batch
-	h, err := endpoint.Call(ctx, method, "/batches"+path, in, &batch)
+	var raw json.RawMessage
+	h, err := endpoint.Call(ctx, method, "/batches"+path, in, &raw)
 	if err != nil {
 		return rewrite.ProviderBatch{}, err
 	}
-	if !ours(batch) {
-		batch.ID = ""
-	}
-	return batchOf(batch, h)
-}
-
-// Find returns the batches with key in their metadata or of the input file, oldest first.
-// It pages through the provider's list, newest first, back to since by the provider's clock.
-func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
-	endpoint, _, err := r.openBatches(to)
-	if err != nil {
-		return nil, err
-	}
-	var found []rewrite.ProviderBatch
-	path := "/batches?limit=" + strconv.Itoa(pageSize)
-	for range maxPages {
-		var page struct {
-			Data    []openai.Batch `json:"data"`
-			HasMore bool           `json:"has_more"`
-		}
-		h, err := endpoint.Call(ctx, http.MethodGet, path, nil, &page)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range page.Data {
-			if b.Metadata[submissionKey] != key && b.InputFileID != fileID {
-				continue
-			}
-			batch, err := batchOf(b, h)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, batch)
-		}
-		if !page.HasMore || len(page.Data) == 0 || createdAt(page.Data[len(page.Data)-1]).Before(since) {
-			slices.Reverse(found)
-			return found, nil
-		}
-		path = fmt.Sprintf("/batches?limit=%d&after=%s", pageSize, url.QueryEscape(page.Data[len(page.Data)-1].ID))
-	}
-	return nil, failure.Errorf(failure.UpstreamInternal, "find a batch: the provider's list has more than %d pages", maxPages)
-}
-
-func createdAt(b openai.Batch) time.Time { return time.Unix(int64(b.CreatedAt), 0).UTC() }
-
-// batchOf converts a batch of the API. A batch without our id is an error.
-func batchOf(b openai.Batch, h http.Header) (rewrite.ProviderBatch, error) {
-	if b.ID == "" {
+	b := batchOf(objectOf(raw))
+	if b.ID == "" || !ours(objectOf(raw)) {
 		e := failure.Errorf(failure.UpstreamInternal, "response about a batch does not have its id")
 		e.RequestID = h.Get("X-Request-Id")
 		return rewrite.ProviderBatch{}, e
 	}
-	batch := rewrite.ProviderBatch{ID: b.ID, Status: statusOf(b.Status), CreatedAt: createdAt(b), OutputFileID: orEmpty(b.OutputFileID), ErrorFileID: orEmpty(b.ErrorFileID), Lines: b.RequestCounts.Completed + b.RequestCounts.Failed}
-	if b.Errors != nil {
-		for _, e := range b.Errors.Data {
-			problem := rewrite.BatchProblem{Code: codeOf(e.Code), Capacity: slices.Contains(capacityCodes, e.Code)}
-			if e.Line != nil {
-				problem.Line = *e.Line
-			}
-			batch.Problems = append(batch.Problems, problem)
+	return b, nil
+}
+
+// Find returns the batches with key in their metadata or of the input file, oldest first.
+// It pages through the provider's list, newest first, back to since by the provider's clock.
+// An answer that is not a list, or cannot be paged, is an error: the batch may exist.
+func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
+	var found []rewrite.ProviderBatch
+	err := r.eachBatch(ctx, to, since, func(b object) error {
+		if b.object("metadata").text(submissionKey) != key && (fileID == "" || b.text("input_file_id") != fileID) {
+			return nil
 		}
+		if b.text("id") == "" {
+			return failure.Errorf(failure.UpstreamInternal, "find a batch: it has no id")
+		}
+		found = append(found, batchOf(b))
+		return nil
+	})
+	slices.Reverse(found)
+	return found, err
+}
+
+// eachBatch calls see with the entries of the provider's list, newest first, back to since. An
+// entry that cannot be read is an empty object.
+func (r *Rewriter) eachBatch(ctx context.Context, to rewrite.RoutingDecision, since time.Time, see func(object) error) error {
+	endpoint, _, err := r.openBatches(to)
+	if err != nil {
+		return err
 	}
-	return batch, nil
+	path := fmt.Sprintf("/batches?limit=%d", pageSize)
+	for range maxPages {
+		var raw json.RawMessage
+		if _, err := endpoint.Call(ctx, http.MethodGet, path, nil, &raw); err != nil {
+			return err
+		}
+		page := objectOf(raw)
+		entries := page.list("data")
+		if entries == nil && string(page["data"]) != "null" {
+			return failure.Errorf(failure.UpstreamInternal, "list batches: the response has no list")
+		}
+		last, oldest := page.text("last_id"), time.Time{}
+		for _, entry := range entries {
+			b := objectOf(entry)
+			last = cmp.Or(b.text("id"), last)
+			if at := b.time("created_at"); !at.IsZero() {
+				oldest = at
+			}
+			if err := see(b); err != nil {
+				return err
+			}
+		}
+		switch {
+		case !page.is("has_more") || len(entries) == 0 || !oldest.IsZero() && oldest.Before(since):
+			return nil
+		case last == "":
+			return failure.Errorf(failure.UpstreamInternal, "list batches: a page has no id to go on from")
+		}
+		path = fmt.Sprintf("/batches?limit=%d&after=%s", pageSize, url.QueryEscape(last))
+	}
+	return failure.Errorf(failure.UpstreamInternal, "list batches: the provider's list has more than %d pages", maxPages)
+}
+
+// batchOf converts a batch of the API.
+func batchOf(b object) rewrite.ProviderBatch {
+	counts := b.object("request_counts")
+	batch := rewrite.ProviderBatch{
+		ID: b.text("id"), Status: statusOf(b.text("status")), CreatedAt: b.time("created_at"),
+		OutputFileID: b.text("output_file_id"), ErrorFileID: b.text("error_file_id"), Lines: counts.number("completed") + counts.number("failed"),
+	}
+	problems := b.list("errors")
+	if problems == nil {
+		problems = b.object("errors").list("data")
+	}
+	for _, raw := range problems {
+		p := objectOf(raw)
+		code := p.text("code")
+		batch.Problems = append(batch.Problems, rewrite.BatchProblem{
+			Code: codeOf(code), Line: p.number("line"), Capacity: capacityCode.MatchString(code), Endpoint: endpointCode.MatchString(code),
+		})
+	}
+	return batch
 }
 
 // statusOf converts the provider's status; an unknown one is not final.
@@ -149,11 +174,14 @@ func statusOf(s string) rewrite.BatchStatus {
 	return rewrite.BatchInProgress
 }
 
-// capacityCodes are the problems of a batch that its items do not cause.
-var capacityCodes = []string{
-	"token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "request_limit_exceeded",
-	"insufficient_quota", "billing_hard_limit_reached", "server_error", "internal_error",
-}
+// capacityCode and endpointCode match the codes of problems that no item of the batch causes: the
+// provider has no room now, or serves nobody this model or this account.
+var (
+	capacityCode = regexp.MustCompile(`(?:token|rate|request|batch|file|queue|enqueued|usage|concurrency|size)s?_(?:size_)?limit|` +
+		`enqueued|quota|billing|capacity|credit|overload|busy|unavailable|too_many|file_too_large|(?:server|internal)_error`)
+	endpointCode = regexp.MustCompile(`model|api_key|auth|permission|forbidden|access|account|organization|project|region|location|` +
+		`endpoint|url_mismatch|deprecated|not_supported|unsupported|disabled|terminated`)
+)
 
 // identifier matches names that cannot contain a text.
 var identifier = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
@@ -164,11 +192,4 @@ func codeOf(code string) string {
 		return code
 	}
 	return "unknown"
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -24,20 +24,21 @@ func chatRequest(p prompt) openai.ChatCompletionRequest {
 	}
 }
 
-func readChat(resp openai.ChatCompletionResponse) (rewrite.Answer, error) {
-	usage := rewrite.Usage{InputTokens: resp.Usage.PromptTokens, OutputTokens: resp.Usage.CompletionTokens}
-	spent := rewrite.Answer{Usage: usage}
-	if len(resp.Choices) == 0 {
+func readChat(resp object) (rewrite.Answer, error) {
+	spent := spentOn(resp.object("usage"), "prompt_tokens", "completion_tokens")
+	choices := resp.list("choices")
+	if len(choices) == 0 {
 		return spent, malformed()
 	}
-	choice := resp.Choices[0]
+	choice := objectOf(choices[0])
+	message := choice.object("message")
 	switch {
-	case choice.FinishReason == openai.FinishReasonContentFilter:
+	case choice.text("finish_reason") == string(openai.FinishReasonContentFilter):
 		return spent, refused("its content filter cut the answer off")
-	case choice.Message.Refusal != "":
+	case message.text("refusal") != "":
 		return spent, refused("the model refused")
-	case choice.FinishReason == openai.FinishReasonLength:
+	case choice.text("finish_reason") == string(openai.FinishReasonLength):
 		return spent, cutOff()
 	}
-	return answer(choice.Message.Content, usage)
+	return answer(message.words("content", "text"), spent)
 }

@@ -61,11 +61,14 @@ func (r *Rewriter) Upload(ctx context.Context, to rewrite.RoutingDecision, items
 		return "", err
 	}
 	defer func() { _ = body.Close() }()
-	var file openai.File
-	if err := json.NewDecoder(io.LimitReader(body, maxLine)).Decode(&file); err != nil || file.ID == "" {
+	response, err := io.ReadAll(io.LimitReader(body, maxLine))
+	if err != nil {
+		return "", err
+	}
+	if fileID = objectOf(response).text("id"); fileID == "" {
 		return "", failure.Errorf(failure.UpstreamInternal, "upload a batch: the response has no file id")
 	}
-	return file.ID, nil
+	return fileID, nil
 }
 
 func (r *Rewriter) lines(a adapter, to rewrite.RoutingDecision, items []rewrite.Item) iter.Seq2[[]byte, error] {
@@ -76,6 +79,18 @@ func (r *Rewriter) lines(a adapter, to rewrite.RoutingDecision, items []rewrite.
 			}
 		}
 	}
+}
+
+// FileStatus returns the status of an uploaded file, such as pending or processed; empty if the
+// provider names none.
+func (r *Rewriter) FileStatus(ctx context.Context, to rewrite.RoutingDecision, fileID string) (string, error) {
+	endpoint, _, err := r.openBatches(to)
+	if err != nil {
+		return "", err
+	}
+	var file json.RawMessage
+	_, err = endpoint.Call(ctx, http.MethodGet, "/files/"+url.PathEscape(fileID), nil, &file)
+	return objectOf(file).text("status"), err
 }
 
 // Delete deletes a file at the provider; a missing file is not an error.

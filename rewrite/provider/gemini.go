@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// The request and answer of models.generateContent, version v1beta.
+// The request of models.generateContent, version v1beta.
 type (
 	geminiContent struct {
 		Role  string       `json:"role,omitempty"`
@@ -16,8 +16,6 @@ type (
 	}
 	geminiPart struct {
 		Text string `json:"text"`
-		// Thought marks reasoning, which is not part of the answer.
-		Thought bool `json:"thought,omitempty"`
 	}
 	geminiGenerate struct {
 		SystemInstruction geminiContent   `json:"systemInstruction"`
@@ -28,20 +26,6 @@ type (
 		MaxOutputTokens    int             `json:"maxOutputTokens"`
 		ResponseMIMEType   string          `json:"responseMimeType"`
 		ResponseJSONSchema json.RawMessage `json:"responseJsonSchema"`
-	}
-	geminiAnswer struct {
-		Candidates []struct {
-			Content      geminiContent `json:"content"`
-			FinishReason string        `json:"finishReason"`
-		} `json:"candidates"`
-		PromptFeedback struct {
-			BlockReason string `json:"blockReason"`
-		} `json:"promptFeedback"`
-		UsageMetadata struct {
-			PromptTokenCount     int `json:"promptTokenCount"`
-			CandidatesTokenCount int `json:"candidatesTokenCount"`
-			ThoughtsTokenCount   int `json:"thoughtsTokenCount"`
-		} `json:"usageMetadata"`
 	}
 )
 
@@ -57,33 +41,31 @@ func geminiURL(p prompt) string {
 	return "/models/" + url.PathEscape(strings.TrimPrefix(p.model, "models/")) + ":generateContent"
 }
 
-func readGemini(resp geminiAnswer) (rewrite.Answer, error) {
-	u := resp.UsageMetadata
-	usage := rewrite.Usage{InputTokens: u.PromptTokenCount, OutputTokens: u.CandidatesTokenCount + u.ThoughtsTokenCount}
-	spent := rewrite.Answer{Usage: usage}
-	switch {
-	case resp.PromptFeedback.BlockReason != "":
+func readGemini(resp object) (rewrite.Answer, error) {
+	usage := resp.object("usageMetadata")
+	spent := spentOn(usage, "promptTokenCount", "candidatesTokenCount")
+	spent.Usage.OutputTokens += usage.number("thoughtsTokenCount")
+	if resp.object("promptFeedback").text("blockReason") != "" {
 		return spent, refused("its filter blocked the prompt")
-	case len(resp.Candidates) == 0:
+	}
+	candidates := resp.list("candidates")
+	if len(candidates) == 0 {
 		return spent, malformed()
 	}
-	switch c := resp.Candidates[0]; c.FinishReason {
+	candidate := objectOf(candidates[0])
+	switch candidate.text("finishReason") {
 	case "STOP", "":
-		return answer(c.Content.text(), usage)
+		var text string
+		for _, raw := range candidate.object("content").list("parts") {
+			if part := objectOf(raw); !part.is("thought") { // reasoning is not part of the answer
+				text += part.text("text")
+			}
+		}
+		return answer(text, spent)
 	case "MAX_TOKENS":
 		return spent, cutOff()
 	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE":
 		return spent, refused("its filter cut the answer off")
 	}
 	return spent, unusable("it has an unknown finish reason")
-}
-
-func (c geminiContent) text() string {
-	var s strings.Builder
-	for _, p := range c.Parts {
-		if !p.Thought {
-			s.WriteString(p.Text)
-		}
-	}
-	return s.String()
 }

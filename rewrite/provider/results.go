@@ -12,8 +12,6 @@ import (
 	"net/http"
 	"net/url"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/rewrite"
@@ -47,31 +45,22 @@ func (r *Rewriter) Results(ctx context.Context, to rewrite.RoutingDecision, file
 	return nil
 }
 
-// result decodes one line of an output or error file. A response counts more than an error.
+// result reads one line of an output or error file: its ID first, whatever the rest looks like.
+// A response counts more than an error.
 func (a adapter) result(raw []byte) (line rewrite.Line) {
-	var entry struct {
-		CustomID string `json:"custom_id"`
-		Response *struct {
-			Status int             `json:"status_code"`
-			Body   json.RawMessage `json:"body"`
-		} `json:"response"`
-		Error *struct {
-			Code string `json:"code"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(raw, &entry) != nil {
-		return line
-	}
-	line.JobID = entry.CustomID
-	switch {
-	case entry.Response != nil && entry.Response.Status == http.StatusOK:
-		line.Answer, line.Err = a.read(entry.Response.Body)
-	case entry.Error != nil:
-		line.Err = unanswered(entry.Error.Code)
-	case entry.Response == nil || entry.Response.Status == 0:
-		line.Err = failure.Errorf(failure.UpstreamInternal, "provider did not execute a request of the batch")
+	entry := objectOf(raw)
+	line.JobID = entry.text("custom_id")
+	response := entry.object("response")
+	switch status := response.number("status_code"); {
+	case line.JobID == "":
+	case status == http.StatusOK:
+		line.Answer, line.Err = a.read(response.object("body"))
+	case status >= http.StatusBadRequest && response.object("body") == nil:
+		line.Err = refusedItem(status, entry["error"])
+	case status >= http.StatusBadRequest:
+		line.Err = refusedItem(status, response["body"])
 	default:
-		line.Err = refusedItem(entry.Response.Status, entry.Response.Body)
+		line.Err = unanswered(entry.object("error").text("code"))
 	}
 	return line
 }
@@ -87,14 +76,18 @@ func unanswered(code string) error {
 	return failure.Errorf(failure.UpstreamInternal, "provider did not execute a request of the batch")
 }
 
-// refusedItem returns the error of an item whose response is an error.
+// refusedItem returns the error of an item with an HTTP status and the body of an error: an
+// object, an object in an object, or a text.
 func refusedItem(status int, body []byte) error {
-	var resp openai.ErrorResponse
-	if json.Unmarshal(body, &resp) != nil || resp.Error == nil {
-		return llm.Refused(status, "", "", "")
+	e := objectOf(body)
+	if part := e.object("error"); part != nil {
+		e = part
 	}
-	code, _ := resp.Error.Code.(string)
-	return llm.Refused(status, code, resp.Error.Type, resp.Error.Message)
+	message := e.text("message")
+	if e == nil {
+		_ = json.Unmarshal(body, &message)
+	}
+	return llm.Refused(status, e.text("code"), e.text("type"), message)
 }
 
 // linesOf returns the lines of a file, which may be compressed, without line ends and byte
