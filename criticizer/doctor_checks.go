@@ -366,7 +366,27 @@ func (i installation) journal(ctx context.Context, found *findings) error {
 		found.warn("set mail.journal or mail.mta_log: docs/delivery.md describes how",
 			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")
 	}
-	return checkMailbox(ctx, found, box)
+	if err := checkMailbox(ctx, found, box); err != nil || box.Host == "" {
+		return err
+	}
+	keys, err := i.cfg.NewEvidenceKeys()
+	if err != nil {
+		return nil // the check mail reports it
+	}
+	provider, err := i.cfg.NewMailProvider(quiet, i.cfg.MailServer(keys))
+	if err != nil {
+		return nil
+	}
+	switch proves, err := provider.ProvesAbsence(ctx); {
+	case err != nil:
+		return err
+	case proves:
+		found.ok("the journal can prove that a mail is absent")
+	default:
+		found.warn("send a review and run this again; then check that the mail server copies every message into this mailbox and keeps it for 30 days",
+			"the journal cannot prove that a mail is absent, because it shows no mail of ours from before: a mail in doubt is held")
+	}
+	return nil
 }
 
 func (i installation) bounces(ctx context.Context, found *findings) error {

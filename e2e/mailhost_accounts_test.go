@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
+	"time"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
@@ -35,14 +36,11 @@ func (h *mailHost) setWritable(accounts []string, mode string) error {
 // Headers returns the header of every message in the account's INBOX, read by
 // IMAP.
 func (h *mailHost) Headers(account string) ([]textproto.MIMEHeader, error) {
-	client, err := imapclient.DialInsecure(fmt.Sprintf("127.0.0.1:%d", h.IMAPPort), nil)
+	client, err := h.signIn(account)
 	if err != nil {
-		return nil, fmt.Errorf("read mailbox of %s: %w", account, err)
+		return nil, err
 	}
 	defer func() { _ = client.Close() }()
-	if err := client.Login(account, h.Password).Wait(); err != nil {
-		return nil, fmt.Errorf("sign in as %s: %w", account, err)
-	}
 	box, err := client.Select("INBOX", &imap.SelectOptions{ReadOnly: true}).Wait()
 	if err != nil || box.NumMessages == 0 {
 		return nil, err
@@ -60,4 +58,31 @@ func (h *mailHost) Headers(account string) ([]textproto.MIMEHeader, error) {
 		}
 	}
 	return headers, nil
+}
+
+func (h *mailHost) signIn(account string) (*imapclient.Client, error) {
+	client, err := imapclient.DialInsecure(fmt.Sprintf("127.0.0.1:%d", h.IMAPPort), nil)
+	if err != nil {
+		return nil, fmt.Errorf("read mailbox of %s: %w", account, err)
+	}
+	if err := client.Login(account, h.Password).Wait(); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("sign in as %s: %w", account, err)
+	}
+	return client, nil
+}
+
+// Store adds a message to the account's INBOX, as one that was received at that time.
+func (h *mailHost) Store(account, message string, at time.Time) error {
+	client, err := h.signIn(account)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	add := client.Append("INBOX", int64(len(message)), &imap.AppendOptions{Time: at})
+	_, err = add.Write([]byte(message))
+	if err = errors.Join(err, add.Close()); err == nil {
+		_, err = add.Wait()
+	}
+	return err
 }

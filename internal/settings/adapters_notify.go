@@ -61,7 +61,7 @@ func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (*mail.E
 	}
 	records := cfg.Mail.Evidence
 	if cfg.Mail.Provider == "inbox" {
-		records = mail.EvidenceConfig{InboxURL: records.InboxURL, OnAmbiguous: mail.Hold}
+		records = mail.EvidenceConfig{InboxURL: records.InboxURL}
 	} else {
 		records.InboxURL = ""
 	}

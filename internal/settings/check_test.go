@@ -232,7 +232,6 @@ func TestCheckRefuses(t *testing.T) {
 		"bounces without password":   {func(c *Config) { c.Mail.Evidence.Bounces = journal; c.Mail.Evidence.Bounces.Password = secret.Value{} }, "CRITICIZER_MAIL_BOUNCES_PASSWORD"},
 		"bounces at no port":         {func(c *Config) { c.Mail.Evidence.Bounces = journal; c.Mail.Evidence.Bounces.Port = 0 }, "mail.bounces.port"},
 		"no time to settle":          {func(c *Config) { c.Mail.Evidence.Settle = 0 }, "mail.settle"},
-		"unknown ambiguity rule":     {func(c *Config) { c.Mail.Evidence.OnAmbiguous = "guess" }, "mail.on_ambiguous"},
 		"a bot that is no pattern":   {func(c *Config) { c.Mail.Recipients.Bots = []string{"build-["} }, "mail.bots"},
 		"a zone that is none":        {func(c *Config) { c.Mail.Server.TimeZone = "Bonn" }, "mail.time_zone"},
 		"a user, no password":        {func(c *Config) { c.Mail.Server.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},

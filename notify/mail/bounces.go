@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	"github.com/emersion/go-imap/v2"
@@ -61,28 +62,42 @@ func (b bounces) find(ctx context.Context, ref messageRef) (state review.Evidenc
 // about another recipient, such as the journal, nor a message with a sender in its
 // envelope: reports have none (RFC 3464).
 func (ref messageRef) rejectedBy(raw []byte) bool {
-	report, err := messagemail.CreateReader(bytes.NewReader(raw))
-	if err != nil && !message.IsUnknownCharset(err) {
-		return false
-	}
-	if path := report.Header.Get("Return-Path"); strings.Trim(path, " \t<>") != "" {
-		return false
-	}
 	var failed, ours bool
-	for {
-		part, err := report.NextPart()
-		if err != nil && !message.IsUnknownCharset(err) {
-			return failed && ours
-		}
-		contentType, _, _ := strings.Cut(part.Header.Get("Content-Type"), ";")
-		body, _ := io.ReadAll(part.Body) // of a part that is cut off, the rest counts
-		switch strings.ToLower(strings.TrimSpace(contentType)) {
+	header, err := eachPart(raw, func(contentType string, body []byte) {
+		switch contentType {
 		case "message/delivery-status", "message/global-delivery-status":
 			failed = failed || ref.failedIn(body)
 		case "message/rfc822", "message/global", "text/rfc822-headers", "message/rfc822-headers", "message/global-headers":
 			identified, addressed := ref.matches(body)
 			ours = ours || identified && addressed
 		}
+	})
+	return err == nil && emptySender(header.Get("Return-Path")) && failed && ours
+}
+
+// emptySender reports whether a Return-Path stands for an empty sender in the envelope. Postfix
+// hands MAILER-DAEMON to programs that store mail (pipe(8), null_sender), Sendmail adds its
+// host, and qmail writes #@[].
+func emptySender(path string) bool {
+	local, _, _ := strings.Cut(strings.Trim(path, " \t<>"), "@")
+	return slices.Contains([]string{"", "mailer-daemon", "postmaster", "#"}, strings.ToLower(local))
+}
+
+// eachPart calls visit with each part of a message, whose rest may be cut off. The content type
+// is in lower case and without parameters.
+func eachPart(raw []byte, visit func(contentType string, body []byte)) (messagemail.Header, error) {
+	report, err := messagemail.CreateReader(bytes.NewReader(raw))
+	if err != nil && !message.IsUnknownCharset(err) {
+		return messagemail.Header{}, err
+	}
+	for {
+		part, err := report.NextPart()
+		if err != nil && !message.IsUnknownCharset(err) {
+			return report.Header, nil
+		}
+		contentType, _, _ := strings.Cut(part.Header.Get("Content-Type"), ";")
+		body, _ := io.ReadAll(part.Body) // of a part that is cut off, the rest counts
+		visit(strings.ToLower(strings.TrimSpace(contentType)), body)
 	}
 }
 

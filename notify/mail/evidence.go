@@ -3,6 +3,7 @@ package mail
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"slices"
@@ -25,9 +26,6 @@ type EvidenceConfig struct {
 	// proves nothing, because the server may still process it. The default is the time that
 	// a client waits for a reply (RFC 5321 4.5.3.2.6). The embedded inbox has 10 seconds.
 	Settle time.Duration `yaml:"settle" default:"10m" check:"positive"`
-	// How to handle a message that may have been sent and for which there will be
-	// no evidence: hold it for an operator, or resend it.
-	OnAmbiguous OnAmbiguous `yaml:"on_ambiguous" default:"hold" oneof:"hold resend"`
 	// The mailbox, read by IMAP, to which the mail server copies every message that
 	// it accepts (Postfix: always_bcc).
 	Journal Mailbox `yaml:"journal"`
@@ -40,15 +38,6 @@ type EvidenceConfig struct {
 func (c EvidenceConfig) Connections() []config.Connection {
 	return []config.Connection{config.OverHTTP("inbox_url", c.InboxURL, "", secret.Value{})}
 }
-
-// OnAmbiguous is what happens to a message that may have been sent.
-type OnAmbiguous string
-
-// The choices of mail.on_ambiguous.
-const (
-	Hold   OnAmbiguous = "hold"   // for an operator
-	Resend OnAmbiguous = "resend" // a second copy is preferred to none
-)
 
 const (
 	// inboxSettle is the settle window of the embedded inbox. A look-up waits for its end.
@@ -84,11 +73,11 @@ type EvidencedProvider struct {
 // A source is a record of a mail server.
 type source interface {
 	name() string
-	// find returns accepted, rejected or absent. It returns unknown if the record does
-	// not reach back far enough to prove absence, if it is longer than find reads, if an
-	// entry has the message's token with another sender or recipient, or if an earlier
-	// attempt was rejected: other entries may then belong to that attempt. copies is how
-	// often the message was accepted.
+	// find returns accepted, rejected or absent. Absent needs a positive control: find sees,
+	// by the same means, a message of ours from before the attempt. find returns unknown
+	// without one, if the record is longer than it reads, if an entry has the message's token
+	// with another sender or recipient, or if an earlier attempt was rejected: other entries
+	// may then belong to that attempt. copies is how often the message was accepted.
 	find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error)
 }
 
@@ -128,8 +117,7 @@ func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedP
 	}
 	p.cfg, p.SMTPProvider = cfg, server.withSendLimit(cfg.Settle/2)
 	if len(p.witnesses) == 0 {
-		p.lg.Warn("no evidence for mail: a message in doubt cannot be looked up; configure mail.journal or mail.mta_log",
-			"on_ambiguous", string(cfg.OnAmbiguous))
+		p.lg.Warn("no evidence for mail: a message in doubt is held; configure mail.journal or mail.mta_log")
 	}
 	return p, nil
 }
@@ -252,16 +240,23 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 func (p *EvidencedProvider) withoutRecord(ref messageRef, blind bool) review.Evidence {
 	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
 	settled := ref.since.Add(p.cfg.Settle)
-	final := len(p.witnesses) == 0 && p.cfg.OnAmbiguous != Resend // waiting changes nothing
 	switch {
-	case !final && time.Now().Before(settled):
+	case len(p.witnesses) > 0 && time.Now().Before(settled):
 		e.AskAgain = settled
 	case !blind && (p.showsQueue || time.Since(ref.since) > queueTime):
 		e.State, e.Observed = review.EvidenceAbsent, true
-	case p.cfg.OnAmbiguous == Resend:
-		e.State = review.EvidenceAbsent
 	}
 	return e
+}
+
+// ProvesAbsence reports whether the journal could prove now that a message is not in it.
+func (p *EvidencedProvider) ProvesAbsence(ctx context.Context) (bool, error) {
+	if p.cfg.Journal.Host == "" {
+		return false, nil
+	}
+	never := messageRef{tokens: []string{rand.Text()}, domain: p.SMTPProvider.cfg.MessageIDDomain, sender: p.SMTPProvider.cfg.fromAddress(), since: time.Now()}
+	state, _, err := journal{p.cfg.Journal}.find(ctx, never)
+	return state == review.EvidenceAbsent, err
 }
 
 // A messageRef identifies a message in the records of a server.
@@ -291,6 +286,9 @@ func (ref messageRef) identifies(key, id string) bool {
 		return key == token || id == messageID(token, ref.domain)
 	})
 }
+
+// after reports whether the attempt started after a time that IMAP or a log gave in seconds.
+func (ref messageRef) after(at time.Time) bool { return at.Before(ref.since.Truncate(time.Second)) }
 
 // rejectedAt returns the state for a rejection at that time. A message is not rejected
 // before it is sent, so an older rejection belongs to an earlier attempt.

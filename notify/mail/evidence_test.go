@@ -59,41 +59,33 @@ func TestSourcesAreWeighed(t *testing.T) {
 		bounces   source
 		witnesses []source
 		since     time.Time
-		resend    bool
 		want      review.EvidenceState
 		later     bool // another look-up may have another result
 		class     failure.Class
 	}{
-		"one witness is enough":            {absent, []source{absent, accepted}, longAgo, false, review.EvidenceAccepted, false, ""},
-		"one blind, one accepted":          {nil, []source{blind, accepted}, longAgo, false, review.EvidenceAccepted, false, ""},
-		"one broken, one accepted":         {broken, []source{accepted, broken}, longAgo, false, review.EvidenceAccepted, false, ""},
-		"a bounce outranks acceptance":     {bounced, []source{accepted}, longAgo, false, review.EvidenceRejected, false, ""},
-		"a bounce in the log does too":     {nil, []source{accepted, bounced}, longAgo, false, review.EvidenceRejected, false, ""},
-		"absent in all":                    {absent, []source{absent, absent}, longAgo, false, review.EvidenceAbsent, false, ""},
-		"absent in the settle window":      {absent, []source{absent}, recently, false, review.EvidenceUnknown, true, ""},
-		"one blind":                        {nil, []source{absent, blind}, longAgo, false, review.EvidenceUnknown, false, ""},
-		"one blind in the settle window":   {nil, []source{absent, blind}, recently, false, review.EvidenceUnknown, true, ""},
-		"one blind, resend":                {nil, []source{absent, blind}, longAgo, true, review.EvidenceAbsent, false, ""},
-		"one broken":                       {nil, []source{absent, broken}, longAgo, false, review.EvidenceUnknown, false, failure.NetworkUnreachable},
-		"one broken, resend":               {nil, []source{broken}, longAgo, true, review.EvidenceUnknown, false, failure.NetworkUnreachable},
-		"bounces are broken":               {broken, []source{absent}, longAgo, false, review.EvidenceUnknown, false, failure.NetworkUnreachable},
-		"no bounce is no evidence":         {absent, nil, longAgo, false, review.EvidenceUnknown, false, ""},
-		"no source":                        {nil, nil, recently, false, review.EvidenceUnknown, false, ""},
-		"no source, resend":                {nil, nil, longAgo, true, review.EvidenceAbsent, false, ""},
-		"no source, resend, in the window": {nil, nil, recently, true, review.EvidenceUnknown, true, ""},
-		"only a bounce, resend":            {bounced, nil, recently, true, review.EvidenceRejected, false, ""},
-		"start of the attempt unknown":     {nil, []source{absent}, time.Time{}, false, review.EvidenceAbsent, false, ""},
-		"start in the future, by skew":     {nil, []source{absent}, time.Now().Add(time.Hour), false, review.EvidenceUnknown, true, ""},
+		"one witness is enough":          {absent, []source{absent, accepted}, longAgo, review.EvidenceAccepted, false, ""},
+		"one blind, one accepted":        {nil, []source{blind, accepted}, longAgo, review.EvidenceAccepted, false, ""},
+		"one broken, one accepted":       {broken, []source{accepted, broken}, longAgo, review.EvidenceAccepted, false, ""},
+		"a bounce outranks acceptance":   {bounced, []source{accepted}, longAgo, review.EvidenceRejected, false, ""},
+		"a bounce in the log does too":   {nil, []source{accepted, bounced}, longAgo, review.EvidenceRejected, false, ""},
+		"absent in all":                  {absent, []source{absent, absent}, longAgo, review.EvidenceAbsent, false, ""},
+		"absent in the settle window":    {absent, []source{absent}, recently, review.EvidenceUnknown, true, ""},
+		"one blind":                      {nil, []source{absent, blind}, longAgo, review.EvidenceUnknown, false, ""},
+		"one blind in the settle window": {nil, []source{absent, blind}, recently, review.EvidenceUnknown, true, ""},
+		"one broken":                     {nil, []source{absent, broken}, longAgo, review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"bounces are broken":             {broken, []source{absent}, longAgo, review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"no bounce is no evidence":       {absent, nil, longAgo, review.EvidenceUnknown, false, ""},
+		"no source":                      {nil, nil, recently, review.EvidenceUnknown, false, ""},
+		"only a bounce, resend":          {bounced, nil, recently, review.EvidenceRejected, false, ""},
+		"start of the attempt unknown":   {nil, []source{absent}, time.Time{}, review.EvidenceAbsent, false, ""},
+		"start in the future, by skew":   {nil, []source{absent}, time.Now().Add(time.Hour), review.EvidenceUnknown, true, ""},
 		// The bounce of an earlier attempt stays, so other evidence may be of that attempt.
-		"bounce of an earlier attempt": {blind, []source{accepted}, longAgo, true, review.EvidenceUnknown, false, ""},
+		"bounce of an earlier attempt": {blind, []source{accepted}, longAgo, review.EvidenceUnknown, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := evidenced(t, unused, tc.witnesses...)
 			p.bounces = tc.bounces
-			if tc.resend {
-				p.cfg.OnAmbiguous = Resend
-			}
 			e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, domain: testDomain, since: tc.since, covered: true})
 			if tc.class != "" && failure.ClassOf(err) != tc.class || tc.class == "" && err != nil {
 				t.Fatalf("error %v, want class %q", err, tc.class)
@@ -101,8 +93,8 @@ func TestSourcesAreWeighed(t *testing.T) {
 			if e.State != tc.want || e.AskAgain.IsZero() == tc.later {
 				t.Errorf("%+v, want %s, later %t", e, tc.want, tc.later)
 			}
-			if e.Observed != (e.State == review.EvidenceAbsent && !tc.resend) {
-				t.Errorf("%+v: permission to resend is not an observation", e)
+			if e.Observed != (e.State == review.EvidenceAbsent) {
+				t.Errorf("%+v: absence is observed", e)
 			}
 			if (e.State == review.EvidenceAccepted) != (e.NotificationID == "crz1.x@example.com") {
 				t.Errorf("%+v: an accepted message has its id, no other has", e)
@@ -118,21 +110,16 @@ func TestJournalAloneNeedsTheQueueTime(t *testing.T) {
 	for _, tc := range []struct {
 		ago      time.Duration
 		log      bool
-		resend   bool
 		want     review.EvidenceState
 		observed bool
 	}{
-		{30 * time.Minute, false, false, review.EvidenceUnknown, false},
-		{2 * time.Hour, false, false, review.EvidenceAbsent, true},
-		{30 * time.Minute, false, true, review.EvidenceAbsent, false},
-		{30 * time.Minute, true, false, review.EvidenceAbsent, true},
-		{5 * time.Minute, true, false, review.EvidenceUnknown, false},
+		{30 * time.Minute, false, review.EvidenceUnknown, false},
+		{2 * time.Hour, false, review.EvidenceAbsent, true},
+		{30 * time.Minute, true, review.EvidenceAbsent, true},
+		{5 * time.Minute, true, review.EvidenceUnknown, false},
 	} {
 		p := evidenced(t, unused, absent)
 		p.showsQueue = tc.log
-		if tc.resend {
-			p.cfg.OnAmbiguous = Resend
-		}
 		e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, since: time.Now().Add(-tc.ago), covered: true})
 		if err != nil || e.State != tc.want || e.Observed != tc.observed {
 			t.Errorf("%+v: %+v, %v", tc, e, err)

@@ -46,7 +46,7 @@ func TestForgedJournal(t *testing.T) {
 		"another recipient":        {fromUs + toMallory, testToken, review.EvidenceUnknown},
 		"one recipient of several": {fromUs + "From: criticizer@example.com\nTo: ann@example.com, mallory@example.com\n", testToken, review.EvidenceUnknown},
 	} {
-		box := serveMailbox(t, nil, stored{ours, 0}, stored{strings.ReplaceAll(tc.message, "TOKEN", tc.token) + "\nhi\n", 0})
+		box := serveMailbox(t, nil, stored{ours, time.Hour}, stored{strings.ReplaceAll(tc.message, "TOKEN", tc.token) + "\nhi\n", 0})
 		wantState(t, name, journal{box}, testRef(), tc.want)
 	}
 }
@@ -139,7 +139,11 @@ func TestLookupIsBounded(t *testing.T) {
 	})
 	for name, box := range map[string]Mailbox{"messages": serveMailbox(t, nil, many...), "bytes": flood} {
 		for _, s := range []source{journal{box}, bounces{box}} {
-			wantState(t, "too many "+name+", "+s.name(), s, testRef(), review.EvidenceUnknown)
+			want := review.EvidenceUnknown
+			if name == "messages" && s.name() == "journal" { // it reads the headers one by one
+				want = review.EvidenceAccepted
+			}
+			wantState(t, "too many "+name+", "+s.name(), s, testRef(), want)
 		}
 	}
 }
@@ -158,7 +162,7 @@ func TestLongLogIsReadFromItsEnd(t *testing.T) {
 		file, err := os.Open(path)
 		testkit.NoError(t, err)
 		s.log, err = s.read(t.Context(), file, limit)
-		if err = errors.Join(err, file.Close()); err != nil || s.accepted != want.accepted || s.complete() != want.complete || !s.ours {
+		if err = errors.Join(err, file.Close()); err != nil || s.accepted != want.accepted || s.complete() != want.complete || s.ours != want.complete {
 			t.Errorf("limit %d: accepted %t, complete %t, %v", limit, s.accepted, s.complete(), err)
 		}
 	}
@@ -201,7 +205,7 @@ func TestMailboxesAfterAKeyRotation(t *testing.T) {
 		"\n2020-01-01T00:00:00Z "+lineOf('k')+"\n2019-01-01T00:00:00Z "+lineOf('o'))}
 	ref := cfg.messageRef(testKey, testStart)
 	for token, want := range map[string]review.EvidenceState{testToken: review.EvidenceAccepted, cfg.Keys.Token(testKey): review.EvidenceAccepted, guessed: review.EvidenceAbsent} {
-		box := serveMailbox(t, nil, stored{ours, 0}, stored{strings.ReplaceAll(fromUs, "TOKEN", token) + toAnn + "\nhi\n", 0})
+		box := serveMailbox(t, nil, stored{ours, time.Hour}, stored{strings.ReplaceAll(fromUs, "TOKEN", token) + toAnn + "\nhi\n", 0})
 		wantState(t, "journal", journal{box}, ref, want)
 		report := bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+token+"\n"+toAnn+"\n")
 		if want == review.EvidenceAccepted {

@@ -56,8 +56,8 @@ const (
 	// searchDays is how far before the last attempt a mailbox is searched: an
 	// earlier attempt may have been accepted.
 	searchDays = 30
-	// maxMessages and maxRead bound what one query reads: messages, and bytes of the
-	// connection. A query that would need more has no result.
+	// maxMessages and maxRead bound what one query reads: messages that a search finds, and
+	// bytes of the connection. A query that would need more has no result.
 	maxMessages = 20
 	maxRead     = 8 << 20
 )
@@ -181,7 +181,7 @@ func (m Mailbox) explain(ctx context.Context, step string, err error) error {
 
 // search returns the messages that match the criteria and are recent enough to be
 // of the last attempt or an earlier one.
-func (b openMailbox) search(ref messageRef, criteria imap.SearchCriteria) (imap.UIDSet, error) {
+func (b openMailbox) search(ref messageRef, criteria imap.SearchCriteria) ([]imap.UID, error) {
 	if !ref.since.IsZero() {
 		criteria.Since = ref.since.AddDate(0, 0, -searchDays)
 	}
@@ -189,19 +189,18 @@ func (b openMailbox) search(ref messageRef, criteria imap.SearchCriteria) (imap.
 	if err != nil {
 		return nil, err
 	}
-	return imap.UIDSetNum(found.AllUIDs()...), nil
+	return found.AllUIDs(), nil
 }
 
-// fetch reads the messages that a search found. Fewer messages are an error: the
-// server contradicts itself, or another client deletes messages.
-func (b openMailbox) fetch(found imap.UIDSet, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
-	uids, _ := found.Nums()
-	if len(uids) > maxMessages {
+// fetch reads the messages that a search found. Fewer messages are an error: the server
+// contradicts itself, or another client deletes messages.
+func (b openMailbox) fetch(found []imap.UID, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
+	if len(found) > maxMessages {
 		return nil, errTooMuch
 	}
-	messages, err := b.Fetch(found, &options).Collect()
-	if err == nil && len(messages) < len(uids) {
-		err = fmt.Errorf("%d messages found and %d fetched: %w", len(uids), len(messages), io.ErrUnexpectedEOF)
+	messages, err := b.Fetch(imap.UIDSetNum(found...), &options).Collect()
+	if err == nil && len(messages) < len(found) {
+		err = fmt.Errorf("%d messages found and %d fetched: %w", len(found), len(messages), io.ErrUnexpectedEOF)
 	}
 	return messages, err
 }

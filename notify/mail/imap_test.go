@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,12 @@ type stored struct {
 // serveMailbox serves an INBOX with the messages, over TLS if tlsConfig is set.
 func serveMailbox(t *testing.T, tlsConfig *tls.Config, messages ...stored) Mailbox {
 	t.Helper()
+	return serveLies(t, tlsConfig, func(*imap.SearchCriteria) bool { return true }, messages...)
+}
+
+// serveLies is serveMailbox with a search that lies.
+func serveLies(t *testing.T, tlsConfig *tls.Config, lie func(*imap.SearchCriteria) bool, messages ...stored) Mailbox {
+	t.Helper()
 	user := imapmemserver.NewUser("journal", testPassword)
 	testkit.NoError(t, user.Create("INBOX", nil))
 	for _, m := range messages {
@@ -47,7 +54,7 @@ func serveMailbox(t *testing.T, tlsConfig *tls.Config, messages ...stored) Mailb
 	users.AddUser(user)
 	server := imapserver.New(&imapserver.Options{
 		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
-			return users.NewSession(), nil, nil
+			return lyingSession{users.NewSession(), lie}, nil, nil
 		},
 		TLSConfig: tlsConfig, InsecureAuth: tlsConfig == nil, Logger: log.New(io.Discard, "", 0),
 	})
@@ -136,7 +143,8 @@ func TestJournal(t *testing.T) {
 	ref := testRef()
 	const rest = toAnn + "Subject: x\n\nbody\n"
 	token := ref.tokens[0]
-	other := "Message-ID: <crz1.other@example.com>\nX-Criticizer-Key: other\n" + rest
+	const older = "Received: an hour ago\n" // before the attempt
+	other := older + "Message-ID: <crz1.other@example.com>\nX-Criticizer-Key: other\n" + rest
 	for name, tc := range map[string]struct {
 		messages []string
 		want     review.EvidenceState
@@ -144,24 +152,132 @@ func TestJournal(t *testing.T) {
 	}{
 		"no message of ours":   {[]string{"Message-ID: <1@example.com>\n" + rest}, review.EvidenceUnknown, 0},
 		"empty":                {nil, review.EvidenceUnknown, 0},
+		"ours, but later":      {[]string{"Message-ID: <crz1.other@example.com>\nX-Criticizer-Key: other\n" + rest}, review.EvidenceUnknown, 0},
+		"a report of Exchange": {[]string{other, journalReport("Message-ID: <" + ref.id() + ">\n" + rest)}, review.EvidenceAccepted, 1},
+		"a report of another":  {[]string{older + journalReport(other)}, review.EvidenceAbsent, 0},
+		"a report to another":  {[]string{other, journalReport("Message-ID: <" + ref.id() + ">\nFrom: criticizer@example.com\nTo: bob@example.com\n\n")}, review.EvidenceUnknown, 0},
 		"another of ours":      {[]string{other}, review.EvidenceAbsent, 0},
 		"accepted":             {[]string{other, "Message-ID: <" + ref.id() + ">\nX-Criticizer-Key: " + token + "\n" + rest}, review.EvidenceAccepted, 1},
 		"accepted twice":       {[]string{"X-Criticizer-Key: " + token + "\n" + rest, "Message-ID: <" + ref.id() + ">\n" + rest}, review.EvidenceAccepted, 2},
 		"another Message-ID":   {[]string{"Message-ID: <rewritten@relay>\nX-Criticizer-Key: " + token + "\n" + rest}, review.EvidenceAccepted, 1},
-		"another, without key": {[]string{"Message-ID: <crz1.other@example.com>\n" + rest}, review.EvidenceAbsent, 0},
+		"another, without key": {[]string{older + "Message-ID: <crz1.other@example.com>\n" + rest}, review.EvidenceAbsent, 0},
 		"without key":          {[]string{"Message-ID: <" + ref.id() + ">\n" + rest}, review.EvidenceAccepted, 1},
 		"folded":               {[]string{"Message-ID:\n <" + ref.id() + ">\n" + rest}, review.EvidenceAccepted, 1},
-		"longer key":           {[]string{"X-Criticizer-Key: " + token + "0\n" + rest}, review.EvidenceAbsent, 0},
+		"longer key":           {[]string{other, "X-Criticizer-Key: " + token + "0\n" + rest}, review.EvidenceAbsent, 0},
 		"longer id":            {[]string{other, "Message-ID: <0" + ref.id() + ">\n" + rest}, review.EvidenceAbsent, 0},
 		"quoted in a body":     {[]string{other, rest + "X-Criticizer-Key: " + token + "\nMessage-ID: <" + ref.id() + ">\n"}, review.EvidenceAbsent, 0},
 	} {
 		var messages []stored
 		for _, m := range tc.messages {
-			messages = append(messages, stored{m, 0})
+			age := time.Duration(0)
+			if strings.HasPrefix(m, older) {
+				age = time.Hour
+			}
+			messages = append(messages, stored{m, age})
 		}
 		state, copies, err := journal{serveMailbox(t, nil, messages...)}.find(t.Context(), ref)
 		if err != nil || state != tc.want || copies != tc.copies {
 			t.Errorf("%s: %s with %d copies, error %v, want %s with %d", name, state, copies, err, tc.want, tc.copies)
+		}
+	}
+}
+
+// journalReport returns what Exchange stores in a journal: the message within a message.
+func journalReport(message string) string {
+	return `From: Microsoft Exchange <journal@example.com>
+To: journal@example.com
+Message-ID: <0af1@journal.report.generator>
+X-MS-Journal-Report:
+Content-Type: multipart/mixed; boundary="j"
+
+--j
+Content-Type: text/plain
+
+Sender: criticizer@example.com
+Recipient: ann@example.com
+
+--j
+Content-Type: message/rfc822
+
+` + message + "\n--j--\n"
+}
+
+// A lyingSession searches in a way that some servers do.
+type lyingSession struct {
+	imapserver.Session
+	lie func(*imap.SearchCriteria) bool // false: nothing is found
+}
+
+func (s lyingSession) Search(kind imapserver.NumKind, criteria *imap.SearchCriteria, options *imap.SearchOptions) (*imap.SearchData, error) {
+	if !s.lie(criteria) {
+		return &imap.SearchData{All: imap.UIDSet{}}, nil
+	}
+	return s.Session.Search(kind, criteria, options)
+}
+
+// values calls change with each value that the criteria look for.
+func values(c *imap.SearchCriteria, change func(*string)) {
+	for i := range c.Header {
+		change(&c.Header[i].Value)
+	}
+	for i := range c.Text {
+		change(&c.Text[i])
+	}
+	for i := range c.Or {
+		values(&c.Or[i][0], change)
+		values(&c.Or[i][1], change)
+	}
+}
+
+// A server whose search does not work never makes a message absent that is in the journal. One
+// that is not there is absent only if the headers since the attempt could be read, and reach
+// back to a message of ours from before it.
+func TestJournalThatLies(t *testing.T) {
+	t.Parallel()
+	ref := testRef()
+	sent := stored{"Message-ID: <" + ref.id() + ">\nX-Criticizer-Key: " + ref.tokens[0] + "\n" + toAnn + "\n", 0}
+	before := stored{"Message-ID: <crz1.0123456789abcdef@example.com>\nX-Criticizer-Key: 0123456789abcdef\n" + toAnn + "\n", time.Hour}
+	after := stored{"Message-ID: <crz1.fedcba9876543210@example.com>\nX-Criticizer-Key: fedcba9876543210\n" + toAnn + "\n", 0}
+	foreign := stored{"Message-ID: <1@example.com>\nFrom: x@example.com\n\n", 0}
+	lies := map[string]func(*imap.SearchCriteria) bool{
+		"no lie":  func(*imap.SearchCriteria) bool { return true },
+		"nothing": func(*imap.SearchCriteria) bool { return false },
+		"everything": func(c *imap.SearchCriteria) bool {
+			*c = imap.SearchCriteria{}
+			return true
+		},
+		"everything of ours, nothing by value": func(c *imap.SearchCriteria) bool {
+			all := true
+			values(c, func(v *string) { all = all && len(*v) < 20 })
+			return all
+		},
+		"only words": func(c *imap.SearchCriteria) bool {
+			values(c, func(v *string) {
+				if strings.ContainsAny(*v, ".@") || *v == "" {
+					*v = "no word"
+				}
+			})
+			return true
+		},
+		"only the first part": func(c *imap.SearchCriteria) bool {
+			values(c, func(v *string) { *v = (*v)[:min(len(*v), 5)] })
+			return true
+		},
+	}
+	for name, lie := range lies {
+		for what, tc := range map[string]struct {
+			messages []stored
+			want     review.EvidenceState
+		}{
+			"sent":            {[]stored{before, foreign, sent}, review.EvidenceAccepted},
+			"not sent":        {[]stored{before, foreign, after}, review.EvidenceAbsent},
+			"rotated":         {[]stored{foreign, after}, review.EvidenceUnknown},
+			"sent in a crowd": {append(slices.Repeat([]stored{after}, maxMessages+1), before, sent), review.EvidenceAccepted},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				wantState(t, name, journal{serveLies(t, nil, lie, tc.messages...)}, ref, tc.want)
+			})
 		}
 	}
 }

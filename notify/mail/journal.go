@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"net/mail"
 	"net/textproto"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/emersion/go-imap/v2"
 
@@ -20,27 +24,204 @@ type journal struct{ Mailbox }
 
 func (journal) name() string { return "journal" }
 
-// find implements source. A journal without any message of ours may be the wrong
-// mailbox, so it proves no absence.
+const (
+	// maxScanned bounds the messages whose headers are read one by one, in batches.
+	maxScanned = 5000
+	scanBatch  = 250
+	// maxReport bounds how much of a journal report is read, in bytes.
+	maxReport = 16 << 10
+)
+
+// find implements source. Some servers find nothing by the value of a header, or everything,
+// or compare words or a part of it. So an empty search proves absence only if the same search,
+// in the same folder, finds a message of ours from before the attempt. Otherwise the headers
+// since the attempt are read and compared.
 func (j journal) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
 	state = review.EvidenceUnknown
 	err = j.open(ctx, func(b openMailbox) error {
 		var others int
-		if copies, others, err = b.copies(ref); err != nil || copies+others > 0 {
-			return err
+		var proven, reports bool
+		if copies, others, proven, err = b.lookUp(ref, byHeader); err == nil && copies+others == 0 && !proven {
+			if copies, others, proven, reports, err = b.scan(ref); err == nil && copies+others == 0 && !proven && reports {
+				copies, others, proven, err = b.lookUp(ref, byText)
+			}
 		}
-		sent := or(hasField(headerKey, ""), hasField(headerID, idPrefix))
-		sent.Header = append(sent.Header, imap.SearchCriteriaHeaderField{Key: "From", Value: ref.sender})
-		ours, err := b.search(ref, sent)
-		if len(ours) > 0 {
+		switch {
+		case err != nil:
+		case copies > 0:
+			state = review.EvidenceAccepted
+		case others == 0 && proven:
 			state = review.EvidenceAbsent
 		}
 		return err
 	})
-	if err == nil && copies > 0 {
-		state = review.EvidenceAccepted
-	}
 	return state, copies, err
+}
+
+// A way is how messages are searched: all of ours, and one by its token.
+type way struct {
+	all       func(ref messageRef) imap.SearchCriteria
+	value     func(token, id string) imap.SearchCriteria
+	inReports bool // it finds a message in a journal report
+}
+
+var (
+	byHeader = way{
+		func(ref messageRef) imap.SearchCriteria {
+			ours := or(hasField(headerKey, ""), hasField(headerID, idPrefix))
+			ours.Header = append(ours.Header, imap.SearchCriteriaHeaderField{Key: "From", Value: ref.sender})
+			return ours
+		},
+		func(token, id string) imap.SearchCriteria {
+			return or(hasField(headerKey, token), hasField(headerID, id))
+		},
+		false,
+	}
+	// byText finds messages in journal reports.
+	byText = way{
+		func(messageRef) imap.SearchCriteria { return imap.SearchCriteria{Text: []string{idPrefix}} },
+		func(token, _ string) imap.SearchCriteria { return imap.SearchCriteria{Text: []string{token}} },
+		true,
+	}
+)
+
+// lookUp counts the messages with a token of ref, and those with the token and another sender
+// or recipient. If it finds none, proven is set if the same search finds a message of ours from
+// before the attempt.
+func (b openMailbox) lookUp(ref messageRef, by way) (copies, others int, proven bool, err error) {
+	found, err := b.search(ref, ref.anyToken(func(token string) imap.SearchCriteria { return by.value(token, messageID(token, ref.domain)) }))
+	if err != nil || len(found) > maxMessages {
+		return 0, 0, false, err
+	}
+	entries, err := b.entries(ref, imap.UIDSetNum(found...))
+	for _, e := range entries {
+		copies, others = copies+e.copies, others+e.others
+	}
+	if err == nil && len(entries) < len(found) {
+		err = fmt.Errorf("%d messages found and %d fetched: %w", len(found), len(entries), io.ErrUnexpectedEOF)
+	}
+	if err != nil || copies+others > 0 {
+		return copies, others, false, err
+	}
+	ours, err := b.search(ref, by.all(ref))
+	if err != nil || len(ours) == 0 {
+		return 0, 0, false, err
+	}
+	slices.Sort(ours) // the oldest first
+	entries, err = b.entries(ref, imap.UIDSetNum(ours[:min(len(ours), maxMessages)]...))
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.token != "" && ref.after(e.at) })
+	if err != nil || i < 0 {
+		return 0, 0, false, err
+	}
+	again, err := b.search(ref, by.value(entries[i].token, messageID(entries[i].token, ref.domain)))
+	proven = len(again) <= maxMessages && slices.Contains(again, entries[i].uid)
+	if err == nil && proven && !by.inReports {
+		reports, err := b.search(ref, hasField(headerReport, ""))
+		return 0, 0, len(reports) == 0, err
+	}
+	return 0, 0, proven, err
+}
+
+// scan reads the headers of the newest messages. proven is set if it has read all since the
+// attempt, and one of ours from before it: otherwise older messages may be gone, or the mailbox
+// is another one. reports is set if the mailbox has journal reports.
+func (b openMailbox) scan(ref messageRef) (copies, others int, proven, reports bool, err error) {
+	total := int(b.Mailbox().NumMessages)
+	var complete, control bool
+	for last := total; last > 0 && total-last < maxScanned && !(complete && control); last -= scanBatch {
+		first := max(1, last-scanBatch+1)
+		entries, err := b.entries(ref, imap.SeqSet{imap.SeqRange{Start: uint32(first), Stop: uint32(last)}})
+		if err != nil {
+			return 0, 0, false, reports, err
+		}
+		if len(entries) <= last-first { // the server contradicts itself
+			return copies, others, false, reports, nil
+		}
+		complete = complete || first == 1
+		older := 0
+		for _, e := range entries {
+			copies, others, reports = copies+e.copies, others+e.others, reports || e.report
+			control = control || e.token != "" && ref.after(e.at)
+			if e.at.Before(ref.since.Add(-clockSkew)) {
+				older++
+			}
+		}
+		complete = complete || older == len(entries)
+	}
+	return copies, others, complete && control, reports, nil
+}
+
+// An entry is what a journal has of a message.
+type entry struct {
+	uid            imap.UID
+	at             time.Time // when the journal got it
+	report         bool      // it is a journal report of Exchange, which contains the message
+	token          string    // of a message of ours, whichever it is
+	copies, others int       // 1 if it is the message of ref; others if its sender or recipient is another
+}
+
+// entries reads messages: their headers, and the beginning of journal reports.
+func (b openMailbox) entries(ref messageRef, which imap.NumSet) (entries []entry, err error) {
+	if uids, ok := which.(imap.UIDSet); ok && len(uids) == 0 {
+		return nil, nil
+	}
+	header := &imap.FetchItemBodySection{
+		Specifier: imap.PartSpecifierHeader, HeaderFields: []string{headerID, headerKey, "Return-Path", "From", "To", headerReport}, Peek: true,
+	}
+	messages, err := b.Fetch(which, &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{header}}).Collect()
+	if err != nil {
+		return nil, err
+	}
+	var reports []imap.UID
+	for _, m := range messages {
+		e, isReport := ref.entry(m.FindBodySection(header))
+		e.uid, e.at = m.UID, m.InternalDate
+		if isReport {
+			reports = append(reports, m.UID)
+			continue
+		}
+		entries = append(entries, e)
+	}
+	if len(reports) == 0 {
+		return entries, nil
+	}
+	whole := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxReport}}
+	messages, err = b.Fetch(imap.UIDSetNum(reports...), &imap.FetchOptions{UID: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{whole}}).Collect()
+	for _, m := range messages {
+		e := entry{report: true}
+		_, _ = eachPart(m.FindBodySection(whole), func(contentType string, body []byte) {
+			if contentType == "message/rfc822" {
+				e, _ = ref.entry(body)
+			}
+		})
+		e.uid, e.at, e.report = m.UID, m.InternalDate, true
+		entries = append(entries, e)
+	}
+	return entries, err
+}
+
+// headerReport marks a journal report of Exchange and Microsoft 365.
+const headerReport = "X-Ms-Journal-Report"
+
+// entry returns what a header shows, and whether it is of a journal report.
+func (ref messageRef) entry(header []byte) (e entry, isReport bool) {
+	h := parseHeader(header)
+	if _, ok := h[headerReport]; ok {
+		return e, true
+	}
+	if isAddress(h.Get("From"), ref.sender) {
+		e.token = strings.TrimSpace(h.Get(headerKey))
+		if token, ok := strings.CutPrefix(strings.Trim(h.Get(headerID), " \t<>"), idPrefix); ok && e.token == "" {
+			e.token, _ = strings.CutSuffix(token, "@"+ref.domain)
+		}
+	}
+	switch identified, addressed := ref.matches(header); {
+	case identified && addressed:
+		e.copies = 1
+	case identified:
+		e.others = 1
+	}
+	return e, false
 }
 
 // hasField matches a header field that contains the text given.
@@ -65,41 +246,21 @@ func (ref messageRef) anyToken(match func(token string) imap.SearchCriteria) (al
 	return all
 }
 
-// copies counts the messages with a token of ref. others is the number of them with
-// another sender or recipient. An IMAP search matches parts of a field, so copies
-// compares the fields found.
-func (b openMailbox) copies(ref messageRef) (copies, others int, err error) {
-	found, err := b.search(ref, ref.anyToken(func(token string) imap.SearchCriteria {
-		return or(hasField(headerKey, token), hasField(headerID, messageID(token, ref.domain)))
-	}))
-	if err != nil || len(found) == 0 {
-		return 0, 0, err
-	}
-	section := &imap.FetchItemBodySection{
-		Specifier: imap.PartSpecifierHeader, HeaderFields: []string{headerID, headerKey, "Return-Path", "From", "To"}, Peek: true,
-	}
-	messages, err := b.fetch(found, imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{section}})
-	for _, m := range messages {
-		switch identified, addressed := ref.matches(m.FindBodySection(section)); {
-		case identified && addressed:
-			copies++
-		case identified:
-			others++
-		}
-	}
-	return copies, others, err
-}
-
 // matches reports whether header has a token of the message, and whether it has its
 // sender and recipient. A server adds the envelope's sender as Return-Path when it
 // delivers; a digest has one recipient, who is in To.
 func (ref messageRef) matches(header []byte) (identified, addressed bool) {
-	// An error concerns what follows the last complete field.
-	fields, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(header))).ReadMIMEHeader()
-	h := mail.Header(fields)
-	path, returned := fields["Return-Path"]
+	h := parseHeader(header)
+	path, returned := h["Return-Path"]
 	identified = ref.identifies(strings.TrimSpace(h.Get(headerKey)), strings.Trim(h.Get(headerID), " \t<>"))
 	return identified, (!returned || isAddress(path[0], ref.sender)) && isAddress(h.Get("From"), ref.sender) && isAddress(h.Get("To"), ref.recipient)
+}
+
+// parseHeader parses a header that may be cut off.
+func parseHeader(header []byte) mail.Header {
+	// An error concerns what follows the last complete field.
+	fields, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(header))).ReadMIMEHeader()
+	return mail.Header(fields)
 }
 
 // isAddress reports whether a header field holds only that address.

@@ -23,8 +23,8 @@ type postfixLog struct{ path string }
 
 func (postfixLog) name() string { return "mta log" }
 
-// find implements source. A log that starts after the attempt, or names no
-// message of ours, may be the wrong one, so it proves no absence.
+// find implements source. A log that starts after the attempt, or names no message of ours
+// from before it, may be the wrong one, so it proves no absence.
 func (l postfixLog) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
 	s := newLogScan(ref)
 	if err := l.scan(ctx, s); err != nil {
@@ -91,7 +91,7 @@ type logScan struct {
 	rejected  time.Time // zero if it was not, or was accepted again since
 	held      bool      // it was put on hold, and may be released
 	foreign   bool      // a message with its Message-ID has another sender or recipient
-	ours      bool      // a line names any message of ours
+	ours      bool      // a line from before the attempt names a message of ours
 	// When the lines of the files were written; zero if a file does not exist.
 	previous, log period
 }
@@ -161,7 +161,10 @@ func (s *logScan) line(line string) {
 	_, id, _ := strings.Cut(line, "message-id=<")
 	id, _, _ = strings.Cut(id, ">")
 	named := s.identifies("-", id)
-	s.ours = s.ours || strings.HasPrefix(id, idPrefix)
+	if !s.ours && strings.HasPrefix(id, idPrefix) {
+		at, ok := logTime(line, time.Now())
+		s.ours = ok && s.after(at)
+	}
 	if !named && len(s.queue) == 0 {
 		return
 	}
