@@ -37,13 +37,13 @@ If Temporal does not answer in time, the request is written to the spool
 starts the spooled reviews.`,
 		Example: `  starter change-commit 4711
   starter change-commit --wait --review-version 2 4711`,
-		Args: cobra.ExactArgs(1),
+		Args: a.changelistArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := trigger.Load(a.configPath, a.getenv)
 			if err != nil {
 				return err
 			}
-			req, err := newRequest(args[0], review.Request{Version: review.Version(version), ServerID: cmp.Or(submit.serverID, cfg.ServerID), Key: key})
+			req, err := newRequest(a.changelist(cmd, args), review.Request{Version: review.Version(version), ServerID: cmp.Or(submit.serverID, cfg.ServerID), Key: key})
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
@@ -122,9 +122,8 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 			return fmt.Errorf("describe review %s: %w", a.WorkflowID, err)
 		}
 		a.RunID, a.State = described.WorkflowExecution.RunID, stateOf(described.Status)
-		if owner, ok := described.TypedSearchAttributes.GetInt64(contract.AttributeChangelist); ok {
-			a.Changelist = review.Changelist(owner)
-		}
+		owner, _ := described.TypedSearchAttributes.GetInt64(contract.AttributeChangelist)
+		a.Changelist = review.Changelist(owner) // 0 for a workflow that is not a review
 		if version, ok := described.TypedSearchAttributes.GetInt64(contract.AttributeReviewVersion); ok {
 			a.Version = review.Version(version)
 		}
@@ -166,8 +165,11 @@ func (e keyTaken) Error() string {
 	if e.owner.Outcome != "" {
 		state += ", " + e.owner.summary()
 	}
-	return fmt.Sprintf("no review of changelist %d was started: key %s belongs to the review of %s: %s",
-		e.asked, e.owner.WorkflowID, e.owner.subject(), state)
+	of := "the review of " + e.owner.subject()
+	if e.owner.Changelist == 0 {
+		of = "a workflow that is not a review"
+	}
+	return fmt.Sprintf("no review of changelist %d was started: key %s belongs to %s: %s", e.asked, e.owner.WorkflowID, of, state)
 }
 
 func isTaken(err error) bool {

@@ -48,7 +48,7 @@ func TestInstallNamesProblems(t *testing.T) {
 				testkit.NoError(t, os.Mkdir(spool, tt.spoolMode))
 			}
 			var out strings.Builder
-			err := run(t.Context(), append([]string{"--config", file, "install"}, strings.Fields(tt.args)...), func(string) string { return "" }, &out, &out)
+			err := run(t.Context(), append([]string{"--config", file, "install"}, strings.Fields(tt.args)...), func(string) string { return "" }, nil, &out, &out)
 			if err == nil {
 				t.Error("it succeeded without a connection")
 			}
@@ -67,7 +67,7 @@ func TestInstallNamesProblems(t *testing.T) {
 func execute(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	var out strings.Builder
-	err = run(t.Context(), args, func(string) string { return "" }, &out, io.Discard)
+	err = run(t.Context(), args, func(string) string { return "" }, nil, &out, io.Discard)
 	return out.String(), err
 }
 

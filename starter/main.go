@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,7 +28,7 @@ func main() {
 	disableGC()
 	go warmUp()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	status := cli.Report(os.Stderr, "starter", err)
 	if isTaken(err) {
@@ -54,9 +56,11 @@ func warmUp() {
 	}
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	execute := func() error {
-		return cli.Execute(ctx, newCommand(getenv), args, stdout, stderr) //nolint:contextcheck // cobra passes ctx to the commands
+		cmd := newCommand(getenv)
+		cmd.SetIn(stdin)
+		return cli.Execute(ctx, cmd, args, stdout, stderr) //nolint:contextcheck // cobra passes ctx to the commands
 	}
 	if isTrigger(args) {
 		runAsTrigger(stdout, execute)
@@ -126,4 +130,39 @@ func runAsTrigger(stdout io.Writer, execute func() error) {
 	case <-time.After(defaultTimeout):
 		fmt.Fprintf(stdout, "criticizer: no review was started within %v\n", defaultTimeout)
 	}
+}
+
+// changelistArg is [cobra.ExactArgs] of one. A trigger may get the changelist elsewhere.
+func (a *app) changelistArg(cmd *cobra.Command, args []string) error {
+	if a.trigger && len(args) == 0 {
+		return nil
+	}
+	return cobra.ExactArgs(1)(cmd, args)
+}
+
+// maxDictionary bounds the dictionary of a trigger, in bytes.
+const maxDictionary = 1 << 20
+
+// inDictionary matches the changelist in a dictionary, and not oldchangelist.
+var inDictionary = regexp.MustCompile(`^\W*change(?:list)?\W+(\d{1,10})\b`)
+
+// changelist returns the changelist of the arguments. A server with triggers.io=1 writes a
+// dictionary to the standard input of a trigger, which has to read it. Such a server may
+// leave out the argument, or pass %changelist% as it is.
+func (a *app) changelist(cmd *cobra.Command, args []string) string {
+	if !a.trigger {
+		return args[0]
+	}
+	given := strings.Join(args, "")
+	input := bufio.NewScanner(io.LimitReader(cmd.InOrStdin(), maxDictionary))
+	for (given == "" || strings.Contains(given, "%")) && input.Scan() {
+		if found := inDictionary.FindStringSubmatch(input.Text()); found != nil {
+			given = found[1]
+		}
+	}
+	go func() {
+		for input.Scan() { // the server waits until the rest is read
+		}
+	}()
+	return given
 }

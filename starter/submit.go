@@ -169,13 +169,13 @@ when the shelf has not changed for a while (shelf.quiet), so that only the last
 of several shelves in a row is reviewed. If Temporal does not answer in time,
 the request is spooled as by change-commit.`,
 		Example: `  starter shelve-commit 4712`,
-		Args:    cobra.ExactArgs(1),
+		Args:    a.changelistArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := trigger.Load(a.configPath, a.getenv)
 			if err != nil {
 				return err
 			}
-			req, err := newRequest(args[0], review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true, ShelvedAt: time.Now().UTC()})
+			req, err := newRequest(a.changelist(cmd, args), review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true, ShelvedAt: time.Now().UTC()})
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
