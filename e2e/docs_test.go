@@ -211,6 +211,33 @@ func (d shownCommand) tryTemporal(t *testing.T) string {
 	return ""
 }
 
+// A named file of the repository on a page, perhaps with the name of a declaration in it.
+var namedFile = regexp.MustCompile("`([a-zA-Z0-9_.-]+(?:/[a-zA-Z0-9_.-]+)*\\.(?:go|sql|sh|yml|rules))(?::(?:([A-Za-z]+)\\.)?([A-Za-z_]+))?`")
+
+// Every file, function and test that an engineer's page names exists.
+func TestNamedFilesExist(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"docs/architecture.md", "docs/requirements.md", "docs/threat-model.md", "docs/measured.md", "CONTRIBUTING.md"} {
+		found := namedFile.FindAllStringSubmatch(readFile(t, "../"+page), -1)
+		for _, name := range found {
+			file, receiver, declared := name[1], name[2], name[3]
+			if !strings.Contains(file, "/") && declared == "" {
+				continue // beside the file that was named before
+			}
+			text, err := os.ReadFile(filepath.Join("..", file))
+			if err != nil {
+				t.Errorf("%s: %s does not exist", page, file)
+				continue
+			}
+			is := `(?m)^(func (\([^)]*\b` + receiver + `(\[\w+\])?\) )?|type |var |const |\t)` + declared + `\b`
+			if strings.HasSuffix(file, ".go") && declared != "" && !regexp.MustCompile(is).Match(text) {
+				t.Errorf("%s: %s declares no %s", page, file, declared)
+			}
+		}
+		t.Logf("%s names %d files", page, len(found))
+	}
+}
+
 var (
 	pageLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
