@@ -114,7 +114,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 func TestEvalDoesNotScoreAnUnprovenEndpoint(t *testing.T) {
 	t.Parallel()
 	sim, env := newEvalEnvironment(t)
-	sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`})
+	sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":["00000000"],"findings":[]}`})
 	checkRefusal(t, "unproven", say(t, env, "eval", "--json", "--only", "clean-*"), 1, "OLLAMA_CONTEXT_LENGTH")
 }
 

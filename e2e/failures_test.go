@@ -203,10 +203,10 @@ func modelError(kind llmsim.FaultKind) func(*testing.T) error {
 	}
 }
 
-// unreadPrompt returns the error of a review by a model that lists no check code.
+// unreadPrompt returns the error of a review by a model that lists a check code of another prompt.
 func unreadPrompt(t *testing.T) error {
 	t.Helper()
-	return reviewError(t, llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`})
+	return reviewError(t, llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":["00000000"],"findings":[]}`})
 }
 
 func reviewError(t *testing.T, fault llmsim.Fault) error {

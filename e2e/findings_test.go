@@ -143,7 +143,7 @@ func TestUnprovenReviewIsNotClean(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": locked}, map[string]string{"a.go": clean}))
 	in.disableBreaker()
-	in.inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`})
+	in.inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":["00000000"],"findings":[]}`})
 	in.startWorker()
 	id := in.deadLetter("1", failure.PromptTruncated)
 	if calls := in.model.Stats().Calls; calls > 4 {

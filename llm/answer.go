@@ -9,25 +9,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/review"
 )
-
-// A finishReason is the meaning of a finish reason.
-type finishReason int
-
-const (
-	finishUnknown finishReason = iota // none or another: the content decides
-	finishWhole
-	finishCut     // at the limit of tokens
-	finishRefused // by a filter
-)
-
-// finishReasons are the finish reasons of all dialects, in lower case.
-var finishReasons = map[string]finishReason{
-	"stop": finishWhole, "end_turn": finishWhole, "eos": finishWhole, "completed": finishWhole, "stop_sequence": finishWhole,
-	"length": finishCut, "max_tokens": finishCut, "max_output_tokens": finishCut, "model_context_window_exceeded": finishCut,
-	"content_filter": finishRefused, "safety": finishRefused, "refusal": finishRefused, "recitation": finishRefused, "prohibited_content": finishRefused,
-}
 
 // A thinkingLimitError is the error of an answer whose token limit was used up by thinking.
 type thinkingLimitError struct{ limit int }
@@ -36,44 +20,48 @@ func (e thinkingLimitError) Error() string {
 	return fmt.Sprintf("thinking of the model used up the limit of %d tokens for an answer: raise llm.max_answer_tokens or lower llm.reasoning_effort", e.limit)
 }
 
-// open returns the object in the content of c, which has the list for the task, and
-// whether the answer was cut off after a part of the list. limit is the answer limit of
-// the call, in tokens.
-func (c completion) open(list string, limit int) (o object, cut bool, err error) {
-	end := finishReasons[strings.ToLower(c.finish)]
-	if c.early {
-		if o, err = findObject(c.content, list); err != nil || !o.whole {
-			return o, false, answerError(failure.NetworkUnreachable, c.header, errors.New("connection to the model endpoint ended before the answer was complete"))
+// open returns the object in an answer, which has the list for the task, and whether the
+// answer was cut off after a part of the list.
+func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
+	end := a.End()
+	content := a.Content
+	if strings.TrimSpace(content) == "" && end != endpoint.EndCut { // some servers have all of it in the field of the thinking
+		if thought, err := findObject(a.Thinking, list); err == nil && thought.whole {
+			content = a.Thinking
 		}
 	}
+	o, err = findObject(content, list)
 	switch {
-	case end == finishRefused:
-		return o, false, answerError(failure.ContentPolicy, c.header, errors.New("model endpoint did not review the change: its content filter cut the answer off"))
-	case c.refusal != "":
-		return o, false, answerError(failure.ContentPolicy, c.header, errors.New("model endpoint did not review the change: the model refused"))
-	case c.tools && strings.TrimSpace(c.content) == "":
-		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{"it calls a tool, and there is none"})
-	}
-	o, err = findObject(c.content, list)
-	switch {
-	case end == finishCut && !o.whole && len(o.items) == 0 && c.mostlyThinking():
-		return o, true, answerError(failure.TooLarge, c.header, thinkingLimitError{limit})
-	case end == finishCut && !o.whole && len(o.items) == 0:
-		return o, true, answerError(failure.TooLarge, c.header, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise llm.max_answer_tokens", limit))
+	case a.Early && (err != nil || !o.whole):
+		return o, false, a.Fail(failure.NetworkUnreachable, errors.New("connection to the model endpoint ended before the answer was complete"))
+	case a.Broken() != nil:
+		return o, false, a.Broken()
+	case end == endpoint.EndRefused:
+		return o, false, a.Fail(failure.ContentPolicy, errors.New("model endpoint did not review the change: its content filter cut the answer off"))
+	case a.Refusal != "":
+		return o, false, a.Fail(failure.ContentPolicy, errors.New("model endpoint did not review the change: the model refused"))
+	case a.Tools && strings.TrimSpace(content) == "":
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{"it calls a tool, and there is none"})
+	case end == endpoint.EndCut && !o.whole && len(o.items) == 0 && mostlyThinking(a):
+		return o, true, a.Fail(failure.TooLarge, thinkingLimitError{a.Limit})
+	case end == endpoint.EndCut && !o.whole && len(o.items) == 0:
+		return o, true, a.Fail(failure.TooLarge, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise llm.max_answer_tokens", a.Limit))
+	case err != nil && strings.TrimSpace(content) == "" && a.Thinking != "":
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{"it has only thinking and no answer"})
 	case err != nil:
-		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{err.Error()})
-	case !o.whole && end != finishCut:
-		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{errNoObject.Error()})
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{err.Error()})
+	case !o.whole && end != endpoint.EndCut:
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{errNoObject.Error()})
 	}
 	return o, !o.whole, nil
 }
 
 // mostlyThinking reports whether more than half of the answer's tokens were not its
 // content. Not all servers report the tokens of thinking.
-func (c completion) mostlyThinking() bool {
-	content := countTokens(afterThinking(c.content))
-	all := max(c.usage.CompletionTokens, c.events, countTokens(c.content))
-	return c.reasoning > all/2 || content < all/2 || all == 0
+func mostlyThinking(a endpoint.Answer) bool {
+	content := countTokens(afterThinking(a.Content))
+	all := max(a.Usage.CompletionTokens, a.Parts, countTokens(a.Content))
+	return a.Reasoning > all/2 || content < all/2 || all == 0
 }
 
 // A remark is one finding as the model wrote it, valid under the schema.

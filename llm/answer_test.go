@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -17,7 +18,7 @@ const (
 // parsed returns the findings of an answer that ended by itself.
 func parsed(t *testing.T, content string) ([]remark, error) {
 	t.Helper()
-	o, _, err := completion{content: content, finish: "stop"}.open(listFindings, 1_000)
+	o, _, err := open(endpoint.Answer{Content: content, Finish: "stop"}, listFindings)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +39,11 @@ func TestParseTakesTheObjectOutOfWhatIsAroundIt(t *testing.T) {
 		"prose around":                     {"Here it is:\n" + oneFinding + "\nThat is all.", 1},
 		"thinking before, with an object":  {"<think>if {\"findings\":[]} then</think>\n" + oneFinding, 1},
 		"thinking without its beginning":   {"so { it } is\n</think>" + oneFinding, 1},
+		"thinking of Mistral":              {"[THINK]so {\"findings\":[]}[/THINK]" + oneFinding, 1},
+		"thinking of Seed":                 {"<seed:think>so {\"findings\":[]}</seed:think>" + oneFinding, 1},
+		"thinking of Gemini":               {"<thought>so {\"findings\":[]}</thought>" + oneFinding, 1},
+		"channels of gpt-oss":              {"<|channel|>analysis<|message|>{\"findings\":[]}<|end|><|start|>assistant<|channel|>final<|message|>" + oneFinding, 1},
+		"channels with a constraint":       {"<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>" + oneFinding, 1},
 		"end of thinking in a quote":       {strings.Replace(oneFinding, "Off by one", "Off </think> by one", 1), 1},
 		"the same, in a code fence":        {"```\n" + strings.Replace(oneFinding, "Off by one", "</think>", 1) + "```", 1},
 		"line number as a decimal":         {strings.Replace(oneFinding, `"line":3`, `"line":3.0`, 1), 1},
@@ -101,31 +107,37 @@ func TestEndOfAnswer(t *testing.T) {
 	t.Parallel()
 	cut := oneFinding[:len(oneFinding)-2] + `,{"path":"//dep`
 	for name, test := range map[string]struct {
-		answer   completion
+		answer   endpoint.Answer
 		findings int
 		cut      bool
 		class    failure.Class
 	}{
-		"by itself":                            {completion{content: oneFinding, finish: "stop"}, 1, false, ""},
-		"for no reason, whole":                 {completion{content: oneFinding}, 1, false, ""},
-		"for no reason, cut":                   {completion{content: cut}, 0, false, failure.SchemaInvalid},
-		"for no reason, empty":                 {completion{}, 0, false, failure.SchemaInvalid},
-		"at the limit, yet whole":              {completion{content: oneFinding, finish: "length"}, 1, false, ""},
-		"at the limit, after a finding":        {completion{content: cut, finish: "length"}, 1, true, ""},
-		"at the limit of Anthropic":            {completion{content: cut, finish: "max_tokens"}, 1, true, ""},
-		"at the limit, in the first finding":   {completion{content: cut[:60], finish: "length"}, 0, true, failure.TooLarge},
-		"at the limit, empty":                  {completion{finish: "length", usage: review.Usage{CompletionTokens: 900}}, 0, true, failure.TooLarge},
-		"by a filter":                          {completion{content: cut, finish: "content_filter"}, 0, false, failure.ContentPolicy},
-		"by a filter of Google":                {completion{content: cut, finish: "SAFETY"}, 0, false, failure.ContentPolicy},
-		"with a refusal":                       {completion{refusal: "no", finish: "stop"}, 0, false, failure.ContentPolicy},
-		"with the call of a tool":              {completion{tools: true, finish: "tool_calls"}, 0, false, failure.SchemaInvalid},
-		"by itself, cut":                       {completion{content: cut, finish: "stop"}, 0, false, failure.SchemaInvalid},
-		"by itself, empty":                     {completion{finish: "stop"}, 0, false, failure.SchemaInvalid},
-		"for a reason that is not in the list": {completion{content: oneFinding, finish: "insufficient_system_resource"}, 1, false, ""},
+		"by itself":                            {endpoint.Answer{Content: oneFinding, Finish: "stop"}, 1, false, ""},
+		"for no reason, whole":                 {endpoint.Answer{Content: oneFinding}, 1, false, ""},
+		"for no reason, cut":                   {endpoint.Answer{Content: cut}, 0, false, failure.SchemaInvalid},
+		"for no reason, empty":                 {endpoint.Answer{}, 0, false, failure.SchemaInvalid},
+		"at the limit, yet whole":              {endpoint.Answer{Content: oneFinding, Finish: "length"}, 1, false, ""},
+		"at the limit, after a finding":        {endpoint.Answer{Content: cut, Finish: "length"}, 1, true, ""},
+		"at the limit of Anthropic":            {endpoint.Answer{Content: cut, Finish: "max_tokens"}, 1, true, ""},
+		"at the limit, in the first finding":   {endpoint.Answer{Content: cut[:60], Finish: "length"}, 0, true, failure.TooLarge},
+		"at the limit, empty":                  {endpoint.Answer{Finish: "length", Usage: review.Usage{CompletionTokens: 900}}, 0, true, failure.TooLarge},
+		"by a filter":                          {endpoint.Answer{Content: cut, Finish: "content_filter"}, 0, false, failure.ContentPolicy},
+		"by a filter of Google":                {endpoint.Answer{Content: cut, Finish: "SAFETY"}, 0, false, failure.ContentPolicy},
+		"with a refusal":                       {endpoint.Answer{Refusal: "no", Finish: "stop"}, 0, false, failure.ContentPolicy},
+		"with the call of a tool":              {endpoint.Answer{Tools: true, Finish: "tool_calls"}, 0, false, failure.SchemaInvalid},
+		"by itself, cut":                       {endpoint.Answer{Content: cut, Finish: "stop"}, 0, false, failure.SchemaInvalid},
+		"by itself, empty":                     {endpoint.Answer{Finish: "stop"}, 0, false, failure.SchemaInvalid},
+		"for a reason that is not in the list": {endpoint.Answer{Content: oneFinding, Finish: "satisfied"}, 1, false, ""},
+		"by a failure of the endpoint":         {endpoint.Answer{Content: oneFinding, Finish: "insufficient_system_resource"}, 0, false, failure.UpstreamUnavailable},
+		"by a failure of the network":          {endpoint.Answer{Finish: "network_error"}, 0, false, failure.UpstreamUnavailable},
+		"early":                                {endpoint.Answer{Content: cut, Early: true}, 0, false, failure.NetworkUnreachable},
+		"early, yet whole":                     {endpoint.Answer{Content: oneFinding, Early: true}, 1, false, ""},
+		"in the field of the thinking":         {endpoint.Answer{Thinking: "So:\n" + oneFinding, Finish: "stop"}, 1, false, ""},
+		"with thinking only":                   {endpoint.Answer{Thinking: "hm", Finish: "stop"}, 0, false, failure.SchemaInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, cut, err := test.answer.open(listFindings, 1_000)
+			o, cut, err := open(test.answer, listFindings)
 			if (err != nil) != (test.class != "") || err != nil && failure.ClassOf(err) != test.class {
 				t.Fatalf("error %v, want class %q", err, test.class)
 			}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
+	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -50,28 +51,36 @@ func (q question) shown() chunk { return slices.Concat(q.context, q.part) }
 
 // A sentPrompt is a prompt with the check codes that its answer has to repeat.
 type sentPrompt struct {
-	system, user string
+	system, user redaction.Text
 	codes        []string
 	tokens       int // estimated
 }
 
-// prompt renders q for a server. note, if not empty, is why earlier answers were
-// unusable. The last code is new in every call, so that an answer to another call is
-// noticed.
-func (run *run) prompt(w modelDialect, q question, note string) (sentPrompt, error) {
+// prompt renders q. note, if not empty, is why earlier answers were unusable. The last code is
+// new in every call, so that an answer to another call is noticed.
+func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 	text, codes := q.withCodes(run.fence)
 	pack, packCodes := q.pack.withCodes(run.fence)
 	last := newNonce()[:2*codeBytes]
 	user, err := run.prompts.message(userMessage{Fence: run.fence, Text: q.about + text, Pack: pack, Findings: q.listed, Note: note, Code: last})
 	if err != nil {
-		return sentPrompt{}, err
+		return p, err
 	}
-	system := run.system[w.Format]
-	if w.inPrompt && note == "" { // a note has the schema, so that the rest is that of the first call
-		system = run.system[FormatText]
+	p.codes = slices.Concat([]string{run.prompts.first}, codes, packCodes, []string{last})
+	p.tokens = countTokens(run.system) + countTokens(user)
+	if p.system, err = run.guard.Compose(run.system); err != nil {
+		return p, err
 	}
-	codes = slices.Concat([]string{run.prompts.first}, codes, packCodes, []string{last})
-	return sentPrompt{system, user, codes, countTokens(system) + countTokens(user)}, nil
+	p.user, err = run.guard.Compose(user)
+	return p, err
+}
+
+// request returns the request that asks model.
+func (r *Reviewer) request(model string, p sentPrompt, limit int) endpoint.Request {
+	return endpoint.Request{
+		Model: model, System: p.system, User: p.user, Tokens: p.tokens, MaxTokens: limit, Format: endpoint.FormatSchema, Name: "review",
+		Schema: json.RawMessage(r.prompts.schema), Effort: r.cfg.ReasoningEffort, Fields: r.fields,
+	}
 }
 
 // ask returns the answer to q: the cached answer, or else the answer of the first model
@@ -92,7 +101,7 @@ func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer
 			}
 			return answer, nil
 		}
-		if errs = append(errs, err); !anotherMayAnswer(err) {
+		if errs = append(errs, err); !slices.Contains(ofModel, failure.ClassOf(err)) {
 			break
 		}
 	}
@@ -102,43 +111,38 @@ func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer
 	return cachedAnswer{}, errs[0]
 }
 
-// anotherMayAnswer reports whether an error is specific to the model, and not to
+// ofModel are the classes of errors that are specific to the model, and not to
 // the request, the account or the connection.
-func anotherMayAnswer(err error) bool {
-	return slices.Contains([]failure.Class{
-		failure.ContentPolicy, failure.SchemaInvalid, failure.PromptTruncated, failure.NotFound, failure.ConfigInvalid, failure.PermissionDenied, failure.EndpointRefused,
-		failure.RateLimited, failure.QuotaExhausted, failure.UpstreamInternal, failure.UpstreamUnavailable, failure.NetworkTimeout,
-	}, failure.ClassOf(err))
+var ofModel = []failure.Class{
+	failure.ContentPolicy, failure.SchemaInvalid, failure.PromptTruncated, failure.NotFound, failure.ConfigInvalid, failure.PermissionDenied, failure.EndpointRefused,
+	failure.RateLimited, failure.QuotaExhausted, failure.UpstreamInternal, failure.UpstreamUnavailable, failure.NetworkTimeout,
 }
 
-// askModel asks q of one model, and once more if the answer is unusable, if thinking used up
-// its limit, or if the endpoint says that it reads fewer tokens: with the reason, with the
-// larger limit that the budget has room for, or with what the context leaves to the answer. The number of unusable answers is part of the request, so that a failed request
-// is never repeated unchanged.
+// thinkingFactor multiplies the limit of an answer that thinking used up.
+const thinkingFactor = 3
+
+// askModel asks q of one model, and once more if the answer is unusable, with the reason, or if
+// thinking used up its limit, with the larger limit that the budget has room for. The number of
+// unusable answers is part of the request, so that a failed request is never repeated
+// unchanged.
 func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string, q question) (cachedAnswer, error) {
 	key := run.cacheKey(model, q)
 	a := run.cached(ctx, key)
-	limit := run.answerLimit(model, run.maxTokens(q, 0), run.cfg.MaxAnswerTokens)
+	prompt := run.maxTokens(q, 0)
+	limit := run.answerLimit(model, prompt, run.cfg.MaxAnswerTokens)
 	for again := false; ; again = true {
 		answer, err := run.call(ctx, budget, model, q, a.note(), limit)
 		if err == nil {
 			run.cache(ctx, key, answer)
 			return answer, nil
 		}
-		if _, thought := errors.AsType[thinkingLimitError](err); thought {
-			larger := min(run.answerLimit(model, run.maxTokens(q, 0), thinkingFactor*limit), budget.room()-run.maxTokens(q, 0))
-			if again || larger <= limit {
+		if thought, ok := errors.AsType[thinkingLimitError](err); ok {
+			larger := min(run.answerLimit(model, prompt, thinkingFactor*limit), budget.room()-prompt)
+			if again || larger <= limit || thought.limit < limit {
 				return a, err
 			}
 			limit = larger
 			continue
-		}
-		if failure.ClassOf(err) == failure.TooLarge && !again && run.learnContext(ctx, model, err) {
-			prompt := run.maxTokens(q, 0)
-			if shorter := run.answerLimit(model, prompt, limit); shorter < limit && prompt*3/2 < run.contextTokens(model) {
-				limit = shorter
-				continue
-			}
 		}
 		if failure.ClassOf(err) == failure.TooLarge {
 			run.cache(ctx, key, cachedAnswer{TooLong: true})
@@ -150,15 +154,12 @@ func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string,
 		}
 		a.Unusable, a.Why = a.Unusable+1, why
 		run.cache(ctx, key, a)
-		if again || budget.room() < run.maxTokens(q, limit) {
+		if again || budget.room() < prompt+limit {
 			return a, err
 		}
 		run.lg.InfoContext(ctx, "asked a model to repair its answer", "changelist", run.change.Number, "reason", why)
 	}
 }
-
-// thinkingFactor multiplies the limit of an answer that thinking used up.
-const thinkingFactor = 3
 
 // reasonOf returns why an answer was unusable, in words for the model; ok is false for
 // another error.
@@ -169,74 +170,70 @@ func reasonOf(err error) (why string, ok bool) {
 	if _, ok := errors.AsType[truncatedError](err); ok {
 		return "its check codes are not those of the prompt", true
 	}
-	return "", false
+	_, refused := errors.AsType[endpoint.Error](err)
+	return "it was not valid JSON", refused && failure.ClassOf(err) == failure.SchemaInvalid
 }
 
-// call sends q to a model, and again in another dialect while the endpoint refuses a
-// field.
+// call sends q to a model, counts what that cost, and returns the answer if it is proven and
+// usable.
 func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string, limit int) (cachedAnswer, error) {
-	for {
-		w, asks := run.modelDialect(model), note
-		if note != "" && w.inPrompt {
-			asks += " It has to be valid under this JSON schema:\n" + run.prompts.schema
-		}
-		p, err := run.prompt(w, q, asks)
-		if err != nil {
-			return cachedAnswer{}, err
-		}
-		grant, err := budget.reserve(ctx, run.maxTokens(q, limit))
-		if err != nil {
-			return cachedAnswer{}, err
-		}
-		done, err := run.endpoint.complete(ctx, run.cfg.API, run.request(w, model, p.system, p.user, limit), limit)
-		if err != nil {
-			run.addUsage(budget.settleFailed(ctx, grant, p.tokens, done, err), "", false)
-			if run.learnFrom(ctx, model, err) {
-				continue
-			}
-			return cachedAnswer{}, err
-		}
-		return run.accept(ctx, budget, grant, model, q, p, limit, done)
+	p, err := run.prompt(q, note)
+	if err != nil {
+		return cachedAnswer{}, err
 	}
-}
-
-// accept counts what an answer cost and returns it if it is proven and usable.
-func (run *run) accept(ctx context.Context, budget *tokenBudget, grant review.Grant, model string, q question, p sentPrompt, limit int, done completion) (cachedAnswer, error) {
-	used := done.count(p.system+p.user, p.tokens)
-	answer, err := run.read(model, q, p, limit, done, used)
+	grant, err := budget.reserve(ctx, run.maxTokens(q, limit))
+	if err != nil {
+		return cachedAnswer{}, err
+	}
+	answer, err := run.endpoint.Ask(ctx, run.request(model, p, limit))
+	if err != nil {
+		run.addUsage(budget.settleFailed(ctx, grant, p.tokens, answer, err), "", false)
+		return cachedAnswer{}, err
+	}
+	used := usageOf(answer, p)
+	usable, err := run.read(model, q, p, answer, used)
 	if failure.ClassOf(err) == failure.PromptTruncated {
 		used.Unproven = 1
 	}
 	budget.settle(ctx, grant, used)
-	answer.Model = run.redactedName(done.model)
-	run.addUsage(used, answer.Model, model == run.cfg.Model)
-	if used.CompletionTokens > limit+limit/10 {
-		run.learn(ctx, model, "more tokens than granted", func(w *modelDialect) bool { return w.limitBy(otherLimit(w.LimitField)) })
+	if name, failed := run.guard.String(answer.Model); failed == nil { // untrusted
+		usable.Model = name.String()
 	}
-	if failure.ClassOf(err) == failure.SchemaInvalid {
-		run.learn(ctx, model, "format is not followed", func(w *modelDialect) bool {
-			was := w.inPrompt || w.Format != FormatSchema
-			w.inPrompt = true
-			return !was
-		})
-	}
-	return answer, err
+	run.addUsage(used, usable.Model, model == run.cfg.Model)
+	return usable, err
 }
 
-// read returns the answer in a completion if it proves that the endpoint read all of p.
-func (run *run) read(model string, q question, p sentPrompt, limit int, done completion, used review.Usage) (cachedAnswer, error) {
-	meter, w := run.meter(model), run.modelDialect(model)
+// usageOf returns what a call used. Counters that cannot be true are replaced by
+// estimates: a prompt has at most one token per byte and some for the chat template.
+func usageOf(a endpoint.Answer, p sentPrompt) review.Usage {
+	u := a.Usage
+	u.Calls = 1
+	const most = 10_000_000
+	believable := u.PromptTokens > 0 && u.PromptTokens <= len(p.system.String())+len(p.user.String())+1_000 && u.CompletionTokens >= 0 && u.CompletionTokens < most &&
+		u.CachedTokens >= 0 && u.CachedTokens <= u.PromptTokens
+	if !believable {
+		return review.Usage{Calls: 1, PromptTokens: p.tokens, CompletionTokens: max(countTokens(a.Content), a.Parts), Estimated: true}
+	}
+	return u
+}
+
+// read returns the usable part of an answer, if it proves that the endpoint read all of p.
+func (run *run) read(model string, q question, p sentPrompt, a endpoint.Answer, used review.Usage) (cachedAnswer, error) {
+	meter := run.meter(model, p.user.String())
 	if err := meter.check(used, p.tokens); err != nil {
 		return cachedAnswer{}, err
 	}
-	o, cut, err := done.open(q.list, limit)
+	o, cut, err := open(a, q.list)
 	if err != nil {
 		return cachedAnswer{}, err
 	}
 	if err := checkCodes(o.codes, p.codes); err != nil {
+		if len(o.codes) == 0 && !used.Estimated && p.tokens >= comparedTokens { // it was read, as far as the endpoint's count shows
+			err = a.Fail(failure.SchemaInvalid, unusableError{"it lists no check codes"})
+		}
 		return cachedAnswer{}, err
 	}
-	if err := w.checkModel(model, done.model); err != nil {
+	if err := run.endpoint.CheckModel(model, a); err != nil {
 		return cachedAnswer{}, err
 	}
 	meter.add(used, p.tokens)
@@ -247,35 +244,11 @@ func (run *run) read(model string, q question, p sentPrompt, limit int, done com
 	if q.read == nil {
 		q.read = func(items []json.RawMessage) (json.RawMessage, error) { return run.readFindings(q, items) }
 	}
-	answer, err := q.read(o.items)
-	return cachedAnswer{Answer: answer, Proof: proof, Cut: cut}, asUnusable(done.header, err)
-}
-
-// learnFrom learns from an error which field the endpoint does not support, and reports
-// whether there was one.
-func (r *Reviewer) learnFrom(ctx context.Context, model string, err error) bool {
-	e, ok := errors.AsType[apiError](err)
-	return ok && r.learn(ctx, model, "endpoint refuses a field", func(w *modelDialect) bool { return w.adjust(e) })
-}
-
-// learnContext learns from an error how many tokens the endpoint reads in one call to model,
-// and reports whether it is a smaller number than what was known.
-func (r *Reviewer) learnContext(ctx context.Context, model string, err error) bool {
-	e, _ := errors.AsType[apiError](err)
-	said, known := e.contextTokens(), r.contextTokens(model)
-	return said > 0 && (known == 0 || said < known) && r.learn(ctx, model, "endpoint reads fewer tokens", func(w *modelDialect) bool {
-		w.context = said
-		return true
-	})
-}
-
-// redactedName redacts the model's name in a response, which is untrusted.
-func (r *Reviewer) redactedName(model string) string {
-	name, err := r.guard.String(model)
-	if err != nil {
-		return ""
+	usable, err := q.read(o.items)
+	if _, classified := errors.AsType[*failure.Error](err); err != nil && !classified {
+		err = a.Fail(failure.SchemaInvalid, unusableError{err.Error()})
 	}
-	return name.String()
+	return cachedAnswer{Answer: usable, Proof: proof, Cut: cut}, err
 }
 
 // An unusableError is an answer in another form than requested. why is the reason in our
@@ -283,14 +256,3 @@ func (r *Reviewer) redactedName(model string) string {
 type unusableError struct{ why string }
 
 func (e unusableError) Error() string { return "answer of the model is unusable: " + e.why }
-
-// asUnusable gives an error of reading an answer its class, unless it has one.
-func asUnusable(h http.Header, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, classified := errors.AsType[*failure.Error](err); classified {
-		return err
-	}
-	return answerError(failure.SchemaInvalid, h, unusableError{err.Error()})
-}

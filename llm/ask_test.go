@@ -106,8 +106,8 @@ func TestRepairHasItsReasonOnce(t *testing.T) {
 	if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || len(l.all) != 3 {
 		t.Fatalf("%d calls, error %v", len(l.all), err)
 	}
-	if n := strings.Count(l.all[2].user, "valid under this JSON schema"); n != 1 {
-		t.Errorf("the schema is %d times in the prompt of the repair", n)
+	if n := strings.Count(l.all[2].user, "could not be used"); n != 1 {
+		t.Errorf("the reason is %d times in the prompt of the repair", n)
 	}
 }
 
@@ -157,61 +157,34 @@ func TestRefusedKeyIsNotTriedOnFallbacks(t *testing.T) {
 	}
 }
 
-// A local server supports older parameters, names the one that it refuses, and
-// leaves out parts of the response. Its dialect is learned once.
-func TestLocalServers(t *testing.T) {
+// An error that nothing can be changed about is final.
+func TestBadRequestIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	bare := strings.Replace(chatBody(`{"message":{"content":"{\"findings\":[]}"}}`), `"usage"`, `"nothing"`, 1)
-	for name, test := range map[string]struct {
-		refuses string // parts of a request; the first that it has is FIELD in the answer
-		answer  string
-		refused int // calls until they are gone
-	}{
-		"supports no streams":                             {"stream_options stream", `{"error":"unknown field FIELD"}`, 2},
-		"supports only max_tokens":                        {"max_completion_tokens", `{"error":{"message":"Unrecognized request argument supplied: max_completion_tokens","type":"invalid_request_error"}}`, 1},
-		"refuses unknown fields, in its own error format": {"response_format", `{"detail":[{"loc":["body","response_format"],"msg":"extra fields not permitted"}]}`, 2},
-		"supports JSON, but no schema":                    {`"json_schema"`, `{"error":"response_format.type must be one of \"text\", \"json_object\""}`, 1},
-		"supports no temperature":                         {`"temperature"`, `{"error":{"message":"temperature is not supported","param":"temperature"}}`, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			refused := func(body string) string {
-				parts := strings.Fields(test.refuses)
-				if i := slices.IndexFunc(parts, func(part string) bool { return strings.Contains(body, part) }); i >= 0 {
-					return parts[i]
-				}
-				return ""
-			}
-			sent := &bodies{all: []string{""}}
-			sent.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				status, answer := http.StatusOK, bare
-				if field := refused(sent.all[len(sent.all)-1]); field != "" && r.Method == http.MethodPost {
-					status, answer = http.StatusBadRequest, strings.Replace(test.answer, "FIELD", field, 1)
-				}
-				respond(status, answer).ServeHTTP(w, r)
-			})
-			r, _ := newReviewer(t, sent, func(c *Config) { c.Concurrency, c.Temperature = 1, new(0.2) })
-			for range 2 {
-				d, err := r.Review(t.Context(), redacted(t, edited), review.Options{})
-				if err != nil || read(d) != 1 || !d.Usage.Estimated || d.Usage.PromptTokens == 0 {
-					t.Fatalf("draft %+v, error %v", d, err)
-				}
-			}
-			if len(sent.all) != 1+test.refused+2 || refused(sent.all[len(sent.all)-1]) != "" {
-				t.Errorf("%d requests, the last of them\n%s", len(sent.all), sent.all[len(sent.all)-1])
-			}
-		})
+	sent := &bodies{next: respond(http.StatusBadRequest, `{"error":{"message":"Invalid value in the request body."}}`)}
+	r, _ := newReviewer(t, sent)
+	if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); failure.ClassOf(err) != failure.EndpointRefused || len(sent.all) != 1 {
+		t.Errorf("%d requests, error %v", len(sent.all), err)
 	}
 }
 
-// An error that names no optional parameter is final.
-func TestBadRequestIsNotRepeated(t *testing.T) {
+// If the endpoint does not have the first model, the next one is asked.
+func TestMissingModelHasAFallback(t *testing.T) {
 	t.Parallel()
-	for _, message := range []string{"Invalid value in the request body.", "max_completion_tokens is too large: 8000. This model supports at most 4096"} {
-		sent := &bodies{next: respond(http.StatusBadRequest, `{"error":{"message":"`+message+`"}}`)}
-		r, _ := newReviewer(t, sent)
-		if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); failure.ClassOf(err) != failure.EndpointRefused || len(sent.all) != 1 {
-			t.Errorf("%s: %d requests, error %v", message, len(sent.all), err)
+	for status, body := range map[int]string{
+		http.StatusNotFound: "404 page not found", http.StatusGone: "", http.StatusBadRequest: `{"error":{"message":"x/test-model is not a valid model ID","code":400}}`,
+		http.StatusServiceUnavailable: `{"error":{"message":"No available channel for model test-model under group default","code":"model_not_found"}}`,
+	} {
+		r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			sent, _ := io.ReadAll(req.Body)
+			req.Body = io.NopCloser(strings.NewReader(string(sent)))
+			if strings.Contains(string(sent), `"model":"test-model"`) {
+				respond(status, body).ServeHTTP(w, req)
+				return
+			}
+			respond(http.StatusOK, strings.Replace(chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`), "test-model", "second", 1)).ServeHTTP(w, req)
+		}), func(c *Config) { c.Fallbacks = []string{"second"} })
+		if d, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || len(d.Switches) != 1 || d.Switches[0].Why != string(failure.ConfigInvalid) {
+			t.Errorf("%d: draft %+v, error %v", status, d, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -69,16 +70,16 @@ func (b *tokenBudget) settle(ctx context.Context, g review.Grant, used review.Us
 //   - The usage of a canceled call is unknown, so its reservation stays.
 //   - A prompt that was too long also counts against the review, so that
 //     splitting it ends.
-func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, prompt int, done completion, err error) review.Usage {
+func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, prompt int, a endpoint.Answer, err error) review.Usage {
 	used := review.Usage{Calls: 1}
 	class := failure.ClassOf(err)
-	_, answered := errors.AsType[apiError](err)
+	_, refused := errors.AsType[endpoint.Error](err)
 	switch {
-	case answered && done.events == 0, done.header == nil && class != failure.NetworkTimeout:
+	case refused && a.Parts == 0, !a.Begun() && class != failure.NetworkTimeout:
 	case ctx.Err() != nil:
 		return used
 	default:
-		used.PromptTokens, used.CompletionTokens, used.Estimated = prompt, max(countTokens(done.content), done.events), true
+		used.PromptTokens, used.CompletionTokens, used.Estimated = prompt, max(countTokens(a.Content), a.Parts), true
 	}
 	b.settle(ctx, g, used)
 	if class == failure.TooLarge {

@@ -41,8 +41,8 @@ func (a cachedAnswer) note() string {
 // codes. Another endpoint may have another model of that name, or a stand-in.
 func (run *run) cacheKey(model string, q question) string {
 	c := run.cfg
-	settings, _ := json.Marshal([]any{c.BaseURL, model, c.AnswerFormat, c.API, c.MaxAnswerTokens, c.Temperature, c.ReasoningEffort, c.Extra})
-	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system[FormatText], q.key()))
+	settings, _ := json.Marshal([]any{c.BaseURL, model, c.MaxAnswerTokens, c.Temperature, c.ReasoningEffort, c.Extra})
+	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system, q.key()))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -7,23 +7,10 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/rules"
 )
-
-// An AnswerFormat is the format that the endpoint is asked to answer in. Every
-// answer is validated against the same schema.
-type AnswerFormat string
-
-// The answer formats, most reliable first. [FormatAuto] is the dialect's format.
-const (
-	FormatAuto   AnswerFormat = "auto"
-	FormatSchema AnswerFormat = "json_schema" // decoding constrained by the schema
-	FormatObject AnswerFormat = "json_object" // any JSON object; the schema is in the prompt
-	FormatText   AnswerFormat = "text"        // any text; the schema is in the prompt
-)
-
-var answerFormats = []AnswerFormat{FormatSchema, FormatObject, FormatText}
 
 // A VerifyMode selects the findings for the verification pass: none, all, or all from a
 // severity on. The mode is then the name of that severity.
@@ -40,10 +27,6 @@ func (m VerifyMode) covers(s review.Severity) bool {
 	return m == VerifyOn || m != VerifyOff && rank(s) <= rank(review.Severity(m))
 }
 
-// totalTimeouts is the number of timeouts after which an answer that still arrives is given
-// up: an endpoint that sends a byte now and then must not hold a worker.
-const totalTimeouts = 4
-
 // Bounds of a Config.
 const (
 	// minPromptTokens has room for the instructions, the longest description and
@@ -52,10 +35,10 @@ const (
 	maxConcurrency  = 64
 )
 
-// Config configures a [Reviewer]. KeyHeader is set by the dialect. Tokens are counted with the o200k vocabulary,
-// which is an estimate for models with another vocabulary.
+// Config configures a [Reviewer]. Tokens are counted with the o200k vocabulary, which is an
+// estimate for models with another vocabulary.
 type Config struct {
-	EndpointConfig `yaml:",inline"`
+	endpoint.Config `yaml:",inline"`
 	// Model name, as the endpoint knows it.
 	Model string `yaml:"model" required:"a model of the endpoint"`
 	// Models of the same endpoint that are called, in this order, if the previous
@@ -64,23 +47,14 @@ type Config struct {
 	// CodeKey makes the check code of the instructions one that only this installation
 	// knows. Default: a code of the prompt version.
 	CodeKey secret.Value
-	// Family of the server, which decides fields and formats of requests: auto detects
-	// it (docs/endpoints.md).
-	Dialect string `yaml:"dialect" default:"auto" oneof:"auto openai azure anthropic gemini openrouter vllm llamacpp ollama lmstudio generic"`
-	// API of the endpoint: chat (/chat/completions) or responses (/responses).
-	API string `yaml:"api" default:"chat" oneof:"chat responses"`
-	// Output format that the endpoint is asked for: json_schema, json_object, text, or
-	// auto for the best one that its dialect enforces. If the model does not support one,
-	// the next is used. Every answer is checked against the same schema.
-	AnswerFormat AnswerFormat `yaml:"answer_format" default:"auto" oneof:"auto json_schema json_object text"`
 	// Number of tokens that the server reads in one call, prompt and answer. 0: the
 	// server is asked, if it has a way to tell.
 	ContextTokens int `yaml:"context_tokens" default:"0" check:"not-negative"`
 	// Largest prompt, at least 6,500; a larger change takes several calls. Models review
-	// small prompts better.
-	MaxPromptTokens int `yaml:"max_prompt_tokens" default:"24000"`
+	// small prompts better. With the answer it fits an account of 30,000 tokens a minute.
+	MaxPromptTokens int `yaml:"max_prompt_tokens" default:"18000"`
 	// Largest answer, including the thinking of a reasoning model.
-	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"16384" check:"positive"`
+	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"8192" check:"positive"`
 	// Effort of a reasoning model, such as low, medium or high. Unset: the endpoint's.
 	ReasoningEffort string `yaml:"reasoning_effort"`
 	// Sampling temperature. Unset: the endpoint's; reasoning models refuse one.

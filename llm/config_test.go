@@ -23,7 +23,7 @@ func TestNewRefusesAnInvalidConfig(t *testing.T) {
 		"no model":                  func(c *Config) { c.Model = "" },
 		"fallback without a name":   func(c *Config) { c.Fallbacks = []string{""} },
 		"prompt too small":          func(c *Config) { c.MaxPromptTokens = 6_499 },
-		"review below one call":     func(c *Config) { c.MaxTokensPerReview = 40_383 },
+		"review below one call":     func(c *Config) { c.MaxTokensPerReview = 26_191 },
 		"too many concurrent calls": func(c *Config) { c.Concurrency = 65 },
 		"temperature out of bounds": func(c *Config) { c.Temperature = new(2.5) },
 		"language of two lines":     func(c *Config) { c.Language = "x\ny" },

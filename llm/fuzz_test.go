@@ -1,22 +1,19 @@
 package llm
 
 import (
-	"bytes"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/llm/endpoint"
 )
 
 // Each answer of an endpoint is an error, or findings that follow the schema, have
 // bounded numbers and point into the diff.
 func FuzzAnswer(f *testing.F) {
-	f.Add([]byte(`{"choices":[{"message":{"content":` + strconv.Quote(oneFinding) + `},"finish_reason":"stop"}],"usage":{"prompt_tokens":-1}}`))
-	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":" + strconv.Quote(oneFinding) + "}}]}\n\ndata: [DONE]\n"))
-	f.Add([]byte(`{"status":"incomplete","output":[{"type":"message","content":[{"type":"output_text","text":` + strconv.Quote(oneFinding[:90]) + `}]}]}`))
-	f.Add([]byte(`{"error":{"message":"x"}}`))
-	f.Add([]byte(strings.Repeat(`{"choices":[`, 1000)))
+	f.Add(oneFinding)
+	f.Add("<think>" + noFindings + "</think>" + oneFinding[:90])
+	f.Add(strings.Repeat(`{"findings":[`, 1000))
 	loaded, err := loadPrompts(config.Default[Config]())
 	if err != nil {
 		f.Fatal(err)
@@ -27,12 +24,8 @@ func FuzzAnswer(f *testing.F) {
 	}
 	last := shown.hunks[len(shown.hunks)-1].lines
 	end := last[len(last)-1].number
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var c completion
-		if c.read(bytes.NewReader(body), 1_000) != nil {
-			return
-		}
-		o, _, err := c.open(listFindings, 1_000)
+	f.Fuzz(func(t *testing.T, content string) {
+		o, _, err := open(endpoint.Answer{Content: content}, listFindings)
 		if err != nil {
 			return
 		}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -215,3 +217,35 @@ func places(findings []review.Finding) int {
 }
 
 var secretKey = secret.New("the-key")
+
+// leak is part of the text of every error response.
+const leak = "theEndpointSaidThis"
+
+// respond answers every request with the same response. Its lists of findings get the
+// check codes of the prompt, and its usage that of the prompt.
+func respond(status int, body string, header ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		prompt, _ := io.ReadAll(r.Body)
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		body := strings.Replace(body, `"prompt_tokens":1500`, fmt.Sprintf(`"prompt_tokens":%d`, len(prompt)/4), 1)
+		_, _ = io.WriteString(w, strings.ReplaceAll(body, `{\"findings\":[`, `{\"codes\":[`+quotedCodes(prompt)+`],\"findings\":[`))
+	})
+}
+
+// quotedCodes returns the check codes of a request as elements of a JSON list in a
+// JSON string.
+func quotedCodes(request []byte) string {
+	var codes []string
+	for _, m := range regexp.MustCompile(`(?:"|\\n)check-code: ([0-9a-f]{8})`).FindAllSubmatch(request, -1) {
+		codes = append(codes, `\"`+string(m[1])+`\"`)
+	}
+	return strings.Join(codes, ",")
+}
+
+// chatBody returns a response body with the given choice.
+func chatBody(choice string) string {
+	return `{"id":"c","object":"chat.completion","model":"test-model","choices":[` + choice + `],"usage":{"prompt_tokens":1500,"completion_tokens":5}}`
+}

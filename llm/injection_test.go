@@ -70,13 +70,13 @@ func (i injection) change(t *testing.T) redaction.Change {
 
 // A request has all the fields that the body of a model call may have: no tools.
 type request struct {
-	Model               string
-	Messages            []message
-	Temperature         float64
-	Stream              bool
-	StreamOptions       json.RawMessage `json:"stream_options"`
-	MaxCompletionTokens int             `json:"max_completion_tokens"`
-	ResponseFormat      json.RawMessage `json:"response_format"`
+	Model          string
+	Messages       []message
+	Temperature    float64
+	Stream         bool
+	StreamOptions  json.RawMessage `json:"stream_options"`
+	MaxTokens      int             `json:"max_tokens"`
+	ResponseFormat json.RawMessage `json:"response_format"`
 }
 
 type message struct{ Role, Content string }

@@ -107,7 +107,7 @@ func elements[T any](d *json.Decoder) (out []T, whole bool) {
 }
 
 // endOfThinking matches the marks with which models end their thinking.
-var endOfThinking = regexp.MustCompile(`</think(?:ing)?>|</reasoning>|<\|channel\|>final<\|message\|>`)
+var endOfThinking = regexp.MustCompile(`(?i)</(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[/THINK\]|<\|channel\|>final(?: <\|constrain\|>\w+)?<\|message\|>|<\|end_of_thought\|>|◁/think▷`)
 
 // afterThinking returns content without the model's thinking. An answer that
 // begins with an object has no thinking before it, but may quote such a mark.

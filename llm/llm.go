@@ -1,6 +1,5 @@
-// Package llm has a model review a change through one OpenAI-compatible
-// endpoint. It accepts only [redaction.Text] and has a guard check every request
-// body before it is sent. Answers are untrusted: they are validated against a
+// Package llm has a model review a change through one endpoint (llm/endpoint). It
+// accepts only [redaction.Text]. Answers are untrusted: they are validated against a
 // schema, the lines of a finding are computed from the code that it quotes, and
 // findings on files that were not shown are dropped.
 //
@@ -12,9 +11,8 @@
 // the files in prompts.
 //
 // [Reviewer.Review] is the entry point: plan.go divides the change into calls
-// (diff.go, priority.go, chunk.go), run.go makes them (ask.go, request.go,
-// complete.go, cache.go, budget.go) as the family of servers needs (dialect.go),
-// answer.go and findings.go read the answers (json_object.go, anchor.go), filter.go and
+// (diff.go, priority.go, chunk.go), run.go makes them (ask.go, cache.go, budget.go),
+// answer.go and findings.go read the answers (anchor.go), filter.go and
 // verify.go (the verification pass) remove findings, and draft.go returns the result.
 package llm
 
@@ -22,35 +20,34 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"maps"
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
 
 // A Reviewer reviews changes with one model. It is safe for concurrent use.
 type Reviewer struct {
-	lg            *slog.Logger
-	guard         redactor
-	cfg           Config
-	extra         map[string]any // of Config.Extra
-	endpoint      *Endpoint
-	prompts       *prompts
-	guidelines    *guidelines
-	modelDialects sync.Map // modelDialect by model, as learned
-	meters        sync.Map // *meter by model
-
-	probing sync.Mutex // guards the fields below
-	probed  bool
-	dialect Dialect
-	context int // tokens that the server reads, 0 if it does not report them
+	lg         *slog.Logger
+	guard      redactor
+	cfg        Config
+	fields     map[string]any // of every request, beside the fields of [endpoint.Request]
+	endpoint   *endpoint.Endpoint
+	prompts    *prompts
+	guidelines *guidelines
 }
 
-// redactor is a guard that also redacts the text of a model.
+// redactor decides what may be sent, and redacts the text of a model. Its errors quote no
+// content.
 type redactor interface {
-	guard
+	endpoint.Guard
+	// Verify returns an error for a change that the current pipeline did not make.
+	Verify(c redaction.Change) error
+	// Compose seals a prompt, or returns an error if it holds a secret.
+	Compose(s string) (redaction.Text, error)
 	Findings(fs []review.Finding) ([]review.Finding, error)
 	String(s string) (redaction.Text, error)
 }
@@ -65,13 +62,15 @@ func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	dialect := dialectOf(cfg.Dialect, cfg.BaseURL)
-	cfg.KeyHeader = dialect.KeyHeader
-	endpoint, err := NewEndpoint(lg, guard, cfg.EndpointConfig)
+	e, err := endpoint.New(lg, guard, cfg.Config)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, extra: extra, endpoint: endpoint, dialect: dialect}
+	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, fields: map[string]any{}, endpoint: e}
+	if cfg.Temperature != nil {
+		r.fields["temperature"] = *cfg.Temperature
+	}
+	maps.Copy(r.fields, extra)
 	if r.guidelines, err = newGuidelines(guard.String, cfg.Rules); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
@@ -90,7 +89,7 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Opti
 	if err := r.guard.Verify(c); err != nil {
 		return review.Draft{}, fmt.Errorf("review changelist %d: %w", c.Number, err)
 	}
-	r.probe(ctx)
+	r.endpoint.Probe(ctx)
 	run, err := r.newRun(ctx, c, o)
 	if err != nil {
 		return review.Draft{}, err
@@ -111,26 +110,44 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Opti
 	return draft, nil
 }
 
-// pingTokens bounds the answer to a ping.
-const pingTokens = 16
-
 // Ping makes a minimal call, without content of a change, to the endpoint and
 // model of a review. Its errors carry the class that a review would report.
 func (r *Reviewer) Ping(ctx context.Context) error {
-	r.probe(ctx)
-	_, err := r.sendPrompt(ctx, r.cfg.Model, "Answer: ready.", pingTokens)
+	text, err := r.guard.Compose("Answer: ready.")
+	if err != nil {
+		return err
+	}
+	_, err = r.endpoint.Ask(ctx, endpoint.Request{Model: r.cfg.Model, User: text, MaxTokens: 16, Format: endpoint.FormatText, Effort: r.cfg.ReasoningEffort, Fields: r.fields})
 	return err
 }
 
-// sendPrompt asks model in its dialect. If the endpoint refuses a field, it asks again without
-// the field.
-func (r *Reviewer) sendPrompt(ctx context.Context, model, user string, limit int) (completion, error) {
-	for {
-		w := r.modelDialect(model)
-		w.Format = FormatText
-		done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, model, "", user, limit), limit)
-		if err == nil || !r.learnFrom(ctx, model, err) {
-			return done, err
-		}
+// contextTokens returns how many tokens the server reads in one call to model, prompt and
+// answer. It is 0 if that is not known.
+func (r *Reviewer) contextTokens(model string) int {
+	known := r.endpoint.Context(model)
+	if configured := r.cfg.ContextTokens; configured > 0 && (known == 0 || configured < known) {
+		return configured
 	}
+	return known
+}
+
+// promptLimit returns the largest prompt: the configured one, or what the context of
+// the server leaves beside the answer, less a tenth, because its vocabulary is another one.
+func (r *Reviewer) promptLimit() int {
+	tokens := r.contextTokens(r.cfg.Model)
+	if tokens == 0 {
+		return r.cfg.MaxPromptTokens
+	}
+	return min(r.cfg.MaxPromptTokens, max((tokens-min(r.cfg.MaxAnswerTokens, tokens/4))*9/10, minPromptTokens))
+}
+
+// answerLimit returns the largest answer of model beside a prompt of that many tokens: at
+// most most, and what the prompt leaves of the context of the server, whose vocabulary may
+// count half as many tokens more.
+func (r *Reviewer) answerLimit(model string, prompt, most int) int {
+	tokens := r.contextTokens(model)
+	if tokens == 0 {
+		return most
+	}
+	return min(most, max(tokens-prompt*3/2, tokens/4))
 }

@@ -275,9 +275,9 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		MaxCompletion int `json:"max_completion_tokens"`
 	}
 	_ = json.Unmarshal(body, &req)
-	h := heard{limit: max(req.MaxTokens, req.MaxCompletion), field: limitCompletion, gone: r.Context().Done()}
+	h := heard{limit: max(req.MaxTokens, req.MaxCompletion), field: "max_completion_tokens", gone: r.Context().Done()}
 	if req.MaxTokens > 0 {
-		h.field = limitOlder
+		h.field = "max_tokens"
 	}
 	for _, m := range req.Messages {
 		h.messages += m.Content + "\n"
@@ -379,7 +379,7 @@ func TestPartsThatAreGivenUpAreOmitted(t *testing.T) {
 	l := &liar{lies: func(w http.ResponseWriter, h heard) {
 		codes := codesIn(h.messages)
 		if h.n > 1 {
-			codes = codes[:0]
+			codes[0] = "00000000"
 		}
 		said200(w, findingsWith(codes), "stop", len(h.messages)/4, 20)
 	}}
@@ -424,7 +424,7 @@ func TestIgnoredLimitSwitchesTheField(t *testing.T) {
 	t.Parallel()
 	l := &liar{lies: func(w http.ResponseWriter, h heard) {
 		spent := 20
-		if h.field == limitCompletion {
+		if h.field == "max_tokens" {
 			spent = 60 * h.limit
 		}
 		said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, spent)
@@ -436,7 +436,7 @@ func TestIgnoredLimitSwitchesTheField(t *testing.T) {
 		t.Errorf("draft %+v, error %v, %d tokens count as used", d, err, shared.spent)
 	}
 	for i, h := range l.all {
-		if want := []string{limitCompletion, limitOlder}[min(i, 1)]; h.field != want {
+		if want := []string{"max_tokens", "max_completion_tokens"}[min(i, 1)]; h.field != want {
 			t.Errorf("call %d has %s, want %s", i+1, h.field, want)
 		}
 	}
@@ -512,5 +512,19 @@ func TestCodesAreBetweenHunks(t *testing.T) {
 	}
 	if other, _ := c.withCodes("another"); slices.Equal(codesIn(other), codes) || bytes.Equal([]byte(other), []byte(text)) {
 		t.Error("the codes of another review are the same")
+	}
+}
+
+// An answer without codes is the model's fault if the endpoint counts the whole prompt.
+func TestAnswerWithoutCodes(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]failure.Class{"reported": failure.SchemaInvalid, "cut": failure.PromptTruncated, "": failure.PromptTruncated} {
+		l := &liar{lies: func(w http.ResponseWriter, h heard) {
+			said200(w, `{"findings":[]}`, "stop", map[string]int{"reported": len(h.messages) / 4, "cut": 700, "": -1}[prompt], 20)
+		}}
+		r, _ := newReviewer(t, l)
+		if _, err := r.Review(t.Context(), redacted(t, manyFiles(1)...), review.Options{}); failure.ClassOf(err) != want || len(l.all) < 2 {
+			t.Errorf("usage %q: %v after %d calls, want %s", prompt, err, len(l.all), want)
+		}
 	}
 }

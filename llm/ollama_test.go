@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -89,7 +91,14 @@ func TestOllama(t *testing.T) {
 		}}, change...)...)
 		return r
 	}
-	text := func(c *Config) { c.AnswerFormat = FormatText }
+	text := func(c *Config) { c.Extra = `{"response_format": {"type": "text"}}` }
+	ask := func(r *Reviewer, model, user string, limit int, format endpoint.Format) (endpoint.Answer, error) {
+		text, err := r.guard.Compose(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.endpoint.Ask(t.Context(), endpoint.Request{Model: model, User: text, MaxTokens: limit, Format: format, Name: "review", Schema: json.RawMessage(r.prompts.schema)})
+	}
 	t.Run("cut prompts are no clean review", func(t *testing.T) {
 		// A byte is a token, so even a change of one line exceeds the context, and what
 		// the server reports is more than our estimate.
@@ -101,35 +110,28 @@ func TestOllama(t *testing.T) {
 		}
 	})
 	t.Run("is detected, with its context", func(t *testing.T) {
-		r := reviewer("clean")
-		if _, err := r.sendPrompt(t.Context(), "clean", "ready?", 5); err != nil { // loads the model
+		if _, err := ask(reviewer("clean"), "clean", "ready?", 5, endpoint.FormatText); err != nil { // loads the model
 			t.Fatal(err)
 		}
-		r.probe(t.Context())
-		if r.dialect.Name != "ollama" || r.context != 4_096 {
-			t.Errorf("dialect %s, context %d", r.dialect.Name, r.context)
+		if shown := reviewer("clean").Describe(t.Context()); !strings.Contains(shown, "dialect ollama") || !strings.Contains(shown, "context of 4096 tokens") {
+			t.Errorf("shows %q", shown)
 		}
 	})
-	t.Run("the limit is kept in the field of the dialect only", func(t *testing.T) {
-		for dialect, kept := range map[string]bool{"ollama": true, "generic": false} {
-			r := reviewer("loop", func(c *Config) { c.Dialect = dialect })
-			done, err := r.sendPrompt(t.Context(), "loop", "go on", 12)
-			if spent := max(done.usage.CompletionTokens, done.events); err != nil || spent <= 14 != kept {
-				t.Errorf("%s: %d tokens of 12, error %v", dialect, spent, err)
-			}
+	t.Run("the limit is kept", func(t *testing.T) {
+		done, err := ask(reviewer("loop"), "loop", "go on", 12, endpoint.FormatText)
+		if spent := max(done.Usage.CompletionTokens, done.Parts); err != nil || spent > 14 {
+			t.Errorf("%d tokens of 12, error %v", spent, err)
 		}
 	})
 	t.Run("the schema is enforced", func(t *testing.T) {
-		r := reviewer("random", func(c *Config) { c.Dialect = "ollama" })
-		body := r.request(r.modelDialect("random"), "random", "Answer in JSON.", "go", 60)
-		done, err := r.endpoint.complete(t.Context(), apiChat, body, 60)
-		if err != nil || !begins.MatchString(done.content) || !strings.HasPrefix(done.content, `{`) {
-			t.Errorf("answer %q, error %v", done.content, err)
+		done, err := ask(reviewer("random"), "random", "Answer in JSON.", 60, endpoint.FormatSchema)
+		if err != nil || !begins.MatchString(done.Content) || !strings.HasPrefix(done.Content, `{`) {
+			t.Errorf("answer %q, error %v", done.Content, err)
 		}
 	})
 	t.Run("an unknown model is not found", func(t *testing.T) {
 		err := reviewer("missing").Ping(t.Context())
-		if e, ok := errors.AsType[*failure.Error](err); !ok || e.Class != failure.NotFound {
+		if e, ok := errors.AsType[*failure.Error](err); !ok || e.Class != failure.ConfigInvalid {
 			t.Errorf("error %v", err)
 		}
 	})

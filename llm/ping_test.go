@@ -28,12 +28,12 @@ func TestPing(t *testing.T) {
 	}
 }
 
-func TestPingLearnsTheDialect(t *testing.T) {
+func TestPingAdapts(t *testing.T) {
 	t.Parallel()
 	l := &liar{lies: func(w http.ResponseWriter, h heard) {
-		if h.field == limitCompletion {
+		if h.field == "max_tokens" {
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"error":"unknown field max_completion_tokens"}`)
+			_, _ = io.WriteString(w, `{"error":"unknown field max_tokens, use max_completion_tokens"}`)
 			return
 		}
 		said200(w, "ready", "stop", 5, 1)

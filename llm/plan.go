@@ -22,11 +22,12 @@ type task struct {
 
 // newRun divides c into calls.
 func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Options) (*run, error) {
+	limit := r.promptLimit()
 	run := &run{
 		Reviewer: r,
 		options:  o,
 		change:   c,
-		about:    about(c, r.promptLimit()),
+		about:    about(c, limit),
 		fence:    newNonce(),
 		files:    make([]*file, len(c.Files)),
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
@@ -56,25 +57,23 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 	if run.guides, run.sources, err = r.guidelines.with(r.guard.String, c.Rules); err != nil {
 		return nil, err
 	}
-	run.guide = run.guides.guide(shown, r.promptLimit()-minPromptTokens)
+	run.guide = run.guides.guide(shown, limit-minPromptTokens)
 	if len(run.guide.left) > 0 {
 		r.lg.WarnContext(ctx, "rule packs left out: no room in the prompt", "changelist", c.Number, "packs", run.guide.left)
 	}
 	run.system = r.prompts.withRules(run.guide)
-	return run, run.plan(ctx, shown)
+	return run, run.plan(ctx, shown, limit)
 }
 
 // plan packs files into chunks and sets tokens aside for those that the budget
 // has room for. The layout depends on the whole budget and not on what is left of
 // it, so that it is the same in every attempt.
-func (run *run) plan(ctx context.Context, files []*file) error {
-	w := modelDialect{Dialect: Dialect{Format: run.cfg.AnswerFormat}, inPrompt: true}
-	empty, err := run.prompt(w, question{about: run.about}, "")
+func (run *run) plan(ctx context.Context, files []*file, limit int) error {
+	empty, err := run.prompt(question{about: run.about}, "")
 	if err != nil {
 		return err
 	}
 	run.fixed = empty.tokens
-	limit := run.promptLimit()
 	run.room = limit - run.fixed
 	run.room -= codeTokens(run.room)
 	reserve := run.reserve(limit)

@@ -124,11 +124,11 @@ func (run *run) previewPrompts(q question) ([]PromptPreview, error) {
 	tasks := map[string]string{listFindings: "review", listVerdicts: "verify"}
 	var out []PromptPreview
 	for _, q := range questions {
-		p, err := run.prompt(run.modelDialect(run.cfg.Model), q, "")
+		p, err := run.prompt(q, "")
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, PromptPreview{Task: tasks[q.list], System: p.system, User: p.user})
+		out = append(out, PromptPreview{Task: tasks[q.list], System: p.system.String(), User: p.user.String()})
 	}
 	return out, nil
 }

@@ -37,8 +37,8 @@ const (
 // reviews and verifications have the same instructions, so that the call for one
 // can use the provider's cache of the other.
 type prompts struct {
-	first  string                  // check code at the beginning of the instructions
-	system map[AnswerFormat]string // instructions, without rules
+	first  string // check code at the beginning of the instructions
+	system string // instructions, without rules
 	user   *template.Template
 	schema string                        // of the answer
 	items  map[string]*jsonschema.Schema // of the elements of its lists
@@ -49,7 +49,7 @@ func loadPrompts(cfg Config) (*prompts, error) {
 		Code, Schema, Language string
 		Verify, Check          bool
 	}{Language: cfg.Language, Verify: cfg.Verify != VerifyOff}
-	p := &prompts{system: map[AnswerFormat]string{}}
+	p := &prompts{}
 	var err error
 	if p.schema, err = render("schema", schemaTemplate, data); err != nil {
 		return nil, err
@@ -58,13 +58,9 @@ func loadPrompts(cfg Config) (*prompts, error) {
 		return nil, fmt.Errorf("parse the prompt: %w", err)
 	}
 	p.first = firstCode(cfg, p.schema)
-	for _, format := range answerFormats {
-		if data.Code = p.first; format != FormatSchema { // otherwise the request has it
-			data.Schema = p.schema
-		}
-		if p.system[format], err = render("system", systemTemplate, data); err != nil {
-			return nil, err
-		}
+	data.Code, data.Schema = p.first, p.schema // an endpoint may ignore the schema of a request
+	if p.system, err = render("system", systemTemplate, data); err != nil {
+		return nil, err
 	}
 	p.items, err = compileItems(schemaTemplate)
 	return p, err
@@ -119,15 +115,11 @@ func compileItems(schema string) (map[string]*jsonschema.Schema, error) {
 
 // withRules returns the instructions followed by the rules for a change. The
 // part that all reviews share comes first, so that providers can cache it.
-func (p *prompts) withRules(g guide) map[AnswerFormat]string {
+func (p *prompts) withRules(g guide) string {
 	if g.text == "" {
 		return p.system
 	}
-	system := map[AnswerFormat]string{}
-	for format, text := range p.system {
-		system[format] = text + rulesPrompt + g.text
-	}
-	return system
+	return p.system + rulesPrompt + g.text
 }
 
 // A userMessage is the data of the user message. What calls share comes first and
@@ -158,7 +150,7 @@ func newNonce() string {
 
 // promptDigest returns the digest of the instructions and schema of the review.
 func (run *run) promptDigest() string {
-	system := strings.ReplaceAll(run.system[FormatText], run.prompts.first, "")
+	system := strings.ReplaceAll(run.system, run.prompts.first, "")
 	sum := sha256.Sum256([]byte(system + "\x00" + messageTemplate))
 	return hex.EncodeToString(sum[:])
 }

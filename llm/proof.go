@@ -106,7 +106,8 @@ func checkCodes(got, want []string) error {
 }
 
 // A meter compares the prompt tokens that an endpoint reports for a model with our
-// estimates, which are of another vocabulary. It is calibrated by proven answers.
+// estimates, which are of another vocabulary. It is calibrated by proven answers about the same
+// change in the same script: vocabularies differ most in the others.
 type meter struct {
 	mu      sync.Mutex
 	proven  int     // answers
@@ -125,6 +126,19 @@ const (
 	// of a server distorts smaller ones.
 	comparedTokens = 500
 )
+
+// meter returns the meter for prompts like text.
+func (run *run) meter(model, text string) *meter {
+	other := 0
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			other++
+		}
+	}
+	script := min(4*other/(len(text)+1), 1) + min(20*other/(len(text)+1), 1) // 0: up to 5 % of the bytes are not ASCII, 1: up to 25 %
+	m, _ := run.meters.LoadOrStore(fmt.Sprint(script, model), &meter{})
+	return m.(*meter)
+}
 
 // check returns an error if the reported tokens show that the endpoint read less than
 // it was sent. Check codes are proof, too, but a server can find them without reading.

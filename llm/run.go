@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -21,19 +22,20 @@ type run struct {
 	*Reviewer
 	options review.Options
 	change  redaction.Change
-	about   string                  // description, jobs and list of files, part of every prompt
-	guides  *guidelines             // those of the reviewer and of teams
-	sources []review.RuleSource     // of the rules of teams
-	guide   guide                   // rules for the change
-	system  map[AnswerFormat]string // instructions with these rules
-	fence   string                  // around the change, in all calls of the review
-	files   []*file                 // as change.Files; nil if there is nothing to review
-	blocks  []*block                // of code around the change
-	tasks   []task                  // that the review's budget has room for
-	fixed   int                     // tokens of a prompt without its chunk
-	room    int                     // tokens of a prompt for its chunk
-	failed  atomic.Bool             // a call failed: no other one is started
-	answers sync.Map                // cachedAnswer by key
+	about   string              // description, jobs and list of files, part of every prompt
+	guides  *guidelines         // those of the reviewer and of teams
+	sources []review.RuleSource // of the rules of teams
+	guide   guide               // rules for the change
+	system  string              // instructions with these rules
+	fence   string              // around the change, in all calls of the review
+	files   []*file             // as change.Files; nil if there is nothing to review
+	blocks  []*block            // of code around the change
+	tasks   []task              // that the review's budget has room for
+	fixed   int                 // tokens of a prompt without its chunk
+	room    int                 // tokens of a prompt for its chunk
+	failed  atomic.Bool         // a call failed: no other one is started
+	answers sync.Map            // cachedAnswer by key
+	meters  sync.Map            // *meter by model and script
 
 	mu       sync.Mutex // guards the fields below
 	left     int        // tokens of the review's budget
@@ -214,7 +216,7 @@ func (q question) smaller(cut bool) []question {
 // was cut off. A smaller part takes as much thinking as a larger one.
 func splitsFor(err error) int {
 	_, thought := errors.AsType[thinkingLimitError](err)
-	_, refused := errors.AsType[apiError](err)
+	_, refused := errors.AsType[endpoint.Error](err)
 	switch class := failure.ClassOf(err); {
 	case thought:
 		return 0
@@ -248,7 +250,7 @@ func (run *run) givenUp(t task) review.SkipReason {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	class := failure.ClassOf(run.unread)
-	_, free := errors.AsType[apiError](run.unread)
+	_, free := errors.AsType[endpoint.Error](run.unread)
 	if free && t.splits == 0 {
 		run.lost = 0
 	}

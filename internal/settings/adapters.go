@@ -64,7 +64,9 @@ func (cfg *Config) NewRules() (*rules.Set, error) {
 // A Guard is a [redaction.Pipeline], or wraps one.
 type Guard interface {
 	Verify(c redaction.Change) error
+	VerifyTexts(texts ...redaction.Text) error
 	Check(body []byte) error
+	Compose(s string) (redaction.Text, error)
 	Findings(fs []review.Finding) ([]review.Finding, error)
 	String(s string) (redaction.Text, error)
 }

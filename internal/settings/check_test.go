@@ -183,12 +183,12 @@ func TestCheckRefuses(t *testing.T) {
 		"a key in clear": {
 			func(c *Config) { c.LLM.BaseURL = "http://gpu.example.com/v1" }, "llm.base_url",
 		},
-		"unknown answer format":   {func(c *Config) { c.LLM.AnswerFormat = "xml" }, "llm.answer_format"},
+		"unknown dialect":         {func(c *Config) { c.LLM.Dialect = "xml" }, "llm.dialect"},
 		"a model timeout of zero": {func(c *Config) { c.LLM.Timeout = 0 }, "llm.timeout"},
 		"no prompt":               {func(c *Config) { c.LLM.MaxPromptTokens = 0 }, "llm.max_prompt_tokens"},
 		"no answer":               {func(c *Config) { c.LLM.MaxAnswerTokens = 0 }, "llm.max_answer_tokens"},
 		"a budget under one call": {
-			func(c *Config) { c.LLM.MaxTokensPerReview = 27_999 }, "llm.max_tokens_per_review",
+			func(c *Config) { c.LLM.MaxTokensPerReview = 26_191 }, "llm.max_tokens_per_review",
 		},
 		"no concurrency":             {func(c *Config) { c.LLM.Concurrency = 0 }, "llm.concurrency"},
 		"a negative budget of a day": {func(c *Config) { c.LLM.MaxTokensPerDay = -1 }, "llm.max_tokens_per_day"},

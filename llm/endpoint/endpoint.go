@@ -204,7 +204,7 @@ func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
 	if err := e.guard.VerifyTexts(r.System, r.User); err != nil {
 		return Answer{}, err
 	}
-	e.probe(ctx)
+	e.Probe(ctx)
 	known := e.habitsOf(r.Model)
 	for h, limit := known, r.MaxTokens; ; {
 		if h.answer > 0 {
@@ -293,8 +293,8 @@ func (a *Answer) receive(stream *openai.ChatCompletionStream, c *call, most int)
 	a.RequestID = requestID(c.header)
 	for {
 		event, err := stream.RecvRaw()
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			if a.Parts == 0 {
+		if errors.Is(err, io.EOF) {
+			if a.Parts == 0 && !c.cut {
 				return malformed(c.header)
 			}
 			a.Early = !c.ended && a.Finish == ""
@@ -354,7 +354,7 @@ func requestID(h http.Header) string {
 
 // Describe probes the endpoint and returns how requests to model are made.
 func (e *Endpoint) Describe(ctx context.Context, model string) string {
-	e.probe(ctx)
+	e.Probe(ctx)
 	h := e.habitsOf(model)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -231,8 +231,7 @@ func (e *Endpoint) remember(ctx context.Context, model string, was, h habits) {
 
 // Context returns how many tokens the endpoint reads in one call to model, prompt and answer,
 // as it reported or said in an error. It is 0 if that is not known.
-func (e *Endpoint) Context(ctx context.Context, model string) int {
-	e.probe(ctx)
+func (e *Endpoint) Context(model string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if said := e.habits[model].context; said > 0 && (e.context == 0 || said < e.context) {
@@ -312,9 +311,9 @@ func (e *Endpoint) ContextSetting() string {
 // probeTimeout bounds each request of a probe.
 const probeTimeout = 5 * time.Second
 
-// probe asks the endpoint for its family and for its context, once. An endpoint that
+// Probe asks the endpoint for its family and for its context, once. An endpoint that
 // does not answer has the dialect that its host name and the configuration give.
-func (e *Endpoint) probe(ctx context.Context) {
+func (e *Endpoint) Probe(ctx context.Context) {
 	e.probing.Lock()
 	defer e.probing.Unlock()
 	if e.probed {

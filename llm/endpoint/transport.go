@@ -33,6 +33,7 @@ type call struct {
 	header http.Header
 	body   []byte // of a response whose status is not 200
 	ended  bool   // the stream had the mark of its end
+	cut    bool   // the stream ended within an event
 }
 
 type callKey struct{}
@@ -80,7 +81,7 @@ type transport struct {
 }
 
 // RoundTrip lets a request pass only if each of its contents was sealed for its call and the
-// guard finds no secret in the rest. During a rotation two keys are valid: if the endpoint
+// guard finds no secret in it. During a rotation two keys are valid: if the endpoint
 // refuses the new one, the request is repeated with the old one (security 9.3.5). A refused
 // request was not executed, so the repetition is safe.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -150,26 +151,16 @@ func (t *transport) admit(c *call, from io.ReadCloser) ([]byte, error) {
 		if !slices.Contains(c.sealed, m["content"]) {
 			return nil, failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: the request has a content that was not sealed for it")
 		}
-		m["content"] = ""
 	}
-	rest := make(map[string]any, len(fields))
-	for name, value := range fields {
-		rest[name] = value
+	if body, err = json.Marshal(fields); err != nil {
+		return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
 	}
-	rest["messages"] = messages
-	if err = t.check(rest); err != nil {
-		return nil, err
-	}
-	return json.Marshal(fields)
+	return body, t.check(body)
 }
 
-// check has the guard check what is encoded as JSON.
-func (e *Endpoint) check(v any) error {
-	body, err := json.Marshal(v)
-	if err == nil {
-		err = e.guard.Check(body)
-	}
-	if err != nil {
+// check has the guard check exactly what is sent.
+func (e *Endpoint) check(body []byte) error {
+	if err := e.guard.Check(body); err != nil {
 		return failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: %w", err)
 	}
 	return nil
@@ -267,7 +258,8 @@ func (r *events) line(line []byte, last bool) error {
 		r.ended, r.begun = true, true
 		r.out = []byte("data: [DONE]\n")
 	case field == "data" && len(value) == 0:
-	case field == "data" && last && !json.Valid(value): // it ended within an event
+	case field == "data" && last && !json.Valid(value):
+		r.cut = true
 	case field == "data":
 		r.event(value, r.named == "error")
 	case r.begun && line[0] == '{': // an event without its mark
@@ -323,7 +315,7 @@ func (e *Endpoint) call(ctx context.Context, method, target string, in, out any)
 		if body, err = json.Marshal(in); err != nil {
 			return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
 		}
-		if err := e.check(json.RawMessage(body)); err != nil {
+		if err := e.check(body); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +92,7 @@ func (d *download) Close() error {
 
 // A form is a multipart form that is encoded while it is read.
 type form struct {
-	check    func(v any) error
+	check    func(line []byte) error
 	name     string
 	fields   map[string]string
 	lines    iter.Seq2[[]byte, error]
@@ -127,7 +126,7 @@ func (f *form) encode(to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := f.check(json.RawMessage(line)); err != nil {
+		if err := f.check(line); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(file, "%s\n", line); err != nil {

@@ -11,7 +11,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -51,7 +51,7 @@ var adapters = map[rewrite.AdapterKind]adapter{
 }
 
 // ask sends the request of one prompt and decodes the answer.
-func (a adapter) ask(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, error) {
+func (a adapter) ask(ctx context.Context, e *endpoint.Endpoint, p prompt) (rewrite.Answer, error) {
 	var body json.RawMessage
 	if _, err := e.Call(ctx, http.MethodPost, a.url(p), a.body(p), &body); err != nil {
 		return rewrite.Answer{}, callError(err)
@@ -65,7 +65,7 @@ func (a adapter) read(resp object) (rewrite.Answer, error) {
 		return rewrite.Answer{}, malformed()
 	}
 	if problem := resp.object("error"); problem != nil && problem.number("code") >= http.StatusBadRequest {
-		return rewrite.Answer{}, refusedItem(problem.number("code"), resp["error"])
+		return rewrite.Answer{}, endpoint.Refused(problem.number("code"), resp["error"])
 	}
 	return a.answer(resp)
 }

@@ -14,7 +14,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // openBatches returns the endpoint and the adapter of a decision, if it has batches.
-func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*llm.Endpoint, adapter, error) {
+func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*endpoint.Endpoint, adapter, error) {
 	endpoint, a, err := r.open(to)
 	if err != nil {
 		return nil, a, err

@@ -5,6 +5,7 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -32,7 +33,7 @@ func readResponse(resp object) (rewrite.Answer, error) {
 		case "invalid_prompt":
 			status = http.StatusBadRequest
 		}
-		return spent, refusedItem(status, resp["error"])
+		return spent, endpoint.Refused(status, resp["error"])
 	}
 	var text string
 	var refusal bool

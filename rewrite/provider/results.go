@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -13,7 +12,7 @@ import (
 	"net/url"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -25,11 +24,11 @@ const maxLine = 4 << 20
 // no JobID. It holds one line in memory. The error of a missing file has class
 // [failure.NotFound].
 func (r *Rewriter) Results(ctx context.Context, to rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
-	endpoint, a, err := r.openBatches(to)
+	e, a, err := r.openBatches(to)
 	if err != nil {
 		return err
 	}
-	body, err := endpoint.Download(ctx, "/files/"+url.PathEscape(fileID)+"/content")
+	body, err := e.Download(ctx, "/files/"+url.PathEscape(fileID)+"/content")
 	if err != nil {
 		return err
 	}
@@ -56,9 +55,9 @@ func (a adapter) result(raw []byte) (line rewrite.Line) {
 	case status == http.StatusOK:
 		line.Answer, line.Err = a.read(response.object("body"))
 	case status >= http.StatusBadRequest && response.object("body") == nil:
-		line.Err = refusedItem(status, entry["error"])
+		line.Err = endpoint.Refused(status, entry["error"])
 	case status >= http.StatusBadRequest:
-		line.Err = refusedItem(status, response["body"])
+		line.Err = endpoint.Refused(status, response["body"])
 	default:
 		line.Err = unanswered(entry.object("error").text("code"))
 	}
@@ -74,20 +73,6 @@ func unanswered(code string) error {
 		return failure.Errorf(failure.NetworkTimeout, "request of the batch timed out at the provider (%s)", code)
 	}
 	return failure.Errorf(failure.UpstreamInternal, "provider did not execute a request of the batch")
-}
-
-// refusedItem returns the error of an item with an HTTP status and the body of an error: an
-// object, an object in an object, or a text.
-func refusedItem(status int, body []byte) error {
-	e := objectOf(body)
-	if part := e.object("error"); part != nil {
-		e = part
-	}
-	message := e.text("message")
-	if e == nil {
-		_ = json.Unmarshal(body, &message)
-	}
-	return llm.Refused(status, e.text("code"), e.text("type"), message)
 }
 
 // linesOf returns the lines of a file, which may be compressed, without line ends and byte

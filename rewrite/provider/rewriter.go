@@ -16,7 +16,7 @@ import (
 	"net/http"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
 )
@@ -26,7 +26,7 @@ type Rewriter struct {
 	pipeline  *redaction.Pipeline
 	cfg       Config
 	prompts   map[string]prompts
-	endpoints map[endpointKey]*llm.Endpoint
+	endpoints map[endpointKey]*endpoint.Endpoint
 }
 
 // An endpointKey is one provider in one wire format.
@@ -49,19 +49,19 @@ func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (*Rewriter, 
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	r := &Rewriter{pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[endpointKey]*llm.Endpoint{}}
+	r := &Rewriter{pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[endpointKey]*endpoint.Endpoint{}}
 	for name, p := range cfg.Providers {
 		for kind, a := range adapters {
 			if !p.supports(kind) {
 				continue
 			}
-			endpoint, err := llm.NewEndpoint(lg, pipeline, llm.EndpointConfig{
+			e, err := endpoint.New(lg, pipeline, endpoint.Config{
 				BaseURL: p.BaseURL, APIKey: p.APIKey, APIKeyOld: p.APIKeyOld, KeyHeader: a.keyHeader, Timeout: cfg.Timeout,
 			})
 			if err != nil {
 				return nil, failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: %w", name, err)
 			}
-			r.endpoints[endpointKey{name, kind}] = endpoint
+			r.endpoints[endpointKey{name, kind}] = e
 		}
 	}
 	return r, nil
@@ -81,7 +81,7 @@ func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item
 	return a.ask(ctx, endpoint, p)
 }
 
-func (r *Rewriter) open(to rewrite.RoutingDecision) (*llm.Endpoint, adapter, error) {
+func (r *Rewriter) open(to rewrite.RoutingDecision) (*endpoint.Endpoint, adapter, error) {
 	a, known := adapters[to.AdapterKind]
 	if !known {
 		return nil, a, failure.Errorf(failure.AdapterUnsupported, "unknown adapter %q", to.AdapterKind)
