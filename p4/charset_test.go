@@ -50,9 +50,12 @@ func TestCharsetFallback(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.submitted(12, rev{path: "//depot/f.c", rev: 1, action: "add", data: "\xb4\xed\n"})
+	if change, err := f.fetch(12); err != nil || change.Files[0].Charset != defaultCharset {
+		t.Errorf("without a setting: %+v, %v", change.Files, err)
+	}
 	for fallback, want := range map[string]string{"windows-1252": "´í", "gb18030": "错", "euc-kr": "댄"} {
 		change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback = fallback }).Read(t.Context(), 12, review.ReadOptions{})
-		if err != nil || change.Files[0].Diff != "@@ -0,0 +1,1 @@\n+"+want+"\n" || change.Files[0].Charset == "" {
+		if err != nil || change.Files[0].Diff != "@@ -0,0 +1,1 @@\n+"+want+"\n" || change.Files[0].Charset != "" {
 			t.Errorf("fallback %q: %+v, %v", fallback, change.Files, err)
 		}
 	}

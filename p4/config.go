@@ -29,9 +29,9 @@ type Config struct {
 	User string `yaml:"user" required:"the account that reads changes"`
 	// P4CHARSET, for a server in unicode mode. Empty: utf8 for such a server.
 	Charset string `yaml:"charset"`
-	// Charset of text that is not UTF-8 and whose charset is not detected, such as
-	// windows-1251, shift_jis, euc-kr or gb18030 (docs/perforce.md).
-	CharsetFallback string `yaml:"charset_fallback" default:"windows-1252"`
+	// Charset of text that is not UTF-8, such as windows-1252, windows-1251, shift_jis, euc-kr
+	// or gb18030. Lines in any other charset count as not read. Empty: the charset is a guess.
+	CharsetFallback string `yaml:"charset_fallback"`
 	// Ticket of the account. Unset if the account needs none, or if the file
 	// p4tickets in the state directory holds one.
 	Ticket secret.Value `yaml:"ticket"`
@@ -133,7 +133,7 @@ func (c Config) Check(p *config.Problems) {
 	p.Add(c.Fingerprint != "" && !fingerprint.MatchString(c.Fingerprint), "fingerprint", "is not the fingerprint of a key", "write the 20 pairs of digits that p4d -Gf prints")
 	scheme, _, _ := strings.Cut(strings.ToLower(c.Port), ":")
 	p.Add(scheme == "rsh" || scheme == "jsh", "port", "makes p4 run a shell command", "write the address of a server")
-	_, err := htmlindex.Get(c.CharsetFallback)
+	_, err := htmlindex.Get(cmp.Or(c.CharsetFallback, defaultCharset))
 	p.Add(err != nil, "charset_fallback", fmt.Sprintf("%q is not a charset", c.CharsetFallback), "write one such as windows-1252, windows-1251, shift_jis, euc-kr or gb18030")
 }
 

@@ -150,12 +150,28 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if c.missing == "" {
 		f.SHA256 = fmt.Sprintf("%x", sha256.Sum256(c.data))
 	}
-	f.Charset = guessCharset(notUTF16(f.contents(printed)...), x.cfg.CharsetFallback)
+	var isGuess bool
+	if f.charset, isGuess = charsetOf(notUTF16(f.contents(printed)...), x.cfg.CharsetFallback); isGuess {
+		f.Charset = f.charset
+	}
+	if c.fileType.base != "utf16" && isUTF16(c.data, c.fileType) {
+		f.Charset = "utf-16" // by the pattern of its bytes
+	}
 	after := f.text(c)
 	if f.Skipped != "" {
 		return nil
 	}
 	before := f.baseText(printed)
+	aligned := withEndsOf(before, after)
+	switch {
+	case f.base == "" || before == after:
+	case aligned == after && withoutMark(before) != withoutMark(after):
+		f.Skipped = review.SkipLineEnds
+		return nil
+	case withoutMark(aligned) != withoutMark(before):
+		f.Notes = append(f.Notes, review.NoteLineEnds)
+	}
+	before = aligned
 	merged, err := f.withMerged(ctx, printed, before, after)
 	if err != nil {
 		return err
@@ -221,7 +237,7 @@ func (f *file) text(c *content) string {
 
 // decode returns a printed content as text, or the reason why there is none.
 func (f *file) decode(c *content) (string, review.SkipReason) {
-	text, ok := toText(c.data, c.fileType, f.Charset)
+	text, ok := toText(c.data, c.fileType, f.charset)
 	switch {
 	case c.missing != "":
 		return "", c.missing

@@ -140,6 +140,35 @@ func TestFetchFiles(t *testing.T) {
 			others: []rev{{path: "//depot/f", rev: 1, data: "a\r\nold\r\n"}}, diff: "@@ -1,2 +1,2 @@\n a\r\n-old\r\n+new\r\n",
 		},
 		{
+			name: "line ends alone", file: rev{path: "//depot/f", rev: 2, data: "a\r\nb\r\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "a\nb\n"}}, skipped: review.SkipLineEnds,
+		},
+		{
+			name: "line ends of one line", file: rev{path: "//depot/f", rev: 2, data: "a\r\nb\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "a\r\nb\r\n"}}, skipped: review.SkipLineEnds,
+		},
+		{
+			name: "line ends and one edit", file: rev{path: "//depot/f", rev: 2, data: "a\r\nnew\r\nc\r\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "a\nold\nc\n"}}, diff: "@@ -1,3 +1,3 @@\n a\r\n-old\n+new\r\n c\r\n", note: review.NoteLineEnds,
+		},
+		{
+			name: "line ends of a merge without edits", file: rev{path: "//depot/f", rev: 5, action: "integrate", data: "ours\r\nsame\r\nsame\r\ntheirs\r\n"},
+			others:  []rev{{path: "//depot/f", rev: 4, data: "ours\nsame\nsame\n"}, {path: "//depot/main/f", rev: 9, data: "same\nsame\ntheirs\n"}},
+			replies: map[string][]byte{"filelog -m 1 //depot/f#5": integrated("merge from")}, skipped: review.SkipIntegrated, note: review.NoteLineEnds,
+		},
+		{
+			name: "a byte order mark alone", file: rev{path: "//depot/f", rev: 2, data: "\ufeffa\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "a\n"}}, skipped: review.SkipUnchanged,
+		},
+		{
+			name: "a byte order mark that is gone, and an edit", file: rev{path: "//depot/f", rev: 2, data: "a\nnew\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "\ufeffa\nold\n"}}, diff: "@@ -1,2 +1,2 @@\n a\n-old\n+new\n",
+		},
+		{
+			name: "a carriage return inside of a line is an edit", file: rev{path: "//depot/f", rev: 2, data: "a // x\rb()\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "a // x\nb()\n"}}, diff: "@@ -1,2 +1,1 @@\n-a // x\n-b()\n+a // x\rb()\n",
+		},
+		{
 			name: "missing newline at the end", file: rev{path: "//depot/f", rev: 2, data: "new"},
 			others: []rev{{path: "//depot/f", rev: 1, data: "old\n"}}, diff: "@@ -1,1 +1,1 @@\n-old\n+new\n\\ No newline at end of file\n",
 		},

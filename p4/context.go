@@ -63,7 +63,8 @@ func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[str
 		if c.missing != "" || !c.complete || c.fileType.skip() != "" || !isIntact(c.data, "", c.size, c.fileType) {
 			continue
 		}
-		text, ok := toText(c.data, c.fileType, guessCharset(notUTF16(c), x.cfg.CharsetFallback))
+		charset, _ := charsetOf(notUTF16(c), x.cfg.CharsetFallback)
+		text, ok := toText(c.data, c.fileType, charset)
 		if text = c.fileType.collapse(text); ok {
 			texts[file] = text
 		}

@@ -39,7 +39,8 @@ type file struct {
 	// since is, by merged revision, the revision up to which the source had been
 	// integrated before, if no review has read all of that. Without an entry the whole
 	// source counts.
-	since map[string]int
+	since   map[string]int
+	charset string // of the lines of all revisions that are not UTF-8
 	// outside is set if a source is outside of the reviewed paths.
 	outside bool
 	// shelf is the changelist of a shelved file, 0 for a submitted one. The
@@ -191,7 +192,7 @@ func (s *server) parseDescription(number review.Changelist, fields map[string]st
 	d.Restricted = fields["changeType"] == "restricted" && !s.restrictedToAll
 	old, _ := strconv.ParseInt(fields["oldChange"], 10, 64) // 0 if it kept its number
 	d.OldNumber = review.Changelist(old)
-	d.charset = s.charsetOf(fields)
+	d.charset = s.charsetOfFields(fields)
 	d.User, d.Client, d.Description = d.name(fields["user"]), d.name(fields["client"]), d.decode(fields["desc"])
 	seconds, err := strconv.ParseInt(fields["time"], 10, 64)
 	if err != nil {
@@ -288,14 +289,15 @@ func (d *description) decode(s string) string {
 	return text
 }
 
-// charsetOf returns the charset of the texts that are not UTF-8: a server that is not in
+// charsetOfFields returns the charset of the texts that are not UTF-8: a server that is not in
 // unicode mode stores the bytes its users sent. They decode as contents do.
-func (s *server) charsetOf(fields map[string]string) string {
+func (s *server) charsetOfFields(fields map[string]string) string {
 	var texts [][]byte
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !utf8.ValidString(fields[name]) {
 			texts = append(texts, []byte(fields[name]))
 		}
 	}
-	return cmp.Or(guessCharset(texts, s.fallback), s.fallback)
+	charset, _ := charsetOf(texts, s.charset)
+	return cmp.Or(charset, s.charset, defaultCharset)
 }

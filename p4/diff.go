@@ -77,6 +77,30 @@ func splitLines(s string) []string {
 	return lines
 }
 
+// withEndsOf returns before with the byte order mark of after, and with the ends of those
+// lines of after that are equal otherwise: a diff to after shows neither.
+func withEndsOf(before, after string) string {
+	before = withoutMark(before)
+	if before != "" && strings.HasPrefix(after, byteOrderMark) {
+		before = byteOrderMark + before
+	}
+	hasOneEnd := func(s string) bool { return strings.Count(s, "\r\n") == strings.Count(s, "\n") }
+	if !strings.Contains(before, "\r\n") && !strings.Contains(after, "\r\n") || hasOneEnd(before) && hasOneEnd(after) {
+		return before
+	}
+	plain := func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+	old, lines := splitLines(before), splitLines(after)
+	var aligned strings.Builder
+	at := 0
+	for _, e := range edits(plain(before), plain(after)) {
+		aligned.WriteString(strings.Join(lines[at:e.b], "") + strings.Join(old[e.a:e.aEnd], ""))
+		at = e.bEnd
+	}
+	return aligned.String() + strings.Join(lines[at:], "")
+}
+
+func withoutMark(s string) string { return strings.TrimPrefix(s, byteOrderMark) }
+
 // maxHeadingLine is the longest line in bytes that can be a heading. Redaction cuts
 // headings: a part of a secret may not be recognized.
 const maxHeadingLine = 640

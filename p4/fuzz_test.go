@@ -23,7 +23,7 @@ func FuzzDescribe(f *testing.F) {
 			name, value, _ := strings.Cut(field, "=")
 			fields[name] = value
 		}
-		d, err := (&server{fallback: "windows-1252"}).parseDescription(12, fields, review.ReadOptions{Shelved: shelved})
+		d, err := (&server{}).parseDescription(12, fields, review.ReadOptions{Shelved: shelved})
 		if err != nil {
 			return
 		}

@@ -10,13 +10,14 @@ import (
 // text from a source that is not read is reviewed.
 const maxMerged = 3
 
-// sourceText returns the text of a source; ok is false if it is not available.
-func (f *file) sourceText(c *content) (text string, ok bool) {
+// sourceText returns the text of a source with the line ends of after; ok is false if it is
+// not available.
+func (f *file) sourceText(c *content, after string) (text string, ok bool) {
 	if c.missing != "" || cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" {
 		return "", false
 	}
-	text, ok = toText(c.data, c.fileType, f.Charset)
-	return c.fileType.collapse(text), ok
+	text, ok = toText(c.data, c.fileType, f.charset)
+	return withEndsOf(c.fileType.collapse(text), after), ok
 }
 
 // maxMergeBytes is the largest sum of three texts that are merged. In larger ones,
@@ -28,7 +29,7 @@ const maxMergeBytes = 32 << 20
 // the server's integration records: a file can be edited after it was merged.
 func (f *file) withMerged(ctx context.Context, printed *printout, before, after string) (string, error) {
 	for _, source := range f.merged {
-		text, ok := f.sourceText(printed.of(source))
+		text, ok := f.sourceText(printed.of(source), after)
 		if !ok || len(before)+len(text)+len(after) > maxMergeBytes {
 			continue
 		}
@@ -46,7 +47,7 @@ func (f *file) withMerged(ctx context.Context, printed *printout, before, after 
 // hasTextOf reports whether after has, or may have, text of an earlier revision of a source
 // that before lacks: a merge of later revisions can bring it along.
 func (f *file) hasTextOf(earlier *content, before, after string) bool {
-	text, ok := f.sourceText(earlier)
+	text, ok := f.sourceText(earlier, after)
 	return !ok || len(before)+len(text)+len(after) > maxMergeBytes || merge(before, text, after) != before
 }
 

@@ -71,7 +71,7 @@ func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
 type server struct {
 	command.Runner
 	info            ServerInfo
-	fallback        string // charset of text whose charset is not detected
+	charset         string // as in Config.CharsetFallback
 	restrictedToAll bool
 }
 

@@ -2,6 +2,7 @@ package p4
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5" //nolint:gosec // p4's digests are MD5; they reveal damage, not attacks
 	"encoding/hex"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wlynxg/chardet"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/criticizer/criticizer/review"
@@ -198,11 +200,11 @@ const (
 	maxRepeated = 256
 )
 
-// guessCharset returns the charset of the lines that are not UTF-8 in texts that belong
-// together, fallback if it is not detected, and empty if there are none. All revisions of a
-// file are decoded with the same charset: otherwise a wrong guess would be a change of every
-// line.
-func guessCharset(texts [][]byte, fallback string) string {
+// charsetOf returns the charset of the lines that are not UTF-8 in texts that belong
+// together, empty if there are none: all revisions of a file are decoded with the same
+// charset, because otherwise a wrong guess would be a change of every line. It is a guess
+// unless it is the configured one.
+func charsetOf(texts [][]byte, configured string) (charset string, isGuess bool) {
 	var sample []byte
 	for _, data := range texts {
 		if hasUTF16Mark(data) {
@@ -215,22 +217,29 @@ func guessCharset(texts [][]byte, fallback string) string {
 		}
 	}
 	if sample == nil {
-		return ""
+		return "", false
 	}
-	// A sample of a few words suffices if it is repeated.
+	charset = cmp.Or(detect(sample), configured, defaultCharset)
+	encoding, _ := htmlindex.Get(configured) // nil for none
+	same, _ := htmlindex.Get(charset)
+	return charset, encoding != same && !(encoding == simplifiedchinese.GBK && same == simplifiedchinese.GB18030) // which contains it
+}
+
+// detect returns the charset of a sample, empty if none is recognized. A sample of a few
+// words suffices if it is repeated.
+func detect(sample []byte) string {
 	for _, text := range [][]byte{sample, bytes.Repeat(sample, 1+maxRepeated/len(sample))} {
 		found := chardet.Detect(text)
 		charset := strings.ToLower(found.Encoding)
 		if charset == "gb2312" {
 			charset = "gb18030" // which contains it
 		}
-		least, ok := confidences[charset]
-		if ok = ok && found.Confidence >= least; !ok {
+		if least, ok := confidences[charset]; !ok || found.Confidence < least {
 			continue
 		}
-		if _, ok = decodeLines(string(sample), charset); ok {
+		if _, ok := decodeLines(string(sample), charset); ok {
 			return charset
 		}
 	}
-	return fallback
+	return ""
 }
