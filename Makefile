@@ -21,7 +21,7 @@ help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo "demo and up take REPO=/path/to/git/repository or DEPOT=/path/to/depot.txtar, and CHANGES=20;"
-	@echo "$(DEVSTACK) -h lists the ports and other settings"
+	@echo "$(DEVSTACK) -h lists all settings"
 
 demo: $(DEVSTACK) ## review some changelists on this machine and print the results
 	@$(DEVSTACK) $(DEPOT_FLAGS) demo

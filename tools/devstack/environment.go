@@ -109,13 +109,13 @@ func (e *environment) startWorker(ctx context.Context) error {
 	if _, err := e.criticizer(ctx, "allowlist", "apply", "--reason", "set up by devstack"); err != nil {
 		return err
 	}
-	proc, err := e.stack.start(program{
-		name: "worker", path: e.command("worker"), args: []string{"--config", e.config}, env: e.env,
-	})
+	cmd := exec.Command(e.command("worker"), "--config", e.config) //nolint:gosec // its path is ours
+	cmd.Env = e.env
+	proc, err := e.stack.run("worker", cmd)
 	if err != nil {
 		return err
 	}
-	return awaitReady(ctx, proc, time.Minute, func(context.Context) error {
+	return proc.awaitReady(ctx, time.Minute, func(context.Context) error {
 		log, err := os.ReadFile(proc.logPath)
 		if err == nil && !bytes.Contains(log, []byte("worker ready")) {
 			err = errors.New("it is starting")

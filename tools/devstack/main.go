@@ -2,10 +2,9 @@
 // (demo, up) and for tests (exec): a private Postgres, a real Temporal server, and
 // simulations of Perforce, the model and the mail server.
 //
-// The commands are in demo.go and exec.go. Both open a stack (stack.go), whose
-// parts are processes (process.go) or servers in this process (servers.go). demo
-// and up add an environment (environment.go): the configuration of one depot and
-// its worker.
+// The commands are in commands.go. They open a stack (stack.go), whose parts are processes or
+// servers in this process (servers.go). demo and up add an environment (environment.go): the
+// configuration of one depot and its worker.
 package main
 
 import (
@@ -17,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -27,7 +27,7 @@ Commands:
   up               the same, and run until Ctrl-C
   exec -- CMD...   run CMD with a temporary Postgres and Temporal, and exit with its status;
                    their addresses are in CRITICIZER_TEST_DATABASE_URL and CRITICIZER_TEST_TEMPORAL_ADDRESS
-  down             stop every devstack of this clone and the processes of one that was killed
+  down             stop every devstack of this clone
   clean            down, then remove build/
 
 Flags:
@@ -59,6 +59,9 @@ func main() {
 
 // runCommand runs one command. Results go to stdout, progress to stderr.
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if slices.Equal(args, []string{"postgres"}) {
+		return servePostgres(ctx, os.Stdin, stdout) // a process of startPostgres
+	}
 	opts, rest, err := parseOptions(args, stderr)
 	if err != nil {
 		return err
@@ -69,10 +72,8 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	out := &progress{w: stderr}
 	switch command {
-	case "demo":
-		return demo(ctx, opts, out, stdout)
-	case "up":
-		return up(ctx, opts, out, stdout)
+	case "demo", "up":
+		return demo(ctx, opts, out, stdout, command == "up")
 	case "exec":
 		return execCommand(ctx, opts, rest[1:], out)
 	case "down":
@@ -87,9 +88,6 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 // options are the values of the flags and the environment.
 type options struct {
 	root string // the project's clone, absolute
-
-	// Ports of the parts. 0: the well-known one, or a free one if that is in use.
-	postgresPort, temporalPort, temporalUIPort, inboxPort, smtpPort, modelPort int
 
 	repo, depot string // see openDepot
 	changes     uint   // how many of its changelists; 0: a few
@@ -116,12 +114,6 @@ func parseOptions(args []string, stderr io.Writer) (options, []string, error) {
 	flags := flag.NewFlagSet("devstack", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
-	flags.IntVar(&opts.postgresPort, "postgres-port", 0, "port of Postgres (default 5432, or a free one)")
-	flags.IntVar(&opts.temporalPort, "temporal-port", 0, "port of Temporal (default 7233, or a free one)")
-	flags.IntVar(&opts.temporalUIPort, "temporal-ui-port", 0, "port of Temporal's web page (default 8233, or a free one)")
-	flags.IntVar(&opts.inboxPort, "inbox-port", 0, "port of the inbox's web page (default 8025, or a free one)")
-	flags.IntVar(&opts.smtpPort, "smtp-port", 0, "port of the inbox for mail (default 1025, or a free one)")
-	flags.IntVar(&opts.modelPort, "model-port", 0, "port of the simulated model (default 8026, or a free one)")
 	flags.StringVar(&opts.repo, "repo", "", "git repository to review (default: a sample depot)")
 	flags.StringVar(&opts.depot, "depot", "", "depot in a .txtar file to review, as tools/devstack/harbor.txtar is one")
 	flags.UintVar(&opts.changes, "changes", 0, "number of changelists to review, the newest ones (default: a few)")

@@ -3,10 +3,13 @@ package main
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,9 +72,8 @@ func mustWrite(t *testing.T, path, content string, mode os.FileMode) {
 	testkit.NoError(t, os.WriteFile(path, []byte(content), mode))
 }
 
-// execScript records the environment of the command of exec, its pid and the pids
-// of the servers.
-const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; cd "$0"/build/exec-*/run; until grep -qw $$ command.pid; do sleep 0.01; done; cat *.pid >"$0/pids"; touch "$0/started"; `
+// execScript records the environment of the command of exec and its process ID.
+const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; echo $$ >"$0/pid"; touch "$0/started"; `
 
 func TestExecStopsEverythingAndPassesTheExitCode(t *testing.T) {
 	t.Parallel()
@@ -102,7 +104,8 @@ func TestExecStopsEverythingOnASignal(t *testing.T) {
 	wantNothingLeft(t, root)
 }
 
-func TestDownStopsTheProcessesOfAKilledDevstack(t *testing.T) {
+// The guards of its processes end them.
+func TestAKilledDevstackLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	root := makeRoot(t)
 	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"exec sleep 600", root)
@@ -110,6 +113,7 @@ func TestDownStopsTheProcessesOfAKilledDevstack(t *testing.T) {
 	awaitFile(t, filepath.Join(root, "started"))
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
+	wantNoProcess(t, root)
 	if err := devstackCommand(t, root, "down").Run(); err != nil {
 		t.Errorf("down: %v", err)
 	}
@@ -133,28 +137,44 @@ func awaitFile(t *testing.T, path string) {
 	t.Fatalf("%s does not appear", path)
 }
 
-// wantNothingLeft fails if a process that execScript recorded is running or its
-// state directory exists.
+// wantNothingLeft fails if the command or a server of exec is running or its state directory
+// exists.
 func wantNothingLeft(t *testing.T, root string) {
 	t.Helper()
-	pids, err := os.ReadFile(filepath.Join(root, "pids"))
-	testkit.NoError(t, err)
-	if got := len(strings.Fields(string(pids))); got != 3 {
-		t.Errorf("%d children were recorded, want Postgres, Temporal and the command", got)
-	}
-	for pid := range strings.FieldsSeq(string(pids)) {
-		if !gone(pid) {
-			t.Errorf("process %s is still there", pid)
-		}
-	}
+	wantNoProcess(t, root)
 	if left, _ := filepath.Glob(filepath.Join(root, "build", "exec-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
-// gone reports whether the process ends within a minute: init may be slow to reap it.
+var address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// wantNoProcess fails if the command or a server of exec runs for 20 seconds more: init may be
+// slow to reap it.
+func wantNoProcess(t *testing.T, root string) {
+	t.Helper()
+	pid, errPID := os.ReadFile(filepath.Join(root, "pid"))
+	env, errEnv := os.ReadFile(filepath.Join(root, "env"))
+	testkit.NoError(t, errors.Join(errPID, errEnv))
+	if !gone(strings.TrimSpace(string(pid))) {
+		t.Errorf("process %s is still there", pid)
+	}
+	for _, server := range address.FindAllString(string(env), -1) {
+		_, port, _ := net.SplitHostPort(server)
+		number, err := strconv.Atoi(port)
+		testkit.NoError(t, err)
+		for deadline := time.Now().Add(20 * time.Second); !isFree(number); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("a server listens on %s", server)
+				break
+			}
+		}
+	}
+}
+
+// gone reports whether the process ends within 20 seconds: init may be slow to reap it.
 func gone(pid string) bool {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if err := exec.Command("kill", "-0", pid).Run(); err != nil {
 			return true
 		}
@@ -174,7 +194,7 @@ func TestRunRejects(t *testing.T) {
 		"an unknown command":     {dir: clone, args: []string{"fly"}, want: `"fly"`},
 		"another directory":      {dir: other, args: []string{"demo"}, want: "go.mod"},
 		"exec without a command": {dir: clone, args: []string{"exec", "--"}, want: "devstack exec --"},
-		"a bad port":             {dir: clone, args: []string{"-temporal-port", "x", "exec"}, want: "exit code 2"},
+		"a bad number":           {dir: clone, args: []string{"-changes", "x", "exec"}, want: "exit code 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(c.dir)
@@ -190,9 +210,9 @@ func TestParseOptions(t *testing.T) {
 	clone := t.TempDir()
 	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	t.Chdir(clone)
-	opts, rest, err := parseOptions([]string{"-temporal-port", "7003", "-changes", "3", "exec", "--", "-x"}, io.Discard)
+	opts, rest, err := parseOptions([]string{"-changes", "3", "exec", "--", "-x"}, io.Discard)
 	testkit.NoError(t, err)
-	if opts.temporalPort != 7003 || opts.changes != 3 || !slices.Equal(rest, []string{"exec", "--", "-x"}) {
+	if opts.changes != 3 || !slices.Equal(rest, []string{"exec", "--", "-x"}) {
 		t.Errorf("got %+v and %q", opts, rest)
 	}
 }

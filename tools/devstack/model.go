@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http/httptrace"
 	"os"
 	"strings"
 	"time"
@@ -30,10 +29,6 @@ func modelFrom(getenv func(string) string) (baseURL, model string) {
 	return "", cmp.Or(model, "llmsim-1")
 }
 
-// maxSilence is how long the endpoint may take to connect and to send its first byte. The
-// answer itself may take llm.timeout: a server on this machine may have to load the model.
-const maxSilence = 10 * time.Second
-
 // checkModel asks the model of the environment for an answer of a few tokens, so that
 // nothing is started for an endpoint that cannot review.
 func (e *environment) checkModel(ctx context.Context) error {
@@ -49,7 +44,13 @@ func (e *environment) checkModel(ctx context.Context) error {
 		if err != nil {
 			return errors.New(strings.ReplaceAll(err.Error(), "\n", " ")) // a list
 		}
-		return ping(ctx, reviewer)
+		const timeout = 15 * time.Second
+		ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it has not answered within %s", timeout))
+		defer cancel()
+		if err := reviewer.Ping(ctx); err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		return nil
 	})
 	advice := "correct CRITICIZER_LLM_BASE_URL and CRITICIZER_LLM_MODEL, or unset both for the simulated model"
 	switch {
@@ -83,24 +84,4 @@ func (e *environment) reviewer() (*llm.Reviewer, error) {
 		return nil, err
 	}
 	return cfg.NewReviewer(slog.New(slog.DiscardHandler), pipeline)
-}
-
-// ping makes a minimal call. Its error names a host that does not exist.
-func ping(ctx context.Context, reviewer *llm.Reviewer) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	silent := time.AfterFunc(maxSilence, func() { cancel(fmt.Errorf("it has sent nothing for %s", maxSilence)) })
-	defer silent.Stop()
-	var lookup error
-	err := reviewer.Ping(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSDone:              func(info httptrace.DNSDoneInfo) { lookup = info.Err },
-		GotFirstResponseByte: func() { silent.Stop() },
-	}))
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return cmp.Or(lookup, err)
 }

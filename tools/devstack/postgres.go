@@ -1,31 +1,45 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+
+	"github.com/criticizer/criticizer/store"
 )
 
-// A pgCluster is a private Postgres cluster of a stack.
-type pgCluster struct {
-	data     string
-	password string
-	port     int
-	user     *syscall.Credential // nil: the user of devstack
+// A cluster is a private Postgres server. devstack's command postgres reads it from standard
+// input and runs it: Postgres refuses to run as root, so devstack starts itself as another user.
+type cluster struct {
+	Dir      string // with the data of each major version, and the download
+	Binaries string // installed ones; empty: downloaded ones
+	Version  embeddedpostgres.PostgresVersion
+	Port     int
+	Password string
 }
+
+const pgUser = "criticizer" // the only user of a cluster
 
 // startPostgres returns the URL of a server: the one that CRITICIZER_DATABASE_URL
 // names, or a private one, which it starts with the installed Postgres or, if there
@@ -35,139 +49,163 @@ func startPostgres(ctx context.Context, s *stack, opts options) (string, error) 
 		s.out.say("using the Postgres that CRITICIZER_DATABASE_URL names")
 		return opts.databaseURL, nil
 	}
-	c, err := newCluster(s, opts)
+	c, account, err := newCluster(ctx, s, opts)
 	if err != nil {
 		return "", fmt.Errorf("start Postgres: %w", err)
 	}
-	version, err := os.ReadFile(filepath.Join(c.data, "PG_VERSION"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read version of the existing cluster: %w", err)
-	}
-	binaries, err := choosePostgres(installedPostgres(ctx, pgGlobs), versionIn(string(version)), os.Geteuid() == 0)
-	if err != nil {
-		return "", fmt.Errorf("start Postgres: %w", err)
-	}
-	if binaries == embeddedBinaries {
-		err = startEmbedded(ctx, s, embeddedConfig(c, s.base, opts.buildDir()))
-	} else {
-		err = c.start(ctx, s, binaries, len(version) == 0)
-	}
+	text, err := json.Marshal(c)
 	if err != nil {
 		return "", err
 	}
-	s.out.say("Postgres %d on %s", binaries.major, localAddress(c.port))
-	return c.url(), nil
-}
-
-// newCluster chooses port, password and directory of a cluster.
-func newCluster(s *stack, opts options) (c pgCluster, err error) {
-	c = pgCluster{data: filepath.Join(s.base, "postgres")}
-	if c.user, err = unprivilegedUser(); err != nil {
-		return c, err
-	}
-	if c.user != nil {
-		c.data = filepath.Join(rootDataDir(s.base), "postgres")
-		s.out.say("the data of Postgres is in %s: it runs as another user, who may have no access to %s", c.data, s.base)
-	}
-	if c.password, err = c.keptPassword(filepath.Join(s.base, "postgres.password")); err != nil {
-		return c, err
-	}
-	c.port, err = opts.choosePort(opts.postgresPort, 5432, "postgres-port")
-	return c, err
-}
-
-// keptPassword reads the password of an earlier run, or makes one and writes it to path.
-func (c pgCluster) keptPassword(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err == nil {
-		return strings.TrimSpace(string(text)), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the password of an earlier run: %w", err)
-	}
-	password := rand.Text()
-	// Data without a password belongs to a deleted clone in the same folder.
-	return password, errors.Join(os.RemoveAll(c.data), os.WriteFile(path, []byte(password+"\n"), 0o600))
-}
-
-// start starts an installed Postgres, and creates the cluster if it is new.
-func (c pgCluster) start(ctx context.Context, s *stack, b pgBinaries, create bool) error {
-	if create {
-		if err := s.out.during("creating a Postgres cluster", func() error { return c.init(ctx, b) }); err != nil {
-			return err
+	cmd := exec.Command("/proc/self/exe", "postgres") // another user may have no access to its path
+	if account == nil {
+		if cmd.Path, err = os.Executable(); err != nil {
+			return "", err
 		}
 	}
-	// The process that held it has ended, see openStack. Postgres cannot detect
-	// that if another process has its old process ID.
-	state := filepath.Join(c.data, "postmaster.pid")
-	if err := os.Remove(state); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove stale postmaster.pid: %w", err)
-	}
-	args := []string{"-D", c.data, "-p", fmt.Sprint(c.port)}
-	for name, value := range pgParameters {
-		args = append(args, "-c", name+"="+value)
-	}
-	proc, err := s.start(program{name: "postgres", path: filepath.Join(b.dir, "postgres"), args: args, dir: c.data, user: c.user})
+	cmd.Dir, cmd.Stdin, cmd.SysProcAttr = c.Dir, bytes.NewReader(text), &syscall.SysProcAttr{Credential: account}
+	proc, err := s.run("postgres", cmd)
 	if err != nil {
+		return "", err
+	}
+	what := "starting Postgres"
+	if c.Binaries == "" {
+		what = "downloading and starting Postgres, because none is installed"
+	}
+	err = s.out.during(what, func() error {
+		return proc.awaitReady(ctx, 5*time.Minute, func(context.Context) error {
+			if log, err := os.ReadFile(proc.logPath); err != nil || !strings.Contains(string(log), pgReady) {
+				return cmp.Or(err, errors.New("it is starting"))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, howToInstallPostgres())
+	}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(pgUser, c.Password), Host: localAddress(c.Port), Path: "/postgres", RawQuery: "sslmode=disable"}
+	major, _, _ := strings.Cut(string(c.Version), ".")
+	s.out.say("Postgres %s on %s", major, u.Host)
+	return u.String(), nil
+}
+
+// newCluster chooses binaries, port, password and directory of a cluster, and the account for
+// it, nil for that of devstack.
+func newCluster(ctx context.Context, s *stack, opts options) (c cluster, account *syscall.Credential, err error) {
+	c = cluster{Dir: filepath.Join(s.base, "postgres"), Version: embeddedpostgres.V17}
+	if installed, major := findPostgres(ctx, pgGlobs); major > 0 {
+		c.Binaries, c.Version = installed, embeddedpostgres.PostgresVersion(fmt.Sprintf("%d.0.0", major))
+	}
+	if account, err = unprivilegedUser(); err != nil {
+		return c, nil, err
+	}
+	if account != nil {
+		c.Dir = rootDataDir(s.base)
+		if !opts.forTests {
+			s.out.say("the data of Postgres is in %s: it runs as another user, who may have no access to %s", c.Dir, s.base)
+		}
+	}
+	// Data without a password belongs to a deleted clone in the same folder.
+	passwordFile := filepath.Join(s.base, "postgres.password")
+	text, err := os.ReadFile(passwordFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = []byte(rand.Text())
+		err = errors.Join(os.RemoveAll(c.Dir), os.WriteFile(passwordFile, text, 0o600))
+	}
+	if c.Password = string(text); err != nil {
+		return c, nil, err
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return c, nil, err
+	}
+	if account != nil {
+		if err := os.Chown(c.Dir, int(account.Uid), int(account.Gid)); err != nil {
+			return c, nil, err
+		}
+	}
+	c.Port, err = opts.choosePort(5432)
+	return c, account, err
+}
+
+// pgReady is what the command postgres prints when the server accepts connections.
+const pgReady = "ready for devstack"
+
+// servePostgres runs the cluster that stdin describes until ctx ends.
+func servePostgres(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	var c cluster
+	if err := json.NewDecoder(stdin).Decode(&c); err != nil {
 		return err
 	}
-	// The server's own record of its state, as pg_ctl reads it. The log may be in
-	// any language.
-	return awaitReady(ctx, proc, time.Minute, func(context.Context) error {
-		const statusLine = 7
-		text, err := os.ReadFile(state)
-		if err != nil {
-			return fmt.Errorf("read its state: %w", err)
+	config := embeddedpostgres.DefaultConfig().Logger(stdout).
+		Version(c.Version).BinariesPath(c.Binaries).CachePath(filepath.Join(c.Dir, "download")).
+		RuntimePath(filepath.Join(c.Dir, "runtime")).DataPath(filepath.Join(c.Dir, "data-"+string(c.Version))).
+		Username(pgUser).Password(c.Password).Encoding("UTF8").Locale("C").
+		Port(uint32(c.Port)). //nolint:gosec // choosePort returns a port
+		StartTimeout(time.Minute).
+		// It listens on loopback only, without a socket. The data need not survive a crash of the
+		// machine. The packages' tests share the server, and have used over 200 connections.
+		StartParameters(map[string]string{
+			"listen_addresses": loopback, "unix_socket_directories": "", "max_connections": "1000",
+			"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
+		})
+	server := embeddedpostgres.NewDatabase(config)
+	if err := server.Start(); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, pgReady)
+	<-ctx.Done()
+	return server.Stop()
+}
+
+// pgGlobs are where packages install binaries that are not on PATH.
+var pgGlobs = []string{
+	"/usr/lib/postgresql/*/bin",            // Debian, Ubuntu
+	"/usr/pgsql-*/bin",                     // Fedora, RHEL from postgresql.org
+	"/opt/homebrew/opt/postgresql@*/bin",   // Homebrew, Apple silicon
+	"/usr/local/opt/postgresql@*/bin",      // Homebrew, Intel
+	"/Applications/Postgres.app/*/*/*/bin", // Postgres.app
+	"/usr/local/pgsql/bin",                 // from source
+}
+
+var firstNumber = regexp.MustCompile(`\d+`)
+
+// findPostgres returns the folder above bin of an installed server that is new enough, and its
+// major version: the one on PATH, or else the newest that the globs match. The version is 0 if
+// there is none.
+func findPostgres(ctx context.Context, globs []string) (dir string, major int) {
+	usable := func(initdb string) (string, int) {
+		target, err := filepath.EvalSymlinks(initdb)
+		if err != nil || filepath.Base(filepath.Dir(target)) != "bin" {
+			return "", 0
 		}
-		if lines := strings.Split(string(text), "\n"); len(lines) <= statusLine || strings.TrimSpace(lines[statusLine]) != "ready" {
-			return errors.New("it is starting")
+		bin := filepath.Dir(target)
+		text, _ := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output() // postgres (PostgreSQL) 15.18
+		version, _ := strconv.Atoi(firstNumber.FindString(string(text)))
+		if version < store.OldestPostgres {
+			return "", 0
 		}
-		return nil
-	})
+		return filepath.Dir(bin), version
+	}
+	onPath, _ := exec.LookPath("initdb")
+	if dir, major = usable(onPath); major > 0 {
+		return dir, major
+	}
+	for _, glob := range globs {
+		found, _ := filepath.Glob(filepath.Join(glob, "initdb")) // the only error is a malformed pattern
+		for _, initdb := range slices.Backward(found) {
+			if d, m := usable(initdb); m > major {
+				dir, major = d, m
+			}
+		}
+	}
+	return dir, major
 }
 
-// pgParameters are the run-time parameters of the server: it listens on loopback
-// only, without a socket. The data need not survive a crash of the machine. The
-// packages' tests share the server, and have used over 200 connections at a time.
-var pgParameters = map[string]string{
-	"listen_addresses": loopback, "unix_socket_directories": "", "max_connections": "1000",
-	"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
-}
-
-// init creates the cluster, with a password for its only user. It creates it
-// under another name first, so that an incomplete cluster is never opened.
-func (c pgCluster) init(ctx context.Context, b pgBinaries) error {
-	incomplete, passwordFile := c.data+".incomplete", c.data+".initial"
-	defer func() { _ = os.Remove(passwordFile) }()
-	err := errors.Join(
-		os.RemoveAll(incomplete),
-		os.MkdirAll(filepath.Dir(c.data), 0o711), //nolint:gosec // Postgres may run as another user
-		os.Mkdir(incomplete, 0o700),
-		os.WriteFile(passwordFile, []byte(c.password+"\n"), 0o600),
-	)
-	if c.user != nil {
-		uid, gid := int(c.user.Uid), int(c.user.Gid)
-		err = errors.Join(err, os.Chown(incomplete, uid, gid), os.Chown(passwordFile, uid, gid))
-	}
-	if err != nil {
-		return fmt.Errorf("create Postgres cluster: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "initdb"), "-D", incomplete, "-U", pgUser, "--pwfile="+passwordFile,
-		"--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")
-	cmd.Dir = incomplete
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.user}
-	if _, err := run(ctx, cmd); err != nil {
-		return fmt.Errorf("create Postgres cluster in %s: %w", incomplete, err)
-	}
-	return os.Rename(incomplete, c.data)
-}
-
-const pgUser = "criticizer" // the only user of a cluster
-
-func (c pgCluster) url() string {
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(pgUser, c.password), Host: localAddress(c.port),
-		Path: "/postgres", RawQuery: "sslmode=disable"}
-	return u.String()
+// howToInstallPostgres is the hint of every error about missing binaries.
+func howToInstallPostgres() string {
+	return fmt.Sprintf("install Postgres %d or later (Debian, Ubuntu: apt-get install postgresql; "+
+		"macOS: brew install postgresql@17; Fedora: dnf install postgresql-server), "+
+		"or name a running server in CRITICIZER_DATABASE_URL", store.OldestPostgres)
 }
 
 // unprivilegedUser returns the user for Postgres, which refuses to run as root.

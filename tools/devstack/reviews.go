@@ -3,17 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/log"
@@ -21,7 +17,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/temporal"
-	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -29,8 +24,8 @@ import (
 // errFailedReviews means that the stack works but some reviews failed.
 var errFailedReviews = errors.New("reviews failed")
 
-// reviewAndShow reviews the changelists, and prints the list of the reviews and the mail
-// with the most findings. It returns errFailedReviews if some reviews failed.
+// reviewAndShow reviews the changelists, and prints the list of the reviews and the report
+// with the most findings, as it was mailed. It returns errFailedReviews if some reviews failed.
 func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error {
 	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), postgres.Config{URL: e.database}, "")
 	if err != nil {
@@ -60,10 +55,19 @@ func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error
 		return err
 	}
 	fmt.Fprintf(stdout, "\n$ criticizer review list\n%s", list)
-	if err := e.showMail(ctx, db, stdout, found); err != nil {
-		return err
+	if len(found) > 0 { // what the mail of the review with the most findings says
+		most := slices.MaxFunc(found, func(a, b store.RecentReview) int { return a.Findings - b.Findings })
+		text, err := e.criticizer(ctx, "review", "show", most.Changelist.String())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "\n$ criticizer review show %d\n%s\n", most.Changelist, text)
 	}
-	return failuresIn(found, filepath.Join(e.stack.base, "log", "worker.log"))
+	failed := slices.DeleteFunc(slices.Clone(found), func(r store.RecentReview) bool { return r.State == review.JobSucceeded })
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d %w: see the list of reviews, and %s", len(failed), len(found), errFailedReviews, filepath.Join(e.stack.base, "log", "worker.log"))
+	}
+	return nil
 }
 
 // reportWaits prints every few seconds why a review waits, until stop is called.
@@ -114,19 +118,6 @@ func whyWaiting(ctx context.Context, db *store.DB, server temporal.Namespace) st
 	return ""
 }
 
-func failuresIn(found []store.RecentReview, log string) error {
-	n := 0
-	for _, r := range found {
-		if r.State != review.JobSucceeded {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d %w: see the list of reviews, and %s", n, len(found), errFailedReviews, log)
-}
-
 // reviewAll reviews the changelists, several at a time.
 func (e *environment) reviewAll(ctx context.Context, db *store.DB, changes []submitted) error {
 	return e.out.during(fmt.Sprintf("reviewing %d changelists", len(changes)), func() error {
@@ -175,57 +166,4 @@ func (e *environment) criticizer(ctx context.Context, args ...string) (string, e
 	cmd := exec.CommandContext(ctx, e.tool, args...)
 	cmd.Env = e.env
 	return run(ctx, cmd)
-}
-
-// showMail prints the plain text of a mail about the review with the most findings.
-func (e *environment) showMail(ctx context.Context, db *store.DB, stdout io.Writer, found []store.RecentReview) error {
-	if len(found) == 0 {
-		return nil
-	}
-	most := slices.MaxFunc(found, func(a, b store.RecentReview) int { return a.Findings - b.Findings })
-	deliveries, err := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: most.Changelist, Status: review.DeliverySent, Limit: 1})
-	if err != nil || len(deliveries) == 0 {
-		return err
-	}
-	return printMail(ctx, stdout, e.settings.inboxURL, deliveries[0].NotificationID)
-}
-
-// printMail prints the mail of the inbox with a Message-ID.
-func printMail(ctx context.Context, stdout io.Writer, inboxURL, messageID string) error {
-	var found struct {
-		Messages []inbox.Entry `json:"messages"`
-	}
-	if err := ask(ctx, inboxURL+"/api/lookup?message_id="+url.QueryEscape(messageID), &found); err != nil {
-		return err
-	}
-	if len(found.Messages) == 0 {
-		return fmt.Errorf("the mail %s was sent, but is not in the inbox", messageID)
-	}
-	m := found.Messages[0]
-	var opened struct {
-		Text string `json:"text"`
-	}
-	if err := ask(ctx, inboxURL+"/api/messages/"+url.PathEscape(m.ID), &opened); err != nil {
-		return err
-	}
-	text := strings.TrimSpace(strings.ReplaceAll(opened.Text, "\r\n", "\n"))
-	_, err := fmt.Fprintf(stdout, "\nTo: %s\nSubject: %s\n\n  %s\n\n", strings.Join(m.To, ", "), m.Subject, strings.ReplaceAll(text, "\n", "\n  "))
-	return err
-}
-
-// ask decodes an answer of the inbox.
-func ask(ctx context.Context, address string, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("read mail: %w", err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("read mail: %s answered %s", address, res.Status)
-	}
-	return json.NewDecoder(res.Body).Decode(answer)
 }

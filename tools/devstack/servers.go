@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -20,7 +19,7 @@ func (e *environment) startSimulatedModel(ctx context.Context) error {
 	if e.opts.baseURL != "" {
 		return nil
 	}
-	port, err := e.opts.choosePort(e.opts.modelPort, 8026, "model-port")
+	port, err := e.opts.choosePort(8026)
 	if err != nil {
 		return err
 	}
@@ -45,10 +44,10 @@ func (e *environment) startSimulatedModel(ctx context.Context) error {
 
 // startInbox starts the inbox with the mails of earlier runs.
 func (e *environment) startInbox(ctx context.Context) (err error) {
-	if e.settings.smtpPort, err = e.opts.choosePort(e.opts.smtpPort, 1025, "smtp-port"); err != nil {
+	if e.settings.smtpPort, err = e.opts.choosePort(1025); err != nil {
 		return err
 	}
-	webPort, err := e.opts.choosePort(e.opts.inboxPort, 8025, "inbox-port")
+	webPort, err := e.opts.choosePort(8025)
 	if err != nil {
 		return err
 	}
@@ -66,21 +65,20 @@ func (e *environment) startInbox(ctx context.Context) (err error) {
 
 const loopback = "127.0.0.1"
 
-// choosePort returns the port for a part. A wanted port has to be free. Without
-// one, it is the well-known port or, if that is in use or the stack is for tests,
-// any free port. The flag is the one that errors name.
-func (o options) choosePort(wanted, wellKnown int, flag string) (int, error) {
-	switch {
-	case wanted < 0 || wanted > 65535:
-		return 0, fmt.Errorf("-%s %d is not a port: want 1 to 65535", flag, wanted)
-	case wanted != 0 && !isFree(wanted):
-		return 0, fmt.Errorf("-%s %d is used by another program: name another port, or none for a free one", flag, wanted)
-	case wanted != 0:
-		return wanted, nil
-	case !o.forTests && isFree(wellKnown):
+// choosePort returns the port for a part: the well-known one or, if that is in use or the
+// stack is for tests, any free port below those that Linux gives to outgoing connections: one
+// of them could take the port before the part listens.
+func (o options) choosePort(wellKnown int) (int, error) {
+	if !o.forTests && isFree(wellKnown) {
 		return wellKnown, nil
 	}
-	return freePort()
+	const lowest, highest, tries = 10_000, 32_768, 1000
+	for range tries {
+		if port := lowest + rand.IntN(highest-lowest); isFree(port) {
+			return port, nil
+		}
+	}
+	return 0, errors.New("find a free port: none is free")
 }
 
 // isFree reports whether nothing listens on port. Binding is not enough: some
@@ -97,18 +95,6 @@ func isFree(port int) bool {
 	}
 	_ = listener.Close()
 	return true
-}
-
-// freePort returns a port that is free now, below those that Linux gives to outgoing
-// connections: one of them could take the port before the part listens.
-func freePort() (int, error) {
-	const lowest, highest, tries = 10_000, 32_768, 1000
-	for range tries {
-		if port := lowest + rand.IntN(highest-lowest); isFree(port) {
-			return port, nil
-		}
-	}
-	return 0, errors.New("find a free port: none is free")
 }
 
 // localAddress returns host and port of a part.

@@ -45,40 +45,27 @@ type temporalServer struct {
 	uiURL   string
 }
 
-// startTemporal starts a development server with the project's namespace. A port
-// that was free can be taken until the server listens: then it starts on another.
+// startTemporal starts a development server with the project's namespace.
 func startTemporal(ctx context.Context, s *stack, opts options, command func() (string, error)) (temporalServer, error) {
 	path, err := command()
 	if err != nil {
 		return temporalServer{}, err
 	}
-	const attempts = 3
-	for attempt := 1; ; attempt++ {
-		port, err := opts.choosePort(opts.temporalPort, 7233, "temporal-port")
-		if err != nil {
-			return temporalServer{}, err
-		}
-		uiPort, err := opts.choosePort(opts.temporalUIPort, 8233, "temporal-ui-port")
-		if err != nil {
-			return temporalServer{}, err
-		}
-		server := temporalServer{command: path, address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
-		proc, err := startProcess(program{name: "temporal", path: path, args: temporalArgs(port, uiPort, filepath.Join(s.base, "temporal.db"))}, s.base)
-		if err != nil {
-			return temporalServer{}, err
-		}
-		err = awaitReady(ctx, proc, 2*time.Minute, server.prepareNamespace)
-		if err == nil {
-			s.keep(proc)
-			s.out.say("Temporal on %s, its web page on %s", server.address, server.uiURL)
-			return server, nil
-		}
-		proc.end()
-		if attempt == attempts || ctx.Err() != nil {
-			return temporalServer{}, err
-		}
-		s.out.say("starting Temporal again: %v", err)
+	port, errPort := opts.choosePort(7233)
+	uiPort, errUI := opts.choosePort(8233)
+	if err := errors.Join(errPort, errUI); err != nil {
+		return temporalServer{}, err
 	}
+	server := temporalServer{command: path, address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
+	proc, err := s.run("temporal", exec.Command(path, temporalArgs(port, uiPort, filepath.Join(s.base, "temporal.db"))...)) //nolint:gosec // its path is ours
+	if err == nil {
+		err = proc.awaitReady(ctx, 2*time.Minute, server.prepareNamespace)
+	}
+	if err != nil {
+		return temporalServer{}, err
+	}
+	s.out.say("Temporal on %s, its web page on %s", server.address, server.uiURL)
+	return server, nil
 }
 
 // temporalArgs returns the arguments of the server. The database is a file: the
