@@ -1,25 +1,24 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write docs/reference")
+var update = flag.Bool("update", false, "write docs/reference/criticizer.md")
 
 // newTree returns the tree as it is executed.
 func newTree() *cobra.Command {
@@ -37,35 +36,42 @@ func commands(root *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// TestReference compares docs/reference with the command tree: one page per
-// command. "go test ./criticizer -run TestReference -update" writes it.
+// TestReference compares the reference with the command tree.
+// "go test ./criticizer -run TestReference -update" writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	const dir = "../docs/reference"
-	pages := map[string][]byte{}
+	const file = "../docs/reference/criticizer.md"
+	var page strings.Builder
 	root := newTree()
+	page.WriteString("<!-- Generated: go test ./criticizer -run TestReference -update -->\n# The command criticizer\n")
 	for _, cmd := range commands(root) {
-		cmd.DisableAutoGenTag = true
-		var page bytes.Buffer
-		testkit.NoError(t, doc.GenMarkdown(cmd, &page))
-		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "_")+".md"] = bytes.ReplaceAll(page.Bytes(), []byte("\t"), []byte("    "))
+		if isCobras(cmd) && cmd.Name() != "completion" {
+			continue
+		}
+		if cmd != root {
+			fmt.Fprintf(&page, "\n## %s\n", cmd.CommandPath())
+		}
+		fmt.Fprintf(&page, "\n%s\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
+		if cmd.Runnable() {
+			fmt.Fprintf(&page, "\n    %s\n", cmd.UseLine())
+		}
+		if options := indented(strings.ReplaceAll(cmd.NonInheritedFlags().FlagUsages(), "  -h, --help ", "\x00"), "  "); cmd.Runnable() || cmd == root {
+			for line := range strings.Lines(options) {
+				if !strings.Contains(line, "\x00") && strings.TrimSpace(line) != "" {
+					page.WriteString(strings.TrimRight(line, "\n") + "\n")
+				}
+			}
+		}
+		if cmd.Example != "" {
+			fmt.Fprintf(&page, "\n%s\n", indented(cmd.Example, "  "))
+		}
 	}
+	want := strings.ReplaceAll(page.String(), "\t", "    ")
 	if *update {
-		testkit.NoError(t, os.RemoveAll(dir))
-		testkit.NoError(t, os.MkdirAll(dir, 0o755))
-		for name, page := range pages {
-			testkit.NoError(t, os.WriteFile(filepath.Join(dir, name), page, 0o644))
-		}
+		testkit.NoError(t, os.WriteFile(file, []byte(want), 0o600))
 	}
-	written, err := os.ReadDir(dir)
-	testkit.NoError(t, err)
-	if len(written) != len(pages) {
-		t.Errorf("docs/reference has %d pages, want %d: run this test with -update", len(written), len(pages))
-	}
-	for name, want := range pages {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/reference/%s differs from the command tree: run this test with -update", name)
-		}
+	if have, err := os.ReadFile(file); err != nil || string(have) != want {
+		t.Errorf("%s differs from the command tree: run this test with -update", file)
 	}
 }
 

@@ -3,6 +3,7 @@ package settings
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,12 +24,12 @@ func TestDocsListEveryField(t *testing.T) {
 
 func TestDocsExampleWorks(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile("../../docs/settings.md")
 	testkit.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), "```yaml\n")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {
-		t.Fatalf("%s holds no example", page)
+		t.Fatal("docs/settings.md holds no example")
 	}
 	vars := map[string]string{}
 	for _, f := range Program.Settings(new(Config)) {
@@ -42,6 +43,36 @@ func TestDocsExampleWorks(t *testing.T) {
 	testkit.NoError(t, err)
 	if err := c.Check(allRoles...); err != nil {
 		t.Error(err)
+	}
+}
+
+// Each example of a configuration on a page has known fields and acceptable values.
+func TestDocsExamplesAreAccepted(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	testkit.NoError(t, err)
+	sections := map[string]bool{}
+	for _, f := range Program.Settings(new(Config)) {
+		name, _, _ := strings.Cut(f.Name, ".")
+		sections[name] = true
+	}
+	n := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		testkit.NoError(t, err)
+		for _, block := range regexp.MustCompile("(?s)\n( *)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+			example := strings.ReplaceAll("\n"+block[2], "\n"+block[1], "\n")
+			if section, _, _ := strings.Cut(strings.TrimSpace(example), ":"); !sections[section] {
+				continue // of another program
+			}
+			n++
+			if _, err := load(t, example, nil); err != nil {
+				t.Errorf("%s: %v in the example:%s", page, err, example)
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("%d examples were found: this test does not read the pages", n)
 	}
 }
 
