@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "internal/failure", "redaction", "internal/secret", "internal/config", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack", "review/fix"}
 	adapters = []string{"p4", "store/artifact", "llm", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "internal/postgres", "activities", "workflows", "workflows/contract", "internal/temporal", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
+	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "internal/git", "internal/postgres", "activities", "workflows", "workflows/contract", "internal/temporal", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
 	// house is what the packages of the rewrite queue may import: their own, and what both
 	// products need once.
 	house = []string{
@@ -95,6 +96,7 @@ var arrows = map[string][]string{
 	"internal/temporal/temporaltest": {"internal/temporal"},
 
 	"internal/breaker":  {"internal/failure"},
+	"internal/git":      nil, // reads repositories of others
 	"internal/postgres": {"internal/failure", "internal/secret"},
 	"internal/cli":      nil,
 	"internal/config":   {"internal/secret"},
@@ -119,7 +121,7 @@ var arrows = map[string][]string{
 	"notify/mail/inbox":         slices.Concat(leaves, []string{"notify/mail"}),
 	"notify/mail/bench":         slices.Concat(product, support),
 	"review/plain/plaintest":    nil, // tests of the outputs
-	"p4/p4sim":                  slices.Concat(leaves, []string{"p4", "p4/internal/command"}),
+	"p4/p4sim":                  slices.Concat(leaves, []string{"p4", "p4/internal/command", "internal/git"}),
 	"store/storetest":           slices.Concat(leaves, []string{"internal/postgres", "store"}),
 	"internal/cputest":          nil,
 	"internal/testkit":          nil,
@@ -158,6 +160,33 @@ func TestImports(t *testing.T) {
 	}
 	for _, p := range check(files) {
 		t.Error(p)
+	}
+}
+
+// git runs what the configuration of a repository names, unless internal/git starts it.
+func TestGitIsStartedInOnePlace(t *testing.T) {
+	t.Parallel()
+	files, err := parseTree(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := regexp.MustCompile(`exec\.Command(Context)?\([^"\n]*"git"`)
+	found := 0
+	for _, f := range files {
+		source, err := os.ReadFile(f.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case f.isTest() || f.pkg == "e2e" || !starts.Match(source):
+		case f.pkg == "internal/git":
+			found++
+		default:
+			t.Errorf("%s starts git: use internal/git", f.name)
+		}
+	}
+	if found != 1 {
+		t.Errorf("internal/git starts git in %d places, want 1", found)
 	}
 }
 

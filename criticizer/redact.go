@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/git"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
@@ -287,25 +287,34 @@ func (r *redactor) readFiles() ([]editedFile, error) {
 
 // readRange reads the text files that differ between two commits of the git repository
 // in the working directory.
-func (r *redactor) readRange(ctx context.Context) ([]editedFile, error) {
+func (r *redactor) readRange(ctx context.Context) (files []editedFile, err error) {
 	from, to, ok := strings.Cut(r.gitRange, "..")
 	if !ok || from == "" || to == "" {
 		return nil, badUsage("--git wants two commits, such as main..HEAD")
 	}
-	git := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, "git", args...).Output() //nolint:gosec // the user runs git on the own repository
-		return string(out), err
+	repository, err := git.Open(".")
+	if err != nil {
+		return nil, err
 	}
-	names, err := git("diff", "--name-only", "--no-renames", "-z", "--end-of-options", from, to)
+	defer func() { err = errors.Join(err, repository.Close()) }()
+	raw, err := repository.Output(ctx, "diff", "--raw", "--no-abbrev", "--no-renames", "-z", "--end-of-options", from, to)
 	if err != nil {
 		return nil, fmt.Errorf("list the files of %s: %w: run it in a git repository that has both commits", r.gitRange, err)
 	}
-	var files []editedFile
-	for path := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
-		f := editedFile{path: path}
-		f.before, _ = git("show", "--end-of-options", from+":"+path) // fails if the file was added
-		f.after, _ = git("show", "--end-of-options", to+":"+path)
-		if path != "" && !strings.Contains(f.before+f.after, "\x00") {
+	fields := strings.Split(raw, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 { // ":MODE MODE BLOB BLOB STATUS", then the path
+		words := strings.Fields(fields[i])
+		f := editedFile{path: fields[i+1]}
+		for n, text := range []*string{&f.before, &f.after} {
+			if id := words[2+n]; strings.Trim(id, "0") != "" && !strings.HasSuffix(words[n], "160000") { // a submodule
+				content, err := repository.Blob(id)
+				if err != nil {
+					return nil, fmt.Errorf("read %s: %w", f.path, err)
+				}
+				*text = string(content)
+			}
+		}
+		if !strings.Contains(f.before+f.after, "\x00") {
 			files = append(files, f)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/criticizer/criticizer/internal/git"
 )
 
 // A depot answers queries from the history of a source.
@@ -78,11 +80,15 @@ func (s settings) openDepot() (*depot, error) {
 		if dir, err = s.stateDir(); err != nil {
 			return nil, err
 		}
-		d.git, d.mailDomain = &gitSource{dir: path}, cmp.Or(d.mailDomain, defaultMailDomain)
-		d.history, err = d.git.load(dir)
+		d.mailDomain = cmp.Or(d.mailDomain, defaultMailDomain)
+		var repository *git.Repository
+		if repository, err = git.Open(path); err == nil {
+			d.git = &gitSource{repository}
+			d.history, err = d.git.load(path, dir)
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open depot %s: %w", path, err)
+		return nil, errors.Join(fmt.Errorf("open depot %s: %w", path, err), d.close())
 	}
 	if d.mailDomain == keepMailDomain {
 		d.mailDomain = ""
@@ -91,12 +97,17 @@ func (s settings) openDepot() (*depot, error) {
 	return d, nil
 }
 
-func (d *depot) close() error { return d.git.close() }
+func (d *depot) close() error {
+	if d.git == nil {
+		return nil
+	}
+	return d.git.Close()
+}
 
 // content reads the bytes that the Content of a revision names.
 func (d *depot) content(key string) ([]byte, error) {
 	if d.git != nil {
-		return d.git.content(key)
+		return d.git.Blob(key)
 	}
 	content, ok := d.contents[key]
 	if !ok {

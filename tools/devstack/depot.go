@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/criticizer/criticizer/internal/git"
 )
 
 // A depot is reviewed: the sample, another .txtar file or a git repository, which p4sim
@@ -40,11 +42,14 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 	if err != nil {
 		return depot{}, fmt.Errorf("make path of the depot absolute: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "HEAD^{commit}")
-	if _, err := run(ctx, cmd); err != nil {
-		return depot{}, fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: name another in REPO=", path, err)
+	repository, err := git.Open(path)
+	if err != nil {
+		return depot{}, fmt.Errorf("%w: name another in REPO=", err)
 	}
-	return depot{path: path, id: opts.depotID(path)}, nil
+	if _, err = repository.Output(ctx, "rev-parse", "--verify", "HEAD^{commit}"); err != nil {
+		err = fmt.Errorf("%s cannot be reviewed: %w: name another in REPO=", path, err)
+	}
+	return depot{path: path, id: opts.depotID(path)}, errors.Join(err, repository.Close())
 }
 
 // fileDepot returns the .txtar file that a flag names. Its id depends on its content:
