@@ -25,7 +25,7 @@ func (in *installation) serveRewrites(endpoint string, env ...string) *exec.Cmd 
 	in.env = append(append(in.env, "COMPLAINT_REWRITE_CONFIG="+os.DevNull,
 		"COMPLAINT_REWRITE_DATABASE_URL="+in.database.URL.Reveal(), "COMPLAINT_REWRITE_KEYSET="+keyset.Reveal(), // both products may share a database
 		"COMPLAINT_REWRITE_TEMPORAL_ADDRESS="+in.temporal.Address, "COMPLAINT_REWRITE_TEMPORAL_NAMESPACE="+in.temporal.Name,
-		"COMPLAINT_REWRITE_REDACTION_KEY=a key of this test, long enough", "COMPLAINT_REWRITE_LOG_FORMAT=json",
+		"COMPLAINT_REWRITE_REDACTION_KEY=a key of this test, long enough",
 		"COMPLAINT_REWRITE_OPENAI_BASE_URL="+endpoint, "COMPLAINT_REWRITE_OPENAI_API_KEY=a key of this test",
 		"COMPLAINT_REWRITE_ROUTE_MODEL=llmsim-1"), env...)
 	in.output("complaint-rewrite", "migrate")

@@ -121,7 +121,7 @@ func (i *installer) check(ctx context.Context, cfg *trigger.Config) error {
 		i.report("account", u.Username+": the Perforce server has to run as this account", nil)
 	}
 	waiting, err := newSpool(cfg).check()
-	i.report("spool", fmt.Sprintf("%s: %d of at most %d requests wait", cfg.Starter.SpoolDir, waiting, cfg.Starter.SpoolLimit), err)
+	i.report("spool", fmt.Sprintf("%s: %d of at most %d requests wait", cfg.Starter.SpoolDir, waiting, maxSpooled), err)
 
 	ctx, cancel := context.WithTimeout(ctx, i.timeout)
 	defer cancel()
@@ -169,7 +169,7 @@ func (s spool) check() (waiting int, err error) {
 	}
 	requests, err := s.list()
 	if err == nil && len(requests) >= s.limit {
-		err = fmt.Errorf("spool %s is full: %d requests (starter.spool_limit): run criticizer-starter drain", s.dir, len(requests))
+		err = fmt.Errorf("spool %s is full: %d requests: run criticizer-starter drain", s.dir, len(requests))
 	}
 	if err != nil {
 		return 0, err

@@ -25,7 +25,7 @@ func TestInstallNamesProblems(t *testing.T) {
 		want, not       string // in the output or the error
 	}{
 		"a path":   {args: "--print --path //depot/a/...", want: "\tcriticizer change-commit //depot/a/... \"" + program + " --config FILE --trigger change-commit %changelist%\"\n", not: "shelve-commit"},
-		"no print": {want: "0 of at most 1 requests", not: "change-commit"},
+		"no print": {want: "0 of at most 10000 requests", not: "change-commit"},
 		"shelves": {args: "--print --shelves", want: "\tcriticizer-shelf shelve-commit //depot/... \"" + program +
 			" --config FILE --trigger shelve-commit %changelist%\"\n"},
 		"an open spool":                          {spoolMode: 0o755, want: "spool          error: spool directory"},
@@ -41,7 +41,7 @@ func TestInstallNamesProblems(t *testing.T) {
 				tt.file = "starter.yaml"
 			}
 			file, spool := filepath.Join(dir, tt.file), filepath.Join(dir, "spool")
-			text := fmt.Sprintf("temporal: {address: '127.0.0.1:1'}\nstarter: {spool_dir: %q, spool_limit: 1}\n", spool)
+			text := fmt.Sprintf("temporal: {address: '127.0.0.1:1'}\nstarter: {spool_dir: %q}\n", spool)
 			testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 			testkit.NoError(t, os.Chmod(file, 0o600|tt.mode))
 			if tt.spoolMode != 0 {

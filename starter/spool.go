@@ -30,6 +30,9 @@ type spool struct {
 	limit int // files
 }
 
+// maxSpooled bounds the files of a spool, about 40 MB on disk.
+const maxSpooled = 10_000
+
 // suffix is the end of a request's file name. Files being written lack it.
 const suffix = ".json"
 
@@ -44,7 +47,7 @@ func (s spool) put(req review.Request) error {
 		return err
 	}
 	if len(requests) >= s.limit {
-		return fmt.Errorf("spool %s is full: %d requests (starter.spool_limit)", s.dir, len(requests))
+		return fmt.Errorf("spool %s is full: %d requests", s.dir, len(requests))
 	}
 	body, err := json.Marshal(req)
 	if err != nil {

@@ -116,7 +116,7 @@ func connect(ctx context.Context, cfg *trigger.Config) (temporal.Namespace, erro
 }
 
 func newSpool(cfg *trigger.Config) spool {
-	return spool{dir: cfg.Starter.SpoolDir, limit: cfg.Starter.SpoolLimit}
+	return spool{dir: cfg.Starter.SpoolDir, limit: maxSpooled}
 }
 
 func drainSpool(ctx context.Context, cfg *trigger.Config, n temporal.Namespace) (int, error) {

@@ -40,13 +40,17 @@ type queue struct {
 	ping func(context.Context) error
 }
 
+// redactAtOnce limits the redactions of a worker. They compute: more of them than processors
+// only use memory.
+const redactAtOnce = 4
+
 // reviewStages lists the stages of a review and the deletion of expired data.
 func reviewStages() []stage {
 	return []stage{
 		{name: settings.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
 		{name: settings.RoleFetch, role: store.RoleFetch, build: buildFetch,
 			rate: func(w settings.Worker) float64 { return w.FetchPerSecond }, atOnce: func(w settings.Worker) int { return w.FetchAtOnce }},
-		{name: settings.RoleRedact, role: store.RoleRedact, build: buildRedact, atOnce: func(w settings.Worker) int { return w.RedactAtOnce }},
+		{name: settings.RoleRedact, role: store.RoleRedact, build: buildRedact, atOnce: func(settings.Worker) int { return redactAtOnce }},
 		{name: settings.RoleLLM, role: store.RoleLLM, build: buildLLM,
 			rate: func(w settings.Worker) float64 { return w.LLMPerSecond }, atOnce: func(w settings.Worker) int { return w.LLMAtOnce }},
 		{name: settings.RoleNotify, role: store.RoleNotify, build: buildNotify,

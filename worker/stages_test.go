@@ -37,10 +37,10 @@ func TestAttemptsAtOnce(t *testing.T) {
 	got := map[settings.Role]int{}
 	for _, s := range reviewStages() {
 		if s.atOnce != nil {
-			got[s.name] = s.atOnce(settings.Worker{FetchAtOnce: 1, RedactAtOnce: 2, LLMAtOnce: 3, NotifyAtOnce: 4})
+			got[s.name] = s.atOnce(settings.Worker{FetchAtOnce: 1, LLMAtOnce: 3, NotifyAtOnce: 4})
 		}
 	}
-	want := map[settings.Role]int{settings.RoleFetch: 1, settings.RoleRedact: 2, settings.RoleLLM: 3, settings.RoleNotify: 4}
+	want := map[settings.Role]int{settings.RoleFetch: 1, settings.RoleRedact: 4, settings.RoleLLM: 3, settings.RoleNotify: 4}
 	if !maps.Equal(got, want) {
 		t.Errorf("limits are %v, want %v", got, want)
 	}

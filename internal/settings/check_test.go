@@ -247,7 +247,6 @@ func TestCheckRefuses(t *testing.T) {
 		"a negative model rate": {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second"},
 		"a negative mail rate":  {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second"},
 		"no grace period":       {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
-		"unknown format":        {func(c *Config) { c.Log.Format = "xml" }, "log.format"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

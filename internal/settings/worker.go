@@ -16,9 +16,6 @@ type Worker struct {
 	// Fetches that one worker runs at the same time: each runs p4. 0: the limit of
 	// Temporal's SDK, 1000, here and for the other stages.
 	FetchAtOnce int `yaml:"fetch_at_once" default:"8" check:"not-negative"`
-	// Redactions that one worker runs at the same time. They compute: more than the
-	// machine's processors only use memory.
-	RedactAtOnce int `yaml:"redact_at_once" default:"4" check:"not-negative"`
 	// Model stages that one worker runs at the same time. They wait for the model, and
 	// hold the change in memory.
 	LLMAtOnce int `yaml:"llm_at_once" default:"64" check:"not-negative"`

@@ -18,8 +18,8 @@ import (
 type Config struct {
 	// Lowest level that is logged: debug, info, warn or error.
 	Level slog.Level `yaml:"level" default:"info"`
-	// Format: text, json, or auto, which is text on a terminal and json elsewhere.
-	Format string `yaml:"format" default:"auto" oneof:"auto text json"`
+	// Format: text or json. Empty: text on a terminal and json elsewhere.
+	Format string `yaml:"-"`
 	// Scrub redacts a text. Required: Logger panics without it, so that no logger
 	// shows secrets by omission.
 	Scrub func(string) string

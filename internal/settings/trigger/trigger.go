@@ -38,8 +38,6 @@ type Spool struct {
 	// Directory of the spooled reviews. Only the account of the trigger needs
 	// access to it.
 	SpoolDir string `yaml:"spool_dir" default:"/var/lib/criticizer/spool" required:"a directory that only the account of the trigger may enter"`
-	// Largest number of spooled reviews.
-	SpoolLimit int `yaml:"spool_limit" default:"10000" check:"positive"`
 }
 
 // A Shelf is reviewed once it is quiet.

@@ -8,9 +8,12 @@
 //   - match.go matches the forms of form.go, which are written as the text looks, on the tokens
 //     beside a name;
 //   - value.go reads the value at a place: a literal, a text without quotes, the branches of a condition;
-//   - tree.go reads what is in brackets, block.go what is indented, both as values with their path of
-//     names, which document.go has judged;
+//   - list.go reads what is in brackets or indented below a name: lists, maps, bytes;
 //   - table.go reads columns: CSV, Markdown, INSERT; call.go and command.go read arguments.
+//
+// format.go and the files format_*.go read texts of a known format with its parser, and values.go asks the
+// judge about the scalars. The tokens are read in addition: a parser knows nothing of what is in a comment or
+// in a literal.
 package read
 
 import (
@@ -51,8 +54,9 @@ type Result struct {
 }
 
 const (
-	maxDepth = 4   // literals within literals
-	maxName  = 256 // an identifier, on each side of the stem that was found in it
+	maxDepth = 4       // literals within literals
+	maxName  = 256     // an identifier, on each side of the stem that was found in it
+	maxParse = 1 << 20 // a longer text is read by its tokens only
 
 	// maxWork bounds the words, and the places and tokens beside them, that are read. The rest of a text that
 	// needs more is masked.
@@ -103,8 +107,8 @@ type hit struct {
 	index      int
 }
 
-// Read reads a text of a language. isWhole is set if lines are missing neither in it nor behind it.
-func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
+// Read reads a text of a language.
+func (r *Rules) Read(text string, l *lex.Language) Result {
 	b, ok := r.buffers.Get().(*buffer)
 	if !ok {
 		b = &buffer{}
@@ -125,11 +129,10 @@ func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.begin - b.begin })
 	b.hits, b.tokens = hits, lex.Append(b.tokens[:0], text, 0, len(text), l)
-	root := &region{toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
-	values, keys := d.document(root)
-	d.judgeAll(values, inDocument)
+	root := &region{toks: b.tokens, to: len(text), bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
+	docs := d.values(root)
 	d.region(root, hits, 0)
-	d.Found = withoutKeys(d.Found, keys)
+	d.keep(root, docs)
 	return d.Result
 }
 
@@ -140,9 +143,8 @@ type region struct {
 	// outer is the region with the literal toks[at], whose text this region is.
 	outer *region
 	at    int
-	// bare is set if a text without quotes may be a value, code if it is a name of code, isText if the region
-	// is the whole text of a file of a known language.
-	bare, code, isText bool
+	// bare is set if a text without quotes may be a value; code if it is a name of code.
+	bare, code bool
 }
 
 // A reader is the state of reading one text.
@@ -155,6 +157,8 @@ type reader struct {
 	// The ends of the last name, list, table, row of branches and statement that were
 	// read: each is read once, although it may hold many names.
 	nameEnd, listEnd, tableEnd, branchEnd, insertEnd int
+	// listStrength is that of the name of the last list.
+	listStrength judge.Strength
 	// bareEnd is the end of the last text without quotes, bareDepth how many names in it had a value.
 	bareEnd, bareDepth int
 	commandEnd         []int
@@ -172,7 +176,7 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 	for len(hits) > 0 {
 		h := hits[0]
 		if d.work >= maxWork {
-			d.stop(h.begin, judge.Name{Rule: tooDense}, tooDense)
+			d.stop(h.begin)
 			return
 		}
 		for at < len(rg.toks) && int(rg.toks[at].End) <= h.begin {
@@ -220,8 +224,8 @@ func (d *reader) hit(rg *region, at int, h hit) {
 }
 
 // stop masks the text from begin on, and reports it as hidden.
-func (d *reader) stop(begin int, n judge.Name, reason string) {
-	s := judge.Span{Start: begin, End: len(d.s), Reason: judge.Reason{Class: n.Class(), Rule: n.Rule}, Hidden: reason}
+func (d *reader) stop(begin int) {
+	s := judge.Span{Start: begin, End: len(d.s), Reason: judge.Reason{Class: "credential", Rule: tooDense}, Hidden: tooDense}
 	d.Found, d.Open = append(d.Found, s), append(d.Open, s)
 }
 
