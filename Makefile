@@ -4,8 +4,9 @@ BIN      := build/bin
 DEVSTACK := $(BIN)/devstack
 PROGRESS := sh tools/progress.sh
 
-# Most tests wait for a server or a timer: more of them than cores run at a time.
-TEST_FLAGS := -timeout=20m -parallel=6
+# Most tests wait for a server or a timer: more of them than cores run at a time, and beside
+# e2e, which takes longest, two other packages.
+TEST_FLAGS := -timeout=20m -p=3 -parallel=6
 
 # CI runs a failed test once more; tools/reruns.sh says which repetitions do not count.
 RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report=$(CURDIR)/build/reruns.txt)

@@ -49,6 +49,7 @@ type matrix struct {
 }
 
 func TestChaos(t *testing.T) {
+	t.Parallel() // its installations mostly wait for Temporal
 	selected := os.Getenv(pointsVariable)
 	runs, err := strconv.Atoi(os.Getenv(runsVariable))
 	if err != nil || runs < 1 {
