@@ -50,8 +50,8 @@ type accounts interface {
 	RecordReview(ctx context.Context, cl review.Changelist, v review.Version, r review.Record) error
 	// ReportFindings gives each finding its token, which is the same in every attempt.
 	ReportFindings(ctx context.Context, cl review.Changelist, v review.Version, findings []review.Finding) ([]review.Finding, error)
-	// WrongFindings returns the fingerprints that readers marked as wrong.
-	WrongFindings(ctx context.Context, fingerprints []string) ([]string, error)
+	// AcceptedWrong returns for each finding whether an operator has accepted that it is wrong.
+	AcceptedWrong(ctx context.Context, findings []review.Finding) ([]bool, error)
 }
 
 // LLMResult holds the reference of the report.
@@ -174,7 +174,7 @@ func (c *Model) options(ctx context.Context, req review.Request) (review.Options
 		Cache:     answerCache{c.Answers},
 		Budget:    tokenBudget{c.Accounts, req, c.TokensPerDay},
 		Spent:     spent,
-		FindWrong: c.Accounts.WrongFindings,
+		FindWrong: c.Accounts.AcceptedWrong,
 		Progress:  func(done, total int) { showProgress(ctx, done, total) },
 	}, nil
 }

@@ -22,8 +22,8 @@ type Notifier struct {
 	Policy  RecipientPolicy
 	// Channels are notified once per review, besides the recipients. Default: none.
 	Channels []Channel
-	// Feedback is where readers can answer. Default: the command line only.
-	Feedback review.FeedbackLinks
+	// Answers holds the readers' answers. Default: none are read.
+	Answers mailbox
 	// Links lead to the code. Default: none.
 	Links review.Links
 }
@@ -50,8 +50,19 @@ type outbox interface {
 	// HoldDelivery blocks the row until an operator has decided. It fails if another
 	// attempt has begun.
 	HoldDelivery(ctx context.Context, seen review.Delivery) error
+	// Dispute adds to findings who has called them wrong.
+	Dispute(ctx context.Context, findings []review.Finding) error
+	// RecordFeedback records a reader's answer once. Answers of others are not recorded.
+	RecordFeedback(ctx context.Context, m review.FeedbackMail) (recorded bool, err error)
 	versions
 	reconciler
+}
+
+// mailbox is what readers answer to.
+type mailbox interface {
+	// Feedback returns the answers of the last days whose sender is proven. Their notes are
+	// redacted.
+	Feedback(ctx context.Context) ([]review.FeedbackMail, error)
 }
 
 // post sends a report to one recipient and looks up whether it was sent.

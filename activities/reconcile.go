@@ -62,6 +62,8 @@ type Reconciled struct {
 	Open      int `json:"open"`      // no evidence yet
 	// Unproven were marked sent, and the provider has no record.
 	Unproven int `json:"unproven"`
+	// Answers are readers' opinions on findings that were recorded.
+	Answers int `json:"answers"`
 }
 
 // ReconcileDeliveries compares the outbox with the provider's records (notification 8.2,
@@ -80,10 +82,28 @@ func (n *Notifier) ReconcileDeliveries(ctx context.Context) (Reconciled, error) 
 		}
 	}
 	r.requeueAbsent(ctx)
+	if err := r.recordAnswers(ctx); err != nil {
+		r.failed = append(r.failed, err)
+	}
 	if len(r.failed) > 0 {
 		return r.done, fmt.Errorf("reconcile deliveries: %d of %d failed: %w", len(r.failed), len(due), mostRetryable(r.failed))
 	}
 	return r.done, nil
+}
+
+// recordAnswers reads what readers say about findings.
+func (r *reconciliation) recordAnswers(ctx context.Context) error {
+	if r.Answers == nil {
+		return nil
+	}
+	mails, err := r.Notifier.Answers.Feedback(ctx)
+	for _, m := range mails {
+		recorded, errRecord := r.Outbox.RecordFeedback(ctx, m)
+		if err = errors.Join(err, errRecord); recorded {
+			r.done.Answers++
+		}
+	}
+	return err
 }
 
 // reconciliation is the state of one run.

@@ -21,7 +21,7 @@ type versions interface {
 }
 
 // compose reads a report and adds what only stage notify knows: users without a usable
-// address, where to send feedback, and the changes since an earlier version. It also
+// address, what readers say about the findings, and the changes since an earlier version. It also
 // returns the recipients.
 func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
 	cl := p.Request.Changelist
@@ -38,7 +38,10 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 	}
 	chosen := n.Policy.choose(known, report.Outcome)
 	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
-	report.Feedback, report.Links = n.Feedback, n.Links
+	report.Links = n.Links
+	if err := n.Outbox.Dispute(ctx, report.Findings); err != nil {
+		return review.Report{}, choice{}, failed(cl, "read opinions on findings", err)
+	}
 	return report, chosen, nil
 }
 

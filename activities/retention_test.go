@@ -24,8 +24,8 @@ select changelist_id, 1, 0, 'ann', 'ann@corp.test', 'author', now() - interval '
 update criticizer.recipients set saved_at = now() where changelist_id = 3;
 insert into criticizer.deliveries (changelist_id, review_version, recipient, status, attempts, created_at, last_attempt_at, notified_at, notification_id)
 select changelist_id, 1, 'ann@corp.test', 'sent', 1, saved_at, saved_at, saved_at, 'm' from criticizer.recipients;
-insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity, reported_at)
-select repeat('abc', 4) || case changelist_id when 1 then 'a' when 2 then 'b' else 'c' end, changelist_id, 1, 'f', '//depot/a.go', 'security', 'high', saved_at
+insert into criticizer.findings (token, changelist_id, review_version, fingerprint, place, path, category, severity, reported_at)
+select repeat('abc', 4) || case changelist_id when 1 then 'a' when 2 then 'b' else 'c' end, changelist_id, 1, 'f', 'p', '//depot/a.go', 'security', 'high', saved_at
 from criticizer.recipients;
 `
 

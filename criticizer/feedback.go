@@ -8,91 +8,48 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
 
 func (c *console) feedbackCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "feedback TOKEN useful|wrong", Short: "Record that a finding is useful or wrong",
-		Long: `Records a reader's opinion on a finding. TOKEN is printed below the finding in
-the mail. A finding marked wrong is not reported again in that file while the
-quoted code is unchanged. The last opinion counts; the audit log keeps all.
-criticizer stats counts them.`,
-		Example: `  criticizer feedback k3vq2mzt5abcd wrong --note "closed by the caller"`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) != 1 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return []string{string(review.OpinionUseful), string(review.OpinionWrong)}, cobra.ShellCompDirectiveNoFileComp
-		},
-	}
-	note := cmd.Flags().String("note", "", "why: `TEXT` for the audit log")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opinion, err := oneOf(review.OpinionUseful, review.OpinionWrong)(args[1])
-		if err != nil {
-			return badUsage("opinion %q: %w", args[1], err)
-		}
-		finding, before, err := c.giveFeedback(cmd.Context(), args[0], opinion, *note)
-		if err != nil {
-			return err
-		}
-		text := string(opinion)
-		if before.Opinion != "" && before.Opinion != opinion {
-			text += ", before: " + string(before.Opinion)
-		}
-		if opinion == review.OpinionWrong {
-			text += "; it is not reported there again"
-		}
-		return c.done("%s: %s", findingText(finding), text)
-	}
-	forget := &cobra.Command{
-		Use: "forget TOKEN", Short: "Withdraw the opinion on a finding, so that it may be reported again",
-		Example: "  criticizer feedback forget k3vq2mzt5abcd",
-	}
-	forgetNote := forget.Flags().String("note", "", "why: `TEXT` for the audit log")
-	forget.RunE = func(cmd *cobra.Command, args []string) error {
-		finding, before, err := c.giveFeedback(cmd.Context(), args[0], "", *forgetNote)
-		switch {
-		case err != nil:
-			return err
-		case before.Opinion == "":
-			return c.done("%s: there was no feedback", findingText(finding))
-		}
-		return c.done("%s: withdrawn: %s, from %s at %s", findingText(finding), before.Opinion, before.Who, stamp(before.When))
-	}
-	wrong := table[store.WrongFinding]{"no finding is marked wrong", []string{"TOKEN", "MARKED", "BY", "FINDING", "PLACES", "NOTE"}, func(w store.WrongFinding) []any {
-		return []any{w.Token, stamp(w.MarkedAt), w.Who, findingText(w.ReportedFinding), w.Places, w.Note}
+	cmd := group("feedback", "List what readers say about findings, and decide about it", `Readers answer by mail, if mail.feedback is set. Their answers hide no finding: later mails
+list the finding with the reader's reason. Only this command makes a finding disappear.`)
+	rated := table[store.RatedFinding]{"there is no feedback", []string{"TOKEN", "SAID", "BY", "OPINION", "NOT REPORTED SINCE", "FINDING", "NOTE"}, func(f store.RatedFinding) []any {
+		return []any{f.Token, stampIf(f.SaidAt), f.Who, f.Opinion, f.AcceptedBy, findingText(f.ReportedFinding), f.Note}
 	}}
-	cmd.AddCommand(forget, list(c, &cobra.Command{Use: "list", Short: "List the findings that are not reported again"}, nil, wrong,
-		func(ctx context.Context, db *store.DB) ([]store.WrongFinding, error) { return db.AllWrongFindings(ctx) }))
+	cmd.AddCommand(
+		list(c, &cobra.Command{Use: "list", Short: "List the opinions on findings, newest first"}, nil, rated,
+			func(ctx context.Context, db *store.DB) ([]store.RatedFinding, error) {
+				return db.RatedFindings(ctx, mostListed)
+			}),
+		c.decideCommand("accept", "Accept that a finding is wrong: it is not reported again in that file", "it is not reported there again", (*store.DB).AcceptWrong),
+		c.decideCommand("forget", "Remove the opinions on a finding and report it again", "its opinions are removed", (*store.DB).ForgetFeedback))
 	return cmd
 }
 
-// giveFeedback records an opinion on the finding that a token names, and returns
-// the opinion before.
-func (c *console) giveFeedback(ctx context.Context, word string, o review.Opinion, note string) (finding store.ReportedFinding, before store.Feedback, err error) {
-	const hint = "copy the token from below the finding in the mail; criticizer feedback list shows those of findings marked wrong"
-	token, ok := review.ParseFeedbackToken(word)
-	if !ok {
-		return finding, before, advise(badUsage("%q is not a token", printable(word)), hint)
-	}
-	if note != "" {
-		if note, err = statement("note", note); err != nil {
-			return finding, before, err
+// decideCommand returns a command about the finding that a token names.
+func (c *console) decideCommand(name, short, done string, decide func(db *store.DB, ctx context.Context, token, who, note string) (store.ReportedFinding, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: name + " TOKEN", Short: short, Example: "  criticizer feedback " + name + ` k3vq2mzt5abcd --reason "closed by the caller"`}
+	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		const hint = "criticizer feedback list shows the tokens of findings with feedback, criticizer review show --format json all of a review"
+		token, ok := review.ParseFeedbackToken(args[0])
+		if !ok {
+			return advise(badUsage("%q is not a token", printable(args[0])), hint)
 		}
+		db, _, err := c.database(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		finding, err := decide(db, cmd.Context(), token, c.operator(), *reason)
+		if err != nil {
+			return advise(err, hint)
+		}
+		return c.done("%s: %s", findingText(finding), done)
 	}
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return finding, before, err
-	}
-	defer db.Close()
-	finding, before, err = db.GiveFeedback(ctx, token, o, c.operator(), note)
-	if failure.ClassOf(err) == failure.NotFound {
-		err = advise(err, hint)
-	}
-	return finding, before, err
+	return cmd
 }
 
 func findingText(f store.ReportedFinding) string {

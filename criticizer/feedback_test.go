@@ -31,14 +31,12 @@ func TestFeedback(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{"list"}, []string{"no finding is marked wrong"}},
-		{[]string{token, "useful"}, []string{finding + ": useful\n"}},
-		{[]string{strings.ToUpper(token), "wrong", "--note", "the caller  tests it"}, []string{finding + ": wrong, before: useful; it is not reported there again\n"}},
-		{[]string{"list"}, []string{"TOKEN", token, "olga@", finding, "1", "the caller tests it"}},
-		{[]string{"list", "--json"}, []string{`"token": "` + token, `"path": "//depot/a.go"`, `"places": 1`}},
-		{[]string{"forget", token}, []string{finding + ": withdrawn: wrong, from olga@"}},
-		{[]string{"forget", token}, []string{"there was no feedback"}},
-		{[]string{"list"}, []string{"no finding is marked wrong"}},
+		{[]string{"list"}, []string{"there is no feedback"}},
+		{[]string{"accept", strings.ToUpper(token), "--reason", "the caller  tests it"}, []string{finding + ": it is not reported there again\n"}},
+		{[]string{"list"}, []string{"TOKEN", token, "olga@", "wrong", finding, "the caller tests it"}},
+		{[]string{"list", "--json"}, []string{`"token": "` + token, `"path": "//depot/a.go"`, `"accepted_by": "olga@`}},
+		{[]string{"forget", token, "--reason", "it is a defect"}, []string{finding + ": its opinions are removed"}},
+		{[]string{"list"}, []string{"there is no feedback"}},
 	} {
 		got := say(t, env, append([]string{"feedback"}, step.args...)...)
 		if got.status != 0 || got.err != "" {
@@ -57,7 +55,7 @@ func TestFeedbackCannotControlTheTerminal(t *testing.T) {
 	})
 	testkit.NoError(t, err)
 	env := map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "SUDO_USER": "olga"}
-	for _, args := range [][]string{{findings[0].FeedbackToken, "wrong"}, {"list"}, {"forget", findings[0].FeedbackToken}} {
+	for _, args := range [][]string{{"accept", findings[0].FeedbackToken, "--reason", "x"}, {"list"}, {"forget", findings[0].FeedbackToken, "--reason", "x"}} {
 		got := say(t, env, append([]string{"feedback"}, args...)...)
 		if got.status != 0 || strings.Contains(got.out+got.err, "\x1b") {
 			t.Errorf("%v: status %d, %q", args, got.status, got.out+got.err)
@@ -73,29 +71,25 @@ func TestFeedbackRejects(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no argument":         {nil, 2, "wants TOKEN useful|wrong"},
-		"no opinion":          {[]string{token}, 2, "wants TOKEN useful|wrong"},
-		"another opinion":     {[]string{token, "great"}, 2, `"great": want useful or wrong`},
-		"what is no token":    {[]string{"4711", "wrong"}, 2, `"4711" is not a token`},
-		"an unknown token":    {[]string{"aaaaaaaaaaaaa", "wrong"}, 1, "no finding has the token aaaaaaaaaaaaa"},
-		"forget what is not":  {[]string{"forget", "aaaaaaaaaaaaa"}, 1, "no finding has the token aaaaaaaaaaaaa"},
-		"forget nothing":      {[]string{"forget"}, 2, "wants TOKEN"},
-		"a secret for a note": {[]string{token, "wrong", "--note", "ghp_" + strings.Repeat("a1B2c3", 6)}, 1, "--note seems to contain a secret"},
+		"what is no token":     {[]string{"accept", "4711", "--reason", "x"}, 2, `"4711" is not a token`},
+		"an unknown token":     {[]string{"accept", "aaaaaaaaaaaaa", "--reason", "x"}, 1, "no finding has the token aaaaaaaaaaaaa"},
+		"no reason":            {[]string{"accept", token}, 2, "reason"},
+		"forget what is not":   {[]string{"forget", "aaaaaaaaaaaaa", "--reason", "x"}, 1, "no finding has the token aaaaaaaaaaaaa"},
+		"forget nothing":       {[]string{"forget"}, 2, "wants TOKEN"},
+		"a secret as a reason": {[]string{"accept", token, "--reason", "ghp_" + strings.Repeat("a1B2c3", 6)}, 1, "--reason seems to contain a secret"},
 	} {
 		checkRefusal(t, name, say(t, env, append([]string{"feedback"}, tt.args...)...), tt.status, tt.says)
 	}
-	if got := say(t, env, "feedback", "list"); got.out != "no finding is marked wrong\n" {
+	if got := say(t, env, "feedback", "list"); got.out != "there is no feedback\n" {
 		t.Errorf("something was recorded: %s", got.out)
 	}
 }
 
 func TestStats(t *testing.T) {
 	t.Parallel()
-	env, first, second := newFeedbackEnvironment(t)
-	for token, opinion := range map[string]string{first: "wrong", second: "useful"} {
-		if got := say(t, env, "feedback", token, opinion); got.status != 0 {
-			t.Fatal(got.err)
-		}
+	env, first, _ := newFeedbackEnvironment(t)
+	if got := say(t, env, "feedback", "accept", first, "--reason", "x"); got.status != 0 {
+		t.Fatal(got.err)
 	}
 	got := say(t, env, "stats")
 	if got.status != 0 {
@@ -105,8 +99,8 @@ func TestStats(t *testing.T) {
 	for line := range strings.Lines(got.out) {
 		rows = append(rows, strings.Join(strings.Fields(line), " "))
 	}
-	contains(t, strings.Join(rows, "\n")+"\n", "all - 2 1 1 50%",
-		"category security 1 1 0 0%", "category testing 1 0 1 100%", "rule - 1 1 0 0%", "rule go 1 0 1 100%", "severity high 1 1 0 0%", "severity low 1 0 1 100%")
+	contains(t, strings.Join(rows, "\n")+"\n", "all - 2 0 1 100%",
+		"category security 1 0 0 -", "category testing 1 0 1 100%", "rule - 1 0 0 -", "rule go 1 0 1 100%", "severity high 1 0 0 -", "severity low 1 0 1 100%")
 	contains(t, say(t, env, "stats", "--json", "--days", "1").out, `"by": "all"`, `"reported": 2`)
 	if got := say(t, env, "stats", "--days", "0"); got.status != 2 {
 		t.Errorf("no days: status %d, %q", got.status, got.err)

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/smtp"
 	"net/textproto"
+	"net/url"
 	"os"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +36,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 	}
 	r := realServers{host: host, cfg: mail.Config{
 		From: "Criticizer <criticizer@" + mailHostDomain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: mail.TLSNone,
-		Keys: keys, MessageIDDomain: mailHostDomain,
+		Keys: keys, MessageIDDomain: mailHostDomain, Feedback: mail.FeedbackMailbox, FeedbackRelay: "mx." + mailHostDomain,
 	}}
 	all := mail.EvidenceConfig{Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log, Settle: 10 * time.Minute}
 	r.all = r.provider(t, all)
@@ -54,6 +57,9 @@ func TestPostfixAndDovecot(t *testing.T) {
 	r.bounced(t)
 	r.abandoned(t)
 	r.queued(t)
+	r.answered(t, mail.Answers{
+		Mailbox: all.Bounces, Keys: keys, Relay: "mx." + mailHostDomain, Redact: func(s string) (string, error) { return s, nil },
+	})
 }
 
 type realServers struct {
@@ -132,6 +138,34 @@ func (r realServers) accepted(t *testing.T) {
 	headers, err := r.host.Headers("author1")
 	if err != nil || len(headers) != 1 || headers[0].Get("X-Criticizer-Key") != r.cfg.Keys.Token(keyOf("author1")) {
 		t.Errorf("the mailbox holds %v, %v", headers, err)
+	}
+}
+
+// answered sends the mail that a link of ours writes, and reads it from the mailbox.
+func (r realServers) answered(t *testing.T, answers mail.Answers) {
+	t.Helper()
+	report := reportToRealServer()
+	report.Outcome = review.OutcomeFindings
+	report.Findings = []review.Finding{{Path: "//depot/a.go", Severity: review.SeverityHigh, Title: "A leak", FeedbackToken: "abcdefg234567"}}
+	m, err := mail.Render(report, keyOf("reader1"), "token", r.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := url.Parse(regexp.MustCompile(`mailto:\S+%20wrong\S*`).FindString(m.Text))
+	if err != nil || link.Opaque == "" {
+		t.Fatalf("no link to answer in %s: %v", m.Text, err)
+	}
+	header := "Authentication-Results: mx." + mailHostDomain + "; dmarc=pass header.from=" + mailHostDomain + "\r\n"
+	message := header + "From: Reader <reader1@" + mailHostDomain + ">\r\nTo: " + link.Opaque + "\r\nSubject: " + link.Query().Get("subject") + "\r\n\r\nThe caller closes it.\r\n"
+	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", r.host.SMTPPort), nil, "reader1@"+mailHostDomain, []string{link.Opaque}, []byte(message)); err != nil {
+		t.Fatal(err)
+	}
+	var got []review.FeedbackMail
+	if !poll(time.Minute, 50*time.Millisecond, func() bool {
+		got, err = answers.Feedback(t.Context())
+		return err != nil || len(got) > 0
+	}) || err != nil || len(got) != 1 || got[0].Token != "abcdefg234567" || got[0].Sender != "reader1@"+mailHostDomain || got[0].Note != "The caller closes it." {
+		t.Errorf("the mailbox holds the answers %+v, %v", got, err)
 	}
 }
 

@@ -55,21 +55,26 @@ func (c Config) dropMinor(found []candidate, counts remarkCounts) []candidate {
 	})
 }
 
-// dropMarkedWrong removes, and counts, the findings that readers marked as wrong.
+// dropMarkedWrong removes, and counts, the findings that are accepted to be wrong.
 func (run *run) dropMarkedWrong(ctx context.Context, found []candidate) ([]candidate, error) {
 	if run.options.FindWrong == nil {
 		return found, nil
 	}
-	prints := make([]string, len(found))
+	findings := make([]review.Finding, len(found))
 	for i, f := range found {
-		prints[i] = f.Fingerprint()
+		findings[i] = f.Finding
 	}
-	wrong, err := run.options.FindWrong(ctx, prints)
+	wrong, err := run.options.FindWrong(ctx, findings)
 	if err != nil {
-		return nil, fmt.Errorf("read the findings marked as wrong: %w", err)
+		return nil, fmt.Errorf("read the findings that are accepted to be wrong: %w", err)
 	}
-	rest := slices.DeleteFunc(found, func(f candidate) bool { return slices.Contains(wrong, f.Fingerprint()) })
-	run.counts.drop(review.DropWrong, len(prints)-len(rest))
+	var rest []candidate
+	for i, f := range found {
+		if !wrong[i] {
+			rest = append(rest, f)
+		}
+	}
+	run.counts.drop(review.DropWrong, len(found)-len(rest))
 	return rest, nil
 }
 

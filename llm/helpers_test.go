@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -142,7 +143,7 @@ type attempts struct {
 	answers map[string][]byte
 	spent   int
 	day     int      // tokens left today; -1 is unlimited
-	wrong   []string // fingerprints that readers marked as wrong
+	wrong   []string // fingerprints of findings that are accepted to be wrong
 }
 
 func newAttempts() *attempts { return &attempts{answers: map[string][]byte{}, day: -1} }
@@ -153,7 +154,12 @@ func (a *attempts) options() review.Options {
 	defer a.mu.Unlock()
 	return review.Options{
 		Cache: a, Budget: a, Spent: a.spent,
-		FindWrong: func(context.Context, []string) ([]string, error) { return a.wrong, nil },
+		FindWrong: func(_ context.Context, findings []review.Finding) (wrong []bool, err error) {
+			for _, f := range findings {
+				wrong = append(wrong, slices.Contains(a.wrong, f.Fingerprint()))
+			}
+			return wrong, nil
+		},
 	}
 }
 

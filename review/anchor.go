@@ -42,8 +42,10 @@ func (f Finding) Fingerprint() string {
 		about = "\x00" + strings.ToLower(f.Title)
 	}
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + string(f.Category) + "\x00" + strings.Join(strings.Fields(about), " ")))
-	return hex.EncodeToString(sum[:16])
+	return fingerprintText(sum)
 }
+
+func fingerprintText(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:16]) }
 
 // Fingerprints returns the fingerprints of all places of f.
 func (f Finding) Fingerprints() []string {

@@ -44,7 +44,7 @@ const (
 	DropNoChange    DropReason = "suggests the code as it is"
 	DropNitpick     DropReason = "nitpick"
 	DropMinor       DropReason = "below the least severity"
-	DropWrong       DropReason = "marked wrong by a reader before"
+	DropWrong       DropReason = "accepted to be wrong before"
 	DropDuplicate   DropReason = "repeats another finding"
 	DropRefuted     DropReason = "refuted by the verification pass"
 	DropOverLimit   DropReason = "over the limit of findings in one mail"

@@ -2,19 +2,43 @@ package review
 
 import (
 	"crypto/rand"
-	"net/url"
+	"crypto/sha256"
+	"encoding/binary"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
+	"unicode"
 )
 
-// An Opinion is the rating of a finding by a reader. It is wire format.
+// An Opinion is what a reader says about a finding. It is wire format.
 type Opinion string
 
 // The opinions.
 const (
 	OpinionUseful Opinion = "useful"
-	OpinionWrong  Opinion = "wrong" // the finding is not reported again
+	OpinionWrong  Opinion = "wrong"
+	OpinionFixed  Opinion = "fixed"
 )
+
+// Opinions lists all opinions.
+func Opinions() []Opinion { return []Opinion{OpinionUseful, OpinionWrong, OpinionFixed} }
+
+// Feedback is the opinion of one reader on one finding.
+type Feedback struct {
+	Token   string // of the finding
+	Opinion Opinion
+	Note    string // the reader's words, redacted
+	Who     string // p4 user
+	At      time.Time
+}
+
+// A FeedbackMail is a mail that gives an opinion. Its sender is proven: the token in its
+// subject was made for this address, and a relay has confirmed the address.
+type FeedbackMail struct {
+	Feedback
+	Sender string // address
+}
 
 // tokenLength gives 65 bits: short enough to type, long enough not to be guessed.
 const tokenLength = 13
@@ -32,32 +56,50 @@ func ParseFeedbackToken(s string) (token string, ok bool) {
 	return token, tokenPattern.MatchString(token)
 }
 
-// FeedbackLinks are the targets of feedback links.
-type FeedbackLinks struct {
-	// Mail address that the links write to, with the rating in the subject.
-	Address string `yaml:"address" check:"address"`
-	// Page that the links open instead, with the parameters token and opinion.
-	URL string `yaml:"url" check:"http-url"`
+// A Likeness is what is compared to recognise a finding in a later version, in which its
+// code may have moved or changed a little. It has no content of the code.
+type Likeness struct {
+	// Fingerprints identify the finding at each of its places exactly.
+	Fingerprints []string
+	// Place is a digest of path and category.
+	Place string
+	// Shingles are digests of each three words in sequence of the code, sorted.
+	Shingles []int
 }
 
-// To returns the link that gives opinion o of the finding with token, or an empty string
-// if no target is configured. Token and opinion are in the query of a URL, or in the
-// subject of a mail.
-func (l FeedbackLinks) To(token string, o Opinion) string {
-	if u, err := url.Parse(l.URL); err == nil && l.URL != "" {
-		query := u.Query()
-		query.Set("token", token)
-		query.Set("opinion", string(o))
-		u.RawQuery = query.Encode()
-		return u.String()
+// likeEnough is the least share of common shingles of two findings at one place that are
+// the same finding: docs/findings.md has its precision and recall.
+const likeEnough = 0.5
+
+// Likeness returns the likeness of f.
+func (f Finding) Likeness() Likeness {
+	place := sha256.Sum256([]byte(f.Path + "\x00" + string(f.Category)))
+	l := Likeness{Fingerprints: f.Fingerprints(), Place: fingerprintText(place)}
+	words := strings.FieldsFunc(f.Before+"\n"+f.Quote+"\n"+f.After, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
+	})
+	for i := range max(len(words)-2, min(len(words), 1)) {
+		sum := sha256.Sum256([]byte(strings.Join(words[i:min(i+3, len(words))], " ")))
+		l.Shingles = append(l.Shingles, int(int32(binary.BigEndian.Uint32(sum[:])))) //nolint:gosec // digest bits
 	}
-	if l.Address == "" {
-		return ""
-	}
-	return "mailto:" + url.PathEscape(l.Address) + "?subject=" + url.PathEscape(FeedbackCommand(token, o))
+	slices.Sort(l.Shingles)
+	l.Shingles = slices.Compact(l.Shingles)
+	return l
 }
 
-// FeedbackCommand returns the command that gives opinion o of the finding with token.
-func FeedbackCommand(token string, o Opinion) string {
-	return "criticizer feedback " + token + " " + string(o)
+// Is reports whether both are the likeness of the same finding.
+func (l Likeness) Is(other Likeness) bool {
+	if slices.ContainsFunc(other.Fingerprints, func(f string) bool { return slices.Contains(l.Fingerprints, f) }) {
+		return true
+	}
+	if l.Place != other.Place || len(l.Shingles) == 0 {
+		return false
+	}
+	common := 0
+	for _, s := range l.Shingles {
+		if _, ok := slices.BinarySearch(other.Shingles, s); ok {
+			common++
+		}
+	}
+	return float64(common) >= likeEnough*float64(len(l.Shingles)+len(other.Shingles)-common)
 }

@@ -14,9 +14,9 @@ type Options struct {
 	Budget TokenBudget
 	// Spent is how many tokens earlier attempts at this review used.
 	Spent int
-	// FindWrong returns the fingerprints that readers marked as wrong: these findings
+	// FindWrong returns for each finding whether it is accepted to be wrong: these findings
 	// are not reported. Default: it returns none.
-	FindWrong func(ctx context.Context, fingerprints []string) ([]string, error)
+	FindWrong func(ctx context.Context, findings []Finding) ([]bool, error)
 	// Progress receives the number of finished calls after each call; the total may
 	// grow. Calls of Progress do not overlap. Default: none.
 	Progress func(done, total int)

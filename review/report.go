@@ -72,8 +72,14 @@ type Finding struct {
 	Places []Place `json:"places,omitempty"`
 	// Rule is the name of the rule pack for Path, or empty.
 	Rule string `json:"rule,omitempty"`
+	// Before and After are up to three lines of the redacted change around Quote.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
 	// FeedbackToken identifies the finding in feedback.
 	FeedbackToken string `json:"feedback_token,omitempty"`
+	// Disputed is who has marked the finding wrong, and why. It is read when the report is
+	// mailed, and not stored.
+	Disputed []Feedback `json:"-"`
 }
 
 // A FileNote is a [Note] on a file.
@@ -167,9 +173,8 @@ type Report struct {
 	EarlierOf Changelist `json:"-"`
 	Progress  *Progress  `json:"-"`
 	// AsShelved is set if the submit of a shelf adopted the report of the shelf's review.
-	AsShelved bool          `json:"-"`
-	Feedback  FeedbackLinks `json:"-"`
-	Links     Links         `json:"-"`
+	AsShelved bool  `json:"-"`
+	Links     Links `json:"-"`
 	// To is why the reader of this copy gets the report, or empty.
 	To Role `json:"-"`
 }

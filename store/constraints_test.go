@@ -23,9 +23,9 @@ values ('k', 'r', 1, 1, 'llm', 'UNKNOWN',
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select id, 'r2', '', '' from criticizer.dead_letters;
 insert into criticizer.replay_requests (dead_letter_id, who, reason, full_restart) select id, 'olga', 'T-1', false from criticizer.dead_letters;
 insert into criticizer.pages (dead_letter_id, reason) select id, 'bug' from criticizer.dead_letters;
-insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity)
-values (repeat('a', 13), 1, 1, 'f1', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', '//depot/b.go', 'security', 'high');
-insert into criticizer.wrong_findings (fingerprint, token) values ('f1', repeat('a', 13));
+insert into criticizer.findings (token, changelist_id, review_version, fingerprint, place, path, category, severity)
+values (repeat('a', 13), 1, 1, 'f1', 'p', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', 'p', '//depot/b.go', 'security', 'high');
+insert into criticizer.opinions (token, said_by, opinion, said_at) values (repeat('a', 13), 'ann', 'wrong', now());
 insert into criticizer.outages (stage, worker, since, half_open, class, reason) values ('llm', 'w', now(), false, 'AUTH_DENIED', '');
 insert into raw.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 insert into redacted.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
@@ -38,11 +38,11 @@ var violations = map[string][]string{
 	"criticizer.deliveries_channel_known":           {`update criticizer.deliveries set channel = 'pigeon', recipient = 'pigeon'`},
 	"criticizer.deliveries_channel_names_recipient": {`update criticizer.deliveries set channel = 'webhook'`, `update criticizer.deliveries set recipient = 'webhook'`},
 
-	"criticizer.findings_once_per_version":      {`update criticizer.findings set fingerprint = 'f'`},
-	"criticizer.findings_token_is_ours":         {`update criticizer.findings set token = 'B' || repeat('b', 12) where fingerprint = 'f2'`},
-	"criticizer.findings_opinion_known":         {`update criticizer.findings set opinion = 'so-so', said_by = 'olga', said_at = now()`},
-	"criticizer.findings_opinion_says_who_when": {`update criticizer.findings set opinion = 'wrong', said_at = now()`, `update criticizer.findings set said_by = 'olga'`},
-	"criticizer.wrong_findings_of_finding":      {`insert into criticizer.wrong_findings (fingerprint, token) values ('f', repeat('c', 13))`},
+	"criticizer.findings_once_per_version":     {`update criticizer.findings set fingerprint = 'f'`},
+	"criticizer.findings_token_is_ours":        {`update criticizer.findings set token = 'B' || repeat('b', 12) where fingerprint = 'f2'`},
+	"criticizer.findings_accepted_by_somebody": {`update criticizer.findings set accepted_at = now()`},
+	"criticizer.opinions_known":                {`update criticizer.opinions set opinion = 'so-so'`},
+	"criticizer.opinions_on_finding":           {`insert into criticizer.opinions (token, said_by, opinion, said_at) values (repeat('c', 13), 'ann', 'wrong', now())`},
 
 	"criticizer.jobs_key_unique":          {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 2, 1, '', '')`},
 	"criticizer.jobs_version_unique":      {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 1, '', '')`},

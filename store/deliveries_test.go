@@ -91,9 +91,9 @@ func TestMetadataIsForgotten(t *testing.T) {
 	_, err := notify.BeginDelivery(t.Context(), rows[1]) // in doubt
 	testkit.NoError(t, err)
 	exec(t, d.Conn(t), `
-		insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity, opinion, said_at, said_by)
-		values (repeat('a', 13), 4711, 1, 'f1', '//depot/a.go', 'security', 'high', null, null, null),
-		       (repeat('b', 13), 4711, 1, 'f2', '//depot/b.go', 'security', 'high', 'wrong', now(), 'olga')`)
+		insert into criticizer.findings (token, changelist_id, review_version, fingerprint, place, path, category, severity, accepted_at, accepted_by)
+		values (repeat('a', 13), 4711, 1, 'f1', 'p', '//depot/a.go', 'security', 'high', null, null),
+		       (repeat('b', 13), 4711, 1, 'f2', 'p', '//depot/b.go', 'security', 'high', now(), 'olga')`)
 	wantForgotten := func(addresses, paths int) {
 		t.Helper()
 		if a, p, err := retention.ForgetMetadata(t.Context()); a != addresses || p != paths || err != nil {
@@ -289,12 +289,13 @@ func TestRefusalOfAnAttempt(t *testing.T) { // (notification 8.2)
 }
 
 // A purge deletes what belongs to an old review that succeeded, but not the gate against a
-// second review, nor what people said.
+// second review, nor what an operator has accepted.
 func TestPurgeReviews(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	conn, retention, books := d.Conn(t), d.Open(t, store.RoleRetention), d.Open(t, store.RoleBookkeeping)
 	exec(t, conn, goodRows)
+	exec(t, conn, `update criticizer.findings set accepted_by = 'olga', accepted_at = now() where fingerprint = 'f1'`)
 	wantPurged := func(why string, ttl time.Duration, want int) {
 		t.Helper()
 		if n, err := retention.PurgeReviews(t.Context(), ttl); err != nil || n != want {
@@ -314,7 +315,7 @@ func TestPurgeReviews(t *testing.T) {
 			(select count(*) from criticizer.replays), (select count(*) from criticizer.replay_requests), (select count(*) from criticizer.pages),
 			(select string_agg(fingerprint, ',') from criticizer.findings))`)
 	if left != "0 0 0 0 0 0 f1" {
-		t.Errorf("left are %s, want nothing but the finding with an opinion", left)
+		t.Errorf("left are %s, want nothing but the accepted finding", left)
 	}
 	opening := open(t, books, review.Request{Changelist: 1, Version: 1, ServerID: "s", Key: "k"}, "r2")
 	if opening.Decision != review.DecisionDuplicate {

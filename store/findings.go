@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -34,23 +36,74 @@ func (d *DB) ReportFindings(ctx context.Context, cl review.Changelist, v review.
 }
 
 func newFindingRow(cl review.Changelist, v review.Version, f review.Finding) db.InsertFindingParams {
-	places := []string{}
-	for _, p := range f.Places {
-		places = append(places, p.Fingerprint)
-	}
+	like := f.Likeness()
 	return db.InsertFindingParams{
-		Token: review.NewFeedbackToken(), ChangelistID: cl, ReviewVersion: v, Fingerprint: f.Fingerprint(), PlaceFingerprints: places,
+		Token: review.NewFeedbackToken(), ChangelistID: cl, ReviewVersion: v,
+		Fingerprint: like.Fingerprints[0], PlaceFingerprints: like.Fingerprints[1:], Place: like.Place, Shingles: nonNil(like.Shingles),
 		Path: f.Path, Rule: f.Rule, Category: f.Category, Severity: f.Severity,
 	}
 }
 
-// WrongFindings returns the fingerprints that readers have marked wrong.
-func (d *DB) WrongFindings(ctx context.Context, fingerprints []string) ([]string, error) {
-	if len(fingerprints) == 0 {
-		return nil, nil
+func nonNil(s []int) []int { return append([]int{}, s...) }
+
+// AcceptedWrong returns for each of the findings whether an operator has accepted that it,
+// or the same finding in an earlier version of the file, is wrong.
+func (d *DB) AcceptedWrong(ctx context.Context, findings []review.Finding) ([]bool, error) {
+	accepted := make([]bool, len(findings))
+	if len(findings) == 0 {
+		return accepted, nil
 	}
-	wrong, err := d.q.WrongFingerprints(ctx, fingerprints)
-	return wrong, postgres.Interpret("read wrong findings", err)
+	var query db.AcceptedFindingsParams
+	for _, f := range findings {
+		like := f.Likeness()
+		query.Places, query.Fingerprints = append(query.Places, like.Place), append(query.Fingerprints, like.Fingerprints[0])
+	}
+	rows, err := d.q.AcceptedFindings(ctx, query)
+	for i, f := range findings {
+		accepted[i] = slices.ContainsFunc(rows, func(r db.AcceptedFindingsRow) bool {
+			return likeness(r.Fingerprint, r.PlaceFingerprints, r.Place, r.Shingles).Is(f.Likeness())
+		})
+	}
+	return accepted, postgres.Interpret("read findings that are not reported again", err)
+}
+
+func likeness(fingerprint string, others []string, place string, shingles []int) review.Likeness {
+	return review.Likeness{Fingerprints: append([]string{fingerprint}, others...), Place: place, Shingles: shingles}
+}
+
+// Dispute adds to findings who has called them wrong, in this or an earlier version.
+func (d *DB) Dispute(ctx context.Context, findings []review.Finding) error {
+	var places []string
+	for _, f := range findings {
+		places = append(places, f.Likeness().Place)
+	}
+	rows, err := d.q.DisputedFindings(ctx, places)
+	for i, f := range findings {
+		for _, r := range rows {
+			if likeness(r.Fingerprint, r.PlaceFingerprints, r.Place, r.Shingles).Is(f.Likeness()) {
+				findings[i].Disputed = append(findings[i].Disputed, review.Feedback{Opinion: review.OpinionWrong, Note: r.Note, Who: r.SaidBy, At: r.SaidAt})
+			}
+		}
+	}
+	return postgres.Interpret("read opinions on findings", err)
+}
+
+// RecordFeedback records a reader's mail. It changes nothing if the finding is no longer
+// known, if the sender was not a recipient of its review, or if the reader has said
+// something newer.
+func (d *DB) RecordFeedback(ctx context.Context, m review.FeedbackMail) (recorded bool, err error) {
+	who, err := d.q.FindingReader(ctx, db.FindingReaderParams{Token: m.Token, Address: m.Sender})
+	if postgres.NoRow(err) {
+		return false, nil
+	}
+	if err == nil {
+		var n int64
+		n, err = d.q.RecordOpinion(ctx, db.RecordOpinionParams{
+			Token: m.Token, SaidBy: cmp.Or(who, "an owner"), Opinion: string(m.Opinion), Note: m.Note, SaidAt: m.At,
+		})
+		recorded = n > 0
+	}
+	return recorded, postgres.Interpret("record feedback", err)
 }
 
 // A ReportedFinding is the record of a finding: its place and kind, not its content.
@@ -68,20 +121,23 @@ func asReported(f db.Finding) ReportedFinding {
 	return ReportedFinding{f.Token, f.ChangelistID, f.ReviewVersion, f.Path, f.Rule, f.Category, f.Severity}
 }
 
-// Feedback is a reader's opinion of a finding. Opinion is empty if no reader gave one,
-// or if it was withdrawn.
-type Feedback struct {
-	Opinion review.Opinion
-	Who     string
-	When    time.Time
+// AcceptWrong records that the finding with token is wrong: it is not reported again in later
+// versions of its file. The error has class NOT_FOUND if no finding has the token.
+func (d *DB) AcceptWrong(ctx context.Context, token, who, note string) (ReportedFinding, error) {
+	return d.decideFinding(ctx, "accept", token, who, note, func(q *db.Queries) error {
+		_, err := q.RecordOpinion(ctx, db.RecordOpinionParams{Token: token, SaidBy: who, Opinion: string(review.OpinionWrong), Note: note, SaidAt: time.Now()})
+		return errors.Join(err, q.AcceptFinding(ctx, db.AcceptFindingParams{Token: token, Who: who}))
+	})
 }
 
-// GiveFeedback records a reader's opinion of the finding with token and returns the
-// finding and the opinion before. A wrong finding is not reported again at any of its
-// places, until a finding with the same fingerprint is called useful or the opinion is
-// withdrawn, which an empty opinion does. The error has class NOT_FOUND if no finding
-// has the token.
-func (d *DB) GiveFeedback(ctx context.Context, token string, o review.Opinion, who, note string) (finding ReportedFinding, before Feedback, err error) {
+// ForgetFeedback removes all opinions on the finding with token, and reports it again.
+func (d *DB) ForgetFeedback(ctx context.Context, token, who, note string) (ReportedFinding, error) {
+	return d.decideFinding(ctx, "forget", token, who, note, func(q *db.Queries) error {
+		return errors.Join(q.ForgetOpinions(ctx, token), q.UnacceptFinding(ctx, token))
+	})
+}
+
+func (d *DB) decideFinding(ctx context.Context, action, token, who, note string, decide func(*db.Queries) error) (finding ReportedFinding, err error) {
 	err = d.inTx(ctx, "record feedback", func(q *db.Queries) error {
 		row, err := q.LockFinding(ctx, token)
 		if postgres.NoRow(err) {
@@ -91,51 +147,33 @@ func (d *DB) GiveFeedback(ctx context.Context, token string, o review.Opinion, w
 			return err
 		}
 		finding = asReported(row)
-		before = Feedback{review.Opinion(postgres.OrZero(row.Opinion)), postgres.OrZero(row.SaidBy), postgres.OrZero(row.SaidAt)}
-		if err := setOpinion(ctx, q, row, o, who, note); err != nil {
+		if err := decide(q); err != nil {
 			return err
 		}
-		return audit(ctx, q, "finding:"+token, who, "feedback", map[string]any{
-			"changelist": finding.Changelist, "review_version": finding.Version, "opinion": o, "before": before.Opinion, "note": note,
+		return audit(ctx, q, "finding:"+token, who, "feedback "+action, map[string]any{
+			"changelist": finding.Changelist, "review_version": finding.Version, "note": note,
 		})
 	})
-	return finding, before, err
+	return finding, err
 }
 
-// setOpinion writes the opinion of a finding and whether its fingerprints are wrong:
-// the last opinion counts, of any finding.
-func setOpinion(ctx context.Context, q *db.Queries, f db.Finding, o review.Opinion, who, note string) error {
-	var err error
-	if o == "" {
-		err = q.ClearOpinion(ctx, f.Token)
-	} else {
-		err = q.SetOpinion(ctx, db.SetOpinionParams{Token: f.Token, Opinion: string(o), SaidBy: who, Note: note})
-	}
-	if err != nil {
-		return err
-	}
-	fingerprints := append(f.PlaceFingerprints, f.Fingerprint)
-	if o == review.OpinionWrong {
-		return q.MarkWrong(ctx, db.MarkWrongParams{Token: f.Token, Fingerprints: fingerprints})
-	}
-	return q.UnmarkWrong(ctx, fingerprints)
-}
-
-// A WrongFinding is a finding that is not reported again.
-type WrongFinding struct {
+// A RatedFinding is a finding with an opinion, or one that is not reported again.
+type RatedFinding struct {
 	ReportedFinding
-	Places   int       `json:"places"` // where it is not reported
-	MarkedAt time.Time `json:"marked_at"`
-	Who      string    `json:"who"`
-	Note     string    `json:"note"`
+	Opinion    review.Opinion `json:"opinion,omitempty"`
+	Who        string         `json:"who,omitempty"`
+	Note       string         `json:"note,omitempty"`
+	SaidAt     *time.Time     `json:"said_at,omitempty"`
+	AcceptedBy string         `json:"accepted_by,omitempty"` // empty if it is reported again
 }
 
-// AllWrongFindings returns the findings that are not reported again, oldest mark
-// first.
-func (d *DB) AllWrongFindings(ctx context.Context) ([]WrongFinding, error) {
-	rows, err := d.q.WrongFindings(ctx)
-	return postgres.Convert("read wrong findings", rows, err, func(r db.WrongFindingsRow) WrongFinding {
-		return WrongFinding{asReported(r.Finding), r.Places, r.MarkedAt, postgres.OrZero(r.Finding.SaidBy), r.Finding.Note}
+// RatedFindings returns opinions, newest first.
+func (d *DB) RatedFindings(ctx context.Context, limit int) ([]RatedFinding, error) {
+	rows, err := d.q.OpinionsOnFindings(ctx, limit)
+	return postgres.Convert("read opinions on findings", rows, err, func(r db.OpinionsOnFindingsRow) RatedFinding {
+		return RatedFinding{
+			asReported(r.Finding), review.Opinion(postgres.OrZero(r.Opinion)), postgres.OrZero(r.SaidBy), postgres.OrZero(r.Note), r.SaidAt, postgres.OrZero(r.Finding.AcceptedBy),
+		}
 	})
 }
 

@@ -41,87 +41,101 @@ func TestTokensAreTheSameInEveryAttempt(t *testing.T) {
 	}
 }
 
-func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
+// An operator's decision holds for the same finding in later versions, which may have moved
+// or changed a little, and for no other.
+func TestAcceptedFindingsAreRecognised(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	llm, operator := d.Open(t, store.RoleLLM), d.Open(t, store.RoleOperator)
 	merged := leak("//depot/a.go")
+	merged.Quote = "f, err := os.Open(name)\nif err != nil {\n\treturn err\n}\nreturn f.Sync()"
 	merged.Places = []review.Place{leak("//depot/b.go").Place()}
 	token := reported(t, llm, 1, merged)[0].FeedbackToken
-	later := reported(t, llm, 2, merged)[0].FeedbackToken
-	other := reported(t, llm, 1, leak("//depot/d.go"))[0] // stays wrong
-	_, _, err := operator.GiveFeedback(t.Context(), other.FeedbackToken, review.OpinionWrong, "omar", "")
+	edited, elsewhere, otherKind, other := merged, merged, merged, merged
+	edited.Quote = strings.Replace(merged.Quote, "f.Sync", "f.Flush", 1)
+	elsewhere.Path = "//depot/c.go"
+	edited.Places, elsewhere.Places, otherKind.Places, other.Places = nil, nil, nil, nil
+	otherKind.Category = review.CategorySecurity
+	other.Quote = "for i := range n {\n\tgo send(i, n)\n}"
+	check := func(step string, want ...bool) {
+		t.Helper()
+		if got := must(llm.AcceptedWrong(t.Context(), []review.Finding{merged, edited, leak("//depot/b.go"), elsewhere, otherKind, other}))(t); !slices.Equal(got, want) {
+			t.Errorf("%s: accepted are %v, want %v", step, got, want)
+		}
+	}
+	check("nothing is accepted", false, false, false, false, false, false)
+	finding, err := operator.AcceptWrong(t.Context(), token, "olga@desk", "because")
 	testkit.NoError(t, err)
-	prints := []string{leak("//depot/a.go").Fingerprint(), leak("//depot/b.go").Fingerprint(), leak("//depot/c.go").Fingerprint()}
-	for _, step := range []struct {
-		name    string
-		token   string
-		opinion review.Opinion
-		before  review.Opinion
-		wrong   int
-	}{
-		{"useful", token, review.OpinionUseful, "", 0},
-		{"a changed mind counts at every place", token, review.OpinionWrong, review.OpinionUseful, 2},
-		{"twice is once", token, review.OpinionWrong, review.OpinionWrong, 2},
-		{"the same finding of another version is useful", later, review.OpinionUseful, "", 0},
-		{"wrong again", token, review.OpinionWrong, review.OpinionWrong, 2},
-		{"taken back", token, "", review.OpinionWrong, 0},
-	} {
-		finding, before, err := operator.GiveFeedback(t.Context(), step.token, step.opinion, "olga@desk", "because")
-		testkit.NoError(t, err)
-		if before.Opinion != step.before || finding.Path != "//depot/a.go" {
-			t.Errorf("%s: of %+v it was said before %+v", step.name, finding, before)
-		}
-		wrong := must(llm.WrongFindings(t.Context(), prints))(t)
-		if len(wrong) != step.wrong || slices.Contains(wrong, prints[2]) {
-			t.Errorf("%s: %d fingerprints are wrong, want %d, none of another path", step.name, len(wrong), step.wrong)
-		}
+	if finding.Path != "//depot/a.go" {
+		t.Errorf("accepted %+v", finding)
 	}
-	if wrong, err := llm.WrongFindings(t.Context(), nil); err != nil || len(wrong) != 0 {
-		t.Errorf("of no findings %d are wrong, %v", len(wrong), err)
-	}
-	opinions := query[string](t, d.Conn(t), `select string_agg(concat(path, ' ', opinion), ', ' order by path, review_version) from criticizer.findings`)
-	if opinions != "//depot/a.go , //depot/a.go useful, //depot/d.go wrong" {
-		t.Errorf("opinions are %s", opinions)
-	}
+	check("accepted", true, true, true, false, false, false)
+	_, err = operator.ForgetFeedback(t.Context(), token, "olga@desk", "")
+	testkit.NoError(t, err)
+	check("taken back", false, false, false, false, false, false)
 	audited := query[string](t, d.Conn(t), `select string_agg(claimed || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
-	for _, want := range []string{"olga@desk feedback finding:" + token, `"opinion": "wrong"`, `"before": "useful"`, `"note": "because"`} {
+	for _, want := range []string{"olga@desk feedback accept finding:" + token, "olga@desk feedback forget finding:" + token, `"note": "because"`} {
 		if !strings.Contains(audited, want) {
 			t.Errorf("audit log lacks %q: %s", want, audited)
 		}
 	}
 }
 
+// A reader's answer hides nothing: later mails show it. It counts once, only from recipients
+// of the review, and the newest counts.
+func TestAnswersOfReaders(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	llm, notify, operator := d.Open(t, store.RoleLLM), d.Open(t, store.RoleNotify), d.Open(t, store.RoleOperator)
+	_, err := d.Conn(t).Exec(t.Context(), `insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 4711, 1, 's', 'r');
+		insert into criticizer.recipients values (4711, 1, 0, 'ann', 'ann@corp.test', 'author'), (4711, 1, 1, '', 'team@corp.test', 'owner')`)
+	testkit.NoError(t, err)
+	findings := reported(t, llm, 1, leak("//depot/a.go"))
+	answer := func(sender string, o review.Opinion, note string, at time.Time) review.FeedbackMail {
+		return review.FeedbackMail{Sender: sender, Feedback: review.Feedback{Token: findings[0].FeedbackToken, Opinion: o, Note: note, At: at}}
+	}
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, step := range []struct {
+		name string
+		mail review.FeedbackMail
+		want bool
+	}{
+		{"of a stranger", answer("eve@corp.test", review.OpinionWrong, "", noon), false},
+		{"of the author", answer("Ann@corp.test", review.OpinionWrong, "the caller closes it", noon), true},
+		{"read again", answer("ann@corp.test", review.OpinionWrong, "the caller closes it", noon), false},
+		{"an older one", answer("ann@corp.test", review.OpinionUseful, "", noon.Add(-time.Hour)), false},
+		{"of an owner", answer("team@corp.test", review.OpinionUseful, "", noon), true},
+	} {
+		if got := must(notify.RecordFeedback(t.Context(), step.mail))(t); got != step.want {
+			t.Errorf("%s: recorded %v, want %v", step.name, got, step.want)
+		}
+	}
+	later := []review.Finding{leak("//depot/a.go"), leak("//depot/b.go")}
+	testkit.NoError(t, notify.Dispute(t.Context(), later))
+	if len(later[0].Disputed) != 1 || later[0].Disputed[0].Who != "ann" || later[0].Disputed[0].Note != "the caller closes it" || later[1].Disputed != nil {
+		t.Errorf("disputed %+v", later)
+	}
+	if accepted := must(llm.AcceptedWrong(t.Context(), later))(t); accepted[0] {
+		t.Error("an answer by mail hides the finding")
+	}
+	rated := must(operator.RatedFindings(t.Context(), 10))(t)
+	if len(rated) != 2 || rated[0].Who != "an owner" || rated[1].Who != "ann" || rated[0].AcceptedBy != "" {
+		t.Errorf("opinions %+v", rated)
+	}
+	counts := must(operator.FindingCounts(t.Context(), 1000*time.Hour))(t)
+	if len(counts) != 4 || counts[0] != (store.FindingCount{Kind: "all", Reported: 1, Useful: 1, Wrong: 1}) {
+		t.Errorf("counted %+v", counts)
+	}
+}
+
 func TestFeedbackOnATokenOfNoFinding(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
-	_, _, err := d.Open(t, store.RoleOperator).GiveFeedback(t.Context(), "aaaaaaaaaaaaa", review.OpinionWrong, "olga", "")
+	_, err := d.Open(t, store.RoleOperator).AcceptWrong(t.Context(), "aaaaaaaaaaaaa", "olga", "")
 	if failure.ClassOf(err) != failure.NotFound {
 		t.Errorf("error %v", err)
 	}
 	if n := query[int64](t, d.Conn(t), `select count(*) from criticizer.audit_log`); n != 0 {
 		t.Errorf("%d lines in the audit log", n)
-	}
-}
-
-func TestWrongFindingsAreListedAndCounted(t *testing.T) {
-	t.Parallel()
-	d := storetest.New(t)
-	llm, operator := d.Open(t, store.RoleLLM), d.Open(t, store.RoleOperator)
-	findings := reported(t, llm, 1, leak("//depot/a.go"), leak("//depot/b.go"), leak("//depot/c.go"))
-	for i, opinion := range []review.Opinion{review.OpinionWrong, review.OpinionUseful, review.OpinionUseful} {
-		_, _, err := operator.GiveFeedback(t.Context(), findings[i].FeedbackToken, opinion, "olga", "it is closed by the caller")
-		testkit.NoError(t, err)
-	}
-	all := must(operator.AllWrongFindings(t.Context()))(t)
-	if len(all) != 1 || all[0].Path != "//depot/a.go" || all[0].Places != 1 || all[0].Who != "olga" || all[0].Note != "it is closed by the caller" {
-		t.Errorf("not reported again: %+v", all)
-	}
-	counts := must(operator.FindingCounts(t.Context(), time.Hour))(t)
-	want := []store.FindingCount{
-		{"all", "", 3, 2, 1}, {"category", string(review.CategoryErrorHandling), 3, 2, 1}, {"rule", "go", 3, 2, 1}, {"severity", string(review.SeverityHigh), 3, 2, 1},
-	}
-	if !slices.Equal(counts, want) {
-		t.Errorf("counted %+v, want %+v", counts, want)
 	}
 }

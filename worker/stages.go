@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"strings"
 	"time"
 
@@ -9,9 +10,11 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/workflows"
@@ -185,15 +188,28 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	}
 	notifying := &activities.Notifier{
 		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, mailer},
-		Policy:   r.cfg.RecipientPolicy(),
-		Feedback: r.cfg.Feedback,
-		Links:    r.cfg.Links.Links,
+		Policy: r.cfg.RecipientPolicy(),
+		Links:  r.cfg.Links.Links,
+	}
+	if answers := r.cfg.Answers(keys, redactNote); answers != nil {
+		notifying.Answers = answers
 	}
 	channels := addChannels(r, notifying, keys)
 	return append([]queue{
 		{name: contract.QueueNotify, activities: notifying, ping: provider.Ping},
 		{name: contract.QueueRecords, activities: notifying},
 	}, channels...), nil
+}
+
+// redactNote masks secrets in what a reader writes about a finding. Nobody compares the
+// placeholders, so their key is new each time.
+func redactNote(text string) (string, error) {
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New(rand.Text())})
+	if err != nil {
+		return "", err
+	}
+	redacted, err := pipeline.String(text)
+	return redacted.String(), err
 }
 
 func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {

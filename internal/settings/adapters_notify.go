@@ -53,6 +53,15 @@ func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
 	return server
 }
 
+// Answers returns the mailbox in which readers answer, nil if they cannot. redact masks
+// secrets in what they write.
+func (cfg *Config) Answers(keys *evidence.Keys, redact func(string) (string, error)) *mail.Answers {
+	if cfg.Mail.Server.Feedback == "" {
+		return nil
+	}
+	return &mail.Answers{Mailbox: cfg.Mail.Evidence.Bounces, Keys: keys, Relay: cfg.Mail.Server.FeedbackRelay, Redact: redact}
+}
+
 // NewMailProvider returns the configured mail provider, for the server that MailServer returns.
 func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (*mail.EvidencedProvider, error) {
 	smtp, err := mail.NewSMTPProvider(lg, server)

@@ -20,7 +20,6 @@ import (
 	"github.com/criticizer/criticizer/notify/webhook"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -67,9 +66,6 @@ type Config struct {
 	// The tokens by which a mail or post of ours is identified at a mail server or another
 	// service (docs/delivery.md).
 	Evidence evidence.Config `yaml:"evidence"`
-	// The links in a mail by which readers rate a finding. The command criticizer feedback
-	// needs none (docs/findings.md).
-	Feedback review.FeedbackLinks `yaml:"feedback"`
 	// Who is paged about a dead letter that needs a person at once: a replay failed again for
 	// the same reason, a bug or a bad configuration, and, once, refused credentials or
 	// exhausted credit. If both fields are set, both are notified; if neither is set, pages

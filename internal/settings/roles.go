@@ -29,7 +29,7 @@ var needs = map[Role][]string{
 	RoleFetch:     {"temporal", "database", "artifacts", "keysets.raw", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "keysets.raw", "keysets.redacted", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "keysets.redacted", "keysets.report", "keysets.answers", "redaction", "llm"},
-	RoleNotify:    {"temporal", "database", "artifacts", "keysets.report", "mail", "webhook", "swarm", "links", "evidence", "feedback"},
+	RoleNotify:    {"temporal", "database", "artifacts", "keysets.report", "mail", "webhook", "swarm", "links", "evidence"},
 	RoleRetention: {"temporal", "database"},
 	RoleOperator:  {"temporal", "database", "links"},
 	RolePreview:   {"p4"},

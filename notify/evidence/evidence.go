@@ -167,6 +167,31 @@ func (k *Keys) Tokens(d review.DeliveryKey, sent time.Time) (tokens []string, co
 	return tokens, k.valid(keys, likely) && !sent.Before(oldest.Add(-clockSkew))
 }
 
+// SignFeedback returns a token for the answer of one recipient on a finding.
+func (k *Keys) SignFeedback(token, recipient string) string {
+	keys := k.keys()
+	return token + "." + keys[signer(keys, time.Now())].feedback(token, recipient)
+}
+
+// FeedbackToken returns the token of the finding that signed was made for; ok reports
+// whether it was made for the sender.
+func (k *Keys) FeedbackToken(signed, sender string) (token string, ok bool) {
+	token, mac, _ := strings.Cut(strings.ToLower(signed), ".")
+	keys := k.keys()
+	for i, key := range keys {
+		if k.valid(keys, i) && hmac.Equal([]byte(mac), []byte(key.feedback(token, sender))) {
+			return token, true
+		}
+	}
+	return "", false
+}
+
+func (k key) feedback(token, recipient string) string {
+	mac := hmac.New(sha256.New, k.mac)
+	fmt.Fprintf(mac, "criticizer feedback\x00%s\x00%s", token, strings.ToLower(recipient))
+	return hex.EncodeToString(mac.Sum(nil)[:10])
+}
+
 // Unchanged reports whether a message sent now has the token of one sent at that time.
 func (k *Keys) Unchanged(sent time.Time) bool {
 	keys := k.keys()

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/mail"
+	"net/url"
 	"strings"
 	"time"
 	_ "time/tzdata" // for images without a time zone database
@@ -57,6 +58,16 @@ type Config struct {
 	TokenFile string `yaml:"token_file"`
 	// Time zone of times in mails, such as Europe/Berlin.
 	TimeZone string `yaml:"time_zone" default:"UTC"`
+	// mailbox: each finding has links by which the reader answers by mail. The answers go to
+	// the sender's address, and are read from mail.bounces. Empty: no answers.
+	Feedback string `yaml:"feedback"`
+	// Name of the receiving mail server in Authentication-Results (RFC 8601), such as
+	// mx.example.com. It must remove fields of its own name from incoming mail. Only answers
+	// for which it reports a pass of DMARC, or of DKIM for the sender's domain, count.
+	FeedbackRelay string `yaml:"feedback_relay"`
+	// Where readers unsubscribe, for List-Unsubscribe: a mail address, or an https page that
+	// takes one click (RFC 8058). Empty: not offered.
+	Unsubscribe string `yaml:"unsubscribe"`
 	// Page about these mails, to which each mail links, such as docs/author.md on your own
 	// site. Empty: no link.
 	HelpURL string `yaml:"help_url" check:"http-url"`
@@ -86,6 +97,20 @@ func (c Config) checkSender(p *config.Problems) {
 	_, err := time.LoadLocation(c.TimeZone)
 	p.Add(err != nil, "time_zone", fmt.Sprintf("%q is not a time zone", c.TimeZone), "write one such as Europe/Berlin")
 	checkTLS(p, c.TLS, c.Host)
+	p.Add(c.Feedback != "" && c.Feedback != FeedbackMailbox, "feedback", "is not a way to answer", "write mailbox, or nothing")
+	p.Add((c.Feedback == FeedbackMailbox) != (c.FeedbackRelay != ""), "feedback_relay", "and feedback belong together", "set both or neither")
+	p.Add(c.Unsubscribe != "" && c.unsubscribe() == "", "unsubscribe", "is neither a mail address nor an https page", "write one such as criticizer-owner@example.com")
+}
+
+// unsubscribe returns the URL of List-Unsubscribe.
+func (c Config) unsubscribe() string {
+	if usableAddress(c.Unsubscribe) && ascii(c.Unsubscribe) {
+		return "mailto:" + c.Unsubscribe + "?subject=unsubscribe"
+	}
+	if u, err := url.Parse(c.Unsubscribe); err == nil && u.Scheme == "https" && u.Host != "" && ascii(c.Unsubscribe) && !strings.ContainsAny(c.Unsubscribe, "<> ,") {
+		return c.Unsubscribe
+	}
+	return ""
 }
 
 // checked returns c with the domain of its Message-IDs, if mail is safe with it.

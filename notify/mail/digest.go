@@ -116,7 +116,7 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		v := newFindingView(f)
 		v.Number = i + 1
 		v.Age, v.Link = age(r.Progress, f), r.Links.ToFile(r.Changelist, f.Place())
-		v.Feedback = newFeedbackView(f.FeedbackToken, r.Feedback)
+		v.Feedback = newFeedbackView(f, cfg.feedbackAddress())
 		d.Findings = append(d.Findings, v)
 	}
 	d.Unread = newUnreadList(r.Coverage)

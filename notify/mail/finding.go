@@ -79,22 +79,28 @@ func dedent(lines []string) []string {
 	return out
 }
 
-// A feedbackView holds the ways to give feedback on a finding.
+// A feedbackView is what readers have said about a finding, and links to answer.
 type feedbackView struct {
-	Command string // empty if the finding has no token
-	Useful  string // a link, empty if none is configured
-	Wrong   string // likewise
+	Links    []feedbackAnswer // none if readers cannot answer
+	Disputed []string         // "Marked wrong by ann: closed by the caller"
 }
 
-func newFeedbackView(token string, links review.FeedbackLinks) feedbackView {
-	if token == "" {
-		return feedbackView{}
+type feedbackAnswer struct{ Opinion, Link string }
+
+func newFeedbackView(f review.Finding, to string) (v feedbackView) {
+	if to != "" && f.FeedbackToken != "" {
+		for _, o := range review.Opinions() {
+			v.Links = append(v.Links, feedbackAnswer{string(o), feedbackLink(to, f.FeedbackToken, o)})
+		}
 	}
-	return feedbackView{
-		Command: review.FeedbackCommand(token, review.OpinionUseful+"|"+review.OpinionWrong),
-		Useful:  links.To(token, review.OpinionUseful),
-		Wrong:   links.To(token, review.OpinionWrong),
+	for _, d := range f.Disputed {
+		text := "Marked wrong by " + userName(d.Who)
+		if why := plain.Line(d.Note, maxTitle); why != "" {
+			text += ": " + why
+		}
+		v.Disputed = append(v.Disputed, text)
 	}
+	return v
 }
 
 // A codeLine is a line of quoted code. Number is empty if the lines of the quote

@@ -30,6 +30,12 @@ const (
 
 var testConfig = Config{From: testFrom, MessageIDDomain: testDomain}
 
+// fullConfig has everything that a mail can offer.
+var fullConfig = Config{
+	From: testFrom, MessageIDDomain: testDomain, Keys: testKeys, Feedback: FeedbackMailbox, Unsubscribe: "reviews@example.com",
+	HelpURL: "https://wiki.example.com/criticizer",
+}
+
 // testKeys is one key that has signed for years.
 var testKeys = keysOf("2020-01-01T00:00:00Z", 'k')
 
@@ -163,7 +169,7 @@ func fullReport() review.Report {
 	r.Gaps = []review.Gap{review.GapSubscribers, review.GapJobs}
 	r.Usage = review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640, CachedTokens: 100, Kept: 2, Estimated: true}
 	r.Cost = &review.Cost{Amount: 0.01234, Currency: "EUR"}
-	r.Feedback = review.FeedbackLinks{Address: "review@example.com", URL: "https://reviews.example.com/say?site=1"}
+	r.Findings[0].Disputed = []review.Feedback{{Opinion: review.OpinionWrong, Who: "bruno", Note: "the caller closes it"}}
 	r.Findings[0].FeedbackToken, r.Findings[0].Anchor = "abcdefg234567", review.AnchorContext
 	r.Findings[2].Anchor = review.AnchorFile
 	for range maxPlaces + 2 {
@@ -174,9 +180,14 @@ func fullReport() review.Report {
 
 func render(t *testing.T, r review.Report) Message {
 	t.Helper()
+	return renderWith(t, testConfig, r)
+}
+
+func renderWith(t *testing.T, cfg Config, r review.Report) Message {
+	t.Helper()
 	key := testKey
 	key.Changelist, key.Version = r.Changelist, r.Version
-	m, err := Render(r, key, testKeys.Token(key), testConfig)
+	m, err := Render(r, key, testKeys.Token(key), cfg)
 	testkit.NoError(t, err)
 	return m
 }

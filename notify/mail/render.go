@@ -74,9 +74,15 @@ func Render(report review.Report, k review.DeliveryKey, token string, cfg Config
 	if !ok {
 		return fail(failure.InvariantViolated, "the report has no date")
 	}
+	report.Findings = slices.Clone(report.Findings)
+	for i, f := range report.Findings {
+		if report.Findings[i].FeedbackToken = ""; cfg.Feedback != "" && f.FeedbackToken != "" {
+			report.Findings[i].FeedbackToken = cfg.Keys.SignFeedback(f.FeedbackToken, k.Recipient)
+		}
+	}
 	m := Message{
 		ID: messageID(token, cfg.MessageIDDomain), Key: token, From: *sender, To: k.Recipient, Date: date,
-		Subject: subject(report), Header: headers(report, token, cfg.MessageIDDomain),
+		Subject: subject(report), Header: headers(report, token, cfg),
 	}
 	m.Text, m.HTML, err = Bodies(report, cfg)
 	return m, err
@@ -105,15 +111,15 @@ func messageID(token, domain string) string { return idPrefix + token + "@" + do
 
 // headers returns the header fields that are not addresses. Their values are
 // ours, except the subject, which is set apart.
-func headers(r review.Report, token, domain string) map[string]string {
+func headers(r review.Report, token string, cfg Config) map[string]string {
 	// The root of a thread is an id that no message has: mail programs then show all
 	// versions as one thread even for a recipient who did not get the first. A submitted
 	// shelf continues the thread of the shelf.
-	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, cmp.Or(r.EarlierOf, r.Changelist), domain)
+	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, cmp.Or(r.EarlierOf, r.Changelist), cfg.MessageIDDomain)
 	h := map[string]string{
 		"Auto-Submitted":           "auto-generated",
 		"X-Auto-Response-Suppress": "DR, RN, NRN, OOF, AutoReply", // All has NDR too: no bounces (MS-OXCMAIL 2.1.3.2.20)
-		"List-Id":                  "<criticizer." + domain + ">",
+		"List-Id":                  "<criticizer." + cfg.MessageIDDomain + ">",
 		headerKey:                  token, // some relays replace the Message-ID; this field survives
 		"X-Criticizer-Outcome":     string(r.Outcome),
 		"References":               root,
@@ -122,6 +128,12 @@ func headers(r review.Report, token, domain string) map[string]string {
 		if slices.ContainsFunc(r.Findings, func(f review.Finding) bool { return f.Severity == s }) {
 			h["X-Criticizer-Severity"] = string(s)
 			break
+		}
+	}
+	if to := cfg.unsubscribe(); to != "" {
+		h["List-Unsubscribe"] = "<" + to + ">"
+		if strings.HasPrefix(to, "https:") {
+			h["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
 		}
 	}
 	if r.To != "" {

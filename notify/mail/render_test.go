@@ -30,7 +30,11 @@ func TestRenderMatchesGoldenFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := render(t, report)
+			cfg := testConfig
+			if name == "full" {
+				cfg = fullConfig
+			}
+			m := renderWith(t, cfg, report)
 			_, text, html := parts(t, m)
 			golden(t, name+".txt", text)
 			golden(t, name+".html", html)

@@ -82,11 +82,7 @@ func newMessage(r review.Report) message {
 }
 
 func findingBlocks(f review.Finding) []block {
-	blocks := []block{{Type: "section", Text: plainText(fmt.Sprintf("%s | %s\n%s", escape(string(f.Severity), maxTitle), escaper.Replace(post.Position(f.Place())), escape(f.Title, maxTitle)))}}
-	if f.FeedbackToken != "" {
-		blocks = append(blocks, contextBlock("useful or wrong? "+review.FeedbackCommand(f.FeedbackToken, review.OpinionUseful+"|"+review.OpinionWrong)))
-	}
-	return blocks
+	return []block{{Type: "section", Text: plainText(fmt.Sprintf("%s | %s\n%s", escape(string(f.Severity), maxTitle), escaper.Replace(post.Position(f.Place())), escape(f.Title, maxTitle)))}}
 }
 
 func contextBlock(s string) block { return block{Type: "context", Elements: []text{*plainText(s)}} }

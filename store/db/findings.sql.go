@@ -12,21 +12,119 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const clearOpinion = `-- name: ClearOpinion :exec
-update criticizer.findings set opinion = null, note = '', said_by = null, said_at = null where token = $1
+const acceptFinding = `-- name: AcceptFinding :exec
+update criticizer.findings set accepted_by = $1::text, accepted_at = now() where token = $2
 `
 
-func (q *Queries) ClearOpinion(ctx context.Context, token string) error {
-	_, err := q.db.Exec(ctx, clearOpinion, token)
+type AcceptFindingParams struct {
+	Who   string
+	Token string
+}
+
+func (q *Queries) AcceptFinding(ctx context.Context, arg AcceptFindingParams) error {
+	_, err := q.db.Exec(ctx, acceptFinding, arg.Who, arg.Token)
 	return err
 }
 
+const acceptedFindings = `-- name: AcceptedFindings :many
+select fingerprint, place_fingerprints, place, shingles from criticizer.findings
+where accepted_at is not null and (place = any ($1::text[]) or place_fingerprints && $2::text[])
+`
+
+type AcceptedFindingsParams struct {
+	Places       []string
+	Fingerprints []string
+}
+
+type AcceptedFindingsRow struct {
+	Fingerprint       string
+	PlaceFingerprints []string
+	Place             string
+	Shingles          []int
+}
+
+func (q *Queries) AcceptedFindings(ctx context.Context, arg AcceptedFindingsParams) ([]AcceptedFindingsRow, error) {
+	rows, err := q.db.Query(ctx, acceptedFindings, arg.Places, arg.Fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AcceptedFindingsRow
+	for rows.Next() {
+		var i AcceptedFindingsRow
+		if err := rows.Scan(
+			&i.Fingerprint,
+			&i.PlaceFingerprints,
+			&i.Place,
+			&i.Shingles,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const disputedFindings = `-- name: DisputedFindings :many
+select f.fingerprint, f.place_fingerprints, f.place, f.shingles, o.said_by, o.note, o.said_at
+from criticizer.opinions o
+join criticizer.findings f on f.token = o.token
+where o.opinion = 'wrong' and f.place = any ($1::text[])
+order by o.said_at, o.said_by
+`
+
+type DisputedFindingsRow struct {
+	Fingerprint       string
+	PlaceFingerprints []string
+	Place             string
+	Shingles          []int
+	SaidBy            string
+	Note              string
+	SaidAt            time.Time
+}
+
+func (q *Queries) DisputedFindings(ctx context.Context, places []string) ([]DisputedFindingsRow, error) {
+	rows, err := q.db.Query(ctx, disputedFindings, places)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DisputedFindingsRow
+	for rows.Next() {
+		var i DisputedFindingsRow
+		if err := rows.Scan(
+			&i.Fingerprint,
+			&i.PlaceFingerprints,
+			&i.Place,
+			&i.Shingles,
+			&i.SaidBy,
+			&i.Note,
+			&i.SaidAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const findingCounts = `-- name: FindingCounts :many
+with rated as (
+    select f.rule, f.category, f.severity, bool_or(o.opinion = 'useful') as useful, bool_or(o.opinion = 'wrong') as wrong
+    from criticizer.findings f
+    left join criticizer.opinions o on o.token = f.token
+    where f.reported_at > now() - $1::interval
+    group by f.token)
 select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as kind,
        coalesce(rule, category, severity, '')::text as name, count(*)::integer as reported,
-       (count(*) filter (where opinion = 'useful'))::integer as useful, (count(*) filter (where opinion = 'wrong'))::integer as wrong
-from criticizer.findings
-where reported_at > now() - $1::interval
+       (count(*) filter (where useful))::integer as useful, (count(*) filter (where wrong))::integer as wrong
+from rated
 group by grouping sets ((), (rule), (category), (severity))
 order by kind, name
 `
@@ -65,6 +163,25 @@ func (q *Queries) FindingCounts(ctx context.Context, since time.Duration) ([]Fin
 	return items, nil
 }
 
+const findingReader = `-- name: FindingReader :one
+select r.user_name from criticizer.findings f
+join criticizer.recipients r on r.changelist_id = f.changelist_id and r.review_version = f.review_version
+where f.token = $1 and lower(r.address) = lower($2) limit 1
+`
+
+type FindingReaderParams struct {
+	Token   string
+	Address string
+}
+
+// The user of a recipient of the review that reported the finding.
+func (q *Queries) FindingReader(ctx context.Context, arg FindingReaderParams) (string, error) {
+	row := q.db.QueryRow(ctx, findingReader, arg.Token, arg.Address)
+	var user_name string
+	err := row.Scan(&user_name)
+	return user_name, err
+}
+
 const findingToken = `-- name: FindingToken :one
 select token from criticizer.findings
 where changelist_id = $1 and review_version = $2 and fingerprint = $3
@@ -83,10 +200,19 @@ func (q *Queries) FindingToken(ctx context.Context, arg FindingTokenParams) (str
 	return token, err
 }
 
+const forgetOpinions = `-- name: ForgetOpinions :exec
+delete from criticizer.opinions where token = $1
+`
+
+func (q *Queries) ForgetOpinions(ctx context.Context, token string) error {
+	_, err := q.db.Exec(ctx, forgetOpinions, token)
+	return err
+}
+
 const insertFinding = `-- name: InsertFinding :exec
 insert into criticizer.findings
-    (token, changelist_id, review_version, fingerprint, place_fingerprints, path, rule, category, severity)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 on conflict (changelist_id, review_version, fingerprint) do nothing
 `
 
@@ -96,6 +222,8 @@ type InsertFindingParams struct {
 	ReviewVersion     review.Version
 	Fingerprint       string
 	PlaceFingerprints []string
+	Place             string
+	Shingles          []int
 	Path              string
 	Rule              string
 	Category          review.Category
@@ -110,6 +238,8 @@ func (q *Queries) InsertFinding(ctx context.Context, arg InsertFindingParams) er
 		arg.ReviewVersion,
 		arg.Fingerprint,
 		arg.PlaceFingerprints,
+		arg.Place,
+		arg.Shingles,
 		arg.Path,
 		arg.Rule,
 		arg.Category,
@@ -119,7 +249,7 @@ func (q *Queries) InsertFinding(ctx context.Context, arg InsertFindingParams) er
 }
 
 const lockFinding = `-- name: LockFinding :one
-select token, changelist_id, review_version, fingerprint, place_fingerprints, path, rule, category, severity, reported_at, opinion, note, said_by, said_at from criticizer.findings where token = $1 for update
+select token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, reported_at, accepted_by, accepted_at from criticizer.findings where token = $1 for update
 `
 
 func (q *Queries) LockFinding(ctx context.Context, token string) (Finding, error) {
@@ -131,107 +261,65 @@ func (q *Queries) LockFinding(ctx context.Context, token string) (Finding, error
 		&i.ReviewVersion,
 		&i.Fingerprint,
 		&i.PlaceFingerprints,
+		&i.Place,
+		&i.Shingles,
 		&i.Path,
 		&i.Rule,
 		&i.Category,
 		&i.Severity,
 		&i.ReportedAt,
-		&i.Opinion,
-		&i.Note,
-		&i.SaidBy,
-		&i.SaidAt,
+		&i.AcceptedBy,
+		&i.AcceptedAt,
 	)
 	return i, err
 }
 
-const markWrong = `-- name: MarkWrong :exec
-insert into criticizer.wrong_findings (fingerprint, token)
-select fingerprint, $1 from unnest($2::text[]) as fingerprint
-on conflict (fingerprint) do nothing
+const opinionsOnFindings = `-- name: OpinionsOnFindings :many
+select f.token, f.changelist_id, f.review_version, f.fingerprint, f.place_fingerprints, f.place, f.shingles, f.path, f.rule, f.category, f.severity, f.reported_at, f.accepted_by, f.accepted_at, o.said_by, o.opinion, o.note, o.said_at
+from criticizer.findings f
+left join criticizer.opinions o on o.token = f.token
+where o.token is not null or f.accepted_at is not null
+order by coalesce(o.said_at, f.accepted_at) desc, f.token, o.said_by
+limit $1
 `
 
-type MarkWrongParams struct {
-	Token        string
-	Fingerprints []string
+type OpinionsOnFindingsRow struct {
+	Finding Finding
+	SaidBy  *string
+	Opinion *string
+	Note    *string
+	SaidAt  *time.Time
 }
 
-func (q *Queries) MarkWrong(ctx context.Context, arg MarkWrongParams) error {
-	_, err := q.db.Exec(ctx, markWrong, arg.Token, arg.Fingerprints)
-	return err
-}
-
-const setOpinion = `-- name: SetOpinion :exec
-update criticizer.findings
-set opinion = $1::text, note = $2, said_by = $3::text, said_at = now()
-where token = $4
-`
-
-type SetOpinionParams struct {
-	Opinion string
-	Note    string
-	SaidBy  string
-	Token   string
-}
-
-func (q *Queries) SetOpinion(ctx context.Context, arg SetOpinionParams) error {
-	_, err := q.db.Exec(ctx, setOpinion,
-		arg.Opinion,
-		arg.Note,
-		arg.SaidBy,
-		arg.Token,
-	)
-	return err
-}
-
-const unmarkWrong = `-- name: UnmarkWrong :exec
-delete from criticizer.wrong_findings where fingerprint = any ($1::text[])
-`
-
-func (q *Queries) UnmarkWrong(ctx context.Context, fingerprints []string) error {
-	_, err := q.db.Exec(ctx, unmarkWrong, fingerprints)
-	return err
-}
-
-const wrongFindings = `-- name: WrongFindings :many
-select f.token, f.changelist_id, f.review_version, f.fingerprint, f.place_fingerprints, f.path, f.rule, f.category, f.severity, f.reported_at, f.opinion, f.note, f.said_by, f.said_at, min(w.marked_at)::timestamptz as marked_at, count(*)::integer as places
-from criticizer.wrong_findings w
-join criticizer.findings f on f.token = w.token
-group by f.token
-order by min(w.marked_at), f.token
-`
-
-type WrongFindingsRow struct {
-	Finding  Finding
-	MarkedAt time.Time
-	Places   int
-}
-
-func (q *Queries) WrongFindings(ctx context.Context) ([]WrongFindingsRow, error) {
-	rows, err := q.db.Query(ctx, wrongFindings)
+// Opinions, and findings that are not reported again, newest first.
+func (q *Queries) OpinionsOnFindings(ctx context.Context, maxRows int) ([]OpinionsOnFindingsRow, error) {
+	rows, err := q.db.Query(ctx, opinionsOnFindings, maxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []WrongFindingsRow
+	var items []OpinionsOnFindingsRow
 	for rows.Next() {
-		var i WrongFindingsRow
+		var i OpinionsOnFindingsRow
 		if err := rows.Scan(
 			&i.Finding.Token,
 			&i.Finding.ChangelistID,
 			&i.Finding.ReviewVersion,
 			&i.Finding.Fingerprint,
 			&i.Finding.PlaceFingerprints,
+			&i.Finding.Place,
+			&i.Finding.Shingles,
 			&i.Finding.Path,
 			&i.Finding.Rule,
 			&i.Finding.Category,
 			&i.Finding.Severity,
 			&i.Finding.ReportedAt,
-			&i.Finding.Opinion,
-			&i.Finding.Note,
-			&i.Finding.SaidBy,
-			&i.Finding.SaidAt,
-			&i.MarkedAt,
-			&i.Places,
+			&i.Finding.AcceptedBy,
+			&i.Finding.AcceptedAt,
+			&i.SaidBy,
+			&i.Opinion,
+			&i.Note,
+			&i.SaidAt,
 		); err != nil {
 			return nil, err
 		}
@@ -243,26 +331,42 @@ func (q *Queries) WrongFindings(ctx context.Context) ([]WrongFindingsRow, error)
 	return items, nil
 }
 
-const wrongFingerprints = `-- name: WrongFingerprints :many
-select fingerprint from criticizer.wrong_findings where fingerprint = any ($1::text[])
+const recordOpinion = `-- name: RecordOpinion :execrows
+insert into criticizer.opinions (token, said_by, opinion, note, said_at)
+values ($1, $2, $3, $4, $5)
+on conflict (token, said_by) do update
+set opinion = excluded.opinion, note = excluded.note, said_at = excluded.said_at
+where criticizer.opinions.said_at < excluded.said_at
 `
 
-func (q *Queries) WrongFingerprints(ctx context.Context, fingerprints []string) ([]string, error) {
-	rows, err := q.db.Query(ctx, wrongFingerprints, fingerprints)
+type RecordOpinionParams struct {
+	Token   string
+	SaidBy  string
+	Opinion string
+	Note    string
+	SaidAt  time.Time
+}
+
+// The newest opinion of a reader counts; the same one read again changes nothing.
+func (q *Queries) RecordOpinion(ctx context.Context, arg RecordOpinionParams) (int64, error) {
+	result, err := q.db.Exec(ctx, recordOpinion,
+		arg.Token,
+		arg.SaidBy,
+		arg.Opinion,
+		arg.Note,
+		arg.SaidAt,
+	)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var fingerprint string
-		if err := rows.Scan(&fingerprint); err != nil {
-			return nil, err
-		}
-		items = append(items, fingerprint)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return result.RowsAffected(), nil
+}
+
+const unacceptFinding = `-- name: UnacceptFinding :exec
+update criticizer.findings set accepted_by = null, accepted_at = null where token = $1
+`
+
+func (q *Queries) UnacceptFinding(ctx context.Context, token string) error {
+	_, err := q.db.Exec(ctx, unacceptFinding, token)
+	return err
 }

@@ -46,15 +46,15 @@ type Finding struct {
 	ReviewVersion     review.Version
 	Fingerprint       string
 	PlaceFingerprints []string
+	Place             string
+	Shingles          []int
 	Path              string
 	Rule              string
 	Category          review.Category
 	Severity          review.Severity
 	ReportedAt        time.Time
-	Opinion           *string
-	Note              string
-	SaidBy            *string
-	SaidAt            *time.Time
+	AcceptedBy        *string
+	AcceptedAt        *time.Time
 }
 
 type Job struct {

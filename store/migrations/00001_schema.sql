@@ -387,38 +387,42 @@ create index replays_unexplained on criticizer.replays (id) where not explained;
 
 ----------------------------------------------------------------------- feedback
 
--- The reported findings without their content, and the readers' opinions of them.
+-- The reported findings without their content. A finding that an operator has accepted to be
+-- wrong is not reported again: place and shingles recognise it in later versions.
 create table criticizer.findings (
     token              text primary key,
     changelist_id      bigint      not null,
     review_version     integer     not null,
     fingerprint        text        not null,
     place_fingerprints text[]      not null default '{}', -- of its other places
+    place              text        not null,              -- digest of path and category
+    shingles           integer[]   not null default '{}', -- digests of the words of its code
     path               text        not null,
     rule               text        not null default '', -- rule pack of the file, empty if the file has none
     category           text        not null,
     severity           text        not null,
     reported_at        timestamptz not null default now(),
-    opinion            text,
-    note               text        not null default '',
-    said_by            text,
-    said_at            timestamptz,
+    accepted_by        text,
+    accepted_at        timestamptz,
     constraint findings_once_per_version unique (changelist_id, review_version, fingerprint),
     constraint findings_token_is_ours check (token ~ '^[a-z2-7]{13}$'),
-    constraint findings_opinion_known check (opinion in ('useful', 'wrong')),
-    constraint findings_opinion_says_who_when check (
-        (opinion is not null) = (said_at is not null) and (opinion is not null) = (said_by is not null))
+    constraint findings_accepted_by_somebody check ((accepted_by is null) = (accepted_at is null))
 );
 create index findings_reported_at on criticizer.findings (reported_at);
 create index findings_with_path on criticizer.findings (reported_at) where path <> '';
 
--- Findings that are not reported again. A fingerprint includes the path: the same
--- code in another file has another fingerprint.
-create table criticizer.wrong_findings (
-    fingerprint text primary key,
-    token       text        not null,
-    marked_at   timestamptz not null default now(),
-    constraint wrong_findings_of_finding foreign key (token) references criticizer.findings (token)
+create index findings_at_place on criticizer.findings (place);
+
+-- What readers say about findings. An opinion hides nothing: other readers see it.
+create table criticizer.opinions (
+    token   text,
+    said_by text,
+    opinion text        not null,
+    note    text        not null default '',
+    said_at timestamptz not null,
+    primary key (token, said_by),
+    constraint opinions_on_finding foreign key (token) references criticizer.findings (token) on delete cascade,
+    constraint opinions_known check (opinion in ('useful', 'wrong', 'fixed'))
 );
 
 --------------------------------------------------------------------------- cost
@@ -550,7 +554,7 @@ create trigger artifacts_guarded before insert or delete or update of body, ttl 
 ---------------------------------------------------------------------- retention
 
 -- An address stays while its review runs and while an attempt is in doubt: look-ups need
--- it. The path of a finding that is marked wrong stays as long as the mark.
+-- it. The path of a finding that is not reported again stays.
 create function criticizer.forget_metadata(out addresses bigint, out paths bigint)
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -562,13 +566,14 @@ begin
         where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress');
     get diagnostics addresses = row_count;
     update criticizer.findings set path = ''
-    where path <> '' and reported_at <= now() - interval '720 hours' and opinion is distinct from 'wrong';
+    where path <> '' and reported_at <= now() - interval '720 hours' and accepted_at is null;
     get diagnostics paths = row_count;
 end $$;
 comment on function criticizer.forget_metadata is
     'Addresses and paths are kept for 30 days; who forgets them cannot read them.';
 
--- A job rejects a second review of the same version. Findings with an opinion stay as well.
+-- A job rejects a second review of the same version. Findings that are not reported again
+-- stay as well.
 create function criticizer.purge_reviews(ttl interval, at_most bigint) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -585,8 +590,7 @@ begin
     end loop;
     delete from criticizer.dead_letters where id = any (letters);
     delete from criticizer.findings f using criticizer.jobs j
-    where j.id = any (due) and (f.changelist_id, f.review_version) = (j.changelist_id, j.review_version) and f.opinion is null
-      and not exists (select from criticizer.wrong_findings w where w.token = f.token);
+    where j.id = any (due) and (f.changelist_id, f.review_version) = (j.changelist_id, j.review_version) and f.accepted_at is null;
     foreach part in array array['deliveries', 'recipients', 'review_records'] loop
         execute format('delete from criticizer.%I r using criticizer.jobs j where j.id = any ($1)
             and (r.changelist_id, r.review_version) = (j.changelist_id, j.review_version)', part) using due;
@@ -772,22 +776,24 @@ grant usage on schema raw, redacted to criticizer_redact;
 grant select on raw.artifacts to criticizer_redact;
 grant insert (id, body, ttl), update (body, ttl), select (id, expires_at) on redacted.artifacts to criticizer_redact;
 
--- The llm role records findings and reads which are wrong. It cannot read who gave
--- an opinion, nor the opinion.
+-- The llm role records findings and reads which are not reported again. It cannot read
+-- opinions.
 grant usage on schema redacted, report, answer to criticizer_llm;
 grant select on redacted.artifacts to criticizer_llm;
 grant insert (id, body, ttl), update (body, ttl), select (id, expires_at) on report.artifacts to criticizer_llm;
 grant select, insert (id, body, ttl), update (body, ttl) on answer.artifacts to criticizer_llm;
 grant select, insert, update on criticizer.token_days, criticizer.review_records to criticizer_llm;
-grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, path, rule, category, severity),
-      select (token, changelist_id, review_version, fingerprint)
+grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity),
+      select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, accepted_at)
     on criticizer.findings to criticizer_llm;
-grant select (fingerprint) on criticizer.wrong_findings to criticizer_llm;
 
--- The notify role reads which reviews have ended, and nothing else of them.
+-- The notify role reads which reviews have ended, and nothing else of them. It records what
+-- readers answer, which hides no finding.
 grant usage on schema report to criticizer_notify;
 grant select on report.artifacts, criticizer.recipients, criticizer.contents to criticizer_notify;
 grant select, insert, update on criticizer.deliveries to criticizer_notify;
+grant select, insert, update on criticizer.opinions to criticizer_notify;
+grant select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles) on criticizer.findings to criticizer_notify;
 grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by)
     on criticizer.jobs to criticizer_notify;
 
@@ -811,7 +817,7 @@ grant select (id, stored_at, expires_at)
 grant select on
     criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
     criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
-    criticizer.findings, criticizer.wrong_findings, criticizer.token_days, criticizer.review_records,
+    criticizer.findings, criticizer.opinions, criticizer.token_days, criticizer.review_records,
     criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.outages, criticizer.restores
     to criticizer_operator;
 grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
@@ -819,8 +825,8 @@ grant insert (changelist_id, review_version, recipient) on criticizer.deliveries
 grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
 grant insert, update (request_id) on criticizer.replays to criticizer_operator;
 grant insert (who, reason, allowed, embargoed) on criticizer.allowlist_versions to criticizer_operator;
-grant update (opinion, note, said_by, said_at) on criticizer.findings to criticizer_operator;
-grant insert, delete on criticizer.wrong_findings to criticizer_operator;
+grant update (accepted_by, accepted_at) on criticizer.findings to criticizer_operator;
+grant insert, update, delete on criticizer.opinions to criticizer_operator;
 
 grant usage on schema raw, redacted, report, answer to criticizer_retention;
 grant delete, select (id, expires_at)

@@ -1,48 +1,70 @@
 -- name: InsertFinding :exec
 -- A finding that an earlier attempt has recorded keeps its token.
 insert into criticizer.findings
-    (token, changelist_id, review_version, fingerprint, place_fingerprints, path, rule, category, severity)
-values (@token, @changelist_id, @review_version, @fingerprint, @place_fingerprints, @path, @rule, @category, @severity)
+    (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity)
+values (@token, @changelist_id, @review_version, @fingerprint, @place_fingerprints, @place, @shingles, @path, @rule, @category, @severity)
 on conflict (changelist_id, review_version, fingerprint) do nothing;
 
 -- name: FindingToken :one
 select token from criticizer.findings
 where changelist_id = @changelist_id and review_version = @review_version and fingerprint = @fingerprint;
 
--- name: WrongFingerprints :many
-select fingerprint from criticizer.wrong_findings where fingerprint = any (@fingerprints::text[]);
+-- name: AcceptedFindings :many
+select fingerprint, place_fingerprints, place, shingles from criticizer.findings
+where accepted_at is not null and (place = any (@places::text[]) or place_fingerprints && @fingerprints::text[]);
+
+-- name: DisputedFindings :many
+select f.fingerprint, f.place_fingerprints, f.place, f.shingles, o.said_by, o.note, o.said_at
+from criticizer.opinions o
+join criticizer.findings f on f.token = o.token
+where o.opinion = 'wrong' and f.place = any (@places::text[])
+order by o.said_at, o.said_by;
 
 -- name: LockFinding :one
 select * from criticizer.findings where token = @token for update;
 
--- name: SetOpinion :exec
-update criticizer.findings
-set opinion = @opinion::text, note = @note, said_by = @said_by::text, said_at = now()
-where token = @token;
+-- name: FindingReader :one
+-- The user of a recipient of the review that reported the finding.
+select r.user_name from criticizer.findings f
+join criticizer.recipients r on r.changelist_id = f.changelist_id and r.review_version = f.review_version
+where f.token = @token and lower(r.address) = lower(@address) limit 1;
 
--- name: ClearOpinion :exec
-update criticizer.findings set opinion = null, note = '', said_by = null, said_at = null where token = @token;
+-- name: RecordOpinion :execrows
+-- The newest opinion of a reader counts; the same one read again changes nothing.
+insert into criticizer.opinions (token, said_by, opinion, note, said_at)
+values (@token, @said_by, @opinion, @note, @said_at)
+on conflict (token, said_by) do update
+set opinion = excluded.opinion, note = excluded.note, said_at = excluded.said_at
+where criticizer.opinions.said_at < excluded.said_at;
 
--- name: MarkWrong :exec
-insert into criticizer.wrong_findings (fingerprint, token)
-select fingerprint, @token from unnest(@fingerprints::text[]) as fingerprint
-on conflict (fingerprint) do nothing;
+-- name: AcceptFinding :exec
+update criticizer.findings set accepted_by = @who::text, accepted_at = now() where token = @token;
 
--- name: UnmarkWrong :exec
-delete from criticizer.wrong_findings where fingerprint = any (@fingerprints::text[]);
+-- name: UnacceptFinding :exec
+update criticizer.findings set accepted_by = null, accepted_at = null where token = @token;
 
--- name: WrongFindings :many
-select sqlc.embed(f), min(w.marked_at)::timestamptz as marked_at, count(*)::integer as places
-from criticizer.wrong_findings w
-join criticizer.findings f on f.token = w.token
-group by f.token
-order by min(w.marked_at), f.token;
+-- name: ForgetOpinions :exec
+delete from criticizer.opinions where token = @token;
+
+-- name: OpinionsOnFindings :many
+-- Opinions, and findings that are not reported again, newest first.
+select sqlc.embed(f), o.said_by, o.opinion, o.note, o.said_at
+from criticizer.findings f
+left join criticizer.opinions o on o.token = f.token
+where o.token is not null or f.accepted_at is not null
+order by coalesce(o.said_at, f.accepted_at) desc, f.token, o.said_by
+limit @max_rows;
 
 -- name: FindingCounts :many
+with rated as (
+    select f.rule, f.category, f.severity, bool_or(o.opinion = 'useful') as useful, bool_or(o.opinion = 'wrong') as wrong
+    from criticizer.findings f
+    left join criticizer.opinions o on o.token = f.token
+    where f.reported_at > now() - @since::interval
+    group by f.token)
 select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as kind,
        coalesce(rule, category, severity, '')::text as name, count(*)::integer as reported,
-       (count(*) filter (where opinion = 'useful'))::integer as useful, (count(*) filter (where opinion = 'wrong'))::integer as wrong
-from criticizer.findings
-where reported_at > now() - @since::interval
+       (count(*) filter (where useful))::integer as useful, (count(*) filter (where wrong))::integer as wrong
+from rated
 group by grouping sets ((), (rule), (category), (severity))
 order by kind, name;

@@ -1,0 +1,169 @@
+package mail
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	messagemail "github.com/emersion/go-message/mail"
+	"github.com/emersion/go-msgauth/authres"
+
+	"github.com/criticizer/criticizer/notify/evidence"
+	"github.com/criticizer/criticizer/review"
+)
+
+// FeedbackMailbox is the value of mail.feedback with which readers answer by mail to the
+// mailbox of bounces.
+const FeedbackMailbox = "mailbox"
+
+const (
+	// feedbackSubject begins the subject of an answer: the signed token and the opinion follow.
+	feedbackSubject = "criticizer feedback"
+	// feedbackDays is how long an answer is read again: recording it twice changes nothing.
+	feedbackDays = 3
+	// maxAnswer bounds how much of an answer is read, in bytes, and maxNote its note.
+	maxAnswer = 16 << 10
+	maxNote   = 500
+)
+
+// feedbackLink returns the link that writes an answer to the sender of our mails.
+func feedbackLink(to, token string, o review.Opinion) string {
+	return "mailto:" + url.PathEscape(to) + "?subject=" + url.PathEscape(feedbackSubject+" "+token+" "+string(o))
+}
+
+// Answers reads what readers say about findings from the mailbox of bounces. Nothing in the
+// mailbox is changed, and nobody gets a reply.
+type Answers struct {
+	Mailbox Mailbox
+	Keys    *evidence.Keys
+	// Relay is the name under which the receiving mail server states in
+	// Authentication-Results whether a sender is proven (RFC 8601).
+	Relay string
+	// Redact masks secrets in a note.
+	Redact func(string) (string, error)
+}
+
+// Feedback returns the answers of the last days, oldest first. It leaves out messages whose
+// token was not made for their sender, and whose sender the relay has not proven.
+func (a Answers) Feedback(ctx context.Context) (found []review.FeedbackMail, err error) {
+	err = a.Mailbox.open(ctx, func(box openMailbox) error {
+		uids, err := box.UIDSearch(&imap.SearchCriteria{
+			Since: time.Now().AddDate(0, 0, -feedbackDays), Header: []imap.SearchCriteriaHeaderField{{Key: "Subject", Value: feedbackSubject}},
+		}, nil).Wait()
+		if err != nil {
+			return err
+		}
+		section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxAnswer}}
+		newest := uids.AllUIDs()
+		slices.Reverse(newest) // of more than one query may read, the oldest are left out
+		for batch := range slices.Chunk(newest, maxMessages) {
+			messages, err := box.fetch(batch, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
+			if err != nil {
+				return err
+			}
+			for _, m := range messages {
+				answer, ok := a.parse(m.FindBodySection(section))
+				if !ok {
+					continue
+				}
+				if answer.Note, err = a.Redact(answer.Note); err != nil {
+					return err
+				}
+				answer.At = m.InternalDate
+				found = append(found, answer)
+			}
+		}
+		return nil
+	})
+	slices.SortStableFunc(found, func(a, b review.FeedbackMail) int { return a.At.Compare(b.At) })
+	return found, err
+}
+
+// parse reads one answer.
+func (a Answers) parse(raw []byte) (answer review.FeedbackMail, ok bool) {
+	m, err := messagemail.CreateReader(bytes.NewReader(raw))
+	if m == nil {
+		return answer, false
+	}
+	from, errFrom := m.Header.AddressList("From")
+	subject, errSubject := m.Header.Subject()
+	if cmp.Or(errFrom, errSubject) != nil || len(from) != 1 {
+		return answer, false
+	}
+	_, rest, _ := strings.Cut(subject, feedbackSubject)
+	words := strings.Fields(rest)
+	if len(words) < 2 {
+		return answer, false
+	}
+	if answer.Sender, err = review.ParseAddress(from[0].Address); err != nil || !a.proven(m.Header, answer.Sender) {
+		return answer, false
+	}
+	answer.Token, ok = a.Keys.FeedbackToken(words[0], answer.Sender)
+	answer.Opinion = review.Opinion(strings.ToLower(words[1]))
+	if !ok || !slices.Contains(review.Opinions(), answer.Opinion) {
+		return answer, false
+	}
+	for answer.Note == "" {
+		part, err := m.NextPart()
+		if err != nil {
+			break
+		}
+		if kind, _, _ := part.Header.(*messagemail.InlineHeader).ContentType(); kind == "text/plain" {
+			body, _ := io.ReadAll(part.Body) // of a part that is cut off, the rest counts
+			answer.Note = note(string(body))
+		}
+	}
+	return answer, true
+}
+
+// proven reports whether our relay states that DMARC passed for the sender's domain, or DKIM
+// for it or a domain above it. Only the relay's topmost statement counts: a sender can write
+// others, which are below.
+func (a Answers) proven(header messagemail.Header, sender string) bool {
+	domain := sender[strings.LastIndexByte(sender, '@')+1:]
+	for f := header.FieldsByKey("Authentication-Results"); f.Next(); {
+		relay, results, err := authres.Parse(f.Value())
+		if err != nil || !strings.EqualFold(relay, a.Relay) {
+			continue
+		}
+		return slices.ContainsFunc(results, func(r authres.Result) bool {
+			switch r := r.(type) {
+			case *authres.DMARCResult:
+				return r.Value == authres.ResultPass && strings.EqualFold(r.From, domain)
+			case *authres.DKIMResult:
+				return r.Value == authres.ResultPass && strings.Contains(r.Domain, ".") &&
+					(strings.EqualFold(r.Domain, domain) || strings.HasSuffix(strings.ToLower(domain), "."+strings.ToLower(r.Domain)))
+			}
+			return false
+		})
+	}
+	return false
+}
+
+// quoted matches where a mail program begins to quote: what follows is our own text.
+var quoted = regexp.MustCompile(`(?m)^(>|-- $|-----|_____|On .* wrote:$)`)
+
+// note returns what a reader wrote, on one line.
+func note(body string) string {
+	body = strings.ReplaceAll(body, "\r\n", "\n")
+	if at := quoted.FindStringIndex(body); at != nil {
+		body = body[:at[0]]
+	}
+	words := []rune(strings.Join(strings.Fields(body), " "))
+	return string(words[:min(len(words), maxNote)])
+}
+
+// feedbackAddress returns the address that readers answer to, empty if they cannot.
+func (c Config) feedbackAddress() string {
+	if c.Feedback == "" {
+		return ""
+	}
+	return c.fromAddress()
+}
