@@ -19,7 +19,7 @@ error that no retry can fix. docs/runbook.md has the action for each class.`,
 }
 
 // classAndStage adds the flags that choose dead letters by what failed.
-func classAndStage(cmd *cobra.Command, filter *store.LetterFilter) {
+func classAndStage(cmd *cobra.Command, filter *store.DeadLetterFilter) {
 	wordFlag(cmd, &filter.Class, "class", "only dead letters of this error `CLASS`, such as AUTH_DENIED", errorClasses()...)
 	wordFlag(cmd, &filter.Stage, "stage", "only dead letters of this `STAGE`: fetch, llm or notify", review.StageFetch, review.StageLLM, review.StageNotify)
 }
@@ -30,21 +30,21 @@ func (c *console) deadletterListCommand() *cobra.Command {
 		Example: `  criticizer deadletter list --class AUTH_DENIED --stage llm
   criticizer deadletter list --older-than 24h`,
 	}
-	const all store.LetterState = "all"
-	var filter store.LetterFilter
-	var state store.LetterState
+	const all store.DeadLetterState = "all"
+	var filter store.DeadLetterFilter
+	var state store.DeadLetterState
 	classAndStage(cmd, &filter)
 	flagOf(cmd, &filter.OlderThan, "older-than", "only dead letters recorded more than this `DURATION` ago", positive)
 	cmd.Flags().BoolVar(&filter.Escalated, "escalated", false, "only dead letters whose replay failed for the same reason")
 	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only dead letters that were reset without a replay record, in any state")
 	wordFlag(cmd, &state, "state", "only dead letters in this `STATE`: open, replaying, failed_again, resolved or all (default open and replaying)",
-		append(letterStates, all)...)
-	return list(c, cmd, nil, letterTable, func(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {
+		append(deadLetterStates, all)...)
+	return list(c, cmd, nil, deadLetterTable, func(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {
 		switch {
 		case state == "" && !filter.Unexplained:
 			filter.States = unresolved
 		case state != "" && state != all:
-			filter.States = []store.LetterState{state}
+			filter.States = []store.DeadLetterState{state}
 		}
 		return db.DeadLetters(ctx, filter)
 	})
@@ -53,8 +53,8 @@ func (c *console) deadletterListCommand() *cobra.Command {
 func (c *console) deadletterShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one dead letter",
-		RunE: onRow(c, "dead letter", findLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
-			letter, err := completeLetter(ctx, db, l)
+		RunE: onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
+			letter, err := completeDeadLetter(ctx, db, l)
 			if err != nil {
 				return err
 			}
@@ -73,8 +73,8 @@ func (c *console) resolveCommand() *cobra.Command {
 		Example: `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"`,
 	}
 	reason := statementFlag(cmd, "reason", "", "what was done and where it is recorded: `TEXT` for the audit log (required)")
-	cmd.RunE = onRow(c, "dead letter", findLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
-		if l.State == store.LetterResolved {
+	cmd.RunE = onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
+		if l.State == store.DeadLetterResolved {
 			return advise(fmt.Errorf("dead letter %d is resolved already, %s", l.ID, byWhom(l.ResolvedBy, l.Resolution)),
 				"criticizer deadletter annotate %d --note TEXT adds a note", l.ID)
 		}
@@ -92,7 +92,7 @@ func (c *console) annotateCommand() *cobra.Command {
 		Example: `  criticizer deadletter annotate 12 --note "INC-42: key expires in May"`,
 	}
 	note := statementFlag(cmd, "note", "", "the note: `TEXT` for the audit log (required)")
-	cmd.RunE = onRow(c, "dead letter", findLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
+	cmd.RunE = onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
 		if err := db.AnnotateDeadLetter(ctx, l.ID, c.operator(), *note); err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func TestStockResetIsListedAsUnexplained(t *testing.T) {
 func (s *environment) open(cl review.Changelist) store.DeadLetter {
 	s.t.Helper()
 	letters, err := s.database.Open(s.t, store.RoleOperator).DeadLetters(s.t.Context(),
-		store.LetterFilter{Changelist: cl, States: []store.LetterState{store.LetterOpen}})
+		store.DeadLetterFilter{Changelist: cl, States: []store.DeadLetterState{store.DeadLetterOpen}})
 	if err != nil || len(letters) != 1 {
 		s.t.Fatalf("open letters of %d are %+v (%v)", cl, letters, err)
 	}

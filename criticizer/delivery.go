@@ -146,7 +146,7 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 func (c *console) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntry) error {
 	switch d.JobState {
 	case review.JobRetryableFailed:
-		letters, err := db.DeadLetters(ctx, store.LetterFilter{Changelist: d.Changelist, States: unresolved})
+		letters, err := db.DeadLetters(ctx, store.DeadLetterFilter{Changelist: d.Changelist, States: unresolved})
 		if err != nil {
 			return err
 		}

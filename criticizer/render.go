@@ -179,7 +179,7 @@ func reviewDetail(r store.RecentReview) string {
 	return strings.Join(words, "; ")
 }
 
-var letterTable = table[store.DeadLetter]{
+var deadLetterTable = table[store.DeadLetter]{
 	empty:  "no dead letters",
 	header: []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"},
 	cells: func(l store.DeadLetter) []any {
@@ -202,7 +202,7 @@ func marks(l store.DeadLetter) string {
 }
 
 // print writes a dead letter with all that is known about it.
-func (v letterView) print(w io.Writer, indent string) {
+func (v deadLetterView) print(w io.Writer, indent string) {
 	fmt.Fprintf(w, "%sdead letter %d: %s in stage %s\n", indent, v.ID, v.ErrorClass, v.Stage)
 	about := v.ErrorClass.Describe()
 	var f fields
@@ -228,12 +228,12 @@ func (v letterView) print(w io.Writer, indent string) {
 
 // printDetails writes what only deadletter show prints: the audit log and the
 // last error.
-func (v letterView) printDetails(w io.Writer) {
+func (v deadLetterView) printDetails(w io.Writer) {
 	printTrail(w, v.Trail)
 	fmt.Fprintf(w, "\nlast error:\n%s\n", indented(v.LastStack, "  "))
 }
 
-func (v letterView) pageText() string {
+func (v deadLetterView) pageText() string {
 	switch {
 	case v.Page == nil:
 		return ""

@@ -23,7 +23,7 @@ prints what it is going to do before it does it.`,
 		Example: `  criticizer deadletter replay 12 --reason "INC-42: API key renewed"
   criticizer deadletter replay --class AUTH_DENIED --reason "INC-42: API key renewed" --dry-run`,
 	}
-	var filter store.LetterFilter
+	var filter store.DeadLetterFilter
 	classAndStage(cmd, &filter)
 	reason := statementFlag(cmd, "reason", "", "what was fixed and where it is recorded: `TEXT` for Temporal's history and the audit log (required)")
 	full := cmd.Flags().Bool("full", false, "full restart: run all stages again")
@@ -74,7 +74,7 @@ type replayResult struct {
 // replay replays the dead letters that filter chooses, one after another, and reports on
 // each. One that is named and cannot be replayed is a failure; one that is chosen by its class
 // is skipped. If one of the IDs does not exist, none is replayed: it may be a typing error.
-func (c *console) replay(ctx context.Context, r replayer, filter store.LetterFilter, dryRun bool) error {
+func (c *console) replay(ctx context.Context, r replayer, filter store.DeadLetterFilter, dryRun bool) error {
 	letters, err := r.db.DeadLetters(ctx, filter)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *console) replay(ctx context.Context, r replayer, filter store.LetterFil
 			from = "the first stage"
 		}
 		fmt.Fprintf(c.stdout, "replay %s from %s, as %s\nreason: %s\n", plural(len(replayable), "dead letter"), from, r.who, r.reason)
-		writeTable(c.stdout, "  ", letterTable.rows(replayable))
+		writeTable(c.stdout, "  ", deadLetterTable.rows(replayable))
 	}
 	if dryRun {
 		c.note("nothing was done: --dry-run")
@@ -146,11 +146,11 @@ func settled(l store.DeadLetter, hint, format string, args ...any) error {
 func notReplayable(l store.DeadLetter) error {
 	status := fmt.Sprintf("criticizer status %d shows the state of its review", l.Changelist)
 	switch {
-	case l.State == store.LetterOpen, l.Interrupted:
+	case l.State == store.DeadLetterOpen, l.Interrupted:
 		return nil
-	case l.State == store.LetterResolved:
+	case l.State == store.DeadLetterResolved:
 		return settled(l, "to review the changelist again, use criticizer-starter change-commit with a new --review-version", "is resolved: there is nothing to replay")
-	case l.State == store.LetterFailedAgain:
+	case l.State == store.DeadLetterFailedAgain:
 		return settled(l, status, "was replayed already and failed again: replay its new dead letter")
 	}
 	return settled(l, status, "is being replayed already")
@@ -167,7 +167,7 @@ func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err er
 		return "", settledError{advise(fmt.Errorf("dead letter %d is being replayed by another operator", id), "criticizer deadletter show %d shows the result", id)}
 	}
 	defer release()
-	l, err := findLetter(ctx, r.db, id)
+	l, err := findDeadLetter(ctx, r.db, id)
 	if err != nil {
 		return "", err
 	}
@@ -181,10 +181,10 @@ func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err er
 			"start the review again: criticizer-starter change-commit --review-version %d --key %s %d", l.Version, l.WorkflowID, l.Changelist)
 	case err != nil:
 		return "", advise(err, adviceTemporal)
-	case current.ID != l.RunID && l.State == store.LetterOpen && current.closed:
+	case current.ID != l.RunID && l.State == store.DeadLetterOpen && current.closed:
 		l.RunID = current.ID // an earlier replay was terminated: continue from its run
 	case current.ID != l.RunID:
-		return r.adopt(ctx, l, current)
+		return r.finish(ctx, l, current)
 	case !current.closed:
 		return "", settled(l, "wait a moment and try again", "belongs to a run that has not ended yet")
 	}
@@ -212,7 +212,7 @@ func (r replayer) reset(ctx context.Context, l store.DeadLetter) (newRunID strin
 		return "", advise(fmt.Errorf("dead letter %d: it is not known whether the reset happened: %w", l.ID, err),
 			"when Temporal responds again, run the same command again: it finds out first")
 	case current.ID != l.RunID:
-		return r.adopt(ctx, l, current)
+		return r.finish(ctx, l, current)
 	}
 	return "", errors.Join(advise(fmt.Errorf("dead letter %d was not replayed: %w", l.ID, err),
 		"it is open again: try again when Temporal can reset the run"), r.db.WithdrawReplay(ctx, request))
@@ -226,10 +226,10 @@ func (r replayer) confirm(ctx context.Context, l store.DeadLetter, request store
 	return newRun, nil
 }
 
-// adopt confirms a replay that was interrupted between reset and confirmation:
+// finish confirms a replay that was interrupted between reset and confirmation:
 // the current run belongs to it if the reset has its reason. Otherwise the run
 // was reset by other means, and there is nothing left to replay.
-func (r replayer) adopt(ctx context.Context, l store.DeadLetter, current runView) (newRunID string, err error) {
+func (r replayer) finish(ctx context.Context, l store.DeadLetter, current runView) (newRunID string, err error) {
 	pending, interrupted, err := r.db.InterruptedReplay(ctx, l.ID)
 	if err != nil {
 		return "", err

@@ -118,9 +118,9 @@ func TestReviewIsRendered(t *testing.T) {
 		ID: 7, Changelist: 4711, Version: 2, Recipient: "alice@corp.test", Status: review.DeliverySent, Attempts: 2, LastAttemptAt: &at,
 		NotificationID: "m1", NotifiedAt: &at, Evidence: "journal", ConfirmedAt: &at, JobState: review.JobSucceeded, WorkflowID: "review-p4-4711-v2",
 	}
-	letter := letterView{
+	letter := deadLetterView{
 		DeadLetter: store.DeadLetter{
-			ID: 12, WorkflowID: "review-p4-4711-v2", RunID: "run-1", Changelist: 4711, Version: 2, State: store.LetterResolved, Unexplained: true,
+			ID: 12, WorkflowID: "review-p4-4711-v2", RunID: "run-1", Changelist: 4711, Version: 2, State: store.DeadLetterResolved, Unexplained: true,
 			RecordedAt: at, ResolvedAt: &at, ResolvedBy: "olga@desk", Resolution: "INC-42: key renewed",
 			DeadLetter: failure.DeadLetter{
 				ErrorClass: failure.AuthDenied, Stage: "llm", Attempts: 1, FirstFailureAt: at, LastFailureAt: at,
@@ -146,7 +146,7 @@ func TestReviewIsRendered(t *testing.T) {
 			Switches:     []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
 			Cost:         &review.Cost{Amount: 0.0021, Currency: "USD"},
 		},
-		Deliveries: []store.OutboxEntry{delivery}, DeadLetters: []letterView{letter}, temporalAsked: true,
+		Deliveries: []store.OutboxEntry{delivery}, DeadLetters: []deadLetterView{letter}, temporalAsked: true,
 	}
 	var out strings.Builder
 	v.print(&out)

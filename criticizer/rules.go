@@ -26,13 +26,13 @@ func (c *console) rulesCommand() *cobra.Command {
 		Use: "check PATH...", Short: "Show which packs apply to each depot path, and why",
 		Example: "  criticizer rules check //depot/game/Source/Hero.cpp",
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			book, err := c.rules(cmd.Context())
+			set, err := c.rules(cmd.Context())
 			if err != nil {
 				return err
 			}
 			var checked []match
 			for _, path := range paths {
-				found := book.For(path)
+				found := set.For(path)
 				for _, m := range found {
 					checked = append(checked, match{path, m.Name, m.Origin, m.Pattern})
 				}
@@ -57,12 +57,12 @@ func (c *console) rulesCommand() *cobra.Command {
 		Long:    "Lists the packs in the order in which they are tried. The JSON has their text.",
 		Example: "  criticizer rules list --json | jq -r '.[] | select(.name == \"go\").text'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			book, err := c.rules(cmd.Context())
+			set, err := c.rules(cmd.Context())
 			if err != nil {
 				return err
 			}
 			var listed []pack
-			for _, p := range book.Packs() {
+			for _, p := range set.Packs() {
 				listed = append(listed, pack{p.Name, p.Origin, p.Patterns, p.Text()})
 			}
 			return printList(c, listed, packs)
@@ -79,12 +79,12 @@ func (c *console) rules(ctx context.Context) (*rules.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := cfg.NewRules()
+	set, err := cfg.NewRules()
 	if err != nil {
 		return nil, advise(err, "docs/rules.md describes the format of rule files")
 	}
 	if len(cfg.Rules.Depot) == 0 {
-		return book, nil
+		return set, nil
 	}
 	fetcher, err := cfg.NewChanges(quiet, nil)
 	if err != nil {
@@ -98,9 +98,9 @@ func (c *console) rules(ctx context.Context) (*rules.Set, error) {
 		if f.Revision == 0 {
 			return nil, fmt.Errorf("read rules.depot: %s does not exist", f.Path)
 		}
-		if book, err = book.WithTeam(fmt.Sprintf("%s#%d", f.Path, f.Revision), f.Text); err != nil {
+		if set, err = set.WithTeam(fmt.Sprintf("%s#%d", f.Path, f.Revision), f.Text); err != nil {
 			return nil, advise(err, "docs/rules.md describes the format of rule files; reviews leave this file out")
 		}
 	}
-	return book, nil
+	return set, nil
 }

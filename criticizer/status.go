@@ -50,7 +50,7 @@ type reviewView struct {
 	Run         *runView            `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
 	Provenance  *review.Record      `json:"provenance,omitempty"` // nil until a model has reviewed it
 	Deliveries  []store.OutboxEntry `json:"deliveries"`
-	DeadLetters []letterView        `json:"dead_letters"`
+	DeadLetters []deadLetterView    `json:"dead_letters"`
 
 	// Outages are the circuit breakers that are not closed, of all stages. They are nil for a
 	// review that has ended.
@@ -59,8 +59,8 @@ type reviewView struct {
 	temporalAsked bool
 }
 
-// A letterView is one dead letter.
-type letterView struct {
+// A deadLetterView is one dead letter.
+type deadLetterView struct {
 	store.DeadLetter
 	Replays []store.Replay     `json:"replays"`
 	Page    *store.PageState   `json:"page,omitempty"`
@@ -113,7 +113,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		err = advise(fmt.Errorf("changelist %d has no review", cl), "criticizer-starter change-commit %d starts one", cl)
 	}
 	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
-	letters, errLetters := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
+	letters, errLetters := db.DeadLetters(ctx, store.DeadLetterFilter{Changelist: cl})
 	records, errRecords := db.ReviewRecords(ctx, cl)
 	outages, errOutages := db.Outages(ctx)
 	if err := errors.Join(err, errDeliveries, errLetters, errRecords, errOutages); err != nil {
@@ -121,7 +121,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	}
 	views := make([]reviewView, len(rows))
 	for i, row := range rows {
-		v := reviewView{ReviewRow: row, Deliveries: []store.OutboxEntry{}, DeadLetters: []letterView{}}
+		v := reviewView{ReviewRow: row, Deliveries: []store.OutboxEntry{}, DeadLetters: []deadLetterView{}}
 		if record, ok := records[row.Version]; ok {
 			v.Provenance = &record
 		}
@@ -137,7 +137,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 			if l.Version != row.Version {
 				continue
 			}
-			letter, err := completeLetter(ctx, db, l)
+			letter, err := completeDeadLetter(ctx, db, l)
 			if err != nil {
 				return nil, err
 			}
@@ -148,7 +148,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	return views, nil
 }
 
-func completeLetter(ctx context.Context, db *store.DB, l store.DeadLetter) (v letterView, err error) {
+func completeDeadLetter(ctx context.Context, db *store.DB, l store.DeadLetter) (v deadLetterView, err error) {
 	v.DeadLetter = l
 	if v.Replays, err = db.Replays(ctx, l.ID); err != nil {
 		return v, err
@@ -168,7 +168,7 @@ func found[T any](row T, err error, hint string) (T, error) {
 	return row, err
 }
 
-func findLetter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
+func findDeadLetter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
 	l, err := db.DeadLetter(ctx, id)
 	return found(l, err, "criticizer deadletter list --state all shows all dead letters")
 }
@@ -185,8 +185,8 @@ func keyOf(d store.OutboxEntry) review.DeliveryKey {
 // States of dead letters. Unresolved ones need attention; the dead letter of a
 // replay replaces one that failed again.
 var (
-	letterStates = []store.LetterState{store.LetterOpen, store.LetterReplaying, store.LetterFailedAgain, store.LetterResolved}
-	unresolved   = []store.LetterState{store.LetterOpen, store.LetterReplaying}
+	deadLetterStates = []store.DeadLetterState{store.DeadLetterOpen, store.DeadLetterReplaying, store.DeadLetterFailedAgain, store.DeadLetterResolved}
+	unresolved       = []store.DeadLetterState{store.DeadLetterOpen, store.DeadLetterReplaying}
 )
 
 func isUnresolved(l store.DeadLetter) bool { return slices.Contains(unresolved, l.State) }

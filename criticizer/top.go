@@ -42,13 +42,13 @@ repeats it.`,
 
 // An overview is the state of the installation at one moment.
 type overview struct {
-	At          time.Time      `json:"at"`
-	Reviews     map[string]int `json:"reviews"` // by state; nil if Postgres could not be asked
-	OldestS     int            `json:"oldest_review_seconds"`
-	Stages      []stageView    `json:"stages"`
-	DeadLetters []letterCount  `json:"dead_letters"`
-	Escalated   int            `json:"escalated"`
-	OldestDeadS int            `json:"oldest_dead_letter_seconds"`
+	At          time.Time         `json:"at"`
+	Reviews     map[string]int    `json:"reviews"` // by state; nil if Postgres could not be asked
+	OldestS     int               `json:"oldest_review_seconds"`
+	Stages      []stageView       `json:"stages"`
+	DeadLetters []deadLetterCount `json:"dead_letters"`
+	Escalated   int               `json:"escalated"`
+	OldestDeadS int               `json:"oldest_dead_letter_seconds"`
 	Outbox      struct {
 		Waiting   int `json:"waiting"`
 		OldestS   int `json:"oldest_seconds"`
@@ -66,8 +66,8 @@ type stageView struct {
 	Outages []store.Outage `json:"outages,omitempty"`
 }
 
-// A letterCount counts the unresolved dead letters of one kind.
-type letterCount struct {
+// A deadLetterCount counts the unresolved dead letters of one kind.
+type deadLetterCount struct {
 	Stage string `json:"stage"`
 	Class string `json:"class"`
 	State string `json:"state"`
@@ -77,7 +77,7 @@ type letterCount struct {
 // readOverview asks Postgres and Temporal. If one of them cannot be asked, it
 // returns what the other has, and the error.
 func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (overview, error) {
-	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}}
+	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []deadLetterCount{}, Stages: []stageView{}}
 	figures, err := db.Figures(ctx)
 	if err != nil {
 		err = adviseDatabase(err)
@@ -90,8 +90,8 @@ func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (over
 		case "criticizer_reviews":
 			o.Reviews[f.Labels["state"]] = n
 		case "criticizer_dead_letters":
-			if slices.Contains(unresolved, store.LetterState(f.Labels["state"])) {
-				o.DeadLetters = append(o.DeadLetters, letterCount{f.Labels["stage"], f.Labels["class"], f.Labels["state"], n})
+			if slices.Contains(unresolved, store.DeadLetterState(f.Labels["state"])) {
+				o.DeadLetters = append(o.DeadLetters, deadLetterCount{f.Labels["stage"], f.Labels["class"], f.Labels["state"], n})
 			}
 		case "criticizer_review_oldest_seconds":
 			o.OldestS = n
@@ -157,10 +157,10 @@ func (r runs) stage(ctx context.Context, queue string) (stageView, error) {
 func (o overview) print(w io.Writer) {
 	fmt.Fprintln(w, stamp(o.At))
 	letters := 0
-	letterRows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
+	deadLetterRows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
 	for _, l := range o.DeadLetters {
 		letters += l.Count
-		letterRows = append(letterRows, row(l.Stage, l.Class, l.State, l.Count))
+		deadLetterRows = append(deadLetterRows, row(l.Stage, l.Class, l.State, l.Count))
 	}
 	if o.Reviews != nil {
 		fmt.Fprintln(w)
@@ -185,7 +185,7 @@ func (o overview) print(w io.Writer) {
 		}
 		stageRows = append(stageRows, row(s.Stage, reviews, s.Waiting, age(time.Duration(s.OldestS)*time.Second), breaker))
 	}
-	for _, rows := range [][][]string{stageRows, letterRows} {
+	for _, rows := range [][][]string{stageRows, deadLetterRows} {
 		if len(rows) > 1 { // more than a header
 			fmt.Fprintln(w)
 			writeTable(w, "", rows)

@@ -58,15 +58,15 @@ func storable(letter failure.DeadLetter) failure.DeadLetter {
 	return letter
 }
 
-// A LetterState is the state of a dead letter. It is wire format.
-type LetterState string
+// A DeadLetterState is the state of a dead letter. It is wire format.
+type DeadLetterState string
 
 // The states of a dead letter.
 const (
-	LetterOpen        LetterState = "open"         // waits for an operator
-	LetterReplaying   LetterState = "replaying"    // an operator has asked for its replay, or a replay runs
-	LetterFailedAgain LetterState = "failed_again" // its replay left a letter of its own
-	LetterResolved    LetterState = "resolved"     // the review succeeded, or an operator closed the letter
+	DeadLetterOpen        DeadLetterState = "open"         // waits for an operator
+	DeadLetterReplaying   DeadLetterState = "replaying"    // an operator has asked for its replay, or a replay runs
+	DeadLetterFailedAgain DeadLetterState = "failed_again" // its replay left a letter of its own
+	DeadLetterResolved    DeadLetterState = "resolved"     // the review succeeded, or an operator closed the letter
 )
 
 // A DeadLetter is a dead letter as an operator sees it.
@@ -76,7 +76,7 @@ type DeadLetter struct {
 	RunID      string            `json:"run_id"`
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`
-	State      LetterState       `json:"state"`
+	State      DeadLetterState   `json:"state"`
 	// Escalated: the letter's replay failed for the same reason
 	// (processing 8.5).
 	Escalated bool `json:"escalated"`
@@ -91,10 +91,10 @@ type DeadLetter struct {
 	failure.DeadLetter
 }
 
-// A LetterFilter selects dead letters. A zero field selects all.
-type LetterFilter struct {
+// A DeadLetterFilter selects dead letters. A zero field selects all.
+type DeadLetterFilter struct {
 	IDs         []int64
-	States      []LetterState
+	States      []DeadLetterState
 	Changelist  review.Changelist
 	Class       failure.Class
 	Stage       review.Stage
@@ -104,7 +104,7 @@ type LetterFilter struct {
 }
 
 // DeadLetters returns the dead letters that f selects, oldest first.
-func (d *DB) DeadLetters(ctx context.Context, f LetterFilter) ([]DeadLetter, error) {
+func (d *DB) DeadLetters(ctx context.Context, f DeadLetterFilter) ([]DeadLetter, error) {
 	states := make([]string, len(f.States))
 	for i, s := range f.States {
 		states[i] = string(s)
@@ -116,7 +116,7 @@ func (d *DB) DeadLetters(ctx context.Context, f LetterFilter) ([]DeadLetter, err
 	return postgres.Convert("read dead letters", rows, err, func(r db.DeadLettersRow) DeadLetter {
 		return DeadLetter{
 			ID: r.ID, WorkflowID: r.WorkflowID, RunID: r.RunID, Changelist: r.ChangelistID, Version: r.ReviewVersion,
-			State: LetterState(r.State), Escalated: r.Escalated, Unexplained: r.Unexplained, Interrupted: r.Interrupted,
+			State: DeadLetterState(r.State), Escalated: r.Escalated, Unexplained: r.Unexplained, Interrupted: r.Interrupted,
 			RecordedAt: r.RecordedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Resolution: r.Resolution,
 			DeadLetter: r.Payload,
 		}
@@ -126,7 +126,7 @@ func (d *DB) DeadLetters(ctx context.Context, f LetterFilter) ([]DeadLetter, err
 // DeadLetter returns one dead letter. The error has class NOT_FOUND if it does not
 // exist.
 func (d *DB) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
-	letters, err := d.DeadLetters(ctx, LetterFilter{IDs: []int64{id}})
+	letters, err := d.DeadLetters(ctx, DeadLetterFilter{IDs: []int64{id}})
 	return first(letters, err, "dead letter", id)
 }
 

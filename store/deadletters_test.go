@@ -239,7 +239,7 @@ func dead(t *testing.T, class failure.Class) (*store.DB, *store.DB, *storetest.D
 
 func onlyLetter(t *testing.T, db *store.DB) store.DeadLetter {
 	t.Helper()
-	letters := must(db.DeadLetters(t.Context(), store.LetterFilter{}))(t)
+	letters := must(db.DeadLetters(t.Context(), store.DeadLetterFilter{}))(t)
 	if len(letters) != 1 {
 		t.Fatalf("%d dead letters, want 1", len(letters))
 	}
@@ -255,22 +255,22 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 	t.Parallel()
 	_, db, _, letter := dead(t, failure.AuthDenied)
 	for name, tc := range map[string]struct {
-		filter store.LetterFilter
+		filter store.DeadLetterFilter
 		want   int
 	}{
-		"everything":       {store.LetterFilter{}, 1},
-		"its id":           {store.LetterFilter{IDs: []int64{letter.ID}}, 1},
-		"another id":       {store.LetterFilter{IDs: []int64{letter.ID + 1}}, 0},
-		"its class":        {store.LetterFilter{Class: failure.AuthDenied}, 1},
-		"another class":    {store.LetterFilter{Class: failure.Unknown}, 0},
-		"its stage":        {store.LetterFilter{Stage: review.StageLLM}, 1},
-		"another stage":    {store.LetterFilter{Stage: review.StageFetch}, 0},
-		"its state":        {store.LetterFilter{States: []store.LetterState{store.LetterOpen, store.LetterReplaying}}, 1},
-		"another state":    {store.LetterFilter{States: []store.LetterState{store.LetterResolved}}, 0},
-		"older than it is": {store.LetterFilter{OlderThan: time.Hour}, 0},
-		"escalated":        {store.LetterFilter{Escalated: true}, 0},
-		"unexplained":      {store.LetterFilter{Unexplained: true}, 0},
-		"its changelist":   {store.LetterFilter{Changelist: v1.Changelist}, 1},
+		"everything":       {store.DeadLetterFilter{}, 1},
+		"its id":           {store.DeadLetterFilter{IDs: []int64{letter.ID}}, 1},
+		"another id":       {store.DeadLetterFilter{IDs: []int64{letter.ID + 1}}, 0},
+		"its class":        {store.DeadLetterFilter{Class: failure.AuthDenied}, 1},
+		"another class":    {store.DeadLetterFilter{Class: failure.Unknown}, 0},
+		"its stage":        {store.DeadLetterFilter{Stage: review.StageLLM}, 1},
+		"another stage":    {store.DeadLetterFilter{Stage: review.StageFetch}, 0},
+		"its state":        {store.DeadLetterFilter{States: []store.DeadLetterState{store.DeadLetterOpen, store.DeadLetterReplaying}}, 1},
+		"another state":    {store.DeadLetterFilter{States: []store.DeadLetterState{store.DeadLetterResolved}}, 0},
+		"older than it is": {store.DeadLetterFilter{OlderThan: time.Hour}, 0},
+		"escalated":        {store.DeadLetterFilter{Escalated: true}, 0},
+		"unexplained":      {store.DeadLetterFilter{Unexplained: true}, 0},
+		"its changelist":   {store.DeadLetterFilter{Changelist: v1.Changelist}, 1},
 	} {
 		letters := must(db.DeadLetters(t.Context(), tc.filter))(t)
 		if len(letters) != tc.want {
@@ -324,7 +324,7 @@ func TestRequestedReplayIsExplained(t *testing.T) {
 			t.Parallel()
 			books, operator, _, letter := dead(t, failure.AuthDenied)
 			tc.steps(t, books, operator, request(t, operator, letter.ID, tc.full))
-			if got := onlyLetter(t, operator); got.State != store.LetterReplaying || got.Interrupted || got.Unexplained {
+			if got := onlyLetter(t, operator); got.State != store.DeadLetterReplaying || got.Interrupted || got.Unexplained {
 				t.Errorf("during the replay the letter is %+v", got)
 			}
 			replays := must(operator.Replays(t.Context(), letter.ID))(t)
@@ -332,7 +332,7 @@ func TestRequestedReplayIsExplained(t *testing.T) {
 				t.Errorf("replays are %+v", replays)
 			}
 			finish(t, books, v1)
-			if got := onlyLetter(t, operator); got.State != store.LetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy != "olga@desk" || got.Unexplained || got.Interrupted {
+			if got := onlyLetter(t, operator); got.State != store.DeadLetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy != "olga@desk" || got.Unexplained || got.Interrupted {
 				t.Errorf("after success the letter is %+v", got)
 			}
 		})
@@ -358,9 +358,9 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	}
 	open(t, books, of(1), "run1") // another letter, whose replay is explained
 	must(books.RecordDeadLetter(t.Context(), of(1), "run1", letterOf(failure.AuthDenied)))(t)
-	explained := must(operator.DeadLetters(t.Context(), store.LetterFilter{Changelist: 1}))(t)
+	explained := must(operator.DeadLetters(t.Context(), store.DeadLetterFilter{Changelist: 1}))(t)
 	testkit.NoError(t, operator.ConfirmReplay(t.Context(), request(t, operator, explained[0].ID, false), "run4"))
-	listed := must(operator.DeadLetters(t.Context(), store.LetterFilter{Unexplained: true}))(t)
+	listed := must(operator.DeadLetters(t.Context(), store.DeadLetterFilter{Unexplained: true}))(t)
 	if len(listed) != 1 || listed[0].ID != letter.ID {
 		t.Errorf("unexplained are %+v", listed)
 	}
@@ -372,7 +372,7 @@ func TestRequestReplayGuardsTheState(t *testing.T) {
 	_, err := operator.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter.ID + 1, Who: "olga", Reason: "x"})
 	wantClass(t, err, failure.NotFound)
 	request(t, operator, letter.ID, false)
-	if got := onlyLetter(t, operator); got.State != store.LetterReplaying || !got.Interrupted {
+	if got := onlyLetter(t, operator); got.State != store.DeadLetterReplaying || !got.Interrupted {
 		t.Fatalf("after the request the letter is %+v", got)
 	}
 	again := request(t, operator, letter.ID, false) // the first was interrupted
@@ -382,7 +382,7 @@ func TestRequestReplayGuardsTheState(t *testing.T) {
 		t.Errorf("pending is %+v, want %+v", pending, again)
 	}
 	testkit.NoError(t, operator.WithdrawReplay(t.Context(), again))
-	if got := onlyLetter(t, operator); got.State != store.LetterOpen || got.Interrupted {
+	if got := onlyLetter(t, operator); got.State != store.DeadLetterOpen || got.Interrupted {
 		t.Errorf("after the withdrawal the letter is %+v", got)
 	}
 	replay(t, books, "run1", "run2")

@@ -145,10 +145,10 @@ func markRequested(ctx context.Context, q *db.Queries, letter int64) error {
 	if err != nil {
 		return postgres.Missing("dead letter", letter, err)
 	}
-	switch LetterState(state) {
-	case LetterOpen:
+	switch DeadLetterState(state) {
+	case DeadLetterOpen:
 		return q.MarkReplaying(ctx, letter)
-	case LetterReplaying:
+	case DeadLetterReplaying:
 		_, err := q.InterruptedReplay(ctx, letter)
 		switch {
 		case err == nil:

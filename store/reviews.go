@@ -59,10 +59,10 @@ type RecentReview struct {
 
 // A LetterName identifies a dead letter.
 type LetterName struct {
-	ID    int64         `json:"id"`
-	Stage review.Stage  `json:"stage"`
-	Class failure.Class `json:"error_class"`
-	State LetterState   `json:"state"`
+	ID    int64           `json:"id"`
+	Stage review.Stage    `json:"stage"`
+	Class failure.Class   `json:"error_class"`
+	State DeadLetterState `json:"state"`
 }
 
 // A ReviewFilter selects reviews. A zero field selects all, except Max.
@@ -81,7 +81,7 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 	return postgres.Convert("read reviews", rows, err, func(r db.RecentJobsRow) RecentReview {
 		found := RecentReview{ReviewRow: asReviewRow(r.Job, r.StandIn), Stage: review.Stage(r.Stage)}
 		if r.Letter != 0 {
-			found.DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), LetterState(r.LetterState)}
+			found.DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), DeadLetterState(r.LetterState)}
 		}
 		return found
 	})

@@ -60,7 +60,7 @@ func TestRecentReviews(t *testing.T) {
 		got := []review.Changelist{}
 		for _, r := range found {
 			got = append(got, r.Changelist)
-			letter := r.DeadLetter != nil && r.DeadLetter.Stage == review.StageLLM && r.DeadLetter.Class == failure.AuthDenied && r.DeadLetter.State == store.LetterOpen
+			letter := r.DeadLetter != nil && r.DeadLetter.Stage == review.StageLLM && r.DeadLetter.Class == failure.AuthDenied && r.DeadLetter.State == store.DeadLetterOpen
 			if letter != (r.Changelist == v1.Changelist) || (r.SkippedBy == review.SkipRuleTag) != (r.Changelist == 2) {
 				t.Errorf("%s: %+v, dead letter %+v", name, r, r.DeadLetter)
 			}

@@ -45,12 +45,12 @@ func inLanguage(text, tag string) bool {
 	if err != nil {
 		return false
 	}
-	letters := letterCount(text, unicode.Letter)
+	letters := deadLetterCount(text, unicode.Letter)
 	if letters < minScriptLetters {
 		return true
 	}
 	if script, sure := want.Script(); sure >= language.High {
-		if tables, known := scripts[script.String()]; known && letterCount(text, tables...)*2 < letters {
+		if tables, known := scripts[script.String()]; known && deadLetterCount(text, tables...)*2 < letters {
 			return false
 		}
 	}
@@ -77,8 +77,8 @@ func related(a, b string) bool {
 	return slices.ContainsFunc(alike, func(group []string) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
 }
 
-// letterCount counts the letters of s in the tables.
-func letterCount(s string, tables ...*unicode.RangeTable) (n int) {
+// deadLetterCount counts the letters of s in the tables.
+func deadLetterCount(s string, tables ...*unicode.RangeTable) (n int) {
 	for _, r := range s {
 		if unicode.IsLetter(r) && unicode.In(r, tables...) {
 			n++
