@@ -22,14 +22,8 @@ type Fetcher struct {
 	Recipients recipientStore
 	Contents   contents // nil if shelves are not reviewed
 	Raw        rawArtifacts
-	Owners     owners // nil if no owners are configured
 	// Bots lists users and addresses of bots; * matches any text.
 	Bots []string
-}
-
-// owners knows the owners of files.
-type owners interface {
-	Of(files []review.File) []review.Recipient
 }
 
 // changes reads submitted changelists and shelves.
@@ -124,7 +118,7 @@ func (f *Fetcher) recordMetadata(ctx context.Context, req review.Request, change
 			return result, failed(req.Changelist, "record content", err)
 		}
 	}
-	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change, f.Owners)); err != nil {
+	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change)); err != nil {
 		return result, failed(req.Changelist, "save recipients", err)
 	}
 	return result, nil
@@ -161,15 +155,9 @@ func (f *Fetcher) read(ctx context.Context, req review.Request) (review.Change, 
 	return change, err
 }
 
-// KnownRecipients lists the people around a change: author, subscribers, owners, and the
-// users without a usable address. Owners of a denied change are left out: other users may
-// not have read access to it (security 9.1.4). So are the owners of a shelf and of a
-// restricted change. owned may be nil.
-func KnownRecipients(change review.Change, owned owners) []review.Recipient {
+// KnownRecipients lists the people around a change, and the users without a usable address.
+func KnownRecipients(change review.Change) []review.Recipient {
 	known := change.Recipients
-	if owned != nil && !change.Denied() && !change.Shelved && !change.Restricted {
-		known = append(known, owned.Of(change.Files)...)
-	}
 	for _, user := range change.Unresolved {
 		known = append(known, review.Recipient{User: user, Role: review.RoleUnresolved})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,12 +147,6 @@ func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
 	}
 }
 
-type oneOwner struct{}
-
-func (oneOwner) Of([]review.File) []review.Recipient {
-	return []review.Recipient{{User: "olga", Address: "olga@corp.test", Role: review.RoleOwner}}
-}
-
 // The author is a bot by user or by address.
 func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 	t.Parallel()
@@ -166,45 +159,5 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 		if err != nil || result.ByBot != want {
 			t.Errorf("with bots %q the author is a bot: %v, %v; want %v", pattern, result.ByBot, err, want)
 		}
-	}
-}
-
-// Of a denied change, and of a shelf, only the author is notified (security 9.1.4).
-func TestOwnersOfDeniedChangesAreLeftOut(t *testing.T) {
-	t.Parallel()
-	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
-	for _, tc := range []struct {
-		name    string
-		skipped review.SkipReason
-		shelved bool
-		want    []string
-	}{
-		{"a change that may be read", "", false, []string{"alice", "olga"}},
-		{"a change that may not", review.SkipNotAllowed, false, []string{"alice"}},
-		{"a shelf", "", true, []string{"alice"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			stage := newFetcher(t, activitiestest.New())
-			stage.Changes = oneChange{review.Change{
-				Number: 4711, Recipients: []review.Recipient{author},
-				Files: []review.File{{DepotPath: "//depot/a.go", Skipped: tc.skipped}},
-			}}
-			stage.Owners = oneOwner{}
-			of := request
-			of.Shelved = tc.shelved
-			if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: of}); err != nil {
-				t.Fatal(err)
-			}
-			known, err := stage.Recipients.(activitiestest.Database).Recipients(t.Context(), 4711, 1)
-			testkit.NoError(t, err)
-			var users []string
-			for _, r := range known {
-				users = append(users, r.User)
-			}
-			if !slices.Equal(users, tc.want) {
-				t.Errorf("notified: %v, want %v", users, tc.want)
-			}
-		})
 	}
 }

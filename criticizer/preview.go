@@ -87,10 +87,6 @@ func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist,
 	if err != nil {
 		return nil, err
 	}
-	owners, err := cfg.NewOwners()
-	if err != nil {
-		return nil, err
-	}
 	pipeline, err := cfg.NewPipeline(cfg.Redaction.Key)
 	if err != nil {
 		return nil, err
@@ -121,7 +117,7 @@ func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist,
 		return p, nil
 	}
 	p.Outcome, p.Reason = review.Report{Coverage: planned.Coverage, Gaps: change.Gaps}.Judge()
-	p.Recipients = cfg.RecipientPolicy().Decide(activities.KnownRecipients(change, owners), review.OutcomeFindings)
+	p.Recipients = cfg.RecipientPolicy().Decide(activities.KnownRecipients(change), review.OutcomeFindings)
 	p.Files, err = previewFiles(cfg, change, planned)
 	return p, err
 }

@@ -73,6 +73,13 @@ type Config struct {
 	MaxFiles int `yaml:"max_files" default:"2000" check:"positive"`
 	// Largest file that is read, before or after the change.
 	MaxFileBytes config.Size `yaml:"max_file_bytes" default:"1MB" check:"positive"`
+	// Real authors of changes that a service user submits for others, such as a git connector.
+	// Each entry is the user, in which * matches any text, and a regular expression for the
+	// description or a job. Its group in parentheses is the author's p4 user or mail address:
+	// git-* ^Author: .*<(.+)>$
+	Authors []string `yaml:"authors"`
+	// Owners are recipients by path. Default none.
+	Owners []string
 	// Rules are the paths of files with rule packs of teams, as in Allowed. Default none.
 	Rules []string
 	// Context bounds the code around a change that is read with it. Default: none.

@@ -21,7 +21,9 @@ import (
 // recipients yet.
 type description struct {
 	review.Change
-	user    string // as the server spells it
+	user string // as the server spells it
+	// isNamed is set if a rule found the user in the description or in a job.
+	isNamed bool
 	root    string // common path of all files; empty if the server reports none
 	files   []*file
 	charset string // of the names and texts that are not UTF-8

@@ -130,8 +130,7 @@ func TestStreamSpecAlone(t *testing.T) {
 // Names decode as contents do, so that rules and owners match them.
 func TestNamesInOtherCharsets(t *testing.T) {
 	t.Parallel()
-	owners, err := NewOwners([]string{"//depot/設定/... a@corp.test", "//depot/配置/... b@corp.test", "//depot/проект/... c@corp.test"})
-	testkit.NoError(t, err)
+	owners := []string{"//depot/設定/... a@corp.test", "//depot/配置/... b@corp.test", "//depot/проект/... c@corp.test"}
 	for charset, tt := range map[string]struct{ folder, user, owner string }{
 		"shift_jis": {"設定", "太郎", "a@corp.test"}, "gb18030": {"配置", "李明", "b@corp.test"}, "windows-1251": {"проект", "иван", "c@corp.test"},
 	} {
@@ -148,15 +147,15 @@ func TestNamesInOtherCharsets(t *testing.T) {
 		f.describes(12, []string{"user", encode(tt.user), "desc", encode(tt.folder) + "\n"}, file)
 		f.reply("users "+encode(tt.user), stat("User", encode(tt.user), "Email", "ann@example.com"))
 		read := func(skip SkipRules) (review.Change, error) {
-			return f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback, c.Skip = charset, skip }).Read(t.Context(), 12, review.ReadOptions{})
+			return f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback, c.Skip, c.Owners = charset, skip, owners }).Read(t.Context(), 12, review.ReadOptions{})
 		}
 		change, err := read(SkipRules{})
 		testkit.NoError(t, err)
 		if change.Description != tt.folder+"\n" || change.User != tt.user || change.Recipients[0].User != tt.user || change.Files[0].Diff == "" {
 			t.Errorf("%s: %+v", charset, change)
 		}
-		if found := owners.Of(change.Files); len(found) != 1 || found[0].Address != tt.owner {
-			t.Errorf("%s: owners %v", charset, found)
+		if len(change.Recipients) != 2 || change.Recipients[1].Address != tt.owner {
+			t.Errorf("%s: recipients %v", charset, change.Recipients)
 		}
 		for _, skip := range []SkipRules{{Users: []string{tt.user}}, {Paths: []string{"//depot/" + tt.folder + "/..."}}} {
 			if change, err := read(skip); err != nil || change.SkippedBy == "" {

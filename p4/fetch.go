@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -37,6 +38,9 @@ import (
 type ChangeFetcher struct {
 	cfg       Config
 	list      AllowList
+	owners    []owner
+	authors   []authorRule
+	groups    sync.Map // group by name
 	skip      skipper
 	selection *selection.Policy
 	runner    command.Runner
@@ -74,6 +78,14 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	owners, err := parseOwners(cfg.Owners)
+	if err != nil {
+		return nil, err
+	}
+	authors, err := parseAuthors(cfg.Authors)
+	if err != nil {
+		return nil, err
+	}
 	path, err := command.LookPath(cfg.Command)
 	if err != nil {
 		return nil, err
@@ -81,7 +93,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err := command.MakeDir(cfg.StateDir); err != nil {
 		return nil, err
 	}
-	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, parser: outline.NewParser(), runner: command.Runner{
+	return &ChangeFetcher{cfg: cfg, list: list, owners: owners, authors: authors, skip: skip, selection: policy, parser: outline.NewParser(), runner: command.Runner{
 		Log: lg, Path: path, Dir: cfg.StateDir, Port: cfg.Port, User: cfg.User, Ticket: cfg.Ticket, Key: strings.ToUpper(cfg.Fingerprint),
 		Timeout: cfg.Timeout, Grace: cfg.limits.killGrace, MaxOutput: cfg.limits.outputBytes,
 	}}, nil
@@ -170,6 +182,7 @@ func (x *fetch) read(ctx context.Context) error {
 	if err := x.orGap(review.GapJobs, err); err != nil {
 		return err
 	}
+	x.nameAuthor()
 	x.Change.Rules, err = x.readRules(ctx)
 	if err := x.orGap(review.GapRules, err); err != nil {
 		return err

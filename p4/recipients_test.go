@@ -1,12 +1,12 @@
 package p4
 
 import (
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
@@ -73,54 +73,63 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
-func TestOwnersOf(t *testing.T) {
+// Owners are notified of changes to their paths, but not of denied changes, which others may
+// not be able to read.
+func TestOwners(t *testing.T) {
 	t.Parallel()
-	owners, err := NewOwners([]string{
+	entries := []string{
 		"//depot/... lead@corp.test",
 		"//depot/.../*.sql  DBA@corp.test dba2@corp.test",
 		`"//depot/my project/..." jo@corp.test`,
 		"//depot/lib/*/api.go api@corp.test",
 		"//depot/odd%40name... odd@corp.test",
 		"//other/one.go other@corp.test",
-	})
-	testkit.NoError(t, err)
+		"//depot/cafe\u0301/... cafe@corp.test",
+	}
 	for name, tc := range map[string]struct {
-		paths string
+		paths string // as p4 writes them
 		want  string
 	}{
-		"below a tree":             {"//depot/a.go", "lead"},
-		"by suffix, deep":          {"//depot/a/b/c.sql", "lead dba dba2"},
-		"the case of letters":      {"//DEPOT/a/B.SQL", "lead dba dba2"},
-		"a path with blanks":       {"//depot/my project/x", "lead jo"},
-		"a star ends at a slash":   {"//depot/lib/x/y/api.go", "lead"},
-		"a star":                   {"//depot/lib/x/api.go", "lead api"},
-		"an encoded character":     {"//depot/odd@name/x", "lead odd"},
-		"one file":                 {"//other/one.go", "other"},
-		"a dot is a dot":           {"//other/onexgo", ""},
-		"not a longer name":        {"//other/one.go.orig", ""},
-		"a line break in the name": {"//depot/a\nb.sql", "lead"},
-		"no owner":                 {"//elsewhere/x", ""},
-		"several files, each once": {"//depot/a.sql|//depot/b.sql|//other/one.go", "lead other"},
-		"no files":                 {"", ""},
+		"below a tree":              {"//depot/a.go", "lead"},
+		"by suffix, deep":           {"//depot/a/b/c.sql", "lead dba dba2"},
+		"the case of letters":       {"//depot/A/B.SQL", "lead dba dba2"},
+		"a path with blanks":        {"//depot/my project/x", "lead jo"},
+		"a star ends at a slash":    {"//depot/lib/x/y/api.go", "lead"},
+		"a star":                    {"//depot/lib/x/api.go", "lead api"},
+		"an encoded character":      {"//depot/odd%40name/x", "lead odd"},
+		"one file":                  {"//other/one.go", "other"},
+		"a dot is a dot":            {"//other/onexgo", ""},
+		"not a longer name":         {"//other/one.go.orig", ""},
+		"an accent of its own":      {"//depot/caf\u00e9/x", "lead cafe"},
+		"an accent in Latin-1":      {"//depot/caf\xe9/x", "lead cafe"},
+		"several files, each once":  {"//depot/a.sql|//depot/b.sql|//other/one.go", "lead other"},
+		"a change that may be read": {"//depot/a.go", "lead"},
+		"a denied change":           {"//secret/a.go|//depot/a.go", ""},
 	} {
-		var files []review.File
-		for path := range strings.SplitSeq(tc.paths, "|") {
-			files = append(files, review.File{DepotPath: path})
-		}
-		var got []string
-		for _, r := range owners.Of(files) {
-			if r.Role != review.RoleOwner {
-				t.Errorf("%s: role %s", name, r.Role)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			var revs []rev
+			for path := range strings.SplitSeq(tc.paths, "|") {
+				revs = append(revs, rev{path: path, rev: 2, action: "delete"})
 			}
-			got = append(got, strings.TrimSuffix(r.Address, "@corp.test"))
-		}
-		if !slices.Equal(got, strings.Fields(tc.want)) {
-			t.Errorf("%s: %v, want %s", name, got, tc.want)
-		}
+			f.describes(12, nil, revs...)
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners, c.Allowed = entries, []string{"//depot/...", "//other/..."} }).Read(t.Context(), 12, review.ReadOptions{})
+			testkit.NoError(t, err)
+			var got []string
+			for _, r := range change.Recipients {
+				if r.Role == review.RoleOwner {
+					got = append(got, strings.TrimSuffix(r.Address, "@corp.test"))
+				}
+			}
+			if !slices.Equal(got, strings.Fields(tc.want)) {
+				t.Errorf("%v, want %s", got, tc.want)
+			}
+		})
 	}
 }
 
-func TestNewOwnersRefuses(t *testing.T) {
+func TestEntriesOfOwnersAndAuthors(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string]string{
 		"an empty entry":         "",
@@ -130,9 +139,83 @@ func TestNewOwnersRefuses(t *testing.T) {
 		"a user name":            "//depot/... alice",
 		"half a quote":           `"//depot/a b/... a@corp.test`,
 		"addresses with a comma": "//depot/... a@corp.test,b@corp.test",
+		"a group without a name": "//depot/... group:",
+		"a group with an option": "//depot/... group:-d",
 	} {
-		if _, err := NewOwners([]string{"//depot/... a@corp.test", entry}); failure.ClassOf(err) != failure.ConfigInvalid {
-			t.Errorf("%s: %v, want ConfigInvalid", name, err)
+		if _, err := parseOwners([]string{"//depot/... a@corp.test", entry}); err == nil {
+			t.Errorf("%s is accepted", name)
 		}
+	}
+	for name, entry := range map[string]string{"no pattern": "git-*", "no group": "git-* ^Author: .*$", "two groups": "git-* (a)(b)", "half a group": "git-* (a"} {
+		if _, err := parseAuthors([]string{entry}); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+// The members of a group and of the groups in it are asked for once in a while.
+func TestGroupsAreOwners(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.submitted(12, rev{path: "//depot/a.c", rev: 1, action: "add", data: "new\n"})
+	f.reply("group -o dba", stat("Group", "dba", "Subgroups0", "seniors", "Subgroups1", "dba", "Users0", "bob", "Users1", "-x", "Owners0", "boss"))
+	f.reply("group -o seniors", stat("Group", "seniors", "Users0", "carl", "Users1", "gone"))
+	f.reply("users bob carl gone", stat("User", "bob", "Email", "bob@example.com"), stat("User", "carl", "Email", "carl"), message(2, 17, "gone - no such user(s).\n"))
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba", "//other/... group:none"} })
+	for range 2 {
+		change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
+		testkit.NoError(t, err)
+		want := []review.Recipient{{User: "ann", Address: "ann@example.com", Role: review.RoleAuthor}, {User: "bob", Address: "bob@example.com", Role: review.RoleOwner}}
+		if !slices.Equal(change.Recipients, want) || !slices.Equal(change.Unresolved, []string{"carl"}) {
+			t.Errorf("recipients %v, unresolved %v", change.Recipients, change.Unresolved)
+		}
+	}
+	asked := 0
+	for _, c := range f.calls() {
+		if slices.Contains(c.Args, "group") {
+			asked++
+		}
+	}
+	if asked != 2 {
+		t.Errorf("p4 group was run %d times for two changes, want 2", asked)
+	}
+	f.reply("group -o dba", message(3, 6, "You don't have permission for this operation.\n"))
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba"} }).Read(t.Context(), 12, review.ReadOptions{})
+	if err != nil || !slices.Contains(change.Gaps, review.GapOwners) || len(change.Recipients) != 1 {
+		t.Errorf("without permission: %+v, %v", change, err)
+	}
+}
+
+// A change that a service user submits has the author that its description or a job names.
+func TestAuthorOfARobotsChange(t *testing.T) {
+	t.Parallel()
+	file := rev{path: "//depot/a.c", rev: 1, action: "add", data: "new\n"}
+	for name, tt := range map[string]struct {
+		user, desc string
+		want       review.Recipient
+	}{
+		"a user":                       {"git-fusion", "Mend it.\n\nAuthor: bob\n", review.Recipient{User: "bob", Address: "bob@example.com", Role: review.RoleAuthor}},
+		"an address":                   {"git-fusion", "Author: Carla <carla@corp.test>\n", review.Recipient{User: "carla", Address: "carla@corp.test", Role: review.RoleAuthor}},
+		"a job":                        {"ci-7", "Mend it.\n", review.Recipient{User: "bob", Address: "bob@example.com", Role: review.RoleAuthor}},
+		"another user's description":   {"ann", "Author: bob\n", review.Recipient{User: "ann", Address: "ann@example.com", Role: review.RoleAuthor}},
+		"a description without a name": {"git-fusion", "Mend it.\n", review.Recipient{User: "git-fusion", Address: "git@example.com", Role: review.RoleAuthor}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.submitted(12, file)
+			f.describes(12, []string{"user", tt.user, "desc", tt.desc, "job0", "BUG-7"}, file)
+			f.reply("jobs -l -e Job=BUG-7", stat("Job", "BUG-7", "Description", "Requested by bob\n"))
+			for user, email := range map[string]string{"bob": "bob@example.com", "ann": "ann@example.com", "git-fusion": "git@example.com"} {
+				f.reply("users "+user, stat("User", user, "Email", email))
+			}
+			f.reply("users carla@corp.test", message(2, 17, "carla@corp.test - no such user(s).\n"))
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
+				c.Authors = []string{`git-*  ^Author: (?:.*<)?([^<>\n]+)>?$`, `ci-* ^Requested by (.+)$`}
+			}).Read(t.Context(), 12, review.ReadOptions{})
+			if err != nil || change.User != tt.want.User || len(change.Recipients) != 1 || change.Recipients[0] != tt.want {
+				t.Errorf("user %q, recipients %v, %v; want %v", change.User, change.Recipients, err, tt.want)
+			}
+		})
 	}
 }

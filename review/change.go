@@ -74,6 +74,7 @@ type Gap string
 const (
 	GapAuthor      Gap = "the author's address"
 	GapSubscribers Gap = "who follows the files"
+	GapOwners      Gap = "the members of a group that owns files"
 	GapDescription Gap = "the description, which is not text"
 	GapJobs        Gap = "the texts of the jobs"
 	GapShelf       Gap = "whether this is the newest shelf"

@@ -119,13 +119,9 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 	if err != nil {
 		return nil, err
 	}
-	owners, err := r.cfg.NewOwners()
-	if err != nil {
-		return nil, err
-	}
 	raw, err := r.artifacts(db, review.NamespaceRaw)
 	return []queue{{name: contract.QueueFetch, ping: changes.Ping, activities: &activities.Fetcher{
-		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners,
+		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw,
 		Bots: r.cfg.Mail.Recipients.Bots,
 	}}}, err
 }

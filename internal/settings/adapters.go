@@ -37,6 +37,7 @@ type Reviewed = func(context.Context, []review.Changelist) (map[review.Changelis
 func (cfg *Config) NewChanges(lg *slog.Logger, reviewed Reviewed) (*p4.ChangeFetcher, error) {
 	changes := cfg.P4.Config
 	changes.Selection, changes.Skip, changes.Rules, changes.Context, changes.Reviewed = cfg.Selection, cfg.Skip, cfg.Rules.Depot, pack.Bounds, reviewed
+	changes.Owners = cfg.Mail.Owners
 	return p4.New(lg, changes)
 }
 

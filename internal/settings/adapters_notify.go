@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"fmt"
 	"log/slog"
 
 	"github.com/criticizer/criticizer/activities"
@@ -9,7 +8,6 @@ import (
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/swarm"
 	"github.com/criticizer/criticizer/notify/webhook"
-	"github.com/criticizer/criticizer/p4"
 )
 
 // NewWebhook returns the client of the configured webhook.
@@ -27,15 +25,6 @@ func (cfg *Config) NewSwarm(lg *slog.Logger, keys *evidence.Keys) *swarm.Server 
 // NewEvidenceKeys returns the keys that identify messages.
 func (cfg *Config) NewEvidenceKeys() (*evidence.Keys, error) {
 	return evidence.New(cfg.Evidence.Key, evidence.Life)
-}
-
-// NewOwners returns the recipients of changes to paths.
-func (cfg *Config) NewOwners() (p4.Owners, error) {
-	owners, err := p4.NewOwners(cfg.Mail.Owners)
-	if err != nil {
-		return nil, fmt.Errorf("mail.owners: %w", err)
-	}
-	return owners, nil
 }
 
 // RecipientPolicy returns the policy that decides who is notified.

@@ -20,9 +20,9 @@ type Mail struct {
 	Evidence   mail.EvidenceConfig        `yaml:",inline"`
 	Recipients activities.RecipientPolicy `yaml:",inline"`
 	// Recipients of changes to a path, besides author and subscribers. Each entry
-	// is a path with p4 wildcards and mail addresses, such as
-	// //depot/db/....sql dba@example.com. Quote a path with spaces. The fetch stage
-	// reads it.
+	// is a path with p4 wildcards, mail addresses and groups of p4, such as
+	// //depot/db/....sql dba@example.com group:dba. Quote a path with spaces. The fetch
+	// stage reads it.
 	Owners []string `yaml:"owners"`
 }
 
