@@ -15,6 +15,7 @@ import (
 type Model struct {
 	Redacted artifactReader
 	Reports  artifactWriter
+	Unusable artifactWriter // answers that could not be used, for a week
 	Answers  answers
 	Accounts accounts
 	Reviewer reviewer
@@ -175,7 +176,10 @@ func (c *Model) options(ctx context.Context, req review.Request) (review.Options
 		Budget:    tokenBudget{c.Accounts, req, c.TokensPerDay},
 		Spent:     spent,
 		FindWrong: c.Accounts.AcceptedWrong,
-		Progress:  func(done, total int) { showProgress(ctx, done, total) },
+		Unusable: func(ctx context.Context, answer string) (review.ArtifactRef, error) {
+			return c.Unusable.Put(ctx, req.Owner(), []byte(answer))
+		},
+		Progress: func(done, total int) { showProgress(ctx, done, total) },
 	}, nil
 }
 

@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,17 +43,17 @@ func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
 	case a.Refusal != "":
 		return o, false, a.Fail(failure.ContentPolicy, errors.New("model endpoint did not review the change: the model refused"))
 	case a.Tools && strings.TrimSpace(content) == "":
-		return o, false, a.Fail(failure.SchemaInvalid, unusableError{"it calls a tool, and there is none"})
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: "it calls a tool, and there is none"})
 	case end == endpoint.EndCut && !o.whole && len(o.items) == 0 && mostlyThinking(a):
 		return o, true, a.Fail(failure.TooLarge, thinkingLimitError{a.Limit})
 	case end == endpoint.EndCut && !o.whole && len(o.items) == 0:
 		return o, true, a.Fail(failure.TooLarge, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise llm.max_answer_tokens", a.Limit))
 	case err != nil && strings.TrimSpace(content) == "" && a.Thinking != "":
-		return o, false, a.Fail(failure.SchemaInvalid, unusableError{"it has only thinking and no answer"})
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: "it has only thinking and no answer"})
 	case err != nil:
-		return o, false, a.Fail(failure.SchemaInvalid, unusableError{err.Error()})
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: err.Error()})
 	case !o.whole && end != endpoint.EndCut:
-		return o, false, a.Fail(failure.SchemaInvalid, unusableError{errNoObject.Error()})
+		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: errNoObject.Error()})
 	}
 	return o, !o.whole, nil
 }
@@ -82,8 +84,11 @@ type remark struct {
 // decodeItems returns the valid elements of a list, and the number of the others. If none
 // is valid, the error describes the first. It is shown to the model and quotes nothing of
 // the answer.
-func decodeItems[T any](schema *jsonschema.Schema, items []json.RawMessage) (valid []T, invalid int, err error) {
+func decodeItems[T any](ctx context.Context, schema *jsonschema.Schema, items []json.RawMessage) (valid []T, invalid int, err error) {
 	for i, raw := range items {
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
 		item, why := decodeItem[T](schema, raw)
 		if why == nil {
 			valid = append(valid, item)
@@ -100,6 +105,13 @@ func decodeItems[T any](schema *jsonschema.Schema, items []json.RawMessage) (val
 }
 
 func decodeItem[T any](schema *jsonschema.Schema, raw json.RawMessage) (item T, err error) {
+	tokens := json.NewDecoder(bytes.NewReader(raw))
+	tokens.UseNumber()
+	for token, err := tokens.Token(); err == nil; token, err = tokens.Token() {
+		if n, ok := token.(json.Number); ok && (len(n) > 20 || strings.ContainsAny(n.String(), "eE")) { // which takes the schema's library a long time
+			return item, errors.New("has a number with an exponent or of more than 20 digits")
+		}
+	}
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
 		return item, errors.New("does not parse")

@@ -22,7 +22,7 @@ func parsed(t *testing.T, content string) ([]remark, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, _, err := decodeItems[remark](testPrompts(t).items[listFindings], o.items)
+	found, _, err := decodeItems[remark](t.Context(), testPrompts(t).items[listFindings], o.items)
 	return found, err
 }
 
@@ -47,7 +47,7 @@ func TestParseTakesTheObjectOutOfWhatIsAroundIt(t *testing.T) {
 		"end of thinking in a quote":       {strings.Replace(oneFinding, "Off by one", "Off </think> by one", 1), 1},
 		"the same, in a code fence":        {"```\n" + strings.Replace(oneFinding, "Off by one", "</think>", 1) + "```", 1},
 		"line number as a decimal":         {strings.Replace(oneFinding, `"line":3`, `"line":3.0`, 1), 1},
-		"line number beyond all bounds":    {strings.Replace(oneFinding, `"line":3`, `"line":1e30`, 1), 1},
+		"line number beyond all bounds":    {strings.Replace(oneFinding, `"line":3`, `"line":99999999999999999999`, 1), 1},
 		"braces and fences in the strings": {strings.Replace(oneFinding, "Off by one", "{`}```", 1), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +88,8 @@ func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 		"missing quote":                       with(`"quote"`, `"`+canary+`"`),
 		"blank title":                         with("Off by one", "  "),
 		"blank explanation":                   with("The loop reads behind the end.", "\\n"),
+		"line with an exponent":               with(`"line":3`, `"line":1e-999999`),
+		"line of 21 digits":                   with(`"line":3`, `"line":`+strings.Repeat("9", 21)),
 		"line as text":                        with(`"line":3`, `"line":"3"`),
 		"invalid JSON":                        `{"findings":[` + canary + `]}`,
 	} {

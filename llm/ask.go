@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/endpoint"
@@ -23,7 +25,7 @@ type question struct {
 	listed  string // the rendered findings to verify
 	// read validates the list of an answer and returns what may be cached of it, which
 	// has passed redaction. If it is nil, the list has findings.
-	read func(items []json.RawMessage) (json.RawMessage, error)
+	read func(ctx context.Context, items []json.RawMessage) (json.RawMessage, error)
 }
 
 // key returns the text of q without what is new in every review.
@@ -191,9 +193,13 @@ func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q q
 		return cachedAnswer{}, err
 	}
 	used := usageOf(answer, p)
-	usable, err := run.read(model, q, p, answer, used)
+	usable, err := run.read(ctx, model, q, p, answer, used)
 	if failure.ClassOf(err) == failure.PromptTruncated {
 		used.Unproven = 1
+	}
+	if unusable, ok := errors.AsType[unusableError](err); ok {
+		unusable.stored = run.store(ctx, answer)
+		err = answer.Fail(failure.SchemaInvalid, unusable)
 	}
 	budget.settle(ctx, grant, used)
 	if name, failed := run.guard.String(answer.Model); failed == nil { // untrusted
@@ -218,7 +224,7 @@ func usageOf(a endpoint.Answer, p sentPrompt) review.Usage {
 }
 
 // read returns the usable part of an answer, if it proves that the endpoint read all of p.
-func (run *run) read(model string, q question, p sentPrompt, a endpoint.Answer, used review.Usage) (cachedAnswer, error) {
+func (run *run) read(ctx context.Context, model string, q question, p sentPrompt, a endpoint.Answer, used review.Usage) (cachedAnswer, error) {
 	meter := run.meter(model, p.user.String())
 	if err := meter.check(used, p.tokens); err != nil {
 		return cachedAnswer{}, err
@@ -229,7 +235,7 @@ func (run *run) read(model string, q question, p sentPrompt, a endpoint.Answer, 
 	}
 	if err := checkCodes(o.codes, p.codes); err != nil {
 		if len(o.codes) == 0 && !used.Estimated && p.tokens >= comparedTokens { // it was read, as far as the endpoint's count shows
-			err = a.Fail(failure.SchemaInvalid, unusableError{"it lists no check codes"})
+			err = a.Fail(failure.SchemaInvalid, unusableError{why: "it lists no check codes"})
 		}
 		return cachedAnswer{}, err
 	}
@@ -242,17 +248,40 @@ func (run *run) read(model string, q question, p sentPrompt, a endpoint.Answer, 
 		proof.PromptTokens = used.PromptTokens
 	}
 	if q.read == nil {
-		q.read = func(items []json.RawMessage) (json.RawMessage, error) { return run.readFindings(q, items) }
+		q.read = func(ctx context.Context, items []json.RawMessage) (json.RawMessage, error) {
+			return run.readFindings(ctx, q, items)
+		}
 	}
-	usable, err := q.read(o.items)
+	usable, err := q.read(ctx, o.items)
 	if _, classified := errors.AsType[*failure.Error](err); err != nil && !classified {
-		err = a.Fail(failure.SchemaInvalid, unusableError{err.Error()})
+		err = a.Fail(failure.SchemaInvalid, unusableError{why: err.Error()})
 	}
 	return cachedAnswer{Answer: usable, Proof: proof, Cut: cut}, err
 }
 
 // An unusableError is an answer in another form than requested. why is the reason in our
 // words.
-type unusableError struct{ why string }
+type unusableError struct {
+	why    string
+	stored review.ArtifactRef // the answer, redacted
+}
 
-func (e unusableError) Error() string { return "answer of the model is unusable: " + e.why }
+func (e unusableError) Error() string {
+	if e.stored == "" {
+		return "answer of the model is unusable: " + e.why
+	}
+	return fmt.Sprintf("answer of the model is unusable: %s (criticizer artifact show %s prints it)", e.why, e.stored)
+}
+
+// store stores an unusable answer for people, and returns "" if that fails.
+func (run *run) store(ctx context.Context, a endpoint.Answer) review.ArtifactRef {
+	text, err := run.guard.String(a.Thinking + "\n" + a.Content)
+	if err != nil || run.options.Unusable == nil {
+		return ""
+	}
+	ref, err := run.options.Unusable(ctx, strings.TrimSpace(text.String()))
+	if err != nil {
+		run.lg.WarnContext(ctx, "unusable answer not stored", "changelist", run.change.Number, "error", err)
+	}
+	return ref
+}

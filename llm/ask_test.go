@@ -1,12 +1,14 @@
 package llm
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -249,5 +251,20 @@ func TestFailedCallsAreSettled(t *testing.T) {
 				t.Errorf("%d tokens count as used", shared.spent)
 			}
 		})
+	}
+}
+
+// An unusable answer is stored for people, redacted, and the error names it.
+func TestUnusableAnswerIsStored(t *testing.T) {
+	t.Parallel()
+	key := "AK" + "IA" + "6YPUJNNVRAD7FMJM"
+	r := withFaults(t, nil, llmsim.Fault{Kind: llmsim.Scripted, Content: "The key " + key + " looks fine."})
+	var stored []string
+	_, err := r.Review(t.Context(), redacted(t, edited), review.Options{Unusable: func(_ context.Context, answer string) (review.ArtifactRef, error) {
+		stored = append(stored, answer)
+		return review.ArtifactRef("report:" + strconv.Itoa(len(stored))), nil
+	}})
+	if len(stored) != 2 || !strings.HasPrefix(stored[0], "The key [REDACTED") || failure.ClassOf(err) != failure.SchemaInvalid || !strings.Contains(err.Error(), "criticizer artifact show report:2") {
+		t.Errorf("stored %q, error %v", stored, err)
 	}
 }

@@ -29,7 +29,7 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 	if err != nil {
 		return "", "", err
 	}
-	q := question{list: listFindings, part: part, read: func([]json.RawMessage) (json.RawMessage, error) { return nil, nil }}
+	q := question{list: listFindings, part: part, read: func(context.Context, []json.RawMessage) (json.RawMessage, error) { return nil, nil }}
 	p, err := run.prompt(q, "")
 	if err != nil {
 		return "", "", err
@@ -43,7 +43,7 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 		return "", "", fmt.Errorf("try a prompt at the endpoint: %w", err)
 	}
 	used := usageOf(answer, p)
-	if _, err := run.read(r.cfg.Model, q, p, answer, used); err != nil {
+	if _, err := run.read(ctx, r.cfg.Model, q, p, answer, used); err != nil {
 		return "prompt ignored: " + err.Error(), fix, nil
 	}
 	reported := "no prompt tokens"

@@ -133,7 +133,7 @@ func (s section) find(quote string, hint float64) (at place) {
 	lines := slices.Collect(strings.Lines(quote))
 	quote = strings.Join(lines[:min(len(lines), 2*maxQuoteLines)], "") // blank lines included
 	author := func(l string) bool {
-		_, found := chunk{s}.findLine(l)
+		_, _, found := chunk{s}.findLine(l)
 		return found
 	}
 	for _, q := range []string{quote, withoutHeads(quote, author), withoutHeads(quote, nil)} {
@@ -167,7 +167,6 @@ func (c chunk) named(path string) []section {
 // reports defects that the code does not have.
 var (
 	redactedMark = regexp.MustCompile(`\[REDACTED\b`)
-	aboutMark    = regexp.MustCompile(`(?i)\bredact|placeholder`)
 	cutMark      = regexp.MustCompile(`\[(?:line|text) cut: \d+ bytes more\]|=== (?:begin|end) [a-z]+ [0-9a-f]{8,}`)
 	headLine     = regexp.MustCompile("^(?:```\\w*|@@ .*|check-code: [0-9a-f]*|file //.+ \\([a-z/]+, .+\\))\\s*$")
 )
@@ -184,17 +183,11 @@ func withoutHeads(quote string, isCode func(line string) bool) string {
 	return out.String()
 }
 
-// quotesOnlyPrompt reports whether m is about text that the prompt added. A quote at a place
-// in the change is code, whatever it looks like, unless the prompt has cut a line there. A
-// line with a placeholder can have other defects, and the secret itself is one of category
-// security.
+// quotesOnlyPrompt reports whether m is about text that the prompt added: the quote is nowhere
+// in the change, or it has the end of a line that the prompt has cut there.
 func (m remark) quotesOnlyPrompt(at place) bool {
-	isCode := at.quote != "" && !at.cut
-	switch {
-	case !isCode && cutMark.MatchString(m.Quote):
-		return true
-	case redactedMark.MatchString(m.Quote):
-		return m.Category != review.CategorySecurity && aboutMark.MatchString(m.Title+" "+m.Explanation+" "+m.Trigger)
+	if at.quote != "" && !at.cut || at.heads {
+		return false
 	}
-	return !isCode && !at.heads && strings.TrimSpace(m.Quote) != "" && strings.TrimSpace(withoutHeads(m.Quote, nil)) == ""
+	return cutMark.MatchString(m.Quote) || redactedMark.MatchString(m.Quote) || strings.TrimSpace(m.Quote) != "" && strings.TrimSpace(withoutHeads(m.Quote, nil)) == ""
 }

@@ -29,7 +29,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		remarks, _, err := decodeItems[remark](loaded.items[listFindings], o.items)
+		remarks, _, err := decodeItems[remark](t.Context(), loaded.items[listFindings], o.items)
 		if err != nil {
 			return
 		}

@@ -81,8 +81,8 @@ func (q question) withoutContext() question {
 }
 
 // readFindings validates the findings of an answer to q, and returns a [result].
-func (run *run) readFindings(q question, items []json.RawMessage) (json.RawMessage, error) {
-	remarks, invalid, err := decodeItems[remark](run.prompts.items[listFindings], items)
+func (run *run) readFindings(ctx context.Context, q question, items []json.RawMessage) (json.RawMessage, error) {
+	remarks, invalid, err := decodeItems[remark](ctx, run.prompts.items[listFindings], items)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/outline"
 )
 
 // maxListedBytes bounds each text of a finding in a verification.
@@ -104,8 +105,8 @@ func (run *run) verifications(found []candidate) []*verification {
 	}
 	for _, v := range all {
 		v.list, v.listed = listVerdicts, v.render()
-		v.read = func(items []json.RawMessage) (json.RawMessage, error) {
-			objections, _, err := decodeItems[objection](run.prompts.items[listVerdicts], items)
+		v.read = func(ctx context.Context, items []json.RawMessage) (json.RawMessage, error) {
+			objections, _, err := decodeItems[objection](ctx, run.prompts.items[listVerdicts], items)
 			if err != nil {
 				return nil, err
 			}
@@ -215,9 +216,14 @@ func (v *verification) apply(verdicts []verdict, check *review.Check) {
 	}
 }
 
-// commentLine matches a line that only holds a comment. The author's statements
-// about the code are not evidence.
-var commentLine = regexp.MustCompile(`^\s*(//|#|/\*|\*|--|;|<!--|%|"""|''')`)
+// An author's statements about the code are not evidence: a line that only holds a comment,
+// and an added line with a comment, with a string of more than one word, or that reads like a
+// sentence.
+var (
+	commentLine = regexp.MustCompile(`^\s*(//|#|/\*|\*|--|;|<!--|%|"""|''')`)
+	statement   = regexp.MustCompile("//|/\\*|\\*/|(?:^|\\s)(?:#|--|;)(?:\\s|$)|[\"'`][^\"'`]*[ \\t<>=][^\"'`]*[\"'`]|\"\"\"|'''|(?:\\pL{2,} ){3}\\pL{2,}")
+	grammars    = sync.OnceValue(outline.NewParser)
+)
 
 // proves reports whether evidence is code that c shows, with at least one line
 // besides the code that f is about.
@@ -227,28 +233,55 @@ func (c chunk) proves(evidence string, f review.Finding) bool {
 		flagged = append(flagged, squeeze(l))
 	}
 	for _, want := range codeLines(withoutHeads(evidence, nil)) {
-		shown, ok := c.findLine(want)
+		s, l, ok := c.findLine(want)
 		if !ok {
 			return false
 		}
-		if !slices.Contains(flagged, squeeze(shown)) && !commentLine.MatchString(shown) {
-			other = append(other, shown)
+		if !slices.Contains(flagged, squeeze(l.text)) && s.isCode(l) {
+			other = append(other, l.text)
 		}
 	}
 	return hasCode(other)
 }
 
-// findLine returns the line that want quotes, with or without number and mark.
-func (c chunk) findLine(want string) (string, bool) {
+// isCode reports whether l is code. An added line is code only if the grammar of the file's
+// language finds a name in it, outside of comments and strings.
+func (s section) isCode(l line) bool {
+	if commentLine.MatchString(l.text) || l.mark == '+' && statement.MatchString(l.text) {
+		return false
+	}
+	if l.mark != '+' {
+		return true
+	}
+	var text strings.Builder
+	number, at := 0, 0
+	for _, h := range s.hunks {
+		for _, other := range h.lines {
+			if other.mark == '-' {
+				continue
+			}
+			text.WriteString(other.text + "\n")
+			if number++; other.number == l.number {
+				at = number
+			}
+		}
+	}
+	parsed := grammars().Of(context.Background(), s.file.path, text.String())
+	return parsed.Parsed && len(parsed.Names[at]) > 0
+}
+
+// findLine returns the line that want quotes, with or without number and mark, and its
+// section. An unchanged line comes before an added one.
+func (c chunk) findLine(want string) (in section, found line, ok bool) {
 	unmarked := lineMarks.ReplaceAllString(want, "")
 	for _, s := range c {
 		for _, h := range s.hunks {
 			for _, l := range h.lines {
-				if equalExceptBlanks(l.text, want) || equalExceptBlanks(l.text, unmarked) {
-					return l.text, true
+				if (!ok || found.mark == '+' && l.mark != '+') && (equalExceptBlanks(l.text, want) || equalExceptBlanks(l.text, unmarked)) {
+					in, found, ok = s, l, true
 				}
 			}
 		}
 	}
-	return "", false
+	return in, found, ok
 }

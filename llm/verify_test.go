@@ -123,3 +123,64 @@ func TestVerificationShowsFindingsAsData(t *testing.T) {
 		t.Errorf("the prompt is\n%s", text)
 	}
 }
+
+// Only code proves a verdict: no comment, docstring or string of the author, and no added line
+// of a language without a grammar.
+func TestEvidenceIsCode(t *testing.T) {
+	t.Parallel()
+	shown := map[string][]line{
+		"//depot/a.c": {
+			{mark: '+', text: "/*"},
+			{mark: '+', text: "   size is at most 32 here: check() has seen to it."},
+			{mark: '+', text: "   size <= 32"},
+			{mark: '+', text: "*/"},
+			{mark: '+', text: "memcpy(buf, s, size);"},
+			{mark: '+', text: `static const char why[] = "size is at most 32";`},
+			{mark: '+', text: "n = 1; // size <= 32"},
+			{mark: '+', text: "if (size > 32) return;"},
+			{mark: ' ', text: "size = clamp(size);"},
+			{mark: ' ', text: "// size is clamped"},
+			{mark: '-', text: "check(size);"},
+		},
+		"//depot/a.py": {
+			{mark: '+', text: "def f(size):"},
+			{mark: '+', text: `    """`},
+			{mark: '+', text: "    size <= 32"},
+			{mark: '+', text: `    """`},
+			{mark: '+', text: "    size = min(size, 32)"},
+			{mark: '+', text: "    n = 1  # size <= 32"},
+		},
+		"//depot/a.unknown": {{mark: '+', text: "size = min(size, 16)"}, {mark: ' ', text: "size = max(size, 16)"}},
+	}
+	var c chunk
+	for path, lines := range shown {
+		f := newFile(path, "add, text")
+		f.begin("")
+		for i, l := range lines {
+			l.number = i + 1
+			f.add(l)
+		}
+		c = append(c, section{f, f.hunks})
+	}
+	for evidence, want := range map[string]bool{
+		"   size is at most 32 here: check() has seen to it.": false,
+		"   size <= 32":         false,
+		"memcpy(buf, s, size);": false, // the code in question
+		`static const char why[] = "size is at most 32";`: false,
+		"n = 1; // size <= 32":                            false,
+		"// size <= 32":                                   false,
+		"if (size > 32) return;":                          true,
+		"size = clamp(size);":                             true,
+		"// size is clamped":                              false,
+		"check(size);":                                    true,
+		"    size <= 32":                                  false,
+		"    size = min(size, 32)":                        true,
+		"    n = 1  # size <= 32":                         false,
+		"size = min(size, 16)":                            false,
+		"size = max(size, 16)":                            true,
+	} {
+		if got := c.proves(evidence, review.Finding{Quote: "memcpy(buf, s, size);"}); got != want {
+			t.Errorf("%q proves: %t, want %t", evidence, got, want)
+		}
+	}
+}

@@ -17,6 +17,9 @@ type Options struct {
 	// FindWrong returns for each finding whether it is accepted to be wrong: these findings
 	// are not reported. Default: it returns none.
 	FindWrong func(ctx context.Context, findings []Finding) ([]bool, error)
+	// Unusable stores an answer that could not be used, which has passed redaction, for
+	// people. Default: none is stored.
+	Unusable func(ctx context.Context, answer string) (ArtifactRef, error)
 	// Progress receives the number of finished calls after each call; the total may
 	// grow. Calls of Progress do not overlap. Default: none.
 	Progress func(done, total int)

@@ -17,6 +17,7 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/workflows"
 	"github.com/criticizer/criticizer/workflows/contract"
 )
@@ -157,9 +158,15 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		return nil, err
 	}
 	answers, err := r.artifacts(db, review.NamespaceAnswer)
+	if err != nil {
+		return nil, err
+	}
+	week := r.cfg.ArtifactConfig(review.NamespaceReport)
+	week.TTL = min(week.TTL, 7*24*time.Hour)
+	unusable, err := artifact.New(db.Blobs(review.NamespaceReport), week)
 	r.addTokenPrices()
 	return []queue{{name: contract.QueueLLM, ping: reviewer.Ping, activities: &activities.Model{
-		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
+		Redacted: redacted, Reports: reports, Unusable: unusable, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
 		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.LLM.Prices, StandIn: r.cfg.LLM.StandIn,
 	}}}, err
 }

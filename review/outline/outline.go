@@ -47,6 +47,8 @@ type Outline struct {
 	Imports     []Import
 	// Names are the identifiers on each line, in comments and strings excluded.
 	Names map[int][]string
+	// Parsed is set if a grammar read the text.
+	Parsed bool
 }
 
 // maxBytes is the largest text that is read. A larger one has an empty outline.
@@ -66,7 +68,9 @@ func (p *Parser) Of(ctx context.Context, depotPath, text string) Outline {
 	if err != nil {
 		return byMargin(text)
 	}
-	return outlineOf(text, records).with(byMargin(text))
+	o := outlineOf(text, records).with(byMargin(text))
+	o.Parsed = true
+	return o
 }
 
 // A record is a record of grammars/outline.c: the kind, the first and last row of the
