@@ -24,10 +24,10 @@ type Bookkeeper struct {
 // jobs stores one row per review.
 type jobs interface {
 	OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error)
-	// FinishJob marks the job succeeded and stores the reference of its report. It
-	// fails if a required recipient is not notified (notification 6.5).
-	FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error)
-	// SkipJob marks the job succeeded without a review.
+	// FinishJob marks the job succeeded with the outcome that stage llm recorded for its
+	// report. It fails if a required recipient is not notified (notification 6.5).
+	FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error)
+	// SkipJob marks the job succeeded without a review, by a rule that stage fetch recorded.
 	SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error)
 	CancelJob(ctx context.Context, key string) error
 	// RecordDeadLetter stores the deadLetter and marks the job dead-lettered. It is
@@ -61,17 +61,15 @@ func (b *Bookkeeper) OpenJob(ctx context.Context, req review.Request) (review.Op
 
 // FinishParams is the input of [Bookkeeper.FinishJob].
 type FinishParams struct {
-	Request  review.Request     `json:"request"`
-	Outcome  review.Outcome     `json:"outcome"`
-	Findings int                `json:"findings"`
-	Report   review.ArtifactRef `json:"report"`
+	Request review.Request     `json:"request"`
+	Report  review.ArtifactRef `json:"report"`
 }
 
 func (p FinishParams) request() review.Request { return p.Request }
 
 // FinishJob marks the job succeeded.
 func (b *Bookkeeper) FinishJob(ctx context.Context, p FinishParams) (review.Job, error) {
-	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Outcome, p.Findings, p.Report)
+	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Report)
 	return job, failed(p.Request.Changelist, "finish job", err)
 }
 

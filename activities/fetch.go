@@ -20,7 +20,7 @@ type Fetcher struct {
 	Changes    changes
 	Submits    submits
 	Recipients recipientStore
-	Contents   contents // nil if shelves are not reviewed
+	Contents   contents
 	Raw        rawArtifacts
 	// Bots lists users and addresses of bots; * matches any text.
 	Bots []string
@@ -31,7 +31,7 @@ type changes interface {
 	Read(ctx context.Context, cl review.Changelist, how review.ReadOptions) (review.Change, error)
 }
 
-// contents stores what was read of shelves.
+// contents stores what was read of shelves, and which changes are skipped.
 type contents interface {
 	// RecordContent returns the changelist of the shelf that became this change; 0 if no
 	// other version of the review is of a shelf. It is idempotent.
@@ -89,7 +89,8 @@ func (f *Fetcher) Fetch(ctx context.Context, p StageParams) (FetchResult, error)
 	}
 	countProblems(ctx, "damaged_file", damaged)
 	if change.SkippedBy != "" {
-		return FetchResult{SkippedBy: change.SkippedBy}, nil
+		_, err := f.Contents.RecordContent(ctx, p.Request.Changelist, p.Request.Version, change.Content())
+		return FetchResult{SkippedBy: change.SkippedBy}, failed(p.Request.Changelist, "record skip rule", err)
 	}
 	result, err := f.recordMetadata(ctx, p.Request, change)
 	if err != nil {
@@ -113,10 +114,8 @@ func (f *Fetcher) recordMetadata(ctx context.Context, req review.Request, change
 	if result.Author, err = f.Raw.Pseudonym(change.User); err != nil {
 		return result, failed(req.Changelist, "name the author", err)
 	}
-	if f.Contents != nil {
-		if result.Shelf, err = f.Contents.RecordContent(ctx, req.Changelist, req.Version, change.Content()); err != nil {
-			return result, failed(req.Changelist, "record content", err)
-		}
+	if result.Shelf, err = f.Contents.RecordContent(ctx, req.Changelist, req.Version, change.Content()); err != nil {
+		return result, failed(req.Changelist, "record content", err)
 	}
 	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change)); err != nil {
 		return result, failed(req.Changelist, "save recipients", err)

@@ -35,7 +35,7 @@ func openRequest(t *testing.T, w *activitiestest.Fakes) activitiestest.Database 
 func newFetcher(t *testing.T, w *activitiestest.Fakes) *activities.Fetcher {
 	t.Helper()
 	db := openRequest(t, w)
-	return &activities.Fetcher{Changes: w, Recipients: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
+	return &activities.Fetcher{Changes: w, Recipients: db, Contents: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
 }
 
 // A change of markup is stored: within the limits of p4 its escapes must not exceed the limits of

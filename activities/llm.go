@@ -48,7 +48,8 @@ type accounts interface {
 	SettleTokens(ctx context.Context, cl review.Changelist, v review.Version, g review.Grant, used review.Usage) error
 	// ReviewUsage also returns the tokens that count against the review's budget.
 	ReviewUsage(ctx context.Context, cl review.Changelist, v review.Version) (review.Usage, int, error)
-	RecordReview(ctx context.Context, cl review.Changelist, v review.Version, r review.Record) error
+	// RecordReview records the outcome of a stored report, with which the job ends.
+	RecordReview(ctx context.Context, r review.Report, ref review.ArtifactRef) error
 	// ReportFindings gives each finding its token, which is the same in every attempt.
 	ReportFindings(ctx context.Context, cl review.Changelist, v review.Version, findings []review.Finding) ([]review.Finding, error)
 	// AcceptedWrong returns for each finding whether an operator has accepted that it is wrong.
@@ -85,9 +86,6 @@ func (c *Model) LLM(ctx context.Context, p StageParams) (LLMResult, error) {
 		return LLMResult{}, failed(cl, "record findings", err)
 	}
 	c.priceAndMark(&draft.Record)
-	if err := c.Accounts.RecordReview(ctx, cl, p.Request.Version, draft.Record); err != nil {
-		return LLMResult{}, failed(cl, "record review", err)
-	}
 	report := newReport(p.Request, change, draft)
 	body, err := json.Marshal(report)
 	if err != nil {
@@ -96,6 +94,9 @@ func (c *Model) LLM(ctx context.Context, p StageParams) (LLMResult, error) {
 	ref, err := c.Reports.Put(ctx, p.Request.Owner(), body)
 	if err != nil {
 		return LLMResult{}, failed(cl, "store report", err)
+	}
+	if err := c.Accounts.RecordReview(ctx, report, ref); err != nil {
+		return LLMResult{}, failed(cl, "record review", err)
 	}
 	return LLMResult{Report: ref, Outcome: report.Outcome, Findings: len(report.Findings), Usage: report.Usage, StandIn: report.StandIn}, nil
 }
@@ -154,7 +155,6 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		SubmittedAt: change.SubmittedAt.UTC().Format(time.RFC3339),
 		ReviewedAt:  time.Now().UTC().Format(time.RFC3339),
 	}
-	report.Anchors = nil
 	for _, f := range change.Files {
 		for _, note := range f.Notes {
 			report.Notes = append(report.Notes, review.FileNote{Path: f.Path.String(), Note: note})

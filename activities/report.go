@@ -11,8 +11,11 @@ import (
 
 // versions knows the reviews of a changelist.
 type versions interface {
-	// ReportOwner returns the review that the given one has adopted the report from; the
-	// given one if the database names no such review.
+	// AdoptOutcome lets a review use the report of its shelf's review; false if the database
+	// does not know that both had the same content.
+	AdoptOutcome(ctx context.Context, of review.Owner, report review.ArtifactRef) (bool, error)
+	// ReportOwner returns the review that the given one has adopted the report from, or the
+	// given one.
 	ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error)
 	// EarlierReport returns the last review of the changelist, or of the shelf that it
 	// was, that had succeeded when v was opened; zero if there is none. All attempts

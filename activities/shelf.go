@@ -57,8 +57,12 @@ type Adoption struct {
 // returns an error for any report other than the one that the database names for the
 // shelf.
 func (n *Notifier) AdoptReport(ctx context.Context, p StageParams) (Adoption, error) {
+	adopted, err := n.Outbox.AdoptOutcome(ctx, p.Request.Owner(), p.Input)
+	if err != nil {
+		return Adoption{}, failed(p.Request.Changelist, "adopt outcome", err)
+	}
 	report, err := n.report(ctx, p.Request.Owner(), p.Input)
-	if err == nil && report.Owner() == p.Request.Owner() {
+	if err == nil && !adopted {
 		err = failure.Errorf(failure.ArtifactForeign, "adopt report %s: it is not of the shelf of changelist %d", p.Input, p.Request.Changelist)
 	}
 	switch {

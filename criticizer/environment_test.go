@@ -58,6 +58,7 @@ func (s *environment) work() {
 	books, outbox := s.database.Open(s.t, store.RoleBookkeeping), s.database.Open(s.t, store.RoleNotify)
 	db := w.Over(s.t, s.database)
 	raw, redacted, report := db.Artifacts(s.t, review.NamespaceRaw), db.Artifacts(s.t, review.NamespaceRedacted), db.Artifacts(s.t, review.NamespaceReport)
+	fetch := s.database.Open(s.t, store.RoleFetch)
 	notifying := &activities.Notifier{
 		Log: quiet, Reports: report, Outbox: outbox, Post: w,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
@@ -66,7 +67,7 @@ func (s *environment) work() {
 	var stops []func()
 	for queue, acts := range map[string]any{
 		contract.QueueBookkeeping: &activities.Bookkeeper{Jobs: books, Resets: s.runs.Namespace},
-		contract.QueueFetch:       &activities.Fetcher{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
+		contract.QueueFetch:       &activities.Fetcher{Changes: w, Recipients: fetch, Contents: fetch, Raw: raw},
 		contract.QueueRedact:      &activities.Redactor{Raw: raw, Redacted: redacted, Pipeline: pipeline},
 		contract.QueueLLM:         &activities.Model{Redacted: redacted, Reports: report, Answers: db.Artifacts(s.t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		contract.QueueNotify:      notifying,

@@ -53,6 +53,7 @@ func (v reviewView) fields() fields {
 		f.add("shelf", "yes")
 	}
 	f.add("skipped", "%s", v.SkippedBy)
+	f.add("coverage", "%s", v.Coverage)
 	if v.SkippedBy == "" && (v.Outcome == review.OutcomeNotReviewed || v.Outcome == review.OutcomePartial) {
 		f.add("left out", "listed by criticizer review show %d --review-version %d", v.Changelist, v.Version)
 	}
@@ -170,13 +171,16 @@ func reviewDetail(r store.RecentReview) string {
 	if r.SkippedBy != "" {
 		words = append(words, "skipped: "+string(r.SkippedBy))
 	}
+	if r.Outcome == review.OutcomePartial || r.Outcome == review.OutcomeNotReviewed {
+		words = append(words, r.Coverage)
+	}
 	if l := r.DeadLetter; l != nil {
 		words = append(words, fmt.Sprintf("%s in stage %s, dead letter %d %s", l.Class, l.Stage, l.ID, l.State))
 	}
 	if r.Stage != "" {
 		words = append(words, "in stage "+string(r.Stage))
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "; ")
 }
 
 var deadLetterTable = table[store.DeadLetter]{

@@ -97,7 +97,7 @@ func serveReviews(tb testing.TB, n temporal.Namespace, database *storetest.Datab
 	bookkeeping, fetch, redact, llm, notify := database.Open(tb, store.RoleBookkeeping), database.Open(tb, store.RoleFetch),
 		database.Open(tb, store.RoleRedact), database.Open(tb, store.RoleLLM), database.Open(tb, store.RoleNotify)
 	serve(tb, n, contract.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeper{Jobs: bookkeeping, Resets: n})
-	serve(tb, n, contract.QueueFetch, nil, &activities.Fetcher{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
+	serve(tb, n, contract.QueueFetch, nil, &activities.Fetcher{Changes: world, Recipients: fetch, Contents: fetch, Raw: open(fetch, review.NamespaceRaw)})
 	serve(tb, n, contract.QueueRedact, nil, &activities.Redactor{
 		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: redactor,
 	})

@@ -116,13 +116,14 @@ const (
 type Content struct {
 	Digest  string // see [Change.ContentDigest]; empty if the change may not be read
 	Shelved bool
-	// OldNumber is as in a [Change].
+	// OldNumber and SkippedBy are as in a [Change].
 	OldNumber Changelist
+	SkippedBy SkipRule
 }
 
 // Content returns the content of the change.
 func (c Change) Content() Content {
-	content := Content{Shelved: c.Shelved, OldNumber: c.OldNumber}
+	content := Content{Shelved: c.Shelved, OldNumber: c.OldNumber, SkippedBy: c.SkippedBy}
 	if !c.Denied() {
 		content.Digest = c.ContentDigest()
 	}

@@ -132,8 +132,7 @@ type Record struct {
 	StandIn      bool   `json:"stand_in,omitempty"`
 	PromptDigest string `json:"prompt_digest,omitempty"`
 	Usage        Usage  `json:"usage"` // of all attempts
-	// Anchors counts the model's remarks with a place, including those dropped later. A
-	// report has none.
+	// Anchors counts the model's remarks with a place, including those dropped later.
 	Anchors map[Anchor]int     `json:"anchors,omitempty"`
 	Dropped map[DropReason]int `json:"dropped,omitempty"` // remarks that are not findings
 	// FixesDropped counts the replacements that failed their check. The findings stay.

@@ -150,6 +150,8 @@ type Job struct {
 	// Outcome and Findings are set in state succeeded.
 	Outcome  Outcome `json:"outcome,omitempty"`
 	Findings int     `json:"findings"`
+	// Coverage says what the review read, in the words of [Tally.Text].
+	Coverage string `json:"coverage,omitempty"`
 	// SkippedBy is the rule by which the change was not reviewed, or empty.
 	SkippedBy SkipRule `json:"skipped_by,omitempty"`
 	// Shelved is set for the review of a shelf.

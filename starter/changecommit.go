@@ -141,6 +141,7 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 	switch {
 	case err == nil:
 		a.State, a.Outcome, a.Findings, a.StandIn = result.Job.State, result.Job.Outcome, result.Job.Findings, result.StandIn
+		a.Coverage = result.Job.Coverage
 		a.Version = result.Job.Version // higher than requested if reviews of the shelf used that version
 		a.Duplicate = a.Duplicate || result.Duplicate
 		if a.Changelist = result.Job.Changelist; a.Changelist != asked {
@@ -212,6 +213,8 @@ type answer struct {
 	Findings int             `json:"findings"`
 	// StandIn is set if a simulation answered in place of a model.
 	StandIn bool `json:"stand_in,omitempty"`
+	// Coverage says what was reviewed, as the mail does.
+	Coverage string `json:"coverage,omitempty"`
 }
 
 // print prints what is known of a review, and returns the error that it ended with. A
@@ -230,6 +233,9 @@ func (a answer) print(w io.Writer, asJSON, oneLine bool) error {
 	}
 	text := a.line()
 	if !oneLine && !a.Spooled {
+		if a.Coverage != "" {
+			text += "\n  " + a.Coverage
+		}
 		text += fmt.Sprintf("\n  workflow %s run %s", a.WorkflowID, a.RunID)
 	}
 	_, err := fmt.Fprintln(w, text)

@@ -121,6 +121,11 @@ var violations = map[string][]string{
 	"criticizer.catch_up_mark_is_no_older":  {`insert into criticizer.catch_up (server_id, since, mark) values ('p4', 2, 1)`},
 	"criticizer.catch_up_since_is_a_number": {`insert into criticizer.catch_up (server_id, since, mark) values ('p4', -1, 1)`},
 
+	"criticizer.outcomes_of_report": {`insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
+		values (1, 1, 'r', 'clean', 0, false, 'c', '{}'), (1, 1, 'r', 'findings', 1, false, 'c', '{}')`},
+	"criticizer.outcomes_adopted_from_review": {`insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally, of_changelist)
+		values (1, 1, 'r', 'clean', 0, false, 'c', '{}', 1)`},
+
 	"criticizer.review_records_not_negative": {
 		`insert into criticizer.review_records (changelist_id, review_version, tokens) values (1, 1, -1)`,
 		`insert into criticizer.review_records (changelist_id, review_version, calls) values (1, 1, -1)`,
@@ -214,6 +219,7 @@ func TestEveryConstraintIsTested(t *testing.T) {
 const otherRows = `
 insert into criticizer.catch_up (server_id, since, mark) values ('p4', 1, 1);
 insert into criticizer.review_records (changelist_id, review_version) values (1, 1);
+insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally) values (1, 1, 'r', 'clean', 0, false, 'c', '{}');
 insert into criticizer.token_days (day, tokens) values (now(), 1);
 insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (1, 1, false, '', 0);
 insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('olga', 'T-1', '{//depot/...}', '{}');

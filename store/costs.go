@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"math"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -66,10 +67,20 @@ func (d *DB) ReviewUsage(ctx context.Context, cl review.Changelist, v review.Ver
 	}, row.Tokens, postgres.Interpret("read usage of review", err)
 }
 
-// RecordReview records how a review was made. It replaces the record of an earlier
-// attempt.
-func (d *DB) RecordReview(ctx context.Context, cl review.Changelist, v review.Version, r review.Record) error {
-	return postgres.Interpret("record review", d.q.RecordReview(ctx, db.RecordReviewParams{ChangelistID: cl, ReviewVersion: v, Record: &r}))
+// RecordReview records how a review was made, in place of the record of an earlier attempt,
+// and the outcome of its report, with which [DB.FinishJob] ends the job.
+func (d *DB) RecordReview(ctx context.Context, r review.Report, ref review.ArtifactRef) error {
+	return d.inTx(ctx, "record review", func(q *db.Queries) error {
+		err := q.RecordReview(ctx, db.RecordReviewParams{ChangelistID: r.Changelist, ReviewVersion: r.Version, Record: &r.Record})
+		if err != nil {
+			return err
+		}
+		t := r.Tally()
+		return q.RecordOutcome(ctx, db.RecordOutcomeParams{
+			ChangelistID: r.Changelist, ReviewVersion: r.Version, Report: ref, Outcome: r.Outcome, Findings: len(r.Findings), StandIn: r.StandIn,
+			Coverage: strings.TrimSpace(t.Text() + " " + t.Aside()), Tally: t,
+		})
+	})
 }
 
 // ReviewRecords returns how the reviews of a changelist were made.

@@ -78,9 +78,9 @@ func TestReviewRecord(t *testing.T) {
 		Check: &review.Check{Checked: 2, Removed: 1}, Switches: []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
 		Cost: &review.Cost{Amount: 0.5, Currency: "USD"},
 	}
-	testkit.NoError(t, llm.RecordReview(t.Context(), 4711, 1, review.Record{Model: "first attempt"}))
-	testkit.NoError(t, llm.RecordReview(t.Context(), 4711, 1, want))
-	testkit.NoError(t, llm.RecordReview(t.Context(), 4713, 1, review.Record{Model: "of another change"}))
+	testkit.NoError(t, llm.RecordReview(t.Context(), review.Report{Changelist: 4711, Version: 1, Record: review.Record{Model: "first attempt"}}, "report:1"))
+	testkit.NoError(t, llm.RecordReview(t.Context(), review.Report{Changelist: 4711, Version: 1, Record: want}, "report:1"))
+	testkit.NoError(t, llm.RecordReview(t.Context(), review.Report{Changelist: 4713, Version: 1, Record: review.Record{Model: "of another change"}}, "report:1"))
 	must(llm.ReserveTokens(t.Context(), 4711, 2, 1, 0))(t) // has no record yet
 	got := must(operator.ReviewRecords(t.Context(), 4711))(t)
 	if len(got) != 1 || !reflect.DeepEqual(got[1], want) {

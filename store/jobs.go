@@ -64,29 +64,31 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 	return review.OpenResult{Decision: decision, Job: asJob(job), FormerRun: formerRun}, err
 }
 
-// FinishJob marks the job succeeded, records its report and resolves its dead
-// letters. Unless every delivery of its version was notified or waived, it changes
-// nothing and returns an error of class INVARIANT_VIOLATED (notification 6.5).
-// A job that has succeeded before is returned unchanged.
-func (d *DB) FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error) {
-	return d.finish(ctx, key, func(q *db.Queries) (db.Job, error) {
-		return q.FinishJobIfAllNotified(ctx, db.FinishJobIfAllNotifiedParams{
-			IdempotencyKey: key, Outcome: string(outcome), Findings: findings, Report: string(report),
+// FinishJob marks the job succeeded with the outcome that role llm recorded for the report,
+// and resolves its dead letters. Without such an outcome, and unless every delivery of its
+// version was notified or waived, it changes nothing and returns an error of class
+// INVARIANT_VIOLATED (notification 6.5). A job that has succeeded before is returned
+// unchanged.
+func (d *DB) FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error) {
+	return d.finish(ctx, key, "a delivery is neither notified nor waived, or stage llm recorded no outcome of the report", func(q *db.Queries) (db.Job, error) {
+		return q.FinishJobIfAllNotified(ctx, db.FinishJobIfAllNotifiedParams{IdempotencyKey: key, Report: string(report)})
+	})
+}
+
+// SkipJob marks the job succeeded without a review and resolves its dead letters, if role
+// fetch recorded the rule, or if a shelf is skipped because of another one. Otherwise the
+// error has class INVARIANT_VIOLATED. A job that has succeeded before is returned unchanged.
+func (d *DB) SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error) {
+	return d.finish(ctx, key, "stage fetch recorded no such rule", func(q *db.Queries) (db.Job, error) {
+		return q.SkipJob(ctx, db.SkipJobParams{
+			IdempotencyKey: key, SkippedBy: string(by), OfShelves: []string{string(review.SkipRuleSame), string(review.SkipRuleNewer)},
 		})
 	})
 }
 
-// SkipJob marks the job succeeded without a review and resolves its dead letters. A
-// job that has succeeded before is returned unchanged.
-func (d *DB) SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error) {
-	return d.finish(ctx, key, func(q *db.Queries) (db.Job, error) {
-		return q.SkipJob(ctx, db.SkipJobParams{IdempotencyKey: key, SkippedBy: string(by)})
-	})
-}
-
 // finish ends a job by a statement that returns the job, or no row if it changed
-// nothing.
-func (d *DB) finish(ctx context.Context, key string, end func(*db.Queries) (db.Job, error)) (review.Job, error) {
+// nothing; why says what it wanted.
+func (d *DB) finish(ctx context.Context, key, why string, end func(*db.Queries) (db.Job, error)) (review.Job, error) {
 	var job db.Job
 	err := d.inTx(ctx, "finish job", func(q *db.Queries) (err error) {
 		if job, err = end(q); err == nil {
@@ -98,8 +100,7 @@ func (d *DB) finish(ctx context.Context, key string, end func(*db.Queries) (db.J
 		if job, err = q.Job(ctx, key); err != nil || job.State == review.JobSucceeded {
 			return err
 		}
-		return failure.Errorf(failure.InvariantViolated,
-			"finish job %d, which is %s: a delivery is neither notified nor waived", job.ID, job.State)
+		return failure.Errorf(failure.InvariantViolated, "finish job %d, which is %s: %s", job.ID, job.State, why)
 	})
 	if err != nil {
 		return review.Job{}, err
@@ -193,6 +194,7 @@ func asJob(j db.Job) review.Job {
 		State:      j.State,
 		Outcome:    postgres.OrZero(j.Outcome),
 		Findings:   j.Findings,
+		Coverage:   postgres.OrZero(j.Coverage),
 		SkippedBy:  postgres.OrZero(j.SkippedBy),
 		Shelved:    j.Shelved,
 		WorkflowID: j.IdempotencyKey,

@@ -12,19 +12,43 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
 )
 
 // finish succeeds: a job without deliveries has no recipient to notify.
 func finish(t *testing.T, db *store.DB, req review.Request) {
 	t.Helper()
-	must(db.FinishJob(t.Context(), req.Key, review.OutcomeClean, 0, ""))(t)
+	finishAs(t, db, req, review.OutcomeClean, 0, "report:clean")
+}
+
+// finishAs succeeds with an outcome.
+func finishAs(t *testing.T, db *store.DB, req review.Request, outcome review.Outcome, findings int, report review.ArtifactRef) review.Job {
+	t.Helper()
+	recordOutcome(t, db, req, outcome, findings, report)
+	return must(db.FinishJob(t.Context(), req.Key, report))(t)
+}
+
+// recordOutcome records the outcome of a report, as stage llm does.
+func recordOutcome(t *testing.T, db *store.DB, req review.Request, outcome review.Outcome, findings int, report review.ArtifactRef) {
+	t.Helper()
+	d, _ := databases.Load(db)
+	job := must(db.Job(t.Context(), req.Key))(t)
+	r := review.Report{Changelist: job.Changelist, Version: job.Version, Outcome: outcome, Findings: make([]review.Finding, findings)}
+	testkit.NoError(t, d.(*storetest.Database).Open(t, store.RoleLLM).RecordReview(t.Context(), r, report))
 }
 
 // A skipped review succeeds and records the rule.
 func TestSkipJob(t *testing.T) {
 	t.Parallel()
-	db, _ := bookkeeping(t)
+	db, d := bookkeeping(t)
 	open(t, db, v1, "run1")
+	must(d.Open(t, store.RoleFetch).RecordContent(t.Context(), 4711, 1, review.Content{SkippedBy: review.SkipRuleTag}))(t)
+	for _, rule := range []review.SkipRule{review.SkipRuleUser, review.SkipRuleNewer} { // that stage fetch did not record
+		_, err := db.SkipJob(t.Context(), v1.Key, rule)
+		wantClass(t, err, failure.InvariantViolated)
+	}
+	shelf := must(db.ReserveShelf(t.Context(), "p4", 5, "event", "run1"))(t)
+	must(db.SkipJob(t.Context(), shelf.Key, review.SkipRuleNewer))(t)
 	for range 2 { // the activity may be repeated
 		job := must(db.SkipJob(t.Context(), v1.Key, review.SkipRuleTag))(t)
 		if job.State != review.JobSucceeded || job.Outcome != review.OutcomeNotReviewed || job.SkippedBy != review.SkipRuleTag {
@@ -48,7 +72,7 @@ func TestReviewed(t *testing.T) {
 		if outcome == review.OutcomeFindings {
 			findings = 1
 		}
-		must(db.FinishJob(t.Context(), req.Key, outcome, findings, ""))(t)
+		finishAs(t, db, req, outcome, findings, "report:1")
 	}
 	shelf := must(db.ReserveShelf(t.Context(), "p4", 5, "event", "run1"))(t)
 	finish(t, db, shelf)
@@ -160,9 +184,10 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 	open(t, db, version(2), "run2")
 	must(outbox.PrepareDeliveries(t.Context(), 4711, 2, []string{"a@corp.test"}))(t)
 
+	recordOutcome(t, db, v1, review.OutcomeFindings, 2, "report:1")
 	refused := func() {
 		t.Helper()
-		_, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2, "")
+		_, err := db.FinishJob(t.Context(), v1.Key, "report:1")
 		wantClass(t, err, failure.InvariantViolated)
 		wantState(t, db, v1, review.JobInProgress)
 	}
@@ -173,11 +198,11 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 	testkit.NoError(t, outbox.MarkDeliveryFailed(t.Context(), refusing, failure.RecipientRejected))
 	refused()
 	exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived' where id = $1`, rows[1].ID)
-	job := must(db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2, ""))(t)
+	job := must(db.FinishJob(t.Context(), v1.Key, "report:1"))(t)
 	if job.State != review.JobSucceeded || job.Outcome != review.OutcomeFindings || job.Findings != 2 {
 		t.Errorf("got %+v", job)
 	}
-	again := must(db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0, ""))(t)
+	again := must(db.FinishJob(t.Context(), v1.Key, "report:2"))(t)
 	if again != job {
 		t.Errorf("finishing again changed %+v to %+v", job, again)
 	}
@@ -186,7 +211,7 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 func TestJobRefuses(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
-	_, err := db.FinishJob(t.Context(), "unknown", review.OutcomeClean, 0, "")
+	_, err := db.FinishJob(t.Context(), "unknown", "report:1")
 	wantClass(t, err, failure.NotFound)
 	job, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2"})
 	if testkit.NoError(t, err); job.State != review.JobInProgress || job.ID != 0 {
@@ -194,8 +219,29 @@ func TestJobRefuses(t *testing.T) {
 	}
 	testkit.NoError(t, db.CancelJob(t.Context(), "unknown"))
 	open(t, db, v1, "run1")
-	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3, "") // a clean review has no findings
+	recordOutcome(t, db, v1, review.OutcomeClean, 3, "report:1")
+	_, err = db.FinishJob(t.Context(), v1.Key, "report:1") // a clean review has no findings
 	wantClass(t, err, failure.InvariantViolated)
+}
+
+// A job ends with what role llm recorded for this report of this review, or not at all: a
+// workflow cannot name an outcome.
+func TestFinishJobNeedsARecordedOutcome(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	open(t, db, v1, "run1")
+	open(t, db, of(12), "run1")
+	recordOutcome(t, db, of(12), review.OutcomeClean, 0, "report:of another review")
+	recordOutcome(t, db, v1, review.OutcomeFindings, 3, "report:1")
+	for _, report := range []review.ArtifactRef{"", "report:of another review", "report:2"} {
+		_, err := db.FinishJob(t.Context(), v1.Key, report)
+		wantClass(t, err, failure.InvariantViolated)
+		wantState(t, db, v1, review.JobInProgress)
+	}
+	job := must(db.FinishJob(t.Context(), v1.Key, "report:1"))(t)
+	if job.Outcome != review.OutcomeFindings || job.Findings != 3 || job.Coverage == "" {
+		t.Errorf("job = %+v", job)
+	}
 }
 
 // The job of a run that was terminated is closed, unless the run closed it or a reset

@@ -24,6 +24,7 @@ func TestRecentReviews(t *testing.T) {
 		open(t, books, of(cl+1), "run1")
 	}
 	finish(t, books, of(1))
+	must(fetch.RecordContent(t.Context(), 2, 1, review.Content{SkippedBy: review.SkipRuleTag}))(t)
 	must(books.SkipJob(t.Context(), of(2).Key, review.SkipRuleTag))(t)
 	must(d.Conn(t).Exec(t.Context(), `update criticizer.jobs set created_at = now() - interval '2 hours' where changelist_id = 1`))(t)
 
@@ -79,7 +80,7 @@ func TestReportOf(t *testing.T) {
 	for v := range review.Version(3) {
 		open(t, db, version(v+1), "run1")
 		if v < 2 { // the third has no report yet
-			must(db.FinishJob(t.Context(), version(v+1).Key, review.OutcomeFindings, 1, review.ArtifactRef(fmt.Sprint("report:", v+1))))(t)
+			finishAs(t, db, version(v+1), review.OutcomeFindings, 1, review.ArtifactRef(fmt.Sprint("report:", v+1)))
 		}
 	}
 	for v, want := range []review.ArtifactRef{"report:2", "report:1", "report:2", ""} {
@@ -94,15 +95,19 @@ func TestReportOf(t *testing.T) {
 func TestStandIns(t *testing.T) {
 	t.Parallel()
 	books, d := bookkeeping(t)
-	for cl := review.Changelist(1); cl <= 3; cl++ {
+	llm, fetch, notify := d.Open(t, store.RoleLLM), d.Open(t, store.RoleFetch), d.Open(t, store.RoleNotify)
+	shelf := must(books.ReserveShelf(t.Context(), "p4", 1, "event", "run1"))(t)
+	for _, cl := range []review.Changelist{2, 3} {
 		open(t, books, of(cl), "run1")
-		finish(t, books, of(cl))
+		must(fetch.RecordContent(t.Context(), cl, 1, review.Content{Digest: "x", OldNumber: 1}))(t)
 	}
-	_, err := d.Conn(t).Exec(t.Context(), `
-		update criticizer.jobs set report = case when changelist_id = 3 then 'report:other' else 'report:shelf' end;
-		insert into criticizer.contents values (1, 1, true, 'x', 1), (2, 1, false, 'x', 1);
-		insert into criticizer.review_records (changelist_id, review_version, record) values (1, 1, '{"stand_in": true}'), (3, 1, '{}')`)
-	testkit.NoError(t, err)
+	must(fetch.RecordContent(t.Context(), 1, 1, review.Content{Digest: "x", Shelved: true}))(t)
+	must(fetch.RecordContent(t.Context(), 2, 1, review.Content{Digest: "x", OldNumber: 1}))(t)
+	testkit.NoError(t, llm.RecordReview(t.Context(), review.Report{Changelist: 1, Version: 1, Outcome: review.OutcomeClean, Record: review.Record{StandIn: true}}, "report:shelf"))
+	must(books.FinishJob(t.Context(), shelf.Key, "report:shelf"))(t)
+	must(notify.AdoptOutcome(t.Context(), of(2).Owner(), "report:shelf"))(t)
+	must(books.FinishJob(t.Context(), of(2).Key, "report:shelf"))(t)
+	finish(t, books, of(3))
 	operator := d.Open(t, store.RoleOperator)
 	found := must(operator.RecentReviews(t.Context(), store.ReviewFilter{Max: 9}))(t)
 	for _, r := range found {

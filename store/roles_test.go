@@ -41,6 +41,12 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`select * from criticizer.review_records`:               {store.RoleLLM, store.RoleOperator},
 		`update criticizer.review_records set tokens = 0`:       {store.RoleLLM},
 		`delete from criticizer.review_records`:                 nil,
+		`insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally) values (1, 1, 'r', 'clean', 0, false, 'c', '{}')`: {store.RoleLLM},
+		`insert into criticizer.outcomes (changelist_id, review_version, report, outcome, of_changelist) values (1, 1, 'r', 'clean', 1)`:                                         nil,
+		`update criticizer.outcomes set outcome = 'clean'`:    nil,
+		`select outcome from criticizer.outcomes`:             {store.RoleBookkeeping, store.RoleOperator},
+		`update criticizer.contents set skipped_by = 'users'`: {store.RoleFetch},
+		`select criticizer.adopt_outcome(1, 1, 'report:1')`:   {store.RoleNotify},
 
 		`select place, shingles from criticizer.findings`:                       {store.RoleLLM, store.RoleNotify, store.RoleOperator},
 		`select path from criticizer.findings`:                                  {store.RoleOperator},

@@ -41,8 +41,8 @@ func (d *DB) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string
 	return keys, postgres.Interpret("read reviews of shelf", err)
 }
 
-// RecordContent records the content that a version reads, if a shelf is involved, and
-// returns the changelist of the shelf that became the change; 0 if there is none.
+// RecordContent records the content that a version reads, if a shelf is involved or the
+// change is skipped, and returns the changelist of the shelf that became the change; 0 if there is none.
 func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error) {
 	err = d.inTx(ctx, "record content", func(q *db.Queries) error {
 		shelf, err = q.ShelfOf(ctx, db.ShelfOfParams{
@@ -56,10 +56,12 @@ func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.V
 		case c.Shelved:
 			of = cl
 		case postgres.NoRow(err): // nearly always: the change was never shelved
-			return nil
+			if of = cl; c.SkippedBy == "" {
+				return nil
+			}
 		}
 		return q.SaveContent(ctx, db.SaveContentParams{
-			ChangelistID: cl, ReviewVersion: v, Shelved: c.Shelved, Digest: c.Digest, ShelfOf: of,
+			ChangelistID: cl, ReviewVersion: v, Shelved: c.Shelved, Digest: c.Digest, ShelfOf: of, SkippedBy: string(c.SkippedBy),
 		})
 	})
 	return shelf, err
@@ -79,12 +81,19 @@ func (d *DB) SameAsShelf(ctx context.Context, cl review.Changelist, v review.Ver
 	return &review.EarlierReview{Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: postgres.OrZero(row.Report)}, nil
 }
 
-// ReportOwner returns the review that report was stored for: a review of the shelf that
-// the change came from, if the shelf had the same content and the report, else of.
+// AdoptOutcome lets a version use the report of the review of its shelf, with its outcome. It
+// reports whether the shelf had the same content.
+func (d *DB) AdoptOutcome(ctx context.Context, of review.Owner, report review.ArtifactRef) (adopted bool, err error) {
+	n, err := d.q.AdoptOutcome(ctx, db.AdoptOutcomeParams{Changelist: int64(of.Changelist), Version: int(of.Version), Report: string(report)})
+	return n > 0, postgres.Interpret("adopt the outcome of the shelf", err)
+}
+
+// ReportOwner returns the review that the report was stored for: the review of the shelf
+// that of has adopted it from, else of.
 func (d *DB) ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error) {
-	row, err := d.q.ReportOwner(ctx, db.ReportOwnerParams{ChangelistID: of.Changelist, ReviewVersion: of.Version, Report: string(report)})
+	row, err := d.q.ReportOwner(ctx, db.ReportOwnerParams{ChangelistID: of.Changelist, ReviewVersion: of.Version, Report: report})
 	if postgres.NoRow(err) {
 		return of, nil
 	}
-	return review.Owner{Changelist: row.ChangelistID, Version: row.ReviewVersion}, postgres.Interpret("find owner of report", err)
+	return review.Owner{Changelist: review.Changelist(row.ChangelistID), Version: review.Version(row.ReviewVersion)}, postgres.Interpret("find owner of report", err)
 }

@@ -15,21 +15,20 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/storetest"
 )
 
 // states holds the connections of the tests of docs/states.md. Each case has a
 // changelist of its own.
 type states struct {
-	books, notify, operator *store.DB
-	conn                    *pgx.Conn
-	changelist              review.Changelist
+	books, notify, operator, fetch *store.DB
+	conn                           *pgx.Conn
+	changelist                     review.Changelist
 }
 
 func newStates(t *testing.T) *states {
 	t.Helper()
-	d := storetest.New(t)
-	return &states{d.Open(t, store.RoleBookkeeping), d.Open(t, store.RoleNotify), d.Open(t, store.RoleOperator), d.Conn(t), 0}
+	books, d := bookkeeping(t)
+	return &states{books, d.Open(t, store.RoleNotify), d.Open(t, store.RoleOperator), d.Open(t, store.RoleFetch), d.Conn(t), 0}
 }
 
 // begin opens the job of the next changelist.
@@ -83,10 +82,12 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 	operations := map[string]func(context.Context, review.Request) error{
 		"OpenJob": func(ctx context.Context, req review.Request) error { return errOf(s.books.OpenJob(ctx, req, "run2")) },
 		"FinishJob": func(ctx context.Context, req review.Request) error {
-			return errOf(s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, ""))
+			recordOutcome(t, s.books, req, review.OutcomeClean, 0, "report:1")
+			return errOf(s.books.FinishJob(ctx, req.Key, "report:1"))
 		},
 		"SkipJob": func(ctx context.Context, req review.Request) error {
-			return errOf(s.books.SkipJob(ctx, req.Key, "users"))
+			must(s.fetch.RecordContent(ctx, req.Changelist, req.Version, review.Content{SkippedBy: review.SkipRuleUser}))(t)
+			return errOf(s.books.SkipJob(ctx, req.Key, review.SkipRuleUser))
 		},
 		"CancelJob": func(ctx context.Context, req review.Request) error { return s.books.CancelJob(ctx, req.Key) },
 		"CloseEnded": func(ctx context.Context, req review.Request) error {
@@ -204,7 +205,8 @@ func TestDeadLetterStatesAreThoseOfThePage(t *testing.T) {
 			return errOf(s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied)))
 		},
 		"FinishJob": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
-			return errOf(s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, ""))
+			recordOutcome(t, s.books, req, review.OutcomeClean, 0, "report:1")
+			return errOf(s.books.FinishJob(ctx, req.Key, "report:1"))
 		},
 		"ConfirmReplay": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
 			r, err := s.operator.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: "olga", Reason: "T-1"})

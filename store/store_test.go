@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -94,5 +95,10 @@ func refusal(t *testing.T, conn *pgx.Conn, role, statement string) *pgconn.PgErr
 func bookkeeping(t *testing.T) (*store.DB, *storetest.Database) {
 	t.Helper()
 	d := storetest.New(t)
-	return d.Open(t, store.RoleBookkeeping), d
+	books := d.Open(t, store.RoleBookkeeping)
+	databases.Store(books, d)
+	return books, d
 }
+
+// databases has the database of each store of bookkeeping, in which finish records outcomes.
+var databases sync.Map

@@ -204,7 +204,8 @@ func TestReplayOfASucceededReviewDoesNothing(t *testing.T) {
 	if err := c.review(t); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}
-	if _, err := c.db.FinishJob(t.Context(), request.Key, review.OutcomeClean, 0, "report:1"); err != nil {
+	ref := c.db.Keep(t, review.Report{Changelist: request.Changelist, Version: request.Version, Outcome: review.OutcomeClean})
+	if _, err := c.db.FinishJob(t.Context(), request.Key, ref); err != nil {
 		t.Fatal(err)
 	}
 	result, err := c.reset(t)

@@ -123,9 +123,7 @@ func (r *reviewState) review(ctx workflow.Context) (err error) {
 	if r.skipped != "" {
 		return bookLocally(ctx, "skip", bookkeeper.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
 	}
-	return bookLocally(ctx, "finish", bookkeeper.FinishJob, activities.FinishParams{
-		Request: r.req, Outcome: r.reviewed.Outcome, Findings: r.reviewed.Findings, Report: r.reviewed.Report,
-	}, &r.job)
+	return bookLocally(ctx, "finish", bookkeeper.FinishJob, activities.FinishParams{Request: r.req, Report: r.reviewed.Report}, &r.job)
 }
 
 // stage runs one stage until it succeeds or this run dead-letters it.

@@ -47,7 +47,7 @@ func (a *Artifacts) Get(ctx context.Context, of review.Owner, ref review.Artifac
 	return try(a.d, "Get "+string(a.ns), func() ([]byte, error) { return a.Store.Get(ctx, of, ref) })
 }
 
-// Keep stores the report of a review.
+// Keep stores the report of a review, and records its outcome.
 func (d Database) Keep(tb testing.TB, report review.Report) review.ArtifactRef {
 	tb.Helper()
 	body, err := json.Marshal(report)
@@ -55,6 +55,9 @@ func (d Database) Keep(tb testing.TB, report review.Report) review.ArtifactRef {
 		tb.Fatal(err)
 	}
 	ref, err := d.Artifacts(tb, review.NamespaceReport).Put(tb.Context(), report.Owner(), body)
+	if err == nil {
+		err = d.DB.RecordReview(tb.Context(), report, ref)
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}

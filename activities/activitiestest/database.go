@@ -51,8 +51,8 @@ func (d Database) OpenJob(ctx context.Context, req review.Request, runID string)
 }
 
 // FinishJob implements the method of a job.
-func (d Database) FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error) {
-	return try(d, "FinishJob", func() (review.Job, error) { return d.DB.FinishJob(ctx, key, outcome, findings, report) })
+func (d Database) FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error) {
+	return try(d, "FinishJob", func() (review.Job, error) { return d.DB.FinishJob(ctx, key, report) })
 }
 
 // RecordDeadLetter implements the method of a job.
@@ -61,8 +61,8 @@ func (d Database) RecordDeadLetter(ctx context.Context, req review.Request, runI
 }
 
 // RecordReview implements the method of an account.
-func (d Database) RecordReview(ctx context.Context, cl review.Changelist, v review.Version, r review.Record) error {
-	return do(d, "RecordReview", func() error { return d.DB.RecordReview(ctx, cl, v, r) })
+func (d Database) RecordReview(ctx context.Context, r review.Report, ref review.ArtifactRef) error {
+	return do(d, "RecordReview", func() error { return d.DB.RecordReview(ctx, r, ref) })
 }
 
 // SaveRecipients implements the method of a book of recipients.
@@ -161,7 +161,7 @@ func (d Database) Shelve(tb testing.TB, cl review.Changelist, report review.Arti
 		_, err = d.RecordContent(tb.Context(), cl, req.Version, shelf.Content())
 	}
 	if err == nil {
-		_, err = d.DB.FinishJob(tb.Context(), req.Key, review.OutcomeFindings, 1, report)
+		_, err = d.DB.FinishJob(tb.Context(), req.Key, report)
 	}
 	if err != nil {
 		tb.Fatal(err)

@@ -12,6 +12,37 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const recordOutcome = `-- name: RecordOutcome :exec
+insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
+on conflict do nothing
+`
+
+type RecordOutcomeParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+	Report        review.ArtifactRef
+	Outcome       review.Outcome
+	Findings      int
+	StandIn       bool
+	Coverage      string
+	Tally         review.Tally
+}
+
+func (q *Queries) RecordOutcome(ctx context.Context, arg RecordOutcomeParams) error {
+	_, err := q.db.Exec(ctx, recordOutcome,
+		arg.ChangelistID,
+		arg.ReviewVersion,
+		arg.Report,
+		arg.Outcome,
+		arg.Findings,
+		arg.StandIn,
+		arg.Coverage,
+		arg.Tally,
+	)
+	return err
+}
+
 const recordReview = `-- name: RecordReview :exec
 insert into criticizer.review_records (changelist_id, review_version, record)
 values ($1, $2, $3)

@@ -30,7 +30,7 @@ const cancelReplacedJob = `-- name: CancelReplacedJob :one
 update criticizer.jobs
 set state = 'canceled', run_id = $1, updated_at = now(), finished_at = now()
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type CancelReplacedJobParams struct {
@@ -55,6 +55,7 @@ func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobPa
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -162,7 +163,7 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 }
 
 const decidingJob = `-- name: DecidingJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
@@ -197,6 +198,7 @@ func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, 
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -250,34 +252,29 @@ func (q *Queries) EarlierReport(ctx context.Context, arg EarlierReportParams) (E
 
 const finishJobIfAllNotified = `-- name: FinishJobIfAllNotified :one
 update criticizer.jobs j
-set state = 'succeeded', outcome = $1::text, findings = $2, report = nullif($3::text, ''),
+set state = 'succeeded', outcome = o.outcome, findings = o.findings, report = o.report, coverage = o.coverage,
     updated_at = now(), finished_at = now()
-where j.idempotency_key = $4
+from criticizer.outcomes o
+where j.idempotency_key = $1
+  and o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = $2::text
   and j.state <> 'succeeded'
   and not exists (
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version
       and d.notified_at is null and d.status <> 'waived')
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+returning j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged
 `
 
 type FinishJobIfAllNotifiedParams struct {
-	Outcome        string
-	Findings       int
-	Report         string
 	IdempotencyKey string
+	Report         string
 }
 
 // The condition and the change are one statement (notification 6.5). The
 // job may have any state but succeeded: a run that was terminated may be reset and
-// then finish.
+// then finish. Outcome and counts are what role llm recorded for the report.
 func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAllNotifiedParams) (Job, error) {
-	row := q.db.QueryRow(ctx, finishJobIfAllNotified,
-		arg.Outcome,
-		arg.Findings,
-		arg.Report,
-		arg.IdempotencyKey,
-	)
+	row := q.db.QueryRow(ctx, finishJobIfAllNotified, arg.IdempotencyKey, arg.Report)
 	var i Job
 	err := row.Scan(
 		&i.ID,
@@ -293,6 +290,7 @@ func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAll
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -324,7 +322,7 @@ insert into criticizer.jobs (idempotency_key, changelist_id, review_version, ask
 select $1, $2, greatest($3::integer, top + 1),
        case when top >= $3::integer then $3::integer end, $4, $5
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = $2) as known
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type InsertJobParams struct {
@@ -360,6 +358,7 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -371,7 +370,7 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -391,6 +390,7 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -402,13 +402,9 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged,
-       exists (select from criticizer.review_records r
-               join criticizer.jobs made using (changelist_id, review_version)
-               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
-                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, coalesce(o.stand_in, false)::boolean as stand_in
 from criticizer.jobs j
-left join criticizer.contents c using (changelist_id, review_version)
+left join criticizer.outcomes o using (changelist_id, review_version, report)
 where j.changelist_id = $1
 order by j.review_version
 `
@@ -418,7 +414,7 @@ type JobsOfChangelistRow struct {
 	StandIn bool
 }
 
-// stand_in is set if a simulation made the report, which may be that of the shelf.
+// stand_in is set if a simulation made the report.
 func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]JobsOfChangelistRow, error) {
 	rows, err := q.db.Query(ctx, jobsOfChangelist, changelistID)
 	if err != nil {
@@ -442,6 +438,7 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.Job.UpdatedAt,
 			&i.Job.FinishedAt,
 			&i.Job.Report,
+			&i.Job.Coverage,
 			&i.Job.SkippedBy,
 			&i.Job.Shelved,
 			&i.Job.ShelfEvent,
@@ -471,7 +468,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -491,6 +488,7 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -509,23 +507,20 @@ with newest as (
       and ($3::interval = interval '0' or created_at > now() - $3::interval)
     order by id desc
     limit $4::bigint)
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
-              or exists (select from criticizer.review_records r
-                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version and r.record is not null) then 'notify'
+              or exists (select from criticizer.outcomes made
+                         where made.changelist_id = j.changelist_id and made.review_version = j.review_version) then 'notify'
             when exists (select from criticizer.recipients r
                          where r.changelist_id = j.changelist_id and r.review_version = j.review_version) then 'llm'
             else 'fetch' end::text as stage,
-       exists (select from criticizer.review_records r
-               join criticizer.jobs made using (changelist_id, review_version)
-               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
-                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
+       coalesce(o.stand_in, false)::boolean as stand_in
 from newest
 join criticizer.jobs j on j.id = newest.id
-left join criticizer.contents c on c.changelist_id = j.changelist_id and c.review_version = j.review_version
+left join criticizer.outcomes o on o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = j.report
 left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
     select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
 order by j.id desc
@@ -580,6 +575,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.Job.UpdatedAt,
 			&i.Job.FinishedAt,
 			&i.Job.Report,
+			&i.Job.Coverage,
 			&i.Job.SkippedBy,
 			&i.Job.Shelved,
 			&i.Job.ShelfEvent,
@@ -607,7 +603,7 @@ const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
 set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -632,6 +628,7 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -669,19 +666,25 @@ func (q *Queries) ReviewedChangelists(ctx context.Context, changelists []int64) 
 }
 
 const skipJob = `-- name: SkipJob :one
-update criticizer.jobs
+update criticizer.jobs j
 set state = 'succeeded', outcome = 'not_reviewed', skipped_by = $1::text, updated_at = now(), finished_at = now()
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+  and (shelved and $1 = any ($3::text[])
+       or exists (select from criticizer.contents c
+                  where c.changelist_id = j.changelist_id and c.review_version = j.review_version and c.skipped_by = $1))
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
 `
 
 type SkipJobParams struct {
 	SkippedBy      string
 	IdempotencyKey string
+	OfShelves      []string
 }
 
+// Role fetch recorded the rule. Only the review of a shelf is also skipped because of
+// another shelf.
 func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
-	row := q.db.QueryRow(ctx, skipJob, arg.SkippedBy, arg.IdempotencyKey)
+	row := q.db.QueryRow(ctx, skipJob, arg.SkippedBy, arg.IdempotencyKey, arg.OfShelves)
 	var i Job
 	err := row.Scan(
 		&i.ID,
@@ -697,6 +700,7 @@ func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,

@@ -71,6 +71,7 @@ type Job struct {
 	UpdatedAt      time.Time
 	FinishedAt     *time.Time
 	Report         *review.ArtifactRef
+	Coverage       *string
 	SkippedBy      *review.SkipRule
 	Shelved        bool
 	ShelfEvent     *string

@@ -11,6 +11,23 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
+const adoptOutcome = `-- name: AdoptOutcome :one
+select criticizer.adopt_outcome($1::bigint, $2::integer, $3::text)::bigint
+`
+
+type AdoptOutcomeParams struct {
+	Changelist int64
+	Version    int
+	Report     string
+}
+
+func (q *Queries) AdoptOutcome(ctx context.Context, arg AdoptOutcomeParams) (int64, error) {
+	row := q.db.QueryRow(ctx, adoptOutcome, arg.Changelist, arg.Version, arg.Report)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const insertShelfJob = `-- name: InsertShelfJob :exec
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, shelved, shelf_event)
 values ($1, $2, $3, $4, $5, true, $6::text)
@@ -38,7 +55,7 @@ func (q *Queries) InsertShelfJob(ctx context.Context, arg InsertShelfJobParams) 
 }
 
 const jobOfShelfEvent = `-- name: JobOfShelfEvent :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where shelf_event = $1::text
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where shelf_event = $1::text
 `
 
 func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, error) {
@@ -58,6 +75,7 @@ func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, 
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.Coverage,
 		&i.SkippedBy,
 		&i.Shelved,
 		&i.ShelfEvent,
@@ -69,29 +87,23 @@ func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, 
 }
 
 const reportOwner = `-- name: ReportOwner :one
-select j.changelist_id, j.review_version
-from criticizer.contents this
-join criticizer.contents shelf on shelf.changelist_id = this.shelf_of and shelf.shelved and shelf.digest = this.digest
-join criticizer.jobs j on j.changelist_id = shelf.changelist_id and j.review_version = shelf.review_version
-where this.changelist_id = $1 and this.review_version = $2
-  and not this.shelved and this.digest <> ''
-  and j.state = 'succeeded' and j.report = $3::text
-limit 1
+select of_changelist::bigint as changelist_id, of_version::integer as review_version
+from criticizer.outcomes
+where changelist_id = $1 and review_version = $2 and report = $3 and of_changelist is not null
 `
 
 type ReportOwnerParams struct {
 	ChangelistID  review.Changelist
 	ReviewVersion review.Version
-	Report        string
+	Report        review.ArtifactRef
 }
 
 type ReportOwnerRow struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
+	ChangelistID  int64
+	ReviewVersion int
 }
 
-// The review of the shelf that a version may adopt the report from: the shelf had the
-// same content.
+// The review of the shelf that a version has adopted the report from.
 func (q *Queries) ReportOwner(ctx context.Context, arg ReportOwnerParams) (ReportOwnerRow, error) {
 	row := q.db.QueryRow(ctx, reportOwner, arg.ChangelistID, arg.ReviewVersion, arg.Report)
 	var i ReportOwnerRow
@@ -139,10 +151,10 @@ func (q *Queries) SameAsShelf(ctx context.Context, arg SameAsShelfParams) (SameA
 }
 
 const saveContent = `-- name: SaveContent :exec
-insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of)
-values ($1, $2, $3, $4, $5)
+insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of, skipped_by)
+values ($1, $2, $3, $4, $5, nullif($6::text, ''))
 on conflict (changelist_id, review_version) do update
-set shelved = excluded.shelved, digest = excluded.digest, shelf_of = excluded.shelf_of
+set shelved = excluded.shelved, digest = excluded.digest, shelf_of = excluded.shelf_of, skipped_by = excluded.skipped_by
 `
 
 type SaveContentParams struct {
@@ -151,6 +163,7 @@ type SaveContentParams struct {
 	Shelved       bool
 	Digest        string
 	ShelfOf       review.Changelist
+	SkippedBy     string
 }
 
 func (q *Queries) SaveContent(ctx context.Context, arg SaveContentParams) error {
@@ -160,6 +173,7 @@ func (q *Queries) SaveContent(ctx context.Context, arg SaveContentParams) error 
 		arg.Shelved,
 		arg.Digest,
 		arg.ShelfOf,
+		arg.SkippedBy,
 	)
 	return err
 }

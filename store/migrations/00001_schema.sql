@@ -73,6 +73,7 @@ create table criticizer.jobs (
     updated_at      timestamptz not null default now(),
     finished_at     timestamptz,
     report          text,                           -- artifact of a review that succeeded
+    coverage        text,                           -- what that review read, in words: no path, no content
     skipped_by      text,                           -- rule that skipped the review; null if the review read the change
     shelved         boolean     not null default false, -- the review is of the shelf, not of the submitted change
     shelf_event     text,                           -- the event that asked for the review of a shelf
@@ -109,17 +110,59 @@ create index jobs_unchecked on criticizer.jobs (coalesce(checked_at, updated_at)
 create index jobs_unpurged on criticizer.jobs (finished_at) where state = 'succeeded' and not purged;
 
 -- What the reviews of shelves read, to compare a submitted change with its shelf,
--- and which shelf a submitted change came from.
+-- and which shelf a submitted change came from; and the changes that are skipped.
 create table criticizer.contents (
     changelist_id  bigint  not null,
     review_version integer not null,
     shelved        boolean not null,
     digest         text    not null, -- empty if the server did not return all contents
     shelf_of       bigint  not null, -- changelist of the shelf: the number before the submit
+    skipped_by     text,             -- rule by which the change is not reviewed
     constraint contents_of_review primary key (changelist_id, review_version),
     constraint contents_of_job foreign key (changelist_id, review_version)
         references criticizer.jobs (changelist_id, review_version)
 );
+
+-- The outcome of each report. Role llm writes it, and adopt_outcome copies it; a job ends with
+-- it, never with an outcome that a workflow names.
+create table criticizer.outcomes (
+    changelist_id  bigint      not null,
+    review_version integer     not null,
+    report         text        not null,
+    outcome        text        not null,
+    findings       integer     not null,
+    stand_in       boolean     not null,              -- a simulation answered in place of a model
+    coverage       text        not null,
+    tally          jsonb       not null,              -- review.Tally
+    recorded_at    timestamptz not null default now(),
+    of_changelist  bigint,                            -- review of the shelf that made the report, if it was adopted
+    of_version     integer,
+    constraint outcomes_of_report primary key (changelist_id, review_version, report),
+    constraint outcomes_adopted_from_review check ((of_changelist is null) = (of_version is null))
+);
+create index outcomes_recorded on criticizer.outcomes (recorded_at);
+
+-- Lets a submit use the report of its shelf's review, if both had the same content. Stage
+-- fetch recorded the contents; the caller names no outcome.
+create function criticizer.adopt_outcome(changelist bigint, version integer, adopted text) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    found bigint;
+begin
+    insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally, of_changelist, of_version)
+    select this.changelist_id, this.review_version, o.report, o.outcome, o.findings, o.stand_in, o.coverage, o.tally, o.changelist_id, o.review_version
+    from criticizer.contents this
+    join criticizer.contents shelf on shelf.changelist_id = this.shelf_of and shelf.shelved and shelf.digest = this.digest
+    join criticizer.jobs j on j.changelist_id = shelf.changelist_id and j.review_version = shelf.review_version
+    join criticizer.outcomes o on o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = j.report
+    where this.changelist_id = adopt_outcome.changelist and this.review_version = adopt_outcome.version
+      and not this.shelved and this.digest <> '' and j.state = 'succeeded' and j.report = adopted
+    on conflict on constraint outcomes_of_report do update set report = excluded.report;
+    get diagnostics found = row_count;
+    return found;
+end $$;
+comment on function criticizer.adopt_outcome is
+    'Only a review of the same content lends its outcome.';
 
 -- Progress of the search for changelists that no trigger reported, per Perforce
 -- server. Changelists up to since are older than the installation and are not
@@ -591,7 +634,7 @@ begin
     delete from criticizer.dead_letters where id = any (letters);
     delete from criticizer.findings f using criticizer.jobs j
     where j.id = any (due) and (f.changelist_id, f.review_version) = (j.changelist_id, j.review_version) and f.accepted_at is null;
-    foreach part in array array['deliveries', 'recipients', 'review_records'] loop
+    foreach part in array array['deliveries', 'recipients', 'review_records', 'outcomes'] loop
         execute format('delete from criticizer.%I r using criticizer.jobs j where j.id = any ($1)
             and (r.changelist_id, r.review_version) = (j.changelist_id, j.review_version)', part) using due;
     end loop;
@@ -723,6 +766,10 @@ union all
     from criticizer.pages p join criticizer.dead_letters l on l.id = p.dead_letter_id
     where p.sent_at is null and l.state in ('open', 'replaying')
 union all
+    select 'criticizer_unread_files', jsonb_build_object('reason', part ->> 'why'), sum((part ->> 'files')::bigint)
+    from criticizer.outcomes, jsonb_array_elements(tally -> 'rest') as part
+    where recorded_at > now() - interval '24 hours' and part ->> 'state' = 'hidden' group by part ->> 'why'
+union all
     select 'criticizer_outbox_depth', '{}', count(*)
     from criticizer.deliveries where status in ('pending', 'held')
 union all
@@ -783,6 +830,8 @@ grant select on redacted.artifacts to criticizer_llm;
 grant insert (id, body, ttl), update (body, ttl), select (id, expires_at) on report.artifacts to criticizer_llm;
 grant select, insert (id, body, ttl), update (body, ttl) on answer.artifacts to criticizer_llm;
 grant select, insert, update on criticizer.token_days, criticizer.review_records to criticizer_llm;
+grant insert (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
+    on criticizer.outcomes to criticizer_llm;
 grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity),
       select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, accepted_at)
     on criticizer.findings to criticizer_llm;
@@ -796,13 +845,15 @@ grant select, insert, update on criticizer.opinions to criticizer_notify;
 grant select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles) on criticizer.findings to criticizer_notify;
 grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by)
     on criticizer.jobs to criticizer_notify;
+grant select (changelist_id, review_version, report, of_changelist, of_version) on criticizer.outcomes to criticizer_notify;
+grant execute on function criticizer.adopt_outcome to criticizer_notify;
 
 -- The bookkeeping role reads whether every recipient was notified, not the
 -- recipients.
 grant select, insert, update on criticizer.jobs, criticizer.dead_letters, criticizer.pages, criticizer.catch_up
     to criticizer_bookkeeping;
 grant select, insert on criticizer.replays to criticizer_bookkeeping;
-grant select on criticizer.replay_requests, criticizer.contents, criticizer.figures to criticizer_bookkeeping;
+grant select on criticizer.replay_requests, criticizer.contents, criticizer.outcomes, criticizer.figures to criticizer_bookkeeping;
 grant select, update (due_at) on criticizer.watch to criticizer_bookkeeping;
 grant select, insert, update, delete on criticizer.outages
     to criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify;
@@ -815,7 +866,7 @@ grant usage on schema raw, redacted, report, answer to criticizer_operator;
 grant select (id, stored_at, expires_at)
     on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts to criticizer_operator;
 grant select on
-    criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
+    criticizer.jobs, criticizer.contents, criticizer.outcomes, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
     criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
     criticizer.findings, criticizer.opinions, criticizer.token_days, criticizer.review_records,
     criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.outages, criticizer.restores

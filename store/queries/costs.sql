@@ -38,6 +38,11 @@ values (@changelist_id, @review_version, @record)
 on conflict (changelist_id, review_version) do update
 set record = excluded.record, updated_at = now();
 
+-- name: RecordOutcome :exec
+insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
+values (@changelist_id, @review_version, @report, @outcome, @findings, @stand_in, @coverage, @tally)
+on conflict do nothing;
+
 -- name: ReviewRecords :many
 select review_version, record from criticizer.review_records
 where changelist_id = @changelist_id and record is not null

@@ -32,22 +32,29 @@ returning *;
 -- name: FinishJobIfAllNotified :one
 -- The condition and the change are one statement (notification 6.5). The
 -- job may have any state but succeeded: a run that was terminated may be reset and
--- then finish.
+-- then finish. Outcome and counts are what role llm recorded for the report.
 update criticizer.jobs j
-set state = 'succeeded', outcome = @outcome::text, findings = @findings, report = nullif(@report::text, ''),
+set state = 'succeeded', outcome = o.outcome, findings = o.findings, report = o.report, coverage = o.coverage,
     updated_at = now(), finished_at = now()
+from criticizer.outcomes o
 where j.idempotency_key = @idempotency_key
+  and o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = @report::text
   and j.state <> 'succeeded'
   and not exists (
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version
       and d.notified_at is null and d.status <> 'waived')
-returning *;
+returning j.*;
 
 -- name: SkipJob :one
-update criticizer.jobs
+-- Role fetch recorded the rule. Only the review of a shelf is also skipped because of
+-- another shelf.
+update criticizer.jobs j
 set state = 'succeeded', outcome = 'not_reviewed', skipped_by = @skipped_by::text, updated_at = now(), finished_at = now()
 where idempotency_key = @idempotency_key and state <> 'succeeded'
+  and (shelved and @skipped_by = any (@of_shelves::text[])
+       or exists (select from criticizer.contents c
+                  where c.changelist_id = j.changelist_id and c.review_version = j.review_version and c.skipped_by = @skipped_by))
 returning *;
 
 -- name: CancelJobIfRunning :execrows
@@ -113,14 +120,10 @@ select * from criticizer.jobs where idempotency_key = @idempotency_key;
 select * from criticizer.jobs where idempotency_key = @idempotency_key for update;
 
 -- name: JobsOfChangelist :many
--- stand_in is set if a simulation made the report, which may be that of the shelf.
-select sqlc.embed(j),
-       exists (select from criticizer.review_records r
-               join criticizer.jobs made using (changelist_id, review_version)
-               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
-                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
+-- stand_in is set if a simulation made the report.
+select sqlc.embed(j), coalesce(o.stand_in, false)::boolean as stand_in
 from criticizer.jobs j
-left join criticizer.contents c using (changelist_id, review_version)
+left join criticizer.outcomes o using (changelist_id, review_version, report)
 where j.changelist_id = @changelist_id
 order by j.review_version;
 
@@ -141,18 +144,15 @@ select sqlc.embed(j), coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')
        case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
                          where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
-              or exists (select from criticizer.review_records r
-                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version and r.record is not null) then 'notify'
+              or exists (select from criticizer.outcomes made
+                         where made.changelist_id = j.changelist_id and made.review_version = j.review_version) then 'notify'
             when exists (select from criticizer.recipients r
                          where r.changelist_id = j.changelist_id and r.review_version = j.review_version) then 'llm'
             else 'fetch' end::text as stage,
-       exists (select from criticizer.review_records r
-               join criticizer.jobs made using (changelist_id, review_version)
-               where made.report = j.report and made.changelist_id in (j.changelist_id, c.shelf_of)
-                 and (r.record ->> 'stand_in')::boolean)::boolean as stand_in
+       coalesce(o.stand_in, false)::boolean as stand_in
 from newest
 join criticizer.jobs j on j.id = newest.id
-left join criticizer.contents c on c.changelist_id = j.changelist_id and c.review_version = j.review_version
+left join criticizer.outcomes o on o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = j.report
 left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
     select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
 order by j.id desc;

@@ -24,10 +24,10 @@ order by changelist_id desc
 limit 1;
 
 -- name: SaveContent :exec
-insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of)
-values (@changelist_id, @review_version, @shelved, @digest, @shelf_of)
+insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of, skipped_by)
+values (@changelist_id, @review_version, @shelved, @digest, @shelf_of, nullif(@skipped_by::text, ''))
 on conflict (changelist_id, review_version) do update
-set shelved = excluded.shelved, digest = excluded.digest, shelf_of = excluded.shelf_of;
+set shelved = excluded.shelved, digest = excluded.digest, shelf_of = excluded.shelf_of, skipped_by = excluded.skipped_by;
 
 -- name: SameAsShelf :one
 -- The last review that read the shelf of a change, if the shelf had the content of
@@ -49,14 +49,11 @@ where this.changelist_id = @changelist_id and this.review_version = @review_vers
       select from criticizer.jobs rerun
       where rerun.changelist_id = this.changelist_id and rerun.review_version < this.review_version and not rerun.shelved);
 
+-- name: AdoptOutcome :one
+select criticizer.adopt_outcome(@changelist::bigint, @version::integer, @report::text)::bigint;
+
 -- name: ReportOwner :one
--- The review of the shelf that a version may adopt the report from: the shelf had the
--- same content.
-select j.changelist_id, j.review_version
-from criticizer.contents this
-join criticizer.contents shelf on shelf.changelist_id = this.shelf_of and shelf.shelved and shelf.digest = this.digest
-join criticizer.jobs j on j.changelist_id = shelf.changelist_id and j.review_version = shelf.review_version
-where this.changelist_id = @changelist_id and this.review_version = @review_version
-  and not this.shelved and this.digest <> ''
-  and j.state = 'succeeded' and j.report = @report::text
-limit 1;
+-- The review of the shelf that a version has adopted the report from.
+select of_changelist::bigint as changelist_id, of_version::integer as review_version
+from criticizer.outcomes
+where changelist_id = @changelist_id and review_version = @review_version and report = @report and of_changelist is not null;
