@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -47,6 +48,29 @@ func TestInstallPage(t *testing.T) {
 	}
 	if mails := in.mails(1); len(mails) == 0 {
 		t.Error("after all steps, no mail was sent")
+	}
+	host.runRecipes()
+}
+
+// runRecipes runs commands of other pages on the installed host: those that answer an author's
+// question, and those that prove a list of paths.
+func (h *host) runRecipes() {
+	h.t.Helper()
+	h.commands("fake", map[string]string{"criticizer": binDir + "/criticizer"})
+	_, why, _ := strings.Cut(readFile(h.t, "../docs/why.md"), "\n    ")
+	why, _, _ = strings.Cut(why, "\n\n")
+	out, err := h.run("set -a; . /etc/criticizer/worker-all.env; set +a\n" + why)
+	if err != nil || !strings.Contains(out, "changelist 1, version 1: succeeded") || !strings.Contains(out, "VERDICT") {
+		h.t.Errorf("the commands of docs/why.md: %v\n%s", err, out)
+	}
+	paths := readFile(h.t, "../docs/paths.md")
+	_, list, _ := strings.Cut(paths, "```yaml\n")
+	list, _, _ = strings.Cut(list, "```")
+	check := regexp.MustCompile(`(?m)^ +(criticizer allowlist check .*)$`).FindString(paths)
+	writeFile(h.t, h.dir+"/etc/recipe.yaml", 0o600, strings.ReplaceAll("\n"+list, "\n   ", "\n"))
+	out, err = h.run("unset CRITICIZER_P4_ALLOWED_PATHS\nexport CRITICIZER_CONFIG=/etc/criticizer/recipe.yaml\n" + check)
+	if code := (*exec.ExitError)(nil); !errors.As(err, &code) || code.ExitCode() != 1 || !strings.Contains(out, "embargo") {
+		h.t.Errorf("the check of docs/paths.md ends with %v, want status 1 and the embargo: %s", err, out)
 	}
 }
 
