@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 )
 
 const module = "github.com/criticizer/criticizer"
@@ -295,71 +294,6 @@ func ownersOf(imported string) []string {
 
 func within(imported, mod string) bool {
 	return imported == mod || strings.HasPrefix(imported, mod+"/")
-}
-
-func TestCheckReports(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		tree map[string]string // file to what it imports
-		want []string
-	}{
-		"a tree within the table": {map[string]string{
-			"redaction/pipeline.go":         "time $/review",
-			"store/store.go":                "github.com/jackc/pgx/v5 $/store/db",
-			"activities/activities_test.go": "$/activities/activitiestest $/activities",
-			"worker/main.go":                "$/store $/llm $/workflows github.com/wneessen/go-mail-extra",
-		}, nil},
-		"an adapter that imports another": {
-			map[string]string{"notify/mail/mail_test.go": "$/store"}, []string{"notify/mail/mail_test.go: notify/mail must not import store (docs/architecture.md)"},
-		},
-		"a leaf that imports anything": {
-			map[string]string{"review/a.go": "$/internal/failure"}, []string{"review must not import internal/failure"},
-		},
-		"a stand-in in the product": {
-			map[string]string{"worker/main.go": "$/llm/llmsim"}, []string{"worker must not import llm/llmsim"},
-		},
-		"a package that is not listed": {
-			map[string]string{"util/util_test.go": "fmt"}, []string{"util/util_test.go: package util is not in the table"},
-		},
-		"a module that another package owns": {
-			map[string]string{"worker/main.go": "github.com/jackc/pgx/v5/pgxpool"},
-			[]string{"worker/main.go: only internal/postgres and store and rewrite may import github.com/jackc/pgx/v5/pgxpool"},
-		},
-		"what is not of the module": {
-			map[string]string{"tools/go.mod": "", "tools/a.go": "$/store", "notify/mail/testdata/a.go": "$/store", ".hidden/a.go": "$/store", "build/a.go": "$/store"}, nil,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			files, err := parseTree(treeOf(tt.tree))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := check(files)
-			if len(got) != len(tt.want) {
-				t.Fatalf("problems are %q, want %d", got, len(tt.want))
-			}
-			for i := range got {
-				if !strings.Contains(got[i], tt.want[i]) {
-					t.Errorf("problem is %q, want %q", got[i], tt.want[i])
-				}
-			}
-		})
-	}
-}
-
-// treeOf returns Go files with the named imports; $ is the module.
-func treeOf(imports map[string]string) fs.FS {
-	tree := fstest.MapFS{}
-	for name, imported := range imports {
-		source := "package p\n"
-		for i := range strings.FieldsSeq(imported) {
-			source += fmt.Sprintf("import _ %q\n", strings.Replace(i, "$", module, 1))
-		}
-		tree[name] = &fstest.MapFile{Data: []byte(source)}
-	}
-	return tree
 }
 
 // TestTableIsSound checks the table: no arrow to a main package or to an unlisted one.

@@ -262,3 +262,13 @@ func databaseOutage(t *testing.T, d *storetest.Database) (begin, end func()) {
 	}
 	return begin, func() { exec(fmt.Sprintf(`alter database %q allow_connections true`, name)) }
 }
+
+// expireArtifacts makes all artifacts of a namespace expire an hour ago.
+func expireArtifacts(tb testing.TB, d *storetest.Database, ns review.Namespace) {
+	tb.Helper()
+	_, err := d.Conn(tb).Exec(tb.Context(), fmt.Sprintf(
+		`update %s.artifacts set stored_at = stored_at - interval '2 hours', expires_at = stored_at - interval '1 hour'`, ns))
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

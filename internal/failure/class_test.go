@@ -6,8 +6,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -80,6 +86,42 @@ func declaredClasses(t *testing.T) []Class {
 	}
 	return classes
 }
+
+// TestEveryClassIsUsed fails for a class that no code of the product names.
+func TestEveryClassIsUsed(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "build" || d.Name() == "tools" || d.Name() == "failure" || len(name) > 1 && name[0] == '.'):
+			return fs.SkipDir
+		case path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		for _, m := range usedClass.FindAllStringSubmatch(string(text), -1) {
+			used[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "class.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && fmt.Sprint(spec.Type) == "Class" && !used[spec.Names[0].Name] {
+			t.Errorf("no code gives an error the class %s", spec.Names[0])
+		}
+		return true
+	})
+}
+
+var usedClass = regexp.MustCompile(`\bfailure\.([A-Z]\w+)`)
 
 func TestUnlistedClassIsDescribedAsUnknown(t *testing.T) {
 	t.Parallel()
