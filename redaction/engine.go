@@ -64,7 +64,7 @@ func (e *engine) scan(raw string, f form, file string, known bool) scanned {
 	found, left, hidden := collector{raw: raw}, collector{raw: raw}, collector{raw: raw}
 	for _, v := range views(raw, f) {
 		for ; v != nil; v = unfold(v) {
-			read := e.read.Read(v.text, l)
+			read := e.read.Read(v.text, l, v.below == nil && v.sections == nil)
 			sections := v.sections
 			if known {
 				sections = nil // the whole text is read: a hunk does not begin within a key that is not known

@@ -240,7 +240,7 @@ func (e *engine) maskedBy(name, text string) string {
 	c := collector{raw: text}
 	for v := whole(text); v != nil; v = unfold(v) {
 		tokens, _ := e.tokens.Scan(v.text, nil)
-		c.take(v, slices.DeleteFunc(append(e.ruleset.read.Read(v.text, lex.Unknown).Found, tokens...), func(f judge.Span) bool { return f.Rule != name && f.Place != name }))
+		c.take(v, slices.DeleteFunc(append(e.ruleset.read.Read(v.text, lex.Unknown, false).Found, tokens...), func(f judge.Span) bool { return f.Rule != name && f.Place != name }))
 		if v.below != nil {
 			break
 		}

@@ -98,16 +98,12 @@ func (n *Names) Index() (err error) {
 	return err
 }
 
-// Find calls found for each stem in s, in the order of their ends. other is set for a stem
-// that is not of ASCII letters: then the stem itself is the name.
-func (n *Names) Find(s string, found func(begin, end int, other bool)) {
-	n.all.Each(s, func(w *lex.Word, begin, end int) {
-		text := n.stems[w.Index].text
-		other := !lex.AllIn(text, &lex.IdentSet)
-		if !other || strings.EqualFold(s[begin:end], text) {
-			found(begin, end, other)
-		}
-	})
+// Words returns the stems.
+func (n *Names) Words() (words []string) {
+	for _, s := range n.stems {
+		words = append(words, s.text)
+	}
+	return words
 }
 
 // Of returns the name ident.

@@ -46,7 +46,7 @@ func (r *Rules) AddCall(f []string) ([]judge.Subject, error) {
 // call masks the secret argument of a call, if it is a literal.
 func (d *reader) call(rg *region, h hit) {
 	f := &d.calls[h.index]
-	if b := h.begin; b > 0 && lex.IsAlnum(d.s[b]) && lex.IsAlnum(d.s[b-1]) && !lex.IsUpper(d.s[b]) && d.s[b-1] != '_' {
+	if b := h.begin; b > 0 && lex.IsAlnum(d.s[b]) && lex.IsAlnum(d.s[b-1]) && !lex.IsUpper(d.s[b]) {
 		return
 	}
 	how := functionForms[f.how]
@@ -59,68 +59,47 @@ func (d *reader) call(rg *region, h hit) {
 	})
 }
 
-// arguments calls found for the arguments from c on until it returns false. ok is set for
-// an argument that is one literal. It returns what is behind the last one.
+// arguments calls found for the arguments from c on until it returns false. ok is set for an argument that is one
+// literal, also with a method or in a call that converts it. It returns what is behind the last one.
 func (d *reader) arguments(c cursor, found func(i int, lit literal, ok bool) bool) cursor {
 	for i := 0; ; i++ {
 		c = c.skip(true)
-		next, lit, ok := d.argument(c)
-		if !found(i, lit, ok) || !d.is(next, ",") {
+		lit, ok := d.literalAt(c, judge.Called)
+		next, isSimple := d.argument(c, lit)
+		if !found(i, lit, ok && isSimple) || !next.is(",") {
 			return next
 		}
 		c = next.next()
 	}
 }
 
-// argument reads the argument at c, before next. ok is set if it is one literal, also with a
-// method or in a call that converts it.
-func (d *reader) argument(c cursor) (next cursor, lit literal, ok bool) {
-	most := min(512, 16+max(0, d.budget)) // tokens of an argument
-	lit, ok = d.literalAt(c, judge.Called)
-	if ok && d.is(c, "{") || ok && d.is(c, "[") && !strings.Contains(d.s[d.offset(c):lit.start], "(") {
-		ok = false // a list of several
-	}
-	depth, simple := 0, true
-	start := c
-	if ok {
-		start = lit.next
-	}
-	for range most {
+// argument returns what is behind the argument at c, and whether it is no more than lit.
+func (d *reader) argument(c cursor, lit literal) (next cursor, isSimple bool) {
+	depth, isSimple := 0, true
+	for range min(512, 16+max(0, d.budget)) { // tokens of an argument
 		d.budget--
 		d.work++
-		t, more := start.token()
-		if !more {
-			return start, lit, ok && simple
+		t, ok := c.token()
+		if !ok {
+			return c, isSimple
 		}
-		switch text := d.text(t); text {
+		behind := int(t.Start) >= lit.end
+		switch text := c.text(); text {
 		case "(", "[", "{":
 			depth++
 		case ")", "]", "}":
-			if depth--; depth < 0 && (!ok || d.closesAll(c, start)) {
-				return start, lit, ok && simple
+			if depth--; depth < 0 {
+				return c, isSimple
 			}
-		case ",":
-			if depth <= 0 {
-				return start, lit, ok && simple
+		case ",", ";":
+			if depth == 0 || text == ";" {
+				return c, isSimple
 			}
-		case ";":
-			return start, lit, ok && simple
+		case ".", "'", `"`:
 		default:
-			simple = simple && (t.Kind == lex.Blank || t.Kind == lex.Newline || t.Kind == lex.Comment || text == "." || t.Kind == lex.Name && d.isMember(start))
+			isSimple = isSimple && !(behind && t.Kind == lex.Mark || behind && t.Kind == lex.Name && c.before() != "." || t.Kind == lex.Literal && int(t.Inner) != lit.start && int(t.Start) != lit.start)
 		}
-		start = start.next()
+		c = c.next()
 	}
-	return start, literal{}, false
-}
-
-// closesAll reports whether the bracket at c is that of the call itself and not one that the
-// argument opened before its literal.
-func (d *reader) closesAll(from, c cursor) bool {
-	return strings.Count(d.s[d.offset(from):d.offset(c)+1], ")") > strings.Count(d.s[d.offset(from):d.offset(c)], "(")
-}
-
-// isMember reports whether a point is before the name at c.
-func (d *reader) isMember(c cursor) bool {
-	t, ok := c.before()
-	return ok && d.text(t) == "."
+	return c, false
 }

@@ -19,8 +19,7 @@ import (
 type form struct {
 	name string
 	bind judge.Binding
-	// of is the predicate of the name, or nil.
-	of func(n judge.Name) bool
+	word string // NAME, CONSTANT or IDENT
 	// before are the elements before NAME, the nearest first, and after those behind it.
 	before, after []element
 	// behind is set if the value is behind NAME.
@@ -37,9 +36,8 @@ const (
 // An element matches a token, or several.
 type element struct {
 	kind elementKind
-	// text is the token in small letters, or the name of the list.
-	text string
-	list map[string]bool
+	text string          // the token in small letters
+	list map[string]bool // of @LIST
 	// quoted elements are in quotes.
 	quoted bool
 	// gap is what may precede a value.
@@ -61,6 +59,11 @@ const (
 	beginOfLine                    // LINE
 )
 
+// elementWords are the words of forms with a meaning of their own, such as NAME.
+var elementWords = map[string]elementKind{
+	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType, "LINE": beginOfLine,
+}
+
 // A gap is what may be between an element and the value behind it.
 type gap uint8
 
@@ -71,15 +74,21 @@ const (
 	assignGap            // what may follow an operator: the value may be on the next line
 )
 
-// elementWords are the words of forms with a meaning of their own, such as NAME.
-var elementWords = map[string]elementKind{
-	"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType, "LINE": beginOfLine,
-}
-
-// namePredicates are the conditions of the words that match the name.
-var namePredicates = map[string]func(n judge.Name) bool{
-	"CONSTANT": func(n judge.Name) bool { return judge.IsConstant(n.Ident) },
-	"IDENT":    func(n judge.Name) bool { return judge.IsIdentifier(n.Ident) },
+// gapAfter returns what may be between the last of elements and a value.
+func gapAfter(elements []element) gap {
+	if len(elements) == 0 {
+		return anyGap
+	}
+	operators, final := judge.Words("operator"), elements[len(elements)-1]
+	switch {
+	case final.kind == nameQuote, final.text == ",":
+		return closeGap
+	case final.kind == exactToken && operators[final.text], final.kind == wordOf && operators[judge.Heads(final.text)[0]]:
+		return assignGap
+	case final.kind != exactToken, lex.CodeIdent.Has(lex.LastByte(final.text)):
+		return blankGap
+	}
+	return anyGap
 }
 
 // AddForm reads "form BINDING FORM" without the first word.
@@ -92,13 +101,11 @@ func (r *Rules) AddForm(f []string) (subject judge.Subject, err error) {
 		return subject, fmt.Errorf("want \"form BINDING FORM\" with one of the bindings %s", strings.Join(judge.BindingNames[1:], ", "))
 	}
 	text := strings.Join(f[1:], " ")
-	out := form{name: "form " + text, bind: judge.Binding(bind)}
 	elements, at, err := elementsOf(text)
 	if err != nil {
 		return subject, err
 	}
-	out.of = namePredicates[elements[at].text]
-	out.before, out.after = slices.Clone(elements[:at]), elements[at+1:]
+	out := form{name: "form " + text, bind: judge.Binding(bind), word: elements[at].text, before: slices.Clone(elements[:at]), after: elements[at+1:]}
 	out.behind = slices.ContainsFunc(out.after, func(e element) bool { return e.kind == anyValue })
 	slices.Reverse(out.before)
 	for _, e := range elements {
@@ -126,30 +133,29 @@ func elementsOf(s string) (out []element, at int, err error) {
 			}
 			continue
 		}
-		e := element{quoted: t.Kind == lex.Literal}
-		text := s[t.Inner:t.InnerEnd]
-		if text == "@" && i+1 < len(toks) && toks[i+1].Kind == lex.Name {
-			i++
-			text += s[toks[i].Start:toks[i].End]
-		}
-		e.text = strings.ToLower(text)
+		e, text := element{quoted: t.Kind == lex.Literal}, s[t.Inner:t.InnerEnd]
 		list, isList := strings.CutPrefix(text, "@")
-		switch kind, ok := elementWords[text]; {
-		case ok:
-			e.kind, e.text = kind, text
-		case isList && list != "" && judge.Words(list) == nil:
-			return nil, 0, fmt.Errorf("the form names the unknown list %q", list)
-		case isList && list != "":
-			e.kind, e.text, e.list = wordOf, list, judge.Words(list)
+		if isList && list == "" && i+1 < len(toks) && toks[i+1].Kind == lex.Name {
+			i++
+			list = s[toks[i].Start:toks[i].End]
 		}
-		switch {
-		case e.kind == nameItself && e.quoted:
-			at = len(out) + 1
-			out = append(out, element{kind: nameQuote}, e, element{kind: nameQuote})
-			continue
-		case e.kind == nameItself:
-			at = len(out)
-		case e.kind == anyValue:
+		if isList && list != "" {
+			text = list
+			if e.kind, e.list = wordOf, judge.Words(list); e.list == nil {
+				return nil, 0, fmt.Errorf("the form names the unknown list %q", list)
+			}
+		} else if e.kind = elementWords[text]; e.kind == exactToken {
+			text = strings.ToLower(text)
+		}
+		e.text = text
+		switch e.kind {
+		case nameItself:
+			if at = len(out); e.quoted {
+				at++
+				out = append(out, element{kind: nameQuote}, e, element{kind: nameQuote})
+				continue
+			}
+		case anyValue:
 			values++
 			e.gap = gapAfter(out)
 		}
@@ -161,96 +167,47 @@ func elementsOf(s string) (out []element, at int, err error) {
 	return out, at, nil
 }
 
-// gapAfter returns what may be between the last of elements and a value.
-func gapAfter(elements []element) gap {
-	if len(elements) == 0 {
-		return anyGap
-	}
-	final := elements[len(elements)-1]
-	operators := judge.Words("operator")
-	switch {
-	case final.kind == nameItself, final.kind == closers, final.kind == anyWord, final.kind == wordOf && !operators[judge.Heads(final.text)[0]]:
-		return blankGap
-	case final.kind == nameQuote, final.text == ",":
-		return closeGap
-	case final.kind == exactToken && operators[final.text], final.kind == wordOf:
-		return assignGap
-	case lex.CodeIdent.Has(lex.LastByte(final.text)):
-		return blankGap
-	}
-	return anyGap
-}
+// A formIndex has the forms by the token behind NAME, and behind what closes around it, in small letters. Those that
+// any token may follow are at "".
+type formIndex map[string][]*form
 
-// A formIndex has the forms by what follows NAME.
-type formIndex struct {
-	// plain are the forms by the token behind NAME, quoted those by the token behind the quote that ends
-	// NAME, closed those by the token behind all that closes around NAME.
-	plain, quoted, closed byToken
-}
-
-// byToken has forms by the text of a token in small letters, by whether it is a word or a
-// literal, and those that any token may follow.
-type byToken struct {
-	exact               map[string][]*form
-	word, literal, rest []*form
-}
-
-func (x *formIndex) fill(forms []form) {
+func indexOf(forms []form) formIndex {
+	x := formIndex{}
 	for i := range forms {
 		f := &forms[i]
-		elements, to := f.after, &x.plain
-		switch {
-		case len(elements) > 0 && elements[0].kind == nameQuote:
-			elements, to = elements[1:], &x.quoted
-			if len(elements) > 0 && elements[0].kind == closers {
-				elements, to = elements[1:], &x.closed
+		first := slices.IndexFunc(f.after, func(e element) bool { return e.kind != nameQuote && e.kind != closers })
+		switch e := (element{kind: anyWord}); {
+		case first >= 0 && !f.after[first].quoted:
+			if e = f.after[first]; e.kind == wordOf {
+				for w := range e.list {
+					x[w] = append(x[w], f)
+				}
+				continue
 			}
-		case len(elements) > 0 && elements[0].kind == closers:
-			elements, to = elements[1:], &x.closed
-		}
-		to.add(f, elements)
-	}
-}
-
-func (b *byToken) add(f *form, elements []element) {
-	if b.exact == nil {
-		b.exact = map[string][]*form{}
-	}
-	if len(elements) == 0 {
-		b.rest = append(b.rest, f)
-		return
-	}
-	switch e := elements[0]; {
-	case e.quoted:
-		b.literal = append(b.literal, f)
-	case e.kind == exactToken:
-		b.exact[e.text] = append(b.exact[e.text], f)
-	case e.kind == wordOf:
-		for w := range e.list {
-			b.exact[w] = append(b.exact[w], f)
-		}
-	case e.kind == anyWord:
-		b.word = append(b.word, f)
-	default:
-		b.rest = append(b.rest, f)
-	}
-}
-
-// at appends the forms that the token t of s does not rule out.
-func (b *byToken) at(out []*form, s string, t lex.Token, ok bool) []*form {
-	if ok {
-		const longest = 16
-		switch text := s[t.Start:t.End]; {
-		case t.Kind == lex.Literal:
-			out = append(out, b.literal...)
-		case len(text) <= longest:
-			out = append(out, b.exact[strings.ToLower(text)]...)
 			fallthrough
-		case t.Kind == lex.Name:
-			if t.Kind == lex.Name {
-				out = append(out, b.word...)
+		default:
+			if e.kind != exactToken {
+				e.text = ""
 			}
+			x[e.text] = append(x[e.text], f)
 		}
 	}
-	return append(out, b.rest...)
+	return x
+}
+
+// at returns the forms that the text behind c does not rule out, those with more elements first.
+func (x formIndex) at(c cursor, buffer []*form) []*form {
+	const longest = 16
+	forms := append(buffer, x[""]...)
+	places := [3]cursor{c.skip(true), c, c.skip(false).closers().skip(true)}
+	if outer, ok := c.leave(); ok {
+		places[1] = outer.skip(true)
+	}
+	for i, p := range places {
+		if text := p.text(); text != "" && len(text) <= longest && !p.isKind(lex.Literal) && !slices.ContainsFunc(places[:i], func(q cursor) bool { return q.text() == text }) {
+			forms = append(forms, x[strings.ToLower(text)]...)
+		}
+	}
+	slices.SortStableFunc(forms, func(a, b *form) int { return a.rank - b.rank })
+	return forms
 }

@@ -8,12 +8,9 @@
 //   - match.go matches the forms of form.go, which are written as the text looks, on the tokens
 //     beside a name;
 //   - value.go reads the value at a place: a literal, a text without quotes, the branches of a condition;
-//   - list.go reads what is in brackets or indented below a name: lists, maps, bytes;
+//   - tree.go reads what is in brackets, block.go what is indented, both as values with their path of
+//     names, which document.go has judged;
 //   - table.go reads columns: CSV, Markdown, INSERT; call.go and command.go read arguments.
-//
-// format.go and the files format_*.go read texts of a known format with its parser, and values.go asks the
-// judge about the scalars. The tokens are read in addition: a parser knows nothing of what is in a comment or
-// in a literal.
 package read
 
 import (
@@ -54,9 +51,8 @@ type Result struct {
 }
 
 const (
-	maxDepth = 4       // literals within literals
-	maxName  = 256     // an identifier, on each side of the stem that was found in it
-	maxParse = 1 << 20 // a longer text is read by its tokens only
+	maxDepth = 4   // literals within literals
+	maxName  = 256 // an identifier, on each side of the stem that was found in it
 
 	// maxWork bounds the words, and the places and tokens beside them, that are read. The rest of a text that
 	// needs more is masked.
@@ -71,13 +67,13 @@ const (
 	commandWord
 	insertWord
 	copyWord
-	nameWord // found by judge.Names
-	otherName
+	nameWord
+	otherName // not of ASCII letters: the word itself is the name
 )
 
 // Index has to be called after the last rule was added.
 func (r *Rules) Index() (err error) {
-	r.index.fill(r.forms)
+	r.index = indexOf(r.forms)
 	var words []lex.Word
 	for i, c := range r.calls {
 		words = append(words, lex.Word{Text: c.word, Index: i, Kind: callWord})
@@ -89,6 +85,13 @@ func (r *Rules) Index() (err error) {
 		words = append(words, lex.Word{Text: w, Kind: insertWord})
 	}
 	words = append(words, lex.Word{Text: "copy ", Kind: copyWord})
+	for _, w := range r.Names.Words() {
+		kind := nameWord
+		if !lex.AllIn(w, &lex.IdentSet) {
+			kind = otherName
+		}
+		words = append(words, lex.Word{Text: w, Kind: kind})
+	}
 	r.words, err = lex.NewAutomaton(words)
 	return err
 }
@@ -107,8 +110,8 @@ type hit struct {
 	index      int
 }
 
-// Read reads a text of a language.
-func (r *Rules) Read(text string, l *lex.Language) Result {
+// Read reads a text of a language. isWhole is set if lines are missing neither in it nor behind it.
+func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
 	b, ok := r.buffers.Get().(*buffer)
 	if !ok {
 		b = &buffer{}
@@ -116,35 +119,22 @@ func (r *Rules) Read(text string, l *lex.Language) Result {
 	defer r.buffers.Put(b)
 	d := &reader{Rules: r, s: text, lang: l, cache: &b.cache, commandEnd: make([]int, len(r.commands)), budget: len(text)}
 	hits := b.hits[:0]
-	r.Names.Find(text, func(begin, end int, other bool) {
-		kind := nameWord
-		if other {
-			kind = otherName
+	r.words.Each(text, func(w *lex.Word, begin, end int) {
+		if w.Kind != otherName || strings.EqualFold(text[begin:end], w.Text) {
+			hits = append(hits, hit{begin, end, w.Kind, w.Index})
 		}
-		hits = append(hits, hit{begin, end, kind, 0})
 	})
-	r.words.Each(text, func(w *lex.Word, begin, end int) { hits = append(hits, hit{begin, end, w.Kind, w.Index}) })
 	if len(hits) == 0 && !strings.Contains(text, "sensitive") {
 		return d.Result
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.begin - b.begin })
 	b.hits, b.tokens = hits, lex.Append(b.tokens[:0], text, 0, len(text), l)
-	root := &region{toks: b.tokens, to: len(text), bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
-	docs := d.values(root)
+	root := &region{s: text, toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
+	values, keys := d.document(root)
+	d.judgeAll(values, inDocument)
 	d.region(root, hits, 0)
-	d.keep(root, docs)
+	d.Found = withoutKeys(d.Found, keys)
 	return d.Result
-}
-
-// A region is the whole text, or what is in a literal or a comment.
-type region struct {
-	toks     []lex.Token
-	from, to int
-	// outer is the region with the literal toks[at], whose text this region is.
-	outer *region
-	at    int
-	// bare is set if a text without quotes may be a value; code if it is a name of code.
-	bare, code bool
 }
 
 // A reader is the state of reading one text.
@@ -157,8 +147,6 @@ type reader struct {
 	// The ends of the last name, list, table, row of branches and statement that were
 	// read: each is read once, although it may hold many names.
 	nameEnd, listEnd, tableEnd, branchEnd, insertEnd int
-	// listStrength is that of the name of the last list.
-	listStrength judge.Strength
 	// bareEnd is the end of the last text without quotes, bareDepth how many names in it had a value.
 	bareEnd, bareDepth int
 	commandEnd         []int
@@ -176,7 +164,7 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 	for len(hits) > 0 {
 		h := hits[0]
 		if d.work >= maxWork {
-			d.stop(h.begin)
+			d.stop(h.begin, judge.Name{Rule: tooDense}, tooDense)
 			return
 		}
 		for at < len(rg.toks) && int(rg.toks[at].End) <= h.begin {
@@ -193,7 +181,7 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 			continue
 		}
 		n := sort.Search(len(hits), func(i int) bool { return hits[i].begin >= int(t.InnerEnd) })
-		sub := &region{from: int(t.Inner), to: int(t.InnerEnd), bare: true}
+		sub := &region{s: d.s, from: int(t.Inner), to: int(t.InnerEnd), bare: true}
 		if t.Kind == lex.Literal {
 			sub.outer, sub.at = rg, at
 		}
@@ -224,8 +212,8 @@ func (d *reader) hit(rg *region, at int, h hit) {
 }
 
 // stop masks the text from begin on, and reports it as hidden.
-func (d *reader) stop(begin int) {
-	s := judge.Span{Start: begin, End: len(d.s), Reason: judge.Reason{Class: "credential", Rule: tooDense}, Hidden: tooDense}
+func (d *reader) stop(begin int, n judge.Name, reason string) {
+	s := judge.Span{Start: begin, End: len(d.s), Reason: judge.Reason{Class: n.Class(), Rule: n.Rule}, Hidden: reason}
 	d.Found, d.Open = append(d.Found, s), append(d.Open, s)
 }
 
@@ -264,38 +252,16 @@ func (d *reader) name(rg *region, at int, h hit) {
 	d.match(n, before, after)
 }
 
-// A literal is a value as it is in the text.
-type literal struct {
-	start, end int
-	quoted     bool
-	// next is behind the value and its closing delimiter.
-	next cursor
-}
-
-// candidate masks the literal, or the end of it, if it is a secret.
-func (d *reader) candidate(n judge.Name, place string, bind judge.Binding, lit literal) bool {
-	if d.Names.IsPlaceholder(d.s[lit.start:lit.end]) {
-		if rest, ok := d.bareAfter(lit); ok {
-			d.secret(n, place, bind, rest, "")
-		}
-		return true
-	}
-	if d.secret(n, place, bind, lit, "") {
-		d.continued(n, place, lit)
-		return true
-	}
-	if lit.quoted {
-		d.template(n, place, lit)
-	}
-	return n.IsPair && d.pair(n, place, lit)
-}
-
 // secret masks the literal if it is a secret. own is the name of the member or column itself.
 func (d *reader) secret(n judge.Name, place string, bind judge.Binding, lit literal, own string) bool {
 	if lit.start >= lit.end {
 		return false
 	}
-	c := judge.Candidate{Names: d.Names, Name: n, Bind: bind, S: d.s, Start: lit.start, End: lit.end, Quoted: lit.quoted, Next: d.offset(lit.next), Own: own, InCode: d.inCode}
+	next := lit.end
+	if lit.next.rg != nil {
+		next = lit.next.offset()
+	}
+	c := judge.Candidate{Names: d.Names, Name: n, Bind: bind, S: d.s, Start: lit.start, End: lit.end, Quoted: lit.quoted, Next: next, Own: own, InCode: d.inCode}
 	secret, why := c.Judge()
 	s := judge.Span{Start: lit.start, End: lit.end, Reason: judge.Reason{Class: n.Class(), Rule: n.Rule, Place: place, Why: why}}
 	if secret {

@@ -33,7 +33,7 @@ func (d *reader) table(rg *region, n judge.Name) {
 		if !isColumn(name) {
 			return
 		}
-		columns = append(columns, d.cache.Of(d.Names, strings.NewReplacer(" ", "_", "(", "_", ")", "").Replace(name)))
+		columns = append(columns, d.cache.Of(d.Names, identifier.Replace(name)))
 	}
 	if len(columns) < 2 || !slices.ContainsFunc(columns, func(n judge.Name) bool { return n.Strength >= judge.Medium }) {
 		return
@@ -72,7 +72,7 @@ func (d *reader) row(at, end int, sep byte) (cells []literal, next int) {
 		at = lex.Run(d.s, at, &cellMargin, end-at)
 	}
 	for at <= end {
-		lit := literal{start: at, end: at, next: cursor{}}
+		lit := literal{start: at, end: at}
 		begin := at
 		if at < end && d.s[at] == '"' {
 			i := at + 1
@@ -91,7 +91,7 @@ func (d *reader) row(at, end int, sep byte) (cells []literal, next int) {
 			stop++
 		}
 		if !lit.quoted {
-			lit = d.trim(literal{start: begin, end: stop})
+			lit = trim(d.s, literal{start: begin, end: stop})
 		}
 		last := stop >= end || d.s[stop] != sep
 		if !(last && sep == '|' && lit.start >= lit.end) { // a | at the end
@@ -120,26 +120,25 @@ func (d *reader) insert(rg *region, h hit) {
 	const most = 64 // tokens between the columns and the values
 	for k := 0; ; k++ {
 		c = c.skip(true)
-		t, more := c.token()
-		if !more || k == most || d.text(t) == ";" {
+		word := strings.ToLower(c.text())
+		if word == "" || word == ";" || k == most {
 			return
 		}
-		c = c.next()
-		if text := strings.ToLower(d.text(t)); text == "values" || text == "value" {
+		if c = c.next(); word == "values" || word == "value" {
 			break
-		} else if text == "select" {
+		} else if word == "select" {
 			d.rowValues(columns, c)
 			return
 		}
 	}
-	for c = c.skip(true); d.is(c, "("); c = c.skip(true) {
-		if c = d.rowValues(columns, c.next()); d.is(c, ")") {
+	for c = c.skip(true); c.is("("); c = c.skip(true) {
+		if c = d.rowValues(columns, c.next()); c.is(")") {
 			c = c.next().skip(true)
 		}
-		if d.is(c, ",") {
+		if c.is(",") {
 			c = c.next()
 		}
-		d.insertEnd = d.offset(c)
+		d.insertEnd = c.offset()
 	}
 }
 
@@ -156,7 +155,7 @@ func (d *reader) rowValues(columns []judge.Name, c cursor) cursor {
 // columns reads the table and the columns of a statement: users (name, password).
 func (d *reader) columns(c cursor) (columns []judge.Name, next cursor, ok bool) {
 	const most = 16 // tokens of the name of the table
-	for k := 0; !d.is(c, "("); k++ {
+	for k := 0; !c.is("("); k++ {
 		if _, more := c.token(); !more || k == most {
 			return nil, c, false
 		}
@@ -165,10 +164,9 @@ func (d *reader) columns(c cursor) (columns []judge.Name, next cursor, ok bool) 
 	name := ""
 	for c = c.next(); ; c = c.next() {
 		t, more := c.token()
-		if !more || d.text(t) == "(" {
+		switch text := c.text(); {
+		case !more, text == "(":
 			return nil, c, false
-		}
-		switch text := d.text(t); {
 		case text == ",", text == ")":
 			columns = append(columns, d.cache.Of(d.Names, name))
 			if name = ""; text == ")" {
@@ -183,10 +181,10 @@ func (d *reader) columns(c cursor) (columns []judge.Name, next cursor, ok bool) 
 // copyRows masks the columns of the rows behind COPY users (name, password) FROM stdin; up to \.
 func (d *reader) copyRows(rg *region, h hit) {
 	columns, c, ok := d.columns(rg.cursorAt(h.end))
-	if !ok || !strings.EqualFold(d.word(c.skip(true)), "from") || !strings.EqualFold(d.word(c.skip(true).next().skip(true)), "stdin") {
+	if !ok || !strings.EqualFold(c.skip(true).text(), "from") || !strings.EqualFold(c.skip(true).next().skip(true).text(), "stdin") {
 		return
 	}
-	at := lex.LineEnd(d.s[:rg.to], d.offset(c))
+	at := lex.LineEnd(d.s[:rg.to], c.offset())
 	for at < rg.to && !strings.HasPrefix(d.s[at:], `\.`) && d.s[at] != 1 {
 		row, next := d.row(at, rg.to, '\t')
 		for i, lit := range row {
@@ -196,12 +194,4 @@ func (d *reader) copyRows(rg *region, h hit) {
 		}
 		at = next
 	}
-}
-
-// word returns the word at c, or "".
-func (d *reader) word(c cursor) string {
-	if t, ok := c.token(); ok && t.Kind == lex.Name {
-		return d.text(t)
-	}
-	return ""
 }
