@@ -1,7 +1,9 @@
 package rewrite
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -50,16 +52,23 @@ func (k BatchKey) String() string {
 		k.Provider, k.Model, k.PromptVersion, k.PolicyVersion, k.Lane, k.Languages.From, k.Languages.To)
 }
 
+// Half names a half, 1 or 2, of the jobs of a part; a part without a name is all of batch id.
+func Half(part, id string, half int) string {
+	if part == "" {
+		part = id + "/"
+	}
+	return part + strconv.Itoa(half)
+}
+
+// ErrNoRoom is in the error of a batch that the provider refuses because of what is enqueued.
+var ErrNoRoom = errors.New("the provider has no room for the batch")
+
 // BatchLimits bound one batch.
 type BatchLimits struct {
 	Requests int
 	Bytes    int
 	Tokens   int // of all batches of a model at the provider
 }
-
-// ProviderLimits are OpenAI's limits of one file. The limit of enqueued tokens depends on
-// the account.
-var ProviderLimits = BatchLimits{Requests: 50_000, Bytes: 200_000_000, Tokens: 2_000_000}
 
 // Split splits items, given by their weights, into batches within the limits. Each batch
 // is a range of items. The last overflow items are in no batch: their tokens and those

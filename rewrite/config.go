@@ -25,6 +25,9 @@ type RunConfig struct {
 	// RetryBackoffSeconds holds the wait after the first failed attempt, after the second,
 	// and so on; the last value applies to all later attempts.
 	RetryBackoffSeconds []int `json:"retry_backoff_seconds"`
+	// MaxCapacityRounds is how often in a row a job may be refused for a reason that is not its
+	// own before an attempt is counted.
+	MaxCapacityRounds int `json:"-"`
 }
 
 // A Profile holds the defaults of one kind of installation (rewrite 14).
@@ -58,7 +61,7 @@ func LoadProfile(name string) (Profile, error) {
 	if err := decoder.Decode(&p); err != nil {
 		return p, fmt.Errorf("read profile %s: %w", name, err)
 	}
-	return p, p.Validate()
+	return p, nil
 }
 
 // Validate returns an error about the first field that violates the contract. The
@@ -122,10 +125,10 @@ func (c RunConfig) OverflowBackoff() time.Duration { return min(overflowBackoff,
 // the number of jobs that are submitted between two of its runs.
 func (c RunConfig) MaxCollectedPerRun() int { return 4 * c.MaxJobsPerRun }
 
-// AfterFailure returns the verdict on a job whose attempt failed: the job is queued, or
-// fails if it has no attempts left or every attempt would fail (rewrite 8.1, 8.2).
-func (c RunConfig) AfterFailure(job Job, lastError string, permanent bool) Verdict {
-	v := Verdict{JobID: job.ID, Status: Queued, Attempts: job.AttemptCount + 1, Error: lastError}
+// AfterFailure decides about a job whose attempt failed: the job is queued, or fails if it has no
+// attempts left or every attempt would fail (rewrite 8.1, 8.2).
+func (c RunConfig) AfterFailure(job Job, lastError string, permanent bool) Outcome {
+	v := Outcome{JobID: job.ID, Status: Queued, Attempts: job.AttemptCount + 1, Error: lastError}
 	if permanent || v.Attempts >= job.MaxAttempts {
 		v.Status = Failed
 		return v
@@ -134,8 +137,19 @@ func (c RunConfig) AfterFailure(job Job, lastError string, permanent bool) Verdi
 	return v
 }
 
-// Postpone returns the verdict on a job that was not begun: it is queued, and no attempt
-// is counted (rewrite 6.1).
-func (c RunConfig) Postpone(job Job, reason string) Verdict {
-	return Verdict{JobID: job.ID, Status: Queued, Attempts: job.AttemptCount, Wait: c.OverflowBackoff(), Error: reason}
+// Postpone decides about a job that was not begun: it is queued, and no attempt is counted
+// (rewrite 6.1).
+func (c RunConfig) Postpone(job Job, reason string) Outcome {
+	return Outcome{JobID: job.ID, Status: Queued, Attempts: job.AttemptCount, Wait: c.OverflowBackoff(), Error: reason, Rounds: job.Rounds}
+}
+
+// Refuse decides about a job that its provider refused for a reason that is not the job's: it is
+// postponed, up to MaxCapacityRounds in a row. Then an attempt is counted, so that no job waits
+// for ever.
+func (c RunConfig) Refuse(job Job, reason string) Outcome {
+	if job.Rounds+1 >= c.MaxCapacityRounds {
+		return c.AfterFailure(job, reason, false)
+	}
+	job.Rounds++
+	return c.Postpone(job, reason)
 }

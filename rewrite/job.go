@@ -118,6 +118,8 @@ type Job struct {
 	// BatchPart is set when the provider rejected a batch without naming a line: only jobs
 	// of the same part share the next batch, so that the job at fault is found.
 	BatchPart string `json:"batch_part,omitempty"`
+	// Rounds counts the refusals in a row that were not the job's and counted no attempt.
+	Rounds int `json:"capacity_rounds,omitempty"`
 }
 
 // Fault returns the field for which no attempt at the job can succeed, or an empty string.

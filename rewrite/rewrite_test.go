@@ -35,15 +35,15 @@ func TestAfterFailure(t *testing.T) {
 	for name, tt := range map[string]struct {
 		attempts, maximum int
 		permanent         bool
-		want              Verdict
+		want              Outcome
 	}{
-		"first of two":        {0, 2, false, Verdict{Status: Queued, Attempts: 1, Wait: 900 * time.Second}},
-		"last of two":         {1, 2, false, Verdict{Status: Failed, Attempts: 2}},
-		"second of five":      {1, 5, false, Verdict{Status: Queued, Attempts: 2, Wait: 7200 * time.Second}},
-		"beyond the list":     {3, 9, false, Verdict{Status: Queued, Attempts: 4, Wait: 7200 * time.Second}},
-		"the only one":        {0, 1, false, Verdict{Status: Failed, Attempts: 1}},
-		"one that cannot end": {0, 5, true, Verdict{Status: Failed, Attempts: 1}},
-		"beyond the last":     {7, 2, false, Verdict{Status: Failed, Attempts: 8}},
+		"first of two":        {0, 2, false, Outcome{Status: Queued, Attempts: 1, Wait: 900 * time.Second}},
+		"last of two":         {1, 2, false, Outcome{Status: Failed, Attempts: 2}},
+		"second of five":      {1, 5, false, Outcome{Status: Queued, Attempts: 2, Wait: 7200 * time.Second}},
+		"beyond the list":     {3, 9, false, Outcome{Status: Queued, Attempts: 4, Wait: 7200 * time.Second}},
+		"the only one":        {0, 1, false, Outcome{Status: Failed, Attempts: 1}},
+		"one that cannot end": {0, 5, true, Outcome{Status: Failed, Attempts: 1}},
+		"beyond the last":     {7, 2, false, Outcome{Status: Failed, Attempts: 8}},
 	} {
 		tt.want.JobID, tt.want.Error = "j", "E"
 		for range 3 {

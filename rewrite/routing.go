@@ -42,6 +42,16 @@ type RoutingDecision struct {
 	MaxRetries *int `json:"max_retries,omitempty"`
 }
 
+// A Model is one model of a provider in one wire format.
+type Model struct {
+	Provider    string
+	AdapterKind AdapterKind
+	Name        string
+}
+
+// ModelKey returns the model of the decision.
+func (d RoutingDecision) ModelKey() Model { return Model{d.Provider, d.AdapterKind, d.Model} }
+
 // Validate returns an error about the first invalid field.
 func (d RoutingDecision) Validate() error {
 	for _, required := range []struct{ field, value string }{

@@ -31,8 +31,16 @@ type Run struct {
 	Counts
 	// Stale counts the claims of lost workers that the run has ended (rewrite 7.2).
 	Stale int `json:"stale_count"`
+	// Refusals are the providers that refused a call before the run claimed jobs.
+	Refusals []Refusal `json:"refusals"`
 	// PerModel has the counts of each provider and model.
 	PerModel []ModelCounts `json:"per_model"`
+}
+
+// A Refusal says that none of a provider's jobs was claimed, and why: a class of package failure.
+type Refusal struct {
+	Provider string `json:"provider"`
+	Class    string `json:"class"`
 }
 
 // Counts count transitions of jobs. They are computed from the database's record of
@@ -43,8 +51,8 @@ type Counts struct {
 	Succeeded int `json:"succeeded_count"`
 	Failed    int `json:"failed_count"`
 	Requeued  int `json:"requeued_count"`
-	// RateLimited and Capacity count the failures caused by the provider's limits: on the
-	// rate, and on quota or enqueued tokens.
+	// RateLimited counts refusals for the rate, Capacity those for what names no job: the key, the
+	// account, the model, a quota or what is enqueued.
 	RateLimited int `json:"rate_limit_errors"`
 	Capacity    int `json:"capacity_errors"`
 }

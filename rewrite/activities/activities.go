@@ -27,32 +27,22 @@ import (
 // wire format.
 const Queue = "complaint-rewrite"
 
-// Config configures a worker. Every field can be changed without a new build
+// Config configures a worker: every field is required, and can be changed without a new build
 // (rewrite 13).
 type Config struct {
-	// Run limits one run. Required.
-	Run rewrite.RunConfig
-	// Limits bound a batch. Default [rewrite.ProviderLimits].
+	// Run limits one run, Limits one batch.
+	Run    rewrite.RunConfig
 	Limits rewrite.BatchLimits
-	// Concurrency is the number of concurrent calls of the async lane. Default 4.
+	// Concurrency is the number of concurrent calls of the async lane.
 	Concurrency int
-	// CallTimeout bounds one call for one job. Default 2 minutes.
+	// CallTimeout bounds one call for one job.
 	CallTimeout time.Duration
 	// Lease is how long one worker may submit or collect a batch without renewing its
-	// lease. It bounds an upload and a creation. Default 10 minutes.
+	// lease. It bounds an upload and a creation.
 	Lease time.Duration
-	// BatchTimeout is the age at which a batch is canceled at the provider. Default 30
-	// hours: the provider's own limit is 24.
+	// BatchTimeout is the age at which a batch is canceled at the provider, whose own limit is
+	// 24 hours.
 	BatchTimeout time.Duration
-}
-
-func (c Config) withDefaults() Config {
-	c.Limits = cmp.Or(c.Limits, rewrite.ProviderLimits)
-	c.Concurrency = cmp.Or(c.Concurrency, 4)
-	c.CallTimeout = cmp.Or(c.CallTimeout, 2*time.Minute)
-	c.Lease = cmp.Or(c.Lease, 10*time.Minute)
-	c.BatchTimeout = cmp.Or(c.BatchTimeout, 30*time.Hour)
-	return c
 }
 
 // Parts are the dependencies of a worker.
@@ -72,15 +62,15 @@ type Activities struct {
 	parts Parts
 	lg    *slog.Logger
 	cfg   Config
+	pause time.Duration // before a file that is not processed is looked at again
 }
 
 // New returns the activities. The error has class CONFIG_INVALID.
 func New(lg *slog.Logger, parts Parts, cfg Config) (*Activities, error) {
-	cfg = cfg.withDefaults()
 	if err := cmp.Or(cfg.Run.Validate(), cfg.Run.Covers(cfg.CallTimeout)); err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "configure rewrite runs: %w", err)
 	}
-	return &Activities{parts, lg, cfg}, nil
+	return &Activities{parts, lg, cfg, time.Second}, nil
 }
 
 // BeginRun counts the pending work of a run, records it, and reports whether there is any. A run without
@@ -140,6 +130,9 @@ func (a *Activities) FinishRun(ctx context.Context) (rewrite.Run, error) {
 
 func (a *Activities) finish(ctx context.Context, runID string) (rewrite.Run, error) {
 	run, err := a.parts.Queue.FinishRun(ctx, runID)
+	if failure.ClassOf(err) == failure.NotFound { // a reset after its work gave the run another ID
+		return rewrite.Run{ID: runID}, nil
+	}
 	if err != nil {
 		return run, err
 	}
@@ -147,7 +140,7 @@ func (a *Activities) finish(ctx context.Context, runID string) (rewrite.Run, err
 		"started_at", run.StartedAt, "finished_at", run.FinishedAt, "max_jobs_per_run", run.MaxJobsPerRun,
 		"claimed_count", run.Claimed, "submitted_count", run.Submitted, "succeeded_count", run.Succeeded,
 		"failed_count", run.Failed, "requeued_count", run.Requeued, "stale_count", run.Stale,
-		"rate_limit_errors", run.RateLimited, "capacity_errors", run.Capacity, "per_model", run.PerModel)
+		"rate_limit_errors", run.RateLimited, "capacity_errors", run.Capacity, "refusals", run.Refusals, "per_model", run.PerModel)
 	return run, nil
 }
 
@@ -155,7 +148,10 @@ func (a *Activities) finish(ctx context.Context, runID string) (rewrite.Run, err
 func runOf(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }
 
 // deadline returns when the run must stop beginning new work (rewrite 6).
-func (a *Activities) deadline(ctx context.Context, runID string) (time.Time, error) {
+func (a *Activities) deadline(ctx context.Context, runID string, worker rewrite.Worker) (time.Time, error) {
 	spent, err := a.parts.Queue.Runtime(ctx, runID)
+	if failure.ClassOf(err) == failure.NotFound { // a reset gave the run another ID
+		err = a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
+	}
 	return time.Now().Add(a.cfg.Run.MaxRuntime() - spent), err
 }

@@ -2,10 +2,13 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -17,7 +20,7 @@ import (
 func (a *Activities) ExecuteJobs(ctx context.Context) error { return a.execute(ctx, runOf(ctx)) }
 
 func (a *Activities) execute(ctx context.Context, runID string) error {
-	deadline, err := a.deadline(ctx, runID)
+	deadline, err := a.deadline(ctx, runID, rewrite.AsyncLane)
 	if err != nil {
 		return err
 	}
@@ -26,64 +29,144 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 		return fmt.Errorf("claim jobs of the async lane: %w", err)
 	}
 	defer a.extend(ctx, claim)()
-	var stop atomic.Bool     // the provider is overloaded, or a write failed
+	lane := &lane{Activities: a, claim: claim, models: map[rewrite.Model]*model{}}
 	var calls errgroup.Group // in-flight calls run to completion: they are already billed
 	calls.SetLimit(a.cfg.Concurrency)
 	for _, job := range claimed {
-		if stop.Load() || time.Now().After(deadline) || ctx.Err() != nil {
+		if time.Now().After(deadline) || ctx.Err() != nil {
 			break
 		}
 		calls.Go(func() error {
-			if stop.Load() { // set while the job waited for a slot
+			if lane.stopped(job) || ctx.Err() != nil {
 				return nil
 			}
-			class, err := a.executeOne(ctx, claim, job)
-			if overloaded(class) || err != nil {
-				stop.Store(true)
+			err := lane.execute(ctx, job)
+			if err != nil {
+				lane.fail()
 			}
 			return err
 		})
 	}
-	if err := calls.Wait(); err != nil {
+	err = calls.Wait()
+	for _, m := range lane.models { // no job was executed after these: the refusals may not be theirs
+		for _, r := range m.refused {
+			err = errors.Join(err, a.settle(ctx, claim.Writer(), a.failed(r, failure.EndpointRefused, false)))
+		}
+	}
+	if err != nil {
 		return a.release(ctx, claim, fmt.Errorf("execute jobs: %w", err))
 	}
 	return a.releaseRest(ctx, claim)
 }
 
-// executeOne executes one job and returns the error class of its attempt. err is not the
-// job's fault: the run is retried.
-func (a *Activities) executeOne(ctx context.Context, claim rewrite.Claim, job rewrite.Job) (failure.Class, error) {
-	fail := func(err error) (failure.Class, error) {
-		class := failure.ClassOf(err)
-		a.lg.WarnContext(ctx, "rewrite attempt failed", "job_id", job.ID, "run_id", claim.RunID, "attempt", job.AttemptCount+1, "error_class", class)
-		return class, a.settle(ctx, claim.Holder(), a.failed(job, class))
-	}
+// A lane is one run of the async lane.
+type lane struct {
+	*Activities
+	claim rewrite.Claim
+
+	mu     sync.Mutex
+	broken bool // a write failed
+	models map[rewrite.Model]*model
+}
+
+// A model is what a run has seen of one model.
+type model struct {
+	refused []rewrite.Job // refused without a reason since a job was last executed
+	row     int           // failed calls since then
+	stop    bool
+}
+
+// The run stops calling a model that refuses so many jobs in a row without a reason, or whose calls
+// fail so often in a row: it is not the jobs' fault (rewrite 12).
+const (
+	mostRefused = 2
+	mostFailed  = 3
+)
+
+func (l *lane) fail() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = true
+}
+
+func (l *lane) stopped(job rewrite.Job) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.models[job.Routing.ModelKey()]
+	return l.broken || m != nil && m.stop
+}
+
+// execute executes one job. An error is neither the job's nor the provider's: the run is retried.
+func (l *lane) execute(ctx context.Context, job rewrite.Job) error {
 	if job.BegunAt != nil { // an earlier attempt of the run crashed and may have executed the job
-		return fail(failure.Errorf(failure.WorkerStopped, "the worker was lost during the call"))
+		return l.settle(ctx, l.claim.Writer(), l.failed(job, failure.WorkerStopped, true))
 	}
-	item, message, err := a.item(ctx, job)
-	if err != nil && ownFault(err) {
-		return "", err
+	item, message, err := l.item(ctx, job)
+	switch {
+	case err != nil && ownFault(err):
+		return err
+	case err != nil:
+		return l.settle(ctx, l.claim.Writer(), l.failed(job, failure.ClassOf(err), true))
 	}
-	if err != nil {
-		return fail(err)
-	}
-	begun, err := a.parts.Queue.Begin(ctx, claim, job.ID)
+	begun, err := l.parts.Queue.Begin(ctx, l.claim, job.ID)
 	if err != nil || !begun { // an operator canceled the job, or the claim was lost
-		return "", err
+		return err
 	}
-	call, cancel := context.WithTimeout(ctx, a.cfg.CallTimeout)
+	// A canceled run ends after its calls, which are billed; a worker that stops has no time for them.
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.CallTimeout)
 	defer cancel()
-	answer, err := a.parts.Provider.Rewrite(call, *job.Routing, item)
-	if err != nil && ctx.Err() != nil {
+	stopping := func() bool { return ctx.Err() != nil && !temporal.IsCanceledError(context.Cause(ctx)) }
+	defer context.AfterFunc(ctx, func() {
+		if stopping() {
+			cancel()
+		}
+	})()
+	answer, err := l.parts.Provider.Rewrite(call, *job.Routing, item)
+	var ref string
+	if err == nil {
+		ref, err = l.accept(ctx, item, message, answer)
+	} else if stopping() {
 		err = failure.Errorf(failure.WorkerStopped, "the worker was stopped during the call")
 	}
-	if err != nil {
-		return fail(err)
+	outcomes := l.learn(ctx, job, err)
+	if err == nil {
+		if err = l.complete(ctx, l.claim.Writer(), map[string]string{job.ID: ref}); err != nil {
+			return err
+		}
 	}
-	ref, err := a.accept(ctx, item, message, answer)
+	return l.settle(ctx, l.claim.Writer(), outcomes...)
+}
+
+// learn records how a call ended, and returns what is decided by it: a refusal without a reason is
+// decided when another job of the model was executed, or at the end of the run.
+func (l *lane) learn(ctx context.Context, job rewrite.Job, err error) (outcomes []rewrite.Outcome) {
+	var class failure.Class
 	if err != nil {
-		return fail(err)
+		class = failure.ClassOf(err)
+		l.lg.WarnContext(ctx, "rewrite attempt failed", "job_id", job.ID, "run_id", l.claim.RunID, "attempt", job.AttemptCount+1, "error_class", class, "error", err.Error())
 	}
-	return "", a.complete(ctx, claim.Holder(), map[string]string{job.ID: ref})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.models[job.Routing.ModelKey()]
+	if m == nil {
+		m = new(model)
+		l.models[job.Routing.ModelKey()] = m
+	}
+	m.row++
+	switch {
+	case executed(class):
+		for _, r := range m.refused {
+			outcomes = append(outcomes, l.failed(r, failure.EndpointRefused, true))
+		}
+		m.refused, m.row = nil, 0
+	case class == failure.EndpointRefused:
+		m.refused = append(m.refused, job)
+		m.stop = m.stop || len(m.refused) >= mostRefused
+		return nil
+	}
+	m.stop = m.stop || m.row >= mostFailed || slices.Contains(refusing, class) || class == failure.RateLimited || class == failure.ServerBusy
+	if err != nil {
+		outcomes = append(outcomes, l.failed(job, class, true))
+	}
+	return outcomes
 }

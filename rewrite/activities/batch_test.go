@@ -181,8 +181,8 @@ func TestCreationWithUnknownResult(t *testing.T) {
 	r.must(t, rewrite.Submitter)
 	r.later(t)
 	r.must(t, rewrite.Submitter)
-	if job := r.job(t, more); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "UPSTREAM_UNAVAILABLE" {
-		t.Errorf("job of a batch that the provider did not create: %+v", job) // (rewrite 8.1)
+	if job := r.job(t, more); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.Rounds != 1 || lastError(job) != "UPSTREAM_UNAVAILABLE" {
+		t.Errorf("job of a batch that the provider did not create: %+v", job)
 	}
 }
 
@@ -235,8 +235,14 @@ func TestEndsOfBatches(t *testing.T) {
 		"refused for one line": {func(_ *editedProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 2}}
 		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow, ""}},
+		"refused for each line": {func(_ *editedProvider, b *batch) {
+			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "odd", Line: 1}, {Code: "odd", Line: 2}, {Code: "odd", Line: 3}}
+		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, "ENDPOINT_REFUSED", ""}},
+		"refused for the model": {func(_ *editedProvider, b *batch) {
+			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_not_found", Line: 1, Endpoint: true}}
+		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, "ENDPOINT_REFUSED", ""}},
 		"refused as a whole": {func(_ *editedProvider, b *batch) {
-			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_mismatch"}}
+			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "strange"}}
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.Bisected, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -359,6 +365,60 @@ func TestCulpritIsFound(t *testing.T) {
 	}
 }
 
+// A provider that rejects every batch without a reason rejects no job: its batches are not
+// divided for ever, and no attempt is counted.
+func TestRejectionOfEveryBatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.enqueue(t, 16, rewrite.Batch)
+	r.provider.onDone = func(b *batch) { b.Status, b.OutputFileID, b.Lines = rewrite.BatchFailed, "", 0 }
+	for range 10 {
+		r.must(t, rewrite.Submitter, rewrite.Collector)
+		r.later(t)
+	}
+	if n := r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`); n != 0 || r.statuses(t)[rewrite.Queued] != 16 {
+		t.Errorf("%d attempts, jobs are %v", n, r.statuses(t))
+	}
+	if n := r.number(t, `select count(distinct batch_part) from complaint_rewrite.jobs`); n > 6 {
+		t.Errorf("%d parts", n)
+	}
+	r.provider.onDone = nil
+	for range 4 {
+		r.must(t, rewrite.Submitter, rewrite.Collector)
+		r.later(t)
+	}
+	if got := r.statuses(t); got[rewrite.Completed] != 16 {
+		t.Errorf("jobs are %v", got)
+	}
+}
+
+// A provider that has no room for a batch gets half of it, and the limit is remembered.
+func TestLimitsAreLearned(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 16, rewrite.Batch)
+	most, refused := 5, 0
+	r.provider.onDone = func(b *batch) {
+		if len(b.items) > most {
+			refused++
+			b.Status, b.OutputFileID, b.Lines, b.Problems = rewrite.BatchFailed, "", 0, []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
+		}
+	}
+	for range 8 {
+		r.must(t, rewrite.Submitter, rewrite.Collector)
+		r.later(t)
+	}
+	r.all(t, rewrite.Completed, ids)
+	if refused > 3 { // 16, 8
+		t.Errorf("%d batches were refused", refused)
+	}
+	for _, id := range ids {
+		if job := r.job(t, id); job.AttemptCount != 0 {
+			t.Errorf("%d attempts are counted", job.AttemptCount)
+		}
+	}
+}
+
 // A batch whose creation has an unknown result, and whose search always fails, ends after
 // its time limit.
 func TestSearchThatFailsEnds(t *testing.T) {
@@ -408,7 +468,7 @@ func TestRateLimitOfABatchCountsNoAttempt(t *testing.T) {
 			r := newRig(t)
 			id := r.enqueue(t, 1, rewrite.Batch)[0]
 			r.provider.createErr, r.provider.notCreated = failure.Errorf(class, "429"), true
-			for range 3 {
+			for range 9 {
 				r.must(t, rewrite.Submitter)
 				r.later(t)
 			}
@@ -428,7 +488,6 @@ func TestClaimTimeoutCoversACall(t *testing.T) {
 	if _, err := New(slog.New(slog.DiscardHandler), Parts{}, r.cfg); failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("runtime 240 s, calls of 360 s and claims of 600 s: %v", err)
 	}
-	r.cfg.CallTimeout = 0
 	r.cfg.Run.MaxRuntimeSeconds, r.cfg.Run.ClaimTimeoutSeconds, r.cfg.CallTimeout = 1, 2, 500*time.Millisecond
 	id := r.enqueue(t, 1, rewrite.Async)[0]
 	w := r.worker(t)

@@ -12,11 +12,11 @@ import (
 )
 
 // claim ends stale claims, routes jobs that need it, and returns the jobs of an earlier
-// attempt of the run or else claims new ones, up to the run's limit. A job that cannot be
-// read fails alone, by the name of the field.
+// attempt of the run or else claims new ones, up to the run's limit, of the providers that
+// accept a call. A job that cannot be read fails alone, by the name of the field.
 func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.ExecutionMode) (rewrite.Claim, []rewrite.Job, error) {
 	c := rewrite.NewClaim(runID, a.parts.Name)
-	held, err := a.parts.Queue.Adopt(ctx, c)
+	held, err := a.parts.Queue.TakeOver(ctx, c)
 	if err != nil {
 		return c, nil, err
 	}
@@ -27,24 +27,63 @@ func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.Execu
 	if recovered > 0 {
 		a.lg.WarnContext(ctx, "stale claims ended", "run_id", runID, "jobs", recovered)
 	}
-	if err := a.route(ctx); err != nil {
+	unrouted, err := a.parts.Queue.Unrouted(ctx, a.cfg.Run.MaxJobsPerRun)
+	if err != nil {
 		return c, nil, err
 	}
+	decisions := map[string]rewrite.RoutingDecision{}
+	for _, job := range unrouted {
+		decisions[job.ID] = a.parts.Router.Route(job.Strength)
+	}
+	if err := a.parts.Queue.Route(ctx, decisions); err != nil {
+		return c, nil, fmt.Errorf("route %d jobs: %w", len(unrouted), err)
+	}
 	if len(held) == 0 {
-		if held, err = a.parts.Queue.Claim(ctx, c, mode, a.cfg.Run.MaxJobsPerRun); err != nil {
+		refusing, err := a.refusing(ctx, runID, mode)
+		if err != nil {
+			return c, nil, err
+		}
+		if held, err = a.parts.Queue.Claim(ctx, c, mode, a.cfg.Run.MaxJobsPerRun, refusing); err != nil {
 			return c, nil, err
 		}
 	}
-	var faulty []rewrite.Verdict
+	var faulty []rewrite.Outcome
 	held = slices.DeleteFunc(held, func(job rewrite.Job) bool {
 		fault := job.Fault()
 		if fault != "" {
 			a.lg.WarnContext(ctx, "rewrite job cannot be read", "job_id", job.ID, "run_id", runID, "field", fault)
-			faulty = append(faulty, rewrite.Verdict{JobID: job.ID, Status: rewrite.Failed, Attempts: job.AttemptCount, Error: "unreadable_" + fault})
+			faulty = append(faulty, rewrite.Outcome{JobID: job.ID, Status: rewrite.Failed, Attempts: job.AttemptCount, Error: "unreadable_" + fault})
 		}
 		return fault != ""
 	})
-	return c, held, a.settle(ctx, c.Holder(), faulty...)
+	return c, held, a.settle(ctx, c.Writer(), faulty...)
+}
+
+// closed are the failures of a call for nothing after which a provider would refuse or fail every
+// job. A key may lack the right to list models, and a server the list.
+var closed = []failure.Class{
+	failure.AuthDenied, failure.QuotaExhausted, failure.EndpointRefused, failure.RateLimited, failure.ServerBusy,
+	failure.NetworkTimeout, failure.NetworkUnreachable, failure.UpstreamUnavailable,
+}
+
+// refusing asks each provider of the jobs that are due for its models, which costs nothing, and
+// returns those that refuse or are not reachable: none of their jobs is claimed.
+func (a *Activities) refusing(ctx context.Context, runID string, mode rewrite.ExecutionMode) (refusing []string, err error) {
+	providers, err := a.parts.Queue.Providers(ctx, mode, a.cfg.Run.MaxJobsPerRun)
+	if err != nil {
+		return nil, err
+	}
+	var refusals []rewrite.Refusal
+	for _, name := range providers {
+		call, cancel := context.WithTimeout(ctx, a.cfg.CallTimeout)
+		_, err := a.parts.Provider.Models(call, name)
+		cancel()
+		if class := failure.ClassOf(err); err != nil && slices.Contains(closed, class) {
+			a.lg.WarnContext(ctx, "provider refuses calls: none of its jobs is claimed", "provider", name, "run_id", runID, "error_class", class, "error", err.Error())
+			refusing, refusals = append(refusing, name), append(refusals, rewrite.Refusal{Provider: name, Class: string(class)})
+		}
+	}
+	return refusing, a.parts.Queue.RecordRefusals(ctx, runID, refusals)
 }
 
 // extend keeps the claim from becoming stale until stop is called: a claim is stale only if
@@ -71,7 +110,7 @@ func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func
 // If err ends the run, release queues the jobs that were not begun and counts no attempt:
 // otherwise their claims would become stale, which counts one. It returns err.
 func (a *Activities) release(ctx context.Context, claim rewrite.Claim, err error) error {
-	if failure.ClassOf(err).Retryable() {
+	if failure.ClassOf(err).Retryable() && ctx.Err() == nil {
 		return err
 	}
 	return errors.Join(err, a.releaseRest(ctx, claim))
@@ -83,20 +122,4 @@ func (a *Activities) releaseRest(ctx context.Context, claim rewrite.Claim) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	return a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff())
-}
-
-// route decides about jobs without a routing decision.
-func (a *Activities) route(ctx context.Context) error {
-	unrouted, err := a.parts.Queue.Unrouted(ctx, a.cfg.Run.MaxJobsPerRun)
-	if err != nil || len(unrouted) == 0 {
-		return err
-	}
-	decisions := map[string]rewrite.RoutingDecision{}
-	for _, job := range unrouted {
-		decisions[job.ID] = a.parts.Router.Route(job.Strength)
-	}
-	if err := a.parts.Queue.Route(ctx, decisions); err != nil {
-		return fmt.Errorf("route %d jobs: %w", len(unrouted), err)
-	}
-	return nil
 }

@@ -14,7 +14,7 @@ import (
 func (a *Activities) CollectBatches(ctx context.Context) error { return a.collect(ctx, runOf(ctx)) }
 
 func (a *Activities) collect(ctx context.Context, runID string) error {
-	deadline, err := a.deadline(ctx, runID)
+	deadline, err := a.deadline(ctx, runID, rewrite.Collector)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,10 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 	if unread != nil {
 		missing = failure.ClassOf(unread)
 	} else {
-		c.decideProblems(s, jobs, at)
+		err = c.decideProblems(ctx, s, jobs, at)
+	}
+	if err != nil {
+		return 0, err
 	}
 	lost := len(c.open)
 	waits := mayWait && lost > 0 && (unread != nil || c.lacks(at))

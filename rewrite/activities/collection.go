@@ -16,7 +16,7 @@ const flushSize = 200
 // before all lines are read.
 type collection struct {
 	*Activities
-	by      rewrite.Holder
+	by      rewrite.Writer
 	routing rewrite.RoutingDecision
 	open    map[string]rewrite.Job // undecided, by id
 	seen    map[string]bool        // jobs of the batch with a line; false: not yet
@@ -24,16 +24,17 @@ type collection struct {
 	errors  map[string]failure.Class
 	// unknown and repeated count the lines of no job, and of jobs with another line.
 	unknown, repeated int
+	works             bool // the model executed one of the jobs
 	truncated         bool // the output was not read to its end: a later line may contradict an earlier one
 
 	results map[string]string // not yet written
-	failed  []rewrite.Verdict // not yet written
+	failed  []rewrite.Outcome // not yet written
 	decided int
 }
 
 func newCollection(a *Activities, claim rewrite.Claim, s rewrite.Submission, jobs []rewrite.Job) *collection {
 	c := &collection{
-		Activities: a, by: rewrite.Holder{RunID: claim.RunID, BatchID: s.ID}, routing: s.Routing,
+		Activities: a, by: rewrite.Writer{RunID: claim.RunID, BatchID: s.ID}, routing: s.Routing,
 		open: map[string]rewrite.Job{}, seen: map[string]bool{}, answers: map[string]string{}, errors: map[string]failure.Class{},
 		results: map[string]string{},
 	}
@@ -98,12 +99,15 @@ func (c *collection) decide(ctx context.Context, line rewrite.Line) error {
 		}
 	}
 	first, answered := c.answers[job.ID]
-	switch {
+	switch class := failure.ClassOf(err); {
 	case err != nil:
-		c.errors[job.ID] = failure.ClassOf(err)
+		c.errors[job.ID] = class
+		c.works = c.works || executed(class)
 	case answered && first != ref:
+		c.works = true
 		c.answers[job.ID], c.errors[job.ID] = "", failure.SchemaInvalid
 	default:
+		c.works = true
 		c.answers[job.ID] = ref
 	}
 	return nil
@@ -127,7 +131,7 @@ func (c *collection) decideRead(mayWait bool) {
 		if ref := c.answers[id]; ref != "" {
 			c.results[id] = ref
 		} else if class, failed := c.errors[id]; failed {
-			c.failed = append(c.failed, c.Activities.failed(job, class))
+			c.failed = append(c.failed, c.Activities.failed(job, class, c.works))
 		} else {
 			continue
 		}
@@ -135,55 +139,78 @@ func (c *collection) decideRead(mayWait bool) {
 	}
 }
 
-// decideProblems decides about the jobs of a batch that was rejected as a whole. Jobs
-// of faulty lines fail permanently. If the provider had no room, or other lines were
-// faulty, the other jobs are queued and no attempt is counted. If the provider names
-// neither, the halves of the batch are submitted separately, until the job at fault is
-// alone. If jobs are missing, because a crashed worker has queued them again, the numbers of
-// the lines are those of other jobs.
-func (c *collection) decideProblems(s rewrite.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) {
-	reason := ""
+// decideProblems decides about the jobs of a batch that was rejected as a whole. Jobs of faulty
+// lines fail permanently, unless every line is called faulty; the others are queued. If the
+// provider has no room, or refuses the model or the account, the jobs are queued and no attempt is
+// counted. If it names no reason, the halves of the batch are submitted separately, until the job
+// at fault is alone; if both halves are rejected alike, it is not the jobs' fault. If jobs are
+// missing, because a crashed worker has queued them again, the numbers of the lines are those of
+// other jobs.
+func (c *collection) decideProblems(ctx context.Context, s rewrite.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) error {
+	if at.Status != rewrite.BatchFailed || len(c.open) == 0 {
+		return nil
+	}
+	faulty := map[int]bool{}
+	full, refused := false, false
 	for _, p := range at.Problems {
-		switch {
-		case p.Capacity:
-			reason = rewrite.NoCapacity
-		case p.Line > 0 && p.Line <= s.Requests:
-			if reason == "" {
-				reason = rewrite.Overflow
+		full, refused = full || p.Capacity, refused || p.Endpoint
+		if !p.Capacity && !p.Endpoint && p.Line > 0 && p.Line <= s.Requests {
+			faulty[p.Line] = true
+		}
+	}
+	part := ""
+	for _, job := range c.open {
+		part = job.BatchPart
+	}
+	decide := func(of func(rewrite.Job) rewrite.Outcome) {
+		for _, job := range jobs {
+			if job, open := c.open[job.ID]; open {
+				c.failed = append(c.failed, of(job))
 			}
+		}
+		clear(c.open)
+	}
+	refuse := func(reason string) {
+		decide(func(job rewrite.Job) rewrite.Outcome { return c.cfg.Run.Refuse(job, reason) })
+	}
+	works, alike, err := c.parts.Queue.PartState(ctx, part)
+	switch {
+	case err != nil:
+		return err
+	case full:
+		refuse(rewrite.NoCapacity)
+		return c.parts.Queue.LearnLimit(ctx, s.ID, true)
+	case refused, len(faulty) == s.Requests && s.Requests > 1:
+		refuse(string(failure.EndpointRefused))
+	case len(faulty) > 0:
+		for line := range faulty {
 			if len(jobs) < s.Requests {
 				break
 			}
-			if job, ok := c.open[jobs[p.Line-1].ID]; ok {
-				c.failed = append(c.failed, c.Activities.failed(job, failure.InputInvalid))
+			if job, open := c.open[jobs[line-1].ID]; open {
+				c.failed = append(c.failed, c.Activities.failed(job, failure.InputInvalid, true))
 				delete(c.open, job.ID)
 			}
 		}
+		decide(func(job rewrite.Job) rewrite.Outcome { return c.cfg.Run.Postpone(job, rewrite.Overflow) })
+	case part != "" && !works && (alike || len(c.open) == 1):
+		refuse(string(failure.EndpointRefused))
+	case len(c.open) > 1:
+		n, half := 0, (len(c.open)+1)/2
+		decide(func(job rewrite.Job) rewrite.Outcome {
+			outcome := c.cfg.Run.Postpone(job, rewrite.Bisected)
+			outcome.Part = rewrite.Half(part, s.ID, 1+n/half)
+			n++
+			return outcome
+		})
 	}
-	half := 0
-	if reason == "" && at.Status == rewrite.BatchFailed && len(c.open) > 1 {
-		reason, half = rewrite.Bisected, len(c.open)/2
-	}
-	if reason == "" {
-		return
-	}
-	jobs = slices.DeleteFunc(slices.Clone(jobs), func(job rewrite.Job) bool { _, open := c.open[job.ID]; return !open })
-	for i, job := range jobs {
-		v := c.cfg.Run.Postpone(job, reason)
-		if half > 0 && i < half {
-			v.Part = s.ID + "/1"
-		} else if half > 0 {
-			v.Part = s.ID + "/2"
-		}
-		c.failed = append(c.failed, v)
-	}
-	clear(c.open)
+	return nil
 }
 
-// failOpen fails an attempt of the undecided jobs.
+// failOpen fails an attempt of the undecided jobs: the provider may have executed them.
 func (c *collection) failOpen(class failure.Class) {
 	for _, job := range c.open {
-		c.failed = append(c.failed, c.Activities.failed(job, class))
+		c.failed = append(c.failed, c.cfg.Run.AfterFailure(job, string(class), false))
 	}
 	clear(c.open)
 }

@@ -30,10 +30,14 @@ type queue interface {
 	// Unrouted returns jobs without a routing decision; Route sets decisions by job id.
 	Unrouted(ctx context.Context, limit int) ([]rewrite.Job, error)
 	Route(ctx context.Context, decisions map[string]rewrite.RoutingDecision) error
-	// Claim claims eligible jobs, oldest first (rewrite 7.1). Adopt takes over the claims
-	// of the run's earlier attempts.
-	Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error)
-	Adopt(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error)
+	// Providers returns the providers of the oldest eligible jobs; RecordRefusals records those
+	// that refuse calls.
+	Providers(ctx context.Context, mode rewrite.ExecutionMode, limit int) ([]string, error)
+	RecordRefusals(ctx context.Context, runID string, refusals []rewrite.Refusal) error
+	// Claim claims eligible jobs of other providers than the refusing ones, oldest first (rewrite
+	// 7.1). TakeOver takes over the claims of the run's earlier attempts.
+	Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int, refusing []string) ([]rewrite.Job, error)
+	TakeOver(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error)
 	// Extend renews a claim.
 	Extend(ctx context.Context, c rewrite.Claim) error
 	// Begin records that the request to the provider is about to begin; false if the
@@ -45,12 +49,18 @@ type queue interface {
 	Input(ctx context.Context, jobID string) (text, preferences string, err error)
 	// Newest returns the newest jobs, of any status.
 	Newest(ctx context.Context, limit int) ([]rewrite.Job, error)
-	// Complete and Fail write results and verdicts, and return how many were written.
-	Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error)
-	Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error)
+	// Complete and Fail write results and outcomes, and return how many were written.
+	Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int, error)
+	Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int, error)
 
-	// EnqueuedTokens returns the tokens of a model's batches at its provider.
-	EnqueuedTokens(ctx context.Context, provider, model string) (int, error)
+	// Enqueued returns the tokens of a model's batches at its provider, and lowers limits to those
+	// that were learned within a day. LearnLimit records that the provider refused a batch for its
+	// size or, if full is set, for what is enqueued.
+	Enqueued(ctx context.Context, model rewrite.Model, limits *rewrite.BatchLimits) (int, error)
+	LearnLimit(ctx context.Context, batchID string, full bool) error
+	// PartState reports, of a rejected part of a batch, whether the provider executed another job
+	// of the batch, and whether it rejected the other half as well.
+	PartState(ctx context.Context, part string) (works, alike bool, err error)
 	// BeginSubmission records the submission key and binds the jobs to it. BeginCreation
 	// records that the provider may have the batch from now on. Then RecordCreateError or
 	// MarkSubmitted records the result.
@@ -89,6 +99,8 @@ type results interface {
 // (rewrite 8.2). Errors have a class and quote neither the provider nor the model.
 // RATE_LIMITED and SERVER_BUSY are counted as rate limits, QUOTA_EXHAUSTED as capacity.
 type provider interface {
+	// Models is a call that costs nothing.
+	Models(ctx context.Context, provider string) ([]string, error)
 	Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error)
 	// Check returns an error of class SCHEMA_INVALID unless answer is a rewrite of item.
 	Check(item rewrite.Item, answer rewrite.Answer) error
@@ -96,6 +108,8 @@ type provider interface {
 	// Weigh returns an error of class ADAPTER_UNSUPPORTED if the adapter has no batches.
 	Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error)
 	Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (fileID string, err error)
+	// FileStatus returns the status of an uploaded file, empty if the provider names none.
+	FileStatus(ctx context.Context, to rewrite.RoutingDecision, fileID string) (string, error)
 	// After an error of Create the batch may exist: only Find can tell.
 	Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error)
 	Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error)

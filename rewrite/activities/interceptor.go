@@ -40,14 +40,17 @@ type inbound struct {
 // ExecuteActivity implements [interceptor.ActivityInboundInterceptor].
 func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
 	attempt, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go in.policy.watch(attempt, cancel)
+	running, end := context.WithCancel(context.WithoutCancel(ctx)) // a canceled attempt runs until its calls have ended
+	go in.policy.watch(running, cancel)
 	result, err := in.Next.ExecuteActivity(attempt, input)
+	end()
+	cause := context.Cause(attempt)
+	cancel(nil)
+	if temporal.IsCanceledError(cause) {
+		return nil, cause
+	}
 	if err == nil {
 		return result, nil
-	}
-	if cause := context.Cause(attempt); temporal.IsCanceledError(cause) {
-		return nil, cause
 	}
 	var wait time.Duration
 	if e, ok := errors.AsType[*failure.Error](err); ok {

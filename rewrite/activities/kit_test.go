@@ -71,7 +71,9 @@ func newRig(t *testing.T) *rig {
 		cfg: Config{Run: rewrite.RunConfig{
 			MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, Order: "created_at_asc",
 			EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{900, 7200},
-		}},
+			MaxCapacityRounds: 20,
+		}, Limits: rewrite.BatchLimits{Requests: 50_000, Bytes: 200_000_000, Tokens: 2_000_000}, Concurrency: 4,
+			CallTimeout: 2 * time.Minute, Lease: 10 * time.Minute, BatchTimeout: 30 * time.Hour},
 	}
 	r.scan = func(query string, into any) error { return conn.QueryRow(t.Context(), query).Scan(into) }
 	r.exec = func(statement string) error {
@@ -108,6 +110,7 @@ func (r *rig) worker(t *testing.T) *Activities {
 		Provider: used, Router: router, Name: "worker on test",
 	}, r.cfg)
 	testkit.NoError(t, err)
+	w.pause = time.Millisecond
 	return w
 }
 
@@ -444,10 +447,10 @@ type crashingQueue struct {
 	r *rig
 }
 
-func (m crashingQueue) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
+func (m crashingQueue) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int, refusing []string) ([]rewrite.Job, error) {
 	m.r.at("claim before")
 	defer m.r.at("claim after")
-	return m.queue.Claim(ctx, c, mode, limit)
+	return m.queue.Claim(ctx, c, mode, limit, refusing)
 }
 
 func (m crashingQueue) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error {
@@ -468,15 +471,15 @@ func (m crashingQueue) MarkSubmitted(ctx context.Context, runID, batchID string,
 	return m.queue.MarkSubmitted(ctx, runID, batchID, at)
 }
 
-func (m crashingQueue) Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error) {
+func (m crashingQueue) Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int, error) {
 	m.r.at("complete before")
 	defer m.r.at("complete after")
 	return m.queue.Complete(ctx, by, results)
 }
 
-func (m crashingQueue) Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error) {
+func (m crashingQueue) Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int, error) {
 	defer m.r.at("fail after")
-	return m.queue.Fail(ctx, by, verdicts)
+	return m.queue.Fail(ctx, by, outcomes)
 }
 
 func (m crashingQueue) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {

@@ -431,6 +431,8 @@ func submissionLies() []lie {
 		{name: "upload: no ID", at: on(onUpload, after(1, 200, "{}"))},
 		{name: "upload: reply lost", at: on(onUpload, lose(1))},
 		{name: "upload: one job refused", at: on(onUpload, culprit(400)), lost: 1},
+		{name: "upload: all refused for a while", at: on(onUpload, refuse(9, 400, html))},
+		{name: "upload: unavailable for a while", at: on(onUpload, refuse(5, 503, html))},
 		{name: "upload: too large", at: on(onUpload, func(x *exchange, _ int) {
 			if bytes.Count(x.body, []byte("custom_id")) > 3 {
 				x.say(413, html)
@@ -441,8 +443,24 @@ func submissionLies() []lie {
 		{name: "create: rate limit", at: on(onCreate, refuse(3, 429, html))},
 		{name: "create: not found once", at: on(onCreate, refuse(1, 404, html))},
 		{name: "create: unavailable once", at: on(onCreate, refuse(1, 503, html))},
-		{name: "create: one job refused", at: on(onCreate, culprit(400)), lost: 1},
-		{name: "create: one job too large", at: on(onCreate, culprit(413)), lost: 1},
+		{name: "create: refused for a while", at: on(onCreate, refuse(12, 400, html))},
+		{name: "create: file not processed yet", at: on(onCreate, refuse(3, 400, `{"error":{"message":"The file is not in the processed state."}}`))},
+		{name: "create: key refused", at: on(onCreate, refuse(3, 401, html))},
+		{name: "create: no such model", at: on(onCreate, refuse(3, 404, `{"error":{"code":"model_not_found"}}`))},
+		{name: "create: too many lines", at: on(onCreate, func(x *exchange, _ int) {
+			if bytes.Count(x.body, []byte("custom_id")) > 3 {
+				x.say(413, html)
+				return
+			}
+			x.pass()
+		})},
+		{name: "create: too much enqueued", at: on(onCreate, func(x *exchange, _ int) {
+			if bytes.Count(x.body, []byte("custom_id")) > 3 {
+				x.say(400, `{"error":{"code":"enqueued_token_limit"}}`)
+				return
+			}
+			x.pass()
+		})},
 		{name: "create: reply lost", at: on(onCreate, lose(1))},
 		{name: "create: executed, then an error", at: on(onCreate, after(1, 500, html))},
 		{name: "create: a page", at: on(onCreate, after(1, 200, html))},
@@ -480,6 +498,8 @@ func pollLies() []lie {
 		{name: "poll: canceled with all results", at: on(onPoll, set(always, map[string]any{"status": "cancelled"}))},
 		{name: "poll: failed without a reason", at: on(onPoll, failed(1, "", 0)), paid: 2},
 		{name: "poll: failed, no room", at: on(onPoll, failed(1, "token_limit_exceeded", 0)), paid: 2},
+		{name: "poll: failed, no such model", at: on(onPoll, failed(2, "model_not_found", 1)), paid: 3},
+		{name: "poll: failed, too many requests are enqueued", at: on(onPoll, failed(2, "enqueued_request_limit_exceeded", 0)), paid: 3},
 		{name: "poll: failed for a line", at: on(onPoll, failed(1, "invalid_json_line", 2)), paid: 2, lost: 1},
 		{name: "poll: failed for no line of the file", at: on(onPoll, failed(1, "you never clean", 999_999)), paid: 2},
 	}
@@ -540,6 +560,9 @@ func fileLies() []lie {
 func callLies() []lie {
 	return []lie{
 		{name: "call: key refused once", at: on(onCall, refuse(1, 401, html))},
+		{name: "call: refused for a while", at: on(onCall, refuse(6, 400, html))},
+		{name: "call: no such model for a while", at: on(onCall, refuse(6, 404, html))},
+		{name: "call: no credit for a while", at: on(onCall, refuse(6, 402, html))},
 		{name: "call: rate limit once", at: on(onCall, refuse(1, 429, html))},
 		{name: "call: a page", at: on(onCall, refuse(1, 200, html))},
 		{name: "call: no answer", at: on(onCall, after(1, 200, `{"status":"completed","output":[]}`)), paid: 2},

@@ -29,45 +29,41 @@ func (a *Activities) resolve(ctx context.Context, runID string) error {
 }
 
 func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Submission) error {
-	if s.CreateBegunAt == nil { // the provider has at most a file, which expires there
-		return a.neverCreated(ctx, runID, s)
-	}
-	found, err := a.parts.Provider.Find(ctx, s.Routing, s.ID, s.InputFileID, s.CreateBegunAt.Add(-skew))
+	// Without CreateBegunAt the batch exists only if the database has lost a commit, as in a failover.
+	found, err := a.parts.Provider.Find(ctx, s.Routing, s.ID, s.InputFileID, s.CreatedAt.Add(-skew))
 	switch {
 	case err != nil && s.Age <= a.cfg.BatchTimeout: // the next run searches again; until then the jobs stay bound
 		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.ID, "run_id", runID, "error_class", failure.ClassOf(err))
 		return nil
 	case err != nil:
-		s.CreateError = string(failure.ClassOf(err))
-		return a.neverCreated(ctx, runID, s)
+		class := failure.ClassOf(err)
+		return a.unbind(ctx, runID, s, func(job rewrite.Job) rewrite.Outcome { return a.cfg.Run.AfterFailure(job, string(class), false) })
 	case len(found) == 0:
 		a.lg.InfoContext(ctx, "lost batch was never created", "batch_id", s.ID, "run_id", runID)
-		return a.neverCreated(ctx, runID, s)
+		return a.unbind(ctx, runID, s, func(job rewrite.Job) rewrite.Outcome {
+			if s.CreateError == "" { // the worker crashed
+				return rewrite.Outcome{JobID: job.ID, Status: rewrite.Queued, Attempts: job.AttemptCount, Error: rewrite.Overflow, Rounds: job.Rounds}
+			}
+			return a.cfg.Run.Refuse(job, s.CreateError)
+		})
 	}
 	a.lg.InfoContext(ctx, "lost batch found", "batch_id", s.ID, "run_id", runID, "provider_batch_id", found[0].ID)
 	return a.parts.Queue.MarkSubmitted(ctx, runID, s.ID, found[0])
 }
 
-// neverCreated queues the jobs of a batch that was not created, or is not searched any
-// more. It counts an attempt if the provider returned an error other than a rate limit, and
-// none if the worker crashed.
-func (a *Activities) neverCreated(ctx context.Context, runID string, s rewrite.Submission) error {
+// unbind queues or fails the jobs of a batch that does not exist, or is not searched any more.
+func (a *Activities) unbind(ctx context.Context, runID string, s rewrite.Submission, of func(rewrite.Job) rewrite.Outcome) error {
 	jobs, err := a.parts.Queue.BatchJobs(ctx, s.ID)
 	if err != nil {
 		return err
 	}
-	var verdicts []rewrite.Verdict
+	var outcomes []rewrite.Outcome
 	for _, job := range jobs {
-		if job.Status != rewrite.Processing {
-			continue
+		if job.Status == rewrite.Processing {
+			outcomes = append(outcomes, of(job))
 		}
-		v := rewrite.Verdict{JobID: job.ID, Status: rewrite.Queued, Attempts: job.AttemptCount, Error: rewrite.Overflow}
-		if s.CreateError != "" {
-			v = a.unsubmitted(job, failure.Class(s.CreateError))
-		}
-		verdicts = append(verdicts, v)
 	}
-	if err := a.settle(ctx, rewrite.Holder{RunID: runID, BatchID: s.ID}, verdicts...); err != nil {
+	if err := a.settle(ctx, rewrite.Writer{RunID: runID, BatchID: s.ID}, outcomes...); err != nil {
 		return err
 	}
 	return a.parts.Queue.EndBatch(ctx, s.ID, rewrite.Abandoned, "")

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -12,9 +13,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -223,65 +226,180 @@ func TestCollectorIsLimited(t *testing.T) {
 	r.all(t, rewrite.Completed, ids)
 }
 
-// The outcome of a job by the error of its call. Only a failure that the job causes is
-// permanent (rewrite 8).
+// The outcome of a job by the error of its call. Only a failure that names the job is permanent
+// (rewrite 8). A refusal that names no job counts no attempt, but does not repeat for ever.
 func TestFailuresOfCalls(t *testing.T) {
 	t.Parallel()
+	type want int
+	const (
+		fails want = iota // at once
+		attempt
+		round // no attempt, and then, after max_capacity_rounds, one
+	)
 	for name, tt := range map[string]struct {
 		class  failure.Class
 		answer string
-		want   rewrite.Status
+		want   want
 		err    string
 	}{
-		"a transient failure":           {class: failure.UpstreamInternal, want: rewrite.Queued, err: "UPSTREAM_INTERNAL"},
-		"a refused key":                 {class: failure.AuthDenied, want: rewrite.Queued, err: "AUTH_DENIED"},
-		"no credit":                     {class: failure.QuotaExhausted, want: rewrite.Queued, err: "QUOTA_EXHAUSTED"},
-		"an unknown model":              {class: failure.NotFound, want: rewrite.Queued, err: "NOT_FOUND"},
-		"a rate limit":                  {class: failure.RateLimited, want: rewrite.Queued, err: "RATE_LIMITED"},
-		"an answer that is no answer":   {answer: "nonsense", want: rewrite.Queued, err: "SCHEMA_INVALID"},
-		"an answer without the address": {answer: "Please clean.", want: rewrite.Queued, err: "SCHEMA_INVALID"},
-		"refused content":               {class: failure.ContentPolicy, want: rewrite.Failed, err: "CONTENT_POLICY"},
-		"a message that is too long":    {class: failure.TooLarge, want: rewrite.Failed, err: "TOO_LARGE"},
-		"a refusal without a class":     {class: failure.EndpointRefused, want: rewrite.Queued, err: "ENDPOINT_REFUSED"},
-		"a request that is invalid":     {class: failure.InputInvalid, want: rewrite.Failed, err: "INPUT_INVALID"},
-		"a secret that would leave":     {class: failure.RedactionBlocked, want: rewrite.Failed, err: "REDACTION_BLOCKED"},
+		"a transient failure":           {class: failure.UpstreamInternal, want: attempt, err: "UPSTREAM_INTERNAL"},
+		"a rate limit":                  {class: failure.RateLimited, want: attempt, err: "RATE_LIMITED"},
+		"an answer that is no answer":   {answer: "nonsense", want: attempt, err: "SCHEMA_INVALID"},
+		"an answer without the address": {answer: "Please clean.", want: attempt, err: "SCHEMA_INVALID"},
+		"the message itself":            {answer: "=", want: attempt, err: "SCHEMA_INVALID"},
+		"a refused key":                 {class: failure.AuthDenied, want: round, err: "AUTH_DENIED"},
+		"no credit":                     {class: failure.QuotaExhausted, want: round, err: "QUOTA_EXHAUSTED"},
+		"an unknown model":              {class: failure.NotFound, want: round, err: "NOT_FOUND"},
+		"a refusal without a class":     {class: failure.EndpointRefused, want: round, err: "ENDPOINT_REFUSED"},
+		"refused content":               {class: failure.ContentPolicy, want: fails, err: "CONTENT_POLICY"},
+		"a message that is too long":    {class: failure.TooLarge, want: fails, err: "TOO_LARGE"},
+		"a request that is invalid":     {class: failure.InputInvalid, want: fails, err: "INPUT_INVALID"},
+		"a secret that would leave":     {class: failure.RedactionBlocked, want: fails, err: "REDACTION_BLOCKED"},
 	} {
 		for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
 			t.Run(name+", "+string(lane[0]), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
+				r.cfg.Run.MaxCapacityRounds = 3
 				mode := rewrite.Async
 				if lane[0] == rewrite.Submitter {
 					mode = rewrite.Batch
 				}
 				id := r.enqueue(t, 1, mode)[0]
-				r.provider.answer = func(rewrite.Item) (string, error) {
+				r.provider.answer = func(item rewrite.Item) (string, error) {
 					if tt.class != "" {
 						return "", failure.Errorf(tt.class, "refused")
 					}
-					return tt.answer, nil
+					return strings.ReplaceAll(tt.answer, "=", item.Text.String()), nil
 				}
-				r.must(t, lane...)
-				job := r.job(t, id)
-				if job.Status != tt.want || lastError(job) != tt.err || job.AttemptCount != 1 || job.LastErrorAt == nil {
-					t.Errorf("job is %+v", job)
+				attempts := map[want][]int{fails: {1}, attempt: {1, 2}, round: {0, 0, 1, 1, 1, 2}}[tt.want]
+				for i, n := range attempts {
+					r.must(t, lane...)
+					job, status, wait := r.job(t, id), rewrite.Queued, 900*time.Second // (rewrite 8.1)
+					if i == len(attempts)-1 {
+						status = rewrite.Failed // (rewrite 8.2)
+					}
+					if n == 0 || i > 0 && n == attempts[i-1] {
+						wait = 30 * time.Second
+					}
+					if job.Status != status || lastError(job) != tt.err || job.AttemptCount != n || job.LastErrorAt == nil {
+						t.Fatalf("after run %d job is %+v", i+1, job)
+					}
+					if got := job.NotBeforeAt; status == rewrite.Queued && got.Sub(job.UpdatedAt) != wait {
+						t.Errorf("after run %d it waits %s, want %s", i+1, got.Sub(job.UpdatedAt), wait)
+					}
+					r.later(t)
 				}
-				if tt.want == rewrite.Failed {
-					return
-				}
-				if wait := job.NotBeforeAt.Sub(job.UpdatedAt); wait != 900*time.Second {
-					t.Errorf("it waits %s, want 900s", wait) // (rewrite 8.1)
-				}
-				r.later(t)
-				r.must(t, lane...)
-				if job = r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || lastError(job) != tt.err {
-					t.Errorf("after the last attempt: %+v", job) // (rewrite 8.2)
-				}
-				if r.provider.executed[id] != 2 {
-					t.Errorf("it was executed %d times", r.provider.executed[id])
+				if n := r.provider.executed[id]; n != len(attempts) {
+					t.Errorf("it was executed %d times", n)
 				}
 			})
 		}
+	}
+}
+
+// A canceled run finishes the calls in flight, which are billed, and queues its other jobs at once,
+// without an attempt.
+func TestCanceledRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Concurrency = 1
+	sim := llmsim.New(llmsim.Config{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r.provider.provider = newClient(t, r.pipeline, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodPost {
+			cancel(temporal.NewCanceledError())
+		}
+		sim.ServeHTTP(w, req)
+	}))
+	r.enqueue(t, 5, rewrite.Async)
+	w, run := r.worker(t), uuid.NewString()
+	testkit.NoError(t, r.queue.BeginRun(t.Context(), run, rewrite.AsyncLane, 25))
+	_ = w.execute(ctx, run) // perhaps that a text could not be read any more
+	got, attempts := r.statuses(t), r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`)
+	if n := got[rewrite.Completed]; n < 1 || n > 2 || got[rewrite.Queued] != 5-n || attempts != 0 { // the second is already taken
+		t.Errorf("jobs are %v after %d attempts", got, attempts)
+	}
+}
+
+// A run that a reset gave another ID begins as any other, and ends.
+func TestResetRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 2, rewrite.Async)
+	run := uuid.NewString()
+	r.first(run) // its history says that it has begun
+	if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
+		t.Fatal(err)
+	}
+	r.all(t, rewrite.Completed, ids)
+	if n := r.number(t, `select succeeded_count from complaint_rewrite.runs where run_id = '`+run+`'`); n != 2 {
+		t.Errorf("the run records %d results", n)
+	}
+	if _, err := r.worker(t).finish(t.Context(), uuid.NewString()); err != nil {
+		t.Errorf("the end of a run that was reset after its work: %v", err)
+	}
+}
+
+// A job that alone is refused without a reason loses attempts; jobs that are refused alike lose
+// none, and end the run.
+func TestRefusalsWithoutAReason(t *testing.T) {
+	t.Parallel()
+	for name, refuses := range map[string]func(mark string) bool{
+		"of one job": func(mark string) bool { return mark == "(mark 0)" },
+		"of all":     func(string) bool { return true },
+	} {
+		for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
+			t.Run(name+", "+string(lane[0]), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				r.cfg.Concurrency = 1
+				mode := rewrite.Async
+				if lane[0] == rewrite.Submitter {
+					mode = rewrite.Batch
+				}
+				var ids []string
+				for i := range 6 {
+					ids = append(ids, r.enqueueText(t, 1, mode, fmt.Sprintf("You never clean the kitchen (mark %d)!", i))...)
+				}
+				r.provider.answer = func(item rewrite.Item) (string, error) {
+					if text := item.Text.String(); !refuses(mark.FindString(text)) {
+						return "Kindly: " + text, nil
+					}
+					return "", failure.Errorf(failure.EndpointRefused, "400")
+				}
+				r.must(t, lane...)
+				got, attempts := r.statuses(t), r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`)
+				if name == "of one job" && (got[rewrite.Completed] != 5 || attempts != 1) || name == "of all" && (got[rewrite.Queued] != 6 || attempts != 0) {
+					t.Errorf("jobs are %v after %d attempts", got, attempts)
+				}
+				if n := len(r.provider.executed); name == "of all" && mode == rewrite.Async && n != mostRefused {
+					t.Errorf("%d calls", n)
+				}
+			})
+		}
+	}
+}
+
+// A provider that fails every call ends the run: few jobs lose an attempt.
+func TestFailuresInARowEndTheRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Concurrency = 1
+	r.enqueue(t, 10, rewrite.Async)
+	other := r.enqueue(t, 1, rewrite.Async, func(o *rewrite.Order) { o.Routing.Model = "m2" })
+	r.provider.answer = func(item rewrite.Item) (string, error) {
+		if item.Model == "m2" {
+			return "Kindly: " + item.Text.String(), nil
+		}
+		return "", failure.Errorf(failure.UpstreamUnavailable, "503")
+	}
+	r.must(t, rewrite.AsyncLane)
+	if n := r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`); n != mostFailed {
+		t.Errorf("%d attempts are counted", n)
+	}
+	if job := r.job(t, other[0]); job.Status != rewrite.Completed {
+		t.Errorf("the job of another model is %s", job.Status)
 	}
 }
 
@@ -638,47 +756,62 @@ func TestEmptyDecisionIsRouted(t *testing.T) {
 	r.all(t, rewrite.Completed, ids)
 }
 
-// A provider that refuses every request for a reason that names no job, such as a key or a
-// location that it answers with status 400, ends the run at once: no job fails for good, and no
-// job but the one that was asked loses an attempt.
-func TestRefusalThatNamesNoJob(t *testing.T) {
+// A provider that refuses a call for nothing gets no job, in any run: nothing is claimed, nothing
+// is sent, and the run records it. The jobs of other providers are executed.
+func TestNothingIsClaimedFromARefusingProvider(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{
-		"a key":      `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xy***."}`,
-		"a location": `{"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}`,
-		"no reason":  `bad request`,
+	for name, tt := range map[string]struct {
+		status int
+		body   string
+		class  string // empty: it is no refusal of the account
+	}{
+		"a key":                {401, `{"error":{"code":"invalid_api_key"}}`, "AUTH_DENIED"},
+		"a key, with a 400":    {400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xy***."}`, "AUTH_DENIED"},
+		"a location":           {400, `{"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}`, "ENDPOINT_REFUSED"},
+		"no credit":            {402, `{}`, "QUOTA_EXHAUSTED"},
+		"an outage":            {503, `<html>`, "UPSTREAM_UNAVAILABLE"},
+		"a key without rights": {403, `{"error":{"message":"Missing scopes: api.model.read"}}`, ""},
+		"no list of models":    {404, `not found`, ""},
+		"a page":               {200, `<html>`, ""},
 	} {
 		for _, lane := range []rewrite.Worker{rewrite.AsyncLane, rewrite.Submitter} {
 			t.Run(name+", "+string(lane), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
-				r.cfg.Concurrency = 1
-				var requests atomic.Int32
+				sim := llmsim.New(llmsim.Config{})
+				var models, sent atomic.Int32
 				r.provider.provider = newClient(t, r.pipeline, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-					if req.Method == http.MethodPost {
-						requests.Add(1)
+					if strings.HasSuffix(req.URL.Path, "/models") {
+						models.Add(1)
+						w.WriteHeader(tt.status)
+						_, _ = io.WriteString(w, tt.body)
+						return
 					}
-					w.WriteHeader(http.StatusBadRequest)
-					_, _ = io.WriteString(w, body)
+					sent.Add(1)
+					sim.ServeHTTP(w, req)
 				}))
-				mode := rewrite.Async
+				mode, done := rewrite.Async, rewrite.Completed
 				if lane == rewrite.Submitter {
-					mode = rewrite.Batch
+					mode, done = rewrite.Batch, rewrite.BatchSubmitted
 				}
-				ids := r.enqueue(t, 8, mode)
+				ids := r.enqueue(t, 4, mode)
 				r.must(t, lane)
-				attempts := 0
+				if tt.class == "" {
+					r.all(t, done, ids)
+					return
+				}
 				for _, id := range ids {
-					job := r.job(t, id)
-					if attempts += job.AttemptCount; job.Status != rewrite.Queued {
-						t.Errorf("job is %s: %s", job.Status, lastError(job))
+					if trail, err := r.db.Open(t, store.RoleOperator).Trail(t.Context(), id); err != nil || len(trail) != 1 {
+						t.Fatalf("the job has the trail %+v, %v", trail, err)
 					}
 				}
-				if n := requests.Load(); n > 4 || lane == rewrite.AsyncLane && n > 1 {
-					t.Errorf("%d requests", n)
+				if models.Load() != 1 || sent.Load() != 0 {
+					t.Errorf("%d calls for nothing, %d others", models.Load(), sent.Load())
 				}
-				if attempts > 1 {
-					t.Errorf("%d attempts are counted", attempts)
+				var refusals string
+				testkit.NoError(t, r.scan(`select refusals::text || capacity_errors from complaint_rewrite.runs`, &refusals))
+				if want := `[{"class": "` + tt.class + `", "provider": "openai"}]1`; refusals != want {
+					t.Errorf("the run records %s, want %s", refusals, want)
 				}
 			})
 		}

@@ -11,14 +11,18 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// permanent are the classes of failures that the job itself causes: its message, its
-// preferences or its order would fail every attempt at every provider, so the job fails
-// at once. The contract retries only failures of the provider and transient ones
-// (rewrite 8.1). Content that the provider refuses is included: sending it again would
-// violate the provider's terms again.
-var permanent = []failure.Class{
+// own are the classes that name the job: its row, its texts, or what its own call or line was
+// answered. Every attempt would end the same, so the job fails at once. Content that the provider
+// refuses is included: sending it again would violate the provider's terms again.
+var own = []failure.Class{
 	failure.InputInvalid, failure.TooLarge, failure.ArtifactExpired, failure.ArtifactForeign, failure.ArtifactUnreadable,
 	failure.ContentPolicy, failure.RedactionBlocked, failure.AdapterUnsupported,
+}
+
+// refusing are the classes with which an endpoint refuses this installation, whatever the job is: the
+// key, the account, the model or a setting.
+var refusing = []failure.Class{
+	failure.AuthDenied, failure.PermissionDenied, failure.QuotaExhausted, failure.ConfigInvalid, failure.NotFound,
 }
 
 // ownFault reports whether an error that keeps a job from being executed is neither the
@@ -27,39 +31,36 @@ var permanent = []failure.Class{
 // only.
 func ownFault(err error) bool {
 	class := failure.ClassOf(err)
-	return !slices.Contains(permanent, class) && class != failure.SchemaInvalid && class != failure.InvariantViolated
+	return !slices.Contains(own, class) && class != failure.SchemaInvalid && class != failure.InvariantViolated
 }
 
-// overloaded reports whether the next call may fail with the same class, whatever its job.
-// The run then stops calling: a provider's limits are not a means of flow control
-// (rewrite 12), and a refusal without a class may be one of our account.
-func overloaded(class failure.Class) bool {
-	return slices.Contains([]failure.Class{
-		failure.RateLimited, failure.ServerBusy, failure.QuotaExhausted, failure.AuthDenied, failure.PermissionDenied, failure.EndpointRefused,
-	}, class)
+// failed decides about a job whose attempt failed with class. works says that the endpoint
+// executed other jobs like it: only then a refusal without a reason may be the job's. A refusal
+// that is not the job's counts no attempt, but is bounded (see [rewrite.RunConfig.Refuse]).
+func (a *Activities) failed(job rewrite.Job, class failure.Class, works bool) rewrite.Outcome {
+	if slices.Contains(refusing, class) || class == failure.EndpointRefused && !works {
+		return a.cfg.Run.Refuse(job, string(class))
+	}
+	return a.cfg.Run.AfterFailure(job, string(class), slices.Contains(own, class))
 }
 
-// mayBeOneJobs reports whether a batch may have been refused because of one of its jobs.
-func mayBeOneJobs(class failure.Class) bool {
-	return class == failure.EndpointRefused || class != failure.AdapterUnsupported && slices.Contains(permanent, class)
+// executed reports whether a job whose attempt ended with class, empty for a success, was executed
+// by the model.
+func executed(class failure.Class) bool {
+	return slices.Contains([]failure.Class{"", failure.ContentPolicy, failure.SchemaInvalid, failure.TooLarge}, class)
 }
 
-// failed returns the verdict on a job whose attempt failed with class.
-func (a *Activities) failed(job rewrite.Job, class failure.Class) rewrite.Verdict {
-	return a.cfg.Run.AfterFailure(job, string(class), slices.Contains(permanent, class))
-}
-
-func (a *Activities) settle(ctx context.Context, by rewrite.Holder, verdicts ...rewrite.Verdict) error {
-	return a.write(ctx, by, len(verdicts), func(ctx context.Context) (int, error) { return a.parts.Queue.Fail(ctx, by, verdicts) })
+func (a *Activities) settle(ctx context.Context, by rewrite.Writer, outcomes ...rewrite.Outcome) error {
+	return a.write(ctx, by, len(outcomes), func(ctx context.Context) (int, error) { return a.parts.Queue.Fail(ctx, by, outcomes) })
 }
 
 // complete writes results, by job id.
-func (a *Activities) complete(ctx context.Context, by rewrite.Holder, results map[string]string) error {
+func (a *Activities) complete(ctx context.Context, by rewrite.Writer, results map[string]string) error {
 	return a.write(ctx, by, len(results), func(ctx context.Context) (int, error) { return a.parts.Queue.Complete(ctx, by, results) })
 }
 
-// write writes the outcomes of n jobs and logs how many jobs the holder has lost.
-func (a *Activities) write(ctx context.Context, by rewrite.Holder, n int, write func(context.Context) (int, error)) error {
+// write writes the outcomes of n jobs and logs how many jobs the writer has lost.
+func (a *Activities) write(ctx context.Context, by rewrite.Writer, n int, write func(context.Context) (int, error)) error {
 	if n == 0 {
 		return nil
 	}
@@ -76,19 +77,22 @@ const (
 	firstWait    = 200 * time.Millisecond // between two attempts of retryWrite
 	longestWait  = 10 * time.Second
 	writeTimeout = 10 * time.Second
+	writeLimit   = 30 * time.Minute // of all attempts: the activity ends within an hour
 )
 
-// retryWrite retries write until it succeeds or the activity is canceled: a result that is
-// already billed must not be lost. The write is not canceled with the activity, so that a
-// stopping worker can finish it.
+// retryWrite retries write until it succeeds, the activity is canceled or writeLimit is over: a
+// result that is already billed must not be lost. The write is not canceled with the activity, so
+// that a stopping worker can finish it.
 func (a *Activities) retryWrite(ctx context.Context, write func(context.Context) error) error {
+	begun := time.Now()
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		err := write(attempt)
 		cancel()
-		if err == nil || !failure.ClassOf(err).Retryable() {
+		if err == nil || !failure.ClassOf(err).Retryable() || time.Since(begun) > writeLimit {
 			return err
 		}
+		a.lg.WarnContext(ctx, "write failed and is repeated", "wait", wait, "error_class", failure.ClassOf(err), "error", err.Error())
 		select {
 		case <-ctx.Done():
 			return errors.Join(err, fmt.Errorf("give up: %w", ctx.Err()))

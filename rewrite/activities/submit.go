@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +18,7 @@ import (
 func (a *Activities) SubmitBatches(ctx context.Context) error { return a.submit(ctx, runOf(ctx)) }
 
 func (a *Activities) submit(ctx context.Context, runID string) error {
-	deadline, err := a.deadline(ctx, runID)
+	deadline, err := a.deadline(ctx, runID, rewrite.Submitter)
 	if err != nil {
 		return err
 	}
@@ -33,10 +34,17 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 	if err != nil {
 		return a.release(ctx, claim, err)
 	}
+	stopped := map[rewrite.Model]bool{} // it accepts no more batches in this run
 	for _, group := range groupsOf(prepared) {
-		if err := a.submitGroup(ctx, claim, group, deadline); err != nil {
+		model := group[0].job.Routing.ModelKey()
+		if stopped[model] {
+			continue
+		}
+		more, err := a.submitGroup(ctx, claim, group, deadline)
+		if err != nil {
 			return fmt.Errorf("submit group %s: %w", group[0].job.BatchKey(), err)
 		}
+		stopped[model] = !more
 	}
 	return a.releaseRest(ctx, claim)
 }
@@ -52,26 +60,26 @@ type preparedJob struct {
 // that an earlier attempt has bound to a batch are left to resolve.
 func (a *Activities) prepare(ctx context.Context, claim rewrite.Claim, claimed []rewrite.Job) ([]preparedJob, error) {
 	var prepared []preparedJob
-	var failed []rewrite.Verdict
+	var failed []rewrite.Outcome
 	for _, job := range claimed {
 		if job.BatchID != nil {
 			continue
 		}
 		item, _, err := a.item(ctx, job)
-		if err != nil && ownFault(err) {
-			return nil, err
-		}
 		var weight rewrite.Weight
 		if err == nil {
 			weight, err = a.parts.Provider.Weigh(*job.Routing, item)
 		}
-		if err != nil {
-			failed = append(failed, a.failed(job, failure.ClassOf(err)))
-			continue
+		switch {
+		case err == nil:
+			prepared = append(prepared, preparedJob{job, item, weight})
+		case ownFault(err):
+			return nil, err
+		default:
+			failed = append(failed, a.failed(job, failure.ClassOf(err), true))
 		}
-		prepared = append(prepared, preparedJob{job, item, weight})
 	}
-	return prepared, a.settle(ctx, claim.Holder(), failed...)
+	return prepared, a.settle(ctx, claim.Writer(), failed...)
 }
 
 // groupsOf returns the jobs that may share a batch, group by group, in the order of the
@@ -79,143 +87,216 @@ func (a *Activities) prepare(ctx context.Context, claim rewrite.Claim, claimed [
 func groupsOf(prepared []preparedJob) [][]preparedJob {
 	var groups [][]preparedJob
 	index := map[rewrite.BatchKey]int{}
-	for _, l := range prepared {
-		i, known := index[l.job.BatchKey()]
+	for _, p := range prepared {
+		i, known := index[p.job.BatchKey()]
 		if !known {
 			i = len(groups)
-			index[l.job.BatchKey()], groups = i, append(groups, nil)
+			index[p.job.BatchKey()], groups = i, append(groups, nil)
 		}
-		groups[i] = append(groups[i], l)
+		groups[i] = append(groups[i], p)
 	}
 	return groups
 }
 
-// submitGroup splits a group by the provider's limits, queues the jobs for which the
-// provider has no room, and submits each batch.
-func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group []preparedJob, deadline time.Time) error {
-	route := *group[0].job.Routing
-	enqueued, err := a.parts.Queue.EnqueuedTokens(ctx, route.Provider, route.Model)
-	if err != nil {
-		return err
-	}
-	weights := make([]rewrite.Weight, len(group))
-	for i, l := range group {
-		weights[i] = l.weight
-	}
-	ranges, overflow := a.cfg.Limits.Split(weights, enqueued)
-	err = a.settle(ctx, claim.Holder(), verdicts(group[len(group)-overflow:], func(job rewrite.Job) rewrite.Verdict {
-		return a.cfg.Run.Postpone(job, rewrite.NoCapacity)
-	})...)
-	if err != nil {
-		return err
-	}
-	var parts [][]preparedJob
-	for _, r := range ranges {
-		parts = append(parts, group[r[0]:r[1]])
-	}
-	_, err = a.submitParts(ctx, claim, parts, deadline)
-	return err
+// A part is the jobs of one batch to be, and why an offer of it was refused.
+type part struct {
+	jobs    []preparedJob
+	refused failure.Class // empty: not offered yet, or accepted
+	at      step
 }
 
-// submitParts submits each part as one batch. more is false if the provider accepts no
-// more batches now or the run's time is over; submit releases the other jobs.
-func (a *Activities) submitParts(ctx context.Context, claim rewrite.Claim, parts [][]preparedJob, deadline time.Time) (more bool, err error) {
-	for _, part := range parts {
+// submitGroup splits a group by the provider's limits, queues the jobs for which the provider has
+// no room, and offers the others batch by batch. more is false if the provider accepts no more
+// batches of the model now or the run's time is over; submit releases the jobs that are left.
+//
+// A refused upload may be due to a job: its halves are offered, until the job is alone; if both are
+// refused alike, it is not. A refusal for the size halves the batch as well, and the limit is
+// remembered for the next runs. Any other refusal names no job, so the jobs are queued again.
+func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group []preparedJob, deadline time.Time) (more bool, err error) {
+	limits := a.cfg.Limits
+	enqueued, err := a.parts.Queue.Enqueued(ctx, group[0].job.Routing.ModelKey(), &limits)
+	if err != nil {
+		return false, err
+	}
+	weights := make([]rewrite.Weight, len(group))
+	for i, p := range group {
+		weights[i] = p.weight
+	}
+	ranges, overflow := limits.Split(weights, enqueued)
+	var waiting []rewrite.Outcome
+	for _, p := range group[len(group)-overflow:] {
+		waiting = append(waiting, a.cfg.Run.Postpone(p.job, rewrite.NoCapacity))
+	}
+	if err := a.settle(ctx, claim.Writer(), waiting...); err != nil {
+		return false, err
+	}
+	var parts []part
+	for _, r := range ranges {
+		parts = append(parts, part{jobs: group[r[0]:r[1]]})
+	}
+	accepted := false // a batch of this group: a refused upload is then due to its jobs
+	for len(parts) > 0 {
+		p := parts[0]
+		parts = parts[1:]
 		if time.Now().After(deadline) || ctx.Err() != nil {
 			return false, nil
 		}
-		if more, err := a.submitBatch(ctx, claim, part, deadline); err != nil || !more {
-			return false, err
+		if p.refused == "" {
+			if p.refused, p.at, err = a.offer(ctx, claim, p.jobs); err != nil {
+				return false, err
+			}
+		}
+		n := len(p.jobs)
+		halves := []part{{jobs: p.jobs[:n/2]}, {jobs: p.jobs[n/2:]}}
+		switch {
+		case p.refused == "":
+			accepted = true
+		case p.at == lost:
+			return false, nil
+		case n > 1 && p.refused == failure.TooLarge:
+			parts = append(halves, parts...)
+		case n > 1 && p.at == full:
+			parts = append(halves[:1], parts...)
+			halves[1].at = full
+			if err := a.settle(ctx, claim.Writer(), a.refused(halves[1], "")...); err != nil {
+				return false, err
+			}
+		case n > 1 && p.at == upload && (p.refused == failure.EndpointRefused || slices.Contains(own, p.refused)):
+			for i := range halves {
+				if halves[i].refused, halves[i].at, err = a.offer(ctx, claim, halves[i].jobs); err != nil {
+					return false, err
+				}
+				accepted = accepted || halves[i].refused == ""
+			}
+			if halves[0].refused == failure.EndpointRefused && halves[1].refused == failure.EndpointRefused {
+				id := uuid.NewString() // the next run offers the halves, and not the whole again
+				return false, a.settle(ctx, claim.Writer(), slices.Concat(
+					a.refused(halves[0], rewrite.Half(p.jobs[0].job.BatchPart, id, 1)), a.refused(halves[1], rewrite.Half(p.jobs[0].job.BatchPart, id, 2)))...)
+			}
+			halves = slices.DeleteFunc(halves, func(h part) bool { return h.refused == "" })
+			parts = append(halves, parts...)
+		case p.at == upload && (slices.Contains(own, p.refused) || p.refused == failure.EndpointRefused && accepted):
+			if err := a.settle(ctx, claim.Writer(), a.failed(p.jobs[0].job, p.refused, true)); err != nil {
+				return false, err
+			}
+		default:
+			return false, a.settle(ctx, claim.Writer(), a.refused(p, "")...)
 		}
 	}
 	return true, nil
 }
 
-func verdicts(prepared []preparedJob, verdict func(rewrite.Job) rewrite.Verdict) []rewrite.Verdict {
-	all := make([]rewrite.Verdict, len(prepared))
-	for i, l := range prepared {
-		all[i] = verdict(l.job)
+// refused decides about the jobs of a batch that was refused for a reason that is not theirs.
+func (a *Activities) refused(p part, name string) (all []rewrite.Outcome) {
+	reason := string(p.refused)
+	if p.at == full {
+		reason = rewrite.NoCapacity
+	}
+	for _, job := range p.jobs {
+		outcome := a.cfg.Run.Refuse(job.job, reason)
+		outcome.Part = name
+		all = append(all, outcome)
 	}
 	return all
 }
 
-// submitBatch records the submission key, uploads the input file and creates the batch.
-// If the worker crashes after the first step, or the result of the creation is unknown,
-// a later run resolves the submission. more is false if the provider accepts no more
-// batches now.
-func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, prepared []preparedJob, deadline time.Time) (more bool, err error) {
-	s := rewrite.Submission{ID: uuid.NewString(), Routing: *prepared[0].job.Routing, Languages: prepared[0].job.Languages}
-	items, ids := make([]rewrite.Item, len(prepared)), make([]string, len(prepared))
-	for i, l := range prepared {
-		items[i], ids[i] = l.item, l.job.ID
-		s.Tokens += l.weight.Tokens
+// A step is where a submission ended that was not accepted.
+type step int
+
+const (
+	upload step = iota // its lines were refused
+	create             // the batch was refused: the request has no line
+	full               // the provider has no room for so many requests or tokens
+	lost               // the result is unknown, or an operator took a job: the next run goes on
+)
+
+// offer records the submission key, uploads the input file, waits until the provider has processed
+// it, and creates the batch. If the worker crashes after the first step, or the result of the
+// creation is unknown, a later run resolves the submission. refused is empty if the batch was
+// created; otherwise its jobs are still claimed, or bound if the batch may exist.
+func (a *Activities) offer(ctx context.Context, claim rewrite.Claim, jobs []preparedJob) (refused failure.Class, at step, err error) {
+	s := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].job.Routing, Languages: jobs[0].job.Languages, Requests: len(jobs)}
+	items, ids := make([]rewrite.Item, len(jobs)), make([]string, len(jobs))
+	for i, p := range jobs {
+		items[i], ids[i] = p.item, p.job.ID
+		s.Tokens += p.weight.Tokens
 	}
 	err = a.parts.Queue.BeginSubmission(ctx, claim, s, ids, a.cfg.Lease)
 	if failure.ClassOf(err) == failure.WriteConflict { // an operator changed one of the jobs: the next run submits the others
-		return true, nil
+		return failure.WriteConflict, lost, nil
 	}
 	if err != nil {
-		return false, err
+		return "", 0, err
 	}
 	call, cancel := context.WithTimeout(ctx, a.cfg.Lease*4/5) // no call outlives the lease
 	defer cancel()
-	fileID, err := a.parts.Provider.Upload(call, s.Routing, items)
-	if err != nil {
-		return a.refused(ctx, claim, s, prepared, err, deadline)
+	s.InputFileID, err = a.parts.Provider.Upload(call, s.Routing, items)
+	if err == nil {
+		at = create
+		if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, s.InputFileID, a.cfg.Lease); err != nil {
+			return "", 0, err
+		}
+		var created rewrite.ProviderBatch
+		if created, err = a.createProcessed(call, s); err == nil {
+			return "", 0, a.retryWrite(ctx, func(ctx context.Context) error {
+				return a.parts.Queue.MarkSubmitted(ctx, claim.RunID, s.ID, created)
+			})
+		}
 	}
-	s.InputFileID = fileID
-	if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, fileID, a.cfg.Lease); err != nil {
-		return false, err
+	refused = failure.ClassOf(err)
+	if ctx.Err() != nil {
+		refused = failure.WorkerStopped
+		if at == upload {
+			at = lost
+		}
 	}
-	created, err := a.parts.Provider.Create(call, s.Routing, fileID, s.ID)
-	switch {
-	case err == nil:
-		return true, a.retryWrite(ctx, func(ctx context.Context) error {
-			return a.parts.Queue.MarkSubmitted(ctx, claim.RunID, s.ID, created)
-		})
-	case slices.Contains(ambiguous, failure.ClassOf(err)):
-		a.lg.WarnContext(ctx, "result of a batch creation is unknown", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
-		return false, a.parts.Queue.RecordCreateError(context.WithoutCancel(ctx), claim, s.ID, string(failure.ClassOf(err)))
+	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(jobs), "error_class", refused, "error", err.Error())
+	ctx = context.WithoutCancel(ctx)
+	if at == create && slices.Contains(ambiguous, refused) {
+		return refused, lost, a.parts.Queue.RecordCreateError(ctx, claim, s.ID, string(refused))
 	}
-	return a.refused(ctx, claim, s, prepared, err, deadline)
+	a.deleteFiles(ctx, s, rewrite.ProviderBatch{})
+	if at == create && refused == failure.InputInvalid { // a creation has no line
+		refused = failure.EndpointRefused
+	}
+	if errors.Is(err, rewrite.ErrNoRoom) {
+		at = full
+	}
+	if at == full || refused == failure.TooLarge {
+		err = a.parts.Queue.LearnLimit(ctx, s.ID, at == full)
+	} else {
+		err = nil
+	}
+	return refused, at, errors.Join(err, a.parts.Queue.DropSubmission(ctx, claim, s.ID))
 }
 
 // ambiguous are the failures of a creation after which the provider may have the
 // batch.
 var ambiguous = []failure.Class{
 	failure.NetworkTimeout, failure.NetworkUnreachable, failure.UpstreamUnavailable, failure.UpstreamInternal,
-	failure.ServerBusy, failure.SchemaInvalid, failure.Unknown,
+	failure.ServerBusy, failure.SchemaInvalid, failure.Unknown, failure.WorkerStopped,
 }
 
-// refused decides about the jobs of a batch that the provider did not accept. If the input
-// may be at fault, the batch is bisected until one job is alone: only that job fails, or has
-// one attempt less and ends the run if the provider does not say why it refuses.
-// If the provider has no room, no attempt is counted.
-func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, prepared []preparedJob, err error, deadline time.Time) (more bool, _ error) {
-	class := failure.ClassOf(err)
-	if ctx.Err() != nil {
-		class = failure.WorkerStopped
-	}
-	a.deleteFiles(context.WithoutCancel(ctx), s, rewrite.ProviderBatch{})
-	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(prepared), "error_class", class)
-	if n := len(prepared); n > 1 && mayBeOneJobs(class) {
-		if err := a.parts.Queue.DropSubmission(ctx, claim, s.ID); err != nil {
-			return false, err
+// mostTries bounds the creations of a batch whose file has no readable status.
+const mostTries = 5
+
+// createProcessed creates the batch of an uploaded file once the provider has processed the file.
+// Some providers refuse a creation before that, and some name no status.
+func (a *Activities) createProcessed(ctx context.Context, s rewrite.Submission) (created rewrite.ProviderBatch, err error) {
+	for try, pause := 1, a.pause; ; pause = min(2*pause, 30*a.pause) {
+		status, _ := a.parts.Provider.FileStatus(ctx, s.Routing, s.InputFileID)
+		if !slices.Contains([]string{"pending", "running", "processing", "validating", "in_progress", "not_started", "notRunning"}, status) {
+			created, err = a.parts.Provider.Create(ctx, s.Routing, s.InputFileID, s.ID)
+			early := slices.Contains([]failure.Class{failure.EndpointRefused, failure.NotFound, failure.InputInvalid, failure.WriteConflict}, failure.ClassOf(err))
+			if err == nil || !early || errors.Is(err, rewrite.ErrNoRoom) || status == "processed" || try == mostTries {
+				return created, err
+			}
+			try++
 		}
-		return a.submitParts(ctx, claim, [][]preparedJob{prepared[:n/2], prepared[n/2:]}, deadline)
+		select {
+		case <-ctx.Done():
+			return created, failure.Errorf(failure.EndpointRefused, "create a batch: its file is not processed yet (%q)", status)
+		case <-time.After(pause):
+		}
 	}
-	failed := verdicts(prepared, func(job rewrite.Job) rewrite.Verdict { return a.unsubmitted(job, class) })
-	if err := a.settle(ctx, claim.Holder(), failed...); err != nil {
-		return false, err
-	}
-	return !overloaded(class), a.parts.Queue.EndBatch(context.WithoutCancel(ctx), s.ID, rewrite.Abandoned, "")
-}
-
-// unsubmitted returns the verdict on a job whose batch was not accepted. A limit or refusal of
-// the account counts no attempt, because no job was sent.
-func (a *Activities) unsubmitted(job rewrite.Job, class failure.Class) rewrite.Verdict {
-	if overloaded(class) && class != failure.EndpointRefused {
-		return a.cfg.Run.Postpone(job, string(class))
-	}
-	return a.failed(job, class)
 }

@@ -99,6 +99,7 @@ func run(jobs int) rewrite.RunConfig {
 	return rewrite.RunConfig{
 		MaxJobsPerRun: jobs, MaxRuntimeSeconds: 20, ClaimTimeoutSeconds: 26, Order: "created_at_asc",
 		EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{1},
+		MaxCapacityRounds: 100,
 	}
 }
 
@@ -137,7 +138,10 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities
 	a, err := activities.New(lg, activities.Parts{
 		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: provider, Router: router,
 		Name: fmt.Sprintf("worker %d", os.Getpid()),
-	}, activities.Config{Run: run(jobs), CallTimeout: 5 * time.Second, Lease: 10 * time.Second})
+	}, activities.Config{
+		Run: run(jobs), Limits: rewrite.BatchLimits{Requests: 50_000, Bytes: 200_000_000, Tokens: 2_000_000}, Concurrency: 4,
+		CallTimeout: 5 * time.Second, Lease: 10 * time.Second, BatchTimeout: 30 * time.Hour,
+	})
 	return a, pipeline, err
 }
 

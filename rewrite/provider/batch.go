@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -43,9 +44,14 @@ func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileI
 	if err != nil {
 		return rewrite.ProviderBatch{}, err
 	}
-	return r.batchCall(ctx, to, func(b object) bool { input := b.text("input_file_id"); return input == fileID || input == "" }, http.MethodPost, "", openai.CreateBatchRequest{
+	ours := func(b object) bool { input := b.text("input_file_id"); return input == fileID || input == "" }
+	created, err := r.batchCall(ctx, to, ours, http.MethodPost, "", openai.CreateBatchRequest{
 		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
 	})
+	if f, ok := errors.AsType[*failure.Error](err); ok && noRoomCode.MatchString(f.Upstream) {
+		err = fmt.Errorf("%w: %w", rewrite.ErrNoRoom, err)
+	}
+	return created, err
 }
 
 // Poll returns the batch. The error has class [failure.NotFound] if the provider has
@@ -175,10 +181,12 @@ func statusOf(s string) rewrite.BatchStatus {
 }
 
 // capacityCode and endpointCode match the codes of problems that no item of the batch causes: the
-// provider has no room now, or serves nobody this model or this account.
+// provider has no room now, or serves nobody this model or this account. noRoomCode matches the
+// codes of a creation that is refused because of what is enqueued.
 var (
 	capacityCode = regexp.MustCompile(`(?:token|rate|request|batch|file|queue|enqueued|usage|concurrency|size)s?_(?:size_)?limit|` +
 		`enqueued|quota|billing|capacity|credit|overload|busy|unavailable|too_many|file_too_large|(?:server|internal)_error`)
+	noRoomCode   = regexp.MustCompile(`(?:token|batch|file|queue|request)s?_(?:size_)?limit|enqueued|capacity|too_many_(?:batches|lines|requests_in)`)
 	endpointCode = regexp.MustCompile(`model|api_key|auth|permission|forbidden|access|account|organization|project|region|location|` +
 		`endpoint|url_mismatch|deprecated|not_supported|unsupported|disabled|terminated`)
 )

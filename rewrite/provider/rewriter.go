@@ -12,6 +12,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 
@@ -111,7 +112,7 @@ func (r *Rewriter) prompt(to rewrite.RoutingDecision, item rewrite.Item) (prompt
 	}
 	version, known := r.prompts[to.PromptVersion]
 	if !known {
-		return prompt{}, failure.Errorf(failure.ConfigInvalid, "unknown prompt version %q", to.PromptVersion)
+		return prompt{}, failure.Errorf(failure.AdapterUnsupported, "unknown prompt version %q", to.PromptVersion)
 	}
 	p, err := version.render(item)
 	p.model, p.maxAnswerTokens = to.Model, r.cfg.MaxAnswerTokens
@@ -127,19 +128,13 @@ func (r *Rewriter) Models(ctx context.Context, provider string) ([]string, error
 		if endpoint == nil {
 			continue
 		}
-		var list struct {
-			Models []struct {
-				ID string `json:"id"`
-			} `json:"data"`
-		}
-		if _, err := endpoint.Call(ctx, http.MethodGet, "/models", nil, &list); err != nil {
-			return nil, err
-		}
+		var list json.RawMessage
+		_, err := endpoint.Call(ctx, http.MethodGet, "/models", nil, &list)
 		var models []string
-		for _, m := range list.Models {
-			models = append(models, m.ID)
+		for _, m := range objectOf(list).list("data") {
+			models = append(models, objectOf(m).text("id"))
 		}
-		return models, nil
+		return models, err
 	}
 	return nil, failure.Errorf(failure.ConfigInvalid, "provider %q is not configured", provider)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -16,10 +17,37 @@ func (q *Queue) PendingBatches(ctx context.Context, state rewrite.SubmissionStat
 	return pending, postgres.Interpret("count pending batches", err)
 }
 
-// EnqueuedTokens returns the tokens of a model's batches at its provider.
-func (q *Queue) EnqueuedTokens(ctx context.Context, provider, model string) (int, error) {
-	n, err := q.q.EnqueuedTokens(ctx, db.EnqueuedTokensParams{Provider: provider, Model: model})
-	return int(n), postgres.Interpret("count enqueued tokens", err)
+// Enqueued returns the tokens of a model's batches at its provider, and lowers limits to those that
+// the last refusal within a day has taught.
+func (q *Queue) Enqueued(ctx context.Context, model rewrite.Model, limits *rewrite.BatchLimits) (int, error) {
+	row, err := q.q.Enqueued(ctx, db.EnqueuedParams{Provider: model.Provider, Model: model.Name})
+	if row.LimitRequests > 0 {
+		limits.Requests = min(limits.Requests, row.LimitRequests)
+	}
+	if row.LimitTokens > 0 {
+		limits.Tokens = min(limits.Tokens, row.LimitTokens)
+	}
+	return row.Tokens, postgres.Interpret("count enqueued tokens", err)
+}
+
+// LearnLimit records that the provider refused a batch for its size or, if full is set, for what
+// is enqueued: the limit is at most half of that.
+func (q *Queue) LearnLimit(ctx context.Context, batchID string, full bool) error {
+	return postgres.Interpret("record a limit of a provider", q.q.LearnLimit(ctx, db.LearnLimitParams{BatchID: batchID, FullUp: full}))
+}
+
+// PartState reports whether the provider executed another job of the batch that a rejected part is
+// of, and whether it rejected the other half of it as well.
+func (q *Queue) PartState(ctx context.Context, part string) (works, alike bool, err error) {
+	root, path, ok := strings.Cut(part, "/")
+	if !ok || path == "" {
+		return false, false, nil
+	}
+	last := len(path) - 1
+	row, err := q.q.PartState(ctx, db.PartStateParams{
+		Root: root + "/", Sibling: root + "/" + path[:last] + string('1'+'2'-path[last]),
+	})
+	return row.Works, row.Alike, postgres.Interpret("read the state of a part", err)
 }
 
 // BeginSubmission records the submission key of a batch and binds the jobs to it,

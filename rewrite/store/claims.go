@@ -41,25 +41,32 @@ func (q *Queue) Route(ctx context.Context, decisions map[string]rewrite.RoutingD
 	return postgres.Interpret("route jobs", err)
 }
 
-// Claim claims eligible jobs, up to limit per run with all its attempts, and returns them,
-// oldest first (rewrite 7.1).
+// Providers returns the providers of the oldest jobs that a run of this mode may claim.
+func (q *Queue) Providers(ctx context.Context, mode rewrite.ExecutionMode, limit int) ([]string, error) {
+	providers, err := q.q.DueProviders(ctx, db.DueProvidersParams{Mode: string(mode), MaxJobs: limit})
+	return providers, postgres.Interpret("read the providers of due jobs", err)
+}
+
+// Claim claims eligible jobs of other providers than the refusing ones, up to limit per run with
+// all its attempts, and returns them, oldest first (rewrite 7.1).
 // Two concurrent calls never claim the same job.
-func (q *Queue) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
+func (q *Queue) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int, refusing []string) ([]rewrite.Job, error) {
 	claimed, err := q.q.ClaimedByRun(ctx, c.RunID)
 	if err != nil {
 		return nil, postgres.Interpret("count the claims of a run", err)
 	}
 	rows, err := q.q.ClaimJobs(ctx, db.ClaimJobsParams{
 		Mode: string(mode), MaxJobs: max(0, limit-int(claimed)), Worker: c.Worker, ClaimToken: c.Token, RunID: c.RunID,
+		Refusing: append([]string{}, refusing...),
 	})
 	return postgres.Convert("claim jobs", oldestFirst(rows), err, asJob)
 }
 
-// Adopt takes over the claims of earlier attempts of the run and returns their jobs,
+// TakeOver takes over the claims of earlier attempts of the run and returns their jobs,
 // oldest first. Writes of those attempts fail from now on.
-func (q *Queue) Adopt(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error) {
-	rows, err := q.q.AdoptClaims(ctx, db.AdoptClaimsParams{ClaimToken: c.Token, Worker: c.Worker, RunID: c.RunID})
-	return postgres.Convert("adopt rewrite claims", oldestFirst(rows), err, asJob)
+func (q *Queue) TakeOver(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error) {
+	rows, err := q.q.TakeOverClaims(ctx, db.TakeOverClaimsParams{ClaimToken: c.Token, Worker: c.Worker, RunID: c.RunID})
+	return postgres.Convert("take over rewrite claims", oldestFirst(rows), err, asJob)
 }
 
 // oldestFirst sorts the rows that an update returned, which have no order.
@@ -94,9 +101,9 @@ func (q *Queue) Release(ctx context.Context, c rewrite.Claim, wait time.Duration
 }
 
 // Complete marks jobs completed and records the references of their results, by job
-// id. It returns the number of marked jobs: those that the holder has lost are left
+// id. It returns the number of marked jobs: those that the writer has lost are left
 // unchanged.
-func (q *Queue) Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error) {
+func (q *Queue) Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int, error) {
 	p := db.CompleteJobsParams{RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID)}
 	for id, ref := range results {
 		p.JobIds, p.Refs = append(p.JobIds, id), append(p.Refs, ref)
@@ -105,17 +112,18 @@ func (q *Queue) Complete(ctx context.Context, by rewrite.Holder, results map[str
 	return int(n), postgres.Interpret("complete jobs", err)
 }
 
-// Fail writes the verdicts on failed attempts and returns the number of written ones:
-// jobs that the holder has lost are left unchanged.
-func (q *Queue) Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error) {
+// Fail writes the outcomes of jobs that were not completed and returns the number of written ones:
+// jobs that the writer has lost are left unchanged.
+func (q *Queue) Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int, error) {
 	p := db.FailAttemptsParams{RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID)}
-	for _, v := range verdicts {
+	for _, v := range outcomes {
 		p.JobIds = append(p.JobIds, v.JobID)
 		p.Statuses = append(p.Statuses, string(v.Status))
 		p.Attempts = append(p.Attempts, v.Attempts)
 		p.Waits = append(p.Waits, v.Wait.Seconds())
 		p.Errors = append(p.Errors, v.Error)
 		p.Parts = append(p.Parts, v.Part)
+		p.Rounds = append(p.Rounds, v.Rounds)
 	}
 	n, err := q.q.FailAttempts(ctx, p)
 	return int(n), postgres.Interpret("record failed rewrite attempts", err)

@@ -101,7 +101,7 @@ func TestRecordsAreFinal(t *testing.T) {
 	id := q.enqueue(t, order())[0]
 	c, _ := q.claim(t, rewrite.Async, 1)
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
-	must(q.Complete(t.Context(), c.Holder(), map[string]string{id: "result:x"}))(t)
+	must(q.Complete(t.Context(), c.Writer(), map[string]string{id: "result:x"}))(t)
 	if refused := refusal(t, q.conn, string(store.RoleWorker), `update complaint_rewrite.jobs set result_ref = 'result:y'`); refused == nil || refused.Code != "42501" {
 		t.Errorf("change of a result: %v", refused)
 	}
@@ -198,7 +198,7 @@ func TestResultsAreAudited(t *testing.T) {
 	}
 	result := sealed("text").Text
 	testkit.NoError(t, store.Results{Queue: q.Queue}.PutBlob(t.Context(), result.ID, result.Body, 0))
-	must(q.Complete(t.Context(), c.Holder(), map[string]string{id: "result:" + result.ID}))(t)
+	must(q.Complete(t.Context(), c.Writer(), map[string]string{id: "result:" + result.ID}))(t)
 	got, err := q.backend.Result(t.Context(), id)
 	if testkit.NoError(t, err); string(got.Body) != string(sealed("text").Text.Body) {
 		t.Errorf("the result is %q", got.Body)

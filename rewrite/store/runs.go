@@ -33,6 +33,14 @@ func (q *Queue) Runtime(ctx context.Context, runID string) (time.Duration, error
 	return seconds(runtime), postgres.Interpret("read runtime of run", err)
 }
 
+// RecordRefusals records the providers that refused a call before the run claimed jobs.
+func (q *Queue) RecordRefusals(ctx context.Context, runID string, refusals []rewrite.Refusal) error {
+	if len(refusals) == 0 {
+		return nil
+	}
+	return postgres.Interpret("record refusals", q.q.RecordRefusals(ctx, db.RecordRefusalsParams{RunID: runID, Refusals: encoded(refusals)}))
+}
+
 // FinishRun ends the run and returns its record. The database counts the run's
 // transitions (rewrite 10).
 func (q *Queue) FinishRun(ctx context.Context, runID string) (rewrite.Run, error) {
@@ -52,7 +60,7 @@ func (q *Queue) Runs(ctx context.Context, worker rewrite.Worker, limit int) ([]r
 func asRun(row db.Run) rewrite.Run {
 	return rewrite.Run{
 		ID: row.RunID, Worker: row.Worker, StartedAt: row.StartedAt, FinishedAt: row.FinishedAt,
-		Event: row.Event, MaxJobsPerRun: row.MaxJobsPerRun, Stale: row.StaleCount, PerModel: row.PerModel,
+		Event: row.Event, MaxJobsPerRun: row.MaxJobsPerRun, Stale: row.StaleCount, PerModel: row.PerModel, Refusals: row.Refusals,
 		Counts: rewrite.Counts{
 			Claimed: row.ClaimedCount, Submitted: row.SubmittedCount, Succeeded: row.SucceededCount, Failed: row.FailedCount,
 			Requeued: row.RequeuedCount, RateLimited: row.RateLimitErrors, Capacity: row.CapacityErrors,

@@ -196,6 +196,7 @@ func asJob(row db.Job) rewrite.Job {
 		BatchID:                       row.BatchID,
 		BegunAt:                       row.BegunAt,
 		BatchPart:                     postgres.OrZero(row.BatchPart),
+		Rounds:                        row.CapacityRounds,
 	}
 	if row.NotBeforeAt.Valid {
 		job.NotBeforeAt = &row.NotBeforeAt.Time

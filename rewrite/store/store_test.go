@@ -81,7 +81,7 @@ func (q queue) job(t *testing.T, id string) rewrite.Job {
 func (q queue) claim(t *testing.T, mode rewrite.ExecutionMode, limit int) (rewrite.Claim, []rewrite.Job) {
 	t.Helper()
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
-	jobs := must(q.Claim(t.Context(), c, mode, limit))(t)
+	jobs := must(q.Claim(t.Context(), c, mode, limit, nil))(t)
 	return c, jobs
 }
 
@@ -147,7 +147,7 @@ func TestClaim(t *testing.T) {
 	c, jobs := q.claim(t, rewrite.Async, 2)
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 3))
 	exec(t, q.conn, `update complaint_rewrite.runs set started_at = started_at - interval '1 minute'`)
-	more, err := q.Claim(t.Context(), c, rewrite.Async, 3) // another attempt of the run
+	more, err := q.Claim(t.Context(), c, rewrite.Async, 3, nil) // another attempt of the run
 	testkit.NoError(t, err)
 	jobs = append(jobs, more...)
 	if got, want := idsOf(jobs), []string{ids[4], ids[0], ids[3]}; !slices.Equal(got, want) {
@@ -182,7 +182,7 @@ func TestClaimersShareTheQueue(t *testing.T) {
 		go func() {
 			var mine []string
 			for {
-				jobs, err := q.Claim(t.Context(), rewrite.NewClaim(uuid.NewString(), "w"), rewrite.Async, 7)
+				jobs, err := q.Claim(t.Context(), rewrite.NewClaim(uuid.NewString(), "w"), rewrite.Async, 7, nil)
 				if err != nil || len(jobs) == 0 {
 					break
 				}
@@ -289,18 +289,18 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	id := q.enqueue(t, order())[0]
 	first, _ := q.claim(t, rewrite.Async, 1)
 	second := rewrite.NewClaim(first.RunID, "worker 2 on test")
-	adopted := must(q.Adopt(t.Context(), second))(t)
+	adopted := must(q.TakeOver(t.Context(), second))(t)
 	if !slices.Equal(idsOf(adopted), []string{id}) {
 		t.Fatalf("adopted %v", idsOf(adopted))
 	}
 	begun := must(q.Begin(t.Context(), first, id))(t)
-	completed := must(q.Complete(t.Context(), first.Holder(), map[string]string{id: "result:x"}))(t)
-	failed := must(q.Fail(t.Context(), first.Holder(), []rewrite.Verdict{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
+	completed := must(q.Complete(t.Context(), first.Writer(), map[string]string{id: "result:x"}))(t)
+	failed := must(q.Fail(t.Context(), first.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
 	testkit.NoError(t, q.Release(t.Context(), first, 0))
 	if begun || completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
 		t.Errorf("the lost claim began %t, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
 	}
-	if n, err := q.Complete(t.Context(), second.Holder(), map[string]string{id: "result:x"}); err != nil || n != 1 {
+	if n, err := q.Complete(t.Context(), second.Writer(), map[string]string{id: "result:x"}); err != nil || n != 1 {
 		t.Errorf("the claim itself completed %d, %v", n, err)
 	}
 }
@@ -313,7 +313,7 @@ func TestFailedAttempts(t *testing.T) {
 	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{900, 7200}}
 	id := q.enqueue(t, order())[0]
 	c, jobs := q.claim(t, rewrite.Async, 1)
-	must(q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
+	must(q.Fail(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
 	job := q.job(t, id)
 	if wait := job.NotBeforeAt.Sub(job.UpdatedAt); job.Status != rewrite.Queued || job.AttemptCount != 1 || wait != 900*time.Second || *job.LastError != "RATE_LIMITED" {
 		t.Errorf("after the first failure: %+v", job)
@@ -323,7 +323,7 @@ func TestFailedAttempts(t *testing.T) {
 	}
 	exec(t, q.conn, `update complaint_rewrite.jobs set not_before_at = now()`)
 	c, jobs = q.claim(t, rewrite.Async, 1)
-	must(q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
+	must(q.Fail(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
 	if job = q.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || *job.LastError != "NETWORK_TIMEOUT" || job.LastErrorAt == nil {
 		t.Errorf("after the last failure: %+v", job)
 	}
@@ -406,8 +406,8 @@ func TestSubmissionLease(t *testing.T) {
 	if err := q.BeginCreation(t.Context(), c, batch.ID, "file", time.Minute); failure.ClassOf(err) != failure.WriteConflict {
 		t.Errorf("creation without the lease: %v", err)
 	}
-	freed := []rewrite.Verdict{{JobID: id, Status: rewrite.Queued, Error: rewrite.Overflow}}
-	must(q.Fail(t.Context(), rewrite.Holder{RunID: other.RunID, BatchID: batch.ID}, freed))(t)
+	freed := []rewrite.Outcome{{JobID: id, Status: rewrite.Queued, Error: rewrite.Overflow}}
+	must(q.Fail(t.Context(), rewrite.Writer{RunID: other.RunID, BatchID: batch.ID}, freed))(t)
 	testkit.NoError(t, q.EndBatch(t.Context(), batch.ID, rewrite.Abandoned, ""))
 	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
 		t.Errorf("job of an abandoned batch: %+v", job)
@@ -469,9 +469,9 @@ func TestRunCounts(t *testing.T) {
 	ids := q.enqueue(t, order(), order(), order(second), order(second))
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
-	jobs := must(q.Claim(t.Context(), c, rewrite.Async, 4))(t)
-	must(q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "result:x"}))(t)
-	_, err := q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{
+	jobs := must(q.Claim(t.Context(), c, rewrite.Async, 4, nil))(t)
+	must(q.Complete(t.Context(), c.Writer(), map[string]string{ids[0]: "result:x"}))(t)
+	_, err := q.Fail(t.Context(), c.Writer(), []rewrite.Outcome{
 		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),
 	})
 	testkit.NoError(t, err)
@@ -505,11 +505,11 @@ func TestOperatorAbandonsBatch(t *testing.T) {
 		if job := q.job(t, ids[i]); job.Status != want || job.AttemptCount != 1 || *job.LastError != rewrite.BatchAbandoned {
 			t.Errorf("job is %+v, want it %s", job, want)
 		}
-		if n, err := q.Complete(t.Context(), rewrite.Holder{RunID: uuid.NewString(), BatchID: batches[i]}, map[string]string{ids[i]: "result:x"}); n != 0 || err != nil {
+		if n, err := q.Complete(t.Context(), rewrite.Writer{RunID: uuid.NewString(), BatchID: batches[i]}, map[string]string{ids[i]: "result:x"}); n != 0 || err != nil {
 			t.Errorf("a late result was written: %d, %v", n, err)
 		}
 	}
-	if n, err := q.EnqueuedTokens(t.Context(), "openai", "m"); n != 0 || err != nil {
+	if n, err := q.Enqueued(t.Context(), rewrite.Model{Provider: "openai", Name: "m"}, &rewrite.BatchLimits{}); n != 0 || err != nil {
 		t.Errorf("%d tokens are held, %v", n, err)
 	}
 	if _, err := q.operator.AbandonBatch(t.Context(), batches[0], "olga", "T-3"); failure.ClassOf(err) != failure.WriteConflict {

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
@@ -59,7 +61,11 @@ func TestRuns(t *testing.T) {
 				return tt.failure
 			}
 			finished := false
-			w := worker.New(n.Client, activities.Queue, worker.Options{})
+			var options worker.Options
+			if tt.cancel { // a canceled attempt learns of it from its heartbeats
+				options.Interceptors = []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }, Grace: time.Minute}}
+			}
+			w := worker.New(n.Client, activities.Queue, options)
 			workflows.Register(w)
 			for step, fake := range map[string]any{
 				"BeginRun":      func(context.Context, rewrite.Worker) (bool, error) { return !tt.idle, nil },

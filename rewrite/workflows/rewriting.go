@@ -75,6 +75,7 @@ func forWork(ctx workflow.Context) workflow.Context {
 		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: time.Hour,
 		HeartbeatTimeout:       heartbeat,
+		WaitForCancellation:    true, // for the calls in flight, which are billed
 		RetryPolicy:            retries,
 	})
 }

@@ -86,6 +86,9 @@ type runSettings struct {
 	// Seconds between a failed attempt of a job and the next: after the first, the
 	// second, and so on; the last value repeats.
 	RetryBackoffSeconds []int `yaml:"retry_backoff_seconds"`
+	// How often in a row a provider may refuse a job for what is not the job's, such as the key, the
+	// account, the model or what is enqueued, before that counts an attempt.
+	MaxCapacityRounds int `yaml:"max_capacity_rounds" default:"100" check:"positive"`
 	// How often the async lane runs.
 	AsyncEvery time.Duration `yaml:"async_every" default:"0s" check:"not-negative"`
 	// How often batches are submitted.
@@ -241,6 +244,7 @@ func (c *settings) runs() (rewrite.RunConfig, map[rewrite.Worker]time.Duration, 
 	run.MaxJobsPerRun = cmp.Or(c.Run.MaxJobsPerRun, run.MaxJobsPerRun)
 	run.MaxRuntimeSeconds = cmp.Or(c.Run.MaxRuntimeSeconds, run.MaxRuntimeSeconds)
 	run.ClaimTimeoutSeconds = cmp.Or(c.Run.ClaimTimeoutSeconds, run.ClaimTimeoutSeconds)
+	run.MaxCapacityRounds = c.Run.MaxCapacityRounds
 	if len(c.Run.RetryBackoffSeconds) > 0 {
 		run.RetryBackoffSeconds = c.Run.RetryBackoffSeconds
 	}

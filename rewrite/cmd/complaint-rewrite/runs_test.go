@@ -14,9 +14,9 @@ import (
 // of them (rewrite 13).
 func TestProfilesAndOverrides(t *testing.T) {
 	t.Parallel()
-	profile := func(name string) runSettings { return runSettings{Profile: name} }
+	profile := func(name string) runSettings { return runSettings{Profile: name, MaxCapacityRounds: 100} }
 	overridden := runSettings{
-		Profile: "prod", MaxJobsPerRun: 7, MaxRuntimeSeconds: 8, ClaimTimeoutSeconds: 9, RetryBackoffSeconds: []int{10},
+		Profile: "prod", MaxCapacityRounds: 100, MaxJobsPerRun: 7, MaxRuntimeSeconds: 8, ClaimTimeoutSeconds: 9, RetryBackoffSeconds: []int{10},
 		AsyncEvery: time.Minute, SubmitEvery: 2 * time.Minute, CollectEvery: 3 * time.Minute,
 	}
 	for name, tt := range map[string]struct {
@@ -38,7 +38,7 @@ func TestProfilesAndOverrides(t *testing.T) {
 			}
 			want := rewrite.RunConfig{
 				MaxJobsPerRun: tt.jobs, MaxRuntimeSeconds: tt.runtime, ClaimTimeoutSeconds: tt.claims, Order: "created_at_asc",
-				EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: tt.backoff,
+				EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: tt.backoff, MaxCapacityRounds: 100,
 			}
 			if !reflect.DeepEqual(run, want) {
 				t.Errorf("runs are %+v, want %+v", run, want)
@@ -49,9 +49,9 @@ func TestProfilesAndOverrides(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]settings{
-		"claim_timeout_seconds is 60":  {Run: runSettings{Profile: "dev", ClaimTimeoutSeconds: 60}},
-		"claim_timeout_seconds is 300": {Run: runSettings{Profile: "dev"}, Timeout: 3 * time.Minute}, // expires during a call
-		"run.profile":                  {Run: runSettings{Profile: "test"}},
+		"claim_timeout_seconds is 60":  {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100, ClaimTimeoutSeconds: 60}},
+		"claim_timeout_seconds is 300": {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100}, Timeout: 3 * time.Minute}, // expires during a call
+		"run.profile":                  {Run: runSettings{Profile: "test", MaxCapacityRounds: 100}},
 	} {
 		if _, _, err := c.runs(); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -48,7 +48,7 @@ func (q *Queries) AbandonJobs(ctx context.Context, arg AbandonJobsParams) (int64
 }
 
 const batch = `-- name: Batch :one
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at from complaint_rewrite.batches where batch_id = $1
+select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches where batch_id = $1
 `
 
 func (q *Queries) Batch(ctx context.Context, batchID string) (Batch, error) {
@@ -76,12 +76,14 @@ func (q *Queries) Batch(ctx context.Context, batchID string) (Batch, error) {
 		&i.CancelAskedAt,
 		&i.EndedAt,
 		&i.FinalAt,
+		&i.LimitRequests,
+		&i.LimitTokens,
 	)
 	return i, err
 }
 
 const batches = `-- name: Batches :many
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at from complaint_rewrite.batches
+select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches
 where $1::boolean or state in ('submitting', 'submitted')
 order by created_at desc, batch_id
 limit $2
@@ -123,6 +125,8 @@ func (q *Queries) Batches(ctx context.Context, arg BatchesParams) ([]Batch, erro
 			&i.CancelAskedAt,
 			&i.EndedAt,
 			&i.FinalAt,
+			&i.LimitRequests,
+			&i.LimitTokens,
 		); err != nil {
 			return nil, err
 		}
@@ -177,23 +181,34 @@ func (q *Queries) EndBatch(ctx context.Context, arg EndBatchParams) (int64, erro
 	return result.RowsAffected(), nil
 }
 
-const enqueuedTokens = `-- name: EnqueuedTokens :one
-select coalesce(sum(tokens), 0)::bigint as tokens
-from complaint_rewrite.batches
-where state in ('submitting', 'submitted')
-  and routing_decision ->> 'provider' = $1::text and routing_decision ->> 'model' = $2::text
+const enqueued = `-- name: Enqueued :one
+with of_model as (
+    select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches
+    where routing_decision ->> 'provider' = $1::text and routing_decision ->> 'model' = $2::text)
+select coalesce(sum(tokens) filter (where state in ('submitting', 'submitted')), 0)::integer as tokens,
+       coalesce((array_agg(limit_requests order by created_at desc) filter (where limit_requests > 0))[1], 0)::integer as limit_requests,
+       coalesce((array_agg(limit_tokens order by created_at desc) filter (where limit_tokens > 0))[1], 0)::integer as limit_tokens
+from of_model where state in ('submitting', 'submitted') or created_at > now() - interval '24 hours'
 `
 
-type EnqueuedTokensParams struct {
+type EnqueuedParams struct {
 	Provider string
 	Model    string
 }
 
-func (q *Queries) EnqueuedTokens(ctx context.Context, arg EnqueuedTokensParams) (int64, error) {
-	row := q.db.QueryRow(ctx, enqueuedTokens, arg.Provider, arg.Model)
-	var tokens int64
-	err := row.Scan(&tokens)
-	return tokens, err
+type EnqueuedRow struct {
+	Tokens        int
+	LimitRequests int
+	LimitTokens   int
+}
+
+// The tokens of a model's open batches, and the limits that the last refusal within a day taught;
+// 0 if there is none.
+func (q *Queries) Enqueued(ctx context.Context, arg EnqueuedParams) (EnqueuedRow, error) {
+	row := q.db.QueryRow(ctx, enqueued, arg.Provider, arg.Model)
+	var i EnqueuedRow
+	err := row.Scan(&i.Tokens, &i.LimitRequests, &i.LimitTokens)
+	return i, err
 }
 
 const insertBatch = `-- name: InsertBatch :exec
@@ -228,6 +243,26 @@ func (q *Queries) InsertBatch(ctx context.Context, arg InsertBatchParams) error 
 	return err
 }
 
+const learnLimit = `-- name: LearnLimit :exec
+update complaint_rewrite.batches b
+set limit_requests = greatest(1, b.requests / 2),
+    limit_tokens = case when $1::boolean then (
+        select greatest(1, sum(o.tokens) / 2) from complaint_rewrite.batches o
+        where o.state in ('submitting', 'submitted') and o.routing_decision ->> 'provider' = b.routing_decision ->> 'provider'
+          and o.routing_decision ->> 'model' = b.routing_decision ->> 'model') end
+where b.batch_id = $2
+`
+
+type LearnLimitParams struct {
+	FullUp  bool
+	BatchID string
+}
+
+func (q *Queries) LearnLimit(ctx context.Context, arg LearnLimitParams) error {
+	_, err := q.db.Exec(ctx, learnLimit, arg.FullUp, arg.BatchID)
+	return err
+}
+
 const leaseBatch = `-- name: LeaseBatch :one
 with due as materialized (
     select b.batch_id from complaint_rewrite.batches b
@@ -243,7 +278,7 @@ update complaint_rewrite.batches b
 set lease_token = $1::uuid, leased_until = now() + $2::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age,
+returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, b.limit_requests, b.limit_tokens, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age,
     coalesce(extract(epoch from now() - b.final_at), 0)::float8 as final_age
 `
 
@@ -292,6 +327,8 @@ func (q *Queries) LeaseBatch(ctx context.Context, arg LeaseBatchParams) (LeaseBa
 		&i.Batch.CancelAskedAt,
 		&i.Batch.EndedAt,
 		&i.Batch.FinalAt,
+		&i.Batch.LimitRequests,
+		&i.Batch.LimitTokens,
 		&i.Age,
 		&i.FinalAge,
 	)

@@ -12,70 +12,6 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-const adoptClaims = `-- name: AdoptClaims :many
-update complaint_rewrite.jobs
-set claim_token = $1::uuid, claimed_at = now(), claimed_by = $2::text, updated_at = now()
-where status = 'processing' and run_id = $3::uuid
-returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part
-`
-
-type AdoptClaimsParams struct {
-	ClaimToken string
-	Worker     string
-	RunID      string
-}
-
-// Takes over the claims of an earlier attempt of the run. The new token fences that
-// attempt: its writes fail from now on.
-func (q *Queries) AdoptClaims(ctx context.Context, arg AdoptClaimsParams) ([]Job, error) {
-	rows, err := q.db.Query(ctx, adoptClaims, arg.ClaimToken, arg.Worker, arg.RunID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Job
-	for rows.Next() {
-		var i Job
-		if err := rows.Scan(
-			&i.JobID,
-			&i.RewriteRequestID,
-			&i.Task,
-			&i.Surface,
-			&i.RewriteStrength,
-			&i.LanguagePair,
-			&i.RecipientUserID,
-			&i.RecipientSnapshotID,
-			&i.RecipientPreferenceSnapshotID,
-			&i.Status,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.NotBeforeAt,
-			&i.ClaimedAt,
-			&i.ClaimedBy,
-			&i.AttemptCount,
-			&i.MaxAttempts,
-			&i.LastError,
-			&i.LastErrorAt,
-			&i.RoutingDecision,
-			&i.ExecutionMode,
-			&i.PreferencesRef,
-			&i.ResultRef,
-			&i.ClaimToken,
-			&i.BegunAt,
-			&i.BatchID,
-			&i.RunID,
-			&i.BatchPart,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const beginJob = `-- name: BeginJob :execrows
 update complaint_rewrite.jobs
 set begun_at = now(), updated_at = now()
@@ -99,7 +35,7 @@ const cancelJob = `-- name: CancelJob :one
 update complaint_rewrite.jobs
 set status = 'canceled', updated_at = now(), run_id = null, claim_token = null
 where job_id = $1 and status in ('queued', 'processing', 'batch_submitted')
-returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part
+returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds
 `
 
 func (q *Queries) CancelJob(ctx context.Context, jobID string) (Job, error) {
@@ -134,6 +70,7 @@ func (q *Queries) CancelJob(ctx context.Context, jobID string) (Job, error) {
 		&i.BatchID,
 		&i.RunID,
 		&i.BatchPart,
+		&i.CapacityRounds,
 	)
 	return i, err
 }
@@ -142,15 +79,16 @@ const claimJobs = `-- name: ClaimJobs :many
 with due as materialized (
     select q.job_id from complaint_rewrite.jobs q
     where q.status = 'queued' and q.execution_mode = $4::text and (q.not_before_at is null or q.not_before_at <= now())
+      and coalesce(q.routing_decision ->> 'provider', '') <> all ($5::text[])
     order by q.created_at, q.job_id
-    limit $5
+    limit $6
     for update skip locked)
 update complaint_rewrite.jobs j
 set status = 'processing', claimed_at = now(), claimed_by = $1::text, claim_token = $2::uuid,
     run_id = $3::uuid, updated_at = now(), begun_at = null, batch_id = null
 from due
 where j.job_id = due.job_id
-returning j.job_id, j.rewrite_request_id, j.task, j.surface, j.rewrite_strength, j.language_pair, j.recipient_user_id, j.recipient_snapshot_id, j.recipient_preference_snapshot_id, j.status, j.created_at, j.updated_at, j.not_before_at, j.claimed_at, j.claimed_by, j.attempt_count, j.max_attempts, j.last_error, j.last_error_at, j.routing_decision, j.execution_mode, j.preferences_ref, j.result_ref, j.claim_token, j.begun_at, j.batch_id, j.run_id, j.batch_part
+returning j.job_id, j.rewrite_request_id, j.task, j.surface, j.rewrite_strength, j.language_pair, j.recipient_user_id, j.recipient_snapshot_id, j.recipient_preference_snapshot_id, j.status, j.created_at, j.updated_at, j.not_before_at, j.claimed_at, j.claimed_by, j.attempt_count, j.max_attempts, j.last_error, j.last_error_at, j.routing_decision, j.execution_mode, j.preferences_ref, j.result_ref, j.claim_token, j.begun_at, j.batch_id, j.run_id, j.batch_part, j.capacity_rounds
 `
 
 type ClaimJobsParams struct {
@@ -158,6 +96,7 @@ type ClaimJobsParams struct {
 	ClaimToken string
 	RunID      string
 	Mode       string
+	Refusing   []string
 	MaxJobs    int
 }
 
@@ -169,6 +108,7 @@ func (q *Queries) ClaimJobs(ctx context.Context, arg ClaimJobsParams) ([]Job, er
 		arg.ClaimToken,
 		arg.RunID,
 		arg.Mode,
+		arg.Refusing,
 		arg.MaxJobs,
 	)
 	if err != nil {
@@ -207,6 +147,7 @@ func (q *Queries) ClaimJobs(ctx context.Context, arg ClaimJobsParams) ([]Job, er
 			&i.BatchID,
 			&i.RunID,
 			&i.BatchPart,
+			&i.CapacityRounds,
 		); err != nil {
 			return nil, err
 		}
@@ -267,6 +208,41 @@ func (q *Queries) CompleteJobs(ctx context.Context, arg CompleteJobsParams) (int
 	return result.RowsAffected(), nil
 }
 
+const dueProviders = `-- name: DueProviders :many
+select distinct provider::text from (
+    select coalesce(routing_decision ->> 'provider', '') as provider from complaint_rewrite.jobs
+    where status = 'queued' and execution_mode = $1::text and (not_before_at is null or not_before_at <= now())
+    order by created_at, job_id
+    limit $2) due
+order by 1
+`
+
+type DueProvidersParams struct {
+	Mode    string
+	MaxJobs int
+}
+
+// The providers of the oldest jobs that a run may claim.
+func (q *Queries) DueProviders(ctx context.Context, arg DueProvidersParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, dueProviders, arg.Mode, arg.MaxJobs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var provider string
+		if err := rows.Scan(&provider); err != nil {
+			return nil, err
+		}
+		items = append(items, provider)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const enqueue = `-- name: Enqueue :one
 select job_id::uuid, status::text, created::boolean from complaint_rewrite.enqueue($1::jsonb)
 `
@@ -297,13 +273,15 @@ func (q *Queries) ExtendClaims(ctx context.Context, claimToken string) error {
 const failAttempts = `-- name: FailAttempts :execrows
 update complaint_rewrite.jobs j
 set status = r.status, attempt_count = r.attempts, last_error = r.error, last_error_at = now(), updated_at = now(),
+    capacity_rounds = r.rounds,
     not_before_at = case when r.status = 'queued' then now() + make_interval(secs => r.wait) else j.not_before_at end,
     run_id = $1::uuid, claim_token = null, begun_at = null,
     claimed_at = case when r.status = 'queued' then null else j.claimed_at end,
     claimed_by = case when r.status = 'queued' then null else j.claimed_by end,
     batch_id = case when r.status = 'queued' then null else j.batch_id end, batch_part = coalesce(nullif(r.part, ''), j.batch_part)
 from (select unnest($4::uuid[]) as job_id, unnest($5::text[]) as status, unnest($6::integer[]) as attempts,
-             unnest($7::float8[]) as wait, unnest($8::text[]) as error, unnest($9::text[]) as part) r
+             unnest($7::float8[]) as wait, unnest($8::text[]) as error, unnest($9::text[]) as part,
+             unnest($10::integer[]) as rounds) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
   and coalesce(j.status in ('processing', 'batch_submitted')
                and (j.claim_token = $2::uuid or j.batch_id = $3::uuid), false)
@@ -319,9 +297,10 @@ type FailAttemptsParams struct {
 	Waits      []float64
 	Errors     []string
 	Parts      []string
+	Rounds     []int
 }
 
-// Writes the verdicts of package rewrite, which counts attempts (rewrite 8.1, 8.2).
+// Writes the outcomes of package rewrite, which counts attempts (rewrite 8.1, 8.2).
 func (q *Queries) FailAttempts(ctx context.Context, arg FailAttemptsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, failAttempts,
 		arg.RunID,
@@ -333,6 +312,7 @@ func (q *Queries) FailAttempts(ctx context.Context, arg FailAttemptsParams) (int
 		arg.Waits,
 		arg.Errors,
 		arg.Parts,
+		arg.Rounds,
 	)
 	if err != nil {
 		return 0, err
@@ -341,7 +321,7 @@ func (q *Queries) FailAttempts(ctx context.Context, arg FailAttemptsParams) (int
 }
 
 const findJobs = `-- name: FindJobs :many
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from complaint_rewrite.jobs
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds from complaint_rewrite.jobs
 where (cardinality($1::text[]) = 0 or status = any ($1::text[]))
   and ($2::uuid is null or rewrite_request_id = $2::uuid)
 order by created_at desc, job_id
@@ -393,6 +373,7 @@ func (q *Queries) FindJobs(ctx context.Context, arg FindJobsParams) ([]Job, erro
 			&i.BatchID,
 			&i.RunID,
 			&i.BatchPart,
+			&i.CapacityRounds,
 		); err != nil {
 			return nil, err
 		}
@@ -424,7 +405,7 @@ func (q *Queries) Input(ctx context.Context, jobID string) (InputRow, error) {
 }
 
 const job = `-- name: Job :one
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from complaint_rewrite.jobs where job_id = $1
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds from complaint_rewrite.jobs where job_id = $1
 `
 
 func (q *Queries) Job(ctx context.Context, jobID string) (Job, error) {
@@ -459,12 +440,13 @@ func (q *Queries) Job(ctx context.Context, jobID string) (Job, error) {
 		&i.BatchID,
 		&i.RunID,
 		&i.BatchPart,
+		&i.CapacityRounds,
 	)
 	return i, err
 }
 
 const jobsOfBatch = `-- name: JobsOfBatch :many
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from complaint_rewrite.jobs where batch_id = $1::uuid order by created_at, job_id
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds from complaint_rewrite.jobs where batch_id = $1::uuid order by created_at, job_id
 `
 
 // All jobs of a batch in the order of the lines of its input file.
@@ -506,6 +488,7 @@ func (q *Queries) JobsOfBatch(ctx context.Context, batchID string) ([]Job, error
 			&i.BatchID,
 			&i.RunID,
 			&i.BatchPart,
+			&i.CapacityRounds,
 		); err != nil {
 			return nil, err
 		}
@@ -525,6 +508,31 @@ select pg_advisory_xact_lock(hashtextextended('complaint_rewrite enqueue', 0))
 func (q *Queries) LockEnqueue(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, lockEnqueue)
 	return err
+}
+
+const partState = `-- name: PartState :one
+select coalesce(bool_or(status = 'completed'), false)::boolean as works,
+       coalesce(bool_or(batch_part like $1::text || '_%'), false)::boolean as alike
+from complaint_rewrite.jobs where batch_part like $2::text || '%'
+`
+
+type PartStateParams struct {
+	Sibling string
+	Root    string
+}
+
+type PartStateRow struct {
+	Works bool
+	Alike bool
+}
+
+// Of a part of a rejected batch: was a job of the batch executed, and was the other half rejected
+// and divided again?
+func (q *Queries) PartState(ctx context.Context, arg PartStateParams) (PartStateRow, error) {
+	row := q.db.QueryRow(ctx, partState, arg.Sibling, arg.Root)
+	var i PartStateRow
+	err := row.Scan(&i.Works, &i.Alike)
+	return i, err
 }
 
 const pendingJobs = `-- name: PendingJobs :one
@@ -585,7 +593,7 @@ set not_before_at = null, updated_at = now(), run_id = null,
     status = 'queued', claimed_at = null, claimed_by = null, claim_token = null, begun_at = null
 where job_id = $1 and batch_id is null
   and (status = 'queued' or (status = 'processing' and attempt_count + 1 < max_attempts))
-returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part
+returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds
 `
 
 // Requeues a waiting job, or a claimed one that no provider has; the latter counts
@@ -622,6 +630,7 @@ func (q *Queries) RequeueJob(ctx context.Context, jobID string) (Job, error) {
 		&i.BatchID,
 		&i.RunID,
 		&i.BatchPart,
+		&i.CapacityRounds,
 	)
 	return i, err
 }
@@ -699,6 +708,71 @@ func (q *Queries) Stats(ctx context.Context) ([]StatsRow, error) {
 	return items, nil
 }
 
+const takeOverClaims = `-- name: TakeOverClaims :many
+update complaint_rewrite.jobs
+set claim_token = $1::uuid, claimed_at = now(), claimed_by = $2::text, updated_at = now()
+where status = 'processing' and run_id = $3::uuid
+returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds
+`
+
+type TakeOverClaimsParams struct {
+	ClaimToken string
+	Worker     string
+	RunID      string
+}
+
+// Takes over the claims of an earlier attempt of the run. The new token fences that
+// attempt: its writes fail from now on.
+func (q *Queries) TakeOverClaims(ctx context.Context, arg TakeOverClaimsParams) ([]Job, error) {
+	rows, err := q.db.Query(ctx, takeOverClaims, arg.ClaimToken, arg.Worker, arg.RunID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Job
+	for rows.Next() {
+		var i Job
+		if err := rows.Scan(
+			&i.JobID,
+			&i.RewriteRequestID,
+			&i.Task,
+			&i.Surface,
+			&i.RewriteStrength,
+			&i.LanguagePair,
+			&i.RecipientUserID,
+			&i.RecipientSnapshotID,
+			&i.RecipientPreferenceSnapshotID,
+			&i.Status,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.NotBeforeAt,
+			&i.ClaimedAt,
+			&i.ClaimedBy,
+			&i.AttemptCount,
+			&i.MaxAttempts,
+			&i.LastError,
+			&i.LastErrorAt,
+			&i.RoutingDecision,
+			&i.ExecutionMode,
+			&i.PreferencesRef,
+			&i.ResultRef,
+			&i.ClaimToken,
+			&i.BegunAt,
+			&i.BatchID,
+			&i.RunID,
+			&i.BatchPart,
+			&i.CapacityRounds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const transitions = `-- name: Transitions :many
 select at, login, from_status, to_status, attempt_count, error, run_id, batch_id
 from complaint_rewrite.transitions where job_id = $1 order by id
@@ -745,7 +819,7 @@ func (q *Queries) Transitions(ctx context.Context, jobID string) ([]TransitionsR
 }
 
 const unroutedJobs = `-- name: UnroutedJobs :many
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from complaint_rewrite.jobs
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds from complaint_rewrite.jobs
 where status = 'queued' and execution_mode is null
 order by created_at, job_id
 limit $1
@@ -789,6 +863,7 @@ func (q *Queries) UnroutedJobs(ctx context.Context, maxJobs int) ([]Job, error) 
 			&i.BatchID,
 			&i.RunID,
 			&i.BatchPart,
+			&i.CapacityRounds,
 		); err != nil {
 			return nil, err
 		}

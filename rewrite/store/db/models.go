@@ -34,6 +34,8 @@ type Batch struct {
 	CancelAskedAt   *time.Time
 	EndedAt         *time.Time
 	FinalAt         *time.Time
+	LimitRequests   *int
+	LimitTokens     *int
 }
 
 type Job struct {
@@ -65,6 +67,7 @@ type Job struct {
 	BatchID                       *string
 	RunID                         *string
 	BatchPart                     *string
+	CapacityRounds                int
 }
 
 type Run struct {
@@ -82,5 +85,6 @@ type Run struct {
 	StaleCount      int
 	RateLimitErrors int
 	CapacityErrors  int
+	Refusals        []rewrite.Refusal
 	PerModel        []rewrite.ModelCounts
 }

@@ -52,8 +52,22 @@ func (q *Queries) FinishRun(ctx context.Context, runID string) error {
 	return err
 }
 
+const recordRefusals = `-- name: RecordRefusals :exec
+update complaint_rewrite.runs set refusals = $1::jsonb where run_id = $2
+`
+
+type RecordRefusalsParams struct {
+	Refusals []byte
+	RunID    string
+}
+
+func (q *Queries) RecordRefusals(ctx context.Context, arg RecordRefusalsParams) error {
+	_, err := q.db.Exec(ctx, recordRefusals, arg.Refusals, arg.RunID)
+	return err
+}
+
 const run = `-- name: Run :one
-select run_id, worker, started_at, finished_at, event, max_jobs_per_run, claimed_count, submitted_count, succeeded_count, failed_count, requeued_count, stale_count, rate_limit_errors, capacity_errors, per_model from complaint_rewrite.runs where run_id = $1
+select run_id, worker, started_at, finished_at, event, max_jobs_per_run, claimed_count, submitted_count, succeeded_count, failed_count, requeued_count, stale_count, rate_limit_errors, capacity_errors, refusals, per_model from complaint_rewrite.runs where run_id = $1
 `
 
 func (q *Queries) Run(ctx context.Context, runID string) (Run, error) {
@@ -74,13 +88,14 @@ func (q *Queries) Run(ctx context.Context, runID string) (Run, error) {
 		&i.StaleCount,
 		&i.RateLimitErrors,
 		&i.CapacityErrors,
+		&i.Refusals,
 		&i.PerModel,
 	)
 	return i, err
 }
 
 const runs = `-- name: Runs :many
-select run_id, worker, started_at, finished_at, event, max_jobs_per_run, claimed_count, submitted_count, succeeded_count, failed_count, requeued_count, stale_count, rate_limit_errors, capacity_errors, per_model from complaint_rewrite.runs
+select run_id, worker, started_at, finished_at, event, max_jobs_per_run, claimed_count, submitted_count, succeeded_count, failed_count, requeued_count, stale_count, rate_limit_errors, capacity_errors, refusals, per_model from complaint_rewrite.runs
 where ($1::text = '' or worker = $1::text)
 order by started_at desc, run_id
 limit $2
@@ -115,6 +130,7 @@ func (q *Queries) Runs(ctx context.Context, arg RunsParams) ([]Run, error) {
 			&i.StaleCount,
 			&i.RateLimitErrors,
 			&i.CapacityErrors,
+			&i.Refusals,
 			&i.PerModel,
 		); err != nil {
 			return nil, err

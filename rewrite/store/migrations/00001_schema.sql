@@ -134,6 +134,7 @@ create table complaint_rewrite.runs (
     stale_count       integer     not null default 0,
     rate_limit_errors integer     not null default 0,
     capacity_errors   integer     not null default 0,
+    refusals          jsonb       not null default '[]', -- providers that refused a call: their jobs were not claimed
     per_model         jsonb       not null default '[]',
     constraint runs_worker_known check (
         worker in ('rewrite_batch_submitter', 'rewrite_batch_collector', 'rewrite_async')),
@@ -168,6 +169,8 @@ create table complaint_rewrite.batches (
     cancel_asked_at   timestamptz, -- the batch exceeded its time limit
     ended_at          timestamptz,
     final_at          timestamptz, -- when the provider was first seen to have ended the batch
+    limit_requests    integer,     -- learned: the provider refused the batch for its size, or for what
+    limit_tokens      integer,     -- was enqueued. Each is half of what it refused
     constraint batches_state_known check (state in ('submitting', 'submitted', 'collected', 'abandoned')),
     constraint batches_lane_known check (lane in ('same_language', 'cross_language')),
     constraint batches_hold_jobs check (requests > 0),
@@ -208,6 +211,7 @@ create table complaint_rewrite.jobs (
     batch_id                         uuid,
     run_id                           uuid, -- of the last change; null if an operator made it
     batch_part                       text, -- jobs of a rejected batch that may share the next one
+    capacity_rounds                  integer     not null default 0, -- refusals in a row that were not the job's
     constraint jobs_unit_unique unique (rewrite_request_id, recipient_user_id),
     constraint jobs_of_request foreign key (rewrite_request_id) references complaint_rewrite.requests (rewrite_request_id),
     constraint jobs_of_batch foreign key (batch_id) references complaint_rewrite.batches (batch_id),
@@ -233,6 +237,7 @@ create table complaint_rewrite.jobs (
 create index jobs_claimable on complaint_rewrite.jobs (execution_mode, created_at, job_id) where status = 'queued';
 create index jobs_claimed on complaint_rewrite.jobs (claimed_at) where status = 'processing';
 create index jobs_in_batch on complaint_rewrite.jobs (batch_id) where batch_id is not null;
+create index jobs_in_part on complaint_rewrite.jobs (batch_part text_pattern_ops) where batch_part is not null;
 
 -- Every change of a job's status. Triggers write it, in the transaction of the
 -- change. transitions_legal holds the same table as docs/states.md
@@ -324,7 +329,8 @@ create function complaint_rewrite.finish_run(run uuid) returns void
                count(*) filter (where t.to_status = 'queued') as requeued_count,
                count(*) filter (where t.error in ('stale_claim_requeued', 'stale_claim_failed')) as stale_count,
                count(*) filter (where t.error in ('RATE_LIMITED', 'SERVER_BUSY')) as rate_limit_errors,
-               count(*) filter (where t.error in ('QUOTA_EXHAUSTED', 'provider_capacity_requeued')) as capacity_errors
+               count(*) filter (where t.error in ('QUOTA_EXHAUSTED', 'provider_capacity_requeued', 'AUTH_DENIED', 'PERMISSION_DENIED',
+                                                  'NOT_FOUND', 'CONFIG_INVALID', 'ENDPOINT_REFUSED')) as capacity_errors
         from complaint_rewrite.transitions t
         join complaint_rewrite.jobs j using (job_id)
         where t.run_id = run and t.at >= (select r.started_at from complaint_rewrite.runs r where r.run_id = run)
@@ -332,7 +338,7 @@ create function complaint_rewrite.finish_run(run uuid) returns void
     update complaint_rewrite.runs
     set finished_at = now(), claimed_count = total.claimed, submitted_count = total.submitted, succeeded_count = total.succeeded,
         failed_count = total.failed, requeued_count = total.requeued, stale_count = total.stale,
-        rate_limit_errors = total.rate_limited, capacity_errors = total.capacity, per_model = models
+        rate_limit_errors = total.rate_limited, capacity_errors = total.capacity + jsonb_array_length(refusals), per_model = models
     from (select coalesce(sum(claimed_count), 0) as claimed, coalesce(sum(submitted_count), 0) as submitted,
                  coalesce(sum(succeeded_count), 0) as succeeded, coalesce(sum(failed_count), 0) as failed,
                  coalesce(sum(requeued_count), 0) as requeued, coalesce(sum(stale_count), 0) as stale,
@@ -437,10 +443,10 @@ grant select on complaint_rewrite.migrations to
 grant select, delete on complaint_rewrite.messages to complaint_rewrite_worker;
 grant select (id, expires_at), insert (id, body), delete on complaint_rewrite.results to complaint_rewrite_worker;
 grant select, insert, update on complaint_rewrite.batches to complaint_rewrite_worker;
-grant select, insert (run_id, worker, max_jobs_per_run, event, finished_at) on complaint_rewrite.runs to complaint_rewrite_worker;
+grant select, insert (run_id, worker, max_jobs_per_run, event, finished_at), update (refusals) on complaint_rewrite.runs to complaint_rewrite_worker;
 grant select on complaint_rewrite.jobs, complaint_rewrite.requests, complaint_rewrite.transitions to complaint_rewrite_worker;
 grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
-              routing_decision, result_ref, claim_token, begun_at, batch_id, run_id, batch_part)
+              routing_decision, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds)
     on complaint_rewrite.jobs to complaint_rewrite_worker;
 grant execute on function complaint_rewrite.finish_run to complaint_rewrite_worker;
 

@@ -79,11 +79,25 @@ where (b.state = @state
        and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
   and (leased_until is null or leased_until <= now());
 
--- name: EnqueuedTokens :one
-select coalesce(sum(tokens), 0)::bigint as tokens
-from complaint_rewrite.batches
-where state in ('submitting', 'submitted')
-  and routing_decision ->> 'provider' = @provider::text and routing_decision ->> 'model' = @model::text;
+-- name: Enqueued :one
+-- The tokens of a model's open batches, and the limits that the last refusal within a day taught;
+-- 0 if there is none.
+with of_model as (
+    select * from complaint_rewrite.batches
+    where routing_decision ->> 'provider' = @provider::text and routing_decision ->> 'model' = @model::text)
+select coalesce(sum(tokens) filter (where state in ('submitting', 'submitted')), 0)::integer as tokens,
+       coalesce((array_agg(limit_requests order by created_at desc) filter (where limit_requests > 0))[1], 0)::integer as limit_requests,
+       coalesce((array_agg(limit_tokens order by created_at desc) filter (where limit_tokens > 0))[1], 0)::integer as limit_tokens
+from of_model where state in ('submitting', 'submitted') or created_at > now() - interval '24 hours';
+
+-- name: LearnLimit :exec
+update complaint_rewrite.batches b
+set limit_requests = greatest(1, b.requests / 2),
+    limit_tokens = case when @full_up::boolean then (
+        select greatest(1, sum(o.tokens) / 2) from complaint_rewrite.batches o
+        where o.state in ('submitting', 'submitted') and o.routing_decision ->> 'provider' = b.routing_decision ->> 'provider'
+          and o.routing_decision ->> 'model' = b.routing_decision ->> 'model') end
+where b.batch_id = @batch_id;
 
 -- name: Batches :many
 select * from complaint_rewrite.batches

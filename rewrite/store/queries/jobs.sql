@@ -57,6 +57,7 @@ where t.run_id = @run_id::uuid and t.to_status = 'processing'
 with due as materialized (
     select q.job_id from complaint_rewrite.jobs q
     where q.status = 'queued' and q.execution_mode = @mode::text and (q.not_before_at is null or q.not_before_at <= now())
+      and coalesce(q.routing_decision ->> 'provider', '') <> all (@refusing::text[])
     order by q.created_at, q.job_id
     limit @max_jobs
     for update skip locked)
@@ -67,7 +68,23 @@ from due
 where j.job_id = due.job_id
 returning j.*;
 
--- name: AdoptClaims :many
+-- name: DueProviders :many
+-- The providers of the oldest jobs that a run may claim.
+select distinct provider::text from (
+    select coalesce(routing_decision ->> 'provider', '') as provider from complaint_rewrite.jobs
+    where status = 'queued' and execution_mode = @mode::text and (not_before_at is null or not_before_at <= now())
+    order by created_at, job_id
+    limit @max_jobs) due
+order by 1;
+
+-- name: PartState :one
+-- Of a part of a rejected batch: was a job of the batch executed, and was the other half rejected
+-- and divided again?
+select coalesce(bool_or(status = 'completed'), false)::boolean as works,
+       coalesce(bool_or(batch_part like @sibling::text || '_%'), false)::boolean as alike
+from complaint_rewrite.jobs where batch_part like @root::text || '%';
+
+-- name: TakeOverClaims :many
 -- Takes over the claims of an earlier attempt of the run. The new token fences that
 -- attempt: its writes fail from now on.
 update complaint_rewrite.jobs
@@ -96,16 +113,18 @@ where j.job_id = r.job_id
                or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
 -- name: FailAttempts :execrows
--- Writes the verdicts of package rewrite, which counts attempts (rewrite 8.1, 8.2).
+-- Writes the outcomes of package rewrite, which counts attempts (rewrite 8.1, 8.2).
 update complaint_rewrite.jobs j
 set status = r.status, attempt_count = r.attempts, last_error = r.error, last_error_at = now(), updated_at = now(),
+    capacity_rounds = r.rounds,
     not_before_at = case when r.status = 'queued' then now() + make_interval(secs => r.wait) else j.not_before_at end,
     run_id = @run_id::uuid, claim_token = null, begun_at = null,
     claimed_at = case when r.status = 'queued' then null else j.claimed_at end,
     claimed_by = case when r.status = 'queued' then null else j.claimed_by end,
     batch_id = case when r.status = 'queued' then null else j.batch_id end, batch_part = coalesce(nullif(r.part, ''), j.batch_part)
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@statuses::text[]) as status, unnest(@attempts::integer[]) as attempts,
-             unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error, unnest(@parts::text[]) as part) r
+             unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error, unnest(@parts::text[]) as part,
+             unnest(@rounds::integer[]) as rounds) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
   and coalesce(j.status in ('processing', 'batch_submitted')
                and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);

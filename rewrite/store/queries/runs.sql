@@ -11,6 +11,9 @@ on conflict (run_id) do nothing;
 -- Seconds since the run began.
 select extract(epoch from now() - started_at)::float8 as runtime from complaint_rewrite.runs where run_id = @run_id;
 
+-- name: RecordRefusals :exec
+update complaint_rewrite.runs set refusals = @refusals::jsonb where run_id = @run_id;
+
 -- name: FinishRun :exec
 select complaint_rewrite.finish_run(@run_id::uuid);
 

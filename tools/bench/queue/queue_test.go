@@ -135,7 +135,7 @@ func (q queue) drain(b *testing.B) time.Duration {
 
 func (q queue) claimAndFinish(b *testing.B, done *atomic.Int64) bool {
 	claim := rewrite.NewClaim(uuid.NewString(), "bench")
-	claimed, err := q.rewrites.Claim(b.Context(), claim, rewrite.Batch, batchSize)
+	claimed, err := q.rewrites.Claim(b.Context(), claim, rewrite.Batch, batchSize, nil)
 	if err != nil || len(claimed) == 0 {
 		if err != nil {
 			b.Error(err)
