@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,6 +19,8 @@ import (
 // first two characters.
 var classBySQLState = map[string]failure.Class{
 	"08":    failure.DatabaseUnavailable, // connection
+	"08P01": failure.ConfigInvalid,       // a pooler that rejects start-up parameters
+	"26000": failure.ConfigInvalid,       // no such prepared statement: a pooler shares sessions
 	"22":    failure.InputInvalid,        // a value the column cannot hold
 	"22023": failure.ConfigInvalid,       // a setting's value, such as a role that is not there
 	"23":    failure.InvariantViolated,   // constraints
@@ -29,6 +32,7 @@ var classBySQLState = map[string]failure.Class{
 	"3F000": failure.ConfigInvalid, // no such schema
 	"40":    failure.WriteConflict, // serialization failure, deadlock
 	"42501": failure.PermissionDenied,
+	"42P05": failure.ConfigInvalid,       // the prepared statement exists: a pooler shares sessions
 	"42883": failure.ConfigInvalid,       // no such function
 	"42P01": failure.ConfigInvalid,       // no such table
 	"42703": failure.ConfigInvalid,       // no such column
@@ -88,6 +92,8 @@ func classOf(sqlState string) failure.Class {
 func describe(e *pgconn.PgError) string {
 	class := classOf(e.Code)
 	switch {
+	case slices.Contains([]string{"08P01", "26000", "42P05"}, e.Code):
+		return "a connection pooler is in the way (SQLSTATE " + e.Code + "): " + poolerAdvice
 	case e.ConstraintName != "":
 		return fmt.Sprintf("constraint %s of %s.%s rejected the row", e.ConstraintName, e.SchemaName, e.TableName)
 	case class == failure.InputInvalid, class == failure.InvariantViolated, class == failure.Unknown:

@@ -8,6 +8,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -34,34 +35,96 @@ type Config struct {
 // Open connects to the database as role, or as the login if role is empty, with TLS unless it
 // is on this host. The pool has the URL's pool_max_conns connections, by default 4 or one per
 // CPU, whichever is more. Each new connection reads user and password from the URL, so that
-// these can be rotated; host, database and TLS cannot change. The role is a start-up parameter
-// of the session: a proxy that shares sessions between clients rejects it instead of mixing
-// roles.
+// these can be rotated; host, database and TLS cannot change.
+//
+// The role is a start-up parameter of the session, and each new connection checks that it has the
+// role. A pooler may be configured to ignore the parameter: the role is then set, unless the
+// pooler shares sessions between clients, which would mix roles.
 func Open(ctx context.Context, where Config, role string) (*pgxpool.Pool, error) {
 	cfg, err := poolConfig(where, role)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, Interpret("open database", err)
+	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	if err == nil {
+		err = errors.Join(assume(ctx, conn, role), conn.Close(ctx))
 	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
+	var pool *pgxpool.Pool
+	if err == nil {
+		pool, err = pgxpool.NewWithConfig(ctx, cfg)
+	}
+	if err != nil {
 		err = Interpret("connect to database as "+cmp.Or(role, "the login"), err)
-		switch failure.ClassOf(err) {
-		case failure.DatabaseUnavailable:
+		f, _ := errors.AsType[*failure.Error](err)
+		switch class := failure.ClassOf(err); {
+		case class == failure.DatabaseUnavailable:
 			at := cfg.ConnConfig
 			err = fmt.Errorf("%w at %s", err, net.JoinHostPort(at.Host, fmt.Sprint(at.Port)))
-		case failure.ConfigInvalid:
+		case f != nil && (f.Upstream == "3D000" || f.Upstream == "22023"): // no database or no role
 			err = fmt.Errorf("%w: create and migrate the database first", err)
-		case failure.PermissionDenied:
+		case class == failure.PermissionDenied:
 			err = fmt.Errorf("%w: grant the role to the login", err)
 		}
 		return nil, err
 	}
 	return pool, nil
 }
+
+// assume checks that a new connection has role, and sets it if a pooler ignored the start-up
+// parameters.
+func assume(ctx context.Context, conn *pgx.Conn, role string) error {
+	const who = `select current_user::text`
+	user, err := ask(ctx, conn, who)
+	if err != nil || role == "" || user == role {
+		return err
+	}
+	other, err := pgx.ConnectConfig(ctx, conn.Config())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = other.Close(context.WithoutCancel(ctx)) }()
+	// A pooler that shares sessions gives the one that conn had last to the transaction of other.
+	const pid = `select pg_backend_pid()::text`
+	first, err := ask(ctx, conn, pid)
+	if err != nil {
+		return err
+	}
+	if _, err := other.Exec(ctx, "begin", pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
+	during, err := ask(ctx, other, pid)
+	if err != nil {
+		return err
+	}
+	second, err := ask(ctx, conn, pid)
+	if err != nil {
+		return err
+	}
+	if during == first || second != first {
+		return failure.Errorf(failure.ConfigInvalid, "the pooler shares sessions between clients, which would mix roles: "+poolerAdvice)
+	}
+	_, err = conn.Exec(ctx, fmt.Sprintf("set role %s; set search_path = ''; set idle_in_transaction_session_timeout = '%s'",
+		pgx.Identifier{role}.Sanitize(), idleTimeout), pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return err
+	}
+	if user, err = ask(ctx, conn, who); err == nil && user != role {
+		err = failure.Errorf(failure.ConfigInvalid, "the session acts as %s and not as %s", user, role)
+	}
+	return err
+}
+
+// poolerAdvice is what makes a pooler work.
+const poolerAdvice = "PgBouncer needs pool_mode = session and ignore_startup_parameters = role,search_path,idle_in_transaction_session_timeout"
+
+// ask returns the only value of a query, which it sends without a prepared statement.
+func ask(ctx context.Context, conn *pgx.Conn, query string) (value string, err error) {
+	err = conn.QueryRow(ctx, query, pgx.QueryExecModeSimpleProtocol).Scan(&value)
+	return value, err
+}
+
+// A worker that freezes inside a transaction must not keep its locks.
+const idleTimeout = "30s"
 
 func poolConfig(where Config, role string) (*pgxpool.Config, error) {
 	cfg, err := where.parse()
@@ -72,8 +135,7 @@ func poolConfig(where Config, role string) (*pgxpool.Config, error) {
 	params["application_name"] = cmp.Or(params["application_name"], role, "criticizer")
 	// Every name in the queries has its schema.
 	params["search_path"] = ""
-	// A worker that freezes inside a transaction must not keep its locks.
-	params["idle_in_transaction_session_timeout"] = "30s"
+	params["idle_in_transaction_session_timeout"] = idleTimeout
 	if role != "" {
 		params["role"] = role
 	}
@@ -86,11 +148,11 @@ func poolConfig(where Config, role string) (*pgxpool.Config, error) {
 		}
 		return err
 	}
-	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		c.TypeMap().RegisterType(&pgtype.Type{
 			Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 		})
-		return nil
+		return assume(ctx, c, role)
 	}
 	return cfg, nil
 }
