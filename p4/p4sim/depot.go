@@ -1,25 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/md5" //nolint:gosec // Perforce's digests are MD5
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/git"
 )
-
-// A depot answers queries from the history of a source.
-type depot struct {
-	*history
-	git *gitSource // nil for a .txtar file
-	// mailDomain, if set, replaces the domain of mail addresses.
-	mailDomain string
-	caseFold
-}
 
 // A history is all that a source holds.
 type history struct {
@@ -29,6 +25,91 @@ type history struct {
 	contents map[string][]byte // by the Content of the revisions; git has its own
 }
 
+// A change is one changelist.
+type change struct {
+	Number       int
+	User, Client string
+	Time         int64 // seconds since 1970
+	Desc         string
+	Pending      bool
+	// OldNumber is the number before the change was submitted, if that differs.
+	OldNumber int
+	// Files are the revisions that a submitted change made. Opened are the files that are
+	// open in a pending change, Shelved those it has on the server.
+	Files, Opened, Shelved []*revision
+	Jobs                   []job // that the change fixes
+}
+
+// A job is one that a change fixes.
+type job struct{ Name, User, Status, Desc string }
+
+// A user is one account. Reviews are the depot paths the user subscribed to.
+type user struct {
+	Name, Email, FullName string
+	Reviews               []string
+}
+
+// A revision is one state of one depot file.
+type revision struct {
+	Path   string // as p4 writes it, %40 for @
+	Rev    int
+	Change int
+	Action string
+	// Type is empty if the content and Exec determine it, as in git.
+	Type string
+	Exec bool
+	Time int64
+	// Content is the key of the bytes; empty if there are none.
+	Content string
+	// From and FromRev name the source of a moved or branched file; Into and
+	// IntoRev where a file was moved.
+	From    string
+	FromRev int
+	Into    string
+	IntoRev int
+}
+
+// deleted reports whether the revision has no content.
+func (r *revision) deleted() bool {
+	return slices.Contains([]string{"delete", "move/delete", "purge", "archive"}, r.Action)
+}
+
+func (c *change) status() string {
+	if c.Pending {
+		return "pending"
+	}
+	return "submitted"
+}
+
+// path is the deepest directory that holds all files, as a pattern; empty if
+// there are none.
+func (c *change) path() string {
+	if len(c.Files) == 0 {
+		return ""
+	}
+	dir, pattern := parent(c.Files[0].Path), "*"
+	for _, f := range c.Files[1:] {
+		for !strings.HasPrefix(f.Path, dir) {
+			dir = parent(strings.TrimSuffix(dir, "/"))
+		}
+	}
+	for _, f := range c.Files {
+		if parent(f.Path) != dir {
+			pattern = "..."
+		}
+	}
+	return dir + pattern
+}
+
+// parent is the directory of a path, with its final slash; // above the depots.
+func parent(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
+
+// encodePath writes the characters that have a meaning in file arguments as every
+// p4 command prints them.
+func encodePath(path string) string { return pathEncoder.Replace(path) }
+
+var pathEncoder = strings.NewReplacer("%", "%25", "@", "%40", "#", "%23", "*", "%2A")
+
 func newHistory() *history {
 	return &history{files: map[string][]*revision{}, users: map[string]user{}, contents: map[string][]byte{}}
 }
@@ -37,15 +118,12 @@ func newHistory() *history {
 func (h *history) addChange(c *change, revs []*revision) {
 	slices.SortFunc(revs, func(x, y *revision) int { return strings.Compare(x.Path, y.Path) })
 	for _, r := range revs {
-		r.Change, r.Time, r.Rev = c.Number, c.Time, h.head(r.Path).next()
+		r.Change, r.Time, r.Rev = c.Number, c.Time, h.next(r.Path)
 		h.files[r.Path] = append(h.files[r.Path], r)
 	}
 	c.Files = revs
 	h.changes = append(h.changes, c)
 }
-
-// addUser adds a user, or replaces the user of the same name.
-func (h *history) addUser(u user) { h.users[u.Name] = u }
 
 // head is the newest revision of a file, nil if there is none.
 func (h *history) head(path string) *revision {
@@ -54,6 +132,40 @@ func (h *history) head(path string) *revision {
 		return nil
 	}
 	return revs[len(revs)-1]
+}
+
+// next is the number of the next revision of a file.
+func (h *history) next(path string) int {
+	if head := h.head(path); head != nil {
+		return head.Rev + 1
+	}
+	return 1
+}
+
+// change returns nil if there is no such change.
+func (h *history) change(n int) *change {
+	i, found := slices.BinarySearchFunc(h.changes, n, func(c *change, n int) int { return cmp.Compare(c.Number, n) })
+	if !found {
+		return nil
+	}
+	return h.changes[i]
+}
+
+// before is the revision before another one of its file, nil if there is none.
+func (h *history) before(r *revision) *revision {
+	revs := h.files[r.Path]
+	if i := slices.IndexFunc(revs, func(one *revision) bool { return one.Rev == r.Rev-1 }); i >= 0 {
+		return revs[i]
+	}
+	return nil
+}
+
+// A depot answers queries from the history of a source.
+type depot struct {
+	*history
+	git        *git.Repository // nil for a .txtar file
+	mailDomain string          // replaces the domain of mail addresses unless it is empty
+	ignoreCase bool
 }
 
 // The values of P4SIM_MAIL_DOMAIN. The domains of git authors are replaced by
@@ -72,19 +184,18 @@ func (s settings) openDepot() (*depot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the depot: %w", err)
 	}
-	d := &depot{mailDomain: s["P4SIM_MAIL_DOMAIN"], caseFold: s["P4SIM_CASE"] == "insensitive"}
+	d := &depot{mailDomain: s["P4SIM_MAIL_DOMAIN"], ignoreCase: s["P4SIM_CASE"] == "insensitive"}
 	if strings.HasSuffix(path, ".txtar") {
 		d.history, err = readTxtar(path)
 	} else {
 		var dir string
-		if dir, err = s.stateDir(); err != nil {
-			return nil, err
-		}
+		dir, err = s.stateDir()
 		d.mailDomain = cmp.Or(d.mailDomain, defaultMailDomain)
-		var repository *git.Repository
-		if repository, err = git.Open(path); err == nil {
-			d.git = &gitSource{repository}
-			d.history, err = d.git.load(path, dir)
+		if err == nil {
+			d.git, err = git.Open(path)
+		}
+		if err == nil {
+			d.history, err = readGit(d.git, path, dir)
 		}
 	}
 	if err != nil {
@@ -104,53 +215,102 @@ func (d *depot) close() error {
 	return d.git.Close()
 }
 
-// content reads the bytes that the Content of a revision names.
-func (d *depot) content(key string) ([]byte, error) {
-	if d.git != nil {
-		return d.git.Blob(key)
+// matches reports whether a depot path is the pattern, or in the tree that a
+// pattern with "..." at its end names, or in the folder of a pattern with "/*".
+func (d *depot) matches(pattern, path string) bool {
+	if folder, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasSuffix(folder, "/") {
+		return strings.LastIndexByte(path, '/') == len(folder)-1 && d.matches(folder+"...", path)
 	}
-	content, ok := d.contents[key]
-	if !ok {
-		return nil, errors.New("the depot has no content " + key)
+	tree, isTree := strings.CutSuffix(pattern, "...")
+	if isTree {
+		path = path[:min(len(tree), len(path))]
 	}
-	return content, nil
-}
-
-// change returns nil if there is no such change.
-func (d *depot) change(n int) *change {
-	i, found := slices.BinarySearchFunc(d.changes, n, func(c *change, n int) int { return cmp.Compare(c.Number, n) })
-	if !found {
-		return nil
-	}
-	return d.changes[i]
-}
-
-// before is the revision before another one of its file, nil if there is none.
-func (d *depot) before(r *revision) *revision {
-	revs := d.files[r.Path]
-	if i := slices.IndexFunc(revs, func(one *revision) bool { return one.Rev == r.Rev-1 }); i >= 0 {
-		return revs[i]
-	}
-	return nil
+	return path == tree || d.ignoreCase && strings.EqualFold(path, tree)
 }
 
 // matching returns the paths of the files that match a pattern, in order.
 func (d *depot) matching(pattern string) []string {
-	if _, ok := d.files[pattern]; ok && !bool(d.caseFold) {
+	if _, ok := d.files[pattern]; ok && !d.ignoreCase {
 		return []string{pattern}
 	}
 	paths := slices.Sorted(maps.Keys(d.files))
 	return slices.DeleteFunc(paths, func(path string) bool { return !d.matches(pattern, path) })
 }
 
-// user returns a user as p4 users prints it, nil if there is none of the name.
-func (d *depot) user(name string) *user {
-	u, ok := d.users[name]
-	if !ok {
-		return nil
-	}
+// user returns a user as p4 users prints it.
+func (d *depot) user(name string) (u user, ok bool) {
+	u, ok = d.users[name]
 	if d.mailDomain != "" {
 		u.Email = u.Name + "@" + d.mailDomain
 	}
-	return &u
+	return u, ok
+}
+
+// A file is a revision with its content, as p4 print would send it.
+type file struct {
+	*revision
+	fileType string
+	content  []byte // with keywords expanded
+}
+
+// size and digest count the expanded content, as the server does.
+func (f *file) size() string   { return strconv.Itoa(len(f.content)) }
+func (f *file) digest() string { return fmt.Sprintf("%X", md5.Sum(f.content)) } //nolint:gosec // as above
+
+// open reads a revision's content and determines its type, as p4 add would choose it. A
+// deleted file has the type that it had before.
+func (s *session) open(r *revision) (*file, error) {
+	f := &file{revision: r, fileType: r.Type}
+	if r.deleted() {
+		if before := s.depot.before(r); f.fileType == "" && before != nil {
+			opened, err := s.open(before)
+			if err != nil {
+				return nil, err
+			}
+			f.fileType = opened.fileType
+		}
+		return f, nil
+	}
+	var err error
+	switch content, ok := s.depot.contents[r.Content]; {
+	case ok:
+		f.content = content
+	case r.Content != "":
+		if f.content, err = s.depot.git.Blob(r.Content); err != nil {
+			return nil, fmt.Errorf("read %s#%d: %w", r.Path, r.Rev, err)
+		}
+	}
+	if f.fileType == "" {
+		f.fileType = "text"
+		if bytes.IndexByte(f.content[:min(len(f.content), 8000)], 0) >= 0 {
+			f.fileType = "binary"
+		}
+		if r.Exec {
+			f.fileType += "+x"
+		}
+	}
+	if _, modifiers, _ := strings.Cut(f.fileType, "+"); strings.Contains(modifiers, "k") {
+		s.expandKeywords(f)
+	}
+	return f, nil
+}
+
+var keyword = regexp.MustCompile(`\$(Id|Header|Author|DateTime|Date|Change|File|Revision)(:[^$\n]*)?\$`)
+
+// expandKeywords expands $Id$ and the like of a file that is not shelved.
+func (s *session) expandKeywords(f *file) {
+	c := s.depot.change(f.Change)
+	if c == nil {
+		return
+	}
+	at, rev := time.Unix(f.Time, 0).UTC(), "#"+strconv.Itoa(f.Rev)
+	values := map[string]string{
+		"Author": c.User, "Change": strconv.Itoa(c.Number), "File": f.Path, "Revision": rev,
+		"Date": at.Format("2006/01/02"), "DateTime": at.Format("2006/01/02 15:04:05"),
+		"Id": f.Path + rev, "Header": f.Path + rev,
+	}
+	f.content = keyword.ReplaceAllFunc(f.content, func(found []byte) []byte {
+		name := string(keyword.FindSubmatch(found)[1])
+		return []byte("$" + name + ": " + values[name] + " $")
+	})
 }

@@ -15,18 +15,8 @@ import (
 
 // A fault is one way of failing; the package comment describes them.
 type fault struct {
-	Fault    string `json:"fault"`
-	Cmd      string `json:"cmd"`
-	ID       string `json:"id"`
-	Text     string `json:"text"`
-	Severity int    `json:"severity"`
-	Generic  int    `json:"generic"`
-	For      string `json:"for"`
-	As       string `json:"as"`
-	Path     string `json:"path"`
-	Rows     int    `json:"rows"`
-	After    int    `json:"after"`
-	Times    int    `json:"times"`
+	Fault, Cmd, ID, Text, For, As, Path   string
+	Severity, Generic, Rows, After, Times int
 
 	line string        // the fault as it was written, which names its files of state
 	lag  time.Duration // For, parsed
@@ -34,24 +24,21 @@ type fault struct {
 
 var faultNames = []string{"refused", "trust", "hang", "drop", "lag", "damaged", "limit", "message"}
 
-func parseFault(line string) (fault, error) {
-	f := fault{line: line}
+func parseFault(line string) (f fault, err error) {
 	decoder := json.NewDecoder(strings.NewReader(line))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&f); err != nil {
-		return f, err
+	err = decoder.Decode(&f)
+	f.line = line
+	_, known := faultMessages[f.ID]
+	switch {
+	case err != nil:
+	case !slices.Contains(faultNames, f.Fault):
+		err = fmt.Errorf("fault %q is none of %s", f.Fault, strings.Join(faultNames, ", "))
+	case f.ID != "" && !known:
+		err = fmt.Errorf("message %q is not known: give text, severity and generic instead of id", f.ID)
+	case f.For != "":
+		f.lag, err = time.ParseDuration(f.For)
 	}
-	if !slices.Contains(faultNames, f.Fault) {
-		return f, fmt.Errorf("fault %q is none of %s", f.Fault, strings.Join(faultNames, ", "))
-	}
-	if _, known := faultMessages[f.ID]; f.ID != "" && !known {
-		return f, fmt.Errorf("message %q is not known: give text, severity and generic instead of id", f.ID)
-	}
-	if f.For == "" {
-		return f, nil
-	}
-	var err error
-	f.lag, err = time.ParseDuration(f.For)
 	return f, err
 }
 
@@ -117,7 +104,11 @@ func (fs *faults) connect(port string) bool {
 			}
 			fs.out.drop()
 		case "message":
-			fs.out.message(f.message())
+			m, known := faultMessages[f.ID]
+			if !known {
+				m = message{f.Severity, f.Generic, f.Text}
+			}
+			fs.out.message(m)
 		case "hang":
 			time.Sleep(math.MaxInt64)
 		default:
@@ -126,14 +117,6 @@ func (fs *faults) connect(port string) bool {
 		return false
 	}
 	return true
-}
-
-// message is the message that the fault asks for.
-func (f fault) message() message {
-	if m, known := faultMessages[f.ID]; known {
-		return m
-	}
-	return message{f.Severity, f.Generic, f.Text}
 }
 
 // lags returns the fault if the server does not have a change yet. It gets the change

@@ -2,10 +2,43 @@ package main
 
 import (
 	"iter"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// maxChange is above all numbers of changelists.
+const maxChange = math.MaxInt32
+
+// A filespec is one file argument.
+type filespec struct {
+	pattern string
+	rev     int // of path#rev; 0 for none
+	shelf   int // the change of path@=change; 0 for none
+	// low and high bound the changelists: path@N sets high, path@N,@M both.
+	low, high int
+}
+
+// filespecs matches path, path#rev, path@change, path@=change and path@low,@high.
+var filespecs = regexp.MustCompile(`^(//[^#@]*)(?:#(\d{1,10})|@=(\d{1,10})|@(?:(\d{1,10}),@)?(\d{1,10}))?$`)
+
+// parseFilespec reads a file argument; ok is false if it is a local
+// path or its revision is malformed.
+func parseFilespec(arg string) (f filespec, ok bool) {
+	parts := filespecs.FindStringSubmatch(arg)
+	if parts == nil {
+		return f, false
+	}
+	number := func(i, other int) int {
+		if n, err := strconv.Atoi(parts[i]); err == nil {
+			return n
+		}
+		return other
+	}
+	return filespec{parts[1], number(2, 0), number(3, 0), number(4, 1), number(5, maxChange)}, true
+}
 
 // selected yields the files that the arguments select, each with its revisions up to the
 // selected one. An argument that selects none gets a warning.
@@ -17,57 +50,48 @@ func (s *session) selected(args []string) iter.Seq[[]*revision] {
 				s.out.message(badRevision, arg)
 				continue
 			}
-			found := false
-			for revs := range s.lookUp(spec) {
-				found = true
+			all := s.lookUp(spec)
+			for _, revs := range all {
 				if !yield(revs) {
 					return
 				}
 			}
-			if !found {
+			if len(all) == 0 {
 				s.out.message(noSuchFiles, arg)
 			}
 		}
 	}
 }
 
-// lookUp yields the files of a pattern, each with its revisions up to the selected one.
-func (s *session) lookUp(spec filespec) iter.Seq[[]*revision] {
+// lookUp returns the files of a pattern, each with its revisions up to the selected one.
+func (s *session) lookUp(spec filespec) (all [][]*revision) {
 	if spec.shelf > 0 {
-		return s.shelved(spec)
-	}
-	return func(yield func([]*revision) bool) {
-		for _, path := range s.depot.matching(spec.pattern) {
-			revs := s.depot.files[path]
-			n := len(revs)
-			for n > 0 && (revs[n-1].Change > spec.high || spec.rev > 0 && revs[n-1].Rev > spec.rev) {
-				n--
-			}
-			if n > 0 && (spec.rev == 0 || revs[n-1].Rev == spec.rev) && !yield(revs[:n]) {
-				return
+		if c := s.visibleChange(spec.shelf); c != nil {
+			for i, r := range c.Shelved {
+				if s.depot.matches(spec.pattern, r.Path) {
+					all = append(all, c.Shelved[i:i+1])
+				}
 			}
 		}
+		return all
 	}
-}
-
-func (s *session) shelved(spec filespec) iter.Seq[[]*revision] {
-	return func(yield func([]*revision) bool) {
-		c := s.visibleChange(spec.shelf)
-		for i := 0; c != nil && i < len(c.Shelved); i++ {
-			if s.depot.matches(spec.pattern, c.Shelved[i].Path) && !yield(c.Shelved[i:i+1]) {
-				return
-			}
+	for _, path := range s.depot.matching(spec.pattern) {
+		revs := s.depot.files[path]
+		n := len(revs)
+		for n > 0 && (revs[n-1].Change > spec.high || spec.rev > 0 && revs[n-1].Rev > spec.rev) {
+			n--
+		}
+		if n > 0 && (spec.rev == 0 || revs[n-1].Rev == spec.rev) {
+			all = append(all, revs[:n])
 		}
 	}
+	return all
 }
-
-// newest is the last revision.
-func newest(revs []*revision) *revision { return revs[len(revs)-1] }
 
 func (s *session) files(f flags, args []string) error {
 	left := f.limit()
 	for revs := range s.selected(args) {
-		r := newest(revs)
+		r := revs[len(revs)-1]
 		if f["e"] != "" && r.deleted() {
 			continue
 		}
@@ -90,12 +114,13 @@ func (f *file) listed() []field {
 	}
 }
 
-// print sends contents; of a deleted file only the record.
+// print sends contents; of a deleted file only the record. All permissions but list
+// include reading.
 func (s *session) print(f flags, args []string) error {
 	s.out.quiet = f["q"] != ""
 	for revs := range s.selected(args) {
-		r := newest(revs)
-		if !s.mayRead() {
+		r := revs[len(revs)-1]
+		if s.permission() == "list" {
 			s.out.message(accessDenied, r.Path+"#"+strconv.Itoa(r.Rev))
 			continue
 		}
@@ -103,7 +128,7 @@ func (s *session) print(f flags, args []string) error {
 		if err != nil {
 			return err
 		}
-		if one.deleted() {
+		if r.deleted() {
 			s.out.record(one.listed())
 			continue
 		}
@@ -111,7 +136,7 @@ func (s *session) print(f flags, args []string) error {
 		if s.faults.damages(r) {
 			s.out.message(checkoutFailed, strings.TrimPrefix(r.Path, "//"))
 		} else {
-			s.out.content(one.content, one.binary())
+			s.out.content(one.content, strings.HasPrefix(one.fileType, "binary"))
 		}
 	}
 	return nil
@@ -131,36 +156,31 @@ func (s *session) filelog(f flags, args []string) error {
 			if err != nil {
 				return err
 			}
-			record = append(record, numbered(n, s.logged(one))...)
-			record = append(record, integration(n, one)...)
+			c := s.depot.change(r.Change)
+			fields := []field{
+				{"rev", strconv.Itoa(r.Rev)}, {"change", strconv.Itoa(r.Change)}, {"action", r.Action},
+				{"type", one.fileType}, {"time", seconds(r.Time)}, {"user", c.User}, {"client", c.Client},
+			}
+			if !r.deleted() {
+				fields = append(fields, field{"fileSize", one.size()}, field{"digest", one.digest()})
+			}
+			record = append(record, numbered(n, append(fields, field{"desc", summary(c.Desc)}))...)
+			record = append(record, integration(n, r)...)
 		}
 		s.out.record(record)
 	}
 	return nil
 }
 
-// logged are the fields of one revision of p4 filelog.
-func (s *session) logged(f *file) []field {
-	c := s.depot.change(f.Change)
-	fields := []field{
-		{"rev", strconv.Itoa(f.Rev)}, {"change", strconv.Itoa(f.Change)}, {"action", f.Action},
-		{"type", f.fileType}, {"time", seconds(f.Time)}, {"user", c.User}, {"client", c.Client},
-	}
-	if !f.deleted() {
-		fields = append(fields, field{"fileSize", f.size()}, field{"digest", f.digest()})
-	}
-	return append(fields, field{"desc", summary(c.Desc)})
-}
-
 // integration are the fields that relate a revision to another file.
-func integration(i int, f *file) []field {
-	how, path, rev := "branch from", f.From, f.FromRev
+func integration(i int, r *revision) []field {
+	how, path, rev := "branch from", r.From, r.FromRev
 	switch {
-	case f.Into != "":
-		how, path, rev = "moved into", f.Into, f.IntoRev
-	case f.From == "":
+	case r.Into != "":
+		how, path, rev = "moved into", r.Into, r.IntoRev
+	case r.From == "":
 		return nil
-	case strings.HasPrefix(f.Action, "move/"):
+	case strings.HasPrefix(r.Action, "move/"):
 		how = "moved from"
 	}
 	key := strconv.Itoa(i) + ",0"

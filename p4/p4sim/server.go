@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 )
 
 func (s *session) info(flags, []string) error {
@@ -21,13 +20,14 @@ func (s *session) info(flags, []string) error {
 	return nil
 }
 
-// ticketLife is the remaining life of every ticket.
-const ticketLife = 12 * time.Hour
-
+// login reports a ticket of twelve hours.
 func (s *session) login(flags, []string) error {
-	s.out.record([]field{{"User", s.settings["P4USER"]}, {"TicketExpiration", seconds(int64(ticketLife.Seconds()))}})
+	s.out.record([]field{{"User", s.settings["P4USER"]}, {"TicketExpiration", "43200"}})
 	return nil
 }
+
+// permission is what every user has for all files.
+func (s settings) permission() string { return cmp.Or(s["P4SIM_PERMISSION"], "super") }
 
 // protects prints a table of one line.
 func (s *session) protects(flags, []string) error {
@@ -37,7 +37,7 @@ func (s *session) protects(flags, []string) error {
 
 func (s *session) users(_ flags, names []string) error {
 	for _, name := range names {
-		if u := s.depot.user(name); u != nil {
+		if u, ok := s.depot.user(name); ok {
 			s.out.record([]field{{"User", u.Name}, {"FullName", u.FullName}, {"Email", u.Email}})
 		} else {
 			s.out.message(noSuchUsers, name)
@@ -46,7 +46,12 @@ func (s *session) users(_ flags, names []string) error {
 	return nil
 }
 
-// reviews lists the users who subscribed to files of a change.
+// maxPreviousAuthors is the number of reviewers of a change of a depot without
+// subscriptions.
+const maxPreviousAuthors = 3
+
+// reviews lists the users who subscribed to files of a change. In a depot without
+// subscriptions, such as git, they are the authors of the revisions before the change.
 func (s *session) reviews(f flags, _ []string) error {
 	n, _ := strconv.Atoi(f["c"])
 	c := s.visibleChange(n)
@@ -54,48 +59,31 @@ func (s *session) reviews(f flags, _ []string) error {
 		s.out.message(noSuchChange, f["c"])
 		return nil
 	}
-	for _, name := range s.depot.subscribers(c) {
-		u := s.depot.user(name)
-		s.out.record([]field{{"user", u.Name}, {"email", u.Email}, {"name", u.FullName}})
-	}
-	return nil
-}
-
-// maxPreviousAuthors is the number of reviewers of a change of a depot without
-// subscriptions.
-const maxPreviousAuthors = 3
-
-// subscribers returns the names of the users whose subscriptions match a file of
-// the change. In a depot without subscriptions, such as git, they are the authors
-// of the revisions before the change.
-func (d *depot) subscribers(c *change) []string {
 	var names []string
 	hasSubscriptions := false
-	for _, u := range d.users {
+	for _, u := range s.depot.users {
 		hasSubscriptions = hasSubscriptions || len(u.Reviews) > 0
-		if slices.ContainsFunc(u.Reviews, func(pattern string) bool {
-			return slices.ContainsFunc(c.Files, func(r *revision) bool { return d.matches(pattern, r.Path) })
-		}) {
+		if slices.ContainsFunc(u.Reviews, func(pattern string) bool { return s.touches(c, pattern) }) {
 			names = append(names, u.Name)
 		}
 	}
 	if !hasSubscriptions {
-		names = d.previousAuthors(c)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (d *depot) previousAuthors(c *change) []string {
-	files := map[string]int{} // by author of the revision before
-	for _, f := range c.Files {
-		if before := d.before(f); before != nil {
-			if author := d.change(before.Change).User; author != c.User {
-				files[author]++
+		files := map[string]int{} // by author of the revision before
+		for _, r := range c.Files {
+			if before := s.depot.before(r); before != nil {
+				if author := s.depot.change(before.Change).User; author != c.User {
+					files[author]++
+				}
 			}
 		}
+		names = slices.Sorted(maps.Keys(files))
+		slices.SortStableFunc(names, func(x, y string) int { return files[y] - files[x] })
+		names = names[:min(len(names), maxPreviousAuthors)]
 	}
-	names := slices.Sorted(maps.Keys(files))
-	slices.SortStableFunc(names, func(x, y string) int { return files[y] - files[x] })
-	return names[:min(len(names), maxPreviousAuthors)]
+	slices.Sort(names)
+	for _, name := range names {
+		u, _ := s.depot.user(name)
+		s.out.record([]field{{"user", u.Name}, {"email", u.Email}, {"name", u.FullName}})
+	}
+	return nil
 }

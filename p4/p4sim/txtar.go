@@ -18,14 +18,14 @@ func readTxtar(name string) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := txtarReader{history: newHistory()}
+	t := txtarReader{history: newHistory()}
 	for _, section := range archive.Files {
-		if err := reader.section(section); err != nil {
+		if err := t.section(section.Name, section.Data); err != nil {
 			return nil, fmt.Errorf("section %q: %w", section.Name, err)
 		}
 	}
-	reader.flush()
-	return reader.history, nil
+	t.flush()
+	return t.history, nil
 }
 
 // A txtarReader collects the sections of one change.
@@ -35,20 +35,36 @@ type txtarReader struct {
 	revs    []*revision
 }
 
-func (t *txtarReader) section(section txtar.File) error {
-	words := strings.Fields(section.Name)
+// section reads one section:
+//
+//	user NAME ADDRESS FULL NAME, with the subscriptions below it
+//	change 12 user=bruno pending
+//	job BUG-7 user=vera status=closed, with its text below it
+//	edit text //depot/a b.c
+//	move/add text //depot/new.c <- //depot/old.c
+func (t *txtarReader) section(head string, data []byte) error {
+	words := strings.Fields(head)
 	kind, words := words[0], words[1:]
+	if len(words) == 0 {
+		return errors.New("it has one word only")
+	}
 	switch {
-	case kind == "change":
-		return t.startChange(words, section.Data)
+	case kind == "user" && len(words) < 2:
+		return errors.New("a user needs a name and an address")
 	case kind == "user":
-		return t.addAccount(words, section.Data)
+		t.users[words[0]] = user{words[0], words[1], strings.Join(words[2:], " "), strings.Fields(string(data))}
+		return nil
+	case kind == "change":
+		return t.startChange(words, data)
 	case t.current == nil:
 		return errors.New("there is no change before it")
 	case kind == "job":
-		return t.addJob(words, section.Data)
+		given, err := options(words[1:], "user", "status")
+		j := job{words[0], cmp.Or(given["user"], t.current.User), cmp.Or(given["status"], "closed"), string(data)}
+		t.current.Jobs = append(t.current.Jobs, j)
+		return err
 	}
-	return t.addFile(section)
+	return t.addFile(head, data)
 }
 
 // options reads words such as user=vera, of which the names are known.
@@ -64,21 +80,8 @@ func options(words []string, known ...string) (map[string]string, error) {
 	return given, nil
 }
 
-// addAccount adds "user NAME ADDRESS FULL NAME", with the subscriptions below it.
-func (t *txtarReader) addAccount(words []string, data []byte) error {
-	if len(words) < 2 {
-		return errors.New("a user needs a name and an address")
-	}
-	t.addUser(user{words[0], words[1], strings.Join(words[2:], " "), strings.Fields(string(data))})
-	return nil
-}
-
-// startChange starts the next change: "change 12 user=bruno pending".
 func (t *txtarReader) startChange(words []string, desc []byte) error {
 	t.flush()
-	if len(words) == 0 {
-		return errors.New("a change needs a number")
-	}
 	given, err := options(words[1:], "user", "client", "old", "pending")
 	if err != nil {
 		return err
@@ -92,34 +95,21 @@ func (t *txtarReader) startChange(words []string, desc []byte) error {
 	c.OldNumber, err = strconv.Atoi(cmp.Or(given["old"], "0"))
 	_, c.Pending = given["pending"]
 	if _, known := t.users[c.User]; !known {
-		t.addUser(user{Name: c.User, Email: c.User + "@example.com", FullName: c.User})
+		t.users[c.User] = user{Name: c.User, Email: c.User + "@example.com", FullName: c.User}
 	}
 	t.current, t.revs = c, nil
 	return err
 }
 
-// addJob adds "job BUG-7 user=vera status=closed", with its text below it.
-func (t *txtarReader) addJob(words []string, desc []byte) error {
-	if len(words) == 0 {
-		return errors.New("a job needs a name")
-	}
-	given, err := options(words[1:], "user", "status")
-	j := job{words[0], cmp.Or(given["user"], t.current.User), cmp.Or(given["status"], "closed"), string(desc)}
-	t.current.Jobs = append(t.current.Jobs, j)
-	return err
-}
-
-// addFile adds a revision: "edit text //depot/a b.c", or one with a source:
-// "move/add text //depot/new.c <- //depot/old.c".
-func (t *txtarReader) addFile(section txtar.File) error {
-	head, path, ok := strings.Cut(section.Name, " //")
+func (t *txtarReader) addFile(section string, content []byte) error {
+	head, path, ok := strings.Cut(section, " //")
 	if !ok {
 		return errors.New("there is no depot path in it")
 	}
 	words := strings.Fields(head)
 	path, from, hasFrom := strings.Cut(path, " <- //")
 	r := &revision{Path: encodePath("//" + path), Action: words[0], Type: "text"}
-	content, shelved := section.Data, false
+	shelved := false
 	for _, word := range words[1:] {
 		switch word {
 		case "base64":
@@ -135,8 +125,13 @@ func (t *txtarReader) addFile(section txtar.File) error {
 		}
 	}
 	if hasFrom {
-		if err := t.setSource(r, encodePath("//"+from)); err != nil {
-			return err
+		r.From = encodePath("//" + from)
+		source := t.head(r.From)
+		if source == nil {
+			return fmt.Errorf("the source %s does not exist", r.From)
+		}
+		if r.FromRev = source.Rev; r.Action == "move/add" { // with the deletion of the source
+			t.add(&revision{Path: r.From, Action: "move/delete", Type: source.Type, Into: r.Path, IntoRev: t.next(r.Path)}, false)
 		}
 	}
 	if !r.deleted() {
@@ -144,19 +139,6 @@ func (t *txtarReader) addFile(section txtar.File) error {
 		t.contents[r.Content] = content
 	}
 	t.add(r, shelved)
-	return nil
-}
-
-// setSource records the source of a revision, and adds the deletion of a move.
-func (t *txtarReader) setSource(r *revision, from string) error {
-	source := t.head(from)
-	if source == nil {
-		return fmt.Errorf("the source %s does not exist", from)
-	}
-	r.From, r.FromRev = from, source.Rev
-	if r.Action == "move/add" {
-		t.add(&revision{Path: from, Action: "move/delete", Type: source.Type, Into: r.Path, IntoRev: t.head(r.Path).next()}, false)
-	}
 	return nil
 }
 
