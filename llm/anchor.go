@@ -19,6 +19,8 @@ type place struct {
 	part       bool   // the model quoted a part of a line
 	cut        bool   // the end of a line there is not shown
 	heads      bool   // the author wrote a line of the quote that looks like a head of the prompt
+	// before and after are the lines of the new content next to the quote.
+	before, after string
 }
 
 // maxQuoteLines is how many lines of a quote are searched for: the work is this number
@@ -39,7 +41,7 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 	for _, equal := range []func(have, want string) bool{identical, equalExceptBlanks} {
 		for _, w := range [][]string{want, unmarked} {
 			if found := search(hunks, isNew, w, equal); len(found) > 0 {
-				return nearest(found, hint)
+				return nearest(found, hint).within(hunks)
 			}
 		}
 	}
@@ -51,7 +53,7 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 	if found := search(hunks, isNew, unmarked, contains); len(found) > 0 {
 		at := nearest(found, hint)
 		at.part = true
-		return at
+		return at.within(hunks)
 	}
 	return place{anchor: review.AnchorFile}
 }
@@ -131,6 +133,28 @@ func nearest(found []match, hint float64) place {
 	if best.added() {
 		at.anchor = review.AnchorAdded
 	}
+	return at
+}
+
+// linesAround is how many lines before and after a finding are shown with it.
+const linesAround = 3
+
+// within returns at with the lines next to it.
+func (at place) within(hunks []hunk) place {
+	var before, after []string
+	for _, h := range hunks {
+		for _, l := range h.lines {
+			switch {
+			case !isNew(l):
+			case at.start-linesAround <= l.number && l.number < at.start:
+				before = append(before, l.text)
+			case at.end < l.number && l.number <= at.end+linesAround:
+				after = append(after, l.text)
+			}
+		}
+	}
+	at.before, _ = clip(strings.Join(before, "\n"), maxTextBytes, "text")
+	at.after, _ = clip(strings.Join(after, "\n"), maxTextBytes, "text")
 	return at
 }
 

@@ -94,6 +94,42 @@ func TestAnchorQuotesTheChangeNotTheModel(t *testing.T) {
 	}
 }
 
+// A reader sees the lines of the new content around a finding.
+func TestAnchorHasTheLinesAround(t *testing.T) {
+	t.Parallel()
+	var f file
+	if err := f.parse(anchorDiff); err != nil {
+		t.Fatal(err)
+	}
+	got := anchor(f.hunks, "	defer f.Close()", 12)
+	for side, text := range map[string]string{"before": got.before, "after": got.after} {
+		for i, l := range strings.Split(text, "\n") {
+			number := got.start - len(strings.Split(got.before, "\n")) + i
+			if side == "after" {
+				number = got.end + 1 + i
+			}
+			if have := lineAt(f.hunks, number); have != l {
+				t.Errorf("%s: line %d is %q, want %q", side, number, l, have)
+			}
+		}
+	}
+	if got := anchor(f.hunks, "made_up()", 1); got.before != "" || got.after != "" {
+		t.Errorf("a quote that is nowhere has lines around it: %+v", got)
+	}
+}
+
+// lineAt returns the line of the new content with that number.
+func lineAt(hunks []hunk, number int) string {
+	for _, h := range hunks {
+		for _, l := range h.lines {
+			if isNew(l) && l.number == number {
+				return l.text
+			}
+		}
+	}
+	return "(not shown)"
+}
+
 // A line number is never outside of the shown hunks.
 func TestAnchorStaysInsideTheHunks(t *testing.T) {
 	t.Parallel()

@@ -75,6 +75,8 @@ func (q question) findings(remarks []remark) ([]review.Finding, remarkCounts) {
 			Suggestion:  bounded(m.Suggestion, maxTextBytes),
 			Replacement: code,
 			Quote:       bounded(at.quote, maxTextBytes),
+			Before:      at.before,
+			After:       at.after,
 			Anchor:      at.anchor,
 		})
 	}

@@ -174,10 +174,10 @@ func (p *Pipeline) marks(raw string, spans []span) []Mark {
 // Findings redacts the texts of findings before they are stored or mailed: a
 // model wrote them, so they are untrusted.
 func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
-	texts := make([][6]Text, len(fs))
+	texts := make([][8]Text, len(fs))
 	pl := &payload{scope: "findings"}
 	for i, f := range fs {
-		for j, s := range []string{f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote, f.Replacement} {
+		for j, s := range []string{f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote, f.Replacement, f.Before, f.After} {
 			pl.add(formText, s, &texts[i][j])
 		}
 	}
@@ -187,7 +187,8 @@ func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 	out := make([]review.Finding, len(fs))
 	for i, f := range fs {
 		t := texts[i]
-		f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote, f.Replacement = t[0].s, t[1].s, t[2].s, t[3].s, t[4].s, t[5].s
+		f.Path, f.Title, f.Explanation, f.Suggestion = t[0].s, t[1].s, t[2].s, t[3].s
+		f.Quote, f.Replacement, f.Before, f.After = t[4].s, t[5].s, t[6].s, t[7].s
 		out[i] = f
 	}
 	return out, nil

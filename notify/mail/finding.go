@@ -103,26 +103,20 @@ func newFeedbackView(f review.Finding, to string) (v feedbackView) {
 	return v
 }
 
-// A codeLine is a line of quoted code. Number is empty if the lines of the quote
-// are not known for certain: a wrong number is worse than none.
-type codeLine struct{ Number, Text string }
-
-// CodeText returns the quoted code, for an element that keeps its lines.
-func (v findingView) CodeText() string {
-	return joined(v.Code, func(c codeLine) string { return c.Text })
+// A codeLine is a line of quoted code, or one next to it. Number is empty if the lines of the
+// quote are not known for certain: a wrong number is worse than none.
+type codeLine struct {
+	Number, Text string
+	Quoted       bool
 }
 
-// Numbers returns the numbers beside [findingView.CodeText].
+// Numbers returns the numbers beside the code, one per line.
 func (v findingView) Numbers() string {
-	return strings.TrimSpace(joined(v.Code, func(c codeLine) string { return c.Number }))
-}
-
-func joined(code []codeLine, part func(codeLine) string) string {
-	var parts []string
-	for _, c := range code {
-		parts = append(parts, part(c))
+	var all []string
+	for _, c := range v.Code {
+		all = append(all, c.Number)
 	}
-	return strings.Join(parts, "\n")
+	return strings.TrimSpace(strings.Join(all, "\n"))
 }
 
 func newFindingView(f review.Finding) findingView {
@@ -159,23 +153,37 @@ var anchors = map[review.Anchor]string{
 	review.AnchorFile:    "no line known",
 }
 
-// quote returns the quoted lines. It numbers them only if there are as many as
-// the finding's range has.
+// quote returns the quoted lines with the lines around them, without the indentation that all
+// share. It numbers them only if there are as many as the finding's range has.
 func quote(f review.Finding) (shown []codeLine, cut string) {
 	text := strings.Trim(strings.ReplaceAll(f.Quote, "\r\n", "\n"), "\n")
 	if text == "" {
 		return nil, ""
 	}
-	lines := dedent(strings.Split(text, "\n"))
-	numbered := f.StartLine > 0 && len(lines) == f.EndLine-f.StartLine+1
-	for i, l := range lines[:min(len(lines), maxQuoteLines)] {
-		c := codeLine{Text: plain.Text(l, maxQuoteLine)}
+	quoted := strings.Split(text, "\n")
+	numbered := f.StartLine > 0 && len(quoted) == f.EndLine-f.StartLine+1
+	cut = more(len(quoted)-maxQuoteLines, "line")
+	quoted = quoted[:min(len(quoted), maxQuoteLines)]
+	before, after := around(f.Before), around(f.After)
+	if cut != "" {
+		after = nil
+	}
+	for i, l := range dedent(slices.Concat(before, quoted, after)) {
+		c := codeLine{Text: plain.Text(l, maxQuoteLine), Quoted: i >= len(before) && i < len(before)+len(quoted)}
 		if numbered {
-			c.Number = fmt.Sprint(f.StartLine + i)
+			c.Number = fmt.Sprint(f.StartLine - len(before) + i)
 		}
 		shown = append(shown, c)
 	}
-	return shown, more(len(lines)-len(shown), "line")
+	return shown, cut
+}
+
+// around returns the lines before or after a quote.
+func around(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 }
 
 // An unreadList lists files of which lines were not reviewed.

@@ -72,7 +72,7 @@ func findingsReport() review.Report {
 				Path: "//depot/main/server/loader.go", StartLine: 88, EndLine: 88,
 				Severity: review.SeverityLow, Category: review.CategoryErrorHandling, Confidence: 0.6,
 				Title: "The error of Close is dropped", Explanation: "A full disk shows only here.",
-				Quote: "\tdefer f.Close()",
+				Quote: "\tdefer f.Close()", Before: "\tif err != nil {\n\t\treturn err\n\t}", After: "\treturn parse(f)\n}",
 			},
 			{
 				Path: "//depot/main/server/session_cache.go", StartLine: 120, EndLine: 123,

@@ -327,7 +327,7 @@ func TestCodeIsTheCode(t *testing.T) {
 		}}
 		_, text, html := parts(t, render(t, r))
 		text, shown := strings.ReplaceAll(text, "\r\n", "\n"), strings.Join(visibleText(t, html), "")
-		for _, want := range []string{"about " + code, "\n    - " + code + "\n", "\n    + " + code + " # fixed\n", " 1 | " + code + "\n"} {
+		for _, want := range []string{"about " + code, "\n    - " + code + "\n", "\n    + " + code + " # fixed\n", " 1 > " + code + "\n"} {
 			if unwrapped := strings.Join(strings.Fields(text), " "); !strings.Contains(text, want) && !strings.Contains(unwrapped, want) {
 				t.Errorf("the text lacks %q:\n%s", want, text)
 			}
