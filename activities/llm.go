@@ -114,6 +114,12 @@ func (c *Model) draft(ctx context.Context, req review.Request, change redaction.
 	if err != nil {
 		return draft, err
 	}
+	for _, f := range change.Files {
+		for _, open := range f.Open {
+			open.Path = f.Path.String()
+			draft.Findings = append(draft.Findings, open)
+		}
+	}
 	if draft.Findings, err = c.Pipeline.Findings(draft.Findings); err != nil {
 		return draft, failed(req.Changelist, "redact findings", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -17,6 +18,8 @@ type versions interface {
 	// ReportOwner returns the review that the given one has adopted the report from, or the
 	// given one.
 	ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error)
+	// ReportOfReview returns the report of a review.
+	ReportOfReview(ctx context.Context, of review.Owner) (review.ArtifactRef, error)
 	// EarlierReport returns the last review of the changelist, or of the shelf that it
 	// was, that had succeeded when v was opened; zero if there is none. All attempts
 	// get the same answer.
@@ -35,6 +38,9 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 	if err := n.compare(ctx, &report, p.Request); err != nil {
 		return review.Report{}, choice{}, err
 	}
+	if err := n.recall(ctx, report.Findings); err != nil {
+		return review.Report{}, choice{}, err
+	}
 	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
 	if err != nil {
 		return review.Report{}, choice{}, failed(cl, "read recipients", err)
@@ -46,6 +52,36 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 		return review.Report{}, choice{}, failed(cl, "read opinions on findings", err)
 	}
 	return report, chosen, nil
+}
+
+// recall gives the findings that another review has reported before the texts of its report.
+// Without them, because the report has expired, they name that review.
+func (n *Notifier) recall(ctx context.Context, findings []review.Finding) error {
+	reports := map[review.Owner]review.Report{}
+	for i, f := range findings {
+		if f.Origin == nil {
+			continue
+		}
+		of := review.Owner{Changelist: f.Origin.Changelist, Version: f.Origin.Version}
+		report, known := reports[of]
+		if !known {
+			ref, err := n.Outbox.ReportOfReview(ctx, of)
+			if err == nil {
+				report, err = n.report(ctx, of, ref)
+			}
+			if err != nil && failure.ClassOf(err).Retryable() {
+				return err
+			}
+			reports[of] = report
+		}
+		for _, before := range report.Findings {
+			if slices.Contains(before.Fingerprints(), f.Origin.Fingerprint) {
+				findings[i].Title += ": " + before.Title
+				findings[i].Explanation, findings[i].Suggestion = before.Explanation, before.Suggestion
+			}
+		}
+	}
+	return nil
 }
 
 // report reads the report of a review, or the one that it has adopted.

@@ -56,10 +56,10 @@ type Config struct {
 	// Who is notified of a restricted changelist: author, because others may not have access
 	// to its files; everyone, as of other changelists.
 	RestrictedTo RestrictedTo `yaml:"restricted_to" default:"author" oneof:"author everyone"`
-	// Reviewed returns which changelists have a review that read all their files.
+	// Reviewed returns what the reviews of changelists say; those without a review are missing.
 	// Content that was integrated without edits is not reviewed if the changes that
 	// made it were. Default: none was.
-	Reviewed func(context.Context, []review.Changelist) (map[review.Changelist]bool, error)
+	Reviewed func(context.Context, []review.Changelist) (map[review.Changelist]review.Credit, error)
 	// Changelists up to this number count as reviewed when their content is branched
 	// or merged without edits. Set it to the newest changelist at the installation.
 	ReviewedUpTo review.Changelist `yaml:"reviewed_up_to"`

@@ -176,14 +176,18 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if err != nil {
 		return err
 	}
+	for _, c := range f.carried {
+		finding, ok := c.OpenIn(after, c.source, f.DepotPath)
+		if ok && !slices.ContainsFunc(f.Open, func(o review.Finding) bool { return *o.Origin == *finding.Origin }) {
+			f.Open = append(f.Open, finding)
+		}
+	}
 	f.Diff = Diff(f.DepotPath, merged, after, contextLines)
 	switch {
 	case f.Diff != "" && len(merged)+len(after) > review.MaxWhole:
 		f.Diff, f.Skipped = "", review.SkipTooLarge // redaction reads whole texts
 	case f.Diff != "":
 		f.Whole = review.Compress(after)
-	case f.outside:
-		f.Skipped = review.SkipIntegratedOutside
 	case f.isBranch() || before != after:
 		f.Skipped = review.SkipIntegrated
 	default:

@@ -55,7 +55,7 @@ func (f *file) isBranch() bool {
 
 // integrated lists the revisions whose content the file may have without an edit.
 func (f *file) integrated() []string {
-	if f.isBranch() {
+	if f.isCopy() && f.source != "" {
 		return append([]string{revision(f.source, f.FromRevision)}, f.merged...)
 	}
 	return f.merged
@@ -163,7 +163,7 @@ const maxRevisions = 200
 type history struct {
 	*fetch
 	revisions map[string]map[int]revisionInfo // by folded path and number
-	reviewed  map[review.Changelist]bool
+	reviewed  map[review.Changelist]review.Credit
 }
 
 type revisionInfo struct {
@@ -171,11 +171,11 @@ type revisionInfo struct {
 	moved  bool // the content is the content of another path
 }
 
-// creditSources removes the sources whose content no review has read: integrating them
-// would bring the content past the review. The remaining sources are reviewed, or outside
-// of the reviewed paths, which the report mentions.
+// creditSources removes the sources whose content no review has read, or whose path the
+// configuration leaves unreviewed: integrating them would bring the content past the review.
+// The others bring along the findings of their reviews. A move inside of the reviewed paths
+// brings nothing new, unless a review of the source did not read it.
 func (x *fetch) creditSources(ctx context.Context, files []*file) error {
-	// isOutside: the configuration leaves changes to the path unreviewed.
 	isOutside := func(path string) bool {
 		return len(x.skip.Paths) > 0 && x.skip.paths.Check(path, x.info.CaseHandling) == nil || x.selection.ByPath(x.path(path)).Reason != ""
 	}
@@ -195,22 +195,22 @@ func (x *fetch) creditSources(ctx context.Context, files []*file) error {
 		return err
 	}
 	for _, f := range files {
-		isCredited := func(spec string) bool {
-			if isOutside(pathOf(spec)) {
-				f.outside = true
-				return true
+		isCredited := func(spec string, since int) bool {
+			findings, ok := known.credit(spec, since, f.Action == review.ActionMoveAdd)
+			if ok = ok && !isOutside(pathOf(spec)); ok {
+				f.carried = append(f.carried, findings...)
 			}
-			return known.isReviewed(spec, 0)
+			return ok
 		}
-		if f.isBranch() && !isCredited(revision(f.source, f.FromRevision)) {
+		if f.isCopy() && f.source != "" && !isCredited(revision(f.source, f.FromRevision), 0) {
 			f.source = ""
 		}
 		f.merged = slices.DeleteFunc(f.merged, func(spec string) bool {
-			if isCredited(spec) {
+			if isCredited(spec, 0) {
 				delete(f.since, spec)
 				return false
 			}
-			return !known.isReviewed(spec, f.since[spec])
+			return !isCredited(spec, f.since[spec])
 		})
 	}
 	return nil
@@ -254,18 +254,32 @@ func (x *fetch) historyOf(ctx context.Context, specs []string) (history, error) 
 	return known, err
 }
 
-// isReviewed reports whether all revisions after since, up to that of spec, were reviewed.
-func (h history) isReviewed(spec string, since int) bool {
+// A carriedFinding is a finding on content of a source.
+type carriedFinding struct {
+	review.CreditedFinding
+	source string
+}
+
+// credit returns the findings on all revisions after since, up to that of spec; ok is false
+// if one of them was not reviewed. For a move it is enough that no review has failed to read
+// one.
+func (h history) credit(spec string, since int, isMove bool) (findings []carriedFinding, ok bool) {
 	path, number, _ := strings.Cut(spec, "#")
 	last := revisionNumber(number)
 	for n := last; n > since; n-- {
 		r, ok := h.revisions[h.fold(path)][n]
+		credit, known := h.reviewed[r.change]
 		switch {
 		case ok && r.change <= h.cfg.ReviewedUpTo:
-			return true // and so are all before
-		case !ok || r.moved || !h.reviewed[r.change]:
-			return false
+			return findings, true // and so are all before
+		case isMove && (!ok || !known):
+			continue
+		case !ok || r.moved && !isMove || !credit.Read:
+			return nil, false
+		}
+		for _, f := range credit.Findings {
+			findings = append(findings, carriedFinding{f, h.path(path)})
 		}
 	}
-	return last > 0
+	return findings, last > 0
 }

@@ -19,11 +19,13 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 	t.Parallel()
 	const added, edited = "@@ -0,0 +1,1 @@\n+new\n", "@@ -1,1 +1,1 @@\n-old\n+new\n"
 	branch := rev{path: "//depot/f", rev: 1, action: "branch", data: "new\n", from: "//depot/dev/f#3"}
+	moved := rev{path: "//depot/f", rev: 1, action: "move/add", data: "new\n", from: "//depot/dev/f#3"}
 	for name, tt := range map[string]struct {
 		file         rev
 		how, since   string
 		firstAction  string
 		reviewed     []review.Changelist
+		failed       []review.Changelist // reviewed, and not read
 		reviewedUpTo review.Changelist
 		skip         []string
 		source       string // default //depot/dev/f
@@ -44,9 +46,12 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 		"earlier revisions that were reviewed":     {how: "copy from", since: "#2", reviewed: []review.Changelist{1, 2, 3}, before: "new\n", want: review.SkipIntegrated},
 		"a merge of a revision that was not":       {how: "copy from", since: "#1", reviewed: []review.Changelist{3}, diff: edited},
 		"a merge of the whole source":              {how: "copy from", since: "#none", reviewed: []review.Changelist{2, 3}, diff: edited},
-		"a source whose changes are skipped":       {how: "copy from", since: "#none", skip: []string{"//depot/dev/..."}, want: review.SkipIntegratedOutside},
-		"a source that the selection excludes":     {how: "copy from", since: "#none", source: "//depot/vendor/f", want: review.SkipIntegratedOutside},
-		"a branch of a path whose changes are not": {file: branch, skip: []string{"//depot/dev/..."}, want: review.SkipIntegratedOutside},
+		"a source whose changes are skipped":       {how: "copy from", since: "#none", skip: []string{"//depot/dev/..."}, diff: edited},
+		"a source that the selection excludes":     {how: "copy from", since: "#none", source: "//depot/vendor/f", diff: edited},
+		"a branch of a path whose changes are not": {file: branch, skip: []string{"//depot/dev/..."}, diff: added},
+		"a move of a revision that was not read":   {file: moved, reviewed: []review.Changelist{1, 2}, failed: []review.Changelist{3}, diff: added},
+		"a move of what predates the reviews":      {file: moved, want: review.SkipUnchanged},
+		"a move from a path whose changes are not": {file: moved, reviewed: []review.Changelist{1, 2, 3}, skip: []string{"//depot/dev/..."}, diff: added},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,10 +81,12 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 			f.reply("filelog -m 200 "+source+"#3", stat(append([]string{"depotFile", source}, fields...)...))
 			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
 				c.ReviewedUpTo, c.Skip.Paths, c.Selection = tt.reviewedUpTo, tt.skip, selection.Config{}
-				c.Reviewed = func(_ context.Context, asked []review.Changelist) (map[review.Changelist]bool, error) {
-					found := map[review.Changelist]bool{}
+				c.Reviewed = func(_ context.Context, asked []review.Changelist) (map[review.Changelist]review.Credit, error) {
+					found := map[review.Changelist]review.Credit{}
 					for _, cl := range asked {
-						found[cl] = slices.Contains(tt.reviewed, cl)
+						if read := slices.Contains(tt.reviewed, cl); read || slices.Contains(tt.failed, cl) {
+							found[cl] = review.Credit{Read: read}
+						}
 					}
 					return found, nil
 				}

@@ -54,6 +54,9 @@ type File struct {
 	// Skipped is [review.SkipNotDecodable] for a diff that this package cannot
 	// read as text. The diff is left out.
 	Skipped review.SkipReason
+	// Open are findings on content that the file takes over. Only their quotes, which are
+	// redacted, have text of the change.
+	Open []review.Finding
 	// Hidden are the lines of Diff that do not show all that a reviewer has to see.
 	Hidden []Hidden
 }
@@ -90,12 +93,18 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 		pl.add(formText, f.Path, &out.Rules[i].Path)
 		pl.add(formText, out.legible(f.Text, review.GapRules), &out.Rules[i].Text)
 	}
+	var quotes [][]Text // of the open findings of each file
 	for i, f := range c.Files {
 		to := &out.Files[i]
 		to.Action, to.Size, to.Skipped, to.Charset, to.Notes = f.Action, f.Size, f.Skipped, f.Charset, f.Notes
 		pl.add(formText, f.DepotPath, &to.Path)
 		pl.add(formText, f.Type, &to.Type)
 		pl.add(formText, f.FromPath, &to.FromPath)
+		to.Open = slices.Clone(f.Open)
+		quotes = append(quotes, make([]Text, len(f.Open)))
+		for j, open := range f.Open {
+			pl.add(formText, open.Quote, &quotes[i][j])
+		}
 		diff := strings.ToValidUTF8(f.Diff, "\uFFFD")
 		if !readable(diff) {
 			to.Skipped = review.SkipNotDecodable
@@ -135,6 +144,9 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 			to.Hidden = pt.hiddenLines()
 		}
 		to.Diff = p.text(cutHeadings(to.Diff.s))
+		for j, quote := range quotes[i] {
+			to.Open[j].Quote = quote.s
+		}
 	}
 	out.Redactions = pl.counts()
 	return out, nil
@@ -172,7 +184,7 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	hidden := make([][]Hidden, len(c.Files))
 	for i, f := range c.Files {
 		hidden[i] = f.Hidden
-		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped})
+		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: f.Open})
 	}
 	for _, f := range c.Rules {
 		raw.Rules = append(raw.Rules, review.RuleFile{Path: f.Path.s, Revision: f.Revision, Digest: f.Digest, Text: f.Text.s})
@@ -213,7 +225,7 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 		c.Jobs = append(c.Jobs, p.text(job))
 	}
 	for i, f := range raw.Files {
-		file := File{Path: p.text(f.DepotPath), Action: f.Action, Type: p.text(f.Type), FromPath: p.text(f.FromPath), Diff: p.text(f.Diff), Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped}
+		file := File{Path: p.text(f.DepotPath), Action: f.Action, Type: p.text(f.Type), FromPath: p.text(f.FromPath), Diff: p.text(f.Diff), Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: f.Open}
 		if i < len(s.Hidden) {
 			file.Hidden = s.Hidden[i]
 		}

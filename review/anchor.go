@@ -38,7 +38,10 @@ func (f Finding) Place() Place {
 // differently each time, so the title counts only for a finding without a quote.
 func (f Finding) Fingerprint() string {
 	about := f.Quote
-	if about == "" {
+	switch {
+	case about == "" && f.Origin != nil:
+		about = "\x00" + f.Origin.Fingerprint
+	case about == "":
 		about = "\x00" + strings.ToLower(f.Title)
 	}
 	sum := sha256.Sum256([]byte(f.Path + "\x00" + string(f.Category) + "\x00" + strings.Join(strings.Fields(about), " ")))

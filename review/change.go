@@ -207,6 +207,8 @@ type File struct {
 	// Whole is the text that the diff leads to, which redaction reads. It is empty
 	// without a diff.
 	Whole Whole `json:"whole,omitempty"`
+	// Open are findings on content that the change takes over from reviewed revisions.
+	Open []Finding `json:"open,omitempty"`
 	// Notes say how the diff was made, if it does not compare the file with the revision
 	// before.
 	Notes []Note `json:"notes,omitempty"`
@@ -232,42 +234,40 @@ type SkipReason string
 
 // The reasons for a skipped file.
 const (
-	SkipBinary       SkipReason = "binary"
-	SkipDeleted      SkipReason = "deleted"
-	SkipSymlink      SkipReason = "symbolic link"
-	SkipPurged       SkipReason = "content is no longer on the server"
-	SkipUnchanged    SkipReason = "content did not change"
-	SkipLineEnds     SkipReason = "only line ends changed"
-	SkipTooLarge     SkipReason = "too large"
-	SkipUnreadable   SkipReason = "content could not be read"
-	SkipDamaged      SkipReason = "damaged on the server"
-	SkipDenied       SkipReason = "no permission to read"
-	SkipUnknownType  SkipReason = "file type not known"
-	SkipName         SkipReason = "name with control characters"
-	SkipNotAllowed   SkipReason = "path not allowed"
-	SkipHidden       SkipReason = "the changelist may have files that the service may not list"
-	SkipOverBudget   SkipReason = "over the review's token budget"
-	SkipOverDay      SkipReason = "over the token budget of the day"
-	SkipNotDecodable SkipReason = "not decodable as text"
-	SkipSecret       SkipReason = "may hold secrets, never read"
-	SkipExcluded     SkipReason = "excluded by configuration"
-	SkipVendored     SkipReason = "vendored"
-	SkipLockFile     SkipReason = "lock file"
-	SkipGenerated    SkipReason = "generated"
-	SkipIntegrated   SkipReason = "integrated without edits" // from reviewed revisions
-	// SkipIntegratedOutside: the changes of the source are not reviewed by configuration.
-	SkipIntegratedOutside SkipReason = "integrated without edits from a path that is not reviewed"
-	SkipLongLine          SkipReason = "lines too long to be shown whole"
-	SkipMaskedCode        SkipReason = "code was masked as a secret"
-	SkipUnproven          SkipReason = "the model's endpoint did not prove that it read it"
-	SkipCutAnswer         SkipReason = "the model's answer was cut off"
-	SkipRefused           SkipReason = "the model or its content filter refused it"
-	SkipUnusable          SkipReason = "the model gave no usable answer about it"
-	SkipTooLong           SkipReason = "too long for the model, even in parts"
-	SkipEndpointRefused   SkipReason = "the model's endpoint refused the request about it"
-	SkipOverLimit         SkipReason = "over the limits on one change"
-	SkipGuessed           SkipReason = "the encoding is a guess"
-	SkipNotShown          SkipReason = "the model was not asked about it"
+	SkipBinary          SkipReason = "binary"
+	SkipDeleted         SkipReason = "deleted"
+	SkipSymlink         SkipReason = "symbolic link"
+	SkipPurged          SkipReason = "content is no longer on the server"
+	SkipUnchanged       SkipReason = "content did not change"
+	SkipLineEnds        SkipReason = "only line ends changed"
+	SkipTooLarge        SkipReason = "too large"
+	SkipUnreadable      SkipReason = "content could not be read"
+	SkipDamaged         SkipReason = "damaged on the server"
+	SkipDenied          SkipReason = "no permission to read"
+	SkipUnknownType     SkipReason = "file type not known"
+	SkipName            SkipReason = "name with control characters"
+	SkipNotAllowed      SkipReason = "path not allowed"
+	SkipHidden          SkipReason = "the changelist may have files that the service may not list"
+	SkipOverBudget      SkipReason = "over the review's token budget"
+	SkipOverDay         SkipReason = "over the token budget of the day"
+	SkipNotDecodable    SkipReason = "not decodable as text"
+	SkipSecret          SkipReason = "may hold secrets, never read"
+	SkipExcluded        SkipReason = "excluded by configuration"
+	SkipVendored        SkipReason = "vendored"
+	SkipLockFile        SkipReason = "lock file"
+	SkipGenerated       SkipReason = "generated"
+	SkipIntegrated      SkipReason = "integrated without edits" // from reviewed revisions
+	SkipLongLine        SkipReason = "lines too long to be shown whole"
+	SkipMaskedCode      SkipReason = "code was masked as a secret"
+	SkipUnproven        SkipReason = "the model's endpoint did not prove that it read it"
+	SkipCutAnswer       SkipReason = "the model's answer was cut off"
+	SkipRefused         SkipReason = "the model or its content filter refused it"
+	SkipUnusable        SkipReason = "the model gave no usable answer about it"
+	SkipTooLong         SkipReason = "too long for the model, even in parts"
+	SkipEndpointRefused SkipReason = "the model's endpoint refused the request about it"
+	SkipOverLimit       SkipReason = "over the limits on one change"
+	SkipGuessed         SkipReason = "the encoding is a guess"
+	SkipNotShown        SkipReason = "the model was not asked about it"
 )
 
 // IsDenied reports whether the path of a file skipped for s may be secret.

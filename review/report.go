@@ -70,6 +70,8 @@ type Finding struct {
 	Anchor Anchor `json:"anchor,omitempty"`
 	// Places are the other places of the same remark, by path and line.
 	Places []Place `json:"places,omitempty"`
+	// Origin is set for a finding that the review of other content reported before.
+	Origin *Origin `json:"origin,omitempty"`
 	// Rule is the name of the rule pack for Path, or empty.
 	Rule string `json:"rule,omitempty"`
 	// Before and After are up to three lines of the redacted change around Quote.

@@ -40,7 +40,7 @@ func newFindingRow(cl review.Changelist, v review.Version, f review.Finding) db.
 	return db.InsertFindingParams{
 		Token: review.NewFeedbackToken(), ChangelistID: cl, ReviewVersion: v,
 		Fingerprint: like.Fingerprints[0], PlaceFingerprints: like.Fingerprints[1:], Place: like.Place, Shingles: nonNil(like.Shingles),
-		Path: f.Path, Rule: f.Rule, Category: f.Category, Severity: f.Severity,
+		Path: f.Path, Rule: f.Rule, Category: f.Category, Severity: f.Severity, Verbatim: f.IsVerbatim(),
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -171,18 +172,35 @@ func (d *DB) Job(ctx context.Context, key string) (review.Job, error) {
 	return asJob(job), postgres.Interpret("read job", err)
 }
 
-// Reviewed returns which of the changelists have a review that read all their files.
-func (d *DB) Reviewed(ctx context.Context, changes []review.Changelist) (map[review.Changelist]bool, error) {
+// Credit returns what the reviews of submitted changelists say. A changelist without a review
+// is missing. One whose findings are not all known counts as not read.
+func (d *DB) Credit(ctx context.Context, changes []review.Changelist) (map[review.Changelist]review.Credit, error) {
 	numbers := make([]int64, len(changes))
 	for i, cl := range changes {
 		numbers[i] = int64(cl)
 	}
-	found, err := d.q.ReviewedChangelists(ctx, numbers)
-	reviewed := make(map[review.Changelist]bool, len(found))
-	for _, cl := range found {
-		reviewed[cl] = true
+	rows, err := d.q.CreditOfChangelists(ctx, numbers)
+	known := make(map[review.Changelist]review.Credit, len(rows))
+	for _, r := range rows {
+		c, again := known[r.ChangelistID]
+		if !again {
+			c.Read = r.IsRead
+		}
+		switch {
+		case r.Fingerprint == "":
+			c.Read = c.Read && r.Findings == 0
+		case r.Accepted:
+		case !r.Verbatim && (r.Path == "" || strings.Contains(r.Path, "[REDACTED")):
+			c.Read = false
+		default:
+			c.Findings = append(c.Findings, review.CreditedFinding{
+				Origin: review.Origin{Changelist: review.Changelist(r.OfChangelist), Version: review.Version(r.OfVersion), Fingerprint: r.Fingerprint},
+				Others: r.PlaceFingerprints, Path: r.Path, Category: review.Category(r.Category), Severity: review.Severity(r.Severity), Verbatim: r.Verbatim,
+			})
+		}
+		known[r.ChangelistID] = c
 	}
-	return reviewed, postgres.Interpret("read reviewed changelists", err)
+	return known, postgres.Interpret("read reviews of changelists", err)
 }
 
 func asJob(j db.Job) review.Job {

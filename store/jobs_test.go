@@ -2,7 +2,7 @@ package store_test
 
 import (
 	"cmp"
-	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -60,8 +60,9 @@ func TestSkipJob(t *testing.T) {
 	}
 }
 
-// A changelist counts as reviewed if a review of the submitted change read all its files.
-func TestReviewed(t *testing.T) {
+// A changelist is credited if a review of the submitted change read all its files, and its
+// findings are known.
+func TestCredit(t *testing.T) {
 	t.Parallel()
 	db, d := bookkeeping(t)
 	for i, outcome := range []review.Outcome{review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed} {
@@ -76,9 +77,19 @@ func TestReviewed(t *testing.T) {
 	}
 	shelf := must(db.ReserveShelf(t.Context(), "p4", 5, "event", "run1"))(t)
 	finish(t, db, shelf)
-	got := must(d.Open(t, store.RoleFetch).Reviewed(t.Context(), []review.Changelist{1, 2, 3, 4, 5, 6}))(t)
-	if want := map[review.Changelist]bool{1: true, 2: true}; !maps.Equal(got, want) {
-		t.Errorf("reviewed are %v, want %v", got, want)
+	quoted := review.Finding{Path: "//depot/a.c", Category: review.CategorySecurity, Severity: review.SeverityHigh, Quote: "x = 1;"}
+	must(d.Open(t, store.RoleLLM).ReportFindings(t.Context(), 2, 1, []review.Finding{quoted}))(t)
+	got := must(d.Open(t, store.RoleFetch).Credit(t.Context(), []review.Changelist{1, 2, 3, 4, 5, 6}))(t)
+	want := map[review.Changelist]review.Credit{1: {Read: true}, 2: {Read: true, Findings: []review.CreditedFinding{{
+		Origin: review.Origin{Changelist: 2, Version: 1, Fingerprint: quoted.Fingerprint()}, Others: []string{}, Path: "//depot/a.c",
+		Category: review.CategorySecurity, Severity: review.SeverityHigh, Verbatim: true,
+	}}}, 3: {}, 4: {}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("credit is %+v, want %+v", got, want)
+	}
+	must(d.Conn(t).Exec(t.Context(), `delete from criticizer.findings`))(t)
+	if got := must(d.Open(t, store.RoleFetch).Credit(t.Context(), []review.Changelist{2}))(t); got[2].Read {
+		t.Error("a change whose findings are no longer known is credited")
 	}
 }
 

@@ -47,6 +47,12 @@ func (d *DB) ReportOf(ctx context.Context, cl review.Changelist, v review.Versio
 	return "", failure.Errorf(failure.NotFound, "changelist %d has no such review with a report", cl)
 }
 
+// ReportOfReview returns the reference of the report of a review, empty if it has none.
+func (d *DB) ReportOfReview(ctx context.Context, of review.Owner) (review.ArtifactRef, error) {
+	ref, err := d.q.ReportOfReview(ctx, db.ReportOfReviewParams{ChangelistID: of.Changelist, ReviewVersion: of.Version})
+	return review.ArtifactRef(ref), postgres.Interpret("find report of review", err)
+}
+
 // A RecentReview is one review of a list.
 type RecentReview struct {
 	ReviewRow

@@ -49,7 +49,7 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`select criticizer.adopt_outcome(1, 1, 'report:1')`:   {store.RoleNotify},
 
 		`select place, shingles from criticizer.findings`:                       {store.RoleLLM, store.RoleNotify, store.RoleOperator},
-		`select path from criticizer.findings`:                                  {store.RoleOperator},
+		`select path from criticizer.findings`:                                  {store.RoleFetch, store.RoleOperator},
 		`select accepted_by from criticizer.findings`:                           {store.RoleOperator},
 		`update criticizer.findings set accepted_at = null, accepted_by = null`: {store.RoleOperator},
 		`update criticizer.findings set severity = 'low'`:                       nil,

@@ -116,7 +116,7 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 	if err := r.requireAppliedAllowList(ctx, db); err != nil {
 		return nil, err
 	}
-	changes, err := r.cfg.NewChanges(r.lg, db.Reviewed)
+	changes, err := r.cfg.NewChanges(r.lg, db.Credit)
 	if err != nil {
 		return nil, err
 	}

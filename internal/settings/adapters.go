@@ -30,8 +30,8 @@ func (cfg *Config) AllowList() store.AllowList {
 	return store.AllowList{Allowed: cfg.P4.Allowed, Embargoed: cfg.P4.Embargoed}
 }
 
-// Reviewed returns which changelists were reviewed, as [p4.Config] says.
-type Reviewed = func(context.Context, []review.Changelist) (map[review.Changelist]bool, error)
+// Reviewed returns what reviews say about changelists, as [p4.Config] says.
+type Reviewed = func(context.Context, []review.Changelist) (map[review.Changelist]review.Credit, error)
 
 // NewChanges returns the reader of changelists. reviewed may be nil.
 func (cfg *Config) NewChanges(lg *slog.Logger, reviewed Reviewed) (*p4.ChangeFetcher, error) {

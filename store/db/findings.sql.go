@@ -211,8 +211,8 @@ func (q *Queries) ForgetOpinions(ctx context.Context, token string) error {
 
 const insertFinding = `-- name: InsertFinding :exec
 insert into criticizer.findings
-    (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, verbatim)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 on conflict (changelist_id, review_version, fingerprint) do nothing
 `
 
@@ -228,6 +228,7 @@ type InsertFindingParams struct {
 	Rule              string
 	Category          review.Category
 	Severity          review.Severity
+	Verbatim          bool
 }
 
 // A finding that an earlier attempt has recorded keeps its token.
@@ -244,12 +245,13 @@ func (q *Queries) InsertFinding(ctx context.Context, arg InsertFindingParams) er
 		arg.Rule,
 		arg.Category,
 		arg.Severity,
+		arg.Verbatim,
 	)
 	return err
 }
 
 const lockFinding = `-- name: LockFinding :one
-select token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, reported_at, accepted_by, accepted_at from criticizer.findings where token = $1 for update
+select token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, verbatim, reported_at, accepted_by, accepted_at from criticizer.findings where token = $1 for update
 `
 
 func (q *Queries) LockFinding(ctx context.Context, token string) (Finding, error) {
@@ -267,6 +269,7 @@ func (q *Queries) LockFinding(ctx context.Context, token string) (Finding, error
 		&i.Rule,
 		&i.Category,
 		&i.Severity,
+		&i.Verbatim,
 		&i.ReportedAt,
 		&i.AcceptedBy,
 		&i.AcceptedAt,
@@ -275,7 +278,7 @@ func (q *Queries) LockFinding(ctx context.Context, token string) (Finding, error
 }
 
 const opinionsOnFindings = `-- name: OpinionsOnFindings :many
-select f.token, f.changelist_id, f.review_version, f.fingerprint, f.place_fingerprints, f.place, f.shingles, f.path, f.rule, f.category, f.severity, f.reported_at, f.accepted_by, f.accepted_at, o.said_by, o.opinion, o.note, o.said_at
+select f.token, f.changelist_id, f.review_version, f.fingerprint, f.place_fingerprints, f.place, f.shingles, f.path, f.rule, f.category, f.severity, f.verbatim, f.reported_at, f.accepted_by, f.accepted_at, o.said_by, o.opinion, o.note, o.said_at
 from criticizer.findings f
 left join criticizer.opinions o on o.token = f.token
 where o.token is not null or f.accepted_at is not null
@@ -313,6 +316,7 @@ func (q *Queries) OpinionsOnFindings(ctx context.Context, maxRows int) ([]Opinio
 			&i.Finding.Rule,
 			&i.Finding.Category,
 			&i.Finding.Severity,
+			&i.Finding.Verbatim,
 			&i.Finding.ReportedAt,
 			&i.Finding.AcceptedBy,
 			&i.Finding.AcceptedAt,

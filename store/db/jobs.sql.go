@@ -151,6 +151,73 @@ func (q *Queries) CloseEndedJob(ctx context.Context, arg CloseEndedJobParams) (r
 	return state, err
 }
 
+const creditOfChangelists = `-- name: CreditOfChangelists :many
+with best as (
+    select distinct on (j.changelist_id) j.changelist_id, j.findings, coalesce(j.outcome in ('clean', 'findings'), false) as is_read,
+           coalesce(o.of_changelist, j.changelist_id) as of_changelist, coalesce(o.of_version, j.review_version) as of_version
+    from criticizer.jobs j
+    left join criticizer.outcomes o using (changelist_id, review_version, report)
+    where j.changelist_id = any ($1::bigint[]) and not j.shelved
+    order by j.changelist_id, is_read desc, j.review_version desc)
+select b.changelist_id, b.is_read::boolean as is_read, b.findings, b.of_changelist::bigint as of_changelist, b.of_version::integer as of_version,
+       coalesce(f.fingerprint, '')::text as fingerprint, coalesce(f.place_fingerprints, '{}')::text[] as place_fingerprints, coalesce(f.path, '')::text as path,
+       coalesce(f.category, '')::text as category, coalesce(f.severity, '')::text as severity, coalesce(f.verbatim, false)::boolean as verbatim,
+       (f.accepted_at is not null)::boolean as accepted
+from best b
+left join criticizer.findings f on f.changelist_id = b.of_changelist and f.review_version = b.of_version
+order by b.changelist_id, f.fingerprint
+`
+
+type CreditOfChangelistsRow struct {
+	ChangelistID      review.Changelist
+	IsRead            bool
+	Findings          int
+	OfChangelist      int64
+	OfVersion         int
+	Fingerprint       string
+	PlaceFingerprints []string
+	Path              string
+	Category          string
+	Severity          string
+	Verbatim          bool
+	Accepted          bool
+}
+
+// The best review of each submitted changelist, with its findings. An adopted report has its
+// findings at the review of the shelf.
+func (q *Queries) CreditOfChangelists(ctx context.Context, changelists []int64) ([]CreditOfChangelistsRow, error) {
+	rows, err := q.db.Query(ctx, creditOfChangelists, changelists)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CreditOfChangelistsRow
+	for rows.Next() {
+		var i CreditOfChangelistsRow
+		if err := rows.Scan(
+			&i.ChangelistID,
+			&i.IsRead,
+			&i.Findings,
+			&i.OfChangelist,
+			&i.OfVersion,
+			&i.Fingerprint,
+			&i.PlaceFingerprints,
+			&i.Path,
+			&i.Category,
+			&i.Severity,
+			&i.Verbatim,
+			&i.Accepted,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deadLetterUnfinishedJob = `-- name: DeadLetterUnfinishedJob :exec
 update criticizer.jobs
 set state = 'retryable_failed', updated_at = now(), finished_at = now()
@@ -639,30 +706,20 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 	return i, err
 }
 
-const reviewedChangelists = `-- name: ReviewedChangelists :many
-select distinct changelist_id from criticizer.jobs
-where changelist_id = any ($1::bigint[]) and not shelved and outcome in ('clean', 'findings')
+const reportOfReview = `-- name: ReportOfReview :one
+select coalesce(report, '')::text from criticizer.jobs where changelist_id = $1 and review_version = $2
 `
 
-// The changelists with a review that read all their files.
-func (q *Queries) ReviewedChangelists(ctx context.Context, changelists []int64) ([]review.Changelist, error) {
-	rows, err := q.db.Query(ctx, reviewedChangelists, changelists)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []review.Changelist
-	for rows.Next() {
-		var changelist_id review.Changelist
-		if err := rows.Scan(&changelist_id); err != nil {
-			return nil, err
-		}
-		items = append(items, changelist_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+type ReportOfReviewParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+func (q *Queries) ReportOfReview(ctx context.Context, arg ReportOfReviewParams) (string, error) {
+	row := q.db.QueryRow(ctx, reportOfReview, arg.ChangelistID, arg.ReviewVersion)
+	var column_1 string
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const skipJob = `-- name: SkipJob :one

@@ -52,6 +52,7 @@ type Finding struct {
 	Rule              string
 	Category          review.Category
 	Severity          review.Severity
+	Verbatim          bool
 	ReportedAt        time.Time
 	AcceptedBy        *string
 	AcceptedAt        *time.Time

@@ -444,6 +444,7 @@ create table criticizer.findings (
     rule               text        not null default '', -- rule pack of the file, empty if the file has none
     category           text        not null,
     severity           text        not null,
+    verbatim           boolean     not null default false, -- the file has its quote as it is
     reported_at        timestamptz not null default now(),
     accepted_by        text,
     accepted_at        timestamptz,
@@ -814,9 +815,12 @@ grant insert (id, body, ttl), update (body, ttl), select (id, expires_at) on raw
 grant insert (changelist_id, review_version, position, user_name, address, role), delete, select (changelist_id, review_version)
     on criticizer.recipients to criticizer_fetch;
 grant select on criticizer.allowlist_versions to criticizer_fetch;
--- Integrated content is credited only if the changes that made it were reviewed: fetch sees
--- whether a changelist has such a review, and nothing else.
-grant select (changelist_id, shelved, outcome) on criticizer.jobs to criticizer_fetch;
+-- Integrated content is credited only if the changes that made it were reviewed, and brings
+-- along their findings: fetch sees where they are, and what they quote as a digest.
+grant select (changelist_id, review_version, shelved, outcome, findings, report) on criticizer.jobs to criticizer_fetch;
+grant select (changelist_id, review_version, report, of_changelist, of_version) on criticizer.outcomes to criticizer_fetch;
+grant select (changelist_id, review_version, fingerprint, place_fingerprints, path, category, severity, verbatim, accepted_at)
+    on criticizer.findings to criticizer_fetch;
 grant select, insert, update on criticizer.contents to criticizer_fetch;
 
 grant usage on schema raw, redacted to criticizer_redact;
@@ -832,7 +836,7 @@ grant select, insert (id, body, ttl), update (body, ttl) on answer.artifacts to 
 grant select, insert, update on criticizer.token_days, criticizer.review_records to criticizer_llm;
 grant insert (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
     on criticizer.outcomes to criticizer_llm;
-grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity),
+grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, verbatim),
       select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, accepted_at)
     on criticizer.findings to criticizer_llm;
 

@@ -1,8 +1,8 @@
 -- name: InsertFinding :exec
 -- A finding that an earlier attempt has recorded keeps its token.
 insert into criticizer.findings
-    (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity)
-values (@token, @changelist_id, @review_version, @fingerprint, @place_fingerprints, @place, @shingles, @path, @rule, @category, @severity)
+    (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, verbatim)
+values (@token, @changelist_id, @review_version, @fingerprint, @place_fingerprints, @place, @shingles, @path, @rule, @category, @severity, @verbatim)
 on conflict (changelist_id, review_version, fingerprint) do nothing;
 
 -- name: FindingToken :one

@@ -173,7 +173,23 @@ where this.changelist_id = @changelist_id and this.review_version = @review_vers
 order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_version desc
 limit 1;
 
--- name: ReviewedChangelists :many
--- The changelists with a review that read all their files.
-select distinct changelist_id from criticizer.jobs
-where changelist_id = any (@changelists::bigint[]) and not shelved and outcome in ('clean', 'findings');
+-- name: ReportOfReview :one
+select coalesce(report, '')::text from criticizer.jobs where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: CreditOfChangelists :many
+-- The best review of each submitted changelist, with its findings. An adopted report has its
+-- findings at the review of the shelf.
+with best as (
+    select distinct on (j.changelist_id) j.changelist_id, j.findings, coalesce(j.outcome in ('clean', 'findings'), false) as is_read,
+           coalesce(o.of_changelist, j.changelist_id) as of_changelist, coalesce(o.of_version, j.review_version) as of_version
+    from criticizer.jobs j
+    left join criticizer.outcomes o using (changelist_id, review_version, report)
+    where j.changelist_id = any (@changelists::bigint[]) and not j.shelved
+    order by j.changelist_id, is_read desc, j.review_version desc)
+select b.changelist_id, b.is_read::boolean as is_read, b.findings, b.of_changelist::bigint as of_changelist, b.of_version::integer as of_version,
+       coalesce(f.fingerprint, '')::text as fingerprint, coalesce(f.place_fingerprints, '{}')::text[] as place_fingerprints, coalesce(f.path, '')::text as path,
+       coalesce(f.category, '')::text as category, coalesce(f.severity, '')::text as severity, coalesce(f.verbatim, false)::boolean as verbatim,
+       (f.accepted_at is not null)::boolean as accepted
+from best b
+left join criticizer.findings f on f.changelist_id = b.of_changelist and f.review_version = b.of_version
+order by b.changelist_id, f.fingerprint;
