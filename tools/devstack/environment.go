@@ -61,11 +61,7 @@ func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*en
 func (e *environment) command(name string) string { return filepath.Join(e.opts.binDir(), name) }
 
 func (e *environment) buildCommands(ctx context.Context) error {
-	err := goBuild(ctx, e.out, "the commands", e.opts.root, "-o", e.opts.binDir()+"/", "./worker", "./starter", "./p4/p4sim")
-	if err != nil {
-		return err
-	}
-	return goBuild(ctx, e.out, "criticizer", e.opts.root, "-o", e.command("criticizer"), "./criticizer")
+	return goBuild(ctx, e.out, "the commands", e.opts.root, "-o", e.opts.binDir()+"/", "./worker", "./starter", "./p4/p4sim", "./criticizer")
 }
 
 // startDatabase starts Postgres and creates a database for this depot: changelist
@@ -79,10 +75,13 @@ func (e *environment) startDatabase(ctx context.Context) error {
 	if e.database, err = postgres.CreateDatabase(ctx, secret.New(server), name); err == nil {
 		err = store.Schema().Migrate(ctx, slog.New(slog.DiscardHandler), postgres.Config{URL: e.database})
 	}
-	if err != nil && e.opts.databaseURL != "" {
+	switch {
+	case err == nil:
+		return nil
+	case e.opts.databaseURL != "":
 		return fmt.Errorf("%w: correct CRITICIZER_DATABASE_URL, or unset it for a private Postgres", err)
 	}
-	return err
+	return fmt.Errorf("%w: make clean removes the data of earlier runs", err)
 }
 
 func (e *environment) startTemporal(ctx context.Context) error {
@@ -94,14 +93,21 @@ func (e *environment) startTemporal(ctx context.Context) error {
 	return nil
 }
 
-// startWorker writes the configuration and starts the worker on it.
+// startWorker writes the configuration, makes the secrets that an earlier run has not made,
+// and starts the worker.
 func (e *environment) startWorker(ctx context.Context) error {
 	if err := e.writeConfig(e.settings); err != nil {
 		return err
 	}
-	if err := e.makeSecrets(ctx); err != nil {
+	if err := os.WriteFile(e.databaseURL, []byte(e.database.Reveal()), 0o600); err != nil {
+		return fmt.Errorf("write the address of the database: %w", err)
+	}
+	create := exec.CommandContext(ctx, e.command("criticizer"), "--config", e.config, "keyset", "create", e.dir)
+	create.Env = withoutOurs(os.Environ()) // without the names of files that do not exist
+	if _, err := run(ctx, create); err != nil {
 		return err
 	}
+	e.env = append(withoutOurs(os.Environ()), e.secretFiles()...)
 	if err := e.writeTool(e.command("criticizer"), e.secretFiles()); err != nil {
 		return err
 	}
@@ -122,19 +128,6 @@ func (e *environment) startWorker(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-// makeSecrets makes the secrets that an earlier run has not made, and sets e.env.
-func (e *environment) makeSecrets(ctx context.Context) error {
-	env := withoutOurs(os.Environ())
-	if err := os.WriteFile(e.databaseURL, []byte(e.database.Reveal()), 0o600); err != nil {
-		return fmt.Errorf("write the address of the database: %w", err)
-	}
-	e.env = append(slices.Clone(env), e.secretFiles()...)
-	cmd := exec.CommandContext(ctx, e.command("criticizer"), "--config", e.config, "keyset", "create", e.dir)
-	cmd.Env = env // without the names of files that do not exist
-	_, err := run(ctx, cmd)
-	return err
 }
 
 // withoutOurs removes the variables that devstack sets itself, with or without

@@ -12,7 +12,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/store"
 )
 
 // The sample depot is what demo and up review if no other depot is named: a small game
@@ -45,26 +44,26 @@ func sampleSettings(config map[string]any) {
 }
 
 // reviewSample reviews the changes, the last of them with a failure, and the shelf.
-func (e *environment) reviewSample(ctx context.Context, db *store.DB, changes []submitted) error {
+func (e *environment) reviewSample(ctx context.Context, changes []submitted) error {
 	last := len(changes) - 1
-	if err := e.reviewAll(ctx, db, changes[:last]); err != nil {
+	if err := e.reviewAll(ctx, changes[:last]); err != nil {
 		return err
 	}
-	if err := e.reviewShelf(ctx, db); err != nil {
+	if err := e.reviewShelf(ctx); err != nil {
 		return err
 	}
-	return e.replayADeadLetter(ctx, db, changes[last].changelist)
+	return e.replayADeadLetter(ctx, changes[last].changelist)
 }
 
 // replayADeadLetter reviews a change while Perforce rejects the ticket of the account,
 // renews the ticket, and replays the dead letter as an operator does.
-func (e *environment) replayADeadLetter(ctx context.Context, db *store.DB, cl review.Changelist) error {
+func (e *environment) replayADeadLetter(ctx context.Context, cl review.Changelist) error {
 	if err := os.WriteFile(e.faults, []byte(`{"fault":"message","id":"MsgServer::LoginExpired"}`+"\n"), 0o600); err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(e.faults) }() // gone already, unless a step failed
-	job, err := e.review(ctx, db, cl)
-	if err != nil || job.State != review.JobRetryableFailed {
+	state, err := e.review(ctx, cl)
+	if err != nil || state != review.JobRetryableFailed {
 		return err // an earlier run has shown it
 	}
 	e.out.say("Perforce rejects the ticket of the account: changelist %d is a dead letter (%s)", cl, failure.AuthDenied)
@@ -80,27 +79,26 @@ func (e *environment) replayADeadLetter(ctx context.Context, db *store.DB, cl re
 	for line := range strings.Lines(text) {
 		e.out.detail("%s", strings.TrimSpace(line))
 	}
-	_, err = e.review(ctx, db, cl)
+	_, err = e.review(ctx, cl)
 	return err
 }
 
 // reviewShelf announces the shelf of the sample and waits for its review. A shelf that an
 // earlier run has reviewed is not announced again.
-func (e *environment) reviewShelf(ctx context.Context, db *store.DB) error {
-	key := review.ShelfReviewKey(e.depot.id, sampleShelf, 1)
-	if _, err := db.Job(ctx, key); err != nil {
+func (e *environment) reviewShelf(ctx context.Context) error {
+	if len(e.reviews(ctx, sampleShelf)) == 0 {
 		if err := e.starter(ctx, "shelve-commit", "--timeout=1m", sampleShelf.String()); err != nil {
 			return err
 		}
 	}
 	for {
-		if job, err := db.Job(ctx, key); err == nil && job.State != review.JobInProgress {
+		if shown := e.reviews(ctx, sampleShelf); len(shown) > 0 && shown[0].State != review.JobInProgress {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(time.Second):
 		}
 	}
 }

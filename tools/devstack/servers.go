@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -26,20 +27,16 @@ func (e *environment) startSimulatedModel(ctx context.Context) error {
 	address := localAddress(port)
 	e.settings.modelURL = "http://" + address + "/v1"
 	e.out.say("simulated model on %s", address)
-	return e.stack.serve(ctx, "model", func(lg *slog.Logger) (func(context.Context) error, error) {
-		listener, err := net.Listen("tcp", address)
-		return func(ctx context.Context) error {
-			server := &http.Server{
-				Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: 10 * time.Second,
-				ErrorLog: slog.NewLogLogger(lg.Handler(), slog.LevelWarn),
-			}
-			context.AfterFunc(ctx, func() { _ = server.Close() })
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
-		}, err
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("start the simulated model: %w", err)
+	}
+	e.stack.serve(ctx, "the simulated model", func(ctx context.Context) error {
+		server := &http.Server{Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: 10 * time.Second}
+		context.AfterFunc(ctx, func() { _ = server.Close() })
+		return server.Serve(listener)
 	})
+	return nil
 }
 
 // startInbox starts the inbox with the mails of earlier runs.
@@ -54,13 +51,12 @@ func (e *environment) startInbox(ctx context.Context) (err error) {
 	smtp, web := localAddress(e.settings.smtpPort), localAddress(webPort)
 	e.settings.inboxURL = "http://" + web
 	e.out.say("inbox on %s, its web page on %s", smtp, e.settings.inboxURL)
-	return e.stack.serve(ctx, "inbox", func(lg *slog.Logger) (func(context.Context) error, error) {
-		box, err := inbox.Open(lg, inbox.Config{Dir: e.mail, SMTPAddr: smtp, HTTPAddr: web})
-		if err != nil {
-			return nil, err
-		}
-		return box.Serve, nil
-	})
+	box, err := inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{Dir: e.mail, SMTPAddr: smtp, HTTPAddr: web})
+	if err != nil {
+		return fmt.Errorf("start the inbox: %w", err)
+	}
+	e.stack.serve(ctx, "the inbox", box.Serve)
+	return nil
 }
 
 const loopback = "127.0.0.1"

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,30 +87,17 @@ func (s *stack) close() {
 	_ = s.lock.Close()
 }
 
-// serve opens a part in this process and runs what open returns. If that returns
-// before close, the stack fails. The part logs to its own file.
-func (s *stack) serve(ctx context.Context, name string, open func(*slog.Logger) (func(context.Context) error, error)) error {
-	file, err := os.Create(filepath.Join(s.base, "log", name+".log"))
-	if err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	run, err := open(slog.New(slog.NewTextHandler(file, nil)))
-	if err != nil {
-		_ = file.Close()
-		return fmt.Errorf("start %s: %w", name, err)
-	}
+// serve runs a part in this process. If run returns before close, the stack fails.
+func (s *stack) serve(ctx context.Context, name string, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // close ends it, in order
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { _ = file.Close() }()
-		err := run(ctx)
-		if ctx.Err() == nil {
-			s.cancel(fmt.Errorf("%s ended: %w; %s", name, cmp.Or(err, errors.New("no error")), logTail(file.Name())))
+		if err := run(ctx); ctx.Err() == nil {
+			s.cancel(fmt.Errorf("%s ended: %w", name, cmp.Or(err, errors.New("no error"))))
 		}
 	}()
 	s.add(func() { cancel(); <-done })
-	return nil
 }
 
 // A process is a running program in its own process group: its children are
