@@ -147,7 +147,7 @@ func (i installation) temporal(ctx context.Context, found *findings) error {
 		return advise(err, advice)
 	}
 	if len(missing) > 0 {
-		found.warn("start a worker, which adds them, or add them with temporal operator search-attribute create",
+		found.warn("start a worker, which adds them, or run "+n.CreateAttributes(missing),
 			"search attributes are missing: %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	} else {
 		found.ok("all search attributes exist")

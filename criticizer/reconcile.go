@@ -37,7 +37,7 @@ func (r runs) reconciliation(ctx context.Context) client.ScheduleHandle {
 // startReconciliation triggers the schedule and returns when a run newer than before has
 // begun.
 func (r runs) startReconciliation(ctx context.Context, before client.ScheduleWorkflowExecution) (client.ScheduleWorkflowExecution, error) {
-	if err := r.Trigger(ctx, workflows.ReconciliationSchedule); err != nil {
+	if _, err := r.Trigger(ctx, workflows.ReconciliationSchedule); err != nil {
 		return before, err
 	}
 	for {

@@ -38,7 +38,7 @@ func (s scrape) checkDocumented(t *testing.T) {
 	t.Helper()
 	names := documented(t)
 	for _, name := range names {
-		if s[name] == nil && !strings.HasPrefix(name, "criticizer_rewrite_") && !strings.HasPrefix(name, "criticizer_spool_") { // the worker does not serve stage rewrite
+		if s[name] == nil && !strings.HasPrefix(name, "complaint_rewrite_") && !strings.HasPrefix(name, "criticizer_spool_") { // the worker does not serve stage rewrite
 			t.Errorf("docs/observability.md lists %s, which the worker does not export", name)
 		}
 	}

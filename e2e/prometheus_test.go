@@ -115,7 +115,7 @@ func (in *installation) checkPrometheus(t *testing.T, worker string) {
 		}
 	}
 	for _, expression := range panelQueries(t) {
-		if strings.Contains(expression, "criticizer_rewrite_") { // the worker does not serve stage rewrite
+		if strings.Contains(expression, "complaint_rewrite_") { // the worker does not serve stage rewrite
 			expression += " or vector(0)"
 		}
 		failed := ""

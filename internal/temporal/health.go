@@ -38,8 +38,7 @@ func (n Namespace) RegisterAttributes(ctx context.Context, keys ...temporal.Sear
 		Namespace: n.Name, SearchAttributes: missing,
 	})
 	if IsDenied(err) {
-		return failure.Errorf(failure.ConfigInvalid, "namespace %s lacks the search attributes %s, and this account may not add them: %v",
-			n.Name, strings.Join(slices.Sorted(maps.Keys(missing)), ", "), err)
+		return failure.Errorf(failure.ConfigInvalid, "namespace %s lacks search attributes, and this account may not add them (%v): %s", n.Name, err, n.CreateAttributes(missing))
 	}
 	if err != nil {
 		return fmt.Errorf("add search attributes to namespace %s: %w", n.Name, err)
@@ -54,7 +53,17 @@ func IsDenied(err error) bool {
 	return denied || unknown
 }
 
-// MissingAttributes returns those of the search attributes that the namespace lacks.
+// CreateAttributes returns the commands that create search attributes.
+func (n Namespace) CreateAttributes(missing map[string]enumspb.IndexedValueType) string {
+	var commands []string
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		commands = append(commands, fmt.Sprintf("temporal operator search-attribute create -n %s --name %s --type %s", n.Name, name, missing[name]))
+	}
+	return strings.Join(commands, "; ")
+}
+
+// MissingAttributes returns those of the search attributes that the namespace lacks. The error has
+// class CONFIG_INVALID if one has another type: each workflow that sets it would hang.
 func (n Namespace) MissingAttributes(ctx context.Context, keys ...temporal.SearchAttributeKey) (map[string]enumspb.IndexedValueType, error) {
 	known, err := n.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: n.Name})
 	if err != nil {
@@ -62,8 +71,12 @@ func (n Namespace) MissingAttributes(ctx context.Context, keys ...temporal.Searc
 	}
 	missing := map[string]enumspb.IndexedValueType{}
 	for _, key := range keys {
-		if _, ok := known.GetCustomAttributes()[key.GetName()]; !ok {
+		switch has, ok := known.GetCustomAttributes()[key.GetName()]; {
+		case !ok:
 			missing[key.GetName()] = key.GetValueType()
+		case has != key.GetValueType():
+			return nil, failure.Errorf(failure.ConfigInvalid, "search attribute %s of namespace %s has type %s, want %s: temporal operator search-attribute remove -n %s --name %[1]s; %[6]s",
+				key.GetName(), n.Name, has, key.GetValueType(), n.Name, n.CreateAttributes(map[string]enumspb.IndexedValueType{key.GetName(): key.GetValueType()}))
 		}
 	}
 	return missing, nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,11 @@ func TestHealthOfANamespace(t *testing.T) {
 	testkit.NoError(t, n.RegisterAttributes(t.Context(), attributes...))
 	if missing, err := n.MissingAttributes(t.Context(), attributes...); err != nil || len(missing) > 0 {
 		t.Errorf("lacks %v: %v", missing, err)
+	}
+	other := sdktemporal.NewSearchAttributeKeyKeyword("CriticizerTestAttribute")
+	err := n.RegisterAttributes(t.Context(), other)
+	if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "has type Int, want Keyword") || !strings.Contains(err.Error(), "--name CriticizerTestAttribute --type Keyword") {
+		t.Errorf("an attribute of another type: %v", err)
 	}
 	if served, err := n.Served(t.Context(), "an-unserved-queue"); err != nil || served {
 		t.Errorf("an unserved queue is served: %t, %v", served, err)

@@ -15,14 +15,17 @@ import (
 )
 
 // Schedule schedules a workflow; every worker calls it. A schedule that exists gets the
-// interval; the rest of it does not change, so a schedule that an operator has paused stays
-// paused. A schedule has the ID of its workflow and skips a run while one is running. With
+// interval, unless an operator gave it a calendar; the rest of it does not change, so a schedule
+// that an operator has paused stays paused. A schedule has the ID of its workflow and skips a run while one is running. With
 // runNow, a new schedule runs at once.
 func (n Namespace) Schedule(ctx context.Context, every time.Duration, runNow bool, action *client.ScheduleWorkflowAction) error {
 	err := n.create(ctx, every, runNow, action)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		err = n.ScheduleClient().GetHandle(ctx, action.ID).Update(ctx, client.ScheduleUpdateOptions{
 			DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+				if spec := in.Description.Schedule.Spec; spec != nil && len(spec.Calendars) > 0 {
+					return nil, temporal.ErrSkipScheduleUpdate
+				}
 				in.Description.Schedule.Spec = new(interval(every))
 				return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
 			},
@@ -53,11 +56,32 @@ func interval(every time.Duration) client.ScheduleSpec {
 	return client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}}
 }
 
-// Trigger starts a run of a schedule now, unless one is running. The error has class
-// NOT_FOUND if there is no schedule.
-func (n Namespace) Trigger(ctx context.Context, id string) error {
-	err := n.ScheduleClient().GetHandle(ctx, id).Trigger(ctx, client.ScheduleTriggerOptions{})
-	return ScheduleError("trigger", id, err)
+// Trigger starts a run of a schedule now, and reports whether Temporal did: it drops the start
+// while a run is running. The error has class NOT_FOUND if there is no schedule.
+func (n Namespace) Trigger(ctx context.Context, id string) (started bool, err error) {
+	schedule := n.ScheduleClient().GetHandle(ctx, id)
+	before, err := schedule.Describe(ctx)
+	if err == nil {
+		err = schedule.Trigger(ctx, client.ScheduleTriggerOptions{})
+	}
+	for err == nil {
+		var after *client.ScheduleDescription
+		if after, err = schedule.Describe(ctx); err != nil {
+			break
+		}
+		if after.Info.NumActions > before.Info.NumActions {
+			return true, nil
+		}
+		if after.Info.NumActionsSkippedOverlap > before.Info.NumActionsSkippedOverlap {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return false, ScheduleError("trigger", id, err)
 }
 
 // ScheduleError adds the operation to err, and class NOT_FOUND if there is no schedule.

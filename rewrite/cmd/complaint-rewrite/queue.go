@@ -79,12 +79,22 @@ func (a *app) run() *cobra.Command {
 				return cli.Advise(err, "check that the Temporal server is up and that temporal.address names it")
 			}
 			defer namespace.Close()
+			results := map[rewrite.Worker]string{}
 			for _, worker := range workers {
-				if err := namespace.Trigger(cmd.Context(), string(worker)); err != nil {
+				started, err := namespace.Trigger(cmd.Context(), string(worker))
+				if err != nil {
 					return cli.Advise(err, "start complaint-rewrite worker: it creates the schedules")
 				}
+				results[worker] = "started"
+				if !started {
+					results[worker] = "not started: a run of it is running"
+				}
 			}
-			return a.done(cmd, "triggered: %s", alternatives(workers))
+			return a.print(cmd, results, func(w io.Writer) {
+				for _, worker := range workers {
+					fmt.Fprintf(w, "%s: %s\n", worker, results[worker])
+				}
+			})
 		},
 	}
 }
@@ -121,8 +131,12 @@ func (a *app) runs() *cobra.Command {
 				if r.FinishedAt != nil {
 					took = r.FinishedAt.Sub(r.StartedAt).Round(time.Second).String()
 				}
+				event := r.Event
+				for _, refusal := range r.Refusals {
+					event += refusal.Provider + " refuses: " + refusal.Class + " "
+				}
 				rows = append(rows, []any{
-					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted, r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, r.Event,
+					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted, r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, event,
 				})
 			}
 			writeList(w, "no runs", limit, rows)

@@ -117,7 +117,20 @@ func TestRuns(t *testing.T) {
 	testkit.NoError(t, namespace.Schedule(t.Context(), time.Hour, false, &client.ScheduleWorkflowAction{
 		ID: string(rewrite.AsyncLane), Workflow: string(rewrite.AsyncLane), TaskQueue: "none",
 	}))
-	b.must(t, []string{"triggered: rewrite_async\n"}, "run", "rewrite_async")
+	b.must(t, []string{"rewrite_async: started\n"}, "run", "rewrite_async")
+	b.must(t, []string{"rewrite_async: not started: a run of it is running\n"}, "run", "rewrite_async")
+	calendar := client.ScheduleSpec{Calendars: []client.ScheduleCalendarSpec{{Hour: []client.ScheduleRange{{Start: 2}}}}, TimeZoneName: "Europe/Berlin"}
+	handle := namespace.ScheduleClient().GetHandle(t.Context(), string(rewrite.AsyncLane))
+	testkit.NoError(t, handle.Update(t.Context(), client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		in.Description.Schedule.Spec = &calendar
+		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+	}}))
+	testkit.NoError(t, namespace.Schedule(t.Context(), time.Hour, false, &client.ScheduleWorkflowAction{
+		ID: string(rewrite.AsyncLane), Workflow: string(rewrite.AsyncLane), TaskQueue: "none",
+	}))
+	if kept, err := handle.Describe(t.Context()); err != nil || len(kept.Schedule.Spec.Intervals) != 0 || len(kept.Schedule.Spec.Calendars) != 1 {
+		t.Errorf("the calendar of an operator is replaced: %+v, %v", kept.Schedule.Spec, err)
+	}
 	b.must(t, []string{"no runs\n"}, "runs")
 	queue := b.db.Open(t, store.RoleWorker)
 	testkit.NoError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))

@@ -43,7 +43,7 @@ begin
 end $$;
 
 create table complaint_rewrite.audit_log (
-    id      bigint generated always as identity primary key,
+    id      bigint generated always as identity, -- orders the rows; see transitions
     at      timestamptz not null default now(),
     actor   text        not null default session_user,
     claimed text        not null default '', -- the name that the caller gave
@@ -67,11 +67,10 @@ create trigger audit_log_append_only before update or delete or truncate on comp
 -- The texts (rewrite 10): raw ones of senders and recipients, and the rewrites, into which
 -- our code has put the secrets of the message back. Each namespace is a table of its own, so
 -- that grants decide who reads what; all are raw and expire after 7 days (security 9.4.2). A
--- text may be stored more than once: with a unique id, a transaction that stores a text waits
+-- text may be stored more than once, without a key: with a unique id, a transaction that stores a text waits
 -- for every open transaction that stores the same, and two that store two texts in opposite
 -- orders deadlock.
 create table complaint_rewrite.messages (
-    copy       bigint generated always as identity primary key,
     id         text        not null,
     body       bytea       not null,
     stored_at  timestamptz not null default now(),
@@ -85,7 +84,6 @@ create index messages_of_text on complaint_rewrite.messages (id);
 create index messages_expiry on complaint_rewrite.messages (expires_at);
 
 create table complaint_rewrite.results (
-    copy       bigint generated always as identity primary key,
     id         text        not null,
     body       bytea       not null,
     stored_at  timestamptz not null default now(),
@@ -245,7 +243,7 @@ create index jobs_in_part on complaint_rewrite.jobs (batch_part text_pattern_ops
 -- change of a job inserts a row here, so the table has few indexes; the rows of a
 -- run are found by time.
 create table complaint_rewrite.transitions (
-    id            bigint generated always as identity,
+    id            bigint generated always as identity, -- orders the rows; not unique, so that no write is refused because a restored sequence is behind
     job_id        uuid        not null,
     at            timestamptz not null default now(),
     login         text        not null default session_user,

@@ -18,12 +18,22 @@ insert into complaint_rewrite.audit_log (claimed, action, object, detail) values
 
 -- name: Figures :many
 -- The metrics that rewrite/docs/rewrite.md lists.
-select 'criticizer_rewrite_jobs'::text as name, jsonb_build_object('status', status)::jsonb as labels, count(*)::double precision as figure
+select 'complaint_rewrite_jobs'::text as name, jsonb_build_object('status', status)::jsonb as labels, count(*)::double precision as figure
 from complaint_rewrite.jobs group by status
 union all
-select 'criticizer_rewrite_oldest_seconds', '{}'::jsonb,
+select 'complaint_rewrite_oldest_seconds', '{}'::jsonb,
        coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::double precision
 from complaint_rewrite.jobs where status = 'queued' and coalesce(not_before_at, created_at) <= now()
+union all
+select 'complaint_rewrite_capacity_rounds', '{}'::jsonb, coalesce(max(capacity_rounds), 0)::double precision
+from complaint_rewrite.jobs where status = 'queued'
+union all
+select 'complaint_rewrite_unread_batches', '{}'::jsonb, count(*)::double precision
+from complaint_rewrite.batches where state = 'submitted' and final_at is not null
+union all
+select 'complaint_rewrite_refusals', jsonb_build_object('worker', worker),
+       (select coalesce(jsonb_array_length(r.refusals), 0) from complaint_rewrite.runs r where r.worker = w.worker order by r.started_at desc limit 1)::double precision
+from (select distinct worker from complaint_rewrite.runs where started_at > now() - interval '7 days') w
 union all
 select 'criticizer_retention_lag_seconds', '{"namespace": "rewrite"}'::jsonb,
        greatest(0, extract(epoch from now() - least((select min(expires_at) from complaint_rewrite.messages),
