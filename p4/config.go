@@ -85,25 +85,16 @@ type Config struct {
 	// Context bounds the code around a change that is read with it. Default: none.
 	Context pack.Limits
 
-	// Constants that tests change.
+	// limits are constants that tests change.
 	limits limits
 }
 
-// limits are constants that tests change.
 type limits struct {
 	// changeBytes bounds the sum of the new sizes of the files that are read, and diffBytes
 	// the sum of the diffs, which is larger if large files are replaced.
 	changeBytes, diffBytes int64
 	outputBytes            int64         // of one command
 	killGrace              time.Duration // between SIGTERM and SIGKILL
-}
-
-// orDefault fills in the limits that are not set.
-func (l limits) orDefault() limits {
-	return limits{
-		changeBytes: cmp.Or(l.changeBytes, 20e6), diffBytes: cmp.Or(l.diffBytes, 30e6),
-		outputBytes: cmp.Or(l.outputBytes, 100e6), killGrace: cmp.Or(l.killGrace, 5*time.Second),
-	}
 }
 
 // contextLines is the number of unchanged lines around a change in a diff.

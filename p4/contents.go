@@ -87,7 +87,7 @@ func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout
 	maps.Copy(printed.contents, again.contents)
 	for _, c := range damagedIn(files, printed) {
 		c.missing = review.SkipDamaged
-		if c.fileType.isConverted() {
+		if c.fileType.base != "text" { // p4 may print other bytes than the server digested
 			c.missing = review.SkipUnreadable
 		}
 	}
@@ -150,8 +150,12 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if c.missing == "" {
 		f.SHA256 = fmt.Sprintf("%x", sha256.Sum256(c.data))
 	}
+	var all []*content
+	for _, spec := range f.revisions() {
+		all = append(all, printed.of(spec))
+	}
 	var isGuess bool
-	if f.charset, isGuess = charsetOf(notUTF16(f.contents(printed)...), x.cfg.CharsetFallback); isGuess {
+	if f.charset, isGuess = charsetOf(notUTF16(all...), x.cfg.CharsetFallback); isGuess {
 		f.Charset = f.charset
 	}
 	if c.fileType.base != "utf16" && isUTF16(c.data, c.fileType) {
@@ -194,14 +198,6 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 		f.Skipped = review.SkipUnchanged
 	}
 	return nil
-}
-
-// contents are all revisions of the file that were printed.
-func (f *file) contents(printed *printout) (all []*content) {
-	for _, spec := range f.revisions() {
-		all = append(all, printed.of(spec))
-	}
-	return all
 }
 
 // notUTF16 returns the bytes of the contents that are not in UTF-16.

@@ -20,13 +20,7 @@ func (x *fetch) readContext(ctx context.Context) error {
 		return nil
 	}
 	p := pack.New(ctx, x.parser, x.cfg.Context, x.Files)
-	err := x.readSiblings(ctx, p)
-	x.Context = p.Context()
-	return err
-}
-
-// readSiblings adds the definitions in files outside of the change.
-func (x *fetch) readSiblings(ctx context.Context, p *pack.Pack) error {
+	defer func() { x.Context = p.Context() }()
 	specs, err := x.listSiblings(ctx, p.Candidates())
 	if err != nil || len(specs) == 0 {
 		return err
@@ -82,7 +76,7 @@ func (x *fetch) listSiblings(ctx context.Context, candidates []pack.Lookup) (map
 	var lines []string
 	for _, c := range candidates {
 		switch spelled := encodePath(c.Path); {
-		case c.Dir && x.mayList(spelled):
+		case c.Dir && x.mayShow(spelled+"/_") && !x.list.embargoesBelow(spelled): // all its files may be read
 			lines = append(lines, spelled+"/*"+at)
 		case !c.Dir && x.mayShow(spelled):
 			lines = append(lines, spelled+at)
@@ -107,12 +101,6 @@ func (x *fetch) listSiblings(ctx context.Context, candidates []pack.Lookup) (map
 // mayShow reports whether a file outside of the change may be read and would be reviewed.
 func (x *fetch) mayShow(file string) bool {
 	return x.list.Check(file, x.info.CaseHandling) == nil && x.selection.ByPath(x.path(file)).Reason == ""
-}
-
-// mayList reports whether all files of a folder may be read: a tree is allowed that has
-// the folder, which holds no credentials, and no embargo is below it.
-func (x *fetch) mayList(folder string) bool {
-	return x.mayShow(folder+"/_") && !x.list.embargoesBelow(folder)
 }
 
 // encodePath spells a path as p4 does.

@@ -131,8 +131,14 @@ func parent(path string) string { return path[:strings.LastIndexByte(path, '/')+
 func (s *server) listsAll(ctx context.Context) (all bool, err error) {
 	empty := false
 	err = s.Run(ctx, command.Cmd{Name: "protects"}, func(rec command.Record) error {
-		if rec.Code == "stat" {
-			all = mayListAll(rec.Fields, all)
+		if rec.Code == "stat" { // the last line that matches a file counts
+			_, excludes := rec.Fields["unmap"]
+			right, isRight := strings.CutPrefix(rec.Fields["perm"], "=")
+			if excludes {
+				all = all && isRight && right != "list"
+			} else if rec.Fields["depotFile"] == "//..." && rec.Fields["host"] == "*" && !isRight { // a line for some hosts proves nothing
+				all = all || slices.Contains([]string{"list", "read", "open", "write", "review", "owner", "admin", "super"}, right)
+			}
 		}
 		// Without a table, every user has every permission.
 		empty = empty || strings.Contains(rec.Fields["data"], "Protections table is empty")
@@ -148,19 +154,4 @@ func (s *server) listsAll(ctx context.Context) (all bool, err error) {
 		return false, err
 	}
 	return false, nil
-}
-
-// mayListAll returns whether all files may be listed after a line of p4 protects, if all
-// says whether they may before it: the last line that matches a file counts. A line for
-// some hosts only may exclude, but proves nothing.
-func mayListAll(line map[string]string, all bool) bool {
-	_, excludes := line["unmap"]
-	right, isRight := strings.CutPrefix(line["perm"], "=")
-	switch {
-	case excludes:
-		return all && isRight && right != "list"
-	case line["depotFile"] == "//..." && line["host"] == "*" && !isRight:
-		return all || slices.Contains([]string{"list", "read", "open", "write", "review", "owner", "admin", "super"}, right)
-	}
-	return all
 }

@@ -194,7 +194,14 @@ func (s *server) parseDescription(number review.Changelist, fields map[string]st
 	d.Restricted = fields["changeType"] == "restricted" && !s.restrictedToAll
 	old, _ := strconv.ParseInt(fields["oldChange"], 10, 64) // 0 if it kept its number
 	d.OldNumber = review.Changelist(old)
-	d.charset = s.charsetOfFields(fields)
+	var texts [][]byte // a server that is not in unicode mode stores the bytes its users sent
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !utf8.ValidString(fields[name]) {
+			texts = append(texts, []byte(fields[name]))
+		}
+	}
+	d.charset, _ = charsetOf(texts, s.charset)
+	d.charset = cmp.Or(d.charset, s.charset, defaultCharset)
 	d.User, d.Client, d.Description = d.name(fields["user"]), d.name(fields["client"]), d.decode(fields["desc"])
 	seconds, err := strconv.ParseInt(fields["time"], 10, 64)
 	if err != nil {
@@ -239,7 +246,7 @@ func numbered(fields map[string]string, name string) int {
 // skipped.
 func (d *description) parseFile(fields map[string]string, index string) *file {
 	size, _ := strconv.ParseInt(fields["fileSize"+index], 10, 64) // 0 if it is not known
-	f := &file{path: fields["depotFile"+index], fileType: parseType(fields["type"+index])}
+	f := &file{path: fields["depotFile"+index], fileType: parseType(fields["type"+index]), since: map[string]int{}}
 	f.File = review.File{
 		DepotPath: d.path(f.path), Action: review.Action(fields["action"+index]), Type: d.name(fields["type"+index]),
 		Revision: revisionNumber(fields["rev"+index]), Size: max(size, 0), Digest: fields["digest"+index],
@@ -289,17 +296,4 @@ func (d *description) name(s string) string {
 func (d *description) decode(s string) string {
 	text, _ := decodeLines(s, d.charset)
 	return text
-}
-
-// charsetOfFields returns the charset of the texts that are not UTF-8: a server that is not in
-// unicode mode stores the bytes its users sent. They decode as contents do.
-func (s *server) charsetOfFields(fields map[string]string) string {
-	var texts [][]byte
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !utf8.ValidString(fields[name]) {
-			texts = append(texts, []byte(fields[name]))
-		}
-	}
-	charset, _ := charsetOf(texts, s.charset)
-	return cmp.Or(charset, s.charset, defaultCharset)
 }

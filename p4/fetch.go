@@ -25,6 +25,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -48,50 +49,26 @@ type ChangeFetcher struct {
 	server    atomic.Pointer[server] // nil before the first answer of the server
 }
 
-// New validates cfg, resolves the p4 command and makes the state directory. It
-// does not connect to the server. Its errors have the class ConfigInvalid.
+// New validates cfg, resolves the p4 command and makes the state directory. It does not
+// connect to the server. Its errors have the class ConfigInvalid and name all problems.
 func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
-	cfg.limits = cfg.limits.orDefault()
-	f, err := configure(lg, cfg)
+	l := cfg.limits
+	cfg.limits = limits{cmp.Or(l.changeBytes, 20e6), cmp.Or(l.diffBytes, 30e6), cmp.Or(l.outputBytes, 100e6), cmp.Or(l.killGrace, 5*time.Second)}
+	err := config.Validate("p4", &cfg)
+	list, errList := NewAllowList(cfg.Allowed, cfg.Embargoed)
+	if errList == nil {
+		errList = checkRules(list, cfg.Rules, "")
+	}
+	policy, errPolicy := selection.New(cfg.Selection)
+	skip, errSkip := newSkipper(cfg.Skip)
+	owners, errOwners := parseOwners(cfg.Owners)
+	authors, errAuthors := parseAuthors(cfg.Authors)
+	path, errPath := command.LookPath(cfg.Command)
+	if err == nil {
+		err = errors.Join(errList, errPolicy, errSkip, errOwners, errAuthors, errPath, command.MakeDir(cfg.StateDir))
+	}
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "configure p4: %w", err)
-	}
-	return f, nil
-}
-
-func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
-	if err := config.Validate("p4", &cfg); err != nil {
-		return nil, err
-	}
-	list, err := NewAllowList(cfg.Allowed, cfg.Embargoed)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkRules(list, cfg.Rules, ""); err != nil {
-		return nil, err
-	}
-	policy, err := selection.New(cfg.Selection)
-	if err != nil {
-		return nil, err
-	}
-	skip, err := newSkipper(cfg.Skip)
-	if err != nil {
-		return nil, err
-	}
-	owners, err := parseOwners(cfg.Owners)
-	if err != nil {
-		return nil, err
-	}
-	authors, err := parseAuthors(cfg.Authors)
-	if err != nil {
-		return nil, err
-	}
-	path, err := command.LookPath(cfg.Command)
-	if err != nil {
-		return nil, err
-	}
-	if err := command.MakeDir(cfg.StateDir); err != nil {
-		return nil, err
 	}
 	return &ChangeFetcher{cfg: cfg, list: list, owners: owners, authors: authors, skip: skip, selection: policy, parser: outline.NewParser(), runner: command.Runner{
 		Log: lg, Path: path, Dir: cfg.StateDir, Port: cfg.Port, User: cfg.User, Ticket: cfg.Ticket, Key: strings.ToUpper(cfg.Fingerprint),

@@ -8,7 +8,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/p4/internal/command"
-	"github.com/criticizer/criticizer/review"
 )
 
 // Ping asks the server for its newest changelist, which needs a valid ticket.
@@ -79,20 +78,14 @@ var errPrinted = errors.New("the file is readable")
 // lacks, as the server names it in warnings, too; isEmpty is set if it sees no file.
 func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lacks string, err error) {
 	var spec string
-	isDeleted := false
-	refused := func(lacked string) func(command.Record) error {
-		return func(rec command.Record) error {
-			switch {
+	try := func(lacked string, c command.Cmd) error {
+		return s.Run(ctx, c, func(rec command.Record) error {
+			switch m := rec.Message(); {
 			case rec.Code == "stat" && spec == "":
 				spec = revision(rec.Fields["depotFile"], rec.Number("rev"))
-				isDeleted = actionSkip(review.Action(rec.Fields["action"])) != ""
 			case rec.IsContent():
 				return errPrinted
-			}
-			if rec.Code != "error" {
-				return nil
-			}
-			switch m := rec.Message(); {
+			case rec.Code != "error":
 			case m.Class == failure.PermissionDenied:
 				lacks = lacked
 			case m.Skip != "" && m.Class != failure.NotFound:
@@ -101,19 +94,13 @@ func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lack
 				return rec.Err()
 			}
 			return nil
-		}
+		})
 	}
-	for _, flags := range [][]string{{"-m", "1"}, {"-e", "-m", "1"}} {
-		spec = ""
-		err = s.Run(ctx, command.Cmd{Name: "files", Flags: flags, Operands: []string{entry}}, refused("the permission list"))
-		if err != nil || spec == "" || lacks != "" {
-			return spec == "", lacks, err
-		}
-		if !isDeleted {
-			break
-		}
+	err = try("the permission list", command.Cmd{Name: "files", Flags: []string{"-e", "-m", "1"}, Operands: []string{entry}})
+	if err != nil || spec == "" || lacks != "" {
+		return spec == "", lacks, err
 	}
-	err = s.Run(ctx, command.Cmd{Name: "print", Operands: []string{spec}}, refused("the permission read, but not list"))
+	err = try("the permission read, but not list", command.Cmd{Name: "print", Operands: []string{spec}})
 	if errors.Is(err, errPrinted) {
 		err = nil
 	}

@@ -39,16 +39,15 @@ func TestAccount(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
 			f.replies["login -s"] = tt.login
-			f.reply("files -m 1 //depot/a/...", stat("depotFile", "//depot/a/x", "rev", "1"))
+			f.reply("files -e -m 1 //depot/a/...", stat("depotFile", "//depot/a/x", "rev", "1"))
 			f.reply("print //depot/a/x#1", stat("depotFile", "//depot/a/x", "rev", "1"), chunk("x"), chunk(""))
-			f.replies["files -m 1 //depot/b/..."], f.replies["print //depot/b/x#3"] = tt.second, tt.print
+			f.replies["files -e -m 1 //depot/b/..."], f.replies["print //depot/b/x#3"] = tt.second, tt.print
 			if tt.second.Out == nil {
-				f.reply("files -m 1 //depot/b/...", stat("depotFile", "//depot/b/x", "rev", "3"))
+				f.reply("files -e -m 1 //depot/b/...", stat("depotFile", "//depot/b/x", "rev", "3"))
 			}
 			if tt.print.Out == nil {
 				f.reply("print //depot/b/x#3", stat("depotFile", "//depot/b/x", "rev", "3"), chunk(strings.Repeat("x", 1<<20)), chunk(""))
 			}
-			f.reply("files -m 1 //depot/c/...", stat("depotFile", "//depot/c/a", "rev", "2", "action", "delete"))
 			f.reply("files -e -m 1 //depot/c/...", stat("depotFile", "//depot/c/x", "rev", "1"))
 			f.reply("print //depot/c/x#1", stat("depotFile", "//depot/c/x", "rev", "1"), chunk(""))
 			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Allowed = []string{"//depot/a/...", "//depot/b/...", "//depot/c/..."} })

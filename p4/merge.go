@@ -36,19 +36,16 @@ func (f *file) withMerged(ctx context.Context, printed *printout, before, after 
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if since := f.since[source]; since > 0 && f.hasTextOf(printed.of(revision(pathOf(source), since)), before, after) {
-			continue
+		if since := f.since[source]; since > 0 {
+			// A merge of later revisions can bring along text of an earlier one that no review has read.
+			earlier, ok := f.sourceText(printed.of(revision(pathOf(source), since)), after)
+			if !ok || len(before)+len(earlier)+len(after) > maxMergeBytes || merge(before, earlier, after) != before {
+				continue
+			}
 		}
 		before = merge(before, text, after)
 	}
 	return before, nil
-}
-
-// hasTextOf reports whether after has, or may have, text of an earlier revision of a source
-// that before lacks: a merge of later revisions can bring it along.
-func (f *file) hasTextOf(earlier *content, before, after string) bool {
-	text, ok := f.sourceText(earlier, after)
-	return !ok || len(before)+len(text)+len(after) > maxMergeBytes || merge(before, text, after) != before
 }
 
 // merge applies to before the edits that lead to after and come from source. Both

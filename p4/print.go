@@ -102,7 +102,8 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 		p.unnamed, p.damaged, p.current, p.cut, p.arrived, p.odd = "", 0, nil, false, 0, nil
 		err := x.Run(ctx, command.Cmd{Name: "print", Lines: left}, p.add)
 		switch {
-		case errors.Is(err, command.ErrOutputLimit) && largest < maxLargest && p.dropCurrent():
+		case errors.Is(err, command.ErrOutputLimit) && largest < maxLargest && p.current != nil && p.current.size > p.maxBytes:
+			p.current.missing, p.current.data, p.cut = review.SkipTooLarge, nil, true // the others are requested again
 			largest++
 		case errors.Is(err, command.ErrOutputLimit):
 			p.unnamed, p.damaged = review.SkipTooLarge, 0
@@ -166,16 +167,6 @@ func (c *content) add(chunk string, maxBytes int64) {
 	case c.missing == "":
 		c.data = append(c.data, chunk...)
 	}
-}
-
-// dropCurrent drops the content that arrives if it is one of more than maxBytes: the output
-// is cut within it, and the others are requested again.
-func (p *printout) dropCurrent() bool {
-	if p.current == nil || p.current.size <= p.maxBytes {
-		return false
-	}
-	p.current.missing, p.current.data, p.cut = review.SkipTooLarge, nil, true
-	return true
 }
 
 func (p *printout) endCurrent() {

@@ -92,7 +92,9 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 			n := "0," + strconv.Itoa(i)
 			if path := rec.Fields["file"+n]; strings.HasSuffix(rec.Fields["how"+n], " from") {
 				file.addSource(path, x.path(path), rec.Fields["erev"+n])
-				file.addSince(path, revisionNumber(rec.Fields["srev"+n]), revisionNumber(rec.Fields["erev"+n]))
+				if since, last := revisionNumber(rec.Fields["srev"+n]), revisionNumber(rec.Fields["erev"+n]); since > 0 && last > 0 {
+					file.since[revision(path, last)] = since // only the revisions after it were integrated
+				}
 			}
 		}
 	}
@@ -122,17 +124,6 @@ func (f *file) addSource(path, shown, rev string) {
 	if spec := revision(path, n); f.hasPrevious() && len(f.merged) < maxMerged && !slices.Contains(f.merged, spec) {
 		f.merged = append(f.merged, spec)
 	}
-}
-
-// addSince records that only the revisions of a source after since were integrated.
-func (f *file) addSince(path string, since, last int) {
-	if since < 1 || last < 1 {
-		return
-	}
-	if f.since == nil {
-		f.since = make(map[string]int)
-	}
-	f.since[revision(path, last)] = since
 }
 
 // dropUnreadableSources removes sources that are denied or may hold secrets: their

@@ -47,10 +47,6 @@ func (t fileType) skip() review.SkipReason {
 	return review.SkipUnknownType
 }
 
-// isConverted reports whether p4 prints other bytes than the server stored and
-// digested, in another encoding.
-func (t fileType) isConverted() bool { return t.base != "text" }
-
 func (t fileType) hasKeywords() bool { return strings.Contains(t.modifiers, "k") }
 
 var (

@@ -4,27 +4,16 @@
 //
 //	p4 [-G | -ztag] [-zprog=NAME] [-x -] COMMAND [flags] [arguments]
 //
-// It imitates the commands that package p4 runs, and nothing else:
+// It imitates what package p4 and tools/p4check.sh run: changes, describe, filelog, files,
+// info, jobs, login -s, print, protects, reviews -c and users, with the flags in [commands].
+// A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard. The fields,
+// their order, the messages with their severities and generic codes, the chunks of a printed
+// file and the exit statuses are as in recorded runs of the 2023.2 client and in "p4 help".
+// Records of info, users and jobs hold the fields that package p4 reads. The text of usage
+// errors differs.
 //
-//	info -s                         login -s
-//	changes [-m N] [-s STATUS] [//path/...[@N,@M]]
-//	describe [-s] [-S] CHANGE...    jobs -l -e Job=NAME|Job=NAME
-//	files [-e] [-m N] FILE[@N]...   print [-q] FILE#N... | FILE@=CHANGE...
-//	filelog [-m N] FILE[#N]...      reviews -c CHANGE
-//	users NAME...                   protects
-//
-// A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard.
-// The fields, their order, the messages with their severities and generic codes,
-// the chunks of a printed file and the exit statuses are as in the 2023.2 client
-// and server, from recorded runs of that client and from "p4 help". Records are
-// complete for describe, changes, files, print and filelog; records of info, users
-// and jobs hold the fields that package p4 reads. -G is the marshalled output;
-// without it, records come as with -ztag. The text of usage errors differs.
-//
-// # Settings
-//
-// A setting is an environment variable, or a line NAME=value of the file
-// p4sim.conf beside the executable: package p4 gives p4 an environment of its own.
+// A setting is an environment variable, or a line NAME=value of the file p4sim.conf beside
+// the executable: package p4 gives p4 an environment of its own.
 //
 //	P4SIM_DEPOT        what to serve, see below; required
 //	P4SIM_STATE        directory of the snapshots of git and of the state of faults; default p4sim in the user's cache directory
@@ -33,29 +22,25 @@
 //	P4SIM_CASE         case handling: sensitive (default) or insensitive
 //	P4SIM_SERVICES     what the server is, such as commit-server; default replica with a fault lag, otherwise standard
 //	P4SIM_LOG          file that gets the arguments of each run, as a line of JSON
-//	P4SIM_FAULT        faults, see below
+//	P4SIM_FAULT        faults, one line of JSON each
 //	P4SIM_FAULT_FILE   file of faults, read by every run; it need not exist
 //
-// # Depots
+// Of a git repository, the first-parent history of HEAD, oldest first, is changes 1 to n,
+// below //depot. Renames become pairs of moves, symbolic links and executables keep their
+// type, content with a NUL byte is binary, submodules are left out. The local part of the
+// author's address is the user's name.
 //
-// A git repository: the first-parent history of HEAD, oldest first, is changes
-// 1 to n. Paths lie under //depot. Renames become pairs of moves, symbolic links
-// and executables keep their type, content with a NUL byte is binary, submodules
-// are left out. The local part of the author's address is the user's name. The
-// reviewers of a change are the users, other than its author, who made the
-// revisions before it: at most three.
-//
-// A .txtar file of changes, each followed by its files:
+// A .txtar file holds changes, each followed by its files. Paths are written as they are,
+// with @, #, % and *; the word base64 after the file type decodes the content:
 //
 //	-- user vera vera@example.com Vera Cruz --
-//	//depot/src/...
-//	-- change 12 user=bruno client=bruno-ws --
-//	The description.
+//	//depot/src/...                             (what the user subscribed to)
+//	-- change 12 user=bruno client=bruno-ws old=9 --
+//	The description. old is the number before the submit.
 //	-- add text //depot/src/a b.c --
 //	content
 //	-- move/add text+x //depot/new.c <- //depot/old.c --
-//	content
-//	-- delete text //depot/gone.c --
+//	content (the deletion of the source is added)
 //	-- job BUG-7 user=vera status=closed --
 //	The text of a job that the change fixes.
 //	-- change 13 pending --
@@ -64,18 +49,8 @@
 //	-- edit text shelved //depot/src/a b.c --
 //	content
 //
-// The lines below a user are the paths that the user subscribed to. A change may
-// also have old=N, its number before it was submitted. The word base64 after the
-// file type decodes the content. Paths are written as they are, with @, #, % and *.
-// The deletion that belongs to a move/add is added.
-//
-// The history of a git repository is kept in P4SIM_STATE until HEAD moves.
-//
-// # Faults
-//
-// A fault is one line of JSON; several may be active. All faults have cmd, the commands
-// they apply to, separated by commas (default all), and times, after how many of those
-// commands the fault ends (default never).
+// All faults have cmd, the commands they apply to, separated by commas (default all), and
+// times, after how many of those commands the fault ends (default never):
 //
 //	{"fault":"refused"}               connection refused
 //	{"fault":"trust"}                 the server's key is not trusted

@@ -57,54 +57,47 @@ var (
 	errTooManyFields = errors.New("output has a record of more than 1,048,576 fields")
 )
 
-// Decode calls each for every record of the output r, up to the first error of each. It
+// Decode calls each for every record of the output r, up to the first error of each. A
+// record is an open brace, pairs of a string and a string or number, and a zero digit. Decode
 // returns io.ErrUnexpectedEOF if the output ends inside a record.
 func Decode(r io.Reader, each func(Record) error) error {
 	d := decoder{bufio.NewReaderSize(r, 64<<10)}
 	for {
-		rec, err := d.next()
-		if errors.Is(err, io.EOF) {
+		open, err := d.r.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
+		case err != nil:
+			return err
+		case open != '{':
+			return fmt.Errorf("%w: it begins with byte %#x", errNotMarshalled, open)
 		}
-		if err == nil {
-			err = each(rec)
+		rec := Record{Fields: make(map[string]string)}
+		for pairs := 0; ; pairs++ {
+			key, err := d.value()
+			if errors.Is(err, errEndOfRecord) {
+				break
+			}
+			if err == nil {
+				rec.Fields[key], err = d.value()
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+				return io.ErrUnexpectedEOF
+			case err != nil:
+				return err
+			case pairs == maxPairs-1:
+				return errTooManyFields
+			}
 		}
-		if err != nil {
+		rec.Code = rec.Fields["code"]
+		if err := each(rec); err != nil {
 			return err
 		}
 	}
 }
 
-// A decoder reads records: an open brace, pairs of a string and a string or
-// number, and a zero digit.
 type decoder struct{ r *bufio.Reader }
-
-// next returns the next record, io.EOF at the end of the output and
-// io.ErrUnexpectedEOF inside a record.
-func (d decoder) next() (Record, error) {
-	open, err := d.r.ReadByte()
-	if err != nil {
-		return Record{}, err
-	}
-	if open != '{' {
-		return Record{}, fmt.Errorf("%w: it begins with byte %#x", errNotMarshalled, open)
-	}
-	rec := Record{Fields: make(map[string]string)}
-	for range maxPairs {
-		key, err := d.value()
-		if errors.Is(err, errEndOfRecord) {
-			rec.Code = rec.Fields["code"]
-			return rec, nil
-		}
-		if err != nil {
-			return Record{}, endInside(err)
-		}
-		if rec.Fields[key], err = d.value(); err != nil {
-			return Record{}, endInside(err)
-		}
-	}
-	return Record{}, errTooManyFields
-}
 
 // errEndOfRecord is returned by value for the end of a record. In the place of a
 // value it is an error of the output.
@@ -137,13 +130,6 @@ func (d decoder) value() (string, error) {
 		return "", err
 	}
 	return b.String(), nil
-}
-
-func endInside(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // AppendRecord appends a record as p4 -G prints it, for stand-ins of p4. The fields are
