@@ -1,9 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -60,7 +62,7 @@ func (n *Notifier) send(ctx context.Context, to post, report review.Report, seen
 	if err != nil {
 		return false, n.recordFailure(ctx, row, err)
 	}
-	if err := n.Outbox.MarkSent(ctx, row.ID, notificationID, "accepted"); err != nil {
+	if err := n.Outbox.MarkSent(ctx, row.ID, notificationID, review.EvidenceReply); err != nil {
 		return false, fmt.Errorf("mark outbox row %d sent: %w", row.ID, err)
 	}
 	return true, nil
@@ -87,7 +89,9 @@ func (n *Notifier) reconcile(ctx context.Context, row *review.Delivery) (settled
 		}
 		return true, nil
 	case review.EvidenceRejected:
-		return false, n.recordFailure(ctx, *row, failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
+		bounce := failure.Errorf(bounceClass(evidence), "outbox row %d bounced", row.ID)
+		bounce.Upstream = evidence.Upstream
+		return false, n.recordFailure(ctx, *row, bounce)
 	case review.EvidenceAbsent:
 		return false, n.confirmRefusal(ctx, *row)
 	}
@@ -107,10 +111,18 @@ func (n *Notifier) confirmRefusal(ctx context.Context, row review.Delivery) erro
 	return n.recordFailure(ctx, row, failure.Errorf(class, "the message of outbox row %d was refused as a whole, and was not accepted", row.ID))
 }
 
+// bounceClass is the class of a message that a server accepted and then rejected.
+func bounceClass(e review.Evidence) failure.Class {
+	return cmp.Or(failure.Class(e.Class), failure.RecipientRejected)
+}
+
 func (n *Notifier) lookUp(ctx context.Context, row review.Delivery) (review.Evidence, error) {
 	var since time.Time
-	if row.LastAttemptAt != nil {
+	switch {
+	case row.LastAttemptAt != nil:
 		since = *row.LastAttemptAt
+	case row.NotifiedAt != nil: // marked without an attempt
+		since = *row.NotifiedAt
 	}
 	post, err := n.postFor(row)
 	if err != nil {
@@ -151,7 +163,13 @@ func held(id int64) error {
 // recordFailure records what the failure of an attempt means for its row: permanently
 // refused, certainly not accepted, or unknown.
 func (n *Notifier) recordFailure(ctx context.Context, row review.Delivery, cause error) error {
-	var err error
+	err := n.Outbox.RecordAttempt(ctx, row, attemptOf(cause))
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	if e, ok := errors.AsType[*failure.Error](cause); ok && e.Class == failure.RecipientRejected {
+		row.Bounced = e.Upstream != "" && row.Key.Channel() == review.ChannelMail
+	}
 	switch class := failure.ClassOf(cause); class {
 	case failure.RecipientRejected:
 		err = n.Outbox.MarkDeliveryFailed(ctx, row, class)
@@ -167,4 +185,15 @@ func (n *Notifier) recordFailure(ctx context.Context, row review.Delivery, cause
 		}
 	}
 	return errors.Join(cause, err) // with err the row stays begun: the next attempt looks up before it sends
+}
+
+// maxDetail bounds the text of a failure in the outbox, in bytes.
+const maxDetail = 2000
+
+// attemptOf describes a failed attempt. The adapters' errors contain no address.
+func attemptOf(cause error) review.Attempt {
+	r := failure.NewReport(cause, 1, time.Time{}, func(s string) string { return s })
+	return review.Attempt{
+		Result: string(r.Class), Answer: strings.TrimSpace(r.Upstream + " " + r.RequestID), Detail: r.Stack[:min(len(r.Stack), maxDetail)],
+	}
 }

@@ -31,6 +31,10 @@ type Notifier struct {
 // outbox stores one row per changelist, recipient and review version.
 type outbox interface {
 	Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error)
+	// DecideRecipients stores who is excluded; all others are notified.
+	DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.Excluded) error
+	// Bounced returns those of the addresses that a server has refused.
+	Bounced(ctx context.Context, addresses []string) ([]string, error)
 	// PrepareDeliveries adds missing rows and returns all rows.
 	PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error)
 	// PrepareChannels adds missing rows of channels besides mail.
@@ -39,6 +43,8 @@ type outbox interface {
 	// BeginDelivery records an attempt before the send. It fails if the row is not as
 	// seen: another attempt has begun.
 	BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error)
+	// RecordAttempt records how an attempt ended, unless that is recorded.
+	RecordAttempt(ctx context.Context, begun review.Delivery, a review.Attempt) error
 	// AbandonDelivery records that the attempt was certainly not accepted.
 	AbandonDelivery(ctx context.Context, begun review.Delivery) error
 	// MarkSent sets ID, time and status in a single write.
@@ -93,8 +99,11 @@ func (n *Notifier) Notify(ctx context.Context, p StageParams) (NotifyResult, err
 	if err != nil {
 		return NotifyResult{}, err
 	}
-	for _, reason := range chosen.skipped {
-		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(p.Request.Changelist), "reason", reason)
+	if err := n.Outbox.DecideRecipients(ctx, report.Changelist, report.Version, chosen.excluded); err != nil {
+		return NotifyResult{}, failed(report.Changelist, "store the recipients", err)
+	}
+	for _, e := range chosen.excluded {
+		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(p.Request.Changelist), "reason", person(e.User)+" "+e.Why)
 	}
 	if err := n.prepareChannels(ctx, report); err != nil {
 		return NotifyResult{}, err

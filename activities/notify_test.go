@@ -185,6 +185,17 @@ func TestFindingsThatNobodyCanGet(t *testing.T) {
 		})
 	}
 	m := newMailing(t)
+	m.db.Exec(t, `insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 1, 1, 'p4', 'r')`)
+	m.db.Exec(t, `insert into criticizer.deliveries (changelist_id, review_version, recipient, bounced_at) values (1, 1, $1, now()), (1, 1, $2, now())`, alice, bob)
+	if _, err := m.notify(); classOf(err) != failure.RecipientRejected || !strings.Contains(err.Error(), "bob has an address that bounced") {
+		t.Errorf("all bounced: %v", err)
+	}
+	var excluded int
+	m.db.Scan(t, `select count(*) from criticizer.recipients where why like '%bounced%'`, nil, &excluded)
+	if excluded != 3 {
+		t.Errorf("the reason is stored for %d of 3 people", excluded)
+	}
+	m = newMailing(t)
 	m.stage.Policy.OptOut = []string{alice, bob}
 	m.stage.Channels = []activities.Channel{{Name: review.ChannelSwarm, Post: m.fakes}}
 	if result, err := m.notify(); err != nil || len(result.Channels) != 1 {

@@ -33,6 +33,8 @@ type RecipientPolicy struct {
 	// Bots: p4 users or mail addresses, in which * matches any text, such as
 	// build-*. Their changes have a lower priority. The fetch stage reads it.
 	Bots []string `yaml:"bots"`
+	// Bounced are addresses that a mail server has refused.
+	Bounced []string
 	// Domains of the addresses that are notified, such as example.com; a subdomain
 	// needs its own entry. Empty: all.
 	AllowedDomains []string `yaml:"allowed_domains"`
@@ -57,24 +59,28 @@ type Decision struct {
 	review.Recipient
 	// Why is the reason for not notifying the person; empty if the person is notified.
 	Why string `json:"why,omitempty"`
+	// as is the person as known.
+	as review.Recipient
 }
 
 // The reasons that are shown to the other recipients.
 const (
 	noAddress = "has no usable address"
 	outside   = "has an address outside of mail.allowed_domains"
+	bounced   = "has an address that bounced: criticizer delivery resend of that delivery lifts it"
 )
 
 // Decide keeps the order given, author first. A person with several spellings of an
 // address is listed once.
 func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome) []Decision {
 	var decided []Decision
-	seen, out := map[string]bool{}, p.optedOut(known)
+	seen := map[string]bool{}
 	for _, r := range known {
+		as := r
 		address, err := review.ParseAddress(r.Address)
 		why := ""
 		switch {
-		case matches(p.OptOut, r, strings.EqualFold), err == nil && out[address]:
+		case matches(p.OptOut, r, strings.EqualFold):
 			why = "opted out"
 		case matches(p.Bots, r, matchesPattern):
 			why = "is a bot"
@@ -82,6 +88,8 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 			why = noAddress
 		case !p.allows(address):
 			why = outside
+		case slices.Contains(p.Bounced, strings.ToLower(address)):
+			why = bounced
 		case seen[address]:
 			continue
 		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
@@ -92,7 +100,7 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 			seen[address] = true
 			r.Address = address
 		}
-		decided = append(decided, Decision{r, why})
+		decided = append(decided, Decision{r, why, as})
 	}
 	return decided
 }
@@ -103,24 +111,12 @@ func (p RecipientPolicy) allows(address string) bool {
 	return len(p.AllowedDomains) == 0 || slices.ContainsFunc(p.AllowedDomains, same)
 }
 
-// optedOut returns the addresses of people who opted out by user or address. An owner has
-// an address only.
-func (p RecipientPolicy) optedOut(known []review.Recipient) map[string]bool {
-	out := map[string]bool{}
-	for _, r := range known {
-		if address, err := review.ParseAddress(r.Address); err == nil && matches(p.OptOut, r, strings.EqualFold) {
-			out[address] = true
-		}
-	}
-	return out
-}
-
 // A choice is the decisions about a review, by result.
 type choice struct {
 	addresses  []string
 	unresolved []string // users without a usable address
 	outside    []string // users with an address outside of the allowed domains
-	skipped    []string // one person with the reason, without an address
+	excluded   []review.Excluded
 	// roles are by address, also of people who are not notified: an operator may notify them.
 	roles map[string]review.Role
 }
@@ -131,12 +127,9 @@ const maxReasons = 20
 // nobody returns the error for findings that no recipient can get. It names users, because
 // errors hold no addresses.
 func (c choice) nobody(report review.Report) error {
-	why := slices.Clone(c.skipped)
-	for _, user := range c.unresolved {
-		why = append(why, person(user)+" "+noAddress)
-	}
-	for _, user := range c.outside {
-		why = append(why, person(user)+" "+outside)
+	var why []string
+	for _, e := range c.excluded {
+		why = append(why, person(e.User)+" "+e.Why)
 	}
 	if len(why) == 0 {
 		why = []string{"no author, subscriber or owner is known"}
@@ -165,15 +158,26 @@ func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome
 		switch d.Why {
 		case "":
 			c.addresses = append(c.addresses, d.Address)
-		case noAddress:
-			c.unresolved = append(c.unresolved, d.User)
+			continue
+		case noAddress, bounced:
+			c.unresolved = append(c.unresolved, cmp.Or(d.User, "an owner"))
 		case outside:
 			c.outside = append(c.outside, cmp.Or(d.User, "an owner"))
-		default:
-			c.skipped = append(c.skipped, person(d.User)+" "+d.Why)
 		}
+		c.excluded = append(c.excluded, review.Excluded{Recipient: d.as, Why: d.Why})
 	}
 	return c
+}
+
+// addressesOf returns the addresses of people in lower case.
+func addressesOf(known []review.Recipient) []string {
+	var addresses []string
+	for _, r := range known {
+		if address, err := review.ParseAddress(r.Address); err == nil {
+			addresses = append(addresses, strings.ToLower(address))
+		}
+	}
+	return addresses
 }
 
 // matches reports whether an entry is the user or the address of r.

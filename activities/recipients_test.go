@@ -36,9 +36,15 @@ func TestChooseRecipients(t *testing.T) {
 		"a bot without an address": {RecipientPolicy{Max: 10, Bots: []string{"gone"}}, everybody, review.OutcomeFindings, "alice bob build lead", "", 1},
 		"who opted out by address": {RecipientPolicy{Max: 10, OptOut: []string{"BOB@corp.test"}}, everybody, review.OutcomeFindings, "alice build lead", "gone", 1},
 		"who opted out by user":    {RecipientPolicy{Max: 10, OptOut: []string{"Alice"}}, everybody, review.OutcomeFindings, "bob build lead", "gone", 1},
-		"opted out under any of their addresses": {
-			RecipientPolicy{Max: 10, OptOut: []string{"bob"}}, []review.Recipient{author, bob, {Address: "Bob@corp.test", Role: review.RoleOwner}},
-			review.OutcomeFindings, "alice", "", 2,
+		"the opt-out of a user silences nobody else with their address": {
+			RecipientPolicy{Max: 10, OptOut: []string{"bob"}}, []review.Recipient{
+				author, {User: "bob", Address: "lead@corp.test", Role: review.RoleSubscriber}, {User: "lead", Address: "Lead@corp.test", Role: review.RoleSubscriber}, owner,
+			},
+			review.OutcomeFindings, "alice lead", "", 1,
+		},
+		"an address that bounced": {
+			RecipientPolicy{Max: 10, Bounced: []string{"bob@corp.test"}}, []review.Recipient{author, {User: "bob", Address: "Bob@corp.test", Role: review.RoleSubscriber}},
+			review.OutcomeFindings, "alice", "bob", 0,
 		},
 		"a bot with a person's address": {
 			RecipientPolicy{Max: 10, Bots: []string{"svc-*"}}, []review.Recipient{{User: "svc-bob", Address: "bob@corp.test", Role: review.RoleAuthor}, bob},
@@ -71,7 +77,7 @@ func TestChooseRecipients(t *testing.T) {
 			for _, address := range got.addresses {
 				notified = append(notified, strings.TrimSuffix(address, "@corp.test"))
 			}
-			if !slices.Equal(notified, strings.Fields(tc.notified)) || !slices.Equal(got.unresolved, strings.Fields(tc.unresolved)) || len(got.skipped) != tc.skipped {
+			if !slices.Equal(notified, strings.Fields(tc.notified)) || !slices.Equal(got.unresolved, strings.Fields(tc.unresolved)) || len(got.excluded)-len(got.unresolved)-len(got.outside) != tc.skipped {
 				t.Errorf("got %+v", got)
 			}
 		})

@@ -18,16 +18,13 @@ const (
 	// reconcileBounced is the age of a sent mail at its first look-up: most bounces
 	// arrive before.
 	reconcileBounced = 5 * time.Minute
-	// reconcileWatch is the age of a sent mail at its last look-up: mail servers give
-	// up, and bounce, after five days.
+	// reconcileWatch is the age up to which a sent mail is looked up at least daily: mail
+	// servers give up, and bounce, after five days.
 	reconcileWatch = 7 * 24 * time.Hour
-	// reconcileRecent is the age up to which a mail without a record, never confirmed,
-	// counts as not sent. Older evidence may have been deleted.
-	reconcileRecent = 24 * time.Hour
 	// reconcileRows limits one run.
 	reconcileRows = 500
 	// reconcileLosses is how many mails may get lost between two runs. If more have no
-	// record and none has one, the evidence is missing, not the mails.
+	// record, the evidence is missing, not the mails.
 	reconcileLosses = 2
 	// reconcileFailures of one channel end its look-ups in this run.
 	reconcileFailures = 3
@@ -40,6 +37,8 @@ type reconciler interface {
 	// grace, unsent rows of finished reviews, and rows sent longer ago than bounced and
 	// within watch, at intervals that grow up to a day.
 	DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error)
+	// RecordMissing records that a sent mail has no record.
+	RecordMissing(ctx context.Context, id int64) error
 	// RecordCheck records a look-up.
 	RecordCheck(ctx context.Context, id int64, confirmed bool) error
 	// FailDelivery closes a row permanently, even one that is marked sent.
@@ -47,8 +46,8 @@ type reconciler interface {
 	// ReleaseDelivery makes a held row pending.
 	ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed bool, err error)
 	// RequeueUnproven clears the marks of a row that is marked sent. It returns the new
-	// status: pending, or held the second time.
-	RequeueUnproven(ctx context.Context, seen review.Delivery) (review.DeliveryStatus, error)
+	// status: pending, or held the second time or with hold.
+	RequeueUnproven(ctx context.Context, seen review.Delivery, hold bool) (review.DeliveryStatus, error)
 }
 
 // Reconciled counts what a run of [Notifier.ReconcileDeliveries] did.
@@ -64,6 +63,8 @@ type Reconciled struct {
 	Unproven int `json:"unproven"`
 	// Answers are readers' opinions on findings that were recorded.
 	Answers int `json:"answers"`
+	// Missing are too many to be lost: nothing was sent again, the evidence needs a check.
+	Missing int `json:"missing,omitempty"`
 }
 
 // ReconcileDeliveries compares the outbox with the provider's records (notification 8.2,
@@ -165,15 +166,17 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 	case evidence.State == review.EvidenceAccepted:
 		return r.count(ctx, d, &r.done.Settled, r.Outbox.MarkSent(ctx, d.ID, evidence.NotificationID, evidence.Source))
 	case evidence.State == review.EvidenceRejected:
-		return r.giveUp(ctx, d, failure.RecipientRejected)
-	case evidence.State == review.EvidenceAbsent && sent:
-		if evidence.Observed && !d.Confirmed && time.Since(*d.NotifiedAt) < reconcileRecent {
-			r.absent = append(r.absent, d)
-		}
+		return r.giveUp(ctx, d, bounceClass(evidence))
+	case sent && d.Confirmed: // evidence expires
+	case sent && evidence.State == review.EvidenceAbsent && evidence.Observed:
+		r.absent = append(r.absent, d)
+	case sent && d.Evidence == "" && evidence.AskAgain.IsZero():
+		return r.unproven(ctx, d, true) // no provider has ever confirmed it, and no source can tell
+	case sent:
 	case evidence.State == review.EvidenceAbsent:
 		changed, err := r.Outbox.ReleaseDelivery(ctx, d.Delivery)
 		return r.count(ctx, d, pick(changed, &r.done.Requeued, &r.done.Open), err)
-	case !sent:
+	default:
 		r.done.Open++
 	}
 	return nil
@@ -217,27 +220,39 @@ func (r *reconciliation) giveUp(ctx context.Context, d review.DueDelivery, class
 }
 
 // requeueAbsent requeues rows that are marked sent and have no record, which violates the
-// order send, then mark (notification 8.3). If no mail at all has a record, the provider's
-// records are not trusted.
+// order send, then mark (notification 8.3). If many have none at once, the provider's records are
+// not trusted: nothing is sent again, and the rows are checked again until an operator has
+// repaired the source.
 func (r *reconciliation) requeueAbsent(ctx context.Context) {
-	if len(r.absent) > reconcileLosses && r.done.Confirmed == 0 {
-		r.Log.ErrorContext(ctx, "mail server has no record of any recent mail, nothing requeued: check the source of evidence",
-			"deliveries", len(r.absent))
+	if len(r.absent) > reconcileLosses {
+		r.done.Missing = len(r.absent)
+		r.Log.ErrorContext(ctx, "many sent mails have no record, nothing is sent again: check the source of evidence", "deliveries", len(r.absent))
+		for _, d := range r.absent {
+			if err := r.Outbox.RecordMissing(ctx, d.ID); err != nil {
+				r.failed = append(r.failed, err)
+			}
+		}
 		return
 	}
 	for _, d := range r.absent {
-		status, err := r.Outbox.RequeueUnproven(ctx, d.Delivery)
-		if err == nil && status != "" {
-			r.done.Unproven++
-			r.log(d).ErrorContext(ctx, "delivery is marked sent and the mail server has no record of it", "now", string(status))
-			if status == review.DeliveryPending && d.JobState == review.JobSucceeded {
-				err = r.send(ctx, d)
-			}
-		}
-		if err != nil {
+		if err := r.unproven(ctx, d, false); err != nil {
 			r.failed = append(r.failed, err)
 		}
 	}
+}
+
+// unproven clears the marks of a row without evidence, and sends it again, or holds it.
+func (r *reconciliation) unproven(ctx context.Context, d review.DueDelivery, hold bool) error {
+	status, err := r.Outbox.RequeueUnproven(ctx, d.Delivery, hold)
+	if err != nil || status == "" {
+		return err
+	}
+	r.done.Unproven++
+	r.log(d).ErrorContext(ctx, "delivery is marked sent and there is no evidence of it", "now", string(status))
+	if status == review.DeliveryPending && d.JobState == review.JobSucceeded {
+		return r.send(ctx, d)
+	}
+	return nil
 }
 
 // pick returns the counter of a row: yes if ok, else no.

@@ -45,7 +45,11 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 	if err != nil {
 		return review.Report{}, choice{}, failed(cl, "read recipients", err)
 	}
-	chosen := n.Policy.choose(known, report.Outcome)
+	policy := n.Policy
+	if policy.Bounced, err = n.Outbox.Bounced(ctx, addressesOf(known)); err != nil {
+		return review.Report{}, choice{}, failed(cl, "read bounced addresses", err)
+	}
+	chosen := policy.choose(known, report.Outcome)
 	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
 	report.Links = n.Links
 	if err := n.Outbox.Dispute(ctx, report.Findings); err != nil {

@@ -50,6 +50,9 @@ func (c *console) deliveryShowCommand() *cobra.Command {
 		Use: "show ID", Short: "Show everything about one delivery",
 		RunE: onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ []string) (err error) {
 			view := deliveryView{OutboxEntry: d, Keys: c.tokens(d)}
+			if view.Tries, err = db.Attempts(ctx, d.ID); err != nil {
+				return err
+			}
 			if view.Trail, err = db.DeliveryTrail(ctx, d.ID); err != nil {
 				return err
 			}
@@ -97,15 +100,81 @@ func (c *console) waiveCommand() *cobra.Command {
 }
 
 func (c *console) resendCommand() *cobra.Command {
-	return c.decide(&cobra.Command{
-		Use: "resend ID", Short: "Send a held delivery that was not accepted",
-		Long: `Declares that the mail was not accepted, so that it is sent again. Search for it
-at the mail server first. A delivery that was sent is never sent again under the
-same version of the review.`,
-		Example: `  criticizer delivery resend 8 --reason "INC-46: not in the mail log"`,
+	cmd := c.decide(&cobra.Command{
+		Use: "resend [ID]", Short: "Send failed or held deliveries again",
+		Long: `Declares that a mail was not accepted, so that it is sent again, and that its
+address works. Search for a held mail at the mail server first. Without an ID it
+is done for all failed and held deliveries of an error class, a changelist or a
+time, such as those of a night with a wrong setting. A delivery that was sent is
+never sent again under the same version of the review.`,
+		Example: `  criticizer delivery resend 8 --reason "INC-46: not in the mail log"
+  criticizer delivery resend --class RECIPIENT_REJECTED --since 12h --reason "INC-47: relay repaired" --dry-run`,
 	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
 		return "to be sent again", db.ResendDelivery(ctx, d.delivery.ID, d.settle, d.who, d.why)
 	})
+	filter := store.DeliveryFilter{Limit: mostListed}
+	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", errorClasses()...)
+	flagOf(cmd, &filter.Changelist, "changelist", "all of this changelist `N`", review.ParseChangelist)
+	flagOf(cmd, &filter.Since, "since", "all whose last attempt began at most `AGE` ago, such as 12h", positive)
+	flagOf(cmd, &filter.Until, "until", "all whose last attempt began more than `AGE` ago", positive)
+	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be sent again, and exit")
+	one := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		chosen := filter != store.DeliveryFilter{Limit: mostListed}
+		switch {
+		case len(args) == 1 && (chosen || *dryRun), len(args) == 0 && !chosen:
+			return badUsage("resend wants an ID, or one of --class, --changelist, --since and --until")
+		case len(args) == 1:
+			return one(cmd, args)
+		}
+		reason := cmd.Flag("reason").Value.String()
+		return c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+			return c.resendAll(ctx, db, filter, reason, *dryRun)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// resendAll sends the failed and held deliveries again that filter chooses, and skips those
+// that cannot be sent again now.
+func (c *console) resendAll(ctx context.Context, db *store.DB, filter store.DeliveryFilter, reason string, dryRun bool) error {
+	cfg, err := c.config(settings.RoleOperator)
+	if err != nil {
+		return err
+	}
+	found, err := db.FindDeliveries(ctx, filter)
+	if err != nil {
+		return err
+	}
+	again := []store.OutboxEntry{}
+	skipped := 0
+	for _, d := range found {
+		if d.Status != review.DeliveryFailed && d.Status != review.DeliveryHeld {
+			continue
+		}
+		if !dryRun {
+			err := db.ResendDelivery(ctx, d.ID, cfg.Mail.Evidence.Settle, c.operator(), reason)
+			if failure.ClassOf(err) == failure.WriteConflict {
+				skipped++
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		again = append(again, d)
+	}
+	if err := printList(c, again, deliveryTable); err != nil {
+		return err
+	}
+	switch {
+	case dryRun:
+		c.note("would be sent again: %d", len(again))
+	default:
+		c.note("to be sent again: %d; left as they are, because an attempt may still run: %d", len(again), skipped)
+		c.note("replay the dead letters of their reviews; criticizer delivery reconcile sends for reviews that have ended")
+	}
+	return nil
 }
 
 func (c *console) readdressCommand() *cobra.Command {
@@ -201,6 +270,7 @@ func reconciledRows(r activities.Reconciled) [][]string {
 		{r.Refused, "permanently refused: criticizer delivery list --status failed"},
 		{r.Requeued, "held, found not to be accepted, and released"},
 		{r.Unproven, "marked sent without a record at the mail server: see the worker's log"},
+		{r.Missing, "without a record at the mail server, too many at once: nothing was sent again, check the source of evidence"},
 		{r.Open, "still open"},
 	} {
 		if line.n > 0 {

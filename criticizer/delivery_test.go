@@ -137,6 +137,53 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 	}
 }
 
+// After a night with a wrong setting, all that failed with a class is sent again at once; a dry
+// run changes nothing.
+func TestResendOfAClass(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	bulk := []string{"resend", "--class", "RECIPIENT_REJECTED", "--since", "12h", "--changelist", "4711", "--reason", "INC-1: relay repaired"}
+	for _, none := range [][]string{
+		{"resend", "--class", "TOO_LARGE", "--reason", "INC-1"}, {"resend", "--until", "1h", "--reason", "INC-1"}, {"resend", "--changelist", "4712", "--reason", "INC-1"},
+	} {
+		if got := r.run(none...); got.status != 0 || r.statusOf(r.alice) != review.DeliveryFailed {
+			t.Errorf("%v: %+v, and the row is %s", none, got, r.statusOf(r.alice))
+		}
+	}
+	if got := r.run(append(bulk, "--dry-run")...); got.status != 0 || r.statusOf(r.alice) != review.DeliveryFailed {
+		t.Errorf("dry run: %+v, and the row is %s", got, r.statusOf(r.alice))
+	} else {
+		contains(t, got.out, "alice@corp.test", "would be sent again: 1")
+	}
+	if got := r.run(bulk...); got.status != 0 || r.statusOf(r.alice) != review.DeliveryPending || r.statusOf(r.bob) != review.DeliverySent {
+		t.Errorf("%+v, and the rows are %s and %s", got, r.statusOf(r.alice), r.statusOf(r.bob))
+	} else {
+		contains(t, got.out, "to be sent again: 1")
+	}
+	checkRefusal(t, "neither", r.run("resend", "--reason", "INC-1"), 2, "wants an ID")
+	checkRefusal(t, "both", r.run("resend", fmt.Sprint(r.alice), "--class", "TOO_LARGE", "--reason", "INC-1"), 2, "wants an ID")
+}
+
+// show prints each attempt with the answer of the server, and status who is not notified and why.
+func TestAttemptsAndExclusionsAreShown(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	env := map[string]string{"CRITICIZER_DATABASE_URL": d.URL.Reveal(), "CRITICIZER_CONFIG": "/dev/null"}
+	notify := d.Open(t, store.RoleNotify)
+	_, err := d.Open(t, store.RoleBookkeeping).OpenJob(t.Context(), refused, "run1")
+	testkit.NoError(t, err)
+	carol := review.Recipient{User: "carol", Address: "carol@corp.test", Role: review.RoleSubscriber}
+	testkit.NoError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, []review.Recipient{carol}))
+	testkit.NoError(t, notify.DecideRecipients(t.Context(), 4711, 1, []review.Excluded{{Recipient: carol, Why: "opted out"}}))
+	rows, err := notify.PrepareDeliveries(t.Context(), 4711, 1, []string{"alice@corp.test"})
+	testkit.NoError(t, err)
+	row, err := notify.BeginDelivery(t.Context(), rows[0])
+	testkit.NoError(t, err)
+	testkit.NoError(t, notify.RecordAttempt(t.Context(), row, review.Attempt{Result: "UPSTREAM_UNAVAILABLE", Answer: "451 4.3.0", Detail: "it asks to try again later"}))
+	contains(t, say(t, env, "delivery", "show", fmt.Sprint(row.ID)).out, "attempt 1, begun", "UPSTREAM_UNAVAILABLE", "451 4.3.0", "try again later")
+	contains(t, say(t, env, "status", "4711").out, "not notified", "carol", "opted out")
+}
+
 func TestBadDecisionChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRefusal(t)

@@ -27,13 +27,34 @@ func (f *fields) add(label, format string, args ...any) {
 func (v reviewView) print(w io.Writer) {
 	fmt.Fprintf(w, "changelist %d, version %d: %s\n", v.Changelist, v.Version, stateText(v.ReviewRow))
 	writeTable(w, "  ", v.fields())
+	if n := v.Notice; n != nil {
+		fmt.Fprintf(w, "  notice to the author, that the change is not reviewed: %s\n", cmp.Or(stampIf(n.NotifiedAt), n.Why, "not yet"))
+	}
 	if len(v.Deliveries) > 0 {
 		fmt.Fprintln(w)
 		writeTable(w, "  ", deliveryTable.rows(v.Deliveries))
 	}
+	v.printExcluded(w)
 	for _, l := range v.DeadLetters {
 		fmt.Fprintln(w)
 		l.print(w, "  ")
+	}
+}
+
+// printExcluded writes who is not notified, and why. Who is notified has a delivery.
+func (v reviewView) printExcluded(w io.Writer) {
+	var rows [][]string
+	for _, r := range v.Recipients {
+		switch name := cmp.Or(r.User, r.Address); {
+		case r.Why == nil && v.State != review.JobSucceeded:
+			rows = append(rows, row("to be decided", printable(name), r.Role))
+		case r.Why != nil && *r.Why != "":
+			rows = append(rows, row("not notified", printable(name), r.Role, *r.Why))
+		}
+	}
+	if len(rows) > 0 {
+		fmt.Fprintln(w)
+		writeTable(w, "  ", rows)
 	}
 }
 
@@ -330,6 +351,20 @@ func (v deliveryView) print(w io.Writer) {
 	f.add("evidence", "%s", v.Evidence)
 	f.add("confirmed", "%s", stampIf(v.ConfirmedAt))
 	f.add("refused", "%s", v.ErrorClass)
+	if v.BouncedAt != nil {
+		f.add("bounced", "%s: reviews leave this address out until criticizer delivery resend %d", stamp(*v.BouncedAt), v.ID)
+	}
 	writeTable(w, "", f)
+	for _, a := range v.Tries {
+		result := cmp.Or(a.Result, "no result: it runs, or its worker died")
+		fmt.Fprintf(w, "\nattempt %d, begun %s: %s\n", a.Number, stamp(a.BegunAt), result)
+		var f fields
+		f.add("accepted", "%s", stampIf(a.AcceptedAt))
+		f.add("ended", "%s", stampIf(a.EndedAt))
+		f.add("answer", "%s", printable(a.Answer))
+		f.add("evidence", "%s", a.Evidence)
+		f.add("failure", "%s", printable(a.Detail))
+		writeTable(w, "  ", f)
+	}
 	printTrail(w, v.Trail)
 }

@@ -154,7 +154,7 @@ func TestReviewIsRendered(t *testing.T) {
 	out.WriteString("---\n")
 	letter.printDetails(&out)
 	out.WriteString("---\n")
-	deliveryView{delivery, []string{"b96808567d8f2ea3d8d8a7afc2926fcd"}, trail}.print(&out)
+	deliveryView{delivery, []string{"b96808567d8f2ea3d8d8a7afc2926fcd"}, nil, trail}.print(&out)
 	const golden = "testdata/review.golden"
 	if *update {
 		testkit.NoError(t, os.WriteFile(golden, []byte(out.String()), 0o600))

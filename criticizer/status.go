@@ -47,10 +47,13 @@ dropped, the deliveries, the dead letters and their replays.`,
 // deadletter and delivery read the parts that they show, and render.go prints them.
 type reviewView struct {
 	store.ReviewRow
-	Run         *runView            `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
-	Provenance  *review.Record      `json:"provenance,omitempty"` // nil until a model has reviewed it
-	Deliveries  []store.OutboxEntry `json:"deliveries"`
-	DeadLetters []deadLetterView    `json:"dead_letters"`
+	Run        *runView       `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
+	Provenance *review.Record `json:"provenance,omitempty"` // nil until a model has reviewed it
+	// Recipients are the people around the change, for 30 days.
+	Recipients  []store.RecipientDecision `json:"recipients,omitempty"`
+	Notice      *store.NoticeRow          `json:"notice,omitempty"` // to the author, that the review waits
+	Deliveries  []store.OutboxEntry       `json:"deliveries"`
+	DeadLetters []deadLetterView          `json:"dead_letters"`
 
 	// Outages are the circuit breakers that are not closed, of all stages. They are nil for a
 	// review that has ended.
@@ -73,6 +76,7 @@ type deliveryView struct {
 	// Keys are in the message, to find it at the mail server. They are known to a
 	// command with the evidence key only.
 	Keys  []string           `json:"keys,omitempty"`
+	Tries []store.AttemptRow `json:"tries,omitempty"`
 	Trail []store.AuditEntry `json:"trail,omitempty"`
 }
 
@@ -113,10 +117,12 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		err = advise(fmt.Errorf("changelist %d has no review", cl), "criticizer-starter change-commit %d starts one", cl)
 	}
 	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
+	recipients, errRecipients := db.RecipientDecisions(ctx, cl)
+	notices, errNotices := db.Notices(ctx, cl)
 	letters, errLetters := db.DeadLetters(ctx, store.DeadLetterFilter{Changelist: cl})
 	records, errRecords := db.ReviewRecords(ctx, cl)
 	outages, errOutages := db.Outages(ctx)
-	if err := errors.Join(err, errDeliveries, errLetters, errRecords, errOutages); err != nil {
+	if err := errors.Join(err, errDeliveries, errRecipients, errNotices, errLetters, errRecords, errOutages); err != nil {
 		return nil, err
 	}
 	views := make([]reviewView, len(rows))
@@ -127,6 +133,16 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		}
 		if row.State == review.JobInProgress {
 			v.Outages = outages
+		}
+		for _, r := range recipients {
+			if r.Version == row.Version {
+				v.Recipients = append(v.Recipients, r)
+			}
+		}
+		for _, n := range notices {
+			if n.Version == row.Version {
+				v.Notice = &n
+			}
 		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {

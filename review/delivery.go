@@ -22,6 +22,23 @@ type DeliveryKey struct {
 	Changelist Changelist
 	Recipient  string // address in lower case, or the name of a channel
 	Version    Version
+	// Kind is empty for the review itself, or NoticeNotReviewed.
+	Kind string
+}
+
+// NoticeNotReviewed is the kind of the mail that tells an author that their change waits for an
+// operator.
+const NoticeNotReviewed = "not_reviewed"
+
+// A Notice is a mail to the author of a review that is dead-lettered before stage notify.
+type Notice struct {
+	Changelist Changelist
+	Version    Version
+	Stage      Stage
+	Class      string
+	FailedAt   time.Time
+	Begun      time.Time // when its first attempt began, on the clock of the reader
+	Again      bool      // an attempt was begun before
 }
 
 // Channel returns the channel of the recipient. No address is the name of a channel.
@@ -58,11 +75,20 @@ type Delivery struct {
 	Begun bool
 	// Repeats is set for an attempt that repeats one in doubt, see [Evidence].
 	Repeats bool
+	// Bounced is set if a mail server refuses the recipient's address.
+	Bounced bool
 	// Refused is the error class of a server that refused the whole message. It counts
 	// if no look-up finds the message.
 	Refused        string
 	NotificationID string // empty until the provider accepts the message
 	NotifiedAt     *time.Time
+}
+
+// An Attempt is how an attempt of a delivery ended, without addresses (notification 8.1).
+type Attempt struct {
+	Result string `json:"result"`           // accepted, or the class of the failure
+	Answer string `json:"answer,omitempty"` // of the provider: its code and request ID
+	Detail string `json:"detail,omitempty"` // the failure
 }
 
 // Evidence is the answer of a look-up whether the provider accepted a message.
@@ -71,6 +97,8 @@ type Evidence struct {
 	// NotificationID is the provider's ID of an accepted message.
 	NotificationID string
 	Source         string // inbox, journal, bounce or api
+	// Class is the error class of a rejected message, and Upstream the code of the server.
+	Class, Upstream string
 	// AskAgain is when an unknown state may change. It is zero if it never changes:
 	// then an operator decides.
 	AskAgain time.Time
@@ -104,4 +132,16 @@ type DueDelivery struct {
 	// Confirmed is set once there was evidence of the mail. Later its absence means
 	// nothing, because evidence expires.
 	Confirmed bool
+	// Evidence is the source that reported the acceptance of a sent row, empty if the row was
+	// marked without any.
+	Evidence string
+}
+
+// EvidenceReply is the evidence of a message that the provider confirmed itself.
+const EvidenceReply = "accepted"
+
+// An Excluded person is not notified of a review.
+type Excluded struct {
+	Recipient
+	Why string
 }

@@ -17,6 +17,8 @@ const goodRows = `
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 1, 1, 's', 'r');
 insert into criticizer.recipients values (1, 1, 0, 'alice', 'a@corp.test', 'author');
 insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'a@corp.test');
+insert into criticizer.delivery_attempts (delivery_id, attempt) select id, 1 from criticizer.deliveries;
+insert into criticizer.notices (changelist_id, review_version, kind) values (1, 1, 'not_reviewed');
 insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_version, stage, error_class, payload, first_failure_at, last_failure_at)
 values ('k', 'r', 1, 1, 'llm', 'UNKNOWN',
         '{"error_class":"","last_stack":"","sanitized_context":{},"first_failure_at":"","last_failure_at":"","stage":""}', now(), now());
@@ -74,10 +76,18 @@ var violations = map[string][]string{
 		`update criticizer.recipients set role = 'unresolved'`,
 	},
 
-	"criticizer.deliveries_intent_unique":   {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'a@corp.test')`},
-	"criticizer.deliveries_of_job":          {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 2, 'a@corp.test')`},
-	"criticizer.deliveries_recipient_lower": {`update criticizer.deliveries set recipient = 'A@corp.test'`, `update criticizer.deliveries set recipient = ''`},
-	"criticizer.deliveries_status_known":    {`update criticizer.deliveries set status = 'done'`},
+	"criticizer.delivery_attempts_numbered":            {`insert into criticizer.delivery_attempts (delivery_id, attempt) select id, 1 from criticizer.deliveries`},
+	"criticizer.delivery_attempts_of_delivery":         {`insert into criticizer.delivery_attempts (delivery_id, attempt) values (-1, 1)`},
+	"criticizer.delivery_attempts_ended_with_result":   {`update criticizer.delivery_attempts set ended_at = now()`, `update criticizer.delivery_attempts set result = 'accepted'`},
+	"criticizer.delivery_attempts_accepted_has_result": {`update criticizer.delivery_attempts set accepted_at = now()`},
+	"criticizer.notices_once":                          {`insert into criticizer.notices (changelist_id, review_version, kind) values (1, 1, 'not_reviewed')`},
+	"criticizer.notices_of_job":                        {`insert into criticizer.notices (changelist_id, review_version, kind) values (1, 2, 'not_reviewed')`},
+	"criticizer.notices_kind_known":                    {`update criticizer.notices set kind = 'x'`},
+	"criticizer.notices_notified_has_id":               {`update criticizer.notices set notified_at = now()`, `update criticizer.notices set notification_id = 'm'`},
+	"criticizer.deliveries_intent_unique":              {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'a@corp.test')`},
+	"criticizer.deliveries_of_job":                     {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 2, 'a@corp.test')`},
+	"criticizer.deliveries_recipient_lower":            {`update criticizer.deliveries set recipient = 'A@corp.test'`, `update criticizer.deliveries set recipient = ''`},
+	"criticizer.deliveries_status_known":               {`update criticizer.deliveries set status = 'done'`},
 	"criticizer.deliveries_notified_iff_sent": { // sent only with a time, a time only when sent (notification 6.4.3)
 		`update criticizer.deliveries set status = 'sent', notification_id = 'm'`,
 		`update criticizer.deliveries set notified_at = now(), notification_id = 'm'`,

@@ -37,6 +37,31 @@ func (d *DB) Recipients(ctx context.Context, cl review.Changelist, v review.Vers
 	return postgres.Convert("read recipients", rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
 }
 
+// DecideRecipients stores for each person of a version why the person is not notified, before
+// anything is sent. Persons who are not among the excluded are notified.
+func (d *DB) DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.Excluded) error {
+	return d.inTx(ctx, "decide recipients", func(q *db.Queries) error {
+		if err := q.DecideAllRecipients(ctx, db.DecideAllRecipientsParams{ChangelistID: cl, ReviewVersion: v}); err != nil {
+			return err
+		}
+		for _, e := range excluded {
+			if err := q.ExcludeRecipient(ctx, db.ExcludeRecipientParams{
+				ChangelistID: cl, ReviewVersion: v, UserName: e.User, Address: e.Address, Why: e.Why,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Bounced returns those of the addresses that a mail server has refused, and that no operator
+// has sent to again.
+func (d *DB) Bounced(ctx context.Context, addresses []string) ([]string, error) {
+	found, err := d.q.BouncedAddresses(ctx, addresses)
+	return found, postgres.Interpret("read bounced addresses", err)
+}
+
 // PrepareDeliveries inserts the missing outbox rows, one per address regardless of
 // case, and returns all rows of the version by recipient (notification 6.3).
 func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
@@ -97,6 +122,13 @@ func (d *DB) BeginDelivery(ctx context.Context, seen review.Delivery) (review.De
 	return begun, postgres.Interpret("begin delivery", err)
 }
 
+// RecordAttempt records how the attempt that returned begun ended, if that is not known yet.
+func (d *DB) RecordAttempt(ctx context.Context, begun review.Delivery, a review.Attempt) error {
+	return postgres.Interpret("record attempt", d.q.EndAttempt(ctx, db.EndAttemptParams{
+		DeliveryID: begun.ID, Attempt: begun.Attempts, Result: a.Result, Answer: a.Answer, Detail: a.Detail,
+	}))
+}
+
 // AbandonDelivery records that the attempt which returned begun was certainly not
 // accepted. It changes nothing if another attempt has begun.
 func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
@@ -110,11 +142,16 @@ func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
 // ID changes nothing. Another ID is an error of class INVARIANT_VIOLATED: two messages
 // were accepted.
 func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence string) error {
-	changed, err := d.q.MarkSentIfNotSent(ctx, db.MarkSentIfNotSentParams{
-		ID: id, NotificationID: notificationID, Evidence: evidence,
+	var changed int64
+	err := d.inTx(ctx, "mark delivery sent", func(q *db.Queries) (err error) {
+		changed, err = q.MarkSentIfNotSent(ctx, db.MarkSentIfNotSentParams{ID: id, NotificationID: notificationID, Evidence: evidence})
+		if err != nil || changed == 0 {
+			return err
+		}
+		return q.AcceptAttempt(ctx, db.AcceptAttemptParams{DeliveryID: id, Evidence: evidence, Accepted: evidence == review.EvidenceReply})
 	})
 	if err != nil || changed == 1 {
-		return postgres.Interpret("mark delivery sent", err)
+		return err
 	}
 	row, err := d.Delivery(ctx, id)
 	if err == nil && row.NotificationID != notificationID {
@@ -136,7 +173,7 @@ func (d *DB) RecordRefusal(ctx context.Context, begun review.Delivery, class fai
 // error has class WRITE_CONFLICT.
 func (d *DB) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error {
 	changed, err := d.q.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{
-		ID: seen.ID, Attempts: seen.Attempts, ErrorClass: string(class),
+		ID: seen.ID, Attempts: seen.Attempts, ErrorClass: string(class), Bounced: seen.Bounced,
 	})
 	return d.settled(ctx, "fail delivery", seen.ID, review.DeliveryFailed, changed, err)
 }
@@ -181,8 +218,8 @@ func asDelivery(d db.Delivery) review.Delivery {
 // reconciler is the actor of reconciliation in the audit log.
 const reconciler = "reconciliation"
 
-// DueDeliveries returns at most limit rows for reconciliation, unsent rows and rows sent
-// within watch; the longest unchecked first, so that neither kind keeps the other from
+// DueDeliveries returns at most limit rows for reconciliation, unsent rows and sent ones, those
+// sent within watch more often; the longest unchecked first, so that neither kind keeps the other from
 // being checked. It leaves out rows that may be in flight, whose last attempt is younger
 // than grace, and rows sent less than bounced ago.
 func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error) {
@@ -190,7 +227,7 @@ func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Durat
 	return postgres.Convert("read due deliveries", rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {
 		return review.DueDelivery{
 			Delivery: byOurClock(asDelivery(r.Delivery), r.Now), JobState: r.JobState, Report: postgres.OrZero(r.Report),
-			Confirmed: r.Delivery.ConfirmedAt != nil,
+			Confirmed: r.Delivery.ConfirmedAt != nil, Evidence: postgres.OrZero(r.Delivery.Evidence),
 		}
 	})
 }
@@ -201,12 +238,18 @@ func (d *DB) RecordCheck(ctx context.Context, id int64, confirmed bool) error {
 	return postgres.Interpret("record check of delivery", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Confirmed: confirmed}))
 }
 
+// RecordMissing records that a source that would have the mail of a sent row has none.
+func (d *DB) RecordMissing(ctx context.Context, id int64) error {
+	return postgres.Interpret("record missing mail", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Missing: true}))
+}
+
 // FailDelivery records a bounce, even of a row that was marked sent
 // (notification 8.1). changed is false if the row is not as seen.
 func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error) {
 	return d.changeAudited(ctx, deliveryObject(seen.ID), reconciler, "fail", map[string]any{"was": seen.Status, "class": class}, func(q *db.Queries) (int64, error) {
 		return q.FailDeliveryIfUnchanged(ctx, db.FailDeliveryIfUnchangedParams{
 			ID: seen.ID, Status: seen.Status, Attempts: seen.Attempts, ErrorClass: string(class),
+			Bounced: class == failure.RecipientRejected && seen.Key.Channel() == review.ChannelMail,
 		})
 	})
 }
@@ -222,18 +265,43 @@ func (d *DB) ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed
 // RequeueUnproven clears the markers of a row that was marked sent and of which no
 // source has evidence (notification 8.2, 8.3). The first time the row becomes
 // pending and is sent. The second time it is held for an operator, because the
-// evidence is probably missing. status is empty if the row is not as seen, or was
-// confirmed before.
-func (d *DB) RequeueUnproven(ctx context.Context, seen review.Delivery) (status review.DeliveryStatus, err error) {
+// evidence is probably missing; with hold, the first time too. status is empty if the row is
+// not as seen, or was confirmed before.
+func (d *DB) RequeueUnproven(ctx context.Context, seen review.Delivery, hold bool) (status review.DeliveryStatus, err error) {
 	if seen.NotifiedAt == nil {
 		return "", nil
 	}
 	detail := map[string]any{"was": seen.Status, "message": seen.NotificationID}
 	_, err = d.changeAudited(ctx, deliveryObject(seen.ID), reconciler, "requeue", detail, func(q *db.Queries) (_ int64, err error) {
 		status, err = q.RequeueUnprovenDelivery(ctx, db.RequeueUnprovenDeliveryParams{
-			ID: seen.ID, Attempts: seen.Attempts, NotifiedAt: seen.NotifiedAt,
+			ID: seen.ID, Attempts: seen.Attempts, NotifiedAt: seen.NotifiedAt, Hold: hold,
 		})
 		return oneOrNone(err)
 	})
 	return status, err
+}
+
+// BeginNotice begins the notice of a dead letter of stage fetch or llm that is open for the time
+// given, and that no replay has taken up. ok is false if there is none.
+func (d *DB) BeginNotice(ctx context.Context, openFor time.Duration) (n review.Notice, ok bool, err error) {
+	rows, err := d.q.BeginNotice(ctx, openFor)
+	if err != nil || len(rows) == 0 {
+		return n, false, postgres.Interpret("begin notice", err)
+	}
+	r := rows[0]
+	return review.Notice{
+		Changelist: review.Changelist(r.Changelist), Version: review.Version(r.Version), Stage: review.Stage(r.Stage), Class: r.Class,
+		FailedAt: r.FailedAt, Begun: r.Begun, Again: r.Again,
+	}, true, nil
+}
+
+// EndNotice records that a notice was sent, or, with an empty ID, why it never will be.
+func (d *DB) EndNotice(ctx context.Context, n review.Notice, notificationID, why string) error {
+	p := db.EndNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version}
+	if notificationID != "" {
+		p.NotificationID = &notificationID
+	} else {
+		p.Why = &why
+	}
+	return postgres.Interpret("end notice", d.q.EndNotice(ctx, p))
 }

@@ -369,7 +369,7 @@ func TestDueDeliveries(t *testing.T) {
 		{"never begun, and its review is over", "new", "0 s", review.JobSucceeded, true},
 		{"sent", "sent", "6 minutes", review.JobSucceeded, true},
 		{"sent a moment ago", "sent", "4 minutes", review.JobSucceeded, false},
-		{"sent long ago", "sent", "8 days", review.JobSucceeded, false},
+		{"sent long ago, never confirmed", "sent", "29 days", review.JobSucceeded, true},
 		{"sent by a review that runs", "sent", "31 minutes", review.JobInProgress, false},
 		{"failed", "failed", "31 minutes", review.JobRetryableFailed, false},
 		{"waived", "waived", "31 minutes", review.JobSucceeded, false},
@@ -472,7 +472,7 @@ func TestSentRowOfARunningReviewIsLeftAlone(t *testing.T) {
 	if changed, err := notify.FailDelivery(t.Context(), seen, failure.RecipientRejected); err != nil || changed {
 		t.Errorf("failed: %v, %v", changed, err)
 	}
-	if status, err := notify.RequeueUnproven(t.Context(), seen); err != nil || status != "" {
+	if status, err := notify.RequeueUnproven(t.Context(), seen, false); err != nil || status != "" {
 		t.Errorf("requeued: %q, %v", status, err)
 	}
 }
@@ -482,7 +482,7 @@ func TestRequeueUnproven(t *testing.T) { // (notification 8.2, 8.3)
 	notify, operator, d, id := rowIn(t, "sent")
 	end(t, d, review.JobSucceeded)
 	for _, want := range []review.DeliveryStatus{review.DeliveryPending, review.DeliveryHeld} {
-		status := must(notify.RequeueUnproven(t.Context(), reread(t, notify, id)))(t)
+		status := must(notify.RequeueUnproven(t.Context(), reread(t, notify, id), false))(t)
 		row := reread(t, notify, id)
 		if status != want || row.Status != want || row.NotifiedAt != nil || row.NotificationID != "" || !row.Begun {
 			t.Fatalf("requeued as %q: %+v, want %s and to be looked up before it is sent", status, row, want)
@@ -493,7 +493,7 @@ func TestRequeueUnproven(t *testing.T) { // (notification 8.2, 8.3)
 		t.Errorf("%d audit entries, want 2", n)
 	}
 	testkit.NoError(t, notify.RecordCheck(t.Context(), id, true))
-	if status, err := notify.RequeueUnproven(t.Context(), reread(t, notify, id)); err != nil || status != "" {
+	if status, err := notify.RequeueUnproven(t.Context(), reread(t, notify, id), false); err != nil || status != "" {
 		t.Errorf("a confirmed row was requeued: %q, %v", status, err)
 	}
 }
@@ -508,7 +508,7 @@ func TestRequeueUnprovenAtOnce(t *testing.T) { // runs may overlap
 	for i := range statuses {
 		runs.Go(func() {
 			var err error
-			if statuses[i], err = notify.RequeueUnproven(t.Context(), seen); err != nil {
+			if statuses[i], err = notify.RequeueUnproven(t.Context(), seen, false); err != nil {
 				t.Error(err)
 			}
 		})
@@ -560,4 +560,154 @@ func TestEarlierReport(t *testing.T) { // (notification 10.4)
 	// must not change between two attempts of the notify stage.
 	succeed(2, "report:2")
 	want(3, 1, "report:1")
+}
+
+// An attempt is a row: its first result stays, unless evidence shows that the message was
+// accepted (notification 8.1).
+func TestAttemptsAreRows(t *testing.T) {
+	t.Parallel()
+	notify, operator, _, id := rowIn(t, "new")
+	refused := review.Attempt{Result: string(failure.UpstreamUnavailable), Answer: "451 4.3.0", Detail: "it asks to try again later"}
+	first := must(notify.BeginDelivery(t.Context(), reread(t, notify, id)))(t)
+	testkit.NoError(t, notify.RecordAttempt(t.Context(), first, refused))
+	testkit.NoError(t, notify.RecordAttempt(t.Context(), first, review.Attempt{Result: string(failure.DeliveryAmbiguous)}))
+	testkit.NoError(t, notify.AbandonDelivery(t.Context(), first))
+	second := must(notify.BeginDelivery(t.Context(), reread(t, notify, id)))(t)
+	testkit.NoError(t, notify.RecordAttempt(t.Context(), second, review.Attempt{Result: string(failure.DeliveryAmbiguous)}))
+	testkit.NoError(t, notify.MarkSent(t.Context(), id, "m1", "journal"))
+	got := must(operator.Attempts(t.Context(), id))(t)
+	if len(got) != 2 || got[0].Number != 1 || got[0].Attempt != refused || got[0].EndedAt == nil || got[0].AcceptedAt != nil {
+		t.Fatalf("attempts are %+v", got)
+	}
+	if got[1].Result != "accepted" || got[1].Evidence != "journal" || got[1].AcceptedAt != nil { // a source does not say when
+		t.Errorf("the second attempt is %+v", got[1])
+	}
+	notify, operator, _, id = rowIn(t, "sent")
+	if got := must(operator.Attempts(t.Context(), id))(t); len(got) != 1 || got[0].AcceptedAt == nil || got[0].Evidence != "accepted" {
+		t.Errorf("attempts of a row that was accepted: %+v", got)
+	}
+	notify, operator, _, id = rowIn(t, "begun")
+	if got := must(operator.Attempts(t.Context(), id))(t); len(got) != 1 || got[0].EndedAt != nil || got[0].Result != "" {
+		t.Errorf("attempts of a row whose worker died: %+v, %v", got, notify)
+	}
+}
+
+// An address that a server refused stays known until an operator sends to it again.
+func TestBouncedAddress(t *testing.T) {
+	t.Parallel()
+	notify, operator, d, id := rowIn(t, "begun")
+	known := func() int {
+		return len(must(notify.Bounced(t.Context(), []string{"alice@corp.test", "bob@corp.test"}))(t))
+	}
+	row := reread(t, notify, id)
+	testkit.NoError(t, notify.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected))
+	if known() != 0 { // a failure of ours, such as an address outside of the allowed domains
+		t.Error("an address that no server refused bounced")
+	}
+	exec(t, d.Conn(t), `update criticizer.deliveries set status = 'pending', begun = true, error_class = null`)
+	row.Bounced = true
+	testkit.NoError(t, notify.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected))
+	if known() != 1 {
+		t.Error("the address is not known as bounced")
+	}
+	testkit.NoError(t, operator.WaiveDelivery(t.Context(), id, "olga", "INC-1"))
+	if known() != 1 {
+		t.Error("to waive a delivery does not say that the address works")
+	}
+	testkit.NoError(t, operator.ResendDelivery(t.Context(), id, 0, "olga", "INC-2"))
+	if known() != 0 {
+		t.Error("the operator's decision is ignored")
+	}
+	notify, _, d, id = rowIn(t, "sent")
+	end(t, d, review.JobSucceeded)
+	if changed, err := notify.FailDelivery(t.Context(), reread(t, notify, id), failure.ConfigInvalid); err != nil || !changed || known() != 0 {
+		t.Errorf("a bounce for a reason of ours: %t, %v, %d", changed, err, known())
+	}
+}
+
+// Who is notified, and why others are not, is stored before anything is sent.
+func TestRecipientDecisions(t *testing.T) {
+	t.Parallel()
+	notify, d := outbox(t)
+	people := []review.Recipient{
+		{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}, {User: "bob", Address: "bob@corp.test", Role: review.RoleSubscriber},
+	}
+	testkit.NoError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, people))
+	whys := func() (list []string) {
+		for _, r := range must(d.Open(t, store.RoleOperator).RecipientDecisions(t.Context(), 4711))(t) {
+			why := "undecided"
+			if r.Why != nil {
+				why = *r.Why
+			}
+			list = append(list, r.User+": "+why)
+		}
+		return list
+	}
+	for _, tc := range []struct {
+		excluded []review.Excluded
+		want     []string
+	}{
+		{[]review.Excluded{{Recipient: people[1], Why: "opted out"}}, []string{"alice: ", "bob: opted out"}},
+		{nil, []string{"alice: ", "bob: "}}, // a replay decides again
+	} {
+		if got := whys(); tc.excluded != nil && !slices.Equal(got, []string{"alice: undecided", "bob: undecided"}) {
+			t.Errorf("before: %q", got)
+		}
+		testkit.NoError(t, notify.DecideRecipients(t.Context(), 4711, 1, tc.excluded))
+		if got := whys(); !slices.Equal(got, tc.want) {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}
+
+// A notice is begun once per dead letter of an early stage that is open for the time, and never
+// while a replay runs.
+func TestBeginNotice(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	notify, conn := d.Open(t, store.RoleNotify), d.Conn(t)
+	open(t, books, v1, "run1")
+	begin := func() (review.Notice, bool) {
+		n, ok, err := notify.BeginNotice(t.Context(), 4*time.Hour)
+		testkit.NoError(t, err)
+		return n, ok
+	}
+	older := func() {
+		exec(t, conn, `update criticizer.dead_letters set recorded_at = recorded_at - interval '5 hours'`)
+		exec(t, conn, `update criticizer.notices set checked_at = checked_at - interval '5 hours'`)
+	}
+	die(t, books, "run1", failure.UpstreamUnavailable)
+	if n, ok := begin(); ok {
+		t.Errorf("at once: %+v", n)
+	}
+	older()
+	n, ok := begin()
+	if !ok || n.Changelist != 4711 || n.Version != 1 || n.Stage != "llm" || n.Class != string(failure.UpstreamUnavailable) || n.Again {
+		t.Fatalf("%+v, %t", n, ok)
+	}
+	if n, ok := begin(); ok {
+		t.Errorf("while it is sent: %+v", n)
+	}
+	older()
+	if again, ok := begin(); !ok || !again.Again || !again.Begun.Equal(n.Begun) {
+		t.Errorf("after its worker died: %+v, %t", again, ok)
+	}
+	older()
+	replay(t, books, "run1", "run2")
+	if n, ok := begin(); ok {
+		t.Errorf("while a replay runs: %+v", n)
+	}
+	die(t, books, "run2", failure.UpstreamUnavailable)
+	older()
+	if _, ok := begin(); !ok {
+		t.Error("not begun after the replay failed")
+	}
+	testkit.NoError(t, notify.EndNotice(t.Context(), n, "m1", ""))
+	older()
+	if n, ok := begin(); ok {
+		t.Errorf("after it was sent: %+v", n)
+	}
+	if got := must(d.Open(t, store.RoleOperator).Notices(t.Context(), 4711))(t); len(got) != 1 || got[0].NotifiedAt == nil {
+		t.Errorf("the operator reads %+v", got)
+	}
 }

@@ -31,7 +31,10 @@ type OutboxEntry struct {
 	CheckedAt   *time.Time `json:"checked_at,omitempty"`
 	ConfirmedAt *time.Time `json:"confirmed_at,omitempty"`
 	// Unproven counts how often the row was marked sent and no source had evidence.
-	Unproven   int             `json:"unproven,omitempty"`
+	Unproven int `json:"unproven,omitempty"`
+	// BouncedAt is when a server refused the address. Reviews leave it out until an operator
+	// sends this delivery again.
+	BouncedAt  *time.Time      `json:"bounced_at,omitempty"`
 	JobState   review.JobState `json:"job_state"`
 	WorkflowID string          `json:"workflow_id"`
 }
@@ -42,7 +45,7 @@ func asOutboxEntry(row db.FindDeliveriesRow) OutboxEntry {
 		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
 		Status: d.Status, Attempts: d.Attempts, Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
 		NotificationID: postgres.OrZero(d.NotificationID), NotifiedAt: d.NotifiedAt, ErrorClass: postgres.OrZero(d.ErrorClass),
-		Evidence: postgres.OrZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven,
+		Evidence: postgres.OrZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven, BouncedAt: d.BouncedAt,
 		JobState: row.JobState, WorkflowID: row.JobKey,
 	}
 }
@@ -53,7 +56,10 @@ type DeliveryFilter struct {
 	ID         int64
 	Changelist review.Changelist
 	Status     review.DeliveryStatus
-	Limit      int
+	Class      failure.Class // of the failure; DELIVERY_AMBIGUOUS selects held rows
+	// Since and Until bound the age of the last attempt.
+	Since, Until time.Duration
+	Limit        int
 }
 
 // FindDeliveries returns the rows that f selects: the newest changelist first, then
@@ -63,7 +69,7 @@ func (d *DB) FindDeliveries(ctx context.Context, f DeliveryFilter) ([]OutboxEntr
 		f.Limit = 1000
 	}
 	rows, err := d.q.FindDeliveries(ctx, db.FindDeliveriesParams{
-		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), MaxRows: f.Limit,
+		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), Class: string(f.Class), Since: f.Since, Until: f.Until, MaxRows: f.Limit,
 	})
 	return postgres.Convert("read deliveries", rows, err, asOutboxEntry)
 }
@@ -85,12 +91,17 @@ func (d *DB) WaiveDelivery(ctx context.Context, id int64, who, reason string) er
 }
 
 // ResendDelivery records an operator's statement that the mail of a row was not
-// accepted, and makes the row pending. The error has class WRITE_CONFLICT if the row
+// accepted, and makes the row pending. It also states that the recipient's address works: it
+// gets mail again. The error has class WRITE_CONFLICT if the row
 // was sent, is pending and not begun, or may be in flight: its review runs, or its
 // last attempt began less than settle ago.
 func (d *DB) ResendDelivery(ctx context.Context, id int64, settle time.Duration, who, reason string) error {
 	return d.decide(ctx, "resend", id, who, reason, func(q *db.Queries) (int64, error) {
-		return q.RequeueUnsentDelivery(ctx, db.RequeueUnsentDeliveryParams{ID: id, Settle: settle})
+		changed, err := q.RequeueUnsentDelivery(ctx, db.RequeueUnsentDeliveryParams{ID: id, Settle: settle})
+		if err == nil && changed == 1 {
+			err = q.LiftBounces(ctx, id)
+		}
+		return changed, err
 	})
 }
 
@@ -144,6 +155,59 @@ func unchanged(ctx context.Context, q *db.Queries, action string, id int64) erro
 		return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s, and its mail may have been accepted", action, id, row.Status)
 	}
 	return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s", action, id, row.Status)
+}
+
+// An AttemptRow is one attempt of a delivery.
+type AttemptRow struct {
+	Number  int       `json:"attempt"`
+	BegunAt time.Time `json:"begun_at"`
+	// EndedAt is nil while the attempt runs, and if its worker died.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+	// AcceptedAt is when the provider confirmed the message.
+	AcceptedAt *time.Time `json:"accepted_at,omitempty"`
+	review.Attempt
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// Attempts returns the attempts of a row, the first one first.
+func (d *DB) Attempts(ctx context.Context, id int64) ([]AttemptRow, error) {
+	rows, err := d.q.Attempts(ctx, id)
+	return postgres.Convert("read attempts", rows, err, func(r db.AttemptsRow) AttemptRow {
+		return AttemptRow{r.Attempt, r.BegunAt, r.EndedAt, r.AcceptedAt, review.Attempt{Result: r.Result, Answer: r.Answer, Detail: r.Detail}, r.Evidence}
+	})
+}
+
+// A RecipientDecision is whether a person is notified of a version of a review.
+type RecipientDecision struct {
+	Version review.Version `json:"review_version"`
+	review.Recipient
+	// Why is the reason for not notifying the person; nil if stage notify has not decided yet,
+	// empty if the person is notified.
+	Why *string `json:"why"`
+}
+
+// RecipientDecisions returns the decisions about all versions of a changelist. They are kept
+// for 30 days.
+func (d *DB) RecipientDecisions(ctx context.Context, cl review.Changelist) ([]RecipientDecision, error) {
+	rows, err := d.q.RecipientDecisions(ctx, cl)
+	return postgres.Convert("read recipients", rows, err, func(r db.RecipientDecisionsRow) RecipientDecision {
+		return RecipientDecision{r.ReviewVersion, review.Recipient{User: r.User, Address: r.Address, Role: r.Role}, r.Why}
+	})
+}
+
+// A NoticeRow is the notice that a review waits for an operator.
+type NoticeRow struct {
+	Version    review.Version `json:"review_version"`
+	NotifiedAt *time.Time     `json:"notified_at,omitempty"`
+	Why        string         `json:"why,omitempty"` // why the author does not get it
+}
+
+// Notices returns the notices about the versions of a changelist.
+func (d *DB) Notices(ctx context.Context, cl review.Changelist) ([]NoticeRow, error) {
+	rows, err := d.q.Notices(ctx, cl)
+	return postgres.Convert("read notices", rows, err, func(r db.NoticesRow) NoticeRow {
+		return NoticeRow{r.ReviewVersion, r.NotifiedAt, postgres.OrZero(r.Why)}
+	})
 }
 
 // DeliveryTrail returns the audit log of a row, oldest first.

@@ -209,5 +209,8 @@ func (k *Keys) valid(keys []key, i int) bool {
 func (k key) token(d review.DeliveryKey) string {
 	mac := hmac.New(sha256.New, k.mac)
 	fmt.Fprintf(mac, "criticizer delivery\x00%d\x00%s\x00%d", d.Changelist, strings.ToLower(d.Recipient), d.Version)
+	if d.Kind != "" {
+		fmt.Fprintf(mac, "\x00%s", d.Kind)
+	}
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }

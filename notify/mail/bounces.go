@@ -6,7 +6,10 @@ import (
 	"context"
 	"io"
 	"net/textproto"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/emersion/go-imap/v2"
@@ -26,53 +29,60 @@ func (bounces) name() string { return "bounce" }
 // of a message, or the whole message, after the report.
 const maxBounce = 256 << 10
 
-// find implements source. copies is always 0. The bounce of an earlier attempt
-// stays in the mailbox.
-func (b bounces) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
-	state = review.EvidenceUnknown
+// find implements source. The bounce of an earlier attempt stays in the mailbox.
+func (b bounces) find(ctx context.Context, ref messageRef) (found finding, err error) {
+	found.state = review.EvidenceUnknown
 	err = b.open(ctx, func(box openMailbox) error {
-		found, err := box.search(ref, ref.anyToken(func(token string) imap.SearchCriteria {
+		uids, err := box.search(ref, ref.anyToken(func(token string) imap.SearchCriteria {
 			return imap.SearchCriteria{Text: []string{token}}
 		}))
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
-			state = review.EvidenceAbsent
+		if len(uids) == 0 {
+			found.state = review.EvidenceAbsent
 			return nil
 		}
 		section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxBounce}}
-		messages, err := box.fetch(found, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
+		messages, err := box.fetch(uids, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
 		if err != nil {
 			return err
 		}
-		state = review.EvidenceAbsent
+		found.state = review.EvidenceAbsent
 		for _, m := range messages {
-			if state != review.EvidenceRejected && ref.rejectedBy(m.FindBodySection(section)) {
-				state = ref.rejectedAt(m.InternalDate)
+			if rejection, ok := ref.rejection(m.FindBodySection(section)); ok && found.state != review.EvidenceRejected {
+				found.state, found.rejection = ref.rejectedAt(m.InternalDate), rejection
 			}
 		}
 		return nil
 	})
-	return state, 0, err
+	return found, err
 }
 
 // rejectedBy reports whether raw is a report that the message could not be
-// delivered to its recipient. A report of a delay is not, and neither is one
-// about another recipient, such as the journal, nor a message with a sender in its
-// envelope: reports have none (RFC 3464).
+// delivered to its recipient.
 func (ref messageRef) rejectedBy(raw []byte) bool {
+	_, ok := ref.rejection(raw)
+	return ok
+}
+
+// rejection returns the server's reply from a report that the message could not be delivered to
+// its recipient. A report of a delay is not one, and neither is one about another recipient, such
+// as the journal, nor a message with a sender in its envelope: reports have none (RFC 3464).
+func (ref messageRef) rejection(raw []byte) (r reply, ok bool) {
 	var failed, ours bool
 	header, err := eachPart(raw, func(contentType string, body []byte) {
 		switch contentType {
 		case "message/delivery-status", "message/global-delivery-status":
-			failed = failed || ref.failedIn(body)
+			if !failed {
+				r, failed = ref.failedIn(body)
+			}
 		case "message/rfc822", "message/global", "text/rfc822-headers", "message/rfc822-headers", "message/global-headers":
 			identified, addressed := ref.matches(body)
 			ours = ours || identified && addressed
 		}
 	})
-	return err == nil && emptySender(header.Get("Return-Path")) && failed && ours
+	return r, err == nil && emptySender(header.Get("Return-Path")) && failed && ours
 }
 
 // emptySender reports whether a Return-Path stands for an empty sender in the envelope. Postfix
@@ -101,25 +111,46 @@ func eachPart(raw []byte, visit func(contentType string, body []byte)) (messagem
 	}
 }
 
-// failedIn reports whether a group of a delivery status says that delivery to the
+// failedIn returns the reply of a group of a delivery status that says that delivery to the
 // recipient failed.
-func (ref messageRef) failedIn(status []byte) bool {
+func (ref messageRef) failedIn(status []byte) (r reply, ok bool) {
 	groups := textproto.NewReader(bufio.NewReader(bytes.NewReader(status)))
 	for {
 		group, err := groups.ReadMIMEHeader()
 		if strings.EqualFold(group.Get("Action"), "failed") &&
 			(ref.isTo(group.Get("Original-Recipient")) || ref.isTo(group.Get("Final-Recipient"))) {
-			return true
+			return statusReply(group.Get("Status"), group.Get("Diagnostic-Code")), true
 		}
 		if err != nil {
-			return false
+			return reply{}, false
 		}
 	}
 }
 
+var diagnosticPattern = regexp.MustCompile(`\b([45]\d\d)[ -]+(.*)`)
+
+// statusReply returns the reply to RCPT that a delivery status quotes, or the one that its
+// Status stands for.
+func statusReply(status, diagnostic string) reply {
+	code, text := "550", diagnostic
+	if found := diagnosticPattern.FindStringSubmatch(diagnostic); found != nil {
+		code, text = found[1], found[2]
+	} else if strings.HasPrefix(status, "4") {
+		code = "450"
+	}
+	if status = strings.TrimSpace(status); !enhancedPattern.MatchString(text) && !strings.HasSuffix(status, ".0.0") {
+		text = status + " " + text
+	}
+	number, _ := strconv.Atoi(code)
+	return newReply(stepRcpt, number, text)
+}
+
 // isTo compares the recipient with an address in the form of reports:
-// rfc822; ann@example.com.
+// rfc822; ann@example.com. Some write it as xtext (RFC 3461), with +2B for a plus.
 func (ref messageRef) isTo(field string) bool {
 	_, address, _ := strings.Cut(field, ";")
-	return strings.EqualFold(strings.Trim(address, " \t<>"), ref.recipient)
+	address, _, _ = strings.Cut(strings.TrimSpace(address), " ")
+	address = strings.Trim(address, " \t<>")
+	plain, err := url.PathUnescape(strings.ReplaceAll(strings.ReplaceAll(address, "%", "%25"), "+", "%"))
+	return strings.EqualFold(address, ref.recipient) || err == nil && strings.EqualFold(plain, ref.recipient)
 }

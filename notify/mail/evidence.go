@@ -77,8 +77,26 @@ type source interface {
 	// by the same means, a message of ours from before the attempt. find returns unknown
 	// without one, if the record is longer than it reads, if an entry has the message's token
 	// with another sender or recipient, or if an earlier attempt was rejected: other entries
-	// may then belong to that attempt. copies is how often the message was accepted.
-	find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error)
+	// may then belong to that attempt.
+	find(ctx context.Context, ref messageRef) (finding, error)
+}
+
+// A finding is what a source knows of a message.
+type finding struct {
+	state     review.EvidenceState
+	copies    int   // how often the message was accepted
+	rejection reply // of the server that rejected it after it was accepted
+}
+
+var unknownState = finding{state: review.EvidenceUnknown}
+
+// rejected returns the evidence of a rejection. Its class says whose fault it is.
+func (f finding) rejected(source string) review.Evidence {
+	e := review.Evidence{State: f.state, Source: source}
+	if f.state == review.EvidenceRejected {
+		e.Class, e.Upstream = string(faults[f.rejection.rule().fault].class), f.rejection.String()
+	}
+	return e
 }
 
 // NewEvidencedProvider adds evidence to server. It rejects mailboxes in clear text and a log
@@ -201,23 +219,23 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
 	var problems []error
 	if p.bounces != nil {
-		state, _, err := p.bounces.find(ctx, ref)
-		if state == review.EvidenceRejected || state == review.EvidenceUnknown && err == nil {
-			return review.Evidence{State: state, Source: p.bounces.name()}, nil
+		found, err := p.bounces.find(ctx, ref)
+		if found.state == review.EvidenceRejected || found.state == review.EvidenceUnknown && err == nil {
+			return found.rejected(p.bounces.name()), nil
 		}
 		problems = append(problems, err)
 	}
 	blind := len(p.witnesses) == 0 || !ref.covered
 	for _, w := range p.witnesses {
-		state, copies, err := w.find(ctx, ref)
-		switch state {
+		found, err := w.find(ctx, ref)
+		switch found.state {
 		case review.EvidenceRejected:
-			return review.Evidence{State: state, Source: w.name()}, nil
+			return found.rejected(w.name()), nil
 		case review.EvidenceAccepted:
-			if copies > 1 {
-				p.lg.WarnContext(ctx, "mail was accepted more than once", "notification_id", ref.id(), "copies", copies)
+			if found.copies > 1 {
+				p.lg.WarnContext(ctx, "mail was accepted more than once", "notification_id", ref.id(), "copies", found.copies)
 			}
-			e = review.Evidence{State: state, Source: w.name(), NotificationID: ref.id()}
+			e = review.Evidence{State: found.state, Source: w.name(), NotificationID: ref.id()}
 		case review.EvidenceAbsent:
 		default:
 			blind = true
@@ -255,8 +273,8 @@ func (p *EvidencedProvider) ProvesAbsence(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	never := messageRef{tokens: []string{rand.Text()}, domain: p.SMTPProvider.cfg.MessageIDDomain, sender: p.SMTPProvider.cfg.fromAddress(), since: time.Now()}
-	state, _, err := journal{p.cfg.Journal}.find(ctx, never)
-	return state == review.EvidenceAbsent, err
+	found, err := journal{p.cfg.Journal}.find(ctx, never)
+	return found.state == review.EvidenceAbsent, err
 }
 
 // A messageRef identifies a message in the records of a server.

@@ -28,8 +28,8 @@ type fakeSource struct {
 
 func (fakeSource) name() string { return "test" }
 
-func (s fakeSource) find(context.Context, messageRef) (review.EvidenceState, int, error) {
-	return s.state, s.copies, s.err
+func (s fakeSource) find(context.Context, messageRef) (finding, error) {
+	return finding{state: s.state, copies: s.copies, rejection: newReply(stepRcpt, 550, "5.1.1 gone")}, s.err
 }
 
 var (
@@ -132,12 +132,12 @@ type slowSource struct{ queries *int }
 
 func (slowSource) name() string { return "test" }
 
-func (s slowSource) find(context.Context, messageRef) (review.EvidenceState, int, error) {
+func (s slowSource) find(context.Context, messageRef) (finding, error) {
 	*s.queries++
 	if *s.queries == 1 {
-		return review.EvidenceAbsent, 0, nil
+		return finding{state: review.EvidenceAbsent}, nil
 	}
-	return review.EvidenceAccepted, 1, nil
+	return finding{state: review.EvidenceAccepted, copies: 1}, nil
 }
 
 // A mailbox may answer from an index that is behind, so absence needs two queries.

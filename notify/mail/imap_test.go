@@ -128,8 +128,8 @@ func testRef() messageRef {
 // wantState fails unless a source knows the state of the message of ref.
 func wantState(t *testing.T, name string, s source, ref messageRef, want review.EvidenceState) {
 	t.Helper()
-	if state, _, err := s.find(t.Context(), ref); err != nil || state != want {
-		t.Errorf("%s: %s, error %v, want %s", name, state, err, want)
+	if found, err := s.find(t.Context(), ref); err != nil || found.state != want {
+		t.Errorf("%s: %s, error %v, want %s", name, found.state, err, want)
 	}
 }
 
@@ -175,7 +175,8 @@ func TestJournal(t *testing.T) {
 			}
 			messages = append(messages, stored{m, age})
 		}
-		state, copies, err := journal{serveMailbox(t, nil, messages...)}.find(t.Context(), ref)
+		found, err := journal{serveMailbox(t, nil, messages...)}.find(t.Context(), ref)
+		state, copies := found.state, found.copies
 		if err != nil || state != tc.want || copies != tc.copies {
 			t.Errorf("%s: %s with %d copies, error %v, want %s with %d", name, state, copies, err, tc.want, tc.copies)
 		}
@@ -301,7 +302,8 @@ func TestUnreadableMailbox(t *testing.T) {
 		box := serveMailbox(t, nil)
 		tc.change(&box)
 		for _, s := range []source{journal{box}, bounces{box}} {
-			state, _, err := s.find(t.Context(), testRef())
+			found, err := s.find(t.Context(), testRef())
+			state := found.state
 			if state != review.EvidenceUnknown || failure.ClassOf(err) != tc.class {
 				t.Errorf("%s, %s: %s, %s: %v, want unknown and %s", name, s.name(), state, failure.ClassOf(err), err, tc.class)
 			}
@@ -317,7 +319,7 @@ func TestSilentMailboxTimesOut(t *testing.T) {
 	box := mailboxAt(listen(t)) // the kernel accepts, and no server answers
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, _, err := journal{box}.find(ctx, testRef())
+	_, err := journal{box}.find(ctx, testRef())
 	checkError(t, err, failure.NetworkTimeout, "")
 }
 
@@ -328,7 +330,7 @@ func TestMailboxOverTLS(t *testing.T) {
 	box.TLS, box.RootCAs = TLSMandatory, pool
 	wantState(t, "trusted", journal{box}, testRef(), review.EvidenceAccepted)
 	box.RootCAs = nil
-	_, _, err := journal{box}.find(t.Context(), testRef())
+	_, err := journal{box}.find(t.Context(), testRef())
 	checkError(t, err, failure.ConfigInvalid, "")
 }
 
@@ -397,6 +399,64 @@ func TestBounces(t *testing.T) {
 	}
 }
 
+// A bounce has the class of its status and of what the server said: only one that means the
+// address closes the row for good.
+func TestBounceSaysWhoseFaultItIs(t *testing.T) {
+	t.Parallel()
+	ref := testRef()
+	report := bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+ref.tokens[0]+"\n"+toAnn+"\n")
+	for said, want := range map[string]struct {
+		class    failure.Class
+		upstream string
+	}{
+		"5.1.1|smtp; 550 5.1.1 <ann@example.com>: User unknown": {failure.RecipientRejected, "550 5.1.1"},
+		"5.1.1|":                            {failure.RecipientRejected, "550 5.1.1"},
+		"5.0.0|smtp; 550 No such user here": {failure.RecipientRejected, "550"},
+		"5.2.2|smtp;552 5.2.2 mailbox full": {failure.RecipientRejected, "552 5.2.2"},
+		"5.4.1|smtp;550 5.4.1 Recipient address rejected: Access denied":                                    {failure.RecipientRejected, "550 5.4.1"},
+		"5.7.26|smtp; 550-5.7.26 Unauthenticated email is not accepted due to domain's DMARC policy":        {failure.ConfigInvalid, "550 5.7.26"},
+		"5.7.1|smtp; 554 5.7.1 Service unavailable; Client host [192.0.2.5] blocked using zen.spamhaus.org": {failure.ConfigInvalid, "554 5.7.1"},
+		"5.0.0|smtp; 550 Administrative prohibition":                                                        {failure.PermissionDenied, "550"},
+		"4.4.7|": {failure.UpstreamUnavailable, "450 4.4.7"},
+		"4.4.1|smtp; connect to mail.example.com[192.0.2.5]:25: Connection timed out": {failure.UpstreamUnavailable, "450 4.4.1"},
+		"5.4.7|X-Unix; message too old":                                               {failure.UpstreamUnavailable, "550 5.4.7"},
+		"5.3.4|smtp; 552 5.3.4 Message size exceeds fixed limit":                      {failure.TooLarge, "552 5.3.4"},
+	} {
+		status, diagnostic, _ := strings.Cut(said, "|")
+		raw := strings.NewReplacer("Status: 5.1.1", "Status: "+status, "smtp; 550 5.1.1 gone", diagnostic).Replace(report)
+		p := evidenced(t, unused, accepted)
+		p.bounces = bounces{serveMailbox(t, nil, stored{raw, 0})}
+		e, err := p.query(t.Context(), ref)
+		if err != nil || e.State != review.EvidenceRejected || e.Class != string(want.class) || e.Upstream != want.upstream {
+			t.Errorf("%s: %+v, %v", said, e, err)
+		}
+	}
+}
+
+// Mailboxes show an empty sender in several ways, and a recipient as xtext.
+func TestSpellingsOfABounce(t *testing.T) {
+	t.Parallel()
+	ref := testRef()
+	report := bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+ref.tokens[0]+"\n"+toAnn+"\n")
+	for path, want := range map[string]bool{
+		"<>": true, "< >": true, "<MAILER-DAEMON>": true, "MAILER-DAEMON": true, "<Mailer-Daemon@mail.example.com>": true, "<postmaster@example.com>": true,
+		"<#@[]>": true, "<mallory@example.com>": false, "<mailer-daemon.x@example.com>": false,
+	} {
+		if ref.rejectedBy([]byte("Return-Path: "+path+"\n"+report)) != want {
+			t.Errorf("Return-Path %s: want a bounce: %t", path, want)
+		}
+	}
+	ref.recipient = "ann+list@example.com"
+	for field, want := range map[string]bool{
+		"rfc822; ann+list@example.com": true, "RFC822;<Ann+List@example.com>": true, "rfc822; ann+2Blist@example.com": true,
+		"rfc822; ann+list@example.com (alias)": true, "rfc822; ann@example.com": false, "": false,
+	} {
+		if ref.isTo(field) != want {
+			t.Errorf("%q is the recipient: want %t", field, want)
+		}
+	}
+}
+
 // A server that finds a message and cannot fetch it contradicts itself.
 func TestContradictoryMailbox(t *testing.T) {
 	t.Parallel()
@@ -410,7 +470,8 @@ func TestContradictoryMailbox(t *testing.T) {
 		return "", ""
 	})
 	for _, s := range []source{journal{box}, bounces{box}} {
-		state, _, err := s.find(t.Context(), testRef())
+		found, err := s.find(t.Context(), testRef())
+		state := found.state
 		if failure.ClassOf(err) != failure.NetworkUnreachable || state == review.EvidenceAccepted {
 			t.Errorf("%s: %s, %v", s.name(), state, err)
 		}
@@ -440,7 +501,7 @@ func TestMailboxWithAccessToken(t *testing.T) {
 			wantState(t, "valid token", journal{box}, testRef(), review.EvidenceUnknown)
 			continue
 		}
-		_, _, err := journal{box}.find(t.Context(), testRef())
+		_, err := journal{box}.find(t.Context(), testRef())
 		checkError(t, err, failure.AuthDenied, "")
 	}
 }

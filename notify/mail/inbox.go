@@ -19,26 +19,26 @@ func (inboxRecords) name() string { return "inbox" }
 
 // find implements source. An open transaction may be of the message, so it is an error: the
 // look-up is repeated.
-func (b inboxRecords) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
+func (b inboxRecords) find(ctx context.Context, ref messageRef) (found finding, err error) {
 	for _, token := range ref.tokens {
 		query := url.Values{"message_id": {messageID(token, ref.domain)}, "from": {ref.sender}, "to": {ref.recipient}}
-		var found struct {
+		var answer struct {
 			Copies int `json:"copies"`
 			// Settled is set if no transaction is open that was open when the request arrived.
 			Settled bool `json:"settled"`
 		}
 		a, err := inboxService.Send(ctx, post.Request{Method: http.MethodGet, URL: b.url + "/api/lookup?" + query.Encode()})
 		if err == nil {
-			err = inboxService.Decode(a, &found)
+			err = inboxService.Decode(a, &answer)
 		}
 		switch {
 		case err != nil:
-			return review.EvidenceUnknown, 0, err
-		case found.Copies > 0:
-			return review.EvidenceAccepted, found.Copies, nil
-		case !found.Settled:
-			return review.EvidenceUnknown, 0, failure.Errorf(failure.UpstreamUnavailable, "look up mail: the inbox is receiving a message")
+			return unknownState, err
+		case answer.Copies > 0:
+			return finding{state: review.EvidenceAccepted, copies: answer.Copies}, nil
+		case !answer.Settled:
+			return unknownState, failure.Errorf(failure.UpstreamUnavailable, "look up mail: the inbox is receiving a message")
 		}
 	}
-	return review.EvidenceAbsent, 0, nil
+	return finding{state: review.EvidenceAbsent}, nil
 }

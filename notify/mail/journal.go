@@ -36,10 +36,10 @@ const (
 // or compare words or a part of it. So an empty search proves absence only if the same search,
 // in the same folder, finds a message of ours from before the attempt. Otherwise the headers
 // since the attempt are read and compared.
-func (j journal) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
-	state = review.EvidenceUnknown
+func (j journal) find(ctx context.Context, ref messageRef) (found finding, err error) {
+	found.state = review.EvidenceUnknown
 	err = j.open(ctx, func(b openMailbox) error {
-		var others int
+		var copies, others int
 		var proven, reports bool
 		if copies, others, proven, err = b.lookUp(ref, byHeader); err == nil && copies+others == 0 && !proven {
 			if copies, others, proven, reports, err = b.scan(ref); err == nil && copies+others == 0 && !proven && reports {
@@ -49,13 +49,13 @@ func (j journal) find(ctx context.Context, ref messageRef) (state review.Evidenc
 		switch {
 		case err != nil:
 		case copies > 0:
-			state = review.EvidenceAccepted
+			found.state, found.copies = review.EvidenceAccepted, copies
 		case others == 0 && proven:
-			state = review.EvidenceAbsent
+			found.state = review.EvidenceAbsent
 		}
 		return err
 	})
-	return state, copies, err
+	return found, err
 }
 
 // A way is how messages are searched: all of ours, and one by its token.

@@ -25,20 +25,20 @@ func (postfixLog) name() string { return "mta log" }
 
 // find implements source. A log that starts after the attempt, or names no message of ours
 // from before it, may be the wrong one, so it proves no absence.
-func (l postfixLog) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
+func (l postfixLog) find(ctx context.Context, ref messageRef) (found finding, err error) {
 	s := newLogScan(ref)
 	if err := l.scan(ctx, s); err != nil {
-		return review.EvidenceUnknown, 0, failure.Errorf(failure.UpstreamUnavailable, "look up mail: read mail.mta_log: %w", err)
+		return unknownState, failure.Errorf(failure.UpstreamUnavailable, "look up mail: read mail.mta_log: %w", err)
 	}
 	switch {
 	case !s.rejected.IsZero():
-		return ref.rejectedAt(s.rejected), 1, nil
+		return finding{ref.rejectedAt(s.rejected), 1, s.rejection}, nil
 	case s.accepted:
-		return review.EvidenceAccepted, 1, nil
+		return finding{state: review.EvidenceAccepted, copies: 1}, nil
 	case s.complete() && s.ours && !s.held && !s.foreign:
-		return review.EvidenceAbsent, 0, nil
+		return finding{state: review.EvidenceAbsent}, nil
 	}
-	return review.EvidenceUnknown, 0, nil
+	return unknownState, nil
 }
 
 // scan reads the previous file, if it exists, and then the log. It opens the log
@@ -89,9 +89,10 @@ type logScan struct {
 	accepted  bool
 	delivered bool      // to the recipient
 	rejected  time.Time // zero if it was not, or was accepted again since
-	held      bool      // it was put on hold, and may be released
-	foreign   bool      // a message with its Message-ID has another sender or recipient
-	ours      bool      // a line from before the attempt names a message of ours
+	rejection reply
+	held      bool // it was put on hold, and may be released
+	foreign   bool // a message with its Message-ID has another sender or recipient
+	ours      bool // a line from before the attempt names a message of ours
 	// When the lines of the files were written; zero if a file does not exist.
 	previous, log period
 }
@@ -222,6 +223,10 @@ func (s *logScan) delivery(line string, q *queued, text string) {
 			at = time.Now()
 		}
 		s.rejected = at
+		_, status, _ := strings.Cut(text, "dsn=")
+		status, _, _ = strings.Cut(status, ",")
+		_, said, _ := strings.Cut(text, "said: ")
+		s.rejection = statusReply(cmp.Or(status, "4.4.7"), said) // expired: no server has said anything
 	}
 }
 

@@ -169,7 +169,8 @@ func TestPostfixLogDistinguishesAttempts(t *testing.T) {
 
 func TestMissingPostfixLogIsAnError(t *testing.T) {
 	t.Parallel()
-	state, _, err := postfixLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testRef())
+	found, err := postfixLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testRef())
+	state := found.state
 	if state != review.EvidenceUnknown || failure.ClassOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("%s, %v", state, err)
 	}

@@ -174,7 +174,7 @@ func TestTLSOfAnotherServer(t *testing.T) {
 			checkError(t, err, failure.ConfigInvalid, "")
 			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword), Name: "INBOX"}
 			box.Port = serveMailbox(t, serves).Port
-			_, _, err = journal{box}.find(t.Context(), testRef())
+			_, err = journal{box}.find(t.Context(), testRef())
 			checkError(t, err, failure.ConfigInvalid, "")
 		})
 	}

@@ -28,11 +28,79 @@ func (q *Queries) AbandonDeliveryIfUnchanged(ctx context.Context, arg AbandonDel
 	return err
 }
 
+const acceptAttempt = `-- name: AcceptAttempt :exec
+update criticizer.delivery_attempts a
+set ended_at = now(), result = 'accepted', evidence = $1::text,
+    accepted_at = case when $2::boolean then now() end
+from criticizer.deliveries d
+where d.id = $3 and a.delivery_id = d.id and a.attempt = d.attempts and a.result <> 'accepted'
+`
+
+type AcceptAttemptParams struct {
+	Evidence   string
+	Accepted   bool
+	DeliveryID int64
+}
+
+func (q *Queries) AcceptAttempt(ctx context.Context, arg AcceptAttemptParams) error {
+	_, err := q.db.Exec(ctx, acceptAttempt, arg.Evidence, arg.Accepted, arg.DeliveryID)
+	return err
+}
+
+const attempts = `-- name: Attempts :many
+select attempt, begun_at, ended_at, accepted_at, result, answer, detail, evidence
+from criticizer.delivery_attempts where delivery_id = $1 order by attempt
+`
+
+type AttemptsRow struct {
+	Attempt    int
+	BegunAt    time.Time
+	EndedAt    *time.Time
+	AcceptedAt *time.Time
+	Result     string
+	Answer     string
+	Detail     string
+	Evidence   string
+}
+
+func (q *Queries) Attempts(ctx context.Context, deliveryID int64) ([]AttemptsRow, error) {
+	rows, err := q.db.Query(ctx, attempts, deliveryID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AttemptsRow
+	for rows.Next() {
+		var i AttemptsRow
+		if err := rows.Scan(
+			&i.Attempt,
+			&i.BegunAt,
+			&i.EndedAt,
+			&i.AcceptedAt,
+			&i.Result,
+			&i.Answer,
+			&i.Detail,
+			&i.Evidence,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const beginDeliveryIfUnchanged = `-- name: BeginDeliveryIfUnchanged :one
-update criticizer.deliveries
-set attempts = attempts + 1, last_attempt_at = case when $1::boolean then last_attempt_at else now() end, begun = true, error_class = null
-where id = $2 and status = 'pending' and attempts = $3
-returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, error_class, created_at, checked_at, confirmed_at, unproven, channel
+with attempt as (
+  insert into criticizer.delivery_attempts (delivery_id, attempt)
+  select d.id, d.attempts + 1 from criticizer.deliveries d where d.id = $2 and d.status = 'pending' and d.attempts = $3
+  on conflict do nothing)
+update criticizer.deliveries u
+set attempts = u.attempts + 1, last_attempt_at = case when $1::boolean then u.last_attempt_at else now() end, begun = true, error_class = null
+where u.id = $2 and u.status = 'pending' and u.attempts = $3
+returning u.id, u.changelist_id, u.review_version, u.recipient, u.status, u.attempts, u.last_attempt_at, u.begun, u.notification_id, u.notified_at, u.evidence, u.error_class, u.created_at, u.checked_at, u.confirmed_at, u.unproven, u.channel, u.bounced_at, u.missing_at
 `
 
 type BeginDeliveryIfUnchangedParams struct {
@@ -64,8 +132,92 @@ func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliver
 		&i.ConfirmedAt,
 		&i.Unproven,
 		&i.Channel,
+		&i.BouncedAt,
+		&i.MissingAt,
 	)
 	return i, err
+}
+
+const beginNotice = `-- name: BeginNotice :many
+select changelist::bigint as changelist, version::integer as version, stage::text as stage, class::text as class,
+       failed_at::timestamptz as failed_at, begun::timestamptz as begun, again::boolean as again
+from criticizer.begin_notice($1::interval)
+`
+
+type BeginNoticeRow struct {
+	Changelist int64
+	Version    int
+	Stage      string
+	Class      string
+	FailedAt   time.Time
+	Begun      time.Time
+	Again      bool
+}
+
+func (q *Queries) BeginNotice(ctx context.Context, openFor time.Duration) ([]BeginNoticeRow, error) {
+	rows, err := q.db.Query(ctx, beginNotice, openFor)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []BeginNoticeRow
+	for rows.Next() {
+		var i BeginNoticeRow
+		if err := rows.Scan(
+			&i.Changelist,
+			&i.Version,
+			&i.Stage,
+			&i.Class,
+			&i.FailedAt,
+			&i.Begun,
+			&i.Again,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const bouncedAddresses = `-- name: BouncedAddresses :many
+select distinct recipient from criticizer.deliveries where recipient = any($1::text[]) and bounced_at is not null
+`
+
+func (q *Queries) BouncedAddresses(ctx context.Context, addresses []string) ([]string, error) {
+	rows, err := q.db.Query(ctx, bouncedAddresses, addresses)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var recipient string
+		if err := rows.Scan(&recipient); err != nil {
+			return nil, err
+		}
+		items = append(items, recipient)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const decideAllRecipients = `-- name: DecideAllRecipients :exec
+update criticizer.recipients set why = '' where changelist_id = $1 and review_version = $2
+`
+
+type DecideAllRecipientsParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+func (q *Queries) DecideAllRecipients(ctx context.Context, arg DecideAllRecipientsParams) error {
+	_, err := q.db.Exec(ctx, decideAllRecipients, arg.ChangelistID, arg.ReviewVersion)
+	return err
 }
 
 const deleteOldRecipients = `-- name: DeleteOldRecipients :execrows
@@ -95,7 +247,7 @@ func (q *Queries) DeleteRecipients(ctx context.Context, arg DeleteRecipientsPara
 }
 
 const deliveries = `-- name: Deliveries :many
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, error_class, created_at, checked_at, confirmed_at, unproven, channel
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, error_class, created_at, checked_at, confirmed_at, unproven, channel, bounced_at, missing_at
 from criticizer.deliveries
 where changelist_id = $1 and review_version = $2
 order by recipient collate "C"
@@ -133,6 +285,8 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 			&i.ConfirmedAt,
 			&i.Unproven,
 			&i.Channel,
+			&i.BouncedAt,
+			&i.MissingAt,
 		); err != nil {
 			return nil, err
 		}
@@ -145,7 +299,7 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 }
 
 const delivery = `-- name: Delivery :one
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, now()::timestamptz as now from criticizer.deliveries d where d.id = $1
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, d.bounced_at, d.missing_at, now()::timestamptz as now from criticizer.deliveries d where d.id = $1
 `
 
 type DeliveryRow struct {
@@ -175,19 +329,96 @@ func (q *Queries) Delivery(ctx context.Context, id int64) (DeliveryRow, error) {
 		&i.Delivery.ConfirmedAt,
 		&i.Delivery.Unproven,
 		&i.Delivery.Channel,
+		&i.Delivery.BouncedAt,
+		&i.Delivery.MissingAt,
 		&i.Now,
 	)
 	return i, err
 }
 
+const endAttempt = `-- name: EndAttempt :exec
+update criticizer.delivery_attempts
+set ended_at = now(), result = $1::text, answer = $2::text, detail = $3::text
+where delivery_id = $4 and attempt = $5 and ended_at is null
+`
+
+type EndAttemptParams struct {
+	Result     string
+	Answer     string
+	Detail     string
+	DeliveryID int64
+	Attempt    int
+}
+
+// The first result stays, unless evidence shows that the message was accepted.
+func (q *Queries) EndAttempt(ctx context.Context, arg EndAttemptParams) error {
+	_, err := q.db.Exec(ctx, endAttempt,
+		arg.Result,
+		arg.Answer,
+		arg.Detail,
+		arg.DeliveryID,
+		arg.Attempt,
+	)
+	return err
+}
+
+const endNotice = `-- name: EndNotice :exec
+update criticizer.notices
+set notification_id = $1::text, why = $2::text, checked_at = now(),
+    notified_at = case when $1::text is not null then now() end
+where changelist_id = $3 and review_version = $4 and kind = 'not_reviewed'
+`
+
+type EndNoticeParams struct {
+	NotificationID *string
+	Why            *string
+	ChangelistID   review.Changelist
+	ReviewVersion  review.Version
+}
+
+func (q *Queries) EndNotice(ctx context.Context, arg EndNoticeParams) error {
+	_, err := q.db.Exec(ctx, endNotice,
+		arg.NotificationID,
+		arg.Why,
+		arg.ChangelistID,
+		arg.ReviewVersion,
+	)
+	return err
+}
+
+const excludeRecipient = `-- name: ExcludeRecipient :exec
+update criticizer.recipients set why = $1::text
+where changelist_id = $2 and review_version = $3 and user_name = $4 and address = $5
+`
+
+type ExcludeRecipientParams struct {
+	Why           string
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+	UserName      string
+	Address       string
+}
+
+func (q *Queries) ExcludeRecipient(ctx context.Context, arg ExcludeRecipientParams) error {
+	_, err := q.db.Exec(ctx, excludeRecipient,
+		arg.Why,
+		arg.ChangelistID,
+		arg.ReviewVersion,
+		arg.UserName,
+		arg.Address,
+	)
+	return err
+}
+
 const failPendingDelivery = `-- name: FailPendingDelivery :execrows
 update criticizer.deliveries
-set status = 'failed', error_class = $1::text, begun = false
-where id = $2 and status = 'pending' and attempts = $3 and (begun or notification_id is not null)
+set status = 'failed', error_class = $1::text, begun = false, bounced_at = case when $2::boolean then now() else bounced_at end
+where id = $3 and status = 'pending' and attempts = $4 and (begun or notification_id is not null)
 `
 
 type FailPendingDeliveryParams struct {
 	ErrorClass string
+	Bounced    bool
 	ID         int64
 	Attempts   int
 }
@@ -195,7 +426,12 @@ type FailPendingDeliveryParams struct {
 // attempts and begun are the fence: a late worker changes neither a newer attempt
 // nor an operator's decision.
 func (q *Queries) FailPendingDelivery(ctx context.Context, arg FailPendingDeliveryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, failPendingDelivery, arg.ErrorClass, arg.ID, arg.Attempts)
+	result, err := q.db.Exec(ctx, failPendingDelivery,
+		arg.ErrorClass,
+		arg.Bounced,
+		arg.ID,
+		arg.Attempts,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -203,20 +439,26 @@ func (q *Queries) FailPendingDelivery(ctx context.Context, arg FailPendingDelive
 }
 
 const findDeliveries = `-- name: FindDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.idempotency_key as job_key
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, d.bounced_at, d.missing_at, j.state as job_state, j.idempotency_key as job_key
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where ($1::bigint = 0 or d.id = $1)
   and ($2::bigint = 0 or d.changelist_id = $2)
   and ($3::text = '' or d.status = $3)
+  and ($4::text = '' or $4 = coalesce(d.error_class, case when d.status = 'held' then 'DELIVERY_AMBIGUOUS' end))
+  and ($5::interval = '0' or d.last_attempt_at >= now() - $5)
+  and ($6::interval = '0' or d.last_attempt_at < now() - $6)
 order by d.changelist_id desc, d.review_version desc, d.recipient collate "C"
-limit $4
+limit $7
 `
 
 type FindDeliveriesParams struct {
 	ID         int64
 	Changelist int64
 	Status     string
+	Class      string
+	Since      time.Duration
+	Until      time.Duration
 	MaxRows    int
 }
 
@@ -232,6 +474,9 @@ func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) 
 		arg.ID,
 		arg.Changelist,
 		arg.Status,
+		arg.Class,
+		arg.Since,
+		arg.Until,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -259,6 +504,8 @@ func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) 
 			&i.Delivery.ConfirmedAt,
 			&i.Delivery.Unproven,
 			&i.Delivery.Channel,
+			&i.Delivery.BouncedAt,
+			&i.Delivery.MissingAt,
 			&i.JobState,
 			&i.JobKey,
 		); err != nil {
@@ -372,6 +619,17 @@ type InsertRecipientsParams struct {
 	Role          review.Role
 }
 
+const liftBounces = `-- name: LiftBounces :exec
+update criticizer.deliveries set bounced_at = null
+where bounced_at is not null and recipient = (select d.recipient from criticizer.deliveries d where d.id = $1)
+`
+
+// An operator states that the address of a row works.
+func (q *Queries) LiftBounces(ctx context.Context, id int64) error {
+	_, err := q.db.Exec(ctx, liftBounces, id)
+	return err
+}
+
 const markSentIfNotSent = `-- name: MarkSentIfNotSent :execrows
 update criticizer.deliveries
 set status = 'sent', notification_id = $1::text, notified_at = now(), evidence = $2::text, begun = false,
@@ -394,6 +652,36 @@ func (q *Queries) MarkSentIfNotSent(ctx context.Context, arg MarkSentIfNotSentPa
 	return result.RowsAffected(), nil
 }
 
+const notices = `-- name: Notices :many
+select review_version, notified_at, why from criticizer.notices where changelist_id = $1
+`
+
+type NoticesRow struct {
+	ReviewVersion review.Version
+	NotifiedAt    *time.Time
+	Why           *string
+}
+
+func (q *Queries) Notices(ctx context.Context, changelistID review.Changelist) ([]NoticesRow, error) {
+	rows, err := q.db.Query(ctx, notices, changelistID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []NoticesRow
+	for rows.Next() {
+		var i NoticesRow
+		if err := rows.Scan(&i.ReviewVersion, &i.NotifiedAt, &i.Why); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const purgeReviews = `-- name: PurgeReviews :one
 select criticizer.purge_reviews($1::interval, $2::bigint)::bigint
 `
@@ -408,6 +696,48 @@ func (q *Queries) PurgeReviews(ctx context.Context, arg PurgeReviewsParams) (int
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const recipientDecisions = `-- name: RecipientDecisions :many
+select review_version, user_name as "user", address, role, why
+from criticizer.recipients
+where changelist_id = $1
+order by review_version, (role <> 'author'), position
+`
+
+type RecipientDecisionsRow struct {
+	ReviewVersion review.Version
+	User          string
+	Address       string
+	Role          review.Role
+	Why           *string
+}
+
+// Who is notified, and why others are not; why is null until it is decided.
+func (q *Queries) RecipientDecisions(ctx context.Context, changelistID review.Changelist) ([]RecipientDecisionsRow, error) {
+	rows, err := q.db.Query(ctx, recipientDecisions, changelistID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RecipientDecisionsRow
+	for rows.Next() {
+		var i RecipientDecisionsRow
+		if err := rows.Scan(
+			&i.ReviewVersion,
+			&i.User,
+			&i.Address,
+			&i.Role,
+			&i.Why,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const recipients = `-- name: Recipients :many
@@ -469,7 +799,7 @@ func (q *Queries) RecordRefusalIfUnchanged(ctx context.Context, arg RecordRefusa
 const requeueUnsentDelivery = `-- name: RequeueUnsentDelivery :execrows
 update criticizer.deliveries d
 set status = 'pending', begun = false, notification_id = null, error_class = null,
-    checked_at = null, confirmed_at = null, unproven = 0
+    checked_at = null, confirmed_at = null, missing_at = null, unproven = 0
 where d.id = $1
   and (not d.begun or d.last_attempt_at <= now() - $2::interval)
   and (d.status in ('failed', 'held', 'waived')

@@ -38,6 +38,8 @@ type Delivery struct {
 	ConfirmedAt    *time.Time
 	Unproven       int
 	Channel        review.Channel
+	BouncedAt      *time.Time
+	MissingAt      *time.Time
 }
 
 type Finding struct {

@@ -13,15 +13,18 @@ import (
 )
 
 const dueDeliveries = `-- name: DueDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.report, now()::timestamptz as now
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, d.bounced_at, d.missing_at, j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
        and (d.last_attempt_at is null or d.last_attempt_at <= now() - $1::interval))
    or (d.status = 'pending' and not d.begun and d.notification_id is null and j.state = 'succeeded')
-   or (d.status = 'sent' and j.state <> 'in_progress' and d.notified_at > now() - $2::interval
+   or (d.status = 'sent' and j.state <> 'in_progress' and d.recipient not like 'forgotten:%'
+       and (d.confirmed_at is null or d.notified_at > now() - $2::interval)
        and now() - greatest(d.checked_at, d.notified_at)
-           >= greatest($3::interval, least(interval '1 day', 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at))))
+           >= greatest($3::interval, least(
+               case when d.notified_at > now() - $2::interval or d.checked_at is null then interval '1 day' else interval '7 days' end,
+               3 * (greatest(d.checked_at, d.notified_at) - d.notified_at))))
 order by d.checked_at nulls first, d.id
 limit $4
 `
@@ -44,8 +47,9 @@ type DueDeliveriesRow struct {
 // result, unsent rows of finished reviews, and sent rows. An attempt younger than
 // grace may be in flight. A sent row is checked when it is old enough to have
 // bounced, then each time its age has grown fourfold, at least once a day because
-// servers bounce after five days, until it is older than watch; not while its review
-// runs, which has counted the recipient as notified.
+// servers bounce after five days. When it is older than watch, it is checked once a week if no
+// source has had evidence of it, until its address is forgotten. It is not checked while its
+// review runs, which has counted the recipient as notified.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, dueDeliveries,
 		arg.Grace,
@@ -78,6 +82,8 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.Delivery.ConfirmedAt,
 			&i.Delivery.Unproven,
 			&i.Delivery.Channel,
+			&i.Delivery.BouncedAt,
+			&i.Delivery.MissingAt,
 			&i.JobState,
 			&i.Report,
 			&i.Now,
@@ -94,8 +100,9 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 
 const failDeliveryIfUnchanged = `-- name: FailDeliveryIfUnchanged :execrows
 update criticizer.deliveries d
-set status = 'failed', error_class = $1::text, notified_at = null, begun = false, checked_at = now()
-where d.id = $2 and d.status = $3 and d.attempts = $4
+set status = 'failed', error_class = $1::text, notified_at = null, begun = false, checked_at = now(), missing_at = null,
+    bounced_at = case when $2::boolean then now() else bounced_at end
+where d.id = $3 and d.status = $4 and d.attempts = $5
   and (d.status in ('pending', 'held') or (d.status = 'sent' and not exists (
     select from criticizer.jobs j
     where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')))
@@ -103,6 +110,7 @@ where d.id = $2 and d.status = $3 and d.attempts = $4
 
 type FailDeliveryIfUnchangedParams struct {
 	ErrorClass string
+	Bounced    bool
 	ID         int64
 	Status     review.DeliveryStatus
 	Attempts   int
@@ -112,6 +120,7 @@ type FailDeliveryIfUnchangedParams struct {
 func (q *Queries) FailDeliveryIfUnchanged(ctx context.Context, arg FailDeliveryIfUnchangedParams) (int64, error) {
 	result, err := q.db.Exec(ctx, failDeliveryIfUnchanged,
 		arg.ErrorClass,
+		arg.Bounced,
 		arg.ID,
 		arg.Status,
 		arg.Attempts,
@@ -124,17 +133,19 @@ func (q *Queries) FailDeliveryIfUnchanged(ctx context.Context, arg FailDeliveryI
 
 const recordCheck = `-- name: RecordCheck :exec
 update criticizer.deliveries
-set checked_at = now(), confirmed_at = case when $1::boolean then coalesce(confirmed_at, now()) else confirmed_at end
-where id = $2
+set checked_at = now(), confirmed_at = case when $1::boolean then coalesce(confirmed_at, now()) else confirmed_at end,
+    missing_at = case when $2::boolean then coalesce(missing_at, now()) when not $1 then missing_at end
+where id = $3
 `
 
 type RecordCheckParams struct {
 	Confirmed bool
+	Missing   bool
 	ID        int64
 }
 
 func (q *Queries) RecordCheck(ctx context.Context, arg RecordCheckParams) error {
-	_, err := q.db.Exec(ctx, recordCheck, arg.Confirmed, arg.ID)
+	_, err := q.db.Exec(ctx, recordCheck, arg.Confirmed, arg.Missing, arg.ID)
 	return err
 }
 
@@ -160,10 +171,10 @@ func (q *Queries) ReleaseHeldDelivery(ctx context.Context, arg ReleaseHeldDelive
 
 const requeueUnprovenDelivery = `-- name: RequeueUnprovenDelivery :one
 update criticizer.deliveries d
-set status = case when unproven = 0 then 'pending' else 'held' end,
+set status = case when unproven = 0 and not $1::boolean then 'pending' else 'held' end,
     notification_id = null, notified_at = null, evidence = null,
-    begun = attempts > 0, unproven = unproven + 1, checked_at = now()
-where d.id = $1 and d.status = 'sent' and d.attempts = $2 and d.notified_at = $3 and d.confirmed_at is null
+    begun = attempts > 0, unproven = unproven + 1, checked_at = now(), missing_at = null
+where d.id = $2 and d.status = 'sent' and d.attempts = $3 and d.notified_at = $4 and d.confirmed_at is null
   and not exists (
     select from criticizer.jobs j
     where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')
@@ -171,6 +182,7 @@ returning d.status
 `
 
 type RequeueUnprovenDeliveryParams struct {
+	Hold       bool
 	ID         int64
 	Attempts   int
 	NotifiedAt *time.Time
@@ -178,10 +190,15 @@ type RequeueUnprovenDeliveryParams struct {
 
 // Clears the markers of a row that was marked sent without evidence
 // (notification 8.2). begun is set, so that the evidence sources are queried
-// again before the row is sent. A row that is unproven a second time is held for an
-// operator.
+// again before the row is sent. A row that is unproven a second time, or that no source can
+// prove, is held for an operator.
 func (q *Queries) RequeueUnprovenDelivery(ctx context.Context, arg RequeueUnprovenDeliveryParams) (review.DeliveryStatus, error) {
-	row := q.db.QueryRow(ctx, requeueUnprovenDelivery, arg.ID, arg.Attempts, arg.NotifiedAt)
+	row := q.db.QueryRow(ctx, requeueUnprovenDelivery,
+		arg.Hold,
+		arg.ID,
+		arg.Attempts,
+		arg.NotifiedAt,
+	)
 	var status review.DeliveryStatus
 	err := row.Scan(&status)
 	return status, err

@@ -204,6 +204,7 @@ create table criticizer.recipients (
     address        text        not null,
     role           text        not null,
     saved_at       timestamptz not null default now(),
+    why            text,                            -- why the person is not notified; empty: notified; null: not decided
     constraint recipients_position_unique primary key (changelist_id, review_version, position),
     constraint recipients_of_job foreign key (changelist_id, review_version)
         references criticizer.jobs (changelist_id, review_version),
@@ -232,6 +233,8 @@ create table criticizer.deliveries (
     confirmed_at    timestamptz,                        -- when a source first had evidence of a sent row; never cleared by a later query, because evidence expires
     unproven        integer     not null default 0,     -- how often the row was sent and no source had evidence
     channel         text        not null default 'mail',
+    bounced_at      timestamptz,                        -- when a server refused the address; nobody mails it until an operator sends again
+    missing_at      timestamptz,                        -- when a source of evidence that would have the sent mail first had none
     constraint deliveries_intent_unique unique (changelist_id, recipient, review_version),
     constraint deliveries_of_job foreign key (changelist_id, review_version)
         references criticizer.jobs (changelist_id, review_version),
@@ -256,7 +259,44 @@ create index deliveries_sent on criticizer.deliveries (notified_at) where status
 create index deliveries_confirmed on criticizer.deliveries (confirmed_at);
 create index deliveries_begun on criticizer.deliveries (id) where begun;
 create index deliveries_unproven on criticizer.deliveries (id) where unproven > 0;
+create index deliveries_bounced on criticizer.deliveries (recipient) where bounced_at is not null;
+create index deliveries_missing on criticizer.deliveries (id) where missing_at is not null;
 create index deliveries_with_address on criticizer.deliveries (created_at) where channel = 'mail' and recipient not like 'forgotten:%';
+
+-- One row per attempt (notification 8.1). Without a result the attempt runs, or its worker died.
+create table criticizer.delivery_attempts (
+    delivery_id bigint      not null,
+    attempt     integer     not null,
+    begun_at    timestamptz not null default now(),
+    ended_at    timestamptz,
+    accepted_at timestamptz,                     -- when the provider accepted the message; marking it sent comes later
+    result      text        not null default '', -- accepted, or the class of the failure
+    answer      text        not null default '', -- of the provider: its code and request ID
+    detail      text        not null default '', -- the failure, without addresses
+    evidence    text        not null default '', -- the source that reported the acceptance
+    constraint delivery_attempts_numbered primary key (delivery_id, attempt),
+    constraint delivery_attempts_of_delivery foreign key (delivery_id) references criticizer.deliveries (id) on delete cascade,
+    constraint delivery_attempts_ended_with_result check ((ended_at is not null) = (result <> '')),
+    constraint delivery_attempts_accepted_has_result check (accepted_at is null or result = 'accepted')
+);
+
+-- One mail to the author per dead letter of an early stage that stays open. Its key is not the
+-- key of the digest, so that no look-up of the digest finds it.
+create table criticizer.notices (
+    changelist_id   bigint      not null,
+    review_version  integer     not null,
+    kind            text        not null,
+    begun_at        timestamptz not null default now(), -- of the first attempt
+    checked_at      timestamptz not null default now(),
+    notification_id text,
+    notified_at     timestamptz,
+    why             text,                               -- why the author is not notified; then it is final
+    constraint notices_once primary key (changelist_id, review_version, kind),
+    constraint notices_of_job foreign key (changelist_id, review_version)
+        references criticizer.jobs (changelist_id, review_version),
+    constraint notices_kind_known check (kind in ('not_reviewed')),
+    constraint notices_notified_has_id check ((notified_at is null) = (notification_id is null))
+);
 
 -- Addresses of deliveries and paths of findings are kept for 30 days (security 9.4.1). A
 -- forgotten address is replaced by a keyed digest, so that a later run of the same version
@@ -427,6 +467,30 @@ create table criticizer.pages (
 );
 create index pages_unsent on criticizer.pages (next_attempt_at) where sent_at is null;
 create index replays_unexplained on criticizer.replays (id) where not explained;
+
+-- Begins the notice of the oldest dead letter that is open for the time given, or returns no
+-- row. The lock on the letter keeps a replay from beginning meanwhile. A notice that was begun and
+-- not sent is returned again after half an hour, with the time at which it was begun first.
+create function criticizer.begin_notice(open_for interval, out changelist bigint, out version integer, out stage text,
+        out class text, out failed_at timestamptz, out begun timestamptz, out again boolean)
+    returns setof record language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    select l.changelist_id, l.review_version, l.stage, l.error_class, l.last_failure_at, n.begun_at is not null
+    into changelist, version, stage, class, failed_at, again
+    from criticizer.dead_letters l
+    join criticizer.jobs j on j.idempotency_key = l.workflow_id and j.state = 'retryable_failed'
+    left join criticizer.notices n on (n.changelist_id, n.review_version, n.kind) = (l.changelist_id, l.review_version, 'not_reviewed')
+    where l.state = 'open' and l.stage in ('fetch', 'llm') and l.recorded_at <= now() - open_for
+      and (n.begun_at is null or n.notified_at is null and n.why is null and n.checked_at <= now() - interval '30 minutes')
+    order by l.id limit 1 for update of l skip locked;
+    if found then
+        insert into criticizer.notices as n (changelist_id, review_version, kind) values (changelist, version, 'not_reviewed')
+        on conflict on constraint notices_once do update set checked_at = now() returning n.begun_at into begun;
+        return next;
+    end if;
+end $$;
+comment on function criticizer.begin_notice is
+    'The notify role learns which reviews wait for an operator, and nothing else of the dead letters.';
 
 ----------------------------------------------------------------------- feedback
 
@@ -635,7 +699,7 @@ begin
     delete from criticizer.dead_letters where id = any (letters);
     delete from criticizer.findings f using criticizer.jobs j
     where j.id = any (due) and (f.changelist_id, f.review_version) = (j.changelist_id, j.review_version) and f.accepted_at is null;
-    foreach part in array array['deliveries', 'recipients', 'review_records', 'outcomes'] loop
+    foreach part in array array['deliveries', 'recipients', 'notices', 'review_records', 'outcomes'] loop
         execute format('delete from criticizer.%I r using criticizer.jobs j where j.id = any ($1)
             and (r.changelist_id, r.review_version) = (j.changelist_id, j.review_version)', part) using due;
     end loop;
@@ -783,6 +847,9 @@ union all
     select 'criticizer_deliveries_unproven', '{}', count(*)
     from criticizer.deliveries where unproven > 0
 union all
+    select 'criticizer_deliveries_missing', '{}', count(*)
+    from criticizer.deliveries where missing_at is not null
+union all
     select 'criticizer_retention_lag_seconds', '{"namespace": "raw"}', greatest(0, extract(epoch from now() - min(expires_at)))
     from raw.artifacts
 union all
@@ -844,7 +911,9 @@ grant insert (token, changelist_id, review_version, fingerprint, place_fingerpri
 -- readers answer, which hides no finding.
 grant usage on schema report to criticizer_notify;
 grant select on report.artifacts, criticizer.recipients, criticizer.contents to criticizer_notify;
-grant select, insert, update on criticizer.deliveries to criticizer_notify;
+grant select, insert, update on criticizer.deliveries, criticizer.delivery_attempts, criticizer.notices to criticizer_notify;
+grant update (why) on criticizer.recipients to criticizer_notify;
+grant execute on function criticizer.begin_notice to criticizer_notify;
 grant select, insert, update on criticizer.opinions to criticizer_notify;
 grant select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles) on criticizer.findings to criticizer_notify;
 grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by)
@@ -871,8 +940,8 @@ grant select (id, stored_at, expires_at)
     on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts to criticizer_operator;
 grant select on
     criticizer.jobs, criticizer.contents, criticizer.outcomes, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
-    criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
-    criticizer.findings, criticizer.opinions, criticizer.token_days, criticizer.review_records,
+    criticizer.deliveries, criticizer.delivery_attempts, criticizer.notices, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays,
+    criticizer.pages, criticizer.findings, criticizer.opinions, criticizer.token_days, criticizer.review_records,
     criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.outages, criticizer.restores
     to criticizer_operator;
 grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;

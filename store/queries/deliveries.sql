@@ -11,6 +11,23 @@ from criticizer.recipients
 where changelist_id = @changelist_id and review_version = @review_version
 order by (role <> 'author'), position;
 
+-- name: RecipientDecisions :many
+-- Who is notified, and why others are not; why is null until it is decided.
+select review_version, user_name as "user", address, role, why
+from criticizer.recipients
+where changelist_id = @changelist_id
+order by review_version, (role <> 'author'), position;
+
+-- name: DecideAllRecipients :exec
+update criticizer.recipients set why = '' where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: ExcludeRecipient :exec
+update criticizer.recipients set why = @why::text
+where changelist_id = @changelist_id and review_version = @review_version and user_name = @user_name and address = @address;
+
+-- name: BouncedAddresses :many
+select distinct recipient from criticizer.deliveries where recipient = any(@addresses::text[]) and bounced_at is not null;
+
 -- name: DeleteOldRecipients :execrows
 delete from criticizer.recipients where saved_at <= now() - interval '720 hours';
 
@@ -39,10 +56,31 @@ select sqlc.embed(d), now()::timestamptz as now from criticizer.deliveries d whe
 -- name: BeginDeliveryIfUnchanged :one
 -- attempts is the fence: of two workers that read the same row, one begins. A repeated
 -- attempt keeps the time of the first.
-update criticizer.deliveries
-set attempts = attempts + 1, last_attempt_at = case when @repeats::boolean then last_attempt_at else now() end, begun = true, error_class = null
-where id = @id and status = 'pending' and attempts = @attempts
-returning *;
+with attempt as (
+  insert into criticizer.delivery_attempts (delivery_id, attempt)
+  select d.id, d.attempts + 1 from criticizer.deliveries d where d.id = @id and d.status = 'pending' and d.attempts = @attempts
+  on conflict do nothing)
+update criticizer.deliveries u
+set attempts = u.attempts + 1, last_attempt_at = case when @repeats::boolean then u.last_attempt_at else now() end, begun = true, error_class = null
+where u.id = @id and u.status = 'pending' and u.attempts = @attempts
+returning u.*;
+
+-- name: EndAttempt :exec
+-- The first result stays, unless evidence shows that the message was accepted.
+update criticizer.delivery_attempts
+set ended_at = now(), result = @result::text, answer = @answer::text, detail = @detail::text
+where delivery_id = @delivery_id and attempt = @attempt and ended_at is null;
+
+-- name: AcceptAttempt :exec
+update criticizer.delivery_attempts a
+set ended_at = now(), result = 'accepted', evidence = @evidence::text,
+    accepted_at = case when @accepted::boolean then now() end
+from criticizer.deliveries d
+where d.id = @delivery_id and a.delivery_id = d.id and a.attempt = d.attempts and a.result <> 'accepted';
+
+-- name: Attempts :many
+select attempt, begun_at, ended_at, accepted_at, result, answer, detail, evidence
+from criticizer.delivery_attempts where delivery_id = @delivery_id order by attempt;
 
 -- name: AbandonDeliveryIfUnchanged :exec
 update criticizer.deliveries
@@ -66,7 +104,7 @@ where id = @id and status <> 'sent';
 -- attempts and begun are the fence: a late worker changes neither a newer attempt
 -- nor an operator's decision.
 update criticizer.deliveries
-set status = 'failed', error_class = @error_class::text, begun = false
+set status = 'failed', error_class = @error_class::text, begun = false, bounced_at = case when @bounced::boolean then now() else bounced_at end
 where id = @id and status = 'pending' and attempts = @attempts and (begun or notification_id is not null);
 
 -- name: HoldPendingDelivery :execrows
@@ -82,6 +120,9 @@ join criticizer.jobs j using (changelist_id, review_version)
 where (@id::bigint = 0 or d.id = @id)
   and (@changelist::bigint = 0 or d.changelist_id = @changelist)
   and (@status::text = '' or d.status = @status)
+  and (@class::text = '' or @class = coalesce(d.error_class, case when d.status = 'held' then 'DELIVERY_AMBIGUOUS' end))
+  and (@since::interval = '0' or d.last_attempt_at >= now() - @since)
+  and (@until::interval = '0' or d.last_attempt_at < now() - @until)
 order by d.changelist_id desc, d.review_version desc, d.recipient collate "C"
 limit @max_rows;
 
@@ -105,13 +146,32 @@ returning id;
 -- or the last attempt is younger than settle, the attempt may still be in flight.
 update criticizer.deliveries d
 set status = 'pending', begun = false, notification_id = null, error_class = null,
-    checked_at = null, confirmed_at = null, unproven = 0
+    checked_at = null, confirmed_at = null, missing_at = null, unproven = 0
 where d.id = @id
   and (not d.begun or d.last_attempt_at <= now() - @settle::interval)
   and (d.status in ('failed', 'held', 'waived')
     or (d.status = 'pending' and (d.begun or d.notification_id is not null) and not exists (
       select from criticizer.jobs j
       where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')));
+
+-- name: LiftBounces :exec
+-- An operator states that the address of a row works.
+update criticizer.deliveries set bounced_at = null
+where bounced_at is not null and recipient = (select d.recipient from criticizer.deliveries d where d.id = @id);
+
+-- name: BeginNotice :many
+select changelist::bigint as changelist, version::integer as version, stage::text as stage, class::text as class,
+       failed_at::timestamptz as failed_at, begun::timestamptz as begun, again::boolean as again
+from criticizer.begin_notice(@open_for::interval);
+
+-- name: EndNotice :exec
+update criticizer.notices
+set notification_id = sqlc.narg('notification_id')::text, why = sqlc.narg('why')::text, checked_at = now(),
+    notified_at = case when sqlc.narg('notification_id')::text is not null then now() end
+where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
+
+-- name: Notices :many
+select review_version, notified_at, why from criticizer.notices where changelist_id = @changelist_id;
 
 -- name: ForgetMetadata :one
 select coalesce(addresses, 0)::integer as addresses, coalesce(paths, 0)::integer as paths from criticizer.forget_metadata();

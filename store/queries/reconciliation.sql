@@ -3,29 +3,35 @@
 -- result, unsent rows of finished reviews, and sent rows. An attempt younger than
 -- grace may be in flight. A sent row is checked when it is old enough to have
 -- bounced, then each time its age has grown fourfold, at least once a day because
--- servers bounce after five days, until it is older than watch; not while its review
--- runs, which has counted the recipient as notified.
+-- servers bounce after five days. When it is older than watch, it is checked once a week if no
+-- source has had evidence of it, until its address is forgotten. It is not checked while its
+-- review runs, which has counted the recipient as notified.
 select sqlc.embed(d), j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
        and (d.last_attempt_at is null or d.last_attempt_at <= now() - @grace::interval))
    or (d.status = 'pending' and not d.begun and d.notification_id is null and j.state = 'succeeded')
-   or (d.status = 'sent' and j.state <> 'in_progress' and d.notified_at > now() - @watch::interval
+   or (d.status = 'sent' and j.state <> 'in_progress' and d.recipient not like 'forgotten:%'
+       and (d.confirmed_at is null or d.notified_at > now() - @watch::interval)
        and now() - greatest(d.checked_at, d.notified_at)
-           >= greatest(@bounced::interval, least(interval '1 day', 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at))))
+           >= greatest(@bounced::interval, least(
+               case when d.notified_at > now() - @watch::interval or d.checked_at is null then interval '1 day' else interval '7 days' end,
+               3 * (greatest(d.checked_at, d.notified_at) - d.notified_at))))
 order by d.checked_at nulls first, d.id
 limit @max_rows;
 
 -- name: RecordCheck :exec
 update criticizer.deliveries
-set checked_at = now(), confirmed_at = case when @confirmed::boolean then coalesce(confirmed_at, now()) else confirmed_at end
+set checked_at = now(), confirmed_at = case when @confirmed::boolean then coalesce(confirmed_at, now()) else confirmed_at end,
+    missing_at = case when @missing::boolean then coalesce(missing_at, now()) when not @confirmed then missing_at end
 where id = @id;
 
 -- name: FailDeliveryIfUnchanged :execrows
 -- A bounce may arrive long after the mail was sent.
 update criticizer.deliveries d
-set status = 'failed', error_class = @error_class::text, notified_at = null, begun = false, checked_at = now()
+set status = 'failed', error_class = @error_class::text, notified_at = null, begun = false, checked_at = now(), missing_at = null,
+    bounced_at = case when @bounced::boolean then now() else bounced_at end
 where d.id = @id and d.status = @status and d.attempts = @attempts
   and (d.status in ('pending', 'held') or (d.status = 'sent' and not exists (
     select from criticizer.jobs j
@@ -34,12 +40,12 @@ where d.id = @id and d.status = @status and d.attempts = @attempts
 -- name: RequeueUnprovenDelivery :one
 -- Clears the markers of a row that was marked sent without evidence
 -- (notification 8.2). begun is set, so that the evidence sources are queried
--- again before the row is sent. A row that is unproven a second time is held for an
--- operator.
+-- again before the row is sent. A row that is unproven a second time, or that no source can
+-- prove, is held for an operator.
 update criticizer.deliveries d
-set status = case when unproven = 0 then 'pending' else 'held' end,
+set status = case when unproven = 0 and not @hold::boolean then 'pending' else 'held' end,
     notification_id = null, notified_at = null, evidence = null,
-    begun = attempts > 0, unproven = unproven + 1, checked_at = now()
+    begun = attempts > 0, unproven = unproven + 1, checked_at = now(), missing_at = null
 where d.id = @id and d.status = 'sent' and d.attempts = @attempts and d.notified_at = @notified_at and d.confirmed_at is null
   and not exists (
     select from criticizer.jobs j
