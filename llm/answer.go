@@ -35,7 +35,7 @@ func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
 	o, err = findObject(content, list)
 	switch {
 	case a.Early && (err != nil || !o.whole):
-		return o, false, a.Fail(failure.NetworkUnreachable, errors.New("connection to the model endpoint ended before the answer was complete"))
+		return o, false, a.Fail(failure.NetworkUnreachable, endpoint.ErrEarly)
 	case a.Broken() != nil:
 		return o, false, a.Broken()
 	case end == endpoint.EndRefused:

@@ -113,6 +113,7 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Opti
 // Ping makes a minimal call, without content of a change, to the endpoint and
 // model of a review. Its errors carry the class that a review would report.
 func (r *Reviewer) Ping(ctx context.Context) error {
+	r.endpoint.Probe(ctx)
 	text, err := r.guard.Compose("Answer: ready.")
 	if err != nil {
 		return err

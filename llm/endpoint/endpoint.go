@@ -204,7 +204,6 @@ func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
 	if err := e.guard.VerifyTexts(r.System, r.User); err != nil {
 		return Answer{}, err
 	}
-	e.Probe(ctx)
 	known := e.habitsOf(r.Model)
 	for h, limit := known, r.MaxTokens; ; {
 		if h.answer > 0 {
@@ -326,6 +325,9 @@ func (e *Endpoint) at(path string) string {
 	}
 	return base.String() + path + sign + e.base.RawQuery
 }
+
+// ErrEarly is why an answer cannot be used whose stream ended early.
+var ErrEarly = errors.New("connection to the model endpoint ended before the answer was complete")
 
 // malformed is the error of an answer that is not one of the API.
 func malformed(h http.Header) error {

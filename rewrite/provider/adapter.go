@@ -25,7 +25,7 @@ type adapter struct {
 	body func(prompt) any
 	// answer reads an answer by parts. Its errors have a class and quote nothing.
 	answer func(object) (rewrite.Answer, error)
-	// url is the path of a single request.
+	// url is the path of a single request; nil for the chat API, which has a client of its own.
 	url func(prompt) string
 }
 
@@ -33,8 +33,7 @@ var adapters = map[rewrite.AdapterKind]adapter{
 	rewrite.OpenAIChat: {
 		path:   openai.BatchEndpointChatCompletions,
 		body:   func(p prompt) any { return chatRequest(p) },
-		answer: readChat,
-		url:    func(prompt) string { return "/chat/completions" },
+		answer: readChat, // of a batch
 	},
 	rewrite.OpenAIResponses: {
 		path:   openai.BatchEndpointResponses,

@@ -1,14 +1,51 @@
 package provider
 
 import (
+	"context"
+
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
 // schemaName is the name of the answer schema on the wire.
 const schemaName = "rewrite"
 
+// chat makes one call of the chat API through the client of reviews.
+func (r *Rewriter) chat(ctx context.Context, e *endpoint.Endpoint, p prompt) (rewrite.Answer, error) {
+	request := endpoint.Request{
+		Model: p.model, Tokens: (len(p.system) + len(p.user)) / bytesPerToken, MaxTokens: p.maxAnswerTokens,
+		Format: endpoint.FormatSchema, Name: schemaName, Schema: p.schema, Whole: true,
+	}
+	var err error
+	if request.System, err = r.pipeline.Compose(p.system); err == nil {
+		request.User, err = r.pipeline.Compose(p.user)
+	}
+	if err != nil {
+		return rewrite.Answer{}, err
+	}
+	a, err := e.Ask(ctx, request)
+	spent := rewrite.Answer{Usage: rewrite.Usage{InputTokens: a.Usage.PromptTokens, OutputTokens: a.Usage.CompletionTokens}}
+	switch {
+	case err != nil:
+		return spent, callError(err)
+	case a.Early:
+		return spent, a.Fail(failure.NetworkUnreachable, endpoint.ErrEarly)
+	case a.End() == endpoint.EndBroken:
+		return spent, a.Broken()
+	case a.End() == endpoint.EndRefused:
+		return spent, refused("its content filter cut the answer off")
+	case a.Refusal != "":
+		return spent, refused("the model refused")
+	case a.End() == endpoint.EndCut:
+		return spent, cutOff()
+	}
+	return answer(a.Content, spent)
+}
+
+// chatRequest is a line of a batch.
 func chatRequest(p prompt) openai.ChatCompletionRequest {
 	return openai.ChatCompletionRequest{
 		Model: p.model,

@@ -57,7 +57,7 @@ func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (*Rewriter, 
 				continue
 			}
 			e, err := endpoint.New(lg, pipeline, endpoint.Config{
-				BaseURL: p.BaseURL, APIKey: p.APIKey, APIKeyOld: p.APIKeyOld, KeyHeader: a.keyHeader, Timeout: cfg.Timeout,
+				BaseURL: p.BaseURL, APIKey: p.APIKey, APIKeyOld: p.APIKeyOld, KeyHeader: a.keyHeader, Dialect: "auto", Timeout: cfg.Timeout,
 			})
 			if err != nil {
 				return nil, failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: %w", name, err)
@@ -78,6 +78,9 @@ func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item
 	p, err := r.prompt(to, item)
 	if err != nil {
 		return rewrite.Answer{}, err
+	}
+	if to.AdapterKind == rewrite.OpenAIChat {
+		return r.chat(ctx, endpoint, p)
 	}
 	return a.ask(ctx, endpoint, p)
 }
