@@ -38,14 +38,14 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
   criticizer doctor --roles fetch,redact
   criticizer doctor --model`,
 	}
-	roles, timeout := stageRoles, 15*time.Second
+	roles, timeout := workerRoles, 15*time.Second
 	var list string
 	flagOf(cmd, &list, "roles", "check what workers of these `ROLES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, or all (default all)",
 		func(text string) (_ string, err error) {
 			roles, err = parseRoles(text)
 			return text, err
 		})
-	must(cmd.RegisterFlagCompletionFunc("roles", fixed(append(slices.Clone(stageRoles), "all")...)))
+	must(cmd.RegisterFlagCompletionFunc("roles", fixed(append(slices.Clone(workerRoles), "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
 	model := cmd.Flags().Bool("model", false, "check the model's server with a prompt of the configured size, and nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -62,8 +62,8 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 	return cmd
 }
 
-// stageRoles are the roles of the workers.
-var stageRoles = []settings.Role{
+// workerRoles are the roles of the workers.
+var workerRoles = []settings.Role{
 	settings.RoleWorkflows, settings.RoleFetch, settings.RoleRedact, settings.RoleLLM, settings.RoleNotify, settings.RoleRetention,
 }
 
@@ -75,12 +75,12 @@ var databaseRoles = map[settings.Role]store.Role{
 
 func parseRoles(list string) ([]settings.Role, error) {
 	if list == "all" {
-		return stageRoles, nil
+		return workerRoles, nil
 	}
 	var roles []settings.Role
 	for name := range strings.SplitSeq(list, ",") {
 		role := settings.Role(strings.TrimSpace(name))
-		if !slices.Contains(stageRoles, role) {
+		if !slices.Contains(workerRoles, role) {
 			return nil, fmt.Errorf("%q is not a role", name)
 		}
 		roles = append(roles, role)

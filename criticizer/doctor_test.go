@@ -38,7 +38,7 @@ func TestDoctorSendsNothingInClear(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "temporal.invalid:7233", "CRITICIZER_P4_PORT": "perforce.invalid:1666"}
 	c := &console{getenv: func(name string) string { return vars[name] }, configPath: "/dev/null"}
-	checks := c.checks(stageRoles, false)
+	checks := c.checks(workerRoles, false)
 	if len(checks) != 1 || checks[0].name != "config" {
 		t.Fatalf("%d checks run, want only that of the configuration", len(checks))
 	}
@@ -52,7 +52,7 @@ func TestDoctorSendsNothingInClear(t *testing.T) {
 		}
 	}
 	vars["CRITICIZER_ALLOW_CLEARTEXT"] = "temporal,p4"
-	if got := len(c.checks(stageRoles, false)); got < 5 {
+	if got := len(c.checks(workerRoles, false)); got < 5 {
 		t.Errorf("%d checks run with what is allowed", got)
 	}
 }

@@ -24,7 +24,7 @@ const longestCall = time.Hour
 const recordTimeout = 10 * time.Second
 
 // newBreaker makes the circuit breaker of a task queue and its workers (docs/runbook.md).
-func (r *runtime) newBreaker(ctx context.Context, s stage, q queue, db *store.DB) *breaker.Breaker {
+func (r *runtime) newBreaker(ctx context.Context, s role, q queue, db *store.DB) *breaker.Breaker {
 	stage := contract.StageOf(q.name)
 	lg := r.lg.With("queue", q.name)
 	attempts := r.interceptor(s)

@@ -1,5 +1,5 @@
-// Command worker runs reviews. It serves the task queues of the stages that its
-// --roles flag names; each stage has its own credentials and database role.
+// Command worker runs reviews. It serves the task queues of the roles that its --roles flag
+// names; each role has its own credentials and database role. Read roles.go first.
 package main
 
 import (
@@ -32,11 +32,11 @@ func newCommand(getenv func(string) string) *cobra.Command {
 	var healthy bool
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Run reviews: serve the task queues of the named stages",
-		Long: `Worker serves the task queues of the named stages until it receives SIGTERM or
+		Short: "Run reviews: serve the task queues of the named roles",
+		Long: `Worker serves the task queues of the named roles until it receives SIGTERM or
 Ctrl-C. It then takes no new work and finishes the work in flight.
 
-Stages:
+Roles:
   workflows  the workflow of each review and its job row
   fetch      reads changelists with p4
   redact     masks secrets
@@ -44,7 +44,7 @@ Stages:
   notify     sends mail
   retention  deletes expired data
 
-Give each worker only the secrets of its stages. A worker reads the files of its
+Give each worker only the secrets of its roles. A worker reads the files of its
 secrets every 10 seconds, and on SIGHUP. It logs to standard error, in color on a terminal
 unless NO_COLOR is set.
 
@@ -55,7 +55,7 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 		Version: strings.TrimPrefix(cli.Version("worker"), "worker "),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			chosen, err := parseStages(names)
+			chosen, err := parseRoles(names)
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
@@ -76,8 +76,8 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 	return cmd
 }
 
-// run serves the stages until ctx ends.
-func run(ctx context.Context, cfg *settings.Config, chosen []stage, stderr io.Writer) error {
+// run serves the roles until ctx ends.
+func run(ctx context.Context, cfg *settings.Config, chosen []role, stderr io.Writer) error {
 	if err := cfg.Check(rolesOf(chosen)...); err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func run(ctx context.Context, cfg *settings.Config, chosen []stage, stderr io.Wr
 	return r.serve(ctx, chosen)
 }
 
-// rolesOf returns the configuration roles of the stages.
-func rolesOf(chosen []stage) []settings.Role {
+// rolesOf returns the names of the roles.
+func rolesOf(chosen []role) []settings.Role {
 	var roles []settings.Role
 	for _, s := range chosen {
 		roles = append(roles, s.name)
@@ -98,15 +98,14 @@ func rolesOf(chosen []stage) []settings.Role {
 	return roles
 }
 
-// parseStages returns the stages with the names. No name, or "all", is every
-// stage of a review.
-func parseStages(names []string) ([]stage, error) {
+// parseRoles returns the roles with the names. No name, or "all", is every role.
+func parseRoles(names []string) ([]role, error) {
 	if len(names) == 0 || slices.Equal(names, []string{"all"}) {
-		return reviewStages(), nil
+		return reviewRoles(), nil
 	}
-	var chosen []stage
+	var chosen []role
 	for _, name := range names {
-		s, ok := stageNamed(strings.TrimSpace(name))
+		s, ok := roleNamed(strings.TrimSpace(name))
 		if !ok {
 			return nil, fmt.Errorf("unknown role %q in --roles", name)
 		}

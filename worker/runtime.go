@@ -42,7 +42,7 @@ const (
 	flushTimeout = 2 * time.Second
 )
 
-// A runtime holds what the stages of one process share.
+// A runtime holds what the roles of one process share.
 type runtime struct {
 	cfg       *settings.Config
 	lg        *slog.Logger
@@ -52,7 +52,7 @@ type runtime struct {
 	breakers  map[string]*breaker.Breaker // by task queue; complete while serving is set
 	closers   []func()
 
-	// serving is set while all stages are served; databases is complete by then.
+	// serving is set while all roles are served; databases is complete by then.
 	serving   atomic.Bool
 	databases []*store.DB
 }
@@ -127,9 +127,9 @@ func (r *runtime) ready(ctx context.Context) error {
 	return nil
 }
 
-// serve runs the workers of every stage until ctx ends, and then waits for the
+// serve runs the workers of every role until ctx ends, and then waits for the
 // attempts in flight.
-func (r *runtime) serve(ctx context.Context, chosen []stage) error {
+func (r *runtime) serve(ctx context.Context, chosen []role) error {
 	r.followSecrets(ctx, chosen)
 	switch err := r.namespace.RegisterAttributes(ctx, contract.Attributes()...); {
 	case temporal.IsDenied(err): // an administrator of Temporal Cloud has made them, or no review starts
@@ -142,11 +142,11 @@ func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 	for _, s := range chosen {
 		workers, err := r.workers(ctx, s)
 		if err != nil {
-			return fmt.Errorf("start stage %s: %w", s.name, err)
+			return fmt.Errorf("start role %s: %w", s.name, err)
 		}
 		for _, w := range workers {
 			if err := w.Start(); err != nil {
-				return fmt.Errorf("start stage %s: %w", s.name, err)
+				return fmt.Errorf("start role %s: %w", s.name, err)
 			}
 			running = append(running, w)
 		}
@@ -155,7 +155,7 @@ func (r *runtime) serve(ctx context.Context, chosen []stage) error {
 		r.addReadings("breakers", r.breakerReadings)
 	}
 	r.serving.Store(true)
-	r.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
+	r.lg.InfoContext(ctx, "worker ready", "roles", len(chosen))
 	if err := telemetry.NotifyReady(ctx, os.Getenv("NOTIFY_SOCKET")); err != nil {
 		r.lg.WarnContext(ctx, "systemd not notified: it stops the worker at TimeoutStartSec; correct NotifyAccess= of the unit", "error", err.Error())
 	}
@@ -180,9 +180,9 @@ func (r *runtime) stopAll(workers []breaker.Worker) {
 	}
 }
 
-// workers makes the workers of a stage, one for each task queue.
-func (r *runtime) workers(ctx context.Context, s stage) ([]breaker.Worker, error) {
-	db, err := store.Open(ctx, r.lg, r.cfg.DatabaseConfig(), s.role)
+// workers makes the workers of a role, one for each task queue.
+func (r *runtime) workers(ctx context.Context, s role) ([]breaker.Worker, error) {
+	db, err := store.Open(ctx, r.lg, r.cfg.DatabaseConfig(), s.database)
 	if err != nil {
 		return nil, err
 	}
@@ -211,12 +211,12 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]breaker.Worker, error
 	return workers, nil
 }
 
-func (r *runtime) interceptor(s stage) *activities.Interceptor {
+func (r *runtime) interceptor(s role) *activities.Interceptor {
 	return &activities.Interceptor{Scrub: r.scrub, Log: r.lg, RetryAll: s.retryAll, Grace: r.cfg.Worker.StopGrace}
 }
 
-// options are the options of a stage's workers.
-func (r *runtime) options(s stage, attempts *activities.Interceptor) worker.Options {
+// options are the options of a role's workers.
+func (r *runtime) options(s role, attempts *activities.Interceptor) worker.Options {
 	options := worker.Options{
 		Interceptors:          []interceptor.WorkerInterceptor{attempts},
 		DisableWorkflowWorker: s.workflows == nil,

@@ -21,7 +21,7 @@ const secretsInterval = 10 * time.Second
 
 // followSecrets updates the secrets of the stages from their files in the background, at
 // once on SIGHUP: an emergency rotation (security 9.3.5) needs no restart.
-func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
+func (r *runtime) followSecrets(ctx context.Context, chosen []role) {
 	var followed []secret.Followed
 	for _, s := range r.cfg.Secrets(rolesOf(chosen)...) {
 		followed = append(followed, secret.Followed{Name: s.Variable, Value: s.Value, Accept: r.checkOf(s.Variable)})

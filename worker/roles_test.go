@@ -35,7 +35,7 @@ func TestTracedLookupHasTheID(t *testing.T) {
 func TestAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
 	got := map[settings.Role]int{}
-	for _, s := range reviewStages() {
+	for _, s := range reviewRoles() {
 		if s.atOnce != nil {
 			got[s.name] = s.atOnce(settings.Worker{FetchAtOnce: 1, LLMAtOnce: 3, NotifyAtOnce: 4})
 		}

@@ -22,17 +22,17 @@ import (
 	"github.com/criticizer/criticizer/workflows/contract"
 )
 
-// A stage is what a worker does in one of its --roles.
-type stage struct {
-	name  settings.Role
-	role  store.Role
-	build func(context.Context, *runtime, *store.DB) ([]queue, error)
-	rate  func(settings.Worker) float64 // activities per second of all workers; nil or 0 is unlimited
+// A role is one of the --roles of a worker: its database role, its queues and their limits.
+type role struct {
+	name     settings.Role
+	database store.Role
+	build    func(context.Context, *runtime, *store.DB) ([]queue, error)
+	rate     func(settings.Worker) float64 // activities per second of all workers; nil or 0 is unlimited
 	// atOnce is how many attempts a worker runs at the same time; nil or 0 is the SDK's limit.
 	atOnce func(settings.Worker) int
 	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
-	// retryAll stages retry every failure; see [activities.Interceptor].
+	// retryAll roles retry every failure; see [activities.Interceptor].
 	retryAll bool
 }
 
@@ -48,18 +48,18 @@ type queue struct {
 // only use memory.
 const redactAtOnce = 4
 
-// reviewStages lists the stages of a review and the deletion of expired data.
-func reviewStages() []stage {
-	return []stage{
-		{name: settings.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
-		{name: settings.RoleFetch, role: store.RoleFetch, build: buildFetch,
+// reviewRoles lists the roles of a worker.
+func reviewRoles() []role {
+	return []role{
+		{name: settings.RoleWorkflows, database: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
+		{name: settings.RoleFetch, database: store.RoleFetch, build: buildFetch,
 			rate: func(w settings.Worker) float64 { return w.FetchPerSecond }, atOnce: func(w settings.Worker) int { return w.FetchAtOnce }},
-		{name: settings.RoleRedact, role: store.RoleRedact, build: buildRedact, atOnce: func(settings.Worker) int { return redactAtOnce }},
-		{name: settings.RoleLLM, role: store.RoleLLM, build: buildLLM,
+		{name: settings.RoleRedact, database: store.RoleRedact, build: buildRedact, atOnce: func(settings.Worker) int { return redactAtOnce }},
+		{name: settings.RoleLLM, database: store.RoleLLM, build: buildLLM,
 			rate: func(w settings.Worker) float64 { return w.LLMPerSecond }, atOnce: func(w settings.Worker) int { return w.LLMAtOnce }},
-		{name: settings.RoleNotify, role: store.RoleNotify, build: buildNotify,
+		{name: settings.RoleNotify, database: store.RoleNotify, build: buildNotify,
 			rate: func(w settings.Worker) float64 { return w.NotifyPerSecond }, atOnce: func(w settings.Worker) int { return w.NotifyAtOnce }},
-		{name: settings.RoleRetention, role: store.RoleRetention, build: buildRetention, retryAll: true},
+		{name: settings.RoleRetention, database: store.RoleRetention, build: buildRetention, retryAll: true},
 	}
 }
 
@@ -71,13 +71,13 @@ func registerReviews(w worker.WorkflowRegistry) {
 	w.RegisterWorkflow(workflows.SettleShelf)
 }
 
-func stageNamed(name string) (stage, bool) {
-	for _, s := range reviewStages() {
+func roleNamed(name string) (role, bool) {
+	for _, s := range reviewRoles() {
 		if string(s.name) == name {
 			return s, true
 		}
 	}
-	return stage{}, false
+	return role{}, false
 }
 
 func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {
