@@ -58,6 +58,7 @@ func (s BatchStatus) Final() bool { return s != BatchValidating && s != BatchInP
 // A ProviderBatch is a batch as its provider describes it.
 type ProviderBatch struct {
 	ID        string
+	Key       string // the submission key in its metadata
 	Status    BatchStatus
 	CreatedAt time.Time
 	// OutputFileID and ErrorFileID are the files with the lines of answered and of failed

@@ -118,6 +118,10 @@ func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (int, e
 		batches, err := a.parts.Queue.PendingBatches(ctx, rewrite.Submitting)
 		return jobs + batches, err
 	case rewrite.Collector:
+		_, due, err := a.parts.Queue.Installation(ctx)
+		if err != nil || due { // a search for unknown batches is work
+			return 1, err
+		}
 		return a.parts.Queue.PendingBatches(ctx, rewrite.Submitted)
 	}
 	return 0, failure.Errorf(failure.InputInvalid, "unknown worker %q: want one of %v", worker, rewrite.Workers())

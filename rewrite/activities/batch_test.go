@@ -12,6 +12,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -362,6 +363,44 @@ func TestCulpritIsFound(t *testing.T) {
 		if job := r.job(t, id); job.Status != want || (want == rewrite.Completed && job.AttemptCount != 0) {
 			t.Errorf("job %s: %s after %d attempts, %s", id, job.Status, job.AttemptCount, lastError(job))
 		}
+	}
+}
+
+// A database that was restored from a backup does not know a batch that its provider has: its jobs
+// get the results that are paid. A batch without such jobs is reported and left alone.
+func TestBatchWithoutARow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	sim := llmsim.New(llmsim.Config{Clock: func() time.Time { return time.Now().Add(-72 * time.Hour) }})
+	provider := newClient(t, r.pipeline, sim)
+	r.lying = provider
+	ids := r.enqueue(t, 3, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	var batch string
+	testkit.NoError(t, r.scan(`select provider_batch_id from complaint_rewrite.batches`, &batch))
+	_, err := provider.Poll(t.Context(), decision(rewrite.Batch), batch)
+	testkit.NoError(t, err)
+	lose := func() {
+		r.edit(t, `update complaint_rewrite.jobs set batch_id = null, status = case status when 'batch_submitted' then 'queued' else status end`)
+		r.edit(t, `delete from complaint_rewrite.batches`)
+		r.edit(t, `update complaint_rewrite.installation set looked_at = now() - interval '25 hours'`)
+	}
+	lose()
+	r.standard = rewrite.Batch
+	r.must(t, rewrite.Collector)
+	r.all(t, rewrite.Completed, ids)
+	for job, n := range sim.Rewrites() {
+		if n != 1 {
+			t.Errorf("job %s was paid %d times", job, n)
+		}
+	}
+	lose()
+	r.must(t, rewrite.Collector)
+	if !strings.Contains(r.log.String(), "restored_jobs=3") || !strings.Contains(r.log.String(), "restored_jobs=0") {
+		t.Errorf("the log lacks the two searches")
+	}
+	if n := r.number(t, `select count(*) from complaint_rewrite.batches`); n != 0 {
+		t.Errorf("%d rows were made of a batch without jobs", n)
 	}
 }
 

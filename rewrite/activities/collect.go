@@ -19,6 +19,9 @@ func (a *Activities) collect(ctx context.Context, runID string) error {
 		return err
 	}
 	claim := rewrite.NewClaim(runID, a.parts.Name)
+	if err := a.restore(ctx, claim); err != nil {
+		return fmt.Errorf("search for unknown batches: %w", err)
+	}
 	// A batch has at most as many jobs as a run claims: no batch exceeds the room.
 	for room := a.cfg.Run.MaxCollectedPerRun(); room >= a.cfg.Run.MaxJobsPerRun && time.Now().Before(deadline) && ctx.Err() == nil; {
 		s, ok, err := a.parts.Queue.Lease(ctx, claim, rewrite.Submitted, a.cfg.Lease)

@@ -70,6 +70,14 @@ type queue interface {
 	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
 	// DropSubmission ends a batch that the provider refused and keeps the claim of its jobs.
 	DropSubmission(ctx context.Context, c rewrite.Claim, batchID string) error
+	// Installation says whether a search for batches without a row is due; RecordLook records one.
+	Installation(ctx context.Context) (id string, lookDue bool, err error)
+	RecordLook(ctx context.Context) error
+	// BatchRoutes returns a decision per provider of batches. KnowsBatch reports whether a batch of
+	// the provider has a row; RestoreBatch makes one, with those of the jobs that are queued.
+	BatchRoutes(ctx context.Context) ([]rewrite.RoutingDecision, error)
+	KnowsBatch(ctx context.Context, at rewrite.ProviderBatch) (bool, error)
+	RestoreBatch(ctx context.Context, c rewrite.Claim, provider string, at rewrite.ProviderBatch, jobIDs []string) (int, error)
 	// Lease leases a batch in the given state, each batch once in a run. RecordPoll ends
 	// the lease on a batch that the provider has not finished, or whose files it does not
 	// return.
@@ -113,6 +121,8 @@ type provider interface {
 	// After an error of Create the batch may exist: only Find can tell.
 	Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error)
 	Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error)
+	// Ours returns the batches of this installation.
+	Ours(ctx context.Context, to rewrite.RoutingDecision, since time.Time) ([]rewrite.ProviderBatch, error)
 	// Poll returns an error of class NOT_FOUND if the provider has deleted the batch.
 	Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error)
 	// Results may return lines that name an item twice, items of other batches, or no item.

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -36,7 +37,8 @@ type rig struct {
 	texts    *artifact.Store // messages and preferences
 	results  *artifact.Store
 	provider *editedProvider
-	lying    provider // instead of the other, if set
+	lying    provider              // instead of the other, if set
+	standard rewrite.ExecutionMode // of jobs without a decision; async if empty
 	log      *strings.Builder
 	queue    queue // of all workers
 	cfg      Config
@@ -98,7 +100,7 @@ func (r *rig) stored(t *testing.T, ref string) string {
 // worker returns a worker of the rig.
 func (r *rig) worker(t *testing.T) *Activities {
 	t.Helper()
-	router, err := rewrite.NewRouter(decision(rewrite.Async), nil)
+	router, err := rewrite.NewRouter(decision(cmp.Or(r.standard, rewrite.Async)), nil)
 	testkit.NoError(t, err)
 	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var used provider = r.provider

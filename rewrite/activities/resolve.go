@@ -2,7 +2,10 @@ package activities
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
@@ -67,4 +70,59 @@ func (a *Activities) unbind(ctx context.Context, runID string, s rewrite.Submiss
 		return err
 	}
 	return a.parts.Queue.EndBatch(ctx, s.ID, rewrite.Abandoned, "")
+}
+
+// The search for unknown batches skips those that may still be collected by another database, and
+// those whose texts have expired.
+const (
+	youngest = 48 * time.Hour
+	oldest   = 7 * 24 * time.Hour
+)
+
+// restore searches the providers, once a day, for batches of this installation that no row knows: the
+// database may have lost commits in a failover, or is restored from a backup. If queued jobs have
+// results in such a batch, it gets a row and is collected, and the jobs are not paid again. Otherwise it
+// is only reported: another database may know it.
+func (a *Activities) restore(ctx context.Context, claim rewrite.Claim) error {
+	if _, due, err := a.parts.Queue.Installation(ctx); err != nil || !due {
+		return err
+	}
+	routes, err := a.parts.Queue.BatchRoutes(ctx)
+	if err != nil {
+		return err
+	}
+	if standard := a.parts.Router.Route(rewrite.LightTouch); standard.Mode == rewrite.Batch && !slices.ContainsFunc(routes, func(r rewrite.RoutingDecision) bool { return r.Provider == standard.Provider }) {
+		routes = append(routes, standard)
+	}
+	for _, to := range routes {
+		batches, err := a.parts.Provider.Ours(ctx, to, time.Now().Add(-oldest))
+		if err != nil { // the search of the next day repeats it
+			a.lg.WarnContext(ctx, "search for unknown batches failed", "provider", to.Provider, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
+			continue
+		}
+		for _, at := range batches {
+			known, err := a.parts.Queue.KnowsBatch(ctx, at)
+			if err != nil {
+				return err
+			}
+			if known || at.CreatedAt.IsZero() || time.Since(at.CreatedAt) < youngest || uuid.Validate(at.Key) != nil {
+				continue
+			}
+			var jobs []string
+			for _, file := range []string{at.OutputFileID, at.ErrorFileID} {
+				if file != "" {
+					_ = a.parts.Provider.Results(ctx, to, file, func(line rewrite.Line) error { // what cannot be read has no job
+						jobs = append(jobs, line.JobID)
+						return nil
+					})
+				}
+			}
+			restored, err := a.parts.Queue.RestoreBatch(ctx, claim, to.Provider, at, jobs)
+			if err != nil {
+				return err
+			}
+			a.lg.WarnContext(ctx, "batch of this installation has no row", "provider", to.Provider, "provider_batch_id", at.ID, "status", at.Status, "restored_jobs", restored)
+		}
+	}
+	return a.parts.Queue.RecordLook(ctx)
 }

@@ -21,6 +21,7 @@ import (
 
 const (
 	submissionKey = "submission_key" // name of the key in a batch's metadata
+	installation  = "installation"   // name of our installation there
 	pageSize      = 100              // of the API's list of batches
 	maxPages      = 200              // of a search; an account has a few batches a day
 )
@@ -46,7 +47,7 @@ func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileI
 	}
 	ours := func(b object) bool { input := b.text("input_file_id"); return input == fileID || input == "" }
 	created, err := r.batchCall(ctx, to, ours, http.MethodPost, "", openai.CreateBatchRequest{
-		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
+		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key, installation: r.cfg.Installation},
 	})
 	if f, ok := errors.AsType[*failure.Error](err); ok && noRoomCode.MatchString(f.Upstream) {
 		err = fmt.Errorf("%w: %w", rewrite.ErrNoRoom, err)
@@ -110,6 +111,17 @@ func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fi
 	return found, err
 }
 
+// Ours returns the batches of this installation that were created since, newest first.
+func (r *Rewriter) Ours(ctx context.Context, to rewrite.RoutingDecision, since time.Time) (ours []rewrite.ProviderBatch, err error) {
+	err = r.eachBatch(ctx, to, since, func(b object) error {
+		if batch := batchOf(b); batch.ID != "" && batch.Key != "" && b.object("metadata").text(installation) == r.cfg.Installation {
+			ours = append(ours, batch)
+		}
+		return nil
+	})
+	return ours, err
+}
+
 // eachBatch calls see with the entries of the provider's list, newest first, back to since. An
 // entry that cannot be read is an empty object.
 func (r *Rewriter) eachBatch(ctx context.Context, to rewrite.RoutingDecision, since time.Time, see func(object) error) error {
@@ -154,7 +166,7 @@ func (r *Rewriter) eachBatch(ctx context.Context, to rewrite.RoutingDecision, si
 func batchOf(b object) rewrite.ProviderBatch {
 	counts := b.object("request_counts")
 	batch := rewrite.ProviderBatch{
-		ID: b.text("id"), Status: statusOf(b.text("status")), CreatedAt: b.time("created_at"),
+		ID: b.text("id"), Key: b.object("metadata").text(submissionKey), Status: statusOf(b.text("status")), CreatedAt: b.time("created_at"),
 		OutputFileID: b.text("output_file_id"), ErrorFileID: b.text("error_file_id"), Lines: counts.number("completed") + counts.number("failed"),
 	}
 	problems := b.list("errors")

@@ -20,6 +20,8 @@ const (
 type Config struct {
 	// Providers are the providers of routing decisions, by name. There is no default.
 	Providers map[string]Provider
+	// Installation is the name of this installation in the metadata of its batches.
+	Installation string
 	// Timeout bounds one call. Default 2 minutes.
 	Timeout time.Duration
 	// MaxAnswerTokens bounds one answer, including the reasoning tokens. Default 4,000.

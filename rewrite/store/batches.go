@@ -72,6 +72,60 @@ func (q *Queue) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.
 	})
 }
 
+// Installation returns the name of this installation in the metadata of its batches, and whether a
+// search for unknown ones is due.
+func (q *Queue) Installation(ctx context.Context) (id string, lookDue bool, err error) {
+	row, err := q.q.Installation(ctx)
+	return row.ID, row.LookDue, postgres.Interpret("read the installation", err)
+}
+
+// RecordLook records a search for unknown batches.
+func (q *Queue) RecordLook(ctx context.Context) error {
+	return postgres.Interpret("record a search for batches", q.q.RecordLook(ctx))
+}
+
+// BatchRoutes returns a decision per provider that has had batches within a month.
+func (q *Queue) BatchRoutes(ctx context.Context) ([]rewrite.RoutingDecision, error) {
+	routes, err := q.q.BatchRoutes(ctx)
+	return routes, postgres.Interpret("read the providers of batches", err)
+}
+
+// KnowsBatch reports whether a batch of the provider has a row.
+func (q *Queue) KnowsBatch(ctx context.Context, at rewrite.ProviderBatch) (bool, error) {
+	known, err := q.q.KnowsBatch(ctx, db.KnowsBatchParams{Key: at.Key, ProviderBatchID: at.ID})
+	return known, postgres.Interpret("look for a batch", err)
+}
+
+// RestoreBatch makes the row of a batch that the provider has and the database has lost, with those of
+// the listed jobs that are queued, and returns their number. Without any it writes nothing.
+func (q *Queue) RestoreBatch(ctx context.Context, c rewrite.Claim, provider string, at rewrite.ProviderBatch, jobIDs []string) (restored int, err error) {
+	err = q.inTx(ctx, "restore batch", func(tx *db.Queries) error {
+		rows, err := tx.ClaimListed(ctx, db.ClaimListedParams{Worker: c.Worker, ClaimToken: c.Token, RunID: c.RunID, JobIds: jobIDs, Provider: provider})
+		if restored = len(rows); err != nil || restored == 0 {
+			return err
+		}
+		job, ids := asJob(rows[0]), make([]string, len(rows))
+		for i, row := range rows {
+			ids[i] = row.JobID
+		}
+		if err := tx.InsertBatch(ctx, db.InsertBatchParams{
+			BatchID: at.Key, RoutingDecision: *job.Routing, LanguagePair: job.Languages, Lane: job.Languages.Lane(), Requests: restored,
+			RunID: c.RunID, LeaseToken: c.Token,
+		}); err != nil {
+			return err
+		}
+		if _, err := tx.BindJobs(ctx, db.BindJobsParams{BatchID: at.Key, JobIds: ids, ClaimToken: c.Token}); err != nil {
+			return err
+		}
+		if _, err := tx.MarkBatchSubmitted(ctx, db.MarkBatchSubmittedParams{ProviderBatchID: at.ID, ProviderStatus: string(at.Status), BatchID: at.Key}); err != nil {
+			return err
+		}
+		_, err = tx.MarkJobsSubmitted(ctx, db.MarkJobsSubmittedParams{RunID: c.RunID, BatchID: at.Key})
+		return err
+	})
+	return restored, err
+}
+
 // BeginCreation records the uploaded file and renews the lease before the batch is
 // created: from then on the provider may have the batch. The error has class
 // WRITE_CONFLICT if the lease has expired.

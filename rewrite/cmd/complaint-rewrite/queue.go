@@ -333,9 +333,9 @@ func batchRows(batches []rewrite.Submission) [][]any {
 
 func (a *app) batch() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "batch", Short: "List, show or abandon batches at a provider", Long: "Shows the batches of the queue, and ends one that its provider lost.",
+		Use: "batch", Short: "List, show, abandon or cancel batches at a provider",
 	}
-	cmd.AddCommand(a.batchList(), a.batchShow(), a.batchAbandon())
+	cmd.AddCommand(a.batchList(), a.batchShow(), a.batchAbandon(), a.batchCancel())
 	return cmd
 }
 
@@ -421,6 +421,30 @@ provider has are lost. The next run of the collector cancels the batch there.`,
 		return a.done(cmd, "batch %s is abandoned: %d jobs left it", args[0], jobs)
 	})
 	return cmd
+}
+
+func (a *app) batchCancel() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel PROVIDER PROVIDER_BATCH_ID", Short: "Cancel a batch that no row knows at its provider", Args: cobra.ExactArgs(2),
+		Long: `Cancels a batch at its provider that the log of the worker names as one without a row.
+Another database may know it. End a batch of the queue with abandon.`,
+		Example: "  complaint-rewrite batch cancel openai batch_67f0",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.settings()
+			if err != nil {
+				return err
+			}
+			rewriter, err := c.rewriter(quiet, "")
+			if err != nil {
+				return err
+			}
+			to := rewrite.RoutingDecision{Provider: args[0], AdapterKind: rewrite.OpenAIChat}
+			if err := rewriter.Cancel(cmd.Context(), to, args[1]); err != nil {
+				return err
+			}
+			return a.done(cmd, "batch %s is being canceled at %s", args[1], args[0])
+		},
+	}
 }
 
 func (a *app) migrate() *cobra.Command {

@@ -109,7 +109,11 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	rewriter, err := provider.New(lg, pipeline, provider.Config{Providers: c.providers(), Timeout: c.Timeout, MaxAnswerTokens: c.MaxAnswerTokens})
+	installation, _, err := db.Installation(ctx)
+	if err != nil {
+		return err
+	}
+	rewriter, err := c.rewriter(lg, installation)
 	if err != nil {
 		return err
 	}
@@ -227,11 +231,7 @@ func (c *settings) probe(ctx context.Context, out io.Writer) error {
 	}
 	namespace.Close()
 	fmt.Fprintln(out, "ok: Temporal")
-	pipeline, err := c.pipeline()
-	if err != nil {
-		return err
-	}
-	rewriter, err := provider.New(quiet, pipeline, provider.Config{Providers: c.providers(), Timeout: c.Timeout})
+	rewriter, err := c.rewriter(quiet, "")
 	if err != nil {
 		return err
 	}
@@ -285,6 +285,17 @@ func (c *settings) database() postgres.Config {
 }
 
 func (c *settings) kek() artifact.KEK { return artifact.KEK{URI: c.KEKURI, Token: c.KEKToken} }
+
+// rewriter returns the client of the providers.
+func (c *settings) rewriter(lg *slog.Logger, installation string) (*provider.Rewriter, error) {
+	pipeline, err := c.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	return provider.New(lg, pipeline, provider.Config{
+		Providers: c.providers(), Installation: installation, Timeout: c.Timeout, MaxAnswerTokens: c.MaxAnswerTokens,
+	})
+}
 
 func (c *settings) pipeline() (*redaction.Pipeline, error) {
 	rules, err := redaction.LoadRules(c.Redaction.RuleFiles...)

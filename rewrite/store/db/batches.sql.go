@@ -82,6 +82,32 @@ func (q *Queries) Batch(ctx context.Context, batchID string) (Batch, error) {
 	return i, err
 }
 
+const batchRoutes = `-- name: BatchRoutes :many
+select distinct on (routing_decision ->> 'provider', routing_decision ->> 'base_url') routing_decision
+from complaint_rewrite.batches where created_at > now() - interval '30 days'
+`
+
+// A decision per provider to which batches were sent within a month.
+func (q *Queries) BatchRoutes(ctx context.Context) ([]rewrite.RoutingDecision, error) {
+	rows, err := q.db.Query(ctx, batchRoutes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []rewrite.RoutingDecision
+	for rows.Next() {
+		var routing_decision rewrite.RoutingDecision
+		if err := rows.Scan(&routing_decision); err != nil {
+			return nil, err
+		}
+		items = append(items, routing_decision)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const batches = `-- name: Batches :many
 select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches
 where $1::boolean or state in ('submitting', 'submitted')
@@ -156,6 +182,79 @@ func (q *Queries) BindJobs(ctx context.Context, arg BindJobsParams) (int64, erro
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const claimListed = `-- name: ClaimListed :many
+update complaint_rewrite.jobs
+set status = 'processing', claimed_at = now(), claimed_by = $1::text, claim_token = $2::uuid,
+    run_id = $3::uuid, updated_at = now(), begun_at = null, batch_id = null
+where job_id::text = any ($4::text[]) and status = 'queued' and routing_decision ->> 'provider' = $5::text
+returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds
+`
+
+type ClaimListedParams struct {
+	Worker     string
+	ClaimToken string
+	RunID      string
+	JobIds     []string
+	Provider   string
+}
+
+// Claims the queued jobs among those that a batch at the provider has results of.
+func (q *Queries) ClaimListed(ctx context.Context, arg ClaimListedParams) ([]Job, error) {
+	rows, err := q.db.Query(ctx, claimListed,
+		arg.Worker,
+		arg.ClaimToken,
+		arg.RunID,
+		arg.JobIds,
+		arg.Provider,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Job
+	for rows.Next() {
+		var i Job
+		if err := rows.Scan(
+			&i.JobID,
+			&i.RewriteRequestID,
+			&i.Task,
+			&i.Surface,
+			&i.RewriteStrength,
+			&i.LanguagePair,
+			&i.RecipientUserID,
+			&i.RecipientSnapshotID,
+			&i.RecipientPreferenceSnapshotID,
+			&i.Status,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.NotBeforeAt,
+			&i.ClaimedAt,
+			&i.ClaimedBy,
+			&i.AttemptCount,
+			&i.MaxAttempts,
+			&i.LastError,
+			&i.LastErrorAt,
+			&i.RoutingDecision,
+			&i.ExecutionMode,
+			&i.PreferencesRef,
+			&i.ResultRef,
+			&i.ClaimToken,
+			&i.BegunAt,
+			&i.BatchID,
+			&i.RunID,
+			&i.BatchPart,
+			&i.CapacityRounds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const endBatch = `-- name: EndBatch :execrows
@@ -241,6 +340,38 @@ func (q *Queries) InsertBatch(ctx context.Context, arg InsertBatchParams) error 
 		arg.Lease,
 	)
 	return err
+}
+
+const installation = `-- name: Installation :one
+select id::text as id, (looked_at < now() - interval '24 hours')::boolean as look_due from complaint_rewrite.installation
+`
+
+type InstallationRow struct {
+	ID      string
+	LookDue bool
+}
+
+func (q *Queries) Installation(ctx context.Context) (InstallationRow, error) {
+	row := q.db.QueryRow(ctx, installation)
+	var i InstallationRow
+	err := row.Scan(&i.ID, &i.LookDue)
+	return i, err
+}
+
+const knowsBatch = `-- name: KnowsBatch :one
+select exists (select from complaint_rewrite.batches where batch_id::text = $1::text or provider_batch_id = $2::text)
+`
+
+type KnowsBatchParams struct {
+	Key             string
+	ProviderBatchID string
+}
+
+func (q *Queries) KnowsBatch(ctx context.Context, arg KnowsBatchParams) (bool, error) {
+	row := q.db.QueryRow(ctx, knowsBatch, arg.Key, arg.ProviderBatchID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const learnLimit = `-- name: LearnLimit :exec
@@ -404,6 +535,15 @@ type RecordCreateErrorParams struct {
 
 func (q *Queries) RecordCreateError(ctx context.Context, arg RecordCreateErrorParams) error {
 	_, err := q.db.Exec(ctx, recordCreateError, arg.CreateError, arg.BatchID, arg.LeaseToken)
+	return err
+}
+
+const recordLook = `-- name: RecordLook :exec
+update complaint_rewrite.installation set looked_at = now()
+`
+
+func (q *Queries) RecordLook(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, recordLook)
 	return err
 }
 

@@ -142,6 +142,14 @@ create table complaint_rewrite.runs (
 );
 create index runs_newest on complaint_rewrite.runs (started_at);
 
+-- The name of this installation in the metadata of its batches, and when the providers were last
+-- searched for batches that no row knows.
+create table complaint_rewrite.installation (
+    id        uuid        not null default gen_random_uuid(),
+    looked_at timestamptz not null default now()
+);
+insert into complaint_rewrite.installation default values;
+
 -- One batch at a provider. batch_id is the submission key. It is committed here
 -- before the request to the provider and is part of the batch's metadata there,
 -- so that a batch whose provider ID was lost is found and not paid twice.
@@ -441,6 +449,7 @@ grant select on complaint_rewrite.migrations to
 grant select, delete on complaint_rewrite.messages to complaint_rewrite_worker;
 grant select (id, expires_at), insert (id, body), delete on complaint_rewrite.results to complaint_rewrite_worker;
 grant select, insert, update on complaint_rewrite.batches to complaint_rewrite_worker;
+grant select, update (looked_at) on complaint_rewrite.installation to complaint_rewrite_worker;
 grant select, insert (run_id, worker, max_jobs_per_run, event, finished_at), update (refusals) on complaint_rewrite.runs to complaint_rewrite_worker;
 grant select on complaint_rewrite.jobs, complaint_rewrite.requests, complaint_rewrite.transitions to complaint_rewrite_worker;
 grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,

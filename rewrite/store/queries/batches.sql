@@ -124,3 +124,25 @@ set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else '
     last_error = @error::text, last_error_at = now(), updated_at = now(), run_id = null, claim_token = null, begun_at = null,
     claimed_at = null, claimed_by = null, batch_id = null, not_before_at = null
 where j.batch_id = @batch_id::uuid and j.status in ('processing', 'batch_submitted');
+
+-- name: Installation :one
+select id::text as id, (looked_at < now() - interval '24 hours')::boolean as look_due from complaint_rewrite.installation;
+
+-- name: RecordLook :exec
+update complaint_rewrite.installation set looked_at = now();
+
+-- name: BatchRoutes :many
+-- A decision per provider to which batches were sent within a month.
+select distinct on (routing_decision ->> 'provider', routing_decision ->> 'base_url') routing_decision
+from complaint_rewrite.batches where created_at > now() - interval '30 days';
+
+-- name: KnowsBatch :one
+select exists (select from complaint_rewrite.batches where batch_id::text = @key::text or provider_batch_id = @provider_batch_id::text);
+
+-- name: ClaimListed :many
+-- Claims the queued jobs among those that a batch at the provider has results of.
+update complaint_rewrite.jobs
+set status = 'processing', claimed_at = now(), claimed_by = @worker::text, claim_token = @claim_token::uuid,
+    run_id = @run_id::uuid, updated_at = now(), begun_at = null, batch_id = null
+where job_id::text = any (@job_ids::text[]) and status = 'queued' and routing_decision ->> 'provider' = @provider::text
+returning *;
