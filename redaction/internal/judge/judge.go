@@ -123,20 +123,26 @@ var classifiers = []classifier{
 	{name: "the name itself", is: func(c *Candidate) bool { return strings.EqualFold(c.text, c.Name.Ident) }, then: left},
 	{name: "placeholder", is: func(c *Candidate) bool { return c.Names.IsPlaceholder(c.text) }, then: left},
 	{name: "reference", is: ofText(IsReference), then: left},
-	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
-	{name: "decimal number", is: ofText(isFloat), then: left},
-	{name: "schema", is: ofText(isSchema), then: left},
-	{name: "public key", is: ofText(isPublicKey), then: left},
-	{name: "function of another name", bindings: bitsOf(Called), is: isOtherFunction, then: left},
+	{name: "escaped bytes", is: func(c *Candidate) bool {
+		return strings.Count(c.text, `\x`)*4+strings.Count(c.text, `\u`)*6+strings.Count(c.text, `\U`)*10+3 >= len(c.text)
+	}, then: left},
+	{name: "schema", is: func(c *Candidate) bool {
+		return lex.BeginsWith(c.text, heads["schema"]) || strings.HasPrefix(c.text, "scram-sha-")
+	}, then: left},
+	{name: "public key", is: func(c *Candidate) bool {
+		return lex.BeginsWith(c.text, heads["publickey"]) || strings.HasPrefix(c.text, "MI") && strings.Contains(c.text, "IjANBgkqhkiG9w0BAQEFAA")
+	}, then: left},
+	{name: "function of another name", bindings: bitsOf(Called), is: func(c *Candidate) bool {
+		return c.Names.Of(c.Name.Ident[strings.LastIndexByte(c.Name.Ident, '.')+1:]).Strength == NoName
+	}, then: left},
 	{name: "flag", bindings: bitsOf(Spaced), quotes: onlyBare, is: func(c *Candidate) bool { return c.text[0] == '-' }, then: left},
 	{name: "password in a sentence", bindings: bitsOf(Written), is: isWritten, then: masked, otherwise: left},
 	{name: "no argument", bindings: bitsOf(Argument, Cell, Item, Member), is: isNoArgument, then: left},
 	{name: "number of a row", is: func(c *Candidate) bool { return lex.AllIn(c.text, &lex.DigitSet) && lastWordOf(c.Name.Ident) == "id" }, then: left},
-	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: func(c *Candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }, then: left},
 	{name: "name of a resource", is: namesResource, then: left},
-	{name: "constant in a list", bindings: bitsOf(Listed), is: ofText(IsConstant), then: left},
-	{name: "term in an element", bindings: bitsOf(Element), is: isTerm, then: left},
-	{name: "argument of code", bindings: bitsOf(Spaced), quotes: onlyQuoted, is: func(c *Candidate) bool { return c.InCode && !isSpacedQuoted(c) }, then: left},
+	{name: "term in an element", bindings: bitsOf(Element), is: func(c *Candidate) bool {
+		return c.text[0] == '`' || strings.Contains(c.text, ".") && !hasDigit(c.text) && isChain(c.text)
+	}, then: left},
 
 	{name: "result of a test", bindings: bitsOf(Assigned), quotes: onlyBare, is: func(c *Candidate) bool { return c.Name.Ident == "PASS" && lex.ByteAt(c.S, c.Name.End) == ':' }, then: left},
 	{name: "element of a list", bindings: bitsOf(Item), is: isItem, then: masked, otherwise: left},
@@ -144,46 +150,54 @@ var classifiers = []classifier{
 	{name: "argument", strengths: strong, bindings: bitsOf(Argument), is: always, then: masked},
 	{name: "cell", strengths: strong, bindings: bitsOf(Cell), is: ofText(IsCommunity), then: masked, otherwise: left},
 
-	{name: "common words", strengths: strong, is: func(c *Candidate) bool { return IsCommonWords(c.text, 1) }, then: left},
-	{name: "common words", strengths: medium, is: func(c *Candidate) bool { return IsCommonWords(c.text, 2) }, then: left},
+	{name: "common words", strengths: strong | medium, is: func(c *Candidate) bool { return IsCommonWords(c.text, 1) }, then: left},
 	{name: "path", is: ofText(IsPath), then: left},
 	{name: "prose", strengths: strong, is: func(c *Candidate) bool { return IsProse(c.text) && !(c.Name.IsPassword() && isPassphrase(c.text)) }, then: left},
 	{name: "code", strengths: medium | weak | vendor, is: ofText(IsSource), then: left},
 
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(IsCode), then: left},
-	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(Called), is: looksUp, then: left},
+	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(Called), is: func(c *Candidate) bool { return lists["lookupcall"][SplitWords(c.Name.Ident)[0]] }, then: left},
 	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(Spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
-	{name: "quoted in a list", strengths: strong, bindings: bitsOf(Listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
+	{name: "quoted in a list", strengths: strong, bindings: bitsOf(Listed), quotes: onlyQuoted, is: func(c *Candidate) bool {
+		return !IsWordLike(c.text) && !IsConstant(c.text) && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
+	}, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
-	{name: "stated password", strengths: strong, bindings: bitsOf(Stated), is: isStatedSecret, then: masked, otherwise: left},
+	{name: "stated password", strengths: strong, bindings: bitsOf(Stated), is: func(c *Candidate) bool {
+		return len(c.text) >= 5 && !IsWordLike(c.text) && !namesAlgorithm(c.text) && !strings.Contains(c.text, "'") && !IsCode(c.text)
+	}, then: masked, otherwise: left},
 	{name: "password in a sentence", strengths: strong, bindings: bitsOf(Spaced), is: isWritten, then: masked},
 	{name: "word after a blank", strengths: strong, bindings: bitsOf(Spaced), is: isSpacedBare, then: masked, otherwise: left},
-	{name: "text of an element", strengths: strong, bindings: bitsOf(Element), is: always, then: masked},
 
-	{name: "no key", strengths: medium, is: isKey, otherwise: left},
+	{name: "no key", strengths: medium, is: func(c *Candidate) bool {
+		return isLikelyKey(c.text) || c.Quoted && containsKey(c.text) || isHumanKey(c)
+	}, otherwise: left},
 	{name: "key after a blank", strengths: medium, bindings: bitsOf(Spaced), is: func(c *Candidate) bool { return IsFlag(c.S, c.Name.Begin) && hasDigit(c.text) || IsVeryRandom(c.text) }, then: masked, otherwise: left},
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
 
 	{name: "number", strengths: weak, is: ofText(isNumber), then: left},
 	{name: "user and password in base64", strengths: weak, is: func(c *Candidate) bool { return IsEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
-	{name: "SHA-1 of a lock file", strengths: weak, quotes: onlyBare, is: isFileDigest, then: left},
-	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
+	{name: "SHA-1 of a lock file", strengths: weak, quotes: onlyBare, is: func(c *Candidate) bool {
+		return len(c.text) == 40 && lex.AllIn(c.text, &lex.LowerHex) && lex.ByteAt(c.S, c.Name.End) == ':'
+	}, then: left},
+	{name: "random key", strengths: weak, is: func(c *Candidate) bool {
+		return (IsVeryRandom(c.text) || IsKeyLike(c.text) && isKeyLength(len(c.text))) && (c.Quoted || shapeOf(c.text).other <= len(c.text)/6)
+	}, then: masked, otherwise: left},
 	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
 
 	// What is left are bare values of strong names, and bare keys of medium names.
-	{name: "code", is: isBareCode, then: left},
+	{name: "code", is: func(c *Candidate) bool { // but a constant may be a password that looks like an expression
+		return IsSource(c.text) && !(IsConstant(c.Name.Ident) && isDotted(c.text)) || isNumber(c.text) || looksLikeVersion(c.text)
+	}, then: left},
 	{name: "operator", is: func(c *Candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !IsRandom(c.text) }, then: left},
-	{name: "field of a connection string", is: isField, then: masked},
-	{name: "begin of an expression", is: beginsExpression, then: left},
+	{name: "field of a connection string", is: func(c *Candidate) bool { // behind the first, with a capital, unlike names in code
+		return c.after() == ';' && lex.ByteAt(c.S, c.Name.Begin-1) == ';' && lex.IsUpper(c.Name.Ident[0])
+	}, then: masked},
+	{name: "begin of an expression", is: func(c *Candidate) bool {
+		return c.after() == '(' || c.after() == '{' || strings.IndexByte("[.", lex.ByteAt(c.S, c.End)) >= 0
+	}, then: left},
 	{name: "no identifier", is: ofText(IsIdentifier), otherwise: masked},
 	{name: "variable", is: isVariable, then: left},
 	{name: "identifier", is: isBareValue, then: masked, otherwise: left},
-}
-
-// applies reports whether the columns of k select c.
-func (k *classifier) applies(c *Candidate) bool {
-	return (k.strengths == 0 || k.strengths>>c.Name.Strength&1 == 1) && (k.bindings == 0 || k.bindings>>c.Bind&1 == 1) &&
-		(k.quotes == quotedOrBare || (k.quotes == onlyQuoted) == c.Quoted)
 }
 
 // Judge decides whether the candidate is a secret, and returns the name of the predicate that
@@ -192,7 +206,7 @@ func (c *Candidate) Judge() (secret bool, why string) {
 	c.text = c.S[c.Start:c.End]
 	for i := range classifiers {
 		k := &classifiers[i]
-		if !k.applies(c) {
+		if k.strengths != 0 && k.strengths>>c.Name.Strength&1 == 0 || k.bindings != 0 && k.bindings>>c.Bind&1 == 0 || k.quotes != quotedOrBare && (k.quotes == onlyQuoted) != c.Quoted {
 			continue
 		}
 		v := k.otherwise

@@ -189,9 +189,6 @@ func (n *Names) rate(ident string) (Strength, string) {
 		}
 		strength = min(strength, Weak)
 	}
-	if dashes := strings.Count(ident, "-"); dashes > 5 || dashes > 3 && lex.AllIn(lastWord(words), &lex.DigitSet) { // the name of a test or a resource
-		strength = min(strength, Weak)
-	}
 	return strength, best.rule
 }
 

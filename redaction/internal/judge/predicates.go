@@ -6,8 +6,6 @@ import (
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
-// The predicates of the classifien.
-
 func always(*Candidate) bool { return true }
 
 // ofText is the predicate of a candidate's text.
@@ -27,14 +25,6 @@ func namesResource(c *Candidate) bool {
 	return len(words) > 1 && strings.HasPrefix(lastWord(words), "secret") && lists["resource"][words[len(words)-2]]
 }
 
-// looksUp reports whether the function looks its argument's value up or checks it.
-func looksUp(c *Candidate) bool { return lists["lookupcall"][SplitWords(c.Name.Ident)[0]] }
-
-// isListed reports whether a text in quotes behind a comma may be the value.
-func isListed(c *Candidate) bool {
-	return !IsWordLike(c.text) && !IsConstant(c.text) && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
-}
-
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its value, as in SQL
 // and command lines, and not what a sentence such as "pass 'x' to f" or a message is about.
 func isSpacedQuoted(c *Candidate) bool {
@@ -45,16 +35,6 @@ func isSpacedQuoted(c *Candidate) bool {
 		return !strings.EqualFold(c.Name.Ident, "pass") && !strings.ContainsAny(c.text, "/=") && (IsHumanMade(c.text) || IsRandom(c.text) && !IsWordy(c.text))
 	}
 	return !strings.EqualFold(c.Name.Ident, "pass") && !lex.BeginsWith(c.S[c.Next:], []string{" not found", " already ", " does not"})
-}
-
-// isTerm reports whether the text of an element is a name of configuration, also as Markdown writes code.
-func isTerm(c *Candidate) bool {
-	return c.text[0] == '`' || strings.Contains(c.text, ".") && !hasDigit(c.text) && isChain(c.text)
-}
-
-// isStatedSecret reports whether a word of prose after "password is" is one.
-func isStatedSecret(c *Candidate) bool {
-	return len(c.text) >= 5 && !IsWordLike(c.text) && !namesAlgorithm(c.text) && !strings.Contains(c.text, "'") && !IsCode(c.text)
 }
 
 // isSpacedBare reports whether text without quotes after a name and a blank is
@@ -75,11 +55,6 @@ func isSpacedBare(c *Candidate) bool {
 	return lex.ContainsAny(line, heads["login"]) || lex.BeginsWith(line, heads["variable"]) || lex.BeginsWith(line, heads["setting"]) && !IsWordLike(c.text)
 }
 
-// isKey reports whether the text looks like a key, or like one that a person made up.
-func isKey(c *Candidate) bool {
-	return isLikelyKey(c.text) || c.Quoted && containsKey(c.text) || isHumanKey(c)
-}
-
 // isLikelyKey reports whether the value of a medium name looks like a key.
 func isLikelyKey(text string) bool {
 	if IsRandom(text) && (hasDigit(text) || len(text) >= 16) || IsKeyLike(text) || IsUUID(text) {
@@ -95,41 +70,13 @@ func isHumanKey(c *Candidate) bool {
 		c.Bind == Assigned && (WholeLine(c.S, c.Start) || strings.IndexByte("?&", lex.ByteAt(c.S, c.Name.Begin-1)) >= 0))
 }
 
-// isRandomKey reports whether the value of a name such as key can only be a secret.
-func isRandomKey(c *Candidate) bool {
-	return (IsVeryRandom(c.text) || IsKeyLike(c.text) && isKeyLength(len(c.text))) && (c.Quoted || shapeOf(c.text).other <= len(c.text)/6)
-}
-
-// isFileDigest reports whether the text is the SHA-1 of a module in a lock file of CocoaPods.
-func isFileDigest(c *Candidate) bool {
-	return len(c.text) == 40 && lex.AllIn(c.text, &lex.LowerHex) && lex.ByteAt(c.S, c.Name.End) == ':'
-}
-
 func isServiceKey(c *Candidate) bool {
 	first, _, path := strings.Cut(c.text, "/")
 	return !(path && IsWordy(first)) && IsKeyLike(c.text) || IsUUID(c.text) || len(c.text) >= 14 && IsRandom(c.text) && shapeOf(c.text).other == 0
 }
 
-// isBareCode reports whether text without quotes is an expression. A constant may
-// be set to a password that looks like one.
-func isBareCode(c *Candidate) bool {
-	return IsSource(c.text) && !(IsConstant(c.Name.Ident) && isDotted(c.text)) || isNumber(c.text) ||
-		looksLikeVersion(c.text)
-}
-
 // after returns the byte that follows the candidate and blanks.
 func (c *Candidate) after() byte { return lex.ByteAt(c.S, lex.SkipBlanks(c.S, c.End)) }
-
-// isField reports whether the text is a field of a connection string after the first. Such
-// a field begins with a capital, unlike names in code.
-func isField(c *Candidate) bool {
-	return c.after() == ';' && lex.ByteAt(c.S, c.Name.Begin-1) == ';' && lex.IsUpper(c.Name.Ident[0])
-}
-
-// beginsExpression reports whether a call, an index or a member follows the text.
-func beginsExpression(c *Candidate) bool {
-	return c.after() == '(' || c.after() == '{' || strings.IndexByte("[.", lex.ByteAt(c.S, c.End)) >= 0
-}
 
 // isVariable reports whether an identifier names a secret or a look-up of one.
 func isVariable(c *Candidate) bool {
@@ -170,11 +117,6 @@ func isPassphrase(text string) bool {
 		groups = groups && len(w) == 4 && lex.AllIn(w, &lex.LowerSet)
 	}
 	return groups || hasDigit(text)
-}
-
-// isOtherFunction reports whether the last member of the name, which is called, names no secret.
-func isOtherFunction(c *Candidate) bool {
-	return c.Names.Of(c.Name.Ident[strings.LastIndexByte(c.Name.Ident, '.')+1:]).Strength == NoName
 }
 
 // isWritten reports whether a word of prose can only be a password that a

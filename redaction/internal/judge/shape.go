@@ -101,55 +101,30 @@ type shape struct {
 	switches int
 }
 
-func shapeOf(s string) shape {
-	var counts [8]int
-	switches, before := 0, byte(otherKind)
+func shapeOf(s string) (sh shape) {
+	before := byte(0)
 	for _, c := range []byte(s) {
-		kind := kinds[c]
-		counts[kind]++
-		switches += int(meets[kind<<3|before])
-		before = kind
-	}
-	return shape{counts[lowerKind], counts[upperKind], counts[digitKind], counts[blankKind], counts[otherKind], counts[wideKind], switches}
-}
-
-const (
-	lowerKind = iota
-	upperKind
-	digitKind
-	blankKind
-	otherKind
-	wideKind
-)
-
-// kinds are the kinds of bytes that a shape counts.
-var kinds = func() (t [256]byte) {
-	for i := range t {
-		switch c := byte(i); {
+		switch {
 		case lex.IsLower(c):
-			t[i] = lowerKind
+			sh.lower++
 		case lex.IsUpper(c):
-			t[i] = upperKind
+			sh.upper++
 		case lex.IsDigit(c):
-			t[i] = digitKind
+			sh.digit++
 		case c == ' ' || c == '\t':
-			t[i] = blankKind
+			sh.blank++
 		case c >= utf8.RuneSelf:
-			t[i] = wideKind
+			sh.wide++
 		default:
-			t[i] = otherKind
+			sh.other++
 		}
+		if lex.IsDigit(c) && lex.LetterSet.Has(before) || lex.IsDigit(before) && lex.LetterSet.Has(c) {
+			sh.switches++
+		}
+		before = c
 	}
-	return t
-}()
-
-// meets is 1 if one of the two kinds is letters and the other digits.
-var meets = func() (t [64]byte) {
-	for _, letter := range []int{lowerKind, upperKind} {
-		t[letter<<3|digitKind], t[digitKind<<3|letter] = 1, 1
-	}
-	return t
-}()
+	return sh
+}
 
 func (sh shape) letters() int { return sh.lower + sh.upper }
 

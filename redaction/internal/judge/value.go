@@ -61,10 +61,6 @@ func isNumber(text string) bool {
 	return text != "" && lex.IsDigit(text[0]) && lex.AllIn(text, &numberSet) && (len(text) < 6 || text[1] == 'x' && len(text) <= 21)
 }
 
-func isFloat(text string) bool {
-	return strings.Contains(text, ".") && strings.Trim(text, "0123456789.eE+-") == ""
-}
-
 // IsProse reports whether text is a sentence or a phrase.
 func IsProse(text string) bool {
 	sh := shapeOf(text)
@@ -95,22 +91,8 @@ func IsPath(text string) bool {
 	if i := strings.LastIndexByte(file, '.'); i >= 0 && lists["extension"][strings.ToLower(file[i+1:])] {
 		return true
 	}
-	if slashes > 0 && shapeOf(text).digit == 0 && IsWordy(text) {
-		return true
-	}
 	names := strings.ReplaceAll(text, "/", "")
 	return slashes > 0 && text[0] == '/' && !IsVeryRandom(names) || slashes > 1 && !IsRandom(names)
-}
-
-// isSchema reports whether text is rules for valid input, or a type.
-func isSchema(text string) bool {
-	return lex.BeginsWith(text, heads["schema"]) || strings.HasPrefix(text, "scram-sha-") && len(text) < 16
-}
-
-// isPublicKey reports whether text is a public key of OpenSSH, or the base64
-// of a structure that begins with the key's algorithm.
-func isPublicKey(text string) bool {
-	return lex.BeginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && strings.Contains(text[:min(len(text), 30)], "IjANBgkqhkiG9w0BAQEFAA")
 }
 
 // containsKey reports whether a run of text is a key by itself.
@@ -219,11 +201,6 @@ func isCommonCompound(w string) bool {
 		}
 	}
 	return reach[len(w)]
-}
-
-// isByteEscapes reports whether text is little more than escapes of bytes.
-func isByteEscapes(text string) bool {
-	return strings.Count(text, `\x`)*4+strings.Count(text, `\u`)*6+strings.Count(text, `\U`)*10+3 >= len(text)
 }
 
 // IsEncodedPair reports whether text is the base64 of user:password.

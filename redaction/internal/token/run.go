@@ -7,40 +7,23 @@ import (
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
-// longRuns finds tokens of rules without an anchor. It looks at every run of
-// token bytes that is long enough: such a run covers one of every stride bytes.
+// longRuns finds tokens of rules without an anchor: it looks at each run of token bytes that is long enough.
 func (c *scan) longRuns() {
-	for i := stride - 1; i < len(c.s); i += stride {
-		if i+half < len(c.s) && !mayBeRun(c.s[i-half:i+half]) {
+	const least = 34 // bytes of a Twilio id
+	begin := 0
+	for i := range len(c.s) + 1 {
+		if i < len(c.s) && inRun[c.s[i]] != 0 {
 			continue
 		}
-		begin, end := i, i+1
-		for begin > 0 && inRun[c.s[begin-1]] != 0 && i-begin < maxToken {
-			begin--
+		for ; i-begin >= least; begin = min(i, begin+maxToken) {
+			c.longRun(begin, min(i, begin+maxToken))
 		}
-		for end < len(c.s) && inRun[c.s[end]] != 0 && end-i < maxToken {
-			end++
-		}
-		if end-begin >= stride {
-			c.longRun(begin, end)
-		}
-		i += (end - 1 - i) / stride * stride
+		begin = i + 1
 	}
 }
 
-// stride is the length of the shortest run of interest: a Twilio id. Of a run that covers a
-// byte, at least half are before or behind it.
-const stride, half = 34, 16
-
-// mayBeRun reports whether every second byte of one of the halves of t is in a run. It does not
-// branch, because in code the answer for one byte is a coin toss.
-func mayBeRun(t string) bool {
-	return inRun[t[1]]&inRun[t[3]]&inRun[t[5]]&inRun[t[7]]&inRun[t[9]]&inRun[t[11]]&inRun[t[13]]&inRun[t[15]]|
-		inRun[t[17]]&inRun[t[19]]&inRun[t[21]]&inRun[t[23]]&inRun[t[25]]&inRun[t[27]]&inRun[t[29]]&inRun[t[31]] != 0
-}
-
-// inRun is 1 for the bytes of runSet.
-var inRun = runSet.Table()
+// inRun is 1 for the bytes of a run.
+var inRun = lex.SetOf(lex.Digits, lex.Letters, "_-+/=.:!").Table()
 
 // longRun masks the tokens in the run s[begin:end].
 func (c *scan) longRun(begin, end int) {
@@ -109,5 +92,3 @@ var (
 	genericSet = lex.SetOf(lex.Digits, lex.Letters, "+/_-")
 	upperSet   = lex.SetOf(lex.Uppers)
 )
-
-var runSet = lex.SetOf(lex.Digits, lex.Letters, "_-+/=.:!")

@@ -171,7 +171,8 @@ type rule struct {
 	// If random is set, the variable part has to look random, because other text
 	// has the shape too.
 	random bool
-	check  check
+	// check is what a token has to fulfil, or nil.
+	check func(token string) bool
 }
 
 // A part is a literal, or a run of least to most bytes of a set.
@@ -290,10 +291,10 @@ func (c *scan) token(index, begin, end int) {
 // reportToken masks the token s[first:last], whose anchor is at begin.
 func (c *scan) reportToken(t *rule, first, last, begin int) {
 	token, why := c.s[first:last], "format"
-	switch {
-	case t.check.valid != nil && t.check.valid(token):
-		why = "valid checksum"
-	case t.check.required || !t.takes(token, c.s[begin+len(t.anchorText()):last]):
+	if t.check != nil {
+		why = "checksum or content"
+	}
+	if t.check != nil && !t.check(token) || t.check == nil && !t.takes(token, c.s[begin+len(t.anchorText()):last]) {
 		c.left = append(c.left, judge.Span{Start: first, End: last, Reason: judge.Reason{Rule: t.name, Why: "not random"}})
 		return
 	}
@@ -301,12 +302,8 @@ func (c *scan) reportToken(t *rule, first, last, begin int) {
 	if t.class == "private-key" && strings.HasSuffix(before, "-----") {
 		return // the label of the block decides
 	}
-	c.report(t.class, t.name, why, first, last)
-	switch {
-	case t.class == "aws-key":
+	if c.report(t.class, t.name, why, first, last); t.class == "aws-key" {
 		c.awsSecretAfter(last)
-	case t.class == "private-key" && len(token) <= maxKeyWidth: // the first of several lines
-		c.key(t.name, first)
 	}
 }
 
