@@ -46,21 +46,6 @@ type Config struct {
 	MaxBytes int
 }
 
-func (c Config) withDefaults() Config {
-	c.MaxBytes = cmp.Or(c.MaxBytes, defaultMaxBytes)
-	return c
-}
-
-func (c Config) validate() error {
-	if n := len(c.Key.Reveal()); n < minKeyBytes {
-		return fmt.Errorf("redaction key has %d bytes: want at least %d random bytes", n, minKeyBytes)
-	}
-	if c.MaxBytes < 0 {
-		return fmt.Errorf("redaction limit of %d bytes is negative", c.MaxBytes)
-	}
-	return nil
-}
-
 // A Pipeline redacts. It is deterministic, keeps no state between calls and is
 // safe for concurrent use. The errors of its methods have class
 // [failure.RedactionBlocked] and quote no content: a text that cannot be
@@ -75,9 +60,11 @@ type Pipeline struct {
 
 // New returns the pipeline for a policy.
 func New(cfg Config) (*Pipeline, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, defaultMaxBytes)
+	if n := len(cfg.Key.Reveal()); n < minKeyBytes {
+		return nil, failure.Errorf(failure.ConfigInvalid, "redaction key has %d bytes: want at least %d random bytes", n, minKeyBytes)
+	} else if cfg.MaxBytes < 0 {
+		return nil, failure.Errorf(failure.ConfigInvalid, "redaction limit of %d bytes is negative", cfg.MaxBytes)
 	}
 	engine, err := newEngine(cfg)
 	if err != nil {

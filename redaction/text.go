@@ -2,24 +2,12 @@
 // [Text] comes out. Only this package can make a Text, and the model client
 // accepts nothing else (security 9.5).
 //
-// [Pipeline.Change] and [Pipeline.String] are the entry points. A text is read
-// in views: the sides of a diff (diff.go) and lines without escapes or invisible
-// characters (unfold.go). For each view, an Aho-Corasick automaton finds the
-// words of all rules in one pass, and the matcher of each kind of rule looks for a
-// secret near its word. The rules and their examples are the files of rules/,
-// which ruleset.go reads:
-//
-//   - token rules describe tokens by their shape (token.go, longrun.go);
-//   - name rules rate an identifier such as db_password (names.go). Form rules
-//     describe the places of a value beside it as the text looks (form.go,
-//     formmatch.go); they read lexemes (lex.go). value.go and literal.go read the
-//     value, and classify.go decides whether it is a secret;
-//   - call and command rules name functions and programs that take a secret
-//     (table.go, command.go).
-//
-// uri.go, key.go, block.go and table.go read structures that no
-// line describes. span.go merges the detections of all views into the spans that
-// are masked.
+// [Pipeline.Change] and [Pipeline.String] are the entry points. engine.go is the spine: a text is
+// read in views, the sides of a diff (diff.go) and lines without escapes or invisible characters
+// (unfold.go); for each view, package read finds what is bound to the name of a secret, and package
+// token what needs no name. span.go merges their findings. payload.go masks what was found in one
+// text in all texts that are sent together, whole.go reads whole files beside their diffs, and
+// hidden.go finds the lines that show less than a reviewer has to see.
 package redaction
 
 import (

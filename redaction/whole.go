@@ -87,7 +87,7 @@ var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.
 // wholeSides returns both sides of a diff that leads to the text. If the diff removes
 // nothing, the old side has nothing that the new one lacks, and is empty.
 func wholeSides(diff, text string) (before, after wholeSide, err error) {
-	r := sideReader{text: text, line: 1, headings: headingsIn(diff)}
+	r := sideReader{text: text, line: 1}
 	removes := false
 	for at, end := 0, 0; at < len(diff) && err == nil; at = end {
 		end = lex.LineEnd(diff, at)
@@ -120,17 +120,6 @@ type sideReader struct {
 	next, line    int // offset and number of the next line of text
 	old           strings.Builder
 	before, after []shown
-	headings      map[string]int // where each was read last, -1 if not yet
-}
-
-func headingsIn(diff string) map[string]int {
-	headings := map[string]int{}
-	for at := 0; at < len(diff); at = lex.LineEnd(diff, at) {
-		if m := hunkHeader.FindStringSubmatch(diff[at:lex.LineEnd(diff, at)]); m != nil && m[3] != "" {
-			headings[m[3]] = -1
-		}
-	}
-	return headings
 }
 
 // hunk reads the lines above a hunk, whose header ends at end in the diff.
@@ -146,8 +135,10 @@ func (r *sideReader) hunk(header string, end int) error {
 	for r.line < start && r.next < len(r.text) {
 		r.old.WriteString(r.pass())
 	}
-	if from, ok := r.headings[m[3]]; ok && from >= 0 {
-		r.after = append(r.after, shown{from, from + len(m[3]), end - 1 - len(m[3])})
+	const far = 64 << 10 // a heading is one of the lines above
+	from := max(0, r.next-far)
+	if i := strings.LastIndex(r.text[from:r.next], m[3]); i >= 0 {
+		r.after = append(r.after, shown{from + i, from + i + len(m[3]), end - 1 - len(m[3])})
 	}
 	return err
 }
@@ -155,12 +146,6 @@ func (r *sideReader) hunk(header string, end int) error {
 // pass reads a line of text.
 func (r *sideReader) pass() string {
 	line := r.text[r.next:lex.LineEnd(r.text, r.next)]
-	if len(r.headings) > 0 {
-		trimmed := strings.TrimSpace(line)
-		if _, ok := r.headings[trimmed]; ok {
-			r.headings[trimmed] = r.next + strings.Index(line, trimmed)
-		}
-	}
 	r.next, r.line = r.next+len(line), r.line+1
 	return line
 }
