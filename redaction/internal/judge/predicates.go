@@ -52,7 +52,7 @@ func isSpacedBare(c *Candidate) bool {
 	case line == "":
 		return lists["directive"][c.Name.Ident]
 	}
-	return lex.ContainsAny(line, heads["login"]) || lex.BeginsWith(line, heads["variable"]) || lex.BeginsWith(line, heads["setting"]) && !IsWordLike(c.text)
+	return lex.BeginsWith(line, heads["variable"]) || lex.BeginsWith(line, heads["login"]) || (lex.ContainsAny(line, heads["login"]) || lex.BeginsWith(line, heads["setting"])) && !IsWordLike(c.text)
 }
 
 // isLikelyKey reports whether the value of a medium name looks like a key.
@@ -143,7 +143,7 @@ func isNoArgument(c *Candidate) bool {
 func isItem(c *Candidate) bool {
 	text := c.text
 	switch final := lastWordOf(c.Name.Ident); {
-	case strings.ContainsAny(text, " \\"):
+	case strings.ContainsAny(text, " \\"), strings.Count(text, ".") > 1: // a name such as com.example.app
 		return false
 	case c.Name.IsPlural():
 		return isOfMany(text)

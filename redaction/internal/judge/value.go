@@ -74,7 +74,7 @@ func IsProse(text string) bool {
 	plain := 0
 	for _, w := range words {
 		w = strings.Trim(w, ".,;:!?'\"()<>/*`")
-		if IsWordLike(w) || len(w) <= 3 {
+		if IsWordLike(strings.ReplaceAll(w, "_", "")) || len(w) <= 3 {
 			plain++
 		}
 	}
