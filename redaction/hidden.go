@@ -68,8 +68,8 @@ func (pt *part) hiddenLines() (out []Hidden) {
 			key := s.Class == "private-key" && (inKey || judge.IsVeryRandom(value))
 			inKey = key && len(value) >= 40
 			switch {
-			case !changed, isNumbers(value), key:
-			case isActive(value), pt.raw[s.end] == '(':
+			case !changed, isNumbers(value), key, strings.HasPrefix(s.Rule, "token "):
+			case isActive(value), strings.Contains(s.value, "\n"), pt.raw[s.end] == '(':
 				add(line, hiddenValue)
 			case kind == lex.Code && !pt.covered(s), isScript && (before == "" || strings.IndexByte(";&|(`", lex.LastByte(before)) >= 0):
 				add(line, hiddenCode)
@@ -116,10 +116,8 @@ func (pt *part) sortLiterals() {
 // syntax of a language acts on, or is too long for anything but a token.
 func isActive(text string) bool {
 	const long = 256
-	return strings.ContainsAny(text, " \t\r`|;<>(){}[]'\"\\") || len(text) > long && !lex.AllIn(text, &longSet)
+	return len(text) > long || strings.ContainsAny(text, " \t\r`|;<>(){}[]'\"\\$&*?")
 }
-
-var longSet = lex.SetOf(lex.Letters, lex.Digits, "+/=_-.")
 
 // isNumbers reports whether text is a number, or the bytes of a key.
 func isNumbers(text string) bool {

@@ -71,7 +71,7 @@ const Generic = "generic random token"
 func (c *scan) isGeneric(begin, end int) bool {
 	const least, most, shown = 36, 200, 100
 	text := strings.TrimRight(c.s[begin:end], ".:!=")
-	if len(text) < least || len(text) > most || !lex.AllIn(text, &genericSet) || strings.HasPrefix(text, "_Z") || !judge.IsMixedCase(text) || !judge.IsVeryRandom(text) || strings.Count(text, "/") > 2+len(text)/24 {
+	if len(text) < least || len(text) > most || !lex.AllIn(text, &genericSet) || lex.BeginsWith(text, []string{"_Z", "--"}) || !judge.IsMixedCase(text) || !judge.IsVeryRandom(text) || strings.Count(text, "/") > 2+len(text)/24 {
 		return false
 	}
 	before, after := lex.ByteAt(c.s, begin-1), lex.ByteAt(c.s, end)
