@@ -62,6 +62,7 @@ type outbox interface {
 	RecordFeedback(ctx context.Context, m review.FeedbackMail) (recorded bool, err error)
 	versions
 	reconciler
+	notices
 }
 
 // mailbox is what readers answer to.

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -33,6 +34,9 @@ type RecipientPolicy struct {
 	// Bots: p4 users or mail addresses, in which * matches any text, such as
 	// build-*. Their changes have a lower priority. The fetch stage reads it.
 	Bots []string `yaml:"bots"`
+	// How long a review may wait for an operator, after a failure before stage notify,
+	// until its author gets a mail that the change is not reviewed. 0: never.
+	NotReviewedAfter time.Duration `yaml:"not_reviewed_after" default:"4h" check:"not-negative"`
 	// Bounced are addresses that a mail server has refused.
 	Bounced []string
 	// Domains of the addresses that are notified, such as example.com; a subdomain

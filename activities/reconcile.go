@@ -65,6 +65,8 @@ type Reconciled struct {
 	Answers int `json:"answers"`
 	// Missing are too many to be lost: nothing was sent again, the evidence needs a check.
 	Missing int `json:"missing,omitempty"`
+	// Notices are mails to authors whose reviews wait for an operator.
+	Notices int `json:"notices,omitempty"`
 }
 
 // ReconcileDeliveries compares the outbox with the provider's records (notification 8.2,
@@ -83,8 +85,10 @@ func (n *Notifier) ReconcileDeliveries(ctx context.Context) (Reconciled, error) 
 		}
 	}
 	r.requeueAbsent(ctx)
-	if err := r.recordAnswers(ctx); err != nil {
-		r.failed = append(r.failed, err)
+	for _, more := range []func(context.Context) error{r.sendNotices, r.recordAnswers} {
+		if err := more(ctx); err != nil {
+			r.failed = append(r.failed, err)
+		}
 	}
 	if len(r.failed) > 0 {
 		return r.done, fmt.Errorf("reconcile deliveries: %d of %d failed: %w", len(r.failed), len(due), mostRetryable(r.failed))

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -469,6 +470,64 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 			}
 			if tc.compared && (mail.Progress.Since != 1 || len(mail.Progress.Resolved) != 1) {
 				t.Errorf("mailed %+v", mail.Progress)
+			}
+		})
+	}
+}
+
+// A dead letter of an early stage that stays open becomes one mail "not reviewed" to the author,
+// also if a worker dies in between. A later replay still sends the digest.
+func TestNoticeToTheAuthor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		prepare func(mailing)
+		runs    int
+		copies  int
+		why     string
+	}{
+		"sent once":          {func(mailing) {}, 2, 1, ""},
+		"in doubt, accepted": {func(m mailing) { m.fakes.Fail("Send reply", ambiguous) }, 2, 1, ""},
+		"in doubt, absent":   {func(m mailing) { m.fakes.Fail("Send", ambiguous) }, 2, 1, ""},
+		"no answer for ever": {func(m mailing) {
+			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+			m.fakes.Fail("Send", ambiguous)
+		}, 3, 0, ""},
+		"opted out":            {func(m mailing) { m.stage.Policy.OptOut = []string{"alice"} }, 2, 0, "opted out"},
+		"refused":              {func(m mailing) { m.fakes.Fail("Send", failure.Errorf(failure.RecipientRejected, "no")) }, 2, 0, "refuses"},
+		"the letter is young":  {func(m mailing) { m.stage.Policy.NotReviewedAfter = 9 * time.Hour }, 2, 0, ""},
+		"turned off":           {func(m mailing) { m.stage.Policy.NotReviewedAfter = 0 }, 2, 0, ""},
+		"a replay runs":        {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set state = 'replaying'`) }, 2, 0, ""},
+		"the stage was notify": {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set stage = 'notify'`) }, 2, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
+			m.stage.Policy.NotReviewedAfter = 4 * time.Hour
+			_, err := m.db.RecordDeadLetter(t.Context(), request, "run", failure.DeadLetter{ErrorClass: failure.QuotaExhausted, Stage: "llm", FirstFailureAt: time.Now(), LastFailureAt: time.Now()})
+			testkit.NoError(t, err)
+			m.db.Exec(t, `update criticizer.dead_letters set recorded_at = now() - interval '5 hours'`)
+			tc.prepare(m)
+			for range tc.runs {
+				_, _ = m.tryReconcile()
+				m.db.Exec(t, `update criticizer.notices set checked_at = now() - interval '1 hour'`)
+			}
+			if n := m.fakes.Copies(alice); n != tc.copies || m.fakes.Copies(bob) != 0 {
+				t.Errorf("alice has %d copies, bob %d", n, m.fakes.Copies(bob))
+			}
+			var why string
+			m.db.Scan(t, `select coalesce(max(why), '') from criticizer.notices`, nil, &why)
+			if !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
+				t.Errorf("the row says why: %q", why)
+			}
+			if tc.copies == 1 {
+				r := m.fakes.Mails()[0]
+				if r.Outcome != review.OutcomeNotReviewed || !strings.Contains(r.Reason, "QUOTA_EXHAUSTED") {
+					t.Errorf("the mail says %+v", r)
+				}
+				if _, err := m.notify(); err != nil || m.fakes.Copies(alice) != 2 {
+					t.Errorf("after the replay: %d copies, %v", m.fakes.Copies(alice), err)
+				}
 			}
 		})
 	}

@@ -270,6 +270,7 @@ func reconciledRows(r activities.Reconciled) [][]string {
 		{r.Refused, "permanently refused: criticizer delivery list --status failed"},
 		{r.Requeued, "held, found not to be accepted, and released"},
 		{r.Unproven, "marked sent without a record at the mail server: see the worker's log"},
+		{r.Notices, "authors notified that their change is not reviewed"},
 		{r.Missing, "without a record at the mail server, too many at once: nothing was sent again, check the source of evidence"},
 		{r.Open, "still open"},
 	} {

@@ -96,6 +96,9 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 	if hidden, _ := r.Tally().In(review.LinesHidden); hidden > 0 {
 		d.Reason = "" // Coverage has it
 	}
+	if len(r.Coverage) == 0 && d.Reason != "" { // a notice: no file was read
+		d.Coverage, d.Reason = d.Reason+".", ""
+	}
 	d.Headline, d.Tone = headlineOf(r)
 	if r.StandIn {
 		d.StandIn = fmt.Sprintf("No language model has read this change: a stand-in (%s) answered in its place.", plain.Line(r.Model, maxName))

@@ -480,3 +480,18 @@ func TestLinesAreNumberedOnlyIfTheyAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// The notice that a review waits has another token than the digest, so that no look-up of one
+// finds the other, and does not claim that anything was read.
+func TestNoticeIsNotTheDigest(t *testing.T) {
+	t.Parallel()
+	key := testKey
+	key.Kind = review.NoticeNotReviewed
+	r := review.Report{Changelist: key.Changelist, Version: key.Version, Author: "ann", Outcome: review.OutcomeNotReviewed,
+		ReviewedAt: "2026-11-20T10:16:30Z", Reason: "the review stopped in stage llm (QUOTA_EXHAUSTED)", To: review.RoleAuthor}
+	m, err := Render(r, key, testKeys.Token(key), Config{From: testFrom, MessageIDDomain: testDomain})
+	testkit.NoError(t, err)
+	if m.Key == testToken || strings.Contains(m.Text, "in full") || !strings.Contains(m.Text, "Not reviewed\n") || !strings.Contains(m.Text, "stage llm (QUOTA_EXHAUSTED)") {
+		t.Errorf("key %s, text\n%s", m.Key, m.Text)
+	}
+}
