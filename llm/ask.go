@@ -2,6 +2,8 @@ package llm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -284,4 +286,180 @@ func (run *run) store(ctx context.Context, a endpoint.Answer) review.ArtifactRef
 		run.lg.WarnContext(ctx, "unusable answer not stored", "changelist", run.change.Number, "error", err)
 	}
 	return ref
+}
+
+// An overBudgetError is the error of a call that was not made because a budget
+// has too few tokens left.
+type overBudgetError struct{ reason review.SkipReason }
+
+func (e overBudgetError) Error() string { return "model not asked: " + string(e.reason) }
+
+// A tokenBudget reserves and settles the tokens of the calls for one question, in
+// the budget of the review and in the one that all reviews share.
+type tokenBudget struct {
+	run      *run
+	setAside int // tokens of the review's budget for the first call
+}
+
+// room returns the tokens that the review has left for a call.
+func (b *tokenBudget) room() int {
+	b.run.mu.Lock()
+	defer b.run.mu.Unlock()
+	return b.setAside + b.run.left
+}
+
+// reserve takes the largest number of tokens that a call may use out of both
+// budgets.
+func (b *tokenBudget) reserve(ctx context.Context, tokens int) (review.Grant, error) {
+	if b.room() < tokens {
+		return review.Grant{}, overBudgetError{review.SkipOverBudget}
+	}
+	grant := review.Grant{Tokens: tokens}
+	var err error
+	if shared := b.run.options.Budget; shared != nil {
+		grant, err = shared.Reserve(ctx, tokens)
+	}
+	switch {
+	case err != nil:
+		return grant, err
+	case grant.Refused:
+		return grant, overBudgetError{review.SkipOverDay}
+	}
+	b.run.giveBack(b.setAside - tokens)
+	b.setAside = 0
+	return grant, nil
+}
+
+// settle gives back the tokens that a call did not use.
+func (b *tokenBudget) settle(ctx context.Context, g review.Grant, used review.Usage) {
+	b.run.giveBack(g.Tokens - used.Tokens())
+	shared := b.run.options.Budget
+	if shared == nil {
+		return
+	}
+	if err := shared.Settle(ctx, g, used); err != nil {
+		b.run.lg.WarnContext(ctx, "tokens not settled: they count as used", "changelist", b.run.change.Number, "tokens", g.Tokens, "error", err)
+	}
+}
+
+// settleFailed settles a call that failed, and returns what it used:
+//   - An error in answer, and a call without an answer, used no tokens.
+//   - A call that broke off used its prompt, which the endpoint has read, and what was
+//     received.
+//   - The usage of a canceled call is unknown, so its reservation stays.
+//   - A prompt that was too long also counts against the review, so that
+//     splitting it ends.
+func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, prompt int, a endpoint.Answer, err error) review.Usage {
+	used := review.Usage{Calls: 1}
+	class := failure.ClassOf(err)
+	_, refused := errors.AsType[endpoint.Error](err)
+	switch {
+	case refused && a.Parts == 0, !a.Begun() && class != failure.NetworkTimeout:
+	case ctx.Err() != nil:
+		return used
+	default:
+		used.PromptTokens, used.CompletionTokens, used.Estimated = prompt, max(countTokens(a.Content), a.Parts), true
+	}
+	b.settle(ctx, g, used)
+	if class == failure.TooLarge {
+		b.run.giveBack(-g.Tokens)
+	}
+	return used
+}
+
+// release gives back the tokens that were set aside and not used.
+func (b *tokenBudget) release() {
+	b.run.giveBack(b.setAside)
+	b.setAside = 0
+}
+
+// giveBack adds tokens to the budget of the review.
+func (run *run) giveBack(tokens int) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.left += tokens
+}
+
+// A cachedAnswer is what the cache holds about a question, for other attempts and
+// later versions of the review. All of it has passed redaction.
+type cachedAnswer struct {
+	// Answer is what the question's read returned, nil if no answer was usable.
+	Answer json.RawMessage `json:"answer,omitempty"`
+	Model  string          `json:"model,omitempty"`
+	// Proof proves that the model received the question. Cut is set if the answer ended
+	// within its list.
+	Proof review.Proof `json:"proof,omitzero"`
+	Cut   bool         `json:"cut,omitempty"`
+	// TooLong is set if the endpoint found the prompt or its answer too long.
+	TooLong bool `json:"too_long,omitempty"`
+	// Unusable counts the unusable answers; Why is the reason for the last, in our
+	// words.
+	Unusable int    `json:"unusable,omitempty"`
+	Why      string `json:"why,omitempty"`
+}
+
+// note returns the message that tells the model why its earlier answers were
+// unusable, "" if there were none.
+func (a cachedAnswer) note() string {
+	if a.Unusable == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Answer %d to this could not be used: %s. Answer again, with the one JSON object that was asked for and nothing else.", a.Unusable, a.Why)
+}
+
+// cacheKey is a hash of the endpoint and of everything that is sent except fence and check
+// codes. Another endpoint may have another model of that name, or a stand-in.
+func (run *run) cacheKey(model string, q question) string {
+	c := run.cfg
+	settings, _ := json.Marshal([]any{c.BaseURL, model, c.MaxAnswerTokens, c.Temperature, c.ReasoningEffort, c.Extra})
+	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system, q.key()))
+	return hex.EncodeToString(sum[:])
+}
+
+// cached returns the cached answer for key. If the cache fails, the question is
+// asked again: that costs tokens, but the result is the same.
+func (run *run) cached(ctx context.Context, key string) cachedAnswer {
+	if a, ok := run.answers.Load(key); ok {
+		return a.(cachedAnswer)
+	}
+	var a cachedAnswer
+	var data []byte
+	var err error
+	if cache := run.options.Cache; cache != nil {
+		data, err = cache.Get(ctx, key)
+	}
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &a)
+	}
+	if err != nil {
+		run.lg.WarnContext(ctx, "answer cache not read", "changelist", run.change.Number, "error", err)
+		a = cachedAnswer{}
+	}
+	run.answers.Store(key, a)
+	return a
+}
+
+func (run *run) cache(ctx context.Context, key string, a cachedAnswer) {
+	run.answers.Store(key, a)
+	cache := run.options.Cache
+	if cache == nil {
+		return
+	}
+	data, err := json.Marshal(a)
+	if err == nil {
+		err = cache.Put(ctx, key, data)
+	}
+	if err != nil {
+		run.lg.WarnContext(ctx, "answer not cached", "changelist", run.change.Number, "error", err)
+	}
+}
+
+// cachedFromAny returns a cached usable answer of any of the models.
+func (run *run) cachedFromAny(ctx context.Context, q question) (cachedAnswer, bool) {
+	for _, model := range run.cfg.models() {
+		if a := run.cached(ctx, run.cacheKey(model, q)); a.Answer != nil {
+			return a, true
+		}
+	}
+	return cachedAnswer{}, false
 }

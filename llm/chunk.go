@@ -1,8 +1,13 @@
 package llm
 
 import (
+	"cmp"
 	"math"
+	"path"
 	"slices"
+	"strings"
+
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // A chunk is the part of a change that one call shows: hunks of files.
@@ -26,16 +31,21 @@ func pack(files []*file, limit, budget int) []chunk {
 	p := &packer{limit: limit}
 	share := fairShare(files, budget, limit)
 	var rests []section
-	for _, g := range byPriority(files) {
+	for _, group := range byPriority(files) {
 		var heads []section
-		for _, f := range g.files {
+		whole := 0
+		for _, f := range group {
 			head, rest := cutHunks(f.hunks, share)
-			heads = append(heads, section{f.file, head})
+			heads = append(heads, section{f, head})
+			whole += section{f, head}.tokens()
 			if len(rest) > 0 {
-				rests = append(rests, section{f.file, rest})
+				rests = append(rests, section{f, rest})
 			}
 		}
-		p.addGroup(heads)
+		p.makeRoom(whole) // related files share a chunk if they fit
+		for _, s := range heads {
+			p.addSection(s)
+		}
 	}
 	p.close()
 	for _, s := range rests {
@@ -99,18 +109,6 @@ type packer struct {
 	used   int // tokens of open
 }
 
-// addGroup adds related sections, to a new chunk if they fit only there.
-func (p *packer) addGroup(group []section) {
-	whole := 0
-	for _, s := range group {
-		whole += s.tokens()
-	}
-	p.makeRoom(whole)
-	for _, s := range group {
-		p.addSection(s)
-	}
-}
-
 // makeRoom opens a new chunk if tokens fit only there.
 func (p *packer) makeRoom(tokens int) {
 	if p.used+tokens > p.limit && tokens <= p.limit {
@@ -132,24 +130,17 @@ func (p *packer) addSection(s section) {
 
 // add adds hunks of f to the open chunk, or to a new one if they do not fit.
 func (p *packer) add(f *file, hunks []hunk) {
-	size := section{f, hunks}.tokens()
-	if p.shows(f) {
-		size -= f.headSize
-	}
-	if p.used+size > p.limit {
+	shows := func() bool { return len(p.open) > 0 && p.open[len(p.open)-1].file == f }
+	if p.used+tokensOf(hunks) > p.limit || !shows() && p.used+f.headSize+tokensOf(hunks) > p.limit {
 		p.close()
-		size = section{f, hunks}.tokens()
 	}
-	p.used += size
-	if !p.shows(f) {
+	if !shows() {
 		p.open = append(p.open, section{file: f})
+		p.used += f.headSize
 	}
 	last := &p.open[len(p.open)-1]
 	last.hunks = append(last.hunks, hunks...)
-}
-
-func (p *packer) shows(f *file) bool {
-	return len(p.open) > 0 && p.open[len(p.open)-1].file == f
+	p.used += tokensOf(hunks)
 }
 
 func (p *packer) close() {
@@ -175,4 +166,78 @@ func (c chunk) split() (a, b chunk, ok bool) {
 		return chunk{{f, []hunk{first}}}, chunk{{f, []hunk{second}}}, true
 	}
 	return nil, nil, false
+}
+
+// manyLines is the number of added lines beyond which a file is not more important.
+const manyLines = 300
+
+// byPriority groups related files, such as a header, its source and its test, and sorts the
+// groups: source before tests, configuration and documents, then risky code before other code,
+// then by added lines. Files within a group are sorted by kind.
+func byPriority(files []*file) [][]*file {
+	byKey := map[string][]*file{}
+	var keys []string
+	for _, f := range files {
+		key := affinity(f.path)
+		if byKey[key] == nil {
+			keys = append(keys, key)
+		}
+		byKey[key] = append(byKey[key], f)
+	}
+	type rank struct{ kind, safe, fewer int }
+	ranks := map[string]rank{}
+	for _, key := range keys {
+		group := byKey[key]
+		slices.SortStableFunc(group, func(a, b *file) int { return cmp.Compare(selection.KindOf(a.path), selection.KindOf(b.path)) })
+		r := rank{int(selection.KindOf(group[0].path)), 1, 0}
+		for _, f := range group {
+			if selection.IsRisky(f.path) {
+				r.safe = 0
+			}
+			for _, h := range f.hunks {
+				for _, l := range h.lines {
+					if l.mark == '+' && r.fewer > -manyLines {
+						r.fewer--
+					}
+				}
+			}
+		}
+		ranks[key] = r
+	}
+	slices.SortStableFunc(keys, func(a, b string) int {
+		x, y := ranks[a], ranks[b]
+		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.safe, y.safe), cmp.Compare(x.fewer, y.fewer))
+	})
+	groups := make([][]*file, len(keys))
+	for i, key := range keys {
+		groups[i] = byKey[key]
+	}
+	return groups
+}
+
+// layoutDirs are names of directories that hold parts of the same component.
+var layoutDirs = map[string]bool{
+	"include": true, "inc": true, "src": true, "source": true, "sources": true, "public": true, "private": true, "classes": true,
+	"test": true, "tests": true, "spec": true, "specs": true, "__tests__": true, "main": true, "lib": true,
+}
+
+// affinity returns the same key for related files: their names are equal without
+// the affixes of tests, and their directories without layoutDirs.
+func affinity(depotPath string) string {
+	dir, base := path.Split(strings.ToLower(depotPath))
+	var dirs []string
+	for part := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
+		if !layoutDirs[part] {
+			dirs = append(dirs, part)
+		}
+	}
+	stem, _, _ := strings.Cut(strings.TrimLeft(base, "."), ".")
+	stem = strings.TrimPrefix(stem, "test_")
+	for _, suffix := range []string{"_test", "_tests", "-test", "_spec", "tests", "test", "_tb"} {
+		if rest, ok := strings.CutSuffix(stem, suffix); ok && rest != "" {
+			stem = rest
+			break
+		}
+	}
+	return strings.Join(dirs, "/") + "/" + stem
 }

@@ -213,8 +213,9 @@ func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
 		answer, err := e.exchange(ctx, r, h)
 		if err == nil {
 			e.remember(ctx, r.Model, known, h)
-			if answer.Usage.CompletionTokens > limit+limit/10 { // it ignores the field of the limit
-				e.remember(ctx, r.Model, h, h.limitBy(otherLimit(h.limitField())))
+			if was := h; answer.Usage.CompletionTokens > limit+limit/10 { // it ignores the field of the limit
+				h.newLimit = !h.newLimit
+				e.remember(ctx, r.Model, was, h)
 			}
 			return answer, nil
 		}

@@ -35,18 +35,6 @@ func (h habits) limitField() string {
 	return limitTokens
 }
 
-func otherLimit(field string) string {
-	if field == limitTokens {
-		return limitCompletion
-	}
-	return limitTokens
-}
-
-func (h habits) limitBy(field string) habits {
-	h.newLimit = field == limitCompletion
-	return h
-}
-
 // formatOf returns the format to ask r for.
 func (h habits) formatOf(r Request) Format {
 	return formats[max(slices.Index(formats, r.Format), h.format)]
@@ -113,87 +101,70 @@ const minAnswer = 512
 // after returns the habits and the answer limit with which r is asked again after err; again
 // is false if nothing about r can be changed.
 func (h habits) after(err error, r Request) (next habits, limit int, again bool) {
-	e, answered := errors.AsType[Error](err)
-	limit = r.MaxTokens
-	if !answered {
-		return h, limit, false
-	}
-	s := e.said
-	form := slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestedRangeNotSatisfiable}, s.status)
-	switch m := s.meaning(); {
-	case m == answerLimit && form:
-		best := 0
+	e, _ := errors.AsType[Error](err)
+	s, form := e.said, ofForm(e.said.status) && e.said.status != http.StatusRequestEntityTooLarge
+	m := s.meaning()
+	context := s.context()
+	switch {
+	case e.text == "":
+	case m == answerLimit && form && context <= r.MaxTokens:
 		for _, text := range numbers.FindAllString(strings.ReplaceAll(s.text, ",", ""), -1) {
-			if n, _ := strconv.Atoi(text); n < limit && n > best {
-				best = n
+			if n, _ := strconv.Atoi(text); n < r.MaxTokens {
+				limit = max(limit, n)
 			}
 		}
-		if context := s.context(); context > 0 && context > limit { // the prompt counts, too
-			return h.reads(context).shorter(r)
+		if limit < minAnswer { // it does not say how many
+			limit = r.MaxTokens / 2
 		}
-		if best < minAnswer {
-			best = limit / 2
-		}
-		h.answer = best
-		return h, best, best >= minAnswer
-	case m.class == failure.TooLarge:
-		if context := s.context(); context > 0 && (h.context == 0 || context < h.context) {
-			return h.reads(context).shorter(r)
-		}
+		h.answer = limit
+		return h, limit, limit >= minAnswer
+	case m.class == failure.TooLarge && context > 0 && (h.context == 0 || context < h.context), m == answerLimit && form:
+		h.context = context
+		limit = context - s.prompt(r.Tokens*3/2) // its vocabulary may count half as many tokens more
+		return h, limit, limit < r.MaxTokens && limit >= min(minAnswer, context/4)
 	case form:
 		was := h
-		if h = h.drop(s.parameter(), r); h != was {
-			return h, limit, true
-		}
-	}
-	return h, limit, false
-}
-
-// reads returns h for an endpoint that reads so many tokens in one call.
-func (h habits) reads(context int) habits {
-	h.context = context
-	return h
-}
-
-// shorter returns the limit of an answer that fits beside the prompt of r, whose vocabulary may
-// count half as many tokens more.
-func (h habits) shorter(r Request) (habits, int, bool) {
-	left := h.context - r.Tokens*3/2
-	if left < r.MaxTokens && left >= min(minAnswer, h.context/4) {
-		return h, left, true
+		h.drop(s.parameter(), r)
+		return h, r.MaxTokens, h != was
 	}
 	return h, r.MaxTokens, false
 }
 
-// drop returns h without the field name of requests, or with its replacement.
-func (h habits) drop(name string, r Request) habits {
+// drop leaves out the field name of requests like r, or replaces it.
+func (h *habits) drop(name string, r Request) {
 	gone := func(field string) bool { return slices.Contains(strings.Fields(h.without), field) }
+	_, ours := r.Fields[name]
 	switch {
 	case name == "" || gone(name):
-		return h
-	case name == limitTokens, name == limitCompletion:
-		if h.limitField() == name && !gone(otherLimit(name)) {
-			h.without += name + " "
-			h = h.limitBy(otherLimit(name))
+	case name == h.limitField():
+		h.newLimit = !h.newLimit
+		if gone(h.limitField()) {
+			h.newLimit = !h.newLimit
+			return
 		}
-		return h
+		h.without += name + " "
 	case name == "response_format":
 		if at := slices.Index(formats, h.formatOf(r)); at+1 < len(formats) {
 			h.format = at + 1
 		}
-		return h
-	case name == "stream" && !r.Whole:
-		h.without += "stream_options "
-	case name == "stream", name == "stream_options" && r.Whole:
-		return h
-	case name == "reasoning_effort" && r.Effort == "":
-		return h
+	case name == "stream" && !r.Whole && !gone("stream_options"):
+		h.without += "stream_options stream "
+	case ours, name == "reasoning_effort" && r.Effort != "", (name == "stream" || name == "stream_options") && !r.Whole:
+		h.without += name + " "
 	}
-	if _, ours := r.Fields[name]; !ours && !slices.Contains([]string{"stream", "stream_options", "reasoning_effort"}, name) {
-		return h
+}
+
+// promptLength matches the tokens that an endpoint counts in a prompt. At least so many is what it
+// computes from the limits.
+var promptLength = regexp.MustCompile(`(at least )?\b(\d{2,9}) (?:tokens )?(?:in (?:the|your) (?:messages|prompt)|from the input|of text input|input tokens|` + "`inputs`" + `)|input_tokens: (\d+)`)
+
+// prompt returns the tokens of the prompt as s counts them, or else most.
+func (s said) prompt(most int) int {
+	if m := promptLength.FindStringSubmatch(s.text); m != nil && m[1] == "" {
+		n, _ := strconv.Atoi(m[2] + m[3])
+		return n
 	}
-	h.without += name + " "
-	return h
+	return most
 }
 
 // contextLength matches the number of tokens that an endpoint says it reads in one call, in an

@@ -117,3 +117,22 @@ func TestRequestIDHasAForm(t *testing.T) {
 		t.Errorf("of Azure: got %q", got)
 	}
 }
+
+// The answer limit shrinks to what the prompt leaves of the context, by the endpoint's own count
+// if it is one.
+func TestAnswerFitsTheContext(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"This model's maximum context length is 20000 tokens. However, you requested 24384 tokens (8000 in the messages, 16384 in the completion).":               12_000,
+		"'max_tokens' or 'max_completion_tokens' is too large: 16384. This model's maximum context length is 20000 tokens and your request has 9000 input tokens": 11_000,
+		"This model's maximum context length is 20000 tokens. However, you requested 16384 output tokens and your prompt contains at least 3617 input tokens":     8_000,
+		"This model's maximum context length is 9000 tokens. However, you requested 24384 tokens (8700 in the messages, 16384 in the completion).":                0,
+		"Request too large for m on tokens per min (TPM): Limit 20000, Requested 24384. The input or output tokens must be reduced":                               8_000,
+	} {
+		err := classify(http.StatusBadRequest, []byte(text), nil)
+		_, limit, again := habits{}.after(err, Request{MaxTokens: 16_384, Tokens: 8_000})
+		if again != (want > 0) || again && limit != want {
+			t.Errorf("%s: asked again: %t, with the limit %d, want %d", text, again, limit, want)
+		}
+	}
+}

@@ -1,0 +1,330 @@
+package llm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tiktoken-go/tokenizer/codec"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
+)
+
+// A file is one file of the change as it is shown to the model.
+type file struct {
+	path     string // as findings name it
+	shown    string // path in the prompt
+	kind     string // action and type; "" if the lines are not part of the change
+	hunks    []hunk
+	headSize int // tokens of the head
+}
+
+// A hunk is a sequence of consecutive lines.
+type hunk struct {
+	heading  string // the text after the second @@
+	lines    []line
+	headSize int // tokens of the head
+}
+
+// part returns h with some of its lines.
+func (h hunk) part(lines []line) hunk { return hunk{h.heading, lines, h.headSize} }
+
+type line struct {
+	mark   byte // blank, + or -
+	number int  // in the new content; 0 for a removed line
+	text   string
+	row    int  // in the diff
+	cut    bool // its end is not shown
+	size   int  // tokens of the rendered line
+}
+
+func newFile(path, kind string) *file {
+	f := &file{path: path, shown: visible(path), kind: visible(kind)}
+	f.headSize = countTokens(f.head())
+	return f
+}
+
+// inChange reports whether the lines of f are part of the change, and not around it.
+func (f *file) inChange() bool { return f.kind != "" }
+
+// parseFile returns a file of the change with its lines.
+func parseFile(f redaction.File) (*file, error) {
+	out := newFile(f.Path.String(), string(f.Action)+", "+f.Type.String())
+	err := out.parse(f.Diff.String())
+	return out, err
+}
+
+// parse adds the lines of a diff.
+func (f *file) parse(diff string) error {
+	for l := range review.DiffLines(diff) {
+		text := strings.TrimSuffix(l.Text, "\r")
+		switch {
+		case l.Mark == '@':
+			f.begin(text)
+		case l.Mark == 0 || len(f.hunks) == 0:
+			return failure.Errorf(failure.InvariantViolated, "read diff: hunk %d has a line without a mark", len(f.hunks))
+		case l.Mark == '-':
+			f.add(line{mark: '-', row: l.Row, text: text})
+		default:
+			f.add(line{mark: l.Mark, number: l.Number, row: l.Row, text: text})
+		}
+	}
+	return nil
+}
+
+func (f *file) begin(heading string) {
+	var h hunk
+	h.heading, _ = clip(visible(heading), maxHeadingBytes, "text")
+	h.headSize = countTokens(h.head())
+	f.hunks = append(f.hunks, h)
+}
+
+func (f *file) add(l line) {
+	l.text, l.cut = clip(visible(l.text), maxLineBytes, "line")
+	l.size = countTokens(l.render())
+	h := &f.hunks[len(f.hunks)-1]
+	h.lines = append(h.lines, l)
+}
+
+// Bounds of rendered text. A longer text is cut, with a note.
+const (
+	maxAboutBytes   = 2_000 // description of a changelist, in every call; its jobs have as many
+	maxLineBytes    = 2_000 // a longer line is usually data and would displace code
+	maxHeadingBytes = 200
+)
+
+// about renders the description and jobs of a change, and the list of its files unless it
+// is the only one. They are in every call: in small prompts, jobs and list have less room.
+func about(c redaction.Change, limit int) string {
+	text := described("description", c.Description.String(), min(maxAboutBytes, limit/4))
+	var jobs, files strings.Builder
+	for _, job := range c.Jobs {
+		jobs.WriteString(job.String() + "\n")
+	}
+	if jobs.Len() > 0 {
+		text += described("jobs", jobs.String(), min(maxAboutBytes, limit/24))
+	}
+	for _, f := range c.Files {
+		if !f.Skipped.IsDenied() && f.Skipped != review.SkipDenied {
+			files.WriteString(listed(f) + "\n")
+		}
+	}
+	if len(c.Files) > 1 {
+		text += described("files of the changelist", files.String(), min(2*maxAboutBytes, limit/24))
+	}
+	return text
+}
+
+func described(head, text string, limit int) string {
+	clipped, _ := clip(head+"\n"+quoteLines(strings.TrimSpace(text)), limit, "text")
+	return strings.TrimSuffix(clipped, "\n") + "\n"
+}
+
+// listed renders a file in the list of files. It leaves out the size of a file that is
+// shown, so that an edit of the file changes no cached prompt about other files.
+func listed(f redaction.File) string {
+	text := string(f.Action) + " " + f.Path.String()
+	if from := f.FromPath.String(); from != "" {
+		text += " from " + from
+	}
+	if f.Skipped != "" {
+		text += fmt.Sprintf(", %d bytes, not shown: %s", f.Size, f.Skipped)
+	}
+	return strings.ReplaceAll(text, "\n", " ")
+}
+
+// quoteLines puts "| " before every line of s, so that none can pass for a line of
+// the prompt.
+func quoteLines(s string) string {
+	var out strings.Builder
+	for l := range strings.Lines(s) {
+		out.WriteString("| " + visible(strings.TrimRight(l, "\r\n")) + "\n")
+	}
+	return out.String()
+}
+
+func (f *file) head() string {
+	if !f.inChange() {
+		return "context " + f.shown + "\n"
+	}
+	return "file " + f.shown + " (" + f.kind + ")\n"
+}
+
+func (h hunk) head() string { return "@@ " + h.heading + "\n" }
+
+func (l line) render() string {
+	if l.mark == '-' {
+		return "       - " + l.text + "\n"
+	}
+	return fmt.Sprintf("%6d %c %s\n", l.number, l.mark, l.text)
+}
+
+// visible replaces invisible characters by their code points, so that no text
+// holds a message that only a model reads, or ends a line of the prompt.
+func visible(s string) string { return plain.Show(s, invisible) }
+
+// invisible reports control and format characters, the line ends of Unicode, and
+// the variation selectors, which can encode bytes. Tabs, the byte order mark,
+// and the joiners that scripts and emoji need are kept.
+func invisible(r rune) bool {
+	switch r {
+	case '\t', '\ufeff', '\u200c', '\u200d':
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xe0100 && r <= 0xe01ef
+}
+
+// clip cuts s to at most n bytes, at a rune boundary, and appends a note.
+func clip(s string, n int, what string) (clipped string, cut bool) {
+	if len(s) <= n {
+		return s, false
+	}
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s [%s cut: %d bytes more]", s[:n], what, len(s)-n), true
+}
+
+// vocabulary is loaded on first use, which takes 30 ms and 6 MB.
+var vocabulary = sync.OnceValue(codec.NewO200kBase)
+
+// countTokens counts with the o200k vocabulary: exactly for OpenAI's models,
+// roughly for others, at about 4 MB per second. If the codec fails, it returns
+// the number of bytes, which is an upper bound.
+func countTokens(s string) int {
+	n, err := vocabulary().Count(s)
+	if err != nil {
+		return len(s)
+	}
+	return n
+}
+
+// tokens returns the number of tokens of the rendered chunk, or a few more: each
+// line is counted separately, and only once.
+func (c chunk) tokens() int {
+	n := 0
+	for _, s := range c {
+		n += s.tokens()
+	}
+	return n
+}
+
+func (s section) tokens() int { return s.file.headSize + tokensOf(s.hunks) }
+
+func tokensOf(hunks []hunk) int {
+	n := 0
+	for _, h := range hunks {
+		n += h.tokens()
+	}
+	return n
+}
+
+func (h hunk) tokens() int {
+	n := h.headSize
+	for _, l := range h.lines {
+		n += l.size
+	}
+	return n
+}
+
+// A ContextMode selects the code around the change that calls of one kind show.
+type ContextMode string
+
+// The context modes.
+const (
+	ContextNone ContextMode = "none"
+	ContextFile ContextMode = "file" // from the files of the change
+	ContextAll  ContextMode = "all"  // from files beside them, too
+)
+
+func (m ContextMode) covers(t review.Tier) bool {
+	return m == ContextAll || m == ContextFile && t == review.TierChange
+}
+
+// A block is code around the change: lines of one file in one hunk.
+type block struct {
+	*file
+	tier  review.Tier
+	serve []*file
+}
+
+// newBlocks returns the context of c for the given files, the most important block first.
+func newBlocks(c redaction.Change, files []*file) []*block {
+	var blocks []*block
+	for _, b := range c.Context {
+		out := &block{file: newFile(b.Path.String(), ""), tier: b.Tier}
+		for _, i := range b.For {
+			if i >= 0 && i < len(files) && files[i] != nil {
+				out.serve = append(out.serve, files[i])
+			}
+		}
+		heading := string(b.Kind)
+		if names := b.Names.String(); names != "" {
+			heading += " of " + names
+		}
+		out.begin(heading)
+		number := b.Line
+		for s := range strings.Lines(b.Text.String()) {
+			out.add(line{mark: ' ', number: number, text: strings.TrimRight(s, "\r\n")})
+			number++
+		}
+		blocks = append(blocks, out)
+	}
+	return blocks
+}
+
+// tokens is the size of a block that shares its head with no other.
+func (b *block) tokens() int { return section{b.file, b.hunks}.tokens() }
+
+func (b *block) serves(c chunk) bool {
+	return slices.ContainsFunc(c, func(s section) bool { return slices.Contains(b.serve, s.file) })
+}
+
+// contextOf returns the blocks for c that mode selects and that fit into room tokens,
+// except the blocks in shown. A block that does not fit is left out, and the next one is
+// tried.
+func (run *run) contextOf(c chunk, mode ContextMode, room int, shown chunk) (context chunk, use review.ContextUse) {
+	for _, b := range run.blocks {
+		switch {
+		case !mode.covers(b.tier) || !b.serves(c) || shown.holds(b):
+		case b.tokens() > room:
+			use.LeftOut++
+		default:
+			room -= b.tokens()
+			use.Shown++
+			context = context.with(b)
+		}
+	}
+	return context, use
+}
+
+// with adds a block to the section of its file, in the order of the lines.
+func (c chunk) with(b *block) chunk {
+	i := slices.IndexFunc(c, func(s section) bool { return s.file.path == b.path })
+	if i < 0 {
+		return append(c, section{b.file, slices.Clone(b.hunks)})
+	}
+	c[i].hunks = append(c[i].hunks, b.hunks...)
+	slices.SortStableFunc(c[i].hunks, func(x, y hunk) int { return x.first() - y.first() })
+	return c
+}
+
+func (c chunk) holds(b *block) bool {
+	return slices.ContainsFunc(c, func(s section) bool {
+		return s.file.path == b.path && slices.ContainsFunc(s.hunks, func(h hunk) bool { return h.first() == b.hunks[0].first() })
+	})
+}
+
+// first returns the number of the first line of h, 0 for none.
+func (h hunk) first() int {
+	if len(h.lines) == 0 {
+		return 0
+	}
+	return h.lines[0].number
+}
