@@ -52,7 +52,7 @@ var ends = map[string]End{
 }
 
 // End returns the meaning of the finish reason of a.
-func (a Answer) End() End { return ends[strings.ToLower(a.Finish)] }
+func (a Answer) End() End { return ends[strings.ReplaceAll(strings.ToLower(a.Finish), "-", "_")] }
 
 // Broken returns the error of an answer that the endpoint broke off, if it did.
 func (a Answer) Broken() error {

@@ -69,7 +69,7 @@ var parameters = []struct {
 	{"top_p", regexp.MustCompile(`\btop_p\b`)},
 	{"top_k", regexp.MustCompile(`\btop_k\b`)},
 	{"seed", regexp.MustCompile(`\bseed\b`)},
-	{"reasoning_effort", regexp.MustCompile(`\breasoning[_. ]effort\b|\breasoning\b|\bthinking\b`)},
+	{"reasoning_effort", regexp.MustCompile(`\breasoning[_. ]effort\b|\breasoning (?:is|parameter)\b|\bthinking (?:is|parameter)\b|['"](?:reasoning|thinking)['"]`)},
 	{"stream_options", regexp.MustCompile(`\bstream_options\b|\binclude_usage\b`)},
 	{"stream", regexp.MustCompile(`\bstream(?:ing)?\b`)},
 }

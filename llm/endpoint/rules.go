@@ -51,7 +51,6 @@ var (
 	noModel     = meaning{failure.ConfigInvalid, "no such model; check the model", "model_not_found"}
 	noParameter = meaning{failure.ConfigInvalid, "the model does not support a parameter; check temperature, reasoning effort and answer format", "unsupported_parameter"}
 	overloaded  = meaning{failure.UpstreamUnavailable, "it is unavailable or overloaded", "overloaded_error"}
-	internal    = meaning{failure.UpstreamInternal, "internal error", "internal_error"}
 )
 
 // A rule decides the meaning of errors. It applies if the status is one of its own, and a code
@@ -82,7 +81,7 @@ func near(one, other string) *regexp.Regexp {
 // Words of the rules. A limit of the answer is a field's name with what is wrong with its value.
 const (
 	limitNames  = `\bmax[_ ]?(?:completion|new|output)?[_ ]?tokens\b|\bmaxoutputtokens\b|\bmaximum tokens (?:you requested|value)|\bmaximum (?:number of )?(?:output|completion) tokens`
-	outOfBounds = `too (?:large|big|high|many)|at most|less than|smaller than|lower than|not exceed|exceed|<=|<|>|\brange\b|between|above (?:the )?maximum|maximum (?:value|allowed|number)|\bup to\b|greater than|larger than|cannot be (?:greater|larger|more)|limited`
+	outOfBounds = `too (?:large|big|high|many)|at most|less than|smaller than|lower than|not exceed|exceed|<=|<|>|\brange\b|between|above (?:the )?maximum|maximum (?:value|allowed|number)|\bup to\b|greater than|larger than|cannot be (?:greater|larger|more)|limited|model is \d`
 	prompts     = `\binputs?\b|\bprompt|\bcontext|\btokens?\b|\blength\b|\bmessages?\b|\brequest\b|\bsequence\b|\bcontent\b`
 	tooMuch     = `exceed|too (?:long|large|many|big)|longer than|larger than|greater than|more than the|over the|\bup to\b|\blimit(?:ed)? (?:of|is|to|exceeded)|\bmaximum\b|\brange of\b|must have (?:less|fewer)|must be (?:<=|less|at most|smaller)|more than (?:the )?max|reduce (?:the|your) (?:length|input|prompt|size)|overflow|not enough|beyond`
 	soon        = `per[ _-]?(?:minute|min|second|hour)|perminute|\brpm\b|\btpm\b|try again|retry (?:in|after)|please wait|too (?:many|frequent)|\brate[ _-]?limit`
@@ -90,46 +89,46 @@ const (
 	spent       = `\blow\b|insufficient|exceed|exhausted|depleted|required|requires more|reached|overdue|inactive|not active|suspended|used up|\bempty\b|\bno\b|not enough|do(?:es)?n'?t have|\bnegative\b|r[ua]n out|out of|不足|欠费`
 )
 
+var spentCodes = whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)|billing_(?:hard_limit_reached|not_active|error)|exceeded_current_quota_error|budget_exceeded|payment_required|arrearage|credits?_(?:exhausted|required)|pre_consume_token_quota_failed|1113|accountoverdueerror`)
+
 // rules are in the order in which they are asked.
 var rules = []rule{
 	{meaning: badAnswer, on: ofRequest, codes: whole(`json_validate_failed|output_parse_failed|json_generation_failed|invalid_json_output|structured_output_failed`),
 		words: regexp.MustCompile(`failed to (?:generate|validate|produce) (?:valid )?json|generated json does not|model did not (?:output|generate|return|produce) (?:valid |any )?json|output (?:could not be parsed|is not valid json)`)},
+	{meaning: noCredit, on: anyStatus, codes: spentCodes},
 	{meaning: noAccount, on: func(s int) bool { return s < 500 }, codes: whole(`account_deactivated|organization_(?:restricted|disabled)|account_(?:disabled|suspended)`),
 		words: regexp.MustCompile(`(?:account|organization|access|team|project)[^.]{0,30} (?:deactivated|disabled|restricted|terminated|banned|blocked)|deactivated account`)},
 	{meaning: filtered, on: func(s int) bool { return s < 500 && s != 401 && s != 402 || s == 500 },
 		codes: whole(`content_filter(?:ed)?|content_policy(?:_violation)?|responsibleaipolicyviolation|data_?inspection_?failed|data_inspection|content_moderation|moderation_blocked|moderation|prohibited_content|sensitive_content|sensitive_words_detected|inputtextsensitivecontentdetected.*|outputtextsensitivecontentdetected.*|cyber_policy_violation|policy_violation|safety|1301`),
-		words: regexp.MustCompile(`content[ _](?:management )?(?:policy|filter|polic)|safety (?:system|filter|polic|setting|check)|\bmoderation\b|inappropriate content|considered high risk|content exists risk|flagged (?:for|as|by)|was flagged|(?:sensitive|harmful|unsafe|prohibited|disallowed) (?:content|words?|information|material)|violat\w+ .{0,40}?(?:polic|guideline)|usage guidelines|guardrail (?:intervened|blocked)|blocked by (?:the )?(?:guardrail|safety|content)|invalid content that|datainspectionfailed|敏感内容|不安全|敏感词|违规`)},
+		words: regexp.MustCompile(`content[ _](?:management )?(?:policy|filter|polic)|safety (?:system|filter|polic|setting|check)|\bmoderation\b|inappropriate content|considered high risk|content exists risk|flagged (?:for|as|by)|was flagged|(?:sensitive|harmful|unsafe|prohibited|disallowed) (?:content|words?|terms?|information|material)|violat\w+ .{0,40}?(?:polic|guideline)|usage guidelines|guardrail (?:intervened|blocked)|blocked (?:by|due to) (?:the |our )?(?:guardrail|safety|content|policy|moderation)|invalid content that|datainspectionfailed|敏感内容|不安全|敏感词|违规`)},
 	{meaning: noCredit, on: func(s int) bool { return s != 429 && s < 500 },
-		codes: whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)|billing_(?:hard_limit_reached|not_active|error)|exceeded_current_quota_error|budget_exceeded|payment_required|arrearage|quota_exceeded|quota_exhausted|credits?_exhausted|credits?_required|pre_consume_token_quota_failed|1113|accountoverdueerror`),
 		words: near(credit+`|\bquota\b`, spent)},
 	{meaning: noCredit, on: anyStatus,
-		codes: whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)|billing_(?:hard_limit_reached|not_active)|exceeded_current_quota_error|budget_exceeded|arrearage|credits?_exhausted|pre_consume_token_quota_failed|1113`),
 		words: near(credit, spent), unless: regexp.MustCompile(soon)},
 	{meaning: noKey, on: anyStatus, codes: whole(`invalid_api_key|api_key_invalid|invalid_authentication(?:_error)?|incorrect_api_key(?:_provided)?|authentication_error|auth_error|unauthenticated|unauthorized|invalidapikey|invalid_token|invalid_key|expired_api_key|api_key_expired|token_expired|access_token_expired|1000|1001|1002|1003|1004`),
 		words: near(`api[ _-]?keys?\b|(?:access|auth|authentication|bearer|api)[ _-]?tokens?\b|authentication method|\bcredentials?\b|令牌`,
 			`invalid|incorrect|not valid|expired|revoked|malformed|missing|disabled|deactivated|deleted|wrong|rejected|denied|refused|\bno\b|\bbad\b|unauthorized|not (?:found|provided|passed|authorized|recognized|active|exist)|must provide|didn'?t provide|you need to provide|could not resolve|leaked|无效|过期`)},
 	{meaning: noKey, on: func(s int) bool { return s < 500 && s != 404 && s != 429 },
-		words: near(`\bauthentication\b|authenticationerror|\bauthorization\b`, `fail|invalid|missing|required|error|denied|\bno\b|header|expired|bad key`)},
+		words: regexp.MustCompile(`invalid (?:or expired )?token(?:$|[.,:;!])|` +
+			near(`\bauthentication\b|authenticationerror|\bauthorization\b`, `fail|invalid|missing|required|error|denied|\bno\b|header|expired|bad key`).String())},
 	{meaning: answerLimit, on: func(s int) bool { return ofForm(s) || s == 500 }, codes: whole(`max_tokens_too_large|invalid_max_tokens`),
-		words: near(limitNames, outOfBounds), unless: regexp.MustCompile(`(?:\+|\band|plus) ?['"` + "`" + `]?max_|not supported|unsupported parameter|unrecognized|\binputs?['"` + "`" + `]? tokens? \+|tokens per (?:min|day)|exceeds? (?:the )?context|max_tokens window|prompt is too long`)},
+		words: near(limitNames, outOfBounds), unless: regexp.MustCompile(`(?:\+|\band|plus) ?['"` + "`" + `]?max_|not supported|unsupported parameter|unrecognized|\binputs?['"` + "`" + `]? tokens? \+|tokens per (?:min|day)|exceeds? (?:the )?context|max_tokens window|prompt is too long|plus (?:the )?(?:prompt|input)`)},
 	{meaning: tooMany, on: exceptServer, words: regexp.MustCompile(`request (?:is |was )?too (?:large|big|long)[^.]{0,200}(?:tokens? per|tpm|tpd|rate limit)|(?:tokens per (?:min(?:ute)?|day)|tpm)[^.]{0,80}must be reduced`)},
 	{meaning: rateLimited, on: func(s int) bool { return s == 429 || s == 0 || s == 400 || s == 403 },
 		codes: whole(`rate_limit(?:_exceeded|_error|ed)?|rate_limit_reached_error|too_many_requests|resource_exhausted|throttling.*|throttlingexception|requests|1302|1303|1305`),
 		words: regexp.MustCompile(`rate[ _-]?limit|too many requests|\bthrottl|requests? per (?:minute|day|second)|tokens per (?:min|day)|too frequent`)},
-	{meaning: tooLong, on: func(s int) bool { return ofRequest(s) && s != 404 },
+	{meaning: tooLong, on: func(s int) bool { return ofRequest(s) && s != 402 && s != 404 },
 		codes: whole(`context_length_exceeded|exceed_context_size_error|string_above_max_length|model_max_prompt_tokens_exceeded|prompt_too_long|request_too_large|context_window_exceeded(?:_error)?|context_exceeded|tokens_limit_reached|max_context_length_exceeded|input_too_long|contextwindowexceedederror|token_limit_exceeded|1261`),
 		words: regexp.MustCompile(`(?:` + near(prompts, tooMuch).String() + `|\bcontext[ _-]?(?:window|length|size|limit)|上下文.{0,12}(?:过长|超|限)|(?:超过|超出).{0,8}(?:上下文|长度)|(?:输入|内容).{0,4}过长)`), unless: regexp.MustCompile(`\btemperature\b|\btop_p\b|response[_ ]format|json[_ ]schema|\b(?:too many|number of|concurrent|maximum) (?:requests|images|tools|connections)|timed? ?out|rate[ _-]?limit`)},
 	{meaning: noParameter, on: func(s int) bool { return ofForm(s) && s != 413 }, codes: whole(`unsupported_parameter|unsupported_value|invalid_json_schema|unknown_parameter|extra_forbidden|unsupported_response_format`)},
 	{meaning: noModel, on: func(s int) bool { return s != 401 && s != 402 && s != 429 },
 		codes: whole(`model_not_found|model_decommissioned|model_deprecated|model_not_available|model_not_supported|model_unavailable|model_retired|deploymentnotfound|operationnotsupported|unknown_model|unavailable_model|invalid_model|invalid_model_id|modelnotfound|model_not_exist|modelnotopen|invalidendpointormodel\.notfound|resource_not_found_error|1211`),
 		words: near(`\bmodels?\b|\bdeployment\b|\bendpoints found\b|模型`,
-			`not (?:a )?(?:valid|found|exist|available|supported|deployed|served|accessible|open)|does ?n[o']t exist|no longer|decommissioned|deprecated|retired|unknown|unsupported|invalid model|no such|no (?:allowed |available )?(?:endpoints|channel|provider)|unable to access|non-serverless|not serverless|no access|access to (?:the|this|that) model|no models? loaded|models? loaded|could not find|cannot find|not have access|sunset|end of life|shut ?down|try pulling|不存在|下线`),
+			`not (?:a )?(?:valid|found|exist|available|supported|deployed|served|accessible|open)|does ?n[o']t exist|no longer|decommissioned|deprecated|retired|unknown|unsupported|invalid model|no such|no (?:allowed |available )?(?:endpoints|channel|provider)|unable to access|non-serverless|not serverless|no access|access to (?:the|this|that) model|no models? loaded|models? loaded|could not find|cannot find|not have access|(?:identifier|name|id) is invalid|only supported in|sunset|end of life|shut ?down|try pulling|不存在|下线`),
 		unless: regexp.MustCompile(`parameter|response[_ ]format|json[_ ]schema|temperature|\btools?\b|\bstream\b|reasoning|max_tokens|\blogprobs\b|thinking|system (?:message|role|prompt)|timed? ?out`)},
 	{meaning: overloaded, on: func(s int) bool { return s != 429 && s != 404 && s != 401 && s != 402 },
 		codes: whole(`overloaded(?:_error)?|server_overloaded|engine_overloaded(?:_error)?|server_busy|service_unavailable|unavailable|model_overloaded|capacity_exceeded|provider_unavailable`),
 		words: regexp.MustCompile(`overloaded|server (?:is )?(?:currently )?busy|\bbusy\b.{0,30}(?:later|retry)|(?:still |currently |is )loading|loading model|no slot available|temporarily (?:unavailable|down)|out of capacity|at capacity|capacity (?:constraints|exceeded)|service unavailable|upstream (?:connect|timeout|idle timeout)|please (?:try again|retry) later|warming up|繁忙`)},
-	{meaning: internal, on: anyStatus, codes: whole(`internal_error|internal_server_error|server_error|internalerror|api_error`),
-		unless: regexp.MustCompile(`^$`)},
 }
 
 // exceptServer is a status that is not of a server's own failure.
@@ -159,8 +158,13 @@ func (s said) meaning() meaning {
 			return r.meaning
 		}
 	}
-	if s.status >= 400 && s.status < 500 && s.status != http.StatusTooManyRequests && s.parameter() != "" {
-		return noParameter
+	if s.status >= 400 && s.status < 500 && s.status != http.StatusTooManyRequests {
+		switch {
+		case slices.Contains(s.params, "model"):
+			return noModel
+		case s.parameter() != "":
+			return noParameter
+		}
 	}
 	m, ok := statuses[s.status]
 	switch {
