@@ -13,8 +13,8 @@ import (
 )
 
 func (c *console) feedbackCommand() *cobra.Command {
-	cmd := group("feedback", "List what readers say about findings, and decide about it", `Readers answer by mail, if mail.feedback is set. Their answers hide no finding: later mails
-list the finding with the reader's reason. Only this command makes a finding disappear.`)
+	cmd := group("feedback", "List what readers say about findings, and decide about it", `Readers answer by mail, if mail.feedback is set. Their answers hide no finding:
+later mails list it with the reader's reason. Only accept makes it disappear.`)
 	rated := table[store.RatedFinding]{"there is no feedback", []string{"TOKEN", "SAID", "BY", "OPINION", "NOT REPORTED SINCE", "FINDING", "NOTE"}, func(f store.RatedFinding) []any {
 		return []any{f.Token, stampIf(f.SaidAt), f.Who, f.Opinion, f.AcceptedBy, findingText(f.ReportedFinding), f.Note}
 	}}

@@ -67,7 +67,7 @@ func TestHintsOfWrongUsage(t *testing.T) {
 		{[]string{"deadletter", "lst", "--help"}, "hint: did you mean list? "},
 		{[]string{"status"}, "hint: see criticizer status --help\n"},
 		{[]string{"deadletter"}, "hint: see criticizer deadletter --help\n"},
-		{[]string{"feedback", "abc", "wrong"}, "hint: copy the token"},
+		{[]string{"feedback", "accept", "abc", "--reason", "x"}, "hint: criticizer feedback list shows"},
 		{[]string{"status", "--nonsense", "4711"}, "hint: see criticizer status --help\n"},
 		{[]string{"status", "4711", "-o", "xml"}, "hint: see criticizer status --help\n"},
 		{[]string{"keyset", "create", "--json", "x"}, "hint: see criticizer keyset create --help\n"},

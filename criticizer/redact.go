@@ -35,10 +35,10 @@ With --before and --after, or --git, it prints diffs as a review sends them: the
 whole texts decide what is masked.
 
 With --jsonl, every line {"id","text","path"} is answered by one line
-{"id","spans","rules"}, in order. The path gives the language of the text. A line that is not JSON, not UTF-8, or has no id
-or text ends the run; the error names its number. IDs are returned unchanged. A
-text that is rejected is answered as masked from begin to end, and its rule is the
-class of the error.`,
+{"id","spans","rules"}, in order. The path gives the language of the text. A
+line that is not JSON, not UTF-8, or has no id or text ends the run; the error
+names its number. IDs are returned unchanged. A text that is rejected is answered
+as masked from begin to end, and its rule is the class of the error.`,
 		Example: `  criticizer redact --explain < file.go
   git diff | criticizer redact --diff
   criticizer redact --git main..HEAD`,

@@ -152,7 +152,6 @@ func TestCompletionOfFixedValues(t *testing.T) {
 		"delivery list --status ":         {"pending", "sent", "failed", "held", "waived"},
 		"status 4711 -o ":                 {"table", "json"},
 		"review show 4711 --format ":      {"text", "html", "json", "sarif"},
-		"feedback k3vq2mzt5abcd ":         {"useful", "wrong"},
 		"--config f deadletter show --js": {"--json"},
 		"completion ":                     {"bash", "fish", "powershell", "zsh"},
 		"help dead":                       {"deadletter"},

@@ -16,6 +16,7 @@ import (
 // draft returns the result of a run whose calls have all succeeded: the filtered
 // findings, and what was read.
 func (run *run) draft(ctx context.Context) (review.Draft, error) {
+	run.found = append(run.found, run.committedSecrets()...)
 	sortCandidates(run.found)
 	found, err := run.dropMarkedWrong(ctx, run.cfg.dropMinor(run.found, run.counts))
 	if err != nil {
@@ -137,6 +138,8 @@ type candidate struct {
 	review.Finding
 	part    int
 	refuted bool // by the verification pass
+	// byRedaction is set for a committed secret, which no model verifies.
+	byRedaction bool
 }
 
 // sortCandidates sorts by severity, worst first, then by place, so that the

@@ -92,7 +92,7 @@ func (run *run) verifications(found []candidate) []*verification {
 	var all []*verification
 	byPart := map[int]*verification{}
 	for i, f := range found {
-		if !run.cfg.Verify.covers(f.Severity) {
+		if f.byRedaction || !run.cfg.Verify.covers(f.Severity) {
 			continue
 		}
 		v := byPart[f.part]

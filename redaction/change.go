@@ -59,6 +59,8 @@ type File struct {
 	Open []review.Finding
 	// Hidden are the lines of Diff that do not show all that a reviewer has to see.
 	Hidden []Hidden
+	// Secrets are the certain ones that the change adds.
+	Secrets []Secret
 }
 
 // Change redacts everything of c that may reach a model, as one payload: a
@@ -141,7 +143,7 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 			if !pt.whole {
 				pt.setLiterals()
 			}
-			to.Hidden = pt.hiddenLines()
+			to.Hidden, to.Secrets = pt.hiddenLines(), p.addedSecrets(pt)
 		}
 		to.Diff = p.text(cutHeadings(to.Diff.s))
 		for j, quote := range quotes[i] {
@@ -169,8 +171,9 @@ const sealMagic = "criticizer-redacted/1"
 // A sealedChange is the stored form of a [Change].
 type sealedChange struct {
 	Change review.Change `json:"change"`
-	// Hidden has the hidden lines of each file.
+	// Hidden has the hidden lines of each file, Secrets the secrets that each adds.
 	Hidden     [][]Hidden         `json:"hidden,omitempty"`
+	Secrets    [][]Secret         `json:"secrets,omitempty"`
 	Redactions []review.Redaction `json:"redactions,omitempty"`
 }
 
@@ -181,9 +184,9 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, job := range c.Jobs {
 		raw.Jobs = append(raw.Jobs, job.s)
 	}
-	hidden := make([][]Hidden, len(c.Files))
+	hidden, secrets := make([][]Hidden, len(c.Files)), make([][]Secret, len(c.Files))
 	for i, f := range c.Files {
-		hidden[i] = f.Hidden
+		hidden[i], secrets[i] = f.Hidden, f.Secrets
 		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: f.Open})
 	}
 	for _, f := range c.Rules {
@@ -192,7 +195,7 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, b := range c.Context {
 		raw.Context.Blocks = append(raw.Context.Blocks, review.Block{Tier: b.Tier, Kind: b.Kind, Path: b.Path.s, Line: b.Line, Text: b.Text.s, For: b.For, Names: strings.Fields(b.Names.s)})
 	}
-	body, err := review.Encode(sealedChange{raw, hidden, c.Redactions})
+	body, err := review.Encode(sealedChange{raw, hidden, secrets, c.Redactions})
 	if err != nil {
 		return nil, failure.Errorf(failure.RedactionBlocked, "seal changelist %d: %w", c.Number, err)
 	}
@@ -226,8 +229,8 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 	}
 	for i, f := range raw.Files {
 		file := File{Path: p.text(f.DepotPath), Action: f.Action, Type: p.text(f.Type), FromPath: p.text(f.FromPath), Diff: p.text(f.Diff), Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: f.Open}
-		if i < len(s.Hidden) {
-			file.Hidden = s.Hidden[i]
+		if i < len(s.Hidden) && i < len(s.Secrets) {
+			file.Hidden, file.Secrets = s.Hidden[i], s.Secrets[i]
 		}
 		c.Files = append(c.Files, file)
 	}
