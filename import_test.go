@@ -45,7 +45,7 @@ var arrows = map[string][]string{
 	"rewrite":          {"redaction"},
 	"internal/failure": nil,
 	"internal/secret":  nil,
-	"redaction":        {"review", "internal/failure", "internal/secret", "redaction/internal/lex", "redaction/internal/judge", "redaction/internal/token", "redaction/internal/read"},
+	"redaction":        {"review", "review/plain", "internal/failure", "internal/secret", "redaction/internal/lex", "redaction/internal/judge", "redaction/internal/token", "redaction/internal/read"},
 
 	"redaction/internal/lex":   nil,
 	"redaction/internal/judge": {"redaction/internal/lex"},

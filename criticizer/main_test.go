@@ -47,7 +47,7 @@ func TestMissingConfigurationIsReported(t *testing.T) {
 // Text from outside must not control the operator's terminal.
 func TestControlCharactersAreNotPrinted(t *testing.T) {
 	t.Parallel()
-	if got := printable("a\x1b[2Jb\u202ec\nd"); got != "a\ufffd[2Jb\ufffdc\nd" {
+	if got := printable("a\x1b[2Jb\u202ec\nd"); got != "a[U+001B][2Jb[U+202E]c\nd" {
 		t.Errorf("printed %q", got)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -121,16 +121,9 @@ func writeTable(w io.Writer, indent string, rows [][]string) {
 	_ = out.Flush()
 }
 
-// printable replaces control characters, so that text from outside cannot
-// control the operator's terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
+// printable shows invisible characters, so that text from outside cannot control the
+// operator's terminal.
+func printable(s string) string { return plain.Show(s) }
 
 func indented(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(printable(text), "\n"), "\n", "\n"+by)

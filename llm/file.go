@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/tiktoken-go/tokenizer/codec"
@@ -165,20 +164,9 @@ func (l line) render() string {
 	return fmt.Sprintf("%6d %c %s\n", l.number, l.mark, l.text)
 }
 
-// visible replaces invisible characters by their code points, so that no text
-// holds a message that only a model reads, or ends a line of the prompt.
-func visible(s string) string { return plain.Show(s, invisible) }
-
-// invisible reports control and format characters, the line ends of Unicode, and
-// the variation selectors, which can encode bytes. Tabs, the byte order mark,
-// and the joiners that scripts and emoji need are kept.
-func invisible(r rune) bool {
-	switch r {
-	case '\t', '\ufeff', '\u200c', '\u200d':
-		return false
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xe0100 && r <= 0xe01ef
-}
+// visible shows invisible characters, so that no text holds a message that only a model
+// reads, or ends a line of the prompt.
+func visible(s string) string { return strings.ReplaceAll(plain.Show(s), "\n", "[U+000A]") }
 
 // clip cuts s to at most n bytes, at a rune boundary, and appends a note.
 func clip(s string, n int, what string) (clipped string, cut bool) {

@@ -15,6 +15,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // An injection is a text that tries to steer a review.
@@ -170,7 +171,7 @@ func checkFenced(t *testing.T, content, innocent string) {
 	if files != 1 {
 		t.Errorf("%d lines pass for the head of a file, want 1:\n%s", files, shown)
 	}
-	if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && invisible(r) }); i >= 0 {
+	if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && plain.Invisible(r) }); i >= 0 {
 		t.Errorf("the prompt has invisible characters: %+q", shown[i:min(len(shown), i+40)])
 	}
 }

@@ -340,6 +340,7 @@ func TestReportedLeaks(t *testing.T) {
 		{"split over added literals", "k  = \"AKIAKA\" +\n  \"MGWW7Z77XKHQLD\"", "MGWW7Z77XKHQLD"},
 		{"zero-width space in the name", "pass\u200bword = Xk29dkQ0dks!", "Xk29dkQ0dks!"},
 		{"zero-width space in the value", `token = "` + aws[:8] + "\u200b" + aws[8:] + `"`, aws[:8] + "\u200b" + aws[8:]},
+		{"letters that look blank in the name", "pa\u3164ss\uffa0wo\u2800rd = Xk29dkQ0dks!", "Xk29dkQ0dks!"},
 		{"look-alike letter in the name", "p\u0430ssword = Xk29dkQ0dks!", "Xk29dkQ0dks!"},
 		{"fullwidth equals sign", "password\uff1dXk29dkQ0dks!", "Xk29dkQ0dks!"},
 		{"no-break space", "password\u00a0=\u00a0Xk29dkQ0dks!", "Xk29dkQ0dks!"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // unfold returns the view of the lines of v that hold zero-width characters, look-alike
@@ -84,15 +85,13 @@ var lookalikes = func() map[rune]string {
 	return m
 }()
 
-const graphemeJoiner = '\u034f' // has no width, but is a mark
-
 // foldRune returns the ASCII text that the n bytes of the rune at s[i] look like. n is 0
 // if the rune is kept. A look-alike is folded only beside an ASCII letter, so that text
 // in another script is kept.
 func foldRune(s string, i int) (text string, n int) {
 	r, n := utf8.DecodeRuneInString(s[i:])
 	switch {
-	case unicode.In(r, unicode.Cf, unicode.Variation_Selector), r == graphemeJoiner:
+	case plain.Invisible(r) && !unicode.IsControl(r):
 		return "", n
 	case unicode.Is(unicode.Zs, r):
 		return " ", n

@@ -32,37 +32,55 @@ var (
 	reference = regexp.MustCompile(`#(\d)`) // to an issue or a change
 )
 
-// visible shows hidden characters. Reviewers should see them: a right-to-left override
+// visible shows invisible characters. Reviewers should see them: a right-to-left override
 // becomes [U+202E].
 func visible(s string) string {
-	return Show(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n"), Hidden)
+	return Show(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n"))
 }
 
-// Show replaces the characters that hidden selects by their code points.
-func Show(s string, hidden func(rune) bool) string {
-	if !strings.ContainsFunc(s, hidden) {
+// Show replaces invisible characters by their code points, except line feeds, tabs, a byte
+// order mark at the beginning, and those that scripts and emoji need: a joiner behind a
+// letter without case or a symbol, and the selector of an emoji's picture.
+func Show(s string) string {
+	if !strings.ContainsFunc(s, Invisible) {
 		return s
 	}
 	var out strings.Builder
-	for _, r := range s {
-		if hidden(r) {
+	before := rune(0)
+	for i, r := range s {
+		isNeeded := false
+		switch r {
+		case '\n', '\t':
+			isNeeded = true
+		case '\ufeff':
+			isNeeded = i == 0
+		case '\u200c', '\u200d':
+			isNeeded = before == '\ufe0f' || unicode.In(before, unicode.Lo, unicode.Mn, unicode.Mc, unicode.So, unicode.Sk) && !Invisible(before)
+		case '\ufe0e', '\ufe0f':
+			isNeeded = unicode.In(before, unicode.So, unicode.Sm)
+		}
+		switch {
+		case !isNeeded && Invisible(r):
 			fmt.Fprintf(&out, "[U+%04X]", r)
-		} else {
+			r = 0 // nothing hides behind it
+		default:
 			out.WriteRune(r)
 		}
+		before = r
 	}
 	return out.String()
 }
 
-// Hidden reports whether r is a control or format character, or a line separator that
-// only some programs treat as one. The two joiners are allowed: scripts and emoji need
-// them.
-func Hidden(r rune) bool {
-	switch r {
-	case '\n', '\t', '\u200c', '\u200d':
+// Invisible reports whether r is drawn as nothing or as a blank, or changes how text is
+// drawn: controls and formats, line separators that only some programs treat as one, the
+// code points that Unicode lets fonts ignore, and letters and symbols that look blank.
+func Invisible(r rune) bool {
+	if r >= ' ' && r < 0x7f {
 		return false
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+	const brailleBlank, nullNotehead = '\u2800', '\U0001d159'
+	return r == brailleBlank || r == nullNotehead ||
+		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 var (
