@@ -21,7 +21,11 @@ func (x *fetch) choose() []*file {
 	var candidates []*file
 	kinds := make(map[*file]selection.Kind)
 	for _, file := range x.files {
-		file.Skipped = cmp.Or(file.Skipped, actionSkip(file.Action), file.fileType.skip(), x.selection.ByPath(file.DepotPath).Reason)
+		byType, byPath := file.fileType.skip(), x.selection.ByPath(file.DepotPath).Reason
+		if byType == review.SkipBinary && byPath == "" && !selection.IsBinary(file.DepotPath) {
+			byType = review.SkipBinaryType
+		}
+		file.Skipped = cmp.Or(file.Skipped, actionSkip(file.Action), byType, byPath)
 		if file.Skipped == "" && file.Size > x.cfg.MaxFileBytes {
 			file.Skipped = review.SkipTooLarge
 		}
@@ -165,6 +169,12 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if f.Skipped != "" {
 		return nil
 	}
+	for _, c := range f.carried {
+		finding, ok := c.OpenIn(after, c.source, f.DepotPath)
+		if ok && !slices.ContainsFunc(f.Open, func(o review.Finding) bool { return *o.Origin == *finding.Origin }) {
+			f.Open = append(f.Open, finding)
+		}
+	}
 	before := f.baseText(printed)
 	aligned := withEndsOf(before, after)
 	switch {
@@ -180,12 +190,6 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range f.carried {
-		finding, ok := c.OpenIn(after, c.source, f.DepotPath)
-		if ok && !slices.ContainsFunc(f.Open, func(o review.Finding) bool { return *o.Origin == *finding.Origin }) {
-			f.Open = append(f.Open, finding)
-		}
-	}
 	f.Diff = Diff(f.DepotPath, merged, after, contextLines)
 	switch {
 	case f.Diff != "" && len(merged)+len(after) > review.MaxWhole:
@@ -194,6 +198,8 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 		f.Whole = review.Compress(after)
 	case f.isBranch() || before != after:
 		f.Skipped = review.SkipIntegrated
+	case f.fileType.isExecutable() && !printed.of(f.base).fileType.isExecutable():
+		f.Skipped = review.SkipExecutable
 	default:
 		f.Skipped = review.SkipUnchanged
 	}

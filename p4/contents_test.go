@@ -96,8 +96,9 @@ func TestFetchFiles(t *testing.T) {
 			name: "branch whose source may not be read is all new", file: rev{path: "//depot/f", rev: 1, action: "branch", data: "new\n", from: "//depot/main/f#4"},
 			replies: map[string][]byte{"print //depot/main/f#4": message(2, 17, "//depot/main/f#4 - no permission for operation on file(s).\n")}, diff: added, note: review.NoteNoBase(review.SkipDenied),
 		},
-		{name: "binary", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "binary+x", data: "\x00"}, skipped: review.SkipBinary},
-		{name: "old name of a binary type", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "uxbinary", data: "\x00"}, skipped: review.SkipBinary},
+		{name: "binary", file: rev{path: "//depot/f.exe", rev: 1, action: "add", typ: "binary+x", data: "\x00"}, skipped: review.SkipBinary},
+		{name: "a script of a binary type", file: rev{path: "//depot/f.sh", rev: 1, action: "add", typ: "binary+x", data: "rm\n"}, skipped: review.SkipBinaryType},
+		{name: "old name of a binary type", file: rev{path: "//depot/f.so", rev: 1, action: "add", typ: "uxbinary", data: "\x00"}, skipped: review.SkipBinary},
 		{name: "unknown type", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "hologram", data: "x"}, skipped: review.SkipUnknownType},
 		{name: "symlink", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "symlink", data: "target\n"}, skipped: review.SkipSymlink},
 		{
@@ -105,8 +106,12 @@ func TestFetchFiles(t *testing.T) {
 			others: []rev{{path: "//depot/f", rev: 1, typ: "binary", data: "\x00\x01"}}, diff: added,
 		},
 		{
-			name: "type change alone", file: rev{path: "//depot/f", rev: 2, typ: "text+x", data: "same\n"},
+			name: "type change alone", file: rev{path: "//depot/f", rev: 2, typ: "text+w", data: "same\n"},
 			others: []rev{{path: "//depot/f", rev: 1, data: "same\n"}}, skipped: review.SkipUnchanged,
+		},
+		{
+			name: "type change to an executable", file: rev{path: "//depot/f", rev: 2, typ: "text+x", data: "same\n"},
+			others: []rev{{path: "//depot/f", rev: 1, data: "same\n"}}, skipped: review.SkipExecutable,
 		},
 		{name: "empty file", file: rev{path: "//depot/f", rev: 1, action: "add"}, skipped: review.SkipUnchanged},
 		{

@@ -47,6 +47,8 @@ func (t fileType) skip() review.SkipReason {
 	return review.SkipUnknownType
 }
 
+func (t fileType) isExecutable() bool { return strings.Contains(t.modifiers, "x") }
+
 func (t fileType) hasKeywords() bool { return strings.Contains(t.modifiers, "k") }
 
 var (

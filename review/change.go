@@ -236,6 +236,8 @@ type SkipReason string
 const (
 	SkipBinary          SkipReason = "binary"
 	SkipDeleted         SkipReason = "deleted"
+	SkipBinaryType      SkipReason = "binary by its type, not by its name"
+	SkipExecutable      SkipReason = "the same content can be executed now"
 	SkipSymlink         SkipReason = "symbolic link"
 	SkipPurged          SkipReason = "content is no longer on the server"
 	SkipUnchanged       SkipReason = "content did not change"

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -26,7 +28,7 @@ type Pattern struct {
 
 // Parse parses a pattern.
 func Parse(text string) (Pattern, error) {
-	glob, whole := strings.CutPrefix(strings.ToLower(text), "//")
+	glob, whole := strings.CutPrefix(fold(text), "//")
 	switch {
 	case strings.TrimSpace(text) == "":
 		return Pattern{}, errors.New("pattern is empty: write one such as //depot/project/** or *.go")
@@ -42,6 +44,17 @@ func Parse(text string) (Pattern, error) {
 		p.glob = "**/" + glob
 	}
 	return p, nil
+}
+
+// fold returns s in lower case. A letter that only looks like one of ASCII, such as the sign
+// of kelvin, stays what it is: a path with it is another path.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		if lower := unicode.ToLower(r); r < utf8.RuneSelf || lower >= utf8.RuneSelf {
+			return lower
+		}
+		return r
+	}, s)
 }
 
 // String returns the pattern as written.
@@ -81,7 +94,7 @@ func MustParse(texts ...string) List {
 
 // Match returns the first pattern that matches a depot path, as written.
 func (l List) Match(depotPath string) (pattern string, ok bool) {
-	full := strings.TrimPrefix(strings.ToLower(depotPath), "//")
+	full := strings.TrimPrefix(fold(depotPath), "//")
 	base := path.Base(full)
 	for _, p := range l {
 		if p.match(full, base) {

@@ -22,6 +22,8 @@ func TestMatch(t *testing.T) {
 		"two stars stand for no directory too":      {"//depot/**/b.c", "//depot/b.c", true},
 		"alternatives":                              {"*.{h,cpp}", "//depot/a.CPP", true},
 		"letters in either case":                    {"//Depot/Third_Party/**", "//depot/THIRD_party/a.c", true},
+		"letters of another script in either case":  {"ÄRGER/**", "//depot/ärger/a.c", true},
+		"a letter that looks like one of ASCII":     {"third_party/*.lock", "//depot/th\u0130rd_party/a.loc\u212a", false},
 		"a character of the path is not a wildcard": {"a.c", "//depot/a*c", false},
 		"brackets of the path are no wildcard":      {"*.c", "//depot/a[1].c", true},
 		"a path that holds what p4 encodes":         {"*.c", "//depot/50% @home#*.c", true},

@@ -22,6 +22,23 @@ var secretPaths = glob.MustParse(
 // secretSamples are exceptions: samples without secrets.
 var secretSamples = glob.MustParse("*.env.{example,sample,template,dist}", ".env.{example,sample,template,dist}", "{example,sample,template}.env")
 
+// binaries are files that no program reads as source text. The author of a change chooses
+// the Perforce type of a file: a script of type binary is still a script.
+var binaries = glob.MustParse(
+	"*.{png,jpg,jpeg,jpe,gif,bmp,tif,tiff,tga,dds,hdr,exr,ico,icns,cur,webp,avif,heic,psd,psb,kra,xcf,ai,indd,raw,jp2,ktx,ktx2,astc,pvr}",
+	"*.{wav,mp3,ogg,oga,flac,aac,m4a,aif,aiff,opus,wma,mid,bank,wem,bnk,fsb,mp4,m4v,mov,avi,mkv,webm,wmv,mpg,mpeg,bik,bk2,usm,ogv,gifv}",
+	"*.{ttf,otf,ttc,woff,woff2,eot,fon,pfb,pdf,doc,docx,xls,xlsx,xlsm,ppt,pptx,odt,ods,odp,vsd,vsdx,epub,one,msg,pub}",
+	"*.{zip,gz,tgz,bz2,xz,zst,7z,rar,tar,jar,war,ear,aar,nupkg,whl,egg,deb,rpm,msi,dmg,iso,cab,apk,aab,ipa,pak,pck,ucas,utoc}",
+	"*.{uasset,umap,ubulk,fbx,blend,max,ma,mb,c4d,3ds,obj,glb,abc,usd,usdc,usdz,ztl,spp,sbsar,vdb,upk,unitypackage,bundle,assetbundle,bytes,nif,hkx}",
+	"*.{exe,dll,so,dylib,lib,a,o,obj,pdb,ilk,idb,pch,res,sys,ocx,com,class,pyc,pyd,wasm,ko,elf,hex,bin,dat,db,sqlite,mdb,accdb,dwg,dxf,sldprt,sldasm,step,stp,prt,mat,npy,npz,h5,onnx,pb,tflite,pt,parquet,mo,swf,fla}",
+)
+
+// IsBinary reports whether the name of a file is one of a binary format.
+func IsBinary(depotPath string) bool {
+	_, ok := binaries.Match(depotPath)
+	return ok
+}
+
 // builtIn lists the patterns that Include overrides. The first match gives the reason.
 var builtIn = []struct {
 	reason   review.SkipReason
