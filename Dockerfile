@@ -1,4 +1,4 @@
-# One image for every command: /worker, /criticizer, /criticizer-starter and
+# One image for every command: /criticizer-worker, /criticizer, /criticizer-starter and
 # /complaint-rewrite, static, without a base image. /sbom lists their modules.
 #
 #   docker build -t criticizer .
@@ -20,7 +20,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN export CGO_ENABLED=0 GOARCH=$TARGETARCH \
- && go build -trimpath -o /out/ ./worker \
+ && go build -trimpath -o /out/criticizer-worker ./worker \
  && go build -trimpath -o /out/criticizer ./criticizer \
  && go build -trimpath -o /out/criticizer-starter ./starter \
  && go build -trimpath -o /out/ ./rewrite/cmd/complaint-rewrite \
@@ -28,7 +28,7 @@ RUN export CGO_ENABLED=0 GOARCH=$TARGETARCH \
  && chmod 1777 /root-of-image/tmp \
  && chmod -R 0700 /root-of-image/var/lib/criticizer && chown -R 65532:65532 /root-of-image/var/lib/criticizer
 RUN mkdir /root-of-image/sbom \
- && for command in worker criticizer criticizer-starter complaint-rewrite; do \
+ && for command in criticizer-worker criticizer criticizer-starter complaint-rewrite; do \
     go run -C tools/lint github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -noserial -notimestamp \
       -output /root-of-image/sbom/$command.cdx.json /out/$command || exit 1; \
     done
@@ -66,5 +66,5 @@ USER 65532:65532
 ENV PATH=/:/usr/local/bin
 # Tickets, server fingerprints and the spool: the only files that are written.
 VOLUME /var/lib/criticizer
-HEALTHCHECK --interval=10s --timeout=12s --start-period=30s CMD ["/worker", "--healthy"]
-ENTRYPOINT ["/worker"]
+HEALTHCHECK --interval=10s --timeout=12s --start-period=30s CMD ["/criticizer-worker", "--healthy"]
+ENTRYPOINT ["/criticizer-worker"]

@@ -134,7 +134,7 @@ reproduce: ## build the last commit twice, in two places, and compare
 
 sbom: build $(BIN)/cyclonedx-gomod ## what the commands consist of, as CycloneDX: build/sbom
 	@mkdir -p build/sbom
-	@for command in worker starter criticizer complaint-rewrite; do $(BIN)/cyclonedx-gomod bin -json -noserial -notimestamp -output build/sbom/$$command.cdx.json $(BIN)/$$command || exit 1; done
+	@for command in criticizer-worker criticizer-starter criticizer complaint-rewrite; do $(BIN)/cyclonedx-gomod bin -json -noserial -notimestamp -output build/sbom/$$command.cdx.json $(BIN)/$$command || exit 1; done
 	@ls build/sbom/*.cdx.json
 
 bench: $(DEVSTACK) ## measure beside rivals and floors: build/bench.json
@@ -158,11 +158,11 @@ fmt: $(BIN)/golangci-lint ## format the code
 generate: $(BIN)/sqlc ## regenerate the generated code
 	$(BIN)/sqlc generate
 
-# Static. criticizer-starter is the copy for a Perforce host.
+# Static. An installation has criticizer, criticizer-worker, criticizer-starter and complaint-rewrite.
 build: ## compile worker, starter, criticizer and complaint-rewrite into build/bin
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./worker ./starter ./criticizer ./rewrite/cmd/complaint-rewrite
-	@cp $(BIN)/starter $(BIN)/criticizer-starter
+	@cp $(BIN)/worker $(BIN)/criticizer-worker && cp $(BIN)/starter $(BIN)/criticizer-starter
 
 clean: ## stop everything that runs and remove build/
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) clean; fi

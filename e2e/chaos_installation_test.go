@@ -79,7 +79,6 @@ mail:
   bounces: {host: 127.0.0.1, port: %[9]d, tls: none, username: %[7]s}
 %[10]sstarter: {spool_dir: %[11]q}
 worker: {no_breaker: true}
-log: {format: json}
 `, in.temporal.Address, in.temporal.Name, in.path("p4"), in.path("p4home"), m.model.URL+"/v1", mailServer.port(), in.sender(), mailHostDomain,
 		mailboxes.port(), in.evidence(mailboxes.port()), in.path("spool"), settleWindow))
 	workerEnv := in.setEnv(database, postgres.port())

@@ -22,7 +22,7 @@ type shownCommand struct {
 // programs maps the names of checked programs on pages to those of our binaries, empty
 // for other programs.
 var programs = map[string]string{
-	"criticizer": "criticizer", "starter": "starter", "criticizer-starter": "starter", "worker": "worker", "make": "", "temporal": "",
+	"criticizer": "criticizer", "starter": "starter", "criticizer-starter": "starter", "criticizer-worker": "worker", "make": "", "temporal": "",
 }
 
 // placeholders replaces what a reader has to replace.

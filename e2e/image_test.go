@@ -37,7 +37,7 @@ func newContainer(t *testing.T, in *installation, depot string) *container {
 	}
 	c := &container{r: in, root: filepath.Join(t.TempDir(), "root"), state: filepath.Join(t.TempDir(), "state")}
 	for from, to := range map[string]string{
-		binDir + "/worker": "worker", binDir + "/criticizer": "criticizer", binDir + "/starter": "criticizer-starter", binDir + "/complaint-rewrite": "complaint-rewrite", binDir + "/p4sim": "usr/local/bin/p4",
+		binDir + "/worker": "criticizer-worker", binDir + "/criticizer": "criticizer", binDir + "/starter": "criticizer-starter", binDir + "/complaint-rewrite": "complaint-rewrite", binDir + "/p4sim": "usr/local/bin/p4",
 		"../docs/deploy/criticizer.yaml": "etc/criticizer/criticizer.yaml", depot: "depot.txtar",
 	} {
 		c.put(to, readFile(t, from), 0o755, 0)
@@ -171,12 +171,12 @@ func TestReviewInAContainer(t *testing.T) {
 	c := newContainer(t, in, depot)
 	in.allow("//depot/main/...")
 	listen := "CRITICIZER_WORKER_LISTEN=" + freeAddress(t)
-	if out, err := c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
+	if out, err := c.command([]string{listen}, "/criticizer-worker", "--healthy").CombinedOutput(); err == nil {
 		t.Errorf("a missing worker is healthy: %s", out)
 	}
-	worker := c.command([]string{listen}, "/worker")
+	worker := c.command([]string{listen}, "/criticizer-worker")
 	in.startProcess(worker)
-	waitFor(t, "a healthy worker", func() bool { return c.command([]string{listen}, "/worker", "--healthy").Run() == nil })
+	waitFor(t, "a healthy worker", func() bool { return c.command([]string{listen}, "/criticizer-worker", "--healthy").Run() == nil })
 	var a startResult
 	if out := c.must(nil, "/criticizer-starter", "change-commit", "--json", "--wait", "--timeout", "1m", "1"); json.Unmarshal([]byte(out), &a) != nil || a.Findings == 0 {
 		t.Errorf("the starter printed %q", out)

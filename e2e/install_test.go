@@ -102,7 +102,7 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 		"CRITICIZER_MAIL_PROVIDER=inbox", "CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none",
 		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", in.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+in.inbox.URL(),
 	)}
-	h.commands("built", map[string]string{"worker": binDir + "/worker", "criticizer": binDir + "/criticizer", "criticizer-starter": binDir + "/starter"})
+	h.commands("built", map[string]string{"criticizer-worker": binDir + "/worker", "criticizer": binDir + "/criticizer", "criticizer-starter": binDir + "/starter"})
 	for _, sub := range []string{"/systemd", "/etc"} {
 		if err := os.Mkdir(dir+sub, 0o755); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 	h.fake("systemctl", `case "$3" in *[!A-Za-z0-9:_.@-]*) echo "$3 is no name of a unit" >&2; exit 1;; esac
 unit=${3#*@}
 set -a; . "$ROOT/etc/worker-$unit.env"; set +a
-"$ROOT/opt/worker" --config "$ROOT/etc/criticizer.yaml" --roles "$unit" > "$ROOT/worker.log" 2>&1 &
+"$ROOT/opt/criticizer-worker" --config "$ROOT/etc/criticizer.yaml" --roles "$unit" > "$ROOT/worker.log" 2>&1 &
 echo $! > "$ROOT/worker.pid"`)
 	h.commands("fake", map[string]string{"temporal": temporal})
 	t.Cleanup(func() { // after the end of the test's context

@@ -100,7 +100,6 @@ starter: {spool_dir: %q}
 p4: {command: %q, port: "ssl:p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
 llm: {base_url: %q, model: llmsim-1, verify: "off"}
 mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer <criticizer@corp.test>", inbox_url: %q, clean_to: everyone}
-log: {format: json}
 `, in.temporal.Address, in.temporal.Name, in.path("spool"), in.path("p4"), in.path("p4home"), in.endpoint, in.inbox.SMTPAddr().Port, in.inbox.URL()))
 	in.env = append(os.Environ(),
 		"CRITICIZER_CONFIG="+in.path("criticizer.yaml"),

@@ -33,10 +33,10 @@ func (a *app) changeCommit() *cobra.Command {
 exists, print it and change nothing.
 
 If Temporal does not answer in time, the request is written to the spool
-(starter.spool_dir). The next call that reaches Temporal, or starter drain,
+(starter.spool_dir). The next call that reaches Temporal, or drain,
 starts the spooled reviews.`,
-		Example: `  starter change-commit 4711
-  starter change-commit --wait --review-version 2 4711`,
+		Example: `  criticizer-starter change-commit 4711
+  criticizer-starter change-commit --wait --review-version 2 4711`,
 		Args: a.changelistArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := trigger.Load(a.configPath, a.getenv)
@@ -51,7 +51,7 @@ starts the spooled reviews.`,
 				return a.submit(cmd, cfg, req, submit)
 			}
 			if !submit.json {
-				defer cli.Progress(cmd.ErrOrStderr(), "starter change-commit")()
+				defer cli.Progress(cmd.ErrOrStderr(), cmd.CommandPath())()
 			}
 			answer, err := connectAndStart(cmd.Context(), cfg, req, cmd.ErrOrStderr())
 			if err != nil && !isTaken(err) {

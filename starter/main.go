@@ -24,13 +24,16 @@ import (
 	"github.com/criticizer/criticizer/internal/settings/trigger"
 )
 
+// programName is the name of the installed program.
+const programName = "criticizer-starter"
+
 func main() {
 	disableGC()
 	go warmUp()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
-	status := cli.Report(os.Stderr, "starter", err)
+	status := cli.Report(os.Stderr, programName, err)
 	if isTaken(err) {
 		status = 3
 	}
@@ -79,9 +82,9 @@ type app struct {
 func newCommand(getenv func(string) string) *cobra.Command {
 	a := &app{getenv: getenv}
 	root := &cobra.Command{
-		Use:   "starter",
+		Use:   programName,
 		Short: "Start reviews of Perforce changelists",
-		Long: `Starter starts the review of a submitted or shelved changelist. It is made for
+		Long: `Starts the review of a submitted or shelved changelist. It is made for
 Perforce triggers and can be run by hand.
 
 Lines of the trigger table, as install --print writes them:
@@ -91,11 +94,11 @@ Lines of the trigger table, as install --print writes them:
 Exit status: 0 the review was started, exists already or was spooled; 1 failed;
 2 wrong usage; 3 the key belongs to the review of another changelist, which is
 printed. With --trigger it is always 0.`,
-		Example: `  starter change-commit 4711
-  starter change-commit --wait --review-version 2 4711
-  starter shelve-commit 4712
-  starter drain`,
-		Version: strings.TrimPrefix(cli.Version("starter"), "starter "),
+		Example: `  criticizer-starter change-commit 4711
+  criticizer-starter change-commit --wait --review-version 2 4711
+  criticizer-starter shelve-commit 4712
+  criticizer-starter drain`,
+		Version: strings.TrimPrefix(cli.Version(programName), programName+" "),
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+trigger.Program.DefaultPath+" if it exists)")

@@ -133,7 +133,7 @@ func (a *app) drain() *cobra.Command {
 		Short: "Start the spooled reviews",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer cli.Progress(cmd.ErrOrStderr(), "starter drain")()
+			defer cli.Progress(cmd.ErrOrStderr(), cmd.CommandPath())()
 			cfg, err := trigger.Load(a.configPath, a.getenv)
 			if err != nil {
 				return err
@@ -168,7 +168,7 @@ func (a *app) shelveCommit() *cobra.Command {
 when the shelf has not changed for a while (shelf.quiet), so that only the last
 of several shelves in a row is reviewed. If Temporal does not answer in time,
 the request is spooled as by change-commit.`,
-		Example: `  starter shelve-commit 4712`,
+		Example: `  criticizer-starter shelve-commit 4712`,
 		Args:    a.changelistArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := trigger.Load(a.configPath, a.getenv)
@@ -222,7 +222,7 @@ func reportUnserved(ctx context.Context, n temporal.Namespace, w io.Writer) (sto
 			case <-time.After(wait):
 			}
 			if stages := strings.Join(unserved(ctx, n), ","); stages != "" {
-				fmt.Fprintf(w, "starter change-commit: no worker serves %s: the review waits until one starts with --roles %[1]s\n", stages)
+				fmt.Fprintf(w, programName+" change-commit: no worker serves %s: the review waits until one starts with --roles %[1]s\n", stages)
 			}
 		}
 	}()

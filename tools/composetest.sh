@@ -230,7 +230,7 @@ say "size of the image with the stand-in p4: $(docker image inspect -f '{{.Size}
 if [ -n "${ARM64:-}" ]; then
     build --platform linux/arm64 -t criticizer:arm64
     container=$(ba from criticizer:arm64)
-    machine=$(od -An -tx1 -j18 -N2 "$(ba mount "$container")/worker")
+    machine=$(od -An -tx1 -j18 -N2 "$(ba mount "$container")/criticizer-worker")
     [ "$machine" = " b7 00" ] || fail "the image for arm64 has a worker for machine $machine"
     say "built for arm64"
 fi

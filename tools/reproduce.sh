@@ -8,7 +8,7 @@ build() { # folder, build cache or none, file for the sums
 	git clone -q . "$dir/$1"
 	[ -z "$2" ] || export GOCACHE="$2"
 	make -s -C "$dir/$1" build
-	(cd "$dir/$1/build/bin" && sha256sum worker starter criticizer complaint-rewrite) >"$dir/$3"
+	(cd "$dir/$1/build/bin" && sha256sum criticizer-worker criticizer-starter criticizer complaint-rewrite) >"$dir/$3"
 }
 build first "" first.sums
 build "another/folder, deeper" "$dir/cache" second.sums

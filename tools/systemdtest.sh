@@ -91,6 +91,7 @@ export CGO_ENABLED=0
 build() { # DIRECTORY
     go build -buildvcs=true -trimpath -o "$1/" ./worker ./criticizer ./starter
     mv "$1/starter" "$1/criticizer-starter"
+    mv "$1/worker" "$1/criticizer-worker"
 }
 if [ -z "${REUSE:-}" ]; then
     say "building"
@@ -106,7 +107,7 @@ if [ -z "${REUSE:-}" ]; then
     (cd "$work/source" && build "$bin/next")
     rm -rf "$work/source"
 fi
-version=$("$bin/worker" --version) next_version=$("$bin/next/worker" --version)
+version=$("$bin/criticizer-worker" --version) next_version=$("$bin/next/criticizer-worker" --version)
 [ "$version" != "$next_version" ] || fail "both builds are $version"
 
 # The host: a copy of the root, with the servers that install.md expects.
@@ -114,7 +115,7 @@ cp -a --reflink=auto "$cache/root" "$root"
 clone=$root/root/clone
 install -d "$clone/build/bin" "$clone/docs" "$root/usr/local/share" "$root/etc/aiosmtpd"
 cp -r docs/deploy docs/workers.md "$clone/docs/"
-install "$bin/worker" "$bin/criticizer" "$bin/criticizer-starter" "$clone/build/bin/"
+install "$bin/criticizer-worker" "$bin/criticizer" "$bin/criticizer-starter" "$clone/build/bin/"
 install "$bin/p4" "$bin/standin" "$bin/temporal" "$root/usr/local/bin/"
 install -m 644 tools/devstack/harbor.txtar "$root/usr/local/share/"
 printf 'P4SIM_DEPOT=/usr/local/share/harbor.txtar\nP4SIM_STATE=/tmp/p4sim\nP4SIM_MAIL_DOMAIN=example.com\n' > "$root/usr/local/bin/p4sim.conf"
@@ -181,7 +182,7 @@ blocks() { awk -v from="$2" -v to="$3" '/^```sh$/ {n++; on = 1; next} /^```$/ {o
 inside bash /root/install.sh > "$work/install.log" 2>&1 || { cat "$work/install.log" >&2; fail "the commands of docs/install.md"; }
 worker=criticizer-worker@all
 show() { inside systemctl show -p "$2" --value "$1"; } # UNIT PROPERTY
-ready() { inside /opt/criticizer/worker --config /etc/criticizer/criticizer.yaml --healthy > /dev/null 2>&1; }
+ready() { inside /opt/criticizer/criticizer-worker --config /etc/criticizer/criticizer.yaml --healthy > /dev/null 2>&1; }
 operator() { inside bash -c 'set -a; . /etc/criticizer/worker-all.env; set +a; exec /opt/criticizer/criticizer "$@"' criticizer "$@"; }
 start() { inside /opt/criticizer/criticizer-starter change-commit "$@" > "$work/start.log" 2>&1 || { cat "$work/start.log" >&2; fail "start the review of $*"; }; }
 mails() { find "$root/var/lib/smtp/box/new" -type f -exec grep -l "^Subject: .* CL $1:" {} + | wc -l; } # CHANGELIST
@@ -319,14 +320,14 @@ say "the timer drained the spool"
 operator doctor > "$work/doctor.log" 2>&1 || { cat "$work/doctor.log" >&2; fail "doctor before the upgrade"; }
 for changelist in 108 111 112; do hold $changelist; done
 install -d "$clone/next"
-install "$bin/next/worker" "$bin/next/criticizer" "$bin/next/criticizer-starter" "$clone/next/"
+install "$bin/next/criticizer-worker" "$bin/next/criticizer" "$bin/next/criticizer-starter" "$clone/next/"
 running_version() { inside bash -c "exec /proc/$(show $worker MainPID)/exe --version"; }
 [ "$(running_version)" = "$version" ] || fail "the worker is $(running_version)"
 inside bash -ec '
 set -a; . /etc/criticizer/worker-all.env; set +a
 cd /root/clone/next
 ./criticizer migrate
-for command in worker criticizer criticizer-starter; do
+for command in criticizer-worker criticizer criticizer-starter; do
     install $command /opt/criticizer/$command.new
     mv /opt/criticizer/$command.new /opt/criticizer/$command
 done' > "$work/install.log" 2>&1 || { cat "$work/install.log" >&2; fail "the upgrade"; }
@@ -397,7 +398,7 @@ units=()
 port=9465
 for stage in workflows fetch redact llm notify retention; do
     units+=("criticizer-worker@$stage")
-    poll 60 inside env CRITICIZER_WORKER_LISTEN=127.0.0.1:$port /opt/criticizer/worker --config /etc/criticizer/criticizer.yaml --healthy > /dev/null 2>&1
+    poll 60 inside env CRITICIZER_WORKER_LISTEN=127.0.0.1:$port /opt/criticizer/criticizer-worker --config /etc/criticizer/criticizer.yaml --healthy > /dev/null 2>&1
     pid=$(show criticizer-worker@$stage MainPID)
     [ "$(inside stat -c %U "/proc/$pid")" = criticizer-$stage ] || fail "$stage runs as $(inside stat -c %U "/proc/$pid")"
     in_force "$pid"

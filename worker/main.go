@@ -19,11 +19,14 @@ import (
 	"github.com/criticizer/criticizer/internal/telemetry"
 )
 
+// programName is the name of the installed program.
+const programName = "criticizer-worker"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := cli.Execute(ctx, newCommand(os.Getenv), os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	os.Exit(cli.Report(os.Stderr, "worker", err))
+	os.Exit(cli.Report(os.Stderr, programName, err))
 }
 
 func newCommand(getenv func(string) string) *cobra.Command {
@@ -31,9 +34,9 @@ func newCommand(getenv func(string) string) *cobra.Command {
 	var names []string
 	var healthy bool
 	cmd := &cobra.Command{
-		Use:   "worker",
+		Use:   programName,
 		Short: "Run reviews: serve the task queues of the named roles",
-		Long: `Worker serves the task queues of the named roles until it receives SIGTERM or
+		Long: `Serves the task queues of the named roles until it receives SIGTERM or
 Ctrl-C. It then takes no new work and finishes the work in flight.
 
 Roles:
@@ -49,10 +52,10 @@ secrets every 10 seconds, and on SIGHUP. It logs to standard error, in color on 
 unless NO_COLOR is set.
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
-		Example: `  worker
-  worker --config /etc/criticizer/criticizer.yaml --roles fetch,redact
-  worker --healthy`,
-		Version: strings.TrimPrefix(cli.Version("worker"), "worker "),
+		Example: `  criticizer-worker
+  criticizer-worker --config /etc/criticizer/criticizer.yaml --roles fetch,redact
+  criticizer-worker --healthy`,
+		Version: strings.TrimPrefix(cli.Version(programName), programName+" "),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := parseRoles(names)

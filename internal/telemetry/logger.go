@@ -19,7 +19,7 @@ type Config struct {
 	// Lowest level that is logged: debug, info, warn or error.
 	Level slog.Level `yaml:"level" default:"info"`
 	// Format: text or json. Empty: text on a terminal and json elsewhere.
-	Format string `yaml:"-"`
+	Format string
 	// Scrub redacts a text. Required: Logger panics without it, so that no logger
 	// shows secrets by omission.
 	Scrub func(string) string

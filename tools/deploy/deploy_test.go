@@ -95,7 +95,7 @@ func TestSystemdUnits(t *testing.T) {
 	var units []string
 	for _, unit := range []string{"criticizer-worker@.service", "criticizer-drain.service", "temporal-server.service", "criticizer-drain.timer"} {
 		// systemd-analyze checks that the command exists.
-		body := strings.NewReplacer("/opt/criticizer/worker", "/bin/true", "/opt/criticizer/criticizer-starter", "/bin/true", "/opt/temporal/temporal-server", "/bin/true").
+		body := strings.NewReplacer("/opt/criticizer/criticizer-worker", "/bin/true", "/opt/criticizer/criticizer-starter", "/bin/true", "/opt/temporal/temporal-server", "/bin/true").
 			Replace(string(read(t, filepath.Join(docs, unit))))
 		// The comma between stages is escaped in %i, and not in %I.
 		if strings.Contains(body, "%i") {

@@ -136,8 +136,8 @@ func (b builder) wantSettings(c string) {
 		b.t.Fatal(err)
 	}
 	got := image.Docker.Config
-	if _, kept := got.Volumes["/var/lib/criticizer"]; got.Labels["com.criticizer.sbom"] != "/sbom" || got.User != "65532:65532" || !slices.Equal(got.Entrypoint, []string{"/worker"}) || !kept ||
-		!slices.Equal(got.Healthcheck.Test, []string{"CMD", "/worker", "--healthy"}) {
+	if _, kept := got.Volumes["/var/lib/criticizer"]; got.Labels["com.criticizer.sbom"] != "/sbom" || got.User != "65532:65532" || !slices.Equal(got.Entrypoint, []string{"/criticizer-worker"}) || !kept ||
+		!slices.Equal(got.Healthcheck.Test, []string{"CMD", "/criticizer-worker", "--healthy"}) {
 		b.t.Errorf("the configuration of the image is %+v", got)
 	}
 }
@@ -151,9 +151,9 @@ func (b builder) wantFiles(at string) {
 		mode  os.FileMode
 	}{
 		"var/lib/criticizer": {nobody, 0o700}, "var/lib/criticizer/p4": {nobody, 0o700}, "var/lib/criticizer/spool": {nobody, 0o700},
-		"worker": {0, 0o755}, "criticizer": {0, 0o755}, "criticizer-starter": {0, 0o755}, "complaint-rewrite": {0, 0o755}, "usr/local/bin/p4": {0, 0o755},
+		"criticizer-worker": {0, 0o755}, "criticizer": {0, 0o755}, "criticizer-starter": {0, 0o755}, "complaint-rewrite": {0, 0o755}, "usr/local/bin/p4": {0, 0o755},
 		"etc/ssl/certs/ca-certificates.crt": {0, 0o644}, "tmp": {0, 0o777},
-		"sbom/worker.cdx.json": {0, 0o644}, "sbom/criticizer.cdx.json": {0, 0o644}, "sbom/criticizer-starter.cdx.json": {0, 0o644}, "sbom/complaint-rewrite.cdx.json": {0, 0o644},
+		"sbom/criticizer-worker.cdx.json": {0, 0o644}, "sbom/criticizer.cdx.json": {0, 0o644}, "sbom/criticizer-starter.cdx.json": {0, 0o644}, "sbom/complaint-rewrite.cdx.json": {0, 0o644},
 	} {
 		info, err := os.Stat(filepath.Join(at, name))
 		if err != nil {
@@ -173,7 +173,7 @@ func (b builder) wantFiles(at string) {
 // wantCommands runs each command as the image's user, with no other files than the image's.
 func (b builder) wantCommands(at string) {
 	b.t.Helper()
-	for _, args := range [][]string{{"/worker", "-h"}, {"/criticizer", "keyset", "evidence"}, {"/complaint-rewrite", "keyset"}, {"/criticizer-starter", "--trigger", "change-commit", "1"}} {
+	for _, args := range [][]string{{"/criticizer-worker", "-h"}, {"/criticizer", "keyset", "evidence"}, {"/complaint-rewrite", "keyset"}, {"/criticizer-starter", "--trigger", "change-commit", "1"}} {
 		cmd := exec.CommandContext(b.t.Context(), args[0], args[1:]...)
 		cmd.Dir, cmd.Env = "/", []string{"PATH=/"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: at, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

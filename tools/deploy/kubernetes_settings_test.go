@@ -22,7 +22,7 @@ import (
 // server is.
 func TestKubernetesSettingsAreAccepted(t *testing.T) {
 	bin := t.TempDir()
-	for command, folder := range map[string]string{"worker": "./worker", "criticizer": "./criticizer", "complaint-rewrite": "./rewrite/cmd/complaint-rewrite"} {
+	for command, folder := range map[string]string{"criticizer-worker": "./worker", "criticizer": "./criticizer", "complaint-rewrite": "./rewrite/cmd/complaint-rewrite"} {
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, command), folder)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -47,7 +47,7 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 					}
 					command := slices.Concat(c.Command, c.Args)
 					if len(c.Command) == 0 {
-						command = slices.Concat([]string{"/worker"}, c.Args) // the image's
+						command = slices.Concat([]string{"/criticizer-worker"}, c.Args) // the image's
 					}
 					run := func(env []string) string {
 						cmd := exec.CommandContext(t.Context(), bin+command[0], command[1:]...)
