@@ -276,20 +276,13 @@ func (x *lexer) closing(o *opener, i int) (innerEnd, end int, cut bool) {
 			}
 			j++
 		case c == q[0] && strings.HasPrefix(s[j:limit], q):
-			if o.doubled && strings.HasPrefix(s[j+len(q):limit], q) && (j > i || IsAlnum(ByteAt(s, j+2*len(q)))) && (!o.loose || IsAlnum(ByteAt(s, j+2*len(q)))) {
-				j += 2*len(q) - 1
-				continue
+			after, isText := x.closes(o, i, j, limit)
+			if after < 0 {
+				return 0, -1, false
+			} else if !isText {
+				return after - len(q), after, false
 			}
-			if o.loose && q == `"` && IsAlnum(ByteAt(s, j+1)) && j > i && strings.Trim(s[i:j], "{[( ") == "" {
-				return 0, -1, false // a text in quotes that holds quotes
-			}
-			if o.loose && q == "'" && IsAlnum(ByteAt(s, j+1)) && j > i && IsAlnum(s[j-1]) {
-				continue // an apostrophe in the text
-			}
-			if len(q) == 3 { // """"
-				j = Run(s, j+3, &QuoteSet, limit-j-3) - 3
-			}
-			return j, j + len(q), false
+			j = after - 1
 		}
 	}
 	if !o.lines {
@@ -303,6 +296,24 @@ func (x *lexer) closing(o *opener, i int) (innerEnd, end int, cut bool) {
 		return 0, -1, false
 	}
 	return x.to, x.to, true
+}
+
+// closes returns what is behind the delimiter at j of a text from i on, or -1 if the text does not begin at i after
+// all. isText is set if the delimiter is a part of the text.
+func (x *lexer) closes(o *opener, i, j, limit int) (after int, isText bool) {
+	s, q := x.s[:x.to], o.close
+	next := ByteAt(s, j+len(q))
+	switch {
+	case o.doubled && strings.HasPrefix(s[j+len(q):limit], q) && (j > i && !o.loose || IsAlnum(ByteAt(s, j+2*len(q)))):
+		return j + 2*len(q), true
+	case o.loose && q == `"` && IsAlnum(next) && j > i && strings.Trim(s[i:j], "{[( ") == "": // a text in quotes that holds quotes
+		return -1, false
+	case o.loose && q == "'" && IsAlnum(next) && j > i && IsAlnum(s[j-1]): // an apostrophe in the text
+		return j + 1, true
+	case len(q) == 3: // """"
+		return Run(s, j+3, &QuoteSet, limit-j-3), false
+	}
+	return j + len(q), false
 }
 
 // unclosed decides on a literal of one line that ends at its line end without a quote: in

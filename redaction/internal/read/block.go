@@ -8,7 +8,19 @@ import (
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
-// A level is a member or item of YAML whose lines are indented deeper than it.
+// A block reads the members and items of YAML by their indentation: a whole text, or the lines below a name.
+type block struct {
+	*reader
+	rg      *region
+	whole   bool
+	base    int // the indentation of the line with the name
+	levels  []level
+	anchors map[string]value
+	values  []value
+	keys    []part
+}
+
+// A level is a member or item whose lines are indented deeper than it.
 type level struct {
 	indent int
 	step   *step
@@ -18,101 +30,94 @@ type level struct {
 // A part is text[from:to].
 type part struct{ from, to int }
 
-// blocks reads the members and items of YAML from at on, by their indentation: the whole text, or, if root is
-// not nil, the lines below a name that is indented by base. It returns the keys as well, and where it ended.
-func (d *reader) blocks(rg *region, at int, root *step, base int) (values []value, keys []part, end int) {
-	whole := root == nil
-	if whole {
-		root = &step{}
-	}
-	levels := []level{{-1, root, false}}
-	anchors := map[string]value{}
-	for at < rg.to {
-		stop := min(rg.to, lex.LineEnd(d.s, at))
-		begin := lex.Run(d.s[:stop], at, &lex.BlankSet, stop-at)
-		line, indent := strings.TrimRight(d.s[begin:stop], " \t\r\n"), begin-at
-		isItem := isItem(line)
+// read reads the lines from at on, which are below root, and returns where they end.
+func (b *block) read(at int, root *step) int {
+	b.levels, b.anchors = []level{{-1, root, false}}, map[string]value{}
+	for at < b.rg.to {
+		stop := min(b.rg.to, lex.LineEnd(b.s, at))
+		begin := lex.Run(b.s[:stop], at, &lex.BlankSet, stop-at)
+		line, indent := strings.TrimRight(b.s[begin:stop], " \t\r\n"), begin-at
+		isSeparator := lex.BeginsWith(line+" ", []string{"\x01", "... ", "--- "})
 		switch {
-		case line == "", line[0] == '#', whole && lex.BeginsWith(line, []string{"{{", "{%", "<%"}):
+		case line == "", line[0] == '#', b.whole && lex.BeginsWith(line, []string{"{{", "{%", "<%"}):
 			at = stop
 			continue
-		case line[0] == 1, line == "...", line == "---", strings.HasPrefix(line, "--- "):
-			if !whole {
-				return values, keys, at
-			}
-			levels, at = []level{{-1, &step{}, false}}, stop
+		case b.whole && isSeparator:
+			b.levels, at = []level{{-1, &step{}, false}}, stop
 			continue
-		case !whole && (indent < base || indent == base && !isItem):
-			return values, keys, at
+		case !b.whole && (isSeparator || indent < b.base || indent == b.base && !isItem(line)):
+			return at
 		}
-		for isItem && (line == "-" || line[:2] == "- ") {
-			levels = under(levels, indent, true)
-			levels = append(levels, level{indent, d.below(levels[len(levels)-1].step, ""), true})
-			rest := strings.TrimLeft(line[1:], " ")
-			begin, indent, line = begin+len(line)-len(rest), indent+len(line)-len(rest), rest+strings.Repeat(" ", 2-min(2, len(rest)))
+		next, ok := b.line(begin, stop, indent)
+		if !ok {
+			return at
 		}
-		line = strings.TrimRight(line, " ")
-		key, size := keyOf(line)
-		switch {
-		case key != "" && len(levels) < maxNesting:
-			levels = under(levels, indent, false)
-			levels = append(levels, level{indent, d.below(levels[len(levels)-1].step, key), false})
-			keys = append(keys, part{begin, begin + size})
-		case !isItem && !whole:
-			return values, keys, at
-		case !isItem:
-			levels = under(levels, indent, false)
-		}
-		v := value{path: levels[len(levels)-1].step, bind: judge.Assigned}
-		if v.path.name == "" {
-			v.bind = judge.Item
-		}
-		var anchor string
-		begin, anchor = tagged(d.s, begin+size, begin+len(line))
-		if at = stop; begin == begin-size+len(line) {
-			continue
-		}
-		switch text := d.s[begin:stop]; {
-		case text[0] == '|' || text[0] == '>':
-			for begin = stop; at < rg.to; at = lex.LineEnd(d.s, at) {
-				first := lex.Run(d.s, at, &lex.BlankSet, rg.to-at)
-				if first < rg.to && d.s[first] != '\n' && d.s[first] != '\r' && first-at <= indent {
-					break
-				}
-			}
-			v.lit = trim(d.s, literal{start: begin, end: min(at, rg.to)})
-		case (text[0] == '{' || text[0] == '[') && !strings.HasPrefix(text, "{{") && d.Names.PlaceholderLen(text) == 0:
-			more, behind := d.tree(rg.cursorAt(begin), v.path, false)
-			values, at = append(values, more...), lex.LineEnd(d.s, behind.offset())
-			continue
-		case text[0] == '*':
-			if known, ok := anchors[strings.TrimSpace(text[1:])]; ok {
-				v.lit = known.lit
-			}
-		default:
-			v.lit, at = d.scalar(begin, stop, rg.to)
-		}
-		if v.lit.start >= v.lit.end {
-			continue
-		}
-		v.lit.next = rg.cursorAt(v.lit.end)
-		if values = append(values, v); anchor != "" {
-			anchors[anchor] = v
-		}
+		at = next
 	}
-	return values, keys, at
+	return at
+}
+
+// line reads the line s[begin:stop], and the lines of its scalar. ok is not set if it is neither a member nor an item.
+func (b *block) line(begin, stop, indent int) (next int, ok bool) {
+	line, item := strings.TrimRight(b.s[begin:stop], " \t\r\n"), false
+	for ; isItem(line); item = true {
+		b.under(level{indent, nil, true}, "")
+		rest := strings.TrimLeft(line[1:], " ")
+		begin, indent, line = begin+len(line)-len(rest), indent+len(line)-len(rest), rest
+	}
+	key, size := keyOf(line)
+	if key != "" {
+		b.under(level{indent, nil, false}, key)
+		b.keys = append(b.keys, part{begin, begin + size})
+	} else if !item && !b.whole {
+		return begin, false
+	}
+	top := b.levels[len(b.levels)-1].step
+	begin, anchor := tagged(b.s, begin+size, begin+len(line))
+	v := value{path: top, bind: judge.Assigned}
+	if top.name == "" {
+		v.bind = judge.Item
+	}
+	switch text := b.s[begin:stop]; {
+	case strings.TrimSpace(text) == "", text[0] == '#':
+		return stop, true
+	case text[0] == '|' || text[0] == '>':
+		for next = stop; next < b.rg.to; next = lex.LineEnd(b.s, next) {
+			first := lex.Run(b.s, next, &lex.BlankSet, b.rg.to-next)
+			if first < b.rg.to && b.s[first] != '\n' && b.s[first] != '\r' && first-next <= indent {
+				break
+			}
+		}
+		v.lit = trim(b.s, literal{start: stop, end: min(next, b.rg.to)})
+	case (text[0] == '{' || text[0] == '[') && !strings.HasPrefix(text, "{{") && b.Names.PlaceholderLen(text) == 0:
+		values, behind := b.tree(b.rg.cursorAt(begin), top, false)
+		b.values = append(b.values, values...)
+		return lex.LineEnd(b.s, behind.offset()), true
+	case text[0] == '*':
+		v.lit, next = b.anchors[strings.TrimSpace(text[1:])].lit, stop
+	default:
+		v.lit, next = b.scalar(begin, stop)
+	}
+	if v.lit.start < v.lit.end {
+		v.lit.next = b.rg.cursorAt(v.lit.end)
+		b.values = append(b.values, v)
+		b.anchors[anchor] = v
+	}
+	return next, true
+}
+
+// under adds a level below those that it is indented deeper than. Items may be indented like the key of their list.
+func (b *block) under(l level, name string) {
+	for n := len(b.levels) - 1; n > 0 && (b.levels[n].indent > l.indent || b.levels[n].indent == l.indent && (!l.isItem || b.levels[n].isItem)); n-- {
+		b.levels = b.levels[:n]
+	}
+	if l.step = b.levels[len(b.levels)-1].step; len(b.levels) < maxNesting {
+		l.step = b.below(l.step, name)
+		b.levels = append(b.levels, l)
+	}
 }
 
 func isItem(line string) bool { return line == "-" || strings.HasPrefix(line, "- ") }
-
-// under removes the levels that a line with the indentation is not below of. Items may be indented like
-// the key of their list.
-func under(levels []level, indent int, isItem bool) []level {
-	for n := len(levels) - 1; n > 0 && (levels[n].indent > indent || levels[n].indent == indent && (!isItem || levels[n].isItem)); n-- {
-		levels = levels[:n]
-	}
-	return levels
-}
 
 // keyOf returns the key that a line begins with, and the bytes of it and its colon.
 func keyOf(line string) (key string, size int) {
@@ -142,33 +147,31 @@ func tagged(s string, at, end int) (begin int, anchor string) {
 		}
 		at = next
 	}
-	if at < end && s[at] == '#' {
-		return end, anchor
-	}
 	return at, anchor
 }
 
 // scalar reads the scalar at at, whose line ends at stop. One in quotes may have several lines. next is where the
 // line behind it begins.
-func (d *reader) scalar(at, stop, to int) (lit literal, next int) {
-	if q := d.s[at]; q == '"' || q == '\'' {
+func (b *block) scalar(at, stop int) (lit literal, next int) {
+	to := b.rg.to
+	if q := b.s[at]; q == '"' || q == '\'' {
 		for i := at + 1; i < to; i++ {
 			switch {
-			case d.s[i] == '\\' && q == '"', d.s[i] == q && lex.ByteAt(d.s[:to], i+1) == q && q == '\'':
+			case b.s[i] == '\\' && q == '"', b.s[i] == q && lex.ByteAt(b.s[:to], i+1) == q && q == '\'':
 				i++
-			case strings.HasPrefix(d.s[i:to], "{{"): // a template may have quotes
-				i += max(0, strings.Index(d.s[i:stop], "}}"))
-			case d.s[i] == q:
-				return literal{start: at + 1, end: i, quoted: true}, min(to, lex.LineEnd(d.s, i))
+			case strings.HasPrefix(b.s[i:to], "{{"): // a template may have quotes
+				i += max(0, strings.Index(b.s[i:stop], "}}"))
+			case b.s[i] == q:
+				return literal{start: at + 1, end: i, quoted: true}, min(to, lex.LineEnd(b.s, i))
 			}
 		}
 	}
-	text, _, _ := strings.Cut(d.s[at:stop], " #")
-	return trim(d.s, literal{start: at, end: at + len(text)}), stop
+	text, _, _ := strings.Cut(b.s[at:stop], " #")
+	return trim(b.s, literal{start: at, end: at + len(text)}), stop
 }
 
-// block masks the secrets in the lines at c that are below the name. It reports whether there are such lines.
-func (d *reader) block(n judge.Name, place string, c cursor) bool {
+// indented masks the secrets in the lines at c that are below the name. It reports whether there are such lines.
+func (d *reader) indented(n judge.Name, place string, c cursor) bool {
 	at, from := lex.LineBegin(d.s, c.offset()), lex.LineBegin(d.s, n.Begin)
 	if at < d.listEnd {
 		return true
@@ -180,10 +183,11 @@ func (d *reader) block(n judge.Name, place string, c cursor) bool {
 	if isItem(d.s[from+base : n.Begin]) { // the name is in an item itself
 		base++
 	}
-	values, _, end := d.blocks(c.rg, at, &step{name: n.Ident, own: n, of: n}, base)
+	b := block{reader: d, rg: c.rg, base: base}
+	end := b.read(at, &step{name: n.Ident, own: n, of: n})
 	if end > at {
 		d.listEnd = end
-		d.judgeAll(values, place)
+		d.judgeAll(b.values, place)
 	}
 	return end > at
 }
@@ -199,7 +203,9 @@ func (d *reader) document(rg *region) (values []value, keys []part) {
 	}
 	switch name {
 	case "yaml":
-		values, keys, _ = d.blocks(rg, 0, nil, -1)
+		b := block{reader: d, rg: rg, whole: true}
+		b.read(0, &step{})
+		return b.values, b.keys
 	case "json", "hcl", "toml", "ini":
 		for c := (cursor{rg, 0}); c.i < len(rg.toks); c = c.next() {
 			var more []value

@@ -8,7 +8,17 @@ import (
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
-// A frame is an open bracket of a tree.
+// A tree reads the members and elements in brackets: JSON, HCL, TOML, the sections of INI files, and the lists
+// and maps of code.
+type tree struct {
+	*reader
+	whole  bool    // the text is read, not one bracket
+	frames []frame // the open brackets
+	values []value
+	before lex.Token // the last one that is no blank
+}
+
+// A frame is an open bracket.
 type frame struct {
 	step   *step
 	key    *step // of the member whose value is read, or nil
@@ -20,111 +30,120 @@ type frame struct {
 	from, to, numbers, others int
 }
 
-// tree reads the members and elements in brackets: JSON, HCL, TOML, the sections of INI files, and the lists
-// and maps of code. root is the step of the first bracket, or of the whole text if whole is set. It
-// returns what is behind the bracket, which has to close unless the text is cut.
-func (d *reader) tree(c cursor, root *step, whole bool) (values []value, end cursor) {
-	frames := []frame{{step: root, key: root}}
-	if whole {
-		frames[0].key = nil
-	}
-	start, before := c.offset(), lex.Token{Kind: lex.Newline}
-	for ; ; c = c.next() {
-		d.work++
-		t, ok := c.token()
-		if !ok {
-			break
-		}
-		top := &frames[len(frames)-1]
-		switch text := c.text(); {
-		case t.Kind == lex.Blank, t.Kind == lex.Comment:
-			continue
-		case t.Kind == lex.Newline:
-			if top.valued || top.key == nil {
-				top.end()
-			}
-		case text == "[" && d.Names.PlaceholderLen(d.s[t.Start:]) > 0:
-			c = cursor{c.rg, c.rg.cursorAt(int(t.Start)+d.Names.PlaceholderLen(d.s[t.Start:])).i - 1}
-			top.valued = true
-		case text == "[" && whole && d.hasSections() && len(frames) == 1 && before.Kind == lex.Newline:
-			line := d.s[t.Start:lex.LineEnd(d.s, int(t.Start))]
-			top.step = root
-			for name := range strings.SplitSeq(strings.Trim(line, "[] \t\r\n"), ".") {
-				top.step = d.below(top.step, strings.Trim(name, "\"' "))
-			}
-			c = cursor{c.rg, c.rg.cursorAt(int(t.Start)+len(line)-1).i - 1}
-		case text == "{", text == "[", text == "(":
-			s := top.key
-			if s == nil {
-				s = d.labelled(top)
-			}
-			top.valued = true
-			if frames = append(frames, frame{step: s, isList: text != "{", isCall: text == "(" && top.key != nil}); len(frames) > maxNesting {
-				return values, c
-			}
-		case text == "}", text == "]", text == ")":
-			if len(frames) > 1 {
-				d.bytes(top, &frames[len(frames)-2])
-				frames = frames[:len(frames)-1]
-			}
-			if !whole && len(frames) == 1 {
-				return values, c.next()
-			}
-		case text == ",", text == ";":
-			top.end()
-		case c.isOperator():
-			if top.key == nil && (before.Kind == lex.Name || before.Kind == lex.Literal) {
-				top.key, top.valued, top.labels = d.below(top.step, strings.TrimSpace(d.s[before.Inner:before.InnerEnd])), false, nil
-			}
-		case t.Kind == lex.Name, t.Kind == lex.Literal:
-			top.count(t, text)
-			if top.key == nil {
-				top.labels = append(top.labels, t)
-				if c.next().skip(false).isOperator() {
-					break
-				}
-			}
-			v := value{path: top.key, lit: literal{int(t.Inner), int(t.InnerEnd), t.Kind == lex.Literal, c.next()}, bind: judge.Assigned}
-			if t.Kind == lex.Name {
-				if !c.rg.bare || top.key == nil && !top.isList || top.valued {
-					break
-				}
-				v.lit.end = d.bareEndAt(v.lit.start, c.rg.to, len(frames) == 1 && d.hasSections())
-				v.lit.next = c.rg.cursorAt(v.lit.end)
-				c = cursor{c.rg, v.lit.next.i - 1}
-			}
-			switch {
-			case top.isCall:
-				v.path, v.bind = top.step, judge.Fallback
-			case top.key == nil:
-				v.path, v.bind = d.below(top.step, ""), judge.Item
-			case top.valued:
-				v.bind = judge.Fallback
-			}
-			if top.valued = true; v.lit.start < v.lit.end && d.s[before.Start:before.End] != "==" && d.s[before.Start:before.End] != "!=" {
-				values = append(values, v)
-			}
-		}
-		before = t
-	}
-	i := slices.IndexFunc(frames, func(f frame) bool { return f.step.of.Strength == judge.Strong })
-	if c.i >= len(c.rg.toks) && c.rg.isText && len(frames) > 1 && i >= 0 {
-		if whole && len(values) > 0 {
-			start = values[len(values)-1].lit.start
-		}
-		d.stop(start, frames[i].step.of, "secrets without an end")
-	}
-	return values, c
-}
-
 // maxNesting bounds the brackets and the indentation that are read.
 const maxNesting = 1000
 
+// tree returns the values in the bracket at c, whose step is root, or in the whole text, and what is behind. The
+// bracket has to close unless the text is cut.
+func (d *reader) tree(c cursor, root *step, whole bool) ([]value, cursor) {
+	r := tree{reader: d, whole: whole, frames: []frame{{step: root, key: root}}, before: lex.Token{Kind: lex.Newline}}
+	if whole {
+		r.frames[0].key = nil
+	}
+	start := c.offset()
+	for ; c.rg != nil; c = c.next() {
+		d.work++
+		t, ok := c.token()
+		switch {
+		case !ok || len(r.frames) > maxNesting:
+			r.end(c, start)
+			return r.values, c
+		case t.Kind == lex.Blank, t.Kind == lex.Comment:
+			continue
+		case t.Kind == lex.Name, t.Kind == lex.Literal:
+			c = r.scalar(c, t)
+		default:
+			if c = r.mark(c, t); !whole && len(r.frames) == 1 && strings.IndexByte("}])", d.s[t.Start]) >= 0 {
+				return r.values, c.next()
+			}
+		}
+		r.before = t
+	}
+	return r.values, c
+}
+
+// mark reads a token of the structure at c, and returns the last one that it read.
+func (r *tree) mark(c cursor, t lex.Token) cursor {
+	top := &r.frames[len(r.frames)-1]
+	switch text := c.text(); {
+	case t.Kind == lex.Newline && !top.valued && top.key != nil: // the value is on the next line
+	case t.Kind == lex.Newline, text == ",", text == ";":
+		top.key, top.valued, top.labels = nil, false, nil
+	case text == "[" && r.Names.PlaceholderLen(r.s[t.Start:]) > 0:
+		top.valued = true
+		return cursor{c.rg, c.rg.cursorAt(int(t.Start)+r.Names.PlaceholderLen(r.s[t.Start:])).i - 1}
+	case text == "[" && r.whole && r.hasSections() && len(r.frames) == 1 && r.before.Kind == lex.Newline:
+		line := strings.TrimRight(r.s[t.Start:lex.LineEnd(r.s, int(t.Start))], " \t\r\n")
+		for top.step.up != nil {
+			top.step = top.step.up
+		}
+		for name := range strings.SplitSeq(strings.Trim(line, "[] "), ".") {
+			top.step = r.below(top.step, strings.Trim(name, "\"' "))
+		}
+		return cursor{c.rg, c.rg.cursorAt(int(t.Start)+len(line)).i - 1}
+	case text == "{", text == "[", text == "(":
+		s := top.key
+		if s == nil {
+			s = r.labelled(top)
+		}
+		top.valued = true
+		r.frames = append(r.frames, frame{step: s, isList: text != "{", isCall: text == "(" && top.key != nil})
+	case (text == "}" || text == "]" || text == ")") && len(r.frames) > 1:
+		r.bytes(top, &r.frames[len(r.frames)-2])
+		r.frames = r.frames[:len(r.frames)-1]
+	case c.isOperator() && top.key == nil && (r.before.Kind == lex.Name || r.before.Kind == lex.Literal):
+		top.key, top.valued, top.labels = r.below(top.step, strings.TrimSpace(r.s[r.before.Inner:r.before.InnerEnd])), false, nil
+	}
+	return c
+}
+
+// scalar reads the name or literal at c: a key, a label, a value. It returns the last token that it read.
+func (r *tree) scalar(c cursor, t lex.Token) cursor {
+	top := &r.frames[len(r.frames)-1]
+	top.count(t, c.text())
+	if top.key == nil {
+		if top.labels = append(top.labels, t); c.next().skip(false).isOperator() {
+			return c
+		}
+	}
+	v := value{path: top.key, lit: literal{int(t.Inner), int(t.InnerEnd), t.Kind == lex.Literal, c.next()}, bind: judge.Assigned}
+	if t.Kind == lex.Name {
+		if !c.rg.bare || top.key == nil && !top.isList || top.valued {
+			return c
+		}
+		v.lit.end = r.bareEndAt(v.lit.start, c.rg.to, len(r.frames) == 1 && r.hasSections())
+		v.lit.next = c.rg.cursorAt(v.lit.end)
+		c = cursor{c.rg, v.lit.next.i - 1}
+	}
+	switch {
+	case top.isCall:
+		v.path, v.bind = top.step, judge.Fallback
+	case top.key == nil:
+		v.path, v.bind = r.below(top.step, ""), judge.Item
+	case top.valued:
+		v.bind = judge.Fallback
+	}
+	if before := r.s[r.before.Start:r.before.End]; v.lit.start < v.lit.end && before != "==" && before != "!=" {
+		r.values = append(r.values, v)
+	}
+	top.valued = true
+	return c
+}
+
+// end masks and hides the rest of a whole text that ends within secrets.
+func (r *tree) end(c cursor, start int) {
+	i := slices.IndexFunc(r.frames, func(f frame) bool { return f.step.of.Strength == judge.Strong })
+	if c.i < len(c.rg.toks) && len(r.frames) <= maxNesting || !c.rg.isText || len(r.frames) == 1 || i < 0 {
+		return
+	}
+	if r.whole && len(r.values) > 0 {
+		start = r.values[len(r.values)-1].lit.start
+	}
+	r.stop(start, r.frames[i].step.of, "secrets without an end")
+}
+
 // hasSections reports whether a name in brackets at the begin of a line is the heading of a section.
 func (d *reader) hasSections() bool { return d.lang.Name == "toml" || d.lang.Name == "ini" }
-
-// end ends a member or element.
-func (f *frame) end() { f.key, f.valued, f.labels = nil, false, nil }
 
 // labelled returns the step of a bracket without a key: an element, or a block of HCL with its labels.
 func (d *reader) labelled(f *frame) *step {

@@ -21,7 +21,7 @@ type literal struct {
 func (d *reader) value(n judge.Name, place string, bind judge.Binding, c cursor, line bool) (found, secret bool) {
 	if (bind == judge.Assigned || bind == judge.Fallback) && n.Strength >= judge.Medium && d.Names.PlaceholderLen(d.s[c.offset():]) == 0 {
 		if line && c.rg.bare && !c.is("{") && !c.is("[") {
-			if d.block(n, place, c) {
+			if d.indented(n, place, c) {
 				return true, true
 			}
 		} else if d.container(n, place, c) {
