@@ -171,7 +171,7 @@ func (b *block) scalar(at, stop int) (lit literal, next int) {
 }
 
 // indented masks the secrets in the lines at c that are below the name. It reports whether there are such lines.
-func (d *reader) indented(n judge.Name, place string, c cursor) bool {
+func indented(d *reader, n judge.Name, place string, c cursor) bool {
 	at, from := lex.LineBegin(d.s, c.offset()), lex.LineBegin(d.s, n.Begin)
 	if at < d.listEnd {
 		return true

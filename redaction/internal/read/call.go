@@ -65,7 +65,7 @@ func (d *reader) arguments(c cursor, found func(i int, lit literal, ok bool) boo
 	for i := 0; ; i++ {
 		c = c.skip(true)
 		lit, ok := d.literalAt(c, judge.Called)
-		next, isSimple := d.argument(c, lit)
+		next, isSimple := argument(d, c, lit)
 		if !found(i, lit, ok && isSimple) || !next.is(",") {
 			return next
 		}
@@ -74,7 +74,7 @@ func (d *reader) arguments(c cursor, found func(i int, lit literal, ok bool) boo
 }
 
 // argument returns what is behind the argument at c, and whether it is no more than lit.
-func (d *reader) argument(c cursor, lit literal) (next cursor, isSimple bool) {
+func argument(d *reader, c cursor, lit literal) (next cursor, isSimple bool) {
 	depth, isSimple := 0, true
 	for range min(512, 16+max(0, d.budget)) { // tokens of an argument
 		d.budget--

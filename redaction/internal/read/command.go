@@ -66,7 +66,7 @@ func (d *reader) command(rg *region, h hit) {
 	if outer, ok := at.leave(); ok { // an element of a list
 		at = outer
 	}
-	args, end := d.shellWords(at)
+	args, end := shellWords(d, at)
 	d.commandEnd[h.index] = end
 	switch c.how {
 	case "next", "word", "second", "last":
@@ -87,7 +87,7 @@ var (
 
 // shellWords returns the words of the command line at c, as a shell splits them, or as the
 // elements of a list. A line that ends in a backslash or a backquote continues.
-func (d *reader) shellWords(c cursor) (words []literal, end int) {
+func shellWords(d *reader, c cursor) (words []literal, end int) {
 	for {
 		d.work++
 		t, ok := c.token()
@@ -227,7 +227,7 @@ func (sh shell) piped(rg *region) {
 	if at < 0 {
 		return
 	}
-	args, _ := sh.shellWords(rg.cursorAt(at))
+	args, _ := shellWords(sh.reader, rg.cursorAt(at))
 	args = slices.DeleteFunc(args, func(lit literal) bool { return lit.end > stop || s[lit.start] == '-' }) // flags such as -n
 	if len(args) == 1 || len(args) > 1 && args[0].quoted {
 		sh.mask(args[0])

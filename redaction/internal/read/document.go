@@ -99,7 +99,7 @@ func (d *reader) judgeAll(values []value, place string) {
 		case inSensitive:
 			d.secret(n, place, judge.Assigned, v.lit, "")
 		default:
-			d.judgeNamed(v, place)
+			judgeNamed(d, v, place)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (s *step) above(name string) *step {
 }
 
 // judgeNamed masks a value if its own name, or that of an object around it, shows that it is a secret.
-func (d *reader) judgeNamed(v value, place string) {
+func judgeNamed(d *reader, v value, place string) {
 	n, up := v.path.own, v.path.up
 	if n.Strength == judge.NoName && up != nil && v.path.name != "" && labelled[strings.ToLower(v.path.name)] {
 		if n = up.own; up.label != "" {
@@ -128,7 +128,7 @@ func (d *reader) judgeNamed(v value, place string) {
 		}
 	}
 	if n.Strength != judge.NoName {
-		d.locate(&n, v.lit)
+		locate(d.s, &n, v.lit)
 		if found := len(d.Found); d.candidate(n, place, v.bind, v.lit) || len(d.Found) > found || n.Strength >= judge.Medium {
 			return
 		}
@@ -140,14 +140,14 @@ func (d *reader) judgeNamed(v value, place string) {
 	if v.path.name == "" {
 		bind = judge.Item
 	}
-	d.locate(&n, v.lit)
+	locate(d.s, &n, v.lit)
 	d.secret(n, place, bind, v.lit, v.path.name)
 }
 
 // locate sets where the name of the value is: before it on its line, or at its begin.
-func (d *reader) locate(n *judge.Name, lit literal) {
+func locate(s string, n *judge.Name, lit literal) {
 	const most = 128
-	before := d.s[max(lex.LineBegin(d.s, lit.start), lit.start-most):lit.start]
+	before := s[max(lex.LineBegin(s, lit.start), lit.start-most):lit.start]
 	n.Begin, n.End = lit.start, lit.start
 	if i := strings.LastIndex(before, n.Ident); i >= 0 && n.Ident != "" {
 		n.Begin = lit.start - len(before) + i

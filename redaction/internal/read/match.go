@@ -20,7 +20,7 @@ type matcher struct {
 
 // match masks the values of the forms around the name n. Of the forms with a value
 // behind n, only the longest one that matches counts.
-func (d *reader) match(n judge.Name, before, after cursor) {
+func match(d *reader, n judge.Name, before, after cursor) {
 	for before.i > 0 && before.rg.toks[before.i-1].Kind == lex.Mark && strings.IndexByte("$@&*#", before.before()[0]) >= 0 {
 		before.i--
 	}
@@ -111,7 +111,7 @@ func (m *matcher) valueAt(e *element, c cursor, last bool) (cursor, bool) {
 			return at, false
 		}
 	case assignGap:
-		at, line = m.afterOperator(c)
+		at, line = afterOperator(c)
 	}
 	if last && !e.quoted {
 		m.place, m.hasPlace, m.line = at, true, line

@@ -203,9 +203,9 @@ func (d *reader) hit(rg *region, at int, h hit) {
 	case commandWord:
 		d.command(rg, h)
 	case insertWord:
-		d.insert(rg, h)
+		insert(d, rg, h)
 	case copyWord:
-		d.copyRows(rg, h)
+		copyRows(d, rg, h)
 	default:
 		d.name(rg, at, h)
 	}
@@ -247,9 +247,9 @@ func (d *reader) name(rg *region, at int, h hit) {
 		after.i++
 	}
 	if n.Strength >= judge.Medium {
-		d.table(rg, n)
+		table(d, rg, n)
 	}
-	d.match(n, before, after)
+	match(d, n, before, after)
 }
 
 // secret masks the literal if it is a secret. own is the name of the member or column itself.
@@ -271,13 +271,6 @@ func (d *reader) secret(n judge.Name, place string, bind judge.Binding, lit lite
 	s.Class = ""
 	d.Left = append(d.Left, s)
 	return false
-}
-
-// report masks s[start:end] without a judge.
-func (d *reader) report(n judge.Name, place string, start, end int) {
-	if start < end {
-		d.Found = append(d.Found, judge.Span{Start: start, End: end, Reason: judge.Reason{Class: n.Class(), Rule: n.Rule, Place: place}})
-	}
 }
 
 // inPlaceholder reports whether the offset i is in the class of a placeholder.

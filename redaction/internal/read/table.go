@@ -11,7 +11,7 @@ import (
 // table masks the columns of a table that hold secrets by its head, the line of the name
 // n: CSV, with any separator, or Markdown. A head consists of names only. Blank lines,
 // comments and rows with too many or too few cells do not end a table.
-func (d *reader) table(rg *region, n judge.Name) {
+func table(d *reader, rg *region, n judge.Name) {
 	for rg.outer != nil {
 		rg = rg.outer
 	}
@@ -109,11 +109,11 @@ var cellMargin = lex.SetOf(" |")
 
 // insert masks the values of an SQL statement, behind its first words:
 // INSERT INTO users (name, password) VALUES ('bob', '...'), ('eve', '...').
-func (d *reader) insert(rg *region, h hit) {
+func insert(d *reader, rg *region, h hit) {
 	if h.begin < d.insertEnd {
 		return
 	}
-	columns, c, ok := d.columns(rg.cursorAt(h.end))
+	columns, c, ok := columns(d, rg.cursorAt(h.end))
 	if !ok {
 		return
 	}
@@ -127,12 +127,12 @@ func (d *reader) insert(rg *region, h hit) {
 		if c = c.next(); word == "values" || word == "value" {
 			break
 		} else if word == "select" {
-			d.rowValues(columns, c)
+			rowValues(d, columns, c)
 			return
 		}
 	}
 	for c = c.skip(true); c.is("("); c = c.skip(true) {
-		if c = d.rowValues(columns, c.next()); c.is(")") {
+		if c = rowValues(d, columns, c.next()); c.is(")") {
 			c = c.next().skip(true)
 		}
 		if c.is(",") {
@@ -143,7 +143,7 @@ func (d *reader) insert(rg *region, h hit) {
 }
 
 // rowValues masks the values of one row at c by their columns and returns what is behind them.
-func (d *reader) rowValues(columns []judge.Name, c cursor) cursor {
+func rowValues(d *reader, columns []judge.Name, c cursor) cursor {
 	return d.arguments(c, func(i int, lit literal, ok bool) bool {
 		if ok && i < len(columns) && columns[i].Strength != judge.NoName {
 			d.secret(columns[i], "column of a row", judge.Paired, lit, "")
@@ -153,7 +153,7 @@ func (d *reader) rowValues(columns []judge.Name, c cursor) cursor {
 }
 
 // columns reads the table and the columns of a statement: users (name, password).
-func (d *reader) columns(c cursor) (columns []judge.Name, next cursor, ok bool) {
+func columns(d *reader, c cursor) (columns []judge.Name, next cursor, ok bool) {
 	const most = 16 // tokens of the name of the table
 	for k := 0; !c.is("("); k++ {
 		if _, more := c.token(); !more || k == most {
@@ -179,8 +179,8 @@ func (d *reader) columns(c cursor) (columns []judge.Name, next cursor, ok bool) 
 }
 
 // copyRows masks the columns of the rows behind COPY users (name, password) FROM stdin; up to \.
-func (d *reader) copyRows(rg *region, h hit) {
-	columns, c, ok := d.columns(rg.cursorAt(h.end))
+func copyRows(d *reader, rg *region, h hit) {
+	columns, c, ok := columns(d, rg.cursorAt(h.end))
 	if !ok || !strings.EqualFold(c.skip(true).text(), "from") || !strings.EqualFold(c.skip(true).next().skip(true).text(), "stdin") {
 		return
 	}

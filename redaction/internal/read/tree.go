@@ -143,16 +143,16 @@ func (r *tree) end(c cursor, start int) {
 }
 
 // hasSections reports whether a name in brackets at the begin of a line is the heading of a section.
-func (d *reader) hasSections() bool { return d.lang.Name == "toml" || d.lang.Name == "ini" }
+func (r *tree) hasSections() bool { return r.lang.Name == "toml" || r.lang.Name == "ini" }
 
 // labelled returns the step of a bracket without a key: an element, or a block of HCL with its labels.
-func (d *reader) labelled(f *frame) *step {
-	s := d.below(f.step, "")
+func (r *tree) labelled(f *frame) *step {
+	s := r.below(f.step, "")
 	for i, t := range f.labels {
 		if i == 0 {
 			s = f.step
 		}
-		s = d.below(s, d.s[t.Inner:t.InnerEnd])
+		s = r.below(s, r.s[t.Inner:t.InnerEnd])
 		if i > 0 && t.Kind == lex.Literal {
 			s.label = s.name
 		}
@@ -161,11 +161,11 @@ func (d *reader) labelled(f *frame) *step {
 }
 
 // bareEndAt returns the end of the value without quotes at at, which may have blanks if it is the rest of its line.
-func (d *reader) bareEndAt(at, to int, isLine bool) int {
+func (r *tree) bareEndAt(at, to int, isLine bool) int {
 	if !isLine {
-		return max(at+1, lex.Run(d.s[:to], at, &bareSet, 4<<10))
+		return max(at+1, lex.Run(r.s[:to], at, &bareSet, 4<<10))
 	}
-	line, _, _ := strings.Cut(d.s[at:lex.LineEnd(d.s[:to], at)], " #")
+	line, _, _ := strings.Cut(r.s[at:lex.LineEnd(r.s[:to], at)], " #")
 	return at + len(strings.TrimRight(line, " \t\r\n"))
 }
 
@@ -187,10 +187,10 @@ func (f *frame) count(t lex.Token, text string) {
 }
 
 // bytes masks the numbers of a list of bytes with the name of a secret, and counts them for the list around it.
-func (d *reader) bytes(f, outer *frame) {
+func (r *tree) bytes(f, outer *frame) {
 	const least = 10
 	if n := f.step.own; f.numbers >= least && f.others == 0 && n.Strength >= judge.Medium && !strings.HasSuffix(strings.ToLower(n.Ident), "tokens") {
-		d.report(n, inDocument, f.from, f.to)
+		r.Found = append(r.Found, judge.Span{Start: f.from, End: f.to, Reason: judge.Reason{Class: n.Class(), Rule: n.Rule, Place: inDocument}})
 	}
 	if f.numbers > 0 && outer.numbers == 0 {
 		outer.from = f.from
@@ -200,13 +200,13 @@ func (d *reader) bytes(f, outer *frame) {
 
 // container masks the secrets of the list, map or bytes in brackets at c, whose name is n. It reports whether
 // all of the value is read.
-func (d *reader) container(n judge.Name, place string, c cursor) bool {
-	open, ok := d.opening(c)
+func container(d *reader, n judge.Name, place string, c cursor) bool {
+	open, ok := opening(c)
 	if !ok {
 		return false
 	}
-	if value, ok := d.behindType(open); ok {
-		return d.container(n, place, value)
+	if value, ok := behindType(open); ok {
+		return container(d, n, place, value)
 	}
 	if open.offset() < d.listEnd {
 		return true
@@ -223,7 +223,7 @@ func (d *reader) container(n judge.Name, place string, c cursor) bool {
 }
 
 // behindType returns the value behind a type in brackets, as in key: [u8; 4] = [1, 2, 3, 4].
-func (d *reader) behindType(c cursor) (cursor, bool) {
+func behindType(c cursor) (cursor, bool) {
 	const most = 8 // tokens of a type
 	for range most {
 		if c = c.next(); c.is("]") {
@@ -236,7 +236,7 @@ func (d *reader) behindType(c cursor) (cursor, bool) {
 
 // opening returns the bracket that begins the list, map or bytes at c, behind its type:
 // [, []string{, map[string]string{, new byte[] {, byteArrayOf(.
-func (d *reader) opening(c cursor) (cursor, bool) {
+func opening(c cursor) (cursor, bool) {
 	const most = 24 // tokens of a type
 	at, word := c, ""
 	for k := range most {

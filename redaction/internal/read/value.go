@@ -21,16 +21,16 @@ type literal struct {
 func (d *reader) value(n judge.Name, place string, bind judge.Binding, c cursor, line bool) (found, secret bool) {
 	if (bind == judge.Assigned || bind == judge.Fallback) && n.Strength >= judge.Medium && d.Names.PlaceholderLen(d.s[c.offset():]) == 0 {
 		if line && c.rg.bare && !c.is("{") && !c.is("[") {
-			if d.indented(n, place, c) {
+			if indented(d, n, place, c) {
 				return true, true
 			}
-		} else if d.container(n, place, c) {
+		} else if container(d, n, place, c) {
 			return true, true
 		}
 		d.branches(n, place, c)
 	}
 	lit, found := d.literalAt(c, bind)
-	if !found || line && !d.onNextLine(n, c, lit) {
+	if !found || line && !onNextLine(d, n, c, lit) {
 		return false, false
 	}
 	return true, d.candidate(n, place, bind, trimmed(d.s, bind, lit))
@@ -39,7 +39,7 @@ func (d *reader) value(n judge.Name, place string, bind judge.Binding, c cursor,
 // afterOperator skips what may stand between an operator and its value: the head of a here
 // document, the mark of a block of YAML, a backslash before the line end, and a line end.
 // line is set if the value is on the next line.
-func (d *reader) afterOperator(c cursor) (at cursor, line bool) {
+func afterOperator(c cursor) (at cursor, line bool) {
 	at = c.skip(false)
 	if outer, left := at.leave(); left && outer.rg.bare && outer.isKind(lex.Name) { // 'token: 'x': the quote ends nothing
 		return outer, false
@@ -48,7 +48,7 @@ func (d *reader) afterOperator(c cursor) (at cursor, line bool) {
 	switch {
 	case text == "":
 		return at, false
-	case lex.BeginsWith(d.s[at.offset():], []string{"<<", "$(cat <<"}):
+	case lex.BeginsWith(c.rg.s[at.offset():], []string{"<<", "$(cat <<"}):
 		const most = 64 // tokens of the line with the head
 		for k := at; k.i < at.i+most && k.text() != ""; k = k.next() {
 			if k.isKind(lex.Newline) {
@@ -73,7 +73,7 @@ func (d *reader) afterOperator(c cursor) (at cursor, line bool) {
 
 // onNextLine reports whether a literal on the line below the name n is its value. Text
 // without quotes has to be alone on a line that is indented deeper, and no word.
-func (d *reader) onNextLine(n judge.Name, c cursor, lit literal) bool {
+func onNextLine(d *reader, n judge.Name, c cursor, lit literal) bool {
 	colon, deeper := c.back().before() == ":", indent(d.s, lit.start) > indent(d.s, n.Begin)
 	if lit.quoted && c.rg.code && colon { // of a language that ends a head with a colon, such as if password:
 		return lit.next.is(",") || lit.next.is("}")

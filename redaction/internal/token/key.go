@@ -13,7 +13,7 @@ import (
 
 // pem masks the key with the BEGIN or END line of the trigger. A hunk may show only
 // one of the two.
-func (c *scan) pem(_, begin, end int) {
+func pem(c *scan, _, begin, end int) {
 	labelEnd := lex.Run(c.s, end, &labelSet, 80)
 	label := strings.NewReplacer("%20", " ", "+", " ").Replace(c.s[end:labelEnd])
 	switch {
@@ -187,7 +187,7 @@ func (c *scan) keyBodies(sections []int) {
 }
 
 // putty masks the private lines of a PuTTY key file, whose number begins at i.
-func (c *scan) putty(_, _, i int) {
+func putty(c *scan, _, _, i int) {
 	c.key("putty key", lex.LineEndWithin(c.s, i, 64))
 }
 
@@ -207,7 +207,7 @@ var (
 
 // keyMembers masks the base64 behind the names of private members of a JSON web key, whose
 // kty is s[begin:end], or of an RSAKeyValue in XML.
-func (c *scan) keyMembers(_, begin, end int) {
+func keyMembers(c *scan, _, begin, end int) {
 	if begin < c.documentEnd || c.s[begin] != '<' && (lex.IsAlnum(lex.ByteAt(c.s, begin-1)) || lex.ContinuesWord(c.s, end)) {
 		return
 	}

@@ -46,20 +46,20 @@ var readers = []struct {
 	{(*scan).placeholder, true, []string{judge.PlaceholderHead}},
 	{(*scan).token, true, nil},
 	{(*scan).token, false, nil},
-	{(*scan).uri, true, []string{"://"}},
-	{(*scan).pem, true, []string{"-----begin", "---- begin", "----begin", "----end"}},
-	{(*scan).putty, false, []string{"private-lines:"}},
-	{(*scan).keyMembers, false, []string{"kty", "<rsakeyvalue>"}},
-	{(*scan).userinfo, false, []string{"@"}},
-	{(*scan).dsn, false, []string{"@tcp(", "@unix(", "@udp("}},
-	{(*scan).oracle, false, []string{"jdbc:oracle:thin:", "jdbc:oracle:oci:", "sqlplus ", "connect ", "conn ", "userid="}},
-	{(*scan).pgpass, false, []string{":5432:", ":5433:", ":5434:", ":6432:", ":*:"}},
-	{(*scan).bearer, false, []string{"bearer", "ssws"}},
-	{(*scan).basic, false, []string{"basic", "auth plain"}},
-	{(*scan).login, false, []string{"auth login", "334 ugfzc3dvcmq6", "334 cgfzc3dvcmq6", "334 vxnlcm5hbwu6"}},
-	{(*scan).email, false, nil},
-	{(*scan).internalIP, false, nil},
-	{(*scan).host, false, nil},
+	{uri, true, []string{"://"}},
+	{pem, true, []string{"-----begin", "---- begin", "----begin", "----end"}},
+	{putty, false, []string{"private-lines:"}},
+	{keyMembers, false, []string{"kty", "<rsakeyvalue>"}},
+	{userinfo, false, []string{"@"}},
+	{dsn, false, []string{"@tcp(", "@unix(", "@udp("}},
+	{oracle, false, []string{"jdbc:oracle:thin:", "jdbc:oracle:oci:", "sqlplus ", "connect ", "conn ", "userid="}},
+	{pgpass, false, []string{":5432:", ":5433:", ":5434:", ":6432:", ":*:"}},
+	{bearer, false, []string{"bearer", "ssws"}},
+	{basic, false, []string{"basic", "auth plain"}},
+	{login, false, []string{"auth login", "334 ugfzc3dvcmq6", "334 cgfzc3dvcmq6", "334 vxnlcm5hbwu6"}},
+	{email, false, nil},
+	{internalIP, false, nil},
+	{host, false, nil},
 }
 
 // The kinds of words that are not the same in every policy: indexes of readers.
@@ -411,14 +411,14 @@ func (c *scan) awsSecretAfter(at int) {
 }
 
 // bearer masks the token behind the name of a scheme of tokens, s[begin:end].
-func (c *scan) bearer(_, begin, end int) {
+func bearer(c *scan, _, begin, end int) {
 	c.scheme("bearer-token", begin, end, func(text string) bool {
 		return (judge.IsRandom(text) || judge.IsVeryRandom(text)) && !judge.IsSource(text) && !judge.IsPath(text) && !judge.IsCommonWords(text, 1)
 	})
 }
 
 // basic masks the user and password in base64 behind the name of a scheme.
-func (c *scan) basic(_, begin, end int) {
+func basic(c *scan, _, begin, end int) {
 	c.scheme("basic-credentials", begin, end, func(text string) bool {
 		return judge.IsEncodedPair(text) || len(text) >= 20 && judge.IsVeryRandom(text)
 	})
@@ -426,7 +426,7 @@ func (c *scan) basic(_, begin, end int) {
 
 // login masks the user or password in base64 of SMTP's AUTH LOGIN: behind the words on the line, or on
 // the line below the server's question.
-func (c *scan) login(_, _, end int) {
+func login(c *scan, _, _, end int) {
 	const long = 128
 	stop := lex.LineEndWithin(c.s, end, long)
 	if c.s[end-1] == '6' { // an answer

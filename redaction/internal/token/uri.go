@@ -13,7 +13,7 @@ import (
 // lines of password files, and what only the policy masks.
 
 // uri masks the password, or the token, in the URI whose "://" is s[at:begin].
-func (c *scan) uri(_, at, begin int) {
+func uri(c *scan, _, at, begin int) {
 	if begin < c.uriEnd || lex.RunBack(c.s, at, &schemeSet, 24) == at {
 		return
 	}
@@ -103,7 +103,7 @@ func (c *scan) reportAfter(mark, class, rule string, at, end int) {
 }
 
 // oracle masks the password of user/password@host, which begins at begin.
-func (c *scan) oracle(_, _, begin int) {
+func oracle(c *scan, _, _, begin int) {
 	text, _, ok := strings.Cut(c.s[begin:min(len(c.s), begin+128)], "@")
 	if ok && strings.IndexFunc(text, unicode.IsSpace) < 0 {
 		c.reportAfter("/", "uri-password", "oracle connection", begin, begin+len(text))
@@ -111,12 +111,12 @@ func (c *scan) oracle(_, _, begin int) {
 }
 
 // dsn masks the password in a MySQL data source name, user:password@tcp(host).
-func (c *scan) dsn(_, at, _ int) {
+func dsn(c *scan, _, at, _ int) {
 	c.reportAfter(":", "uri-password", "data source name", lex.RunBack(c.s, at, &uriSet, 128), at)
 }
 
 // pgpass masks the last field of host:port:database:user:password, with the port at begin.
-func (c *scan) pgpass(_, begin, end int) {
+func pgpass(c *scan, _, begin, end int) {
 	line := strings.TrimSpace(c.s[end:lex.LineEndWithin(c.s, end, 512)])
 	fields := strings.SplitN(line, ":", 3)
 	host := lex.RunBack(c.s, begin, &pgHostSet, 255)
@@ -128,7 +128,7 @@ func (c *scan) pgpass(_, begin, end int) {
 
 // userinfo masks the password of user:password@host, where the host has a domain or a
 // port. The @ is at at.
-func (c *scan) userinfo(_, at, _ int) {
+func userinfo(c *scan, _, at, _ int) {
 	begin := lex.RunBack(c.s, at, &userinfoSet, 64)
 	user, password, _ := strings.Cut(c.s[begin:at], ":")
 	end := lex.Run(c.s, at+1, &hostSet, 255)
@@ -141,7 +141,7 @@ func (c *scan) userinfo(_, at, _ int) {
 }
 
 // email masks the address around the @ at at (security 9.5.2).
-func (c *scan) email(_, at, _ int) {
+func email(c *scan, _, at, _ int) {
 	begin, end := lex.RunBack(c.s, at, &mailSet, 64), lex.Run(c.s, at+1, &hostSet, 255)
 	host := strings.TrimRight(c.s[at+1:end], ".-")
 	dot := strings.LastIndexByte(host, '.')
@@ -151,7 +151,7 @@ func (c *scan) email(_, at, _ int) {
 }
 
 // host masks the name that ends in the internal suffix s[begin:end].
-func (c *scan) host(_, begin, end int) {
+func host(c *scan, _, begin, end int) {
 	if !lex.ContinuesWord(c.s, end) && !(lex.ByteAt(c.s, end) == '.' && lex.IsAlnum(lex.ByteAt(c.s, end+1))) && !lex.IsAlnum(lex.ByteAt(c.s, begin-1)) {
 		c.report("internal-host", "policy", "", lex.RunBack(c.s, begin, &hostSet, 255), end)
 	}
@@ -161,7 +161,7 @@ func (c *scan) host(_, begin, end int) {
 var privateNets = []string{"10.", "172.", "192.168.", "169.254.", "fc", "fd", "fe8", "fe9", "fea", "feb"}
 
 // internalIP masks the address of a private network that begins at i.
-func (c *scan) internalIP(_, i, _ int) {
+func internalIP(c *scan, _, i, _ int) {
 	if before := lex.ByteAt(c.s, i-1); lex.IsAlnum(before) || before == '.' || before == ':' {
 		return
 	}
