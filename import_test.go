@@ -32,7 +32,7 @@ var (
 	}
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporal/temporaltest", "internal/cputest", "internal/testkit",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporal/temporaltest", "internal/postgres/postgrestest", "internal/cputest", "internal/testkit",
 	}
 )
 
@@ -87,12 +87,13 @@ var arrows = map[string][]string{
 	"rewrite/store":                 {"internal/failure", "internal/postgres", "rewrite", "rewrite/store/db", "rewrite/store/migrations"},
 	"rewrite/store/db":              {"rewrite"},
 	"rewrite/store/migrations":      nil,
-	"rewrite/store/storetest":       {"internal/postgres", "internal/secret", "rewrite/store", "rewrite/store/migrations"},
+	"rewrite/store/storetest":       {"internal/postgres", "internal/postgres/postgrestest", "rewrite/store"},
 	"rewrite/chaos":                 slices.Concat(house, []string{"rewrite/store/storetest"}), // tests
 	"rewrite/cmd/complaint-rewrite": house,
 
 	"internal/temporal":              {"internal/config", "internal/failure", "internal/secret"},
 	"internal/temporal/temporaltest": {"internal/temporal"},
+	"internal/postgres/postgrestest": {"internal/postgres", "internal/secret"},
 
 	"internal/breaker":  {"internal/failure"},
 	"internal/git":      nil, // reads repositories of others
@@ -121,7 +122,7 @@ var arrows = map[string][]string{
 	"notify/mail/bench":         slices.Concat(product, support),
 	"review/plain/plaintest":    nil, // tests of the outputs
 	"p4/p4sim":                  slices.Concat(leaves, []string{"p4", "p4/internal/command", "internal/git"}),
-	"store/storetest":           slices.Concat(leaves, []string{"internal/postgres", "store"}),
+	"store/storetest":           slices.Concat(leaves, []string{"internal/postgres", "internal/postgres/postgrestest", "store"}),
 	"internal/cputest":          nil,
 	"internal/testkit":          nil,
 }

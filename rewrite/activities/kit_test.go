@@ -284,7 +284,7 @@ func newClient(t *testing.T, pipeline *redaction.Pipeline, handler http.Handler)
 	t.Cleanup(server.Close)
 	endpoint := client.Provider{BaseURL: server.URL + "/v1", APIKey: secret.New("a key of this test")}
 	c, err := client.New(slog.New(slog.DiscardHandler), pipeline, client.Config{
-		Timeout: 2 * time.Minute, Providers: map[string]client.Provider{"openai": endpoint, "other": endpoint},
+		Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000, Providers: map[string]client.Provider{"openai": endpoint, "other": endpoint},
 	})
 	testkit.NoError(t, err)
 	return c

@@ -122,7 +122,7 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities
 		return nil, nil, err
 	}
 	provider, err := provider.New(lg, pipeline, provider.Config{
-		Timeout: 20 * time.Second, Providers: map[string]provider.Provider{"openai": {BaseURL: os.Getenv(modelVariable) + "/v1"}},
+		Timeout: 20 * time.Second, MaxAnswerTokens: 4_000, Providers: map[string]provider.Provider{"openai": {BaseURL: os.Getenv(modelVariable) + "/v1"}},
 	})
 	if err != nil {
 		return nil, nil, err

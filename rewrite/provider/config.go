@@ -1,19 +1,12 @@
 package provider
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/rewrite"
-)
-
-const (
-	defaultTimeout         = 2 * time.Minute
-	defaultMaxAnswerTokens = 4_000
 )
 
 // Config configures the providers.
@@ -22,9 +15,9 @@ type Config struct {
 	Providers map[string]Provider
 	// Installation is the name of this installation in the metadata of its batches.
 	Installation string
-	// Timeout bounds one call. Default 2 minutes.
+	// Timeout bounds one call.
 	Timeout time.Duration
-	// MaxAnswerTokens bounds one answer, including the reasoning tokens. Default 4,000.
+	// MaxAnswerTokens bounds one answer, including the reasoning tokens.
 	MaxAnswerTokens int
 }
 
@@ -41,26 +34,6 @@ type Provider struct {
 	Adapters []rewrite.AdapterKind
 	// NoBatches is set for servers that have no batch API.
 	NoBatches bool
-}
-
-func (c Config) withDefaults() Config {
-	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
-	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, defaultMaxAnswerTokens)
-	return c
-}
-
-func (c Config) validate() error {
-	if c.Timeout < 0 || c.MaxAnswerTokens < 0 {
-		return failure.Errorf(failure.ConfigInvalid, "configure rewriter: timeout %s or answer limit %d is negative", c.Timeout, c.MaxAnswerTokens)
-	}
-	for name, p := range c.Providers {
-		for _, kind := range p.Adapters {
-			if _, known := adapters[kind]; !known {
-				return failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: unknown adapter %s", name, kind)
-			}
-		}
-	}
-	return nil
 }
 
 func (p Provider) supports(kind rewrite.AdapterKind) bool {

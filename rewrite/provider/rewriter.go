@@ -42,10 +42,6 @@ func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (*Rewriter, 
 	if pipeline == nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "create rewriter: the redaction pipeline is missing")
 	}
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	versions, err := loadPrompts()
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)

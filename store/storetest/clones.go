@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/internal/postgres/postgrestest"
 )
 
 //go:embed fingerprint.sql
@@ -46,7 +48,7 @@ func create(ctx context.Context, admin *pgx.Conn, cluster, name, template string
 			return err
 		}
 	}
-	content, err := run(ctx, withDatabase(cluster, name), fingerprint)
+	content, err := run(ctx, postgrestest.WithDatabase(cluster, name), fingerprint)
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func restore(ctx context.Context, admin *pgx.Conn, cluster, name string) error {
 	if _, err := admin.Exec(ctx, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1`, name); err != nil {
 		return err
 	}
-	restored, err := run(ctx, withDatabase(cluster, name), "set storetest.first = "+first+";\n"+clean+fingerprint)
+	restored, err := run(ctx, postgrestest.WithDatabase(cluster, name), "set storetest.first = "+first+";\n"+clean+fingerprint)
 	if err == nil && restored != content {
 		err = errors.New("its content differs from the template's")
 	}

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/internal/postgres/postgrestest"
+	"github.com/criticizer/criticizer/store"
 )
 
 // A clone has nothing of the test before: neither rows nor a changed schema.
@@ -39,7 +42,7 @@ func TestCloneIsRestored(t *testing.T) {
 			t.Errorf("%s: restored with %v", name, err)
 		}
 		if err != nil {
-			migrated, err := template()
+			migrated, err := postgrestest.Template(cluster, store.Schema())
 			if err == nil {
 				err = create(t.Context(), admin, cluster, config.Database, migrated)
 			}

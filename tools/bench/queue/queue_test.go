@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
+	"github.com/criticizer/criticizer/internal/postgres/postgrestest"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/rewrite/store/storetest"
@@ -146,7 +147,7 @@ func (q queue) claimAndFinish(b *testing.B, done *atomic.Int64) bool {
 	for _, job := range claimed {
 		results[job.ID] = "result:x"
 	}
-	n, err := q.rewrites.Complete(b.Context(), claim.Holder(), results)
+	n, err := q.rewrites.Complete(b.Context(), claim.Writer(), results)
 	if err != nil {
 		b.Error(err)
 		return false
@@ -174,7 +175,7 @@ func (worker) Work(context.Context, *river.Job[emptyJob]) error { return nil }
 
 func newRiver(b *testing.B) riverQueue {
 	b.Helper()
-	pool, err := pgxpool.New(b.Context(), storetest.NewEmpty(b).URL.Reveal())
+	pool, err := pgxpool.New(b.Context(), postgrestest.NewEmpty(b).URL.Reveal())
 	if err != nil {
 		b.Fatal(err)
 	}
