@@ -32,17 +32,19 @@ var placeholders = strings.NewReplacer("%changelist%", "4711", "CHANGELIST", "47
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "tools/triage/README.md"} {
 		all[name] = readFile(t, "../"+name)
 	}
-	err := fs.WalkDir(os.DirFS(".."), "docs", func(name string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(name, ".md") {
-			all[name] = readFile(t, filepath.Join("..", name))
+	for _, dir := range []string{"docs", "rewrite/docs"} {
+		err := fs.WalkDir(os.DirFS(".."), dir, func(name string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(name, ".md") {
+				all[name] = readFile(t, filepath.Join("..", name))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

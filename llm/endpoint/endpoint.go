@@ -45,7 +45,7 @@ type Config struct {
 	KeyHeader string
 	// HTTP headers of every request, each as 'Name: value', without secrets.
 	Headers []string `yaml:"headers"`
-	// Family of the server: auto detects it (docs/endpoints.md).
+	// Family of the server: auto detects it (docs/model.md).
 	Dialect string `yaml:"dialect" default:"auto" oneof:"auto hosted azure vllm llamacpp ollama lmstudio generic"`
 	// Longest silence of the endpoint during a call, before or within its answer. A call
 	// takes at most four times as long.
