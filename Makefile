@@ -33,9 +33,18 @@ up: $(DEVSTACK) ## the same, and keep running until Ctrl-C
 down: ## stop everything that runs
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
+# The race detector takes two to eight times the processor time and needs a C compiler. It
+# runs the packages whose code starts goroutines or shares memory; the others are linked into
+# their tests. The end-to-end tests are left out: the processes that they start are built
+# without it. So is p4's TestContext: with it, parsing takes longer than a parse may take.
+CONCURRENT := ^[[:space:]]+go |sync\.(Mutex|RWMutex|WaitGroup|Map|Pool|Once|Cond)|atomic\.|errgroup|chan 
+RACED = $(shell go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '$(CONCURRENT)' | xargs -n1 dirname | sort -u | grep -v /e2e)
+# CI runs the tests of a package once: with the race detector, or else here.
+PACKAGES = $(if $(CI),$(filter-out $(filter-out %/p4,$(RACED)),$(shell go list -f '{{.Dir}}' ./...)),./...)
+
 test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/temporal-sql-tool $(BIN)/collector ## all tests, against a real Postgres and a real Temporal
 	@rm -f build/reruns.txt
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages=./... -- $(TEST_FLAGS)
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages="$(PACKAGES)" -- $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
 	@sh tools/skips.sh build/test.json
 
@@ -48,15 +57,11 @@ test-server: $(DEVSTACK) $(BIN)/gotestsum ## some of the tests against a Tempora
 		-- $(TEST_FLAGS) -count=1 -run='$(SERVER_TESTS)' ./workflows ./internal/temporal ./criticizer ./e2e
 	@sh tools/skips.sh build/test-server.json
 
-# The race detector takes two to eight times the processor time and needs a C compiler. It
-# runs the packages whose code starts goroutines or shares memory; the others are linked into
-# their tests. The end-to-end tests are left out: the processes that they start are built
-# without it. So is p4's TestContext: with it, parsing takes longer than a parse may take.
-CONCURRENT := ^[[:space:]]+go |sync\.(Mutex|RWMutex|WaitGroup|Map|Pool|Once|Cond)|atomic\.|errgroup|chan 
 race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of concurrent packages with the race detector
 	@rm -f build/reruns.txt
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped $(RERUN) --packages="$$(go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '$(CONCURRENT)' | xargs -n1 dirname | sort -u | grep -v /e2e | tr '\n' ' ')" -- -race -skip='^TestContext$$' $(TEST_FLAGS)
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/race.json $(RERUN) --packages="$(RACED)" -- -race -skip='^TestContext$$' $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
+	@sh tools/skips.sh build/race.json
 
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
 	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
