@@ -10,10 +10,10 @@
 // that the endpoint read the whole prompt (proof.go). The prompts and the schema are
 // the files in prompts.
 //
-// [Reviewer.Review] is the entry point: plan.go divides the change into calls
-// (diff.go, priority.go, chunk.go), run.go makes them (ask.go, cache.go, budget.go),
-// answer.go and findings.go read the answers (anchor.go), filter.go and
-// verify.go (the verification pass) remove findings, and draft.go returns the result.
+// [Reviewer.Review] is the entry point: plan.go divides the change (file.go) into calls
+// (chunk.go), run.go makes them (prompt.go, ask.go), answer.go reads the answers, findings.go
+// places their findings, verify.go (the verification pass) and draft.go remove some, and
+// draft.go returns the result.
 package llm
 
 import (

@@ -65,10 +65,9 @@ type rule struct {
 
 // any status, one that a request's content may cause, and one that its form may cause. 0 is an error in
 // an answer that began.
-func anyStatus(int) bool    { return true }
-func ofRequest(s int) bool  { return s < 500 && s != 401 && s != 429 || s == 500 }
-func ofForm(s int) bool     { return s == 0 || s == 400 || s == 413 || s == 416 || s == 422 }
-func exceptRate(s int) bool { return s != 429 }
+func anyStatus(int) bool   { return true }
+func ofRequest(s int) bool { return s < 500 && s != 401 && s != 429 || s == 500 }
+func ofForm(s int) bool    { return s == 0 || s == 400 || s == 413 || s == 416 || s == 422 }
 func whole(codes string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` + codes + `)$`)
 }
