@@ -23,7 +23,7 @@ type Answer struct {
 	Parts                   int // of a stream; each has at least one token
 	Limit                   int // tokens that were granted to it
 	RequestID               string
-	received                bool
+	received, chosen        bool // the endpoint began to answer, and with a choice
 }
 
 // Begun reports whether the endpoint began to answer, so that the prompt was read and counts.
@@ -147,12 +147,13 @@ func (a *Answer) add(event []byte, h http.Header) error {
 	switch {
 	case isSet(part.Error):
 		return classify(http.StatusOK, event, h)
-	case part.Choices == nil && part.Usage == nil && read(event).text != "": // an error in another shape
+	case part.Choices == nil && (part.Usage == nil || *part.Usage == usage{}) && read(event).text != "": // an error in another shape
 		return classify(http.StatusOK, event, h)
 	case part.Choices == nil && part.Usage == nil && a.Parts == 0:
 		return malformed(h)
 	}
 	a.Parts++
+	a.chosen = a.chosen || len(part.Choices) > 0
 	if part.Model != "" {
 		a.Model = part.Model
 	}

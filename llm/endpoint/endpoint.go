@@ -211,6 +211,15 @@ func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
 		}
 		r.MaxTokens = limit
 		answer, err := e.exchange(ctx, r, h)
+		if err == nil && !answer.chosen && !answer.Early { // some servers answer nothing to a format that they lack
+			if was := h; h.formatOf(r) != FormatText {
+				h.drop("response_format", r)
+				if h != was {
+					continue
+				}
+			}
+			return answer, answer.Fail(failure.SchemaInvalid, errMalformed)
+		}
 		if err == nil {
 			e.remember(ctx, r.Model, known, h)
 			if was := h; answer.Usage.CompletionTokens > limit+limit/10 { // it ignores the field of the limit
@@ -294,7 +303,7 @@ func (a *Answer) receive(stream *openai.ChatCompletionStream, c *call, most int)
 	for {
 		event, err := stream.RecvRaw()
 		if errors.Is(err, io.EOF) {
-			if a.Parts == 0 && !c.cut {
+			if a.Parts == 0 && !c.cut && !c.ended {
 				return malformed(c.header)
 			}
 			a.Early = !c.ended && a.Finish == ""
@@ -332,8 +341,10 @@ var ErrEarly = errors.New("connection to the model endpoint ended before the ans
 
 // malformed is the error of an answer that is not one of the API.
 func malformed(h http.Header) error {
-	return &failure.Error{Class: failure.SchemaInvalid, Err: errors.New("answer of the model is unusable: it violates the API"), RequestID: requestID(h)}
+	return Answer{RequestID: requestID(h)}.Fail(failure.SchemaInvalid, errMalformed)
 }
+
+var errMalformed = errors.New("answer of the model is unusable: it violates the API")
 
 // Fail returns the error of an answer that was received in full.
 func (a Answer) Fail(class failure.Class, err error) error {

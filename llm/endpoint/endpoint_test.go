@@ -150,7 +150,7 @@ func TestShapes(t *testing.T) {
 			if name == "usage in the choice" && (got.Usage.PromptTokens != 7 || got.Usage.CachedTokens != 5) {
 				t.Errorf("usage %+v", got.Usage)
 			}
-			test.want.Model, test.want.Limit, test.want.received, test.want.Usage = "m", 4_000, true, got.Usage
+			test.want.Model, test.want.Limit, test.want.received, test.want.chosen, test.want.Usage = "m", 4_000, true, true, got.Usage
 			if err != nil || got != test.want {
 				t.Errorf("got %+v, error %v", got, err)
 			}
@@ -181,13 +181,14 @@ func TestErrorsWithinAnswers(t *testing.T) {
 		"nothing":              {"", failure.SchemaInvalid},
 		"only the end":         {"data: [DONE]\n\n", failure.SchemaInvalid},
 		"half of a whole one":  {`{"choices":[{"message":{"content":"` + leak, failure.SchemaInvalid},
-		"no choice":            {`{"choices":[],"id":"` + leak + `"}`, ""},
+		"no choice":            {`{"choices":[],"id":"` + leak + `"}`, failure.SchemaInvalid},
+		"beside the usage":     {`{"choices":null,"usage":{"total_tokens":0},"base_resp":{"status_code":1008,"status_msg":"insufficient balance of ` + leak + `"}}`, failure.QuotaExhausted},
 		"broken JSON, then on": {begun + "data: {" + leak + "\n\n" + begun, failure.SchemaInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := newEndpoint(t, says(test.body)).Ask(t.Context(), question(t))
-			if failure.ClassOf(err) != test.want && !(err == nil && test.want == "") {
+			if failure.ClassOf(err) != test.want {
 				t.Errorf("got %s: %v, want %s", failure.ClassOf(err), err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), leak) {
@@ -281,6 +282,13 @@ func TestRefusedFields(t *testing.T) {
 		"temperature":       {refuse("temperature", `{"error":{"message":"temperature is not supported"}}`), 2, ""},
 		"effort":            {refuse("reasoning_effort", `{"error":"unknown field reasoning_effort"}`), 2, ""},
 		"format":            {refuse("response_format", `{"detail":[{"loc":["body","response_format"],"msg":"extra fields not permitted"}]}`), 3, ""},
+		"format, without words": {func(w http.ResponseWriter, _ int, body map[string]any) {
+			if format, _ := body["response_format"].(map[string]any); format["type"] == "json_schema" {
+				_, _ = io.WriteString(w, `{"object":"","choices":null,"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`)
+				return
+			}
+			_, _ = io.WriteString(w, good)
+		}, 2, ""},
 		"stream": {func(w http.ResponseWriter, _ int, body map[string]any) {
 			if body["stream"] == true {
 				w.WriteHeader(http.StatusBadRequest)

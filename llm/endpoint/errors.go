@@ -37,10 +37,10 @@ const maxReason = 600
 
 // The members of an error that are read.
 var (
-	messageKeys = []string{"message", "msg", "detail", "error", "error_message", "error_msg", "errmsg", "raw", "title", "description", "param_message"}
+	messageKeys = []string{"message", "msg", "detail", "error", "error_message", "error_msg", "errmsg", "raw", "title", "description", "param_message", "status_msg"}
 	codeKeys    = []string{"code", "type", "status", "reason", "error_type", "error_code", "error", "object", "finish_reason"}
 	paramKeys   = []string{"param", "loc", "field", "path", "parameter"}
-	nestedKeys  = []string{"error", "errors", "detail", "details", "innererror", "inner_error", "metadata", "response", "body", "message", "raw", "data", "previous_errors"}
+	nestedKeys  = []string{"error", "errors", "detail", "details", "innererror", "inner_error", "metadata", "response", "body", "message", "raw", "data", "previous_errors", "base_resp"}
 )
 
 // read returns what the JSON or text in body says. If it has a status of its own, the first

@@ -94,7 +94,7 @@ var spentCodes = whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)
 var rules = []rule{
 	{meaning: badAnswer, on: ofRequest, codes: whole(`json_validate_failed|output_parse_failed|json_generation_failed|invalid_json_output|structured_output_failed`),
 		words: regexp.MustCompile(`failed to (?:generate|validate|produce) (?:valid )?json|generated json does not|model did not (?:output|generate|return|produce) (?:valid |any )?json|output (?:could not be parsed|is not valid json)`)},
-	{meaning: noCredit, on: anyStatus, codes: spentCodes},
+	{meaning: noCredit, on: anyStatus, codes: spentCodes, words: regexp.MustCompile(`exceeded_current_quota|insufficient[_ ](?:user_)?(?:quota|balance)|suspended due to`)},
 	{meaning: noAccount, on: func(s int) bool { return s < 500 }, codes: whole(`account_deactivated|organization_(?:restricted|disabled)|account_(?:disabled|suspended)`),
 		words: regexp.MustCompile(`(?:account|organization|access|team|project)[^.]{0,30} (?:deactivated|disabled|restricted|terminated|banned|blocked)|deactivated account`)},
 	{meaning: filtered, on: func(s int) bool { return s < 500 && s != 401 && s != 402 || s == 500 },
@@ -108,7 +108,7 @@ var rules = []rule{
 		words: near(`api[ _-]?keys?\b|(?:access|auth|authentication|bearer|api)[ _-]?tokens?\b|authentication method|\bcredentials?\b|令牌`,
 			`invalid|incorrect|not valid|expired|revoked|malformed|missing|disabled|deactivated|deleted|wrong|rejected|denied|refused|\bno\b|\bbad\b|unauthorized|not (?:found|provided|passed|authorized|recognized|active|exist)|must provide|didn'?t provide|you need to provide|could not resolve|leaked|无效|过期`)},
 	{meaning: noKey, on: func(s int) bool { return s < 500 && s != 404 && s != 429 },
-		words: regexp.MustCompile(`invalid (?:or expired )?token(?:$|[.,:;!])|` +
+		words: regexp.MustCompile(`invalid (?:or expired )?token(?:$|[.,:;!])|\b(?:not |un)authenticated\b|` +
 			near(`\bauthentication\b|authenticationerror|\bauthorization\b`, `fail|invalid|missing|required|error|denied|\bno\b|header|expired|bad key`).String())},
 	{meaning: answerLimit, on: func(s int) bool { return ofForm(s) || s == 500 }, codes: whole(`max_tokens_too_large|invalid_max_tokens`),
 		words: near(limitNames, outOfBounds), unless: regexp.MustCompile(`(?:\+|\band|plus) ?['"` + "`" + `]?max_|not supported|unsupported parameter|unrecognized|\binputs?['"` + "`" + `]? tokens? \+|tokens per (?:min|day)|exceeds? (?:the )?context|max_tokens window|prompt is too long|plus (?:the )?(?:prompt|input)`)},
@@ -123,7 +123,7 @@ var rules = []rule{
 	{meaning: noModel, on: func(s int) bool { return s != 401 && s != 402 && s != 429 },
 		codes: whole(`model_not_found|model_decommissioned|model_deprecated|model_not_available|model_not_supported|model_unavailable|model_retired|deploymentnotfound|operationnotsupported|unknown_model|unavailable_model|invalid_model|invalid_model_id|modelnotfound|model_not_exist|modelnotopen|invalidendpointormodel\.notfound|resource_not_found_error|1211`),
 		words: near(`\bmodels?\b|\bdeployment\b|\bendpoints found\b|模型`,
-			`not (?:a )?(?:valid|found|exist|available|supported|deployed|served|accessible|open)|does ?n[o']t exist|no longer|decommissioned|deprecated|retired|unknown|unsupported|invalid model|no such|no (?:allowed |available )?(?:endpoints|channel|provider)|unable to access|non-serverless|not serverless|no access|access to (?:the|this|that) model|no models? loaded|models? loaded|could not find|cannot find|not have access|(?:identifier|name|id) is invalid|only supported in|sunset|end of life|shut ?down|try pulling|不存在|下线`),
+			`\bdenied\b|not (?:a )?(?:valid|found|exist|available|supported|deployed|served|accessible|open)|does ?n[o']t exist|no longer|decommissioned|deprecated|retired|unknown|unsupported|invalid model|no such|no (?:allowed |available )?(?:endpoints|channel|provider)|unable to access|non-serverless|not serverless|no access|access to (?:the|this|that) model|no models? loaded|models? loaded|could not find|cannot find|not have access|(?:identifier|name|id) is invalid|only supported in|sunset|end of life|shut ?down|try pulling|不存在|下线`),
 		unless: regexp.MustCompile(`parameter|response[_ ]format|json[_ ]schema|temperature|\btools?\b|\bstream\b|reasoning|max_tokens|\blogprobs\b|thinking|system (?:message|role|prompt)|timed? ?out`)},
 	{meaning: overloaded, on: func(s int) bool { return s != 429 && s != 404 && s != 401 && s != 402 },
 		codes: whole(`overloaded(?:_error)?|server_overloaded|engine_overloaded(?:_error)?|server_busy|service_unavailable|unavailable|model_overloaded|capacity_exceeded|provider_unavailable`),
