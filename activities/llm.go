@@ -86,7 +86,7 @@ func (c *Model) LLM(ctx context.Context, p StageParams) (LLMResult, error) {
 		return LLMResult{}, failed(cl, "record findings", err)
 	}
 	c.priceAndMark(&draft.Record)
-	report := newReport(p.Request, change, draft)
+	report := NewReport(p.Request, change, draft)
 	body, err := json.Marshal(report)
 	if err != nil {
 		return LLMResult{}, failed(cl, "encode report", err)
@@ -143,7 +143,8 @@ func (c *Model) priceAndMark(r *review.Record) {
 	}
 }
 
-func newReport(req review.Request, change redaction.Change, draft review.Draft) review.Report {
+// NewReport returns the report on a change that a model has reviewed.
+func NewReport(req review.Request, change redaction.Change, draft review.Draft) review.Report {
 	report := review.Report{
 		Changelist:  req.Changelist,
 		Version:     req.Version,

@@ -63,7 +63,7 @@ status is 1 unless all paths may be read.`,
 // allowList reads the list of the configuration, and rejects one with an entry that no
 // worker would start with.
 func (c *console) allowList() (list store.AllowList, checked p4.AllowList, err error) {
-	cfg, err := c.config("")
+	cfg, err := c.config()
 	if err != nil {
 		return list, checked, err
 	}

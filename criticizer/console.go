@@ -42,11 +42,11 @@ type console struct {
 // quiet discards what libraries log: a command reports errors itself.
 var quiet = slog.New(slog.DiscardHandler)
 
-// config reads the configuration and checks what the role needs.
-func (c *console) config(role settings.Role) (*settings.Config, error) {
+// config reads the configuration and checks what the roles need.
+func (c *console) config(roles ...settings.Role) (*settings.Config, error) {
 	cfg, err := settings.Load(c.configPath, c.getenv)
-	if err == nil && role != "" {
-		err = cfg.Check(role)
+	if err == nil && len(roles) > 0 {
+		err = cfg.Check(roles...)
 	}
 	if err != nil {
 		return nil, advise(err, "docs/configuration.md describes every field")
@@ -56,8 +56,8 @@ func (c *console) config(role settings.Role) (*settings.Config, error) {
 
 // configWithKey is config for a command that stores nothing: if the redaction key
 // is not set, the placeholders are keyed for this run.
-func (c *console) configWithKey(role settings.Role) (*settings.Config, error) {
-	cfg, err := c.config(role)
+func (c *console) configWithKey(roles ...settings.Role) (*settings.Config, error) {
+	cfg, err := c.config(roles...)
 	if err == nil && !cfg.Redaction.Key.IsSet() {
 		cfg.Redaction.Key = secret.New(rand.Text())
 	}

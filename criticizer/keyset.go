@@ -120,7 +120,7 @@ func (c *console) keysetChangeCommand(name, short, long string, change func(secr
 
 // kek returns the key of the configuration that encrypts keysets.
 func (c *console) kek() (artifact.KEK, error) {
-	cfg, err := c.config("")
+	cfg, err := c.config()
 	if err != nil {
 		return artifact.KEK{}, err
 	}

@@ -14,52 +14,108 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
 func (c *console) previewCommand() *cobra.Command {
-	var prompts bool
+	var prompts, ask bool
+	var commits string
 	cmd := &cobra.Command{
-		Use: "preview CHANGELIST", Short: "Show how a changelist would be reviewed, without calling the model",
+		Use: "preview [CHANGELIST]", Short: "Show how a changelist would be reviewed, or review it on the spot",
 		Long: `Prints how a submitted changelist would be reviewed: for every file whether it
 is reviewed, and if not, why; the model calls with their tokens and rules; the
 number of masked secrets; and the recipients. The change is fetched, redacted and
 split as the worker does it. The model is not called and nothing is stored.
+
+With --ask the model is called, and the mail is printed as text. Nothing is
+stored or sent. With --git, the change is read from two commits of the git
+repository in the working directory; it has the context that its files hold.
 
 With --show-context it also prints what each call would send, masked: instructions
 and rules, description, the code around the change, and the change. Only the
 check codes and the fence around the change are new in every call. A verification
 is shown with a finding in each file.
 
-It needs the sections p4, selection and redaction of the configuration, but
-neither Temporal nor the database. Without CRITICIZER_REDACTION_KEY the
-placeholders are keyed for this run.`,
+It needs the sections p4 (not with --git), selection and redaction of the
+configuration, with --ask also llm, but neither Temporal nor the database.
+Without CRITICIZER_REDACTION_KEY the placeholders are keyed for this run.`,
 		Example: `  criticizer preview 4711
+  criticizer preview 4711 --ask
+  criticizer preview --git main..HEAD --ask
   criticizer preview 4711 --show-context
   criticizer preview 4711 --json | jq '.files[].verdict'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := parseChangelist(args[0])
+			if (commits == "") == (len(args) == 0) {
+				return badUsage("name a changelist, or commits with --git")
+			}
+			var roles []settings.Role
+			if commits == "" {
+				roles = append(roles, settings.RolePreview)
+			}
+			if ask {
+				roles = append(roles, settings.RoleEval)
+			}
+			cfg, err := c.configWithKey(roles...)
 			if err != nil {
 				return err
 			}
-			cfg, err := c.configWithKey(settings.RolePreview)
+			if !ask {
+				cfg.LLM.Model = cmp.Or(cfg.LLM.Model, "no model is called")
+				if !cfg.LLM.APIKey.IsSet() {
+					cfg.LLM.APIKey, cfg.LLM.APIKeyOld = secret.New("no model is called"), secret.Value{}
+				}
+			}
+			var change review.Change
+			if commits != "" {
+				change, err = gitChange(cmd.Context(), cfg, commits)
+			} else {
+				change, err = readChange(cmd.Context(), cfg, args[0])
+			}
 			if err != nil {
 				return err
 			}
-			cfg.LLM.Model = cmp.Or(cfg.LLM.Model, "no model is called")
-			if !cfg.LLM.APIKey.IsSet() {
-				cfg.LLM.APIKey, cfg.LLM.APIKeyOld = secret.New("no model is called"), secret.Value{}
-			}
-			p, err := newPreview(cmd.Context(), cfg, cl, prompts)
+			p, err := newPreview(cmd.Context(), cfg, change, prompts)
 			if err != nil {
 				return err
 			}
-			return c.print(p, p.print)
+			if !ask || change.SkippedBy != "" {
+				return c.print(p, p.print)
+			}
+			report, err := p.ask(cmd.Context())
+			if err != nil {
+				return err
+			}
+			text, _, err := mail.Bodies(report, mail.Config{})
+			if err != nil {
+				return err
+			}
+			return c.print(report, func(w io.Writer) { _, _ = io.WriteString(w, text) })
 		},
 	}
 	cmd.Flags().BoolVar(&prompts, "show-context", false, "print what each call would send")
+	cmd.Flags().BoolVar(&ask, "ask", false, "have the model review it and print the mail")
+	cmd.Flags().StringVar(&commits, "git", "", "review what changed between two `COMMITS`, such as main..HEAD")
+	cmd.MarkFlagsMutuallyExclusive("ask", "show-context")
 	return cmd
+}
+
+func readChange(ctx context.Context, cfg *settings.Config, number string) (review.Change, error) {
+	cl, err := parseChangelist(number)
+	if err != nil {
+		return review.Change{}, err
+	}
+	fetcher, err := cfg.NewChanges(quiet, nil)
+	if err != nil {
+		return review.Change{}, err
+	}
+	change, err := fetcher.Read(ctx, cl, review.ReadOptions{})
+	if err != nil {
+		return change, fmt.Errorf("fetch changelist %d: %w", cl, err)
+	}
+	return change, nil
 }
 
 type preview struct {
@@ -73,6 +129,22 @@ type preview struct {
 	Files      []previewedFile       `json:"files"` // replaces that of llm.Preview
 	Redactions []review.Redaction    `json:"redactions"`
 	Recipients []activities.Decision `json:"recipients"`
+
+	redacted redaction.Change
+	pipeline *redaction.Pipeline
+	reviewer *llm.Reviewer
+}
+
+// ask has the model review the change, as stage llm does.
+func (p *preview) ask(ctx context.Context) (review.Report, error) {
+	draft, err := p.reviewer.Review(ctx, p.redacted, review.Options{})
+	if err != nil {
+		return review.Report{}, err
+	}
+	if draft.Findings, err = p.pipeline.Findings(draft.Findings); err != nil {
+		return review.Report{}, err
+	}
+	return activities.NewReport(review.Request{Changelist: p.Changelist, Version: 1}, p.redacted, draft), nil
 }
 
 type previewedFile struct {
@@ -82,11 +154,7 @@ type previewedFile struct {
 }
 
 // newPreview takes the change through the steps of a review before the model call.
-func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist, prompts bool) (*preview, error) {
-	fetcher, err := cfg.NewChanges(quiet, nil)
-	if err != nil {
-		return nil, err
-	}
+func newPreview(ctx context.Context, cfg *settings.Config, change review.Change, prompts bool) (*preview, error) {
 	pipeline, err := cfg.NewPipeline(cfg.Redaction.Key)
 	if err != nil {
 		return nil, err
@@ -95,21 +163,17 @@ func newPreview(ctx context.Context, cfg *settings.Config, cl review.Changelist,
 	if err != nil {
 		return nil, err
 	}
-	change, err := fetcher.Read(ctx, cl, review.ReadOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("fetch changelist %d: %w", cl, err)
-	}
 	redacted, err := pipeline.Change(change)
 	if err != nil {
-		return nil, fmt.Errorf("redact changelist %d: %w", cl, err)
+		return nil, fmt.Errorf("redact the change: %w", err)
 	}
 	planned, err := reviewer.Preview(ctx, redacted, prompts)
 	if err != nil {
 		return nil, err
 	}
 	p := &preview{
-		Changelist: cl, Author: redacted.User.String(), Redactions: append([]review.Redaction{}, redacted.Redactions...),
-		Preview: planned,
+		Changelist: change.Number, Author: redacted.User.String(), Redactions: append([]review.Redaction{}, redacted.Redactions...),
+		Preview: planned, redacted: redacted, pipeline: pipeline, reviewer: reviewer,
 	}
 	p.Rules = append([]string{}, p.Rules...) // in JSON a list, even if there are none
 	if change.SkippedBy != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,12 +151,54 @@ func TestPreviewRejects(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no changelist":            {env, []string{"preview"}, 2, "wants CHANGELIST"},
+		"no changelist":            {env, []string{"preview"}, 2, "name a changelist"},
 		"what is no changelist":    {env, []string{"preview", "--json", "12a"}, 2, "not a positive number"},
 		"one that does not exist":  {env, []string{"preview", "99"}, 1, "fetch changelist 99"},
 		"nothing configured":       {nil, []string{"preview", "12"}, 1, "p4.port"},
 		"a rule that is malformed": {newPreviewEnvironment(t, "llm: {rules: [/nowhere.yaml]}\n"), []string{"preview", "12"}, 1, "nowhere.yaml"},
 	} {
 		checkRefusal(t, name, say(t, tt.env, tt.args...), tt.status, tt.says)
+	}
+}
+
+// preview --ask reviews in one process, from Perforce or from git, and prints the mail.
+func TestPreviewAsks(t *testing.T) { // without t.Parallel: it changes the working directory
+	_, model := newEvalEnvironment(t)
+	env := newPreviewEnvironment(t, "")
+	maps.Copy(env, model)
+	got := say(t, env, "preview", "12", "--ask")
+	if got.status != 0 {
+		t.Fatalf("status %d: %s", got.status, got.err)
+	}
+	contains(t, got.out, "Change 12 by ann", "Add all sorts of files.", "Written by a language model (llmsim-1)")
+
+	t.Chdir(t.TempDir())
+	write := func(text string) { testkit.NoError(t, os.WriteFile("read.go", []byte(text), 0o600)) }
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=Ann", "-c", "user.email=ann@example.test"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	git("init", "-q")
+	for _, text := range []string{
+		"package read\n\nfunc size() int { return 1 }\n",
+		"package read\n\nfunc size() int { return 1 }\n\nfunc open(name string) *os.File {\n\tf, _ := os.Open(name)\n\treturn f\n}\n",
+	} {
+		write(text)
+		git("add", ".")
+		git("commit", "-q", "-m", "Read files")
+	}
+	got = say(t, model, "preview", "--git", "HEAD~1..HEAD", "--ask")
+	if got.status != 0 {
+		t.Fatalf("status %d: %s", got.status, got.err)
+	}
+	contains(t, got.out, "1 finding", "Commits by Ann", "Read files", "//git/read.go:6")
+	contains(t, say(t, model, "preview", "--git", "HEAD~1..HEAD", "--show-context").out, "outcome without findings: clean", "//git/read.go", "func open")
+	for _, args := range [][]string{{"preview"}, {"preview", "12", "--git", "a..b"}, {"preview", "--git", "HEAD"}} {
+		if got := say(t, model, args...); got.status != 2 {
+			t.Errorf("%v: status %d, %s", args, got.status, got.err)
+		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/git"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
@@ -86,7 +85,7 @@ func (r *redactor) run(ctx context.Context, c *console) (err error) {
 	if r.gitRange != "" || r.before != "" || r.after != "" {
 		read := r.readFiles
 		if r.gitRange != "" {
-			read = func() ([]editedFile, error) { return r.readRange(ctx) }
+			read = func() ([]editedFile, error) { return changedFiles(ctx, r.gitRange) }
 		}
 		files, err := read()
 		if err != nil {
@@ -283,40 +282,4 @@ func (r *redactor) readFiles() ([]editedFile, error) {
 		texts[i] = string(data)
 	}
 	return []editedFile{{cmp.Or(r.after, r.before), texts[0], texts[1]}}, nil
-}
-
-// readRange reads the text files that differ between two commits of the git repository
-// in the working directory.
-func (r *redactor) readRange(ctx context.Context) (files []editedFile, err error) {
-	from, to, ok := strings.Cut(r.gitRange, "..")
-	if !ok || from == "" || to == "" {
-		return nil, badUsage("--git wants two commits, such as main..HEAD")
-	}
-	repository, err := git.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, repository.Close()) }()
-	raw, err := repository.Output(ctx, "diff", "--raw", "--no-abbrev", "--no-renames", "-z", "--end-of-options", from, to)
-	if err != nil {
-		return nil, fmt.Errorf("list the files of %s: %w: run it in a git repository that has both commits", r.gitRange, err)
-	}
-	fields := strings.Split(raw, "\x00")
-	for i := 0; i+1 < len(fields); i += 2 { // ":MODE MODE BLOB BLOB STATUS", then the path
-		words := strings.Fields(fields[i])
-		f := editedFile{path: fields[i+1]}
-		for n, text := range []*string{&f.before, &f.after} {
-			if id := words[2+n]; strings.Trim(id, "0") != "" && !strings.HasSuffix(words[n], "160000") { // a submodule
-				content, err := repository.Blob(id)
-				if err != nil {
-					return nil, fmt.Errorf("read %s: %w", f.path, err)
-				}
-				*text = string(content)
-			}
-		}
-		if !strings.Contains(f.before+f.after, "\x00") {
-			files = append(files, f)
-		}
-	}
-	return files, nil
 }

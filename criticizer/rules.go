@@ -75,7 +75,7 @@ commands check all of them first; docs/rules.md describes the format.`, check, l
 }
 
 func (c *console) rules(ctx context.Context) (*rules.Set, error) {
-	cfg, err := c.config("")
+	cfg, err := c.config()
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ const (
 // has passed plain.Text or plain.Line.
 type digest struct {
 	Subject     string
-	Changelist  string
+	Changelist  string // such as Change 4711, or Commits
 	Link        string // to the change, empty if none is configured
 	Version     string
 	Author      string
@@ -76,7 +76,7 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 	findings, withheld := post.Worst(r, limit)
 	d := digest{
 		Subject:     subject(r),
-		Changelist:  r.Changelist.String(),
+		Changelist:  "Change " + r.Changelist.String(),
 		Link:        r.Links.ToChange(r.Changelist),
 		Version:     strconv.Itoa(int(r.Version)),
 		Author:      userName(r.Author),
@@ -108,6 +108,9 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 	}
 	if r.Shelved {
 		d.Done = "shelved"
+	}
+	if r.Changelist == 0 {
+		d.Changelist = "Commits" // of git, in a preview
 	}
 	if r.AsShelved {
 		d.Note = "The submitted change is identical to the reviewed shelf. The findings come from that review."
