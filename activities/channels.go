@@ -15,6 +15,8 @@ type Channel struct {
 	Post post
 	// Clean notifies it of clean reviews too.
 	Clean bool
+	// Wants selects the reviews that it is notified of. Default: all.
+	Wants func(review.Report) bool
 }
 
 // prepareChannels adds the outbox rows of the channels that are to be notified of report:
@@ -22,7 +24,7 @@ type Channel struct {
 func (n *Notifier) prepareChannels(ctx context.Context, report review.Report) error {
 	var names []review.Channel
 	for _, c := range n.Channels {
-		if !report.Restricted && (c.Clean || report.Outcome != review.OutcomeClean) {
+		if !report.Restricted && (c.Clean || report.Outcome != review.OutcomeClean) && (c.Wants == nil || c.Wants(report)) {
 			names = append(names, c.Name)
 		}
 	}

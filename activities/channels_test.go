@@ -67,6 +67,19 @@ func TestCleanReviewsGoToChannelsThatWantThem(t *testing.T) {
 	}
 }
 
+// A channel gets the reviews that its filter wants.
+func TestChannelIsFiltered(t *testing.T) {
+	t.Parallel()
+	for _, wants := range []bool{false, true} {
+		m := newMailing(t)
+		chat := m.withChat(false)
+		m.stage.Channels[0].Wants = func(r review.Report) bool { return wants && len(r.Findings) > 0 }
+		if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || (len(chat.got) == 1) != wants {
+			t.Errorf("wanted: %t, got %+v, errors %v, %v", wants, chat.got, mailed, posted)
+		}
+	}
+}
+
 // Readers of a channel may not have access to the files of a restricted changelist.
 func TestRestrictedChangesGoToNoChannel(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ func (n *Notifier) deliver(ctx context.Context, report review.Report, roles map[
 	case row.Status == review.DeliveryFailed:
 		return false, failure.Errorf(failure.RecipientRejected, "outbox row %d was refused permanently", id)
 	case row.Status == review.DeliveryHeld:
-		return false, held(id)
+		return false, n.held(ctx, id)
 	}
 	post, err := n.postFor(row)
 	if err != nil {
@@ -40,6 +40,8 @@ func (n *Notifier) deliver(ctx context.Context, report review.Report, roles map[
 	report.To = roles[row.Key.Recipient]
 	if report.To != review.RoleAuthor {
 		report = report.WithoutDeniedPaths()
+	} else {
+		report.ReplyTo = ""
 	}
 	return n.send(ctx, post, report, row)
 }
@@ -75,13 +77,12 @@ func recordingContext(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // reconcile looks up an attempt whose result is unknown (notification 8.2). settled means
-// that the row needs no send. If it needs one, row has whether that repeats the attempt.
+// that the row needs no send.
 func (n *Notifier) reconcile(ctx context.Context, row *review.Delivery) (settled bool, err error) {
 	evidence, err := n.lookUp(ctx, *row)
 	if err != nil {
 		return false, err
 	}
-	row.Repeats = evidence.Repeats
 	switch evidence.State {
 	case review.EvidenceAccepted:
 		if err := n.Outbox.MarkSent(ctx, row.ID, evidence.NotificationID, evidence.Source); err != nil {
@@ -150,12 +151,19 @@ func (n *Notifier) awaitEvidence(ctx context.Context, row review.Delivery, askAg
 	}
 	n.Log.WarnContext(ctx, "delivery held: it may have been sent, and no evidence will come",
 		"changelist", int64(row.Key.Changelist), "review_version", int(row.Key.Version), "delivery", row.ID)
-	return held(row.ID)
+	return n.held(ctx, row.ID)
 }
 
-// held is final: until an operator has decided, another attempt would find the row held.
-func held(id int64) error {
-	e := failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d may have been sent and is held for an operator", id)
+// held is final: until an operator has decided, another attempt would find the row held. It keeps
+// the answer and the text of the first failure.
+func (n *Notifier) held(ctx context.Context, id int64) error {
+	first, err := n.Outbox.FirstFailure(ctx, id)
+	if err != nil {
+		return fmt.Errorf("read attempts of outbox row %d: %w", id, err)
+	}
+	e := failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d may have been sent and is held for an operator; its first failure: %s",
+		id, cmp.Or(first.Detail, "none was recorded, so its worker died"))
+	e.Upstream, e.RequestID, _ = strings.Cut(first.Answer, " request ")
 	e.Final = true
 	return e
 }
@@ -180,9 +188,7 @@ func (n *Notifier) recordFailure(ctx context.Context, row review.Delivery, cause
 			err = n.Outbox.RecordRefusal(ctx, row, refusal.Class)
 		}
 	default:
-		if !row.Repeats { // else the attempt before may have been accepted
-			err = n.Outbox.AbandonDelivery(ctx, row)
-		}
+		err = n.Outbox.AbandonDelivery(ctx, row)
 	}
 	return errors.Join(cause, err) // with err the row stays begun: the next attempt looks up before it sends
 }
@@ -194,6 +200,6 @@ const maxDetail = 2000
 func attemptOf(cause error) review.Attempt {
 	r := failure.NewReport(cause, 1, time.Time{}, func(s string) string { return s })
 	return review.Attempt{
-		Result: string(r.Class), Answer: strings.TrimSpace(r.Upstream + " " + r.RequestID), Detail: r.Stack[:min(len(r.Stack), maxDetail)],
+		Result: string(r.Class), Answer: strings.TrimSuffix(r.Upstream+" request "+r.RequestID, " request "), Detail: r.Stack[:min(len(r.Stack), maxDetail)],
 	}
 }

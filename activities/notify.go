@@ -45,6 +45,8 @@ type outbox interface {
 	BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error)
 	// RecordAttempt records how an attempt ended, unless that is recorded.
 	RecordAttempt(ctx context.Context, begun review.Delivery, a review.Attempt) error
+	// FirstFailure returns the first attempt of a row that failed, zero if there is none.
+	FirstFailure(ctx context.Context, id int64) (review.Attempt, error)
 	// AbandonDelivery records that the attempt was certainly not accepted.
 	AbandonDelivery(ctx context.Context, begun review.Delivery) error
 	// MarkSent sets ID, time and status in a single write.

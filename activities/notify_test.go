@@ -497,6 +497,42 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 }
 
 // (notification 8.3)
+// A reply to the mail of anyone but the author goes to the author, unless it is turned off.
+func TestRepliesGoToTheAuthor(t *testing.T) {
+	t.Parallel()
+	for on, want := range map[bool]string{true: alice, false: ""} {
+		m := newMailing(t)
+		m.stage.Policy.ReplyToAuthor = on
+		if _, err := m.notify(); err != nil {
+			t.Fatal(err)
+		}
+		for _, mail := range m.fakes.Mails() {
+			if mail.To == review.RoleAuthor && mail.ReplyTo != "" || mail.To != review.RoleAuthor && mail.ReplyTo != want {
+				t.Errorf("on %t: the mail to the %s is answered to %q", on, mail.To, mail.ReplyTo)
+			}
+		}
+	}
+}
+
+// A held row keeps the answer, the request ID and the text of its first failure.
+func TestHeldRowKeepsItsFirstFailure(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+	first := failure.Errorf(failure.DeliveryAmbiguous, "the answer is incomplete")
+	first.Upstream, first.RequestID = "502", "r-1"
+	m.fakes.Fail("Send", first)
+	_, _ = m.notify()
+	for range 2 {
+		_, err := m.notify()
+		var report failure.Report
+		app, ok := errors.AsType[*temporal.ApplicationError](err)
+		if !ok || app.Details(&report) != nil || report.Upstream != "502" || report.RequestID != "r-1" || !strings.Contains(report.Stack, "the answer is incomplete") {
+			t.Errorf("%+v: %v", report, err)
+		}
+	}
+}
+
 func TestMarkComesAfterSend(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -557,35 +593,6 @@ func TestNotifySendsToARowAddedMeanwhile(t *testing.T) {
 	for address, want := range map[string]int{alice: 1, bob: 0, "zoe@corp.test": 1} {
 		if n := m.fakes.Copies(address); n != want {
 			t.Errorf("%s has %d mails, want %d: %+v", address, n, want, result)
-		}
-	}
-}
-
-// A repeated attempt has the idempotency key of one in doubt: its refusal does not settle the
-// first one, whose time counts.
-func TestRepeatedAttemptStaysInDoubt(t *testing.T) {
-	t.Parallel()
-	refused := failure.Errorf(failure.RateLimited, "too many mails")
-	for name, tc := range map[string]struct {
-		repeats     bool
-		second      error
-		begun, aged bool
-	}{
-		"repeated, in doubt":    {true, ambiguous, true, true},
-		"repeated, refused":     {true, refused, true, true},
-		"another one, in doubt": {false, ambiguous, true, false},
-		"another one, refused":  {false, refused, false, false},
-	} {
-		m := newMailing(t)
-		m.saveRecipients(t, review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor})
-		m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Repeats: tc.repeats})
-		m.fakes.Fail("Send", ambiguous, tc.second)
-		_, _ = m.notify()
-		m.db.Backdate(t, time.Hour)
-		_, _ = m.notify()
-		row := m.row(t, alice)
-		if age := time.Since(*row.LastAttemptAt); row.Attempts != 2 || row.Begun != tc.begun || age > time.Hour/2 != tc.aged {
-			t.Errorf("%s: attempt %d is %s old, begun: %t", name, row.Attempts, age, row.Begun)
 		}
 	}
 }

@@ -50,6 +50,11 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 		return review.Report{}, choice{}, failed(cl, "read bounced addresses", err)
 	}
 	chosen := policy.choose(known, report.Outcome)
+	for _, person := range known {
+		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil && policy.ReplyToAuthor {
+			report.ReplyTo = address
+		}
+	}
 	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
 	report.Links = n.Links
 	if err := n.Outbox.Dispute(ctx, report.Findings); err != nil {

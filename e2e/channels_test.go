@@ -185,9 +185,9 @@ func TestWebhookWithIdempotencyKeyIsRetried(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	in.env = append(in.env, "CRITICIZER_WEBHOOK_URL="+server.URL, "CRITICIZER_WEBHOOK_ON_AMBIGUOUS=idempotency_key")
+	in.env = append(in.env, "CRITICIZER_WEBHOOK_URL="+server.URL)
 	in.startWorker()
-	id := in.deadLetter("1", failure.DeliveryAmbiguous)
+	id := in.deadLetter("1", failure.UpstreamInternal)
 	letter := in.waitForEnd(id)
 	if letter.Attempts != failure.AttemptBudget || letter.SanitizedContext["upstream"] != "502" || posts.Load() != failure.AttemptBudget {
 		t.Errorf("%d posts, dead letter %+v", posts.Load(), letter)

@@ -73,8 +73,6 @@ type Delivery struct {
 	// Begun is set while an attempt has begun and its end is unknown: the message may
 	// have been sent.
 	Begun bool
-	// Repeats is set for an attempt that repeats one in doubt, see [Evidence].
-	Repeats bool
 	// Bounced is set if a mail server refuses the recipient's address.
 	Bounced bool
 	// Refused is the error class of a server that refused the whole message. It counts
@@ -105,9 +103,6 @@ type Evidence struct {
 	// Observed is set for an absent message if a record was read that would contain it.
 	// Otherwise absent means only that sending again is correct.
 	Observed bool
-	// Repeats is set for an absent message if another attempt has the idempotency key of
-	// the last one, whose time then counts for both.
-	Repeats bool
 }
 
 // An EvidenceState is the state of a message at the provider.

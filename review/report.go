@@ -177,6 +177,8 @@ type Report struct {
 	// AsShelved is set if the submit of a shelf adopted the report of the shelf's review.
 	AsShelved bool  `json:"-"`
 	Links     Links `json:"-"`
+	// ReplyTo is the address to which a reply goes; empty: to the sender.
+	ReplyTo string `json:"-"`
 	// To is why the reader of this copy gets the report, or empty.
 	To Role `json:"-"`
 }

@@ -108,17 +108,15 @@ func byOurClock(row review.Delivery, now time.Time) review.Delivery {
 // BeginDelivery records an attempt before its message is sent and returns the row as
 // it is now. A row that has begun and not ended may have been sent: the process
 // crashed. seen is the row on which the decision to send was based. If the row has
-// changed, another worker sends it, and the error has class WRITE_CONFLICT. If seen
-// repeats an attempt in doubt, the row keeps the time of that attempt.
+// changed, another worker sends it, and the error has class WRITE_CONFLICT.
 func (d *DB) BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error) {
 	row, err := d.q.BeginDeliveryIfUnchanged(ctx, db.BeginDeliveryIfUnchangedParams{
-		Repeats: seen.Repeats, ID: seen.ID, Attempts: seen.Attempts,
+		ID: seen.ID, Attempts: seen.Attempts,
 	})
 	if postgres.NoRow(err) {
 		return review.Delivery{}, failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
 	}
 	begun := asDelivery(row)
-	begun.Repeats = seen.Repeats
 	return begun, postgres.Interpret("begin delivery", err)
 }
 
@@ -127,6 +125,17 @@ func (d *DB) RecordAttempt(ctx context.Context, begun review.Delivery, a review.
 	return postgres.Interpret("record attempt", d.q.EndAttempt(ctx, db.EndAttemptParams{
 		DeliveryID: begun.ID, Attempt: begun.Attempts, Result: a.Result, Answer: a.Answer, Detail: a.Detail,
 	}))
+}
+
+// FirstFailure returns the first attempt of a row that failed, zero if there is none.
+func (d *DB) FirstFailure(ctx context.Context, id int64) (review.Attempt, error) {
+	attempts, err := d.Attempts(ctx, id)
+	for _, a := range attempts {
+		if a.Result != "" && a.Result != "accepted" {
+			return a.Attempt, err
+		}
+	}
+	return review.Attempt{}, err
 }
 
 // AbandonDelivery records that the attempt which returned begun was certainly not

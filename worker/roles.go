@@ -229,13 +229,13 @@ func addChannels(r *runtime, n *activities.Notifier, keys *evidence.Keys) []queu
 	if r.cfg.Webhook.URL.IsSet() {
 		webhook := r.cfg.NewWebhook(r.lg, keys)
 		n.Channels = append(n.Channels, activities.Channel{
-			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, webhook}, Clean: r.cfg.Webhook.Clean,
+			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, webhook}, Clean: r.cfg.Webhook.Clean, Wants: r.cfg.Webhook.Filter.Wants,
 		})
 		webhookQueue.ping = webhook.Ping
 	}
 	if r.cfg.Swarm.URL != "" {
 		swarm := r.cfg.NewSwarm(r.lg, keys)
-		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, swarm}, Clean: true})
+		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, swarm}, Clean: true, Wants: r.cfg.Swarm.Filter.Wants})
 		swarmQueue.ping = swarm.Ping
 	}
 	return []queue{webhookQueue, swarmQueue}

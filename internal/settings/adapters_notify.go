@@ -12,7 +12,7 @@ import (
 
 // NewWebhook returns the client of the configured webhook.
 func (cfg *Config) NewWebhook(lg *slog.Logger, keys *evidence.Keys) *webhook.Client {
-	return webhook.New(lg, cfg.Webhook.URL, cfg.Webhook.OnAmbiguous, keys)
+	return webhook.New(lg, cfg.Webhook.URL, keys)
 }
 
 // NewSwarm returns the client of P4 Code Review.

@@ -203,10 +203,11 @@ func TestCheckRefuses(t *testing.T) {
 		"mail in clear": {
 			func(c *Config) { c.Mail.Server.TLS = "none" }, "mail.tls",
 		},
-		"opportunistic TLS":                   {func(c *Config) { c.Mail.Server.TLS = "optional" }, "mail.tls"},
-		"no recipient of clean reviews":       {func(c *Config) { c.Mail.Recipients.CleanTo = "" }, "mail.clean_to"},
-		"a webhook in clear text":             {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL"},
-		"unknown ambiguity rule of a webhook": {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, "webhook.on_ambiguous"},
+		"opportunistic TLS":             {func(c *Config) { c.Mail.Server.TLS = "optional" }, "mail.tls"},
+		"no recipient of clean reviews": {func(c *Config) { c.Mail.Recipients.CleanTo = "" }, "mail.clean_to"},
+		"a webhook in clear text":       {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL"},
+		"a channel of no path":          {func(c *Config) { c.Webhook.Filter.Paths = []string{"/x"} }, "webhook.paths"},
+		"a channel of no severity":      {func(c *Config) { c.Webhook.Filter.Severity = "bad" }, "webhook.severity"},
 		"Swarm in clear": {func(c *Config) {
 			c.Swarm = swarm.Config{URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
 		}, "swarm.url"},

@@ -192,13 +192,6 @@ func (k key) feedback(token, recipient string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:10])
 }
 
-// Unchanged reports whether a message sent now has the token of one sent at that time.
-func (k *Keys) Unchanged(sent time.Time) bool {
-	keys := k.keys()
-	from := keys[signer(keys, time.Now().Add(clockSkew))].from
-	return !sent.Before(from.Add(clockSkew))
-}
-
 // valid reports whether key i still identifies messages: its successor began to sign at
 // most one life ago.
 func (k *Keys) valid(keys []key, i int) bool {

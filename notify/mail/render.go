@@ -142,6 +142,9 @@ func headers(r review.Report, token string, cfg Config) map[string]string {
 	if r.Earlier != 0 {
 		h["In-Reply-To"] = root
 	}
+	if usableAddress(r.ReplyTo) && ascii(r.ReplyTo) {
+		h["Reply-To"] = r.ReplyTo
+	}
 	return h
 }
 

@@ -495,3 +495,14 @@ func TestNoticeIsNotTheDigest(t *testing.T) {
 		t.Errorf("key %s, text\n%s", m.Key, m.Text)
 	}
 }
+
+func TestReplyTo(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]string{"": "", "ann@example.com": "ann@example.com", "ann@example.com\r\nBcc: x@example.com": "", "ann": "", "änn@example.com": ""} {
+		r := findingsReport()
+		r.ReplyTo = to
+		if got := render(t, r).Header["Reply-To"]; got != want {
+			t.Errorf("%q: Reply-To is %q", to, got)
+		}
+	}
+}

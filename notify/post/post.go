@@ -3,8 +3,9 @@
 // long a request may take, which failure class an answer has, and when a
 // message is in doubt.
 //
-// A request that delivers a message is in doubt ([failure.DeliveryAmbiguous])
-// if any of it was sent and the service did not clearly accept or reject it.
+// A request that delivers a message is in doubt ([failure.DeliveryAmbiguous]) if any of it was
+// sent and the service did not answer, or its answer is incomplete. A 5xx is retried with the
+// attempts of the stage, under the same idempotency key (processing 8.1).
 package post
 
 import (
@@ -179,9 +180,6 @@ func (s *Service) class(a Answer) (failure.Class, string) {
 		if a.Status < row.from || a.Status > row.to {
 			continue
 		}
-		if row.class == failure.UpstreamInternal && a.delivers {
-			return failure.DeliveryAmbiguous, "it failed, and may have accepted the message before"
-		}
 		return row.class, cmp.Or(row.hint, s.Denied)
 	}
 	return failure.ConfigInvalid, s.Invalid
@@ -191,6 +189,7 @@ func (s *Service) rejected(a Answer) error {
 	class, hint := s.class(a)
 	e := failure.Errorf(class, "%s answered %d: %s", s.Name, a.Status, hint)
 	e.Upstream = fmt.Sprint(a.Status)
+	e.RequestID = cmp.Or(a.Header.Get("X-Request-Id"), a.Header.Get("X-Slack-Req-Id"), a.Header.Get("X-Correlation-Id"))
 	e.RetryAfter = failure.RetryAfter(a.Header, time.Now())
 	return e
 }

@@ -63,8 +63,8 @@ func TestStatusDecidesTheClass(t *testing.T) {
 		404: {failure.ConfigInvalid, failure.ConfigInvalid},
 		413: {failure.TooLarge, failure.TooLarge},
 		429: {failure.RateLimited, failure.RateLimited},
-		500: {failure.DeliveryAmbiguous, failure.UpstreamInternal},
-		502: {failure.DeliveryAmbiguous, failure.UpstreamInternal},
+		500: {failure.UpstreamInternal, failure.UpstreamInternal},
+		502: {failure.UpstreamInternal, failure.UpstreamInternal},
 		503: {failure.ServerBusy, failure.ServerBusy},
 	} {
 		requests := 0
@@ -72,12 +72,13 @@ func TestStatusDecidesTheClass(t *testing.T) {
 			requests++
 			w.Header().Set("Retry-After", "7")
 			w.Header().Set("Location", "/elsewhere")
+			w.Header().Set("X-Request-Id", "r-1")
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(secretPath))
 		})
 		for i, class := range want {
 			_, err := send(t, testService, url, i == 0)
-			if e := checkError(t, err, class); e.RetryAfter != 7*time.Second || e.Upstream != strconv.Itoa(status) {
+			if e := checkError(t, err, class); e.RetryAfter != 7*time.Second || e.RequestID != "r-1" || e.Upstream != strconv.Itoa(status) {
 				t.Errorf("%d: %+v", status, e)
 			}
 		}

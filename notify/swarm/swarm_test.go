@@ -188,7 +188,7 @@ func TestLaterVersionEditsTheComments(t *testing.T) {
 	second.Findings[1] = review.Finding{Path: "//depot/c.go", Severity: review.SeverityMedium, Title: "New"}
 	second.Progress = review.Compare(first, second)
 	s.late = true
-	for _, class := range []failure.Class{failure.DeliveryAmbiguous, failure.UpstreamInternal} { // of a new comment, and of an edit
+	for _, class := range []failure.Class{failure.UpstreamInternal, failure.UpstreamInternal} { // of a new comment, and of an edit
 		s.locked(func() { s.fault = func(w http.ResponseWriter) bool { w.WriteHeader(500); return true } })
 		if _, err := server.Send(t.Context(), second, again, time.Now()); failure.ClassOf(err) != class {
 			t.Fatalf("error %v, want %s", err, class)
@@ -321,8 +321,8 @@ func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 		"busy":                       {status(503), false, failure.ServerBusy},
 		"no permission":              {status(403), false, failure.AuthDenied},
 		"no such API":                {status(404), false, failure.ConfigInvalid},
-		"failed":                     {status(500), false, failure.DeliveryAmbiguous},
-		"failed when it was done":    {status(500), true, failure.DeliveryAmbiguous},
+		"failed":                     {status(500), false, failure.UpstreamInternal},
+		"failed when it was done":    {status(500), true, failure.UpstreamInternal},
 		"a break when it was done":   {func(http.ResponseWriter) bool { panic(http.ErrAbortHandler) }, true, failure.DeliveryAmbiguous},
 		"an answer that is not JSON": {func(w http.ResponseWriter) bool { _, _ = fmt.Fprint(w, "<html>"); return true }, true, failure.DeliveryAmbiguous},
 	} {

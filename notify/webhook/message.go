@@ -26,6 +26,8 @@ const (
 type message struct {
 	Text   string  `json:"text"`
 	Blocks []block `json:"blocks"`
+	// Key is the same in all posts of a message.
+	Key string `json:"idempotency_key"`
 }
 
 type block struct {
@@ -60,9 +62,10 @@ type text struct {
 func plainText(s string) *text { return &text{"plain_text", s} }
 
 // newMessage summarizes r with its worst findings.
-func newMessage(r review.Report) message {
+func newMessage(r review.Report, key string) message {
 	title := fmt.Sprintf("CL %d: %s", r.Changelist, firstLine(r.Description))
 	m := message{
+		Key:  key,
 		Text: fmt.Sprintf("[criticizer] %s: %s", title, post.Outcome(r)),
 		Blocks: []block{
 			{Type: "header", Text: plainText(cut(title, maxHeader))},

@@ -1,9 +1,10 @@
 // Package webhook posts a review as one message to a URL, in the JSON that
 // Slack and compatible services accept.
 //
-// Such a service has no query for the messages it accepted. Each message
-// carries an idempotency key for services that honor one. [OnAmbiguous] decides about
-// a message in doubt (notification 8.2).
+// Such a service has no query for the messages it accepted. A message that it answers with 5xx
+// is posted again (processing 8.1), one without an answer is held (notification 8.2). All posts of
+// a message have the same idempotency key, in the header and in the body, so that a receiver can
+// drop what it knows.
 package webhook
 
 import (
@@ -20,25 +21,12 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// OnAmbiguous is what happens to a message that may have been accepted: the service
-// answered 500, 502 or 504, or not at all.
-type OnAmbiguous string
-
-// The choices of webhook.on_ambiguous.
-const (
-	Hold           OnAmbiguous = "hold"            // for an operator, after one attempt
-	IdempotencyKey OnAmbiguous = "idempotency_key" // post again: the service drops a message whose key it knows
-	Resend         OnAmbiguous = "resend"          // post again: a second copy is preferred to none
-)
-
 // Config selects the receiver.
 type Config struct {
 	// Whether reviews without findings are posted.
 	Clean bool `yaml:"clean" default:"false"`
-	// How to handle a message that may have been accepted, because a webhook has
-	// no way to look it up: hold it for an operator; post it again with the same
-	// idempotency_key, for a receiver that honors one; or resend it to any receiver.
-	OnAmbiguous OnAmbiguous `yaml:"on_ambiguous" default:"hold" oneof:"hold idempotency_key resend"`
+	// Which reviews are posted.
+	Filter post.Filter `yaml:",inline"`
 	// URL that is posted to. The whole URL is a secret because it authorizes to
 	// post. Unset: nothing is posted.
 	URL secret.Value `yaml:"url"`
@@ -58,17 +46,16 @@ func (c Config) Connections() []config.Connection {
 
 // A Client posts messages to one URL. It is safe for concurrent use.
 type Client struct {
-	lg          *slog.Logger
-	url         secret.Value
-	onAmbiguous OnAmbiguous
-	keys        *evidence.Keys
-	service     post.Service
+	lg      *slog.Logger
+	url     secret.Value
+	keys    *evidence.Keys
+	service post.Service
 }
 
 // New returns a client of target, which is a secret: knowing the URL is enough to
 // post. keys sign the idempotency key.
-func New(lg *slog.Logger, target secret.Value, onAmbiguous OnAmbiguous, keys *evidence.Keys) *Client {
-	return &Client{lg, target, onAmbiguous, keys, post.Service{
+func New(lg *slog.Logger, target secret.Value, keys *evidence.Keys) *Client {
+	return &Client{lg, target, keys, post.Service{
 		Name:    "webhook",
 		Denied:  "create a new webhook and set CRITICIZER_WEBHOOK_URL to its URL",
 		Invalid: "check that the webhook still exists and accepts Slack messages",
@@ -79,7 +66,7 @@ func New(lg *slog.Logger, target secret.Value, onAmbiguous OnAmbiguous, keys *ev
 // returns no id, so the notification id is derived from the key.
 func (c *Client) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	token := c.keys.Token(k)
-	r, err := post.JSON(c.url.Reveal(), token, newMessage(report))
+	r, err := post.JSON(c.url.Reveal(), token, newMessage(report, token))
 	if err != nil {
 		return "", err
 	}
@@ -109,13 +96,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Lookup returns evidence for a message in doubt. The service has none, so the
-// answer is absent if the message is to be posted again, else unknown. After the
-// keys were rotated the message would have another idempotency key.
-func (c *Client) Lookup(_ context.Context, _ review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
-	repeats := c.onAmbiguous == IdempotencyKey && c.keys.Unchanged(since)
-	if c.onAmbiguous == Resend || repeats {
-		return review.Evidence{State: review.EvidenceAbsent, Source: "webhook.on_ambiguous: " + string(c.onAmbiguous), Repeats: repeats}, nil
-	}
+// Lookup returns unknown: the service has no query. A message that got no answer is held.
+func (c *Client) Lookup(context.Context, review.DeliveryKey, string, time.Time) (review.Evidence, error) {
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil
 }

@@ -95,24 +95,22 @@ func (q *Queries) Attempts(ctx context.Context, deliveryID int64) ([]AttemptsRow
 const beginDeliveryIfUnchanged = `-- name: BeginDeliveryIfUnchanged :one
 with attempt as (
   insert into criticizer.delivery_attempts (delivery_id, attempt)
-  select d.id, d.attempts + 1 from criticizer.deliveries d where d.id = $2 and d.status = 'pending' and d.attempts = $3
+  select d.id, d.attempts + 1 from criticizer.deliveries d where d.id = $1 and d.status = 'pending' and d.attempts = $2
   on conflict do nothing)
 update criticizer.deliveries u
-set attempts = u.attempts + 1, last_attempt_at = case when $1::boolean then u.last_attempt_at else now() end, begun = true, error_class = null
-where u.id = $2 and u.status = 'pending' and u.attempts = $3
+set attempts = u.attempts + 1, last_attempt_at = now(), begun = true, error_class = null
+where u.id = $1 and u.status = 'pending' and u.attempts = $2
 returning u.id, u.changelist_id, u.review_version, u.recipient, u.status, u.attempts, u.last_attempt_at, u.begun, u.notification_id, u.notified_at, u.evidence, u.error_class, u.created_at, u.checked_at, u.confirmed_at, u.unproven, u.channel, u.bounced_at, u.missing_at
 `
 
 type BeginDeliveryIfUnchangedParams struct {
-	Repeats  bool
 	ID       int64
 	Attempts int
 }
 
-// attempts is the fence: of two workers that read the same row, one begins. A repeated
-// attempt keeps the time of the first.
+// attempts is the fence: of two workers that read the same row, one begins.
 func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliveryIfUnchangedParams) (Delivery, error) {
-	row := q.db.QueryRow(ctx, beginDeliveryIfUnchanged, arg.Repeats, arg.ID, arg.Attempts)
+	row := q.db.QueryRow(ctx, beginDeliveryIfUnchanged, arg.ID, arg.Attempts)
 	var i Delivery
 	err := row.Scan(
 		&i.ID,

@@ -54,14 +54,13 @@ order by recipient collate "C";
 select sqlc.embed(d), now()::timestamptz as now from criticizer.deliveries d where d.id = @id;
 
 -- name: BeginDeliveryIfUnchanged :one
--- attempts is the fence: of two workers that read the same row, one begins. A repeated
--- attempt keeps the time of the first.
+-- attempts is the fence: of two workers that read the same row, one begins.
 with attempt as (
   insert into criticizer.delivery_attempts (delivery_id, attempt)
   select d.id, d.attempts + 1 from criticizer.deliveries d where d.id = @id and d.status = 'pending' and d.attempts = @attempts
   on conflict do nothing)
 update criticizer.deliveries u
-set attempts = u.attempts + 1, last_attempt_at = case when @repeats::boolean then u.last_attempt_at else now() end, begun = true, error_class = null
+set attempts = u.attempts + 1, last_attempt_at = now(), begun = true, error_class = null
 where u.id = @id and u.status = 'pending' and u.attempts = @attempts
 returning u.*;
 
