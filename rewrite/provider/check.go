@@ -40,7 +40,7 @@ func (r *Rewriter) Check(item rewrite.Item, answer rewrite.Answer) error {
 		return unusable("it repeats the prompt")
 	case !inLanguage(placeholder.ReplaceAllString(text, " "), item.Languages.To):
 		return unusable("it is not in the requested language")
-	case lettersOf(text) == lettersOf(message):
+	case isSame(text, message, item.Languages):
 		return unusable("it is the message itself")
 	case !placed(text, message):
 		return unusable("a placeholder is missing, repeated, or in another place than in the message")
@@ -66,14 +66,21 @@ func isControl(c rune) bool {
 	return unicode.IsControl(c) && !strings.ContainsRune("\n\t\r", c) || unicode.Is(unicode.Cf, c) && c != '\u200c' && c != '\u200d'
 }
 
-// lettersOf returns the letters and digits of a text: two texts that have the same say the same.
-func lettersOf(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsLetter(c) || unicode.IsDigit(c) {
-			return unicode.ToLower(c)
-		}
-		return -1
-	}, s)
+// sameWord is the most letters of a text that two languages may have in common, such as OK.
+const sameWord = 12
+
+// isSame reports whether two texts have the same letters and digits.
+func isSame(answer, message string, languages rewrite.LanguagePair) bool {
+	letters := func(s string) string {
+		return strings.Map(func(c rune) rune {
+			if unicode.IsLetter(c) || unicode.IsDigit(c) {
+				return unicode.ToLower(c)
+			}
+			return -1
+		}, s)
+	}
+	said := letters(message)
+	return said != "" && said == letters(answer) && (languages.Lane() == rewrite.SameLanguage || len(said) > sameWord)
 }
 
 // additions are the forms that an answer may have only where the message has the same, since a
@@ -151,8 +158,8 @@ func placesOf(s string) map[string][]place {
 
 // Scripts without blanks between words have their letters beside a placeholder.
 var (
-	freeBefore = regexp.MustCompile(`^[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}、。，：「"“„«‘']$`)
-	freeAfter  = regexp.MustCompile(`^(?:[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}、。，！？」].|[.,;:!?"”“»’'][\s"”“»’')]|['’]s)`)
+	freeBefore = regexp.MustCompile(`^[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}、。，：「"“„«‘'(]$`)
+	freeAfter  = regexp.MustCompile(`^(?:[\s\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}、。，！？」].|[.,;:!?"”“»’')][\s.,;:!?"”“»’')]|['’]s)`)
 )
 
 func isEnglish(tag string) bool {
@@ -173,7 +180,7 @@ func addsName(answer, message string) bool {
 }
 
 // capitalized matches a word with a capital after a small letter, a comma or a bracket.
-var capitalized = regexp.MustCompile(`[\p{Ll}\d,;][)'"”’]?\s+[("“‘']?(\p{Lu}\p{Ll}+)`)
+var capitalized = regexp.MustCompile(`[\p{Ll}\d,;][)'"”’]?[ \t]+\(?(\p{Lu}\p{Ll}+)`)
 
 func unusable(why string) error {
 	return failure.Errorf(failure.SchemaInvalid, "answer of the model cannot be used: %s", why)
