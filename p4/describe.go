@@ -93,8 +93,10 @@ func (s *server) describe(ctx context.Context, number review.Changelist, how rev
 		return s.explainUnknown(ctx, number, how, err)
 	case class == failure.UpstreamInternal || isOdd(class, false):
 		if short, shortErr := s.describeWith(ctx, number, how, append(flags, "-s")); shortErr == nil {
-			short.Gaps = append(short.Gaps, review.GapSources)
-			return short, nil
+			d, err = short, nil
+		}
+		if d.Number == number { // described before the failure, or without the sources
+			d.Gaps, err = append(d.Gaps, review.GapSources), nil
 		}
 	case class == failure.TooLarge || class == failure.NetworkTimeout && how.LastAttempt:
 		head, headErr := s.describeWith(ctx, number, how, append(flags, "-m", "1"))
@@ -111,13 +113,14 @@ func (s *server) describe(ctx context.Context, number review.Changelist, how rev
 
 func (s *server) describeWith(ctx context.Context, number review.Changelist, how review.ReadOptions, flags []string) (description, error) {
 	records, err := s.Stats(ctx, command.Cmd{Name: "describe", Flags: flags, Operands: []string{number.String()}})
-	if err != nil {
-		return description{}, err
-	}
 	for _, rec := range records {
 		if rec.Fields["change"] == number.String() {
-			return s.describePending(number, rec, how)
+			d, parseErr := s.describePending(number, rec, how)
+			return d, cmp.Or(err, parseErr)
 		}
+	}
+	if err != nil {
+		return description{}, err
 	}
 	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe succeeded and did not describe the changelist")
 }
@@ -219,7 +222,7 @@ func (s *server) parseDescription(number review.Changelist, fields map[string]st
 		return d, nil
 	case fields["changeType"] == "restricted":
 		d.Empty = review.EmptyRestricted
-	case fields["stream"] != "":
+	case cmp.Or(fields["stream"], fields["streamSpec"]) != "":
 		d.Empty = review.EmptyStream
 	default:
 		d.Empty = review.EmptyNoFiles

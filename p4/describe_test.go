@@ -2,6 +2,7 @@ package p4
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,5 +175,16 @@ func TestDescribeWithoutSources(t *testing.T) {
 	f.reply("describe 12", message(4, 33, "Operation 'user-describe' failed.\nCan't find //depot/old/a.c's successor rev!\n"))
 	if _, err := f.fetch(12); failure.ClassOf(err) != failure.UpstreamInternal {
 		t.Errorf("a server that does not describe it at all: %v", err)
+	}
+	f.describes(12, nil, rev{path: "//depot/a.c", rev: 1, action: "add", data: "new\n"})
+	f.reply("describe 12", f.replies["describe 12"].Out, message(3, 33, "Can't find the jobs.\n"))
+	change, err := f.fetch(12)
+	if err != nil || change.Files[0].Diff == "" || !slices.Contains(change.Gaps, review.GapSources) {
+		t.Errorf("a failure after the description: %+v, %v", change, err)
+	}
+	f.describes(12, nil, rev{path: "//depot/a.c", rev: 1, action: "add", data: "new\n"})
+	f.reply("describe 12", f.replies["describe 12"].Out, message(3, 38, "Partner exited unexpectedly.\n"))
+	if _, err := f.fetch(12); failure.ClassOf(err) != failure.NetworkUnreachable {
+		t.Errorf("a connection that is lost after the description: %v", err)
 	}
 }

@@ -11,9 +11,10 @@
 // The number of p4 processes does not depend on the size of a changelist:
 // describe, protects, one print of all revisions that are compared, reviews and users;
 // filelog twice if files were branched or integrated, jobs once if the changelist
-// has jobs; files and print once for the files around the change; info once in the
-// life of a [ChangeFetcher]. A shelf costs one more
-// print, and so does each damaged revision. No command makes a server scan more than the changelist.
+// has jobs; files and print once for the files around the change; info after a start
+// and after a failure of the server. A shelf costs one more print, and so does each damaged
+// revision; a server that fails to describe a changelist is asked up to three times, and
+// groups that own paths once in ten minutes.
 package p4
 
 import (

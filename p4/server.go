@@ -15,17 +15,11 @@ import (
 // ServerInfo is a server's description of itself.
 type ServerInfo struct {
 	// Version is the server's version line, such as P4D/LINUX26X86_64/2023.2/2535420.
-	Version string
-	// CaseHandling is sensitive, insensitive or hybrid; empty if the server does not
-	// report it.
-	CaseHandling string
-	// Services are what the server is, such as standard, replica or edge-server; empty
-	// if it does not report that.
-	Services string
-	// Unicode is set if the server is in unicode mode.
-	Unicode bool
-	// Broker is set if a broker passes the commands on.
-	Broker bool
+	Version      string
+	CaseHandling string // sensitive, insensitive or hybrid; empty if it is not reported
+	Services     string // such as standard, replica or edge-server; empty if it is not reported
+	Unicode      bool   // the server is in unicode mode
+	Broker       bool   // a broker passes the commands on
 }
 
 // Values of CaseHandling.

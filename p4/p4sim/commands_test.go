@@ -143,7 +143,6 @@ func TestUsersReviewsAndJobs(t *testing.T) {
 	if all := records(t, env, "reviews", "-c", "7"); len(all) != 0 {
 		t.Errorf("reviewers of a change without submitted files: %v", all)
 	}
-	holds(t, records(t, env, "jobs", "-l", "-e", "Name=BUG-7")[0], record{"code": "error", "data": "Unknown field name 'name'.\n"})
 	all = records(t, env, "jobs", "-l", "-e", "Job=bug-7|Job=none")
 	if len(all) != 1 {
 		t.Fatalf("jobs: %v", all)

@@ -54,12 +54,10 @@
 //
 //	{"fault":"refused"}               connection refused
 //	{"fault":"trust"}                 the server's key is not trusted
-//	{"fault":"hang"}                  the server does not answer
 //	{"fault":"drop","after":2}        the server closes the connection, with -G after that many records
 //	{"fault":"lag","for":"30s"}       a change is unknown until that long after the first request for it;
 //	                                  with "as":"pending" it is pending, without files and shelf
 //	{"fault":"damaged","path":"//depot/a.c#2"}  the archive of a revision cannot be read
-//	{"fault":"limit","rows":100}      a range of more changelists is over MaxScanRows
 //	{"fault":"message","id":"MsgServer::TooManyCommands"}
 //	{"fault":"message","text":"Odd.","severity":3,"generic":1}
 package main

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,14 +14,14 @@ import (
 
 // A fault is one way of failing; the package comment describes them.
 type fault struct {
-	Fault, Cmd, ID, Text, For, As, Path   string
-	Severity, Generic, Rows, After, Times int
+	Fault, Cmd, ID, Text, For, As, Path string
+	Severity, Generic, After, Times     int
 
 	line string        // the fault as it was written, which names its files of state
 	lag  time.Duration // For, parsed
 }
 
-var faultNames = []string{"refused", "trust", "hang", "drop", "lag", "damaged", "limit", "message"}
+var faultNames = []string{"refused", "trust", "drop", "lag", "damaged", "message"}
 
 func parseFault(line string) (f fault, err error) {
 	decoder := json.NewDecoder(strings.NewReader(line))
@@ -109,8 +108,6 @@ func (fs *faults) connect(port string) bool {
 				m = message{f.Severity, f.Generic, f.Text}
 			}
 			fs.out.message(m)
-		case "hang":
-			time.Sleep(math.MaxInt64)
 		default:
 			continue
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,16 +59,6 @@ func TestLag(t *testing.T) {
 	holds(t, records(t, env, "describe", "2")[0], record{"code": "stat", "change": "2"})
 }
 
-func TestHang(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	cmd := process(ctx, smallEnv(t, `P4SIM_FAULT={"fault":"hang"}`), "changes")
-	if out, err := cmd.CombinedOutput(); ctx.Err() == nil || len(out) > 0 {
-		t.Errorf("the process ended by itself: %v, %q", err, out)
-	}
-}
-
 func TestMalformedFaultsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -77,16 +66,6 @@ func TestMalformedFaultsAreErrors(t *testing.T) {
 	} {
 		if got := p4(smallEnv(t, "P4SIM_FAULT="+line), "", "info"); got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: read fault ") {
 			t.Errorf("%s: %+v", line, got)
-		}
-	}
-}
-
-func TestRangesOverTheLimit(t *testing.T) {
-	t.Parallel()
-	env := smallEnv(t, `P4SIM_FAULT={"fault":"limit","rows":5}`)
-	for spec, ok := range map[string]bool{"//...@2,@6": true, "//...@2,@7": false, "//...": true} {
-		if got := p4(env, "", "-G", "changes", spec); (got.exit == 0) != ok {
-			t.Errorf("%s: %+v", spec, got)
 		}
 	}
 }

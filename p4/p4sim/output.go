@@ -138,7 +138,6 @@ var (
 	noSuchChange  = message{failed, genericUnknown, "Change %s unknown."}
 	noSuchFiles   = message{warning, genericEmpty, "%s - no such file(s)."}
 	accessDenied  = message{warning, genericEmpty, "%s - protected namespace - access denied."}
-	unknownField  = message{failed, genericUsage, "Unknown field name '%s'."}
 	// checkoutFailed has the lines of three messages: of the connection, the archive and the system.
 	checkoutFailed = message{failed, genericFault, "Operation 'user-print' failed.\nLibrarian checkout %[1]s failed.\nopen for read: %[1]s,v: No such file or directory"}
 	noSuchUsers    = message{warning, genericEmpty, "%s - no such user(s)."}
@@ -147,9 +146,6 @@ var (
 		"this may be your first attempt to connect to this P4PORT.\nThe fingerprint for the key sent to your client is\n" +
 		"%s\nTo allow connection use the 'p4 trust' command."}
 )
-
-// maxScanRows is the message of a request over the limit.
-var maxScanRows = message{failed, genericAdmin, "Too many rows scanned (over %d); see 'p4 help maxscanrows'."}
 
 // faultMessages are the messages that a fault may ask for by name.
 var faultMessages = map[string]message{
