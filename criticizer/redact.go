@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -27,8 +25,9 @@ func (c *console) redactCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "redact", Short: "Print standard input as a model would see it",
 		Long: `Prints the text on standard input as a model would see it. A diff is recognized;
-its prefixes and headers are kept. Without CRITICIZER_REDACTION_KEY (or _FILE)
-the placeholders are keyed for this run.
+its prefixes and headers are kept. The section redaction of the configuration
+applies as in a review; the flags add to it. Without CRITICIZER_REDACTION_KEY
+(or _FILE) the placeholders are keyed for this run.
 
 With --before and --after, or --git, it prints diffs as a review sends them: the
 whole texts decide what is masked.
@@ -79,7 +78,7 @@ func (r *redactor) run(ctx context.Context, c *console) (err error) {
 	if r.jsonl && r.explain {
 		return badUsage("--jsonl prints the rules already: omit --explain")
 	}
-	if r.pipeline, err = newPipeline(r.cfg, r.rules, c.getenv); err != nil {
+	if r.pipeline, err = r.newPipeline(c); err != nil {
 		return err
 	}
 	if r.gitRange != "" || r.before != "" || r.after != "" {
@@ -115,19 +114,21 @@ func (r *redactor) run(ctx context.Context, c *console) (err error) {
 	return err
 }
 
-func newPipeline(cfg redaction.Config, rules []string, getenv func(string) string) (_ *redaction.Pipeline, err error) {
-	if cfg.Rules, err = redaction.LoadRules(rules...); err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
-	}
-	key, err := secret.Lookup("CRITICIZER_REDACTION_KEY", getenv)
+// newPipeline returns the pipeline of a review with this configuration, and with what the
+// flags add.
+func (r *redactor) newPipeline(c *console) (*redaction.Pipeline, error) {
+	cfg, err := c.configWithKey()
 	if err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
+		return nil, err
 	}
-	if !key.IsSet() {
-		key = secret.New(rand.Text())
+	policy := &cfg.Redaction
+	policy.Emails, policy.InternalIPs = policy.Emails || r.cfg.Emails, policy.InternalIPs || r.cfg.InternalIPs
+	policy.HostSuffixes, policy.RuleFiles = append(policy.HostSuffixes, r.cfg.HostSuffixes...), append(policy.RuleFiles, r.rules...)
+	policy.MaxBytes = r.cfg.MaxBytes
+	if file := cmp.Or(c.configPath, c.getenv("CRITICIZER_CONFIG")); file != "" {
+		fmt.Fprintf(c.stderr, "redaction as configured in %s\n", printable(file))
 	}
-	cfg.Key = key
-	return redaction.New(cfg)
+	return cfg.NewPipeline(policy.Key)
 }
 
 // printMarks prints a line for each range: where it is, what is masked, and which

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,6 +32,36 @@ func TestRedact(t *testing.T) {
 	out, err := runRedact(t, "@@ -1 +1 @@\n-a\n+password = \""+leak+"\"\n")
 	if err != nil || strings.Contains(out, leak) || !strings.HasPrefix(out, "@@ -1 +1 @@\n-a\n+password = \"[REDACTED:password:") || !strings.HasSuffix(out, "]\"\n") {
 		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+// What the configuration masks in a review is masked here; a mistake in it is an error.
+func TestRedactUsesTheConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		testkit.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	write("own.rules", "token studio-token stud_{lalnum:30} stud_abcdefghij0123456789abcdefghij\n")
+	for name, tc := range map[string]struct {
+		section string
+		status  int
+	}{
+		"good": {fmt.Sprintf("{rules: [%q], host_suffixes: [corp.example]}", filepath.Join(dir, "own.rules")), 0},
+		"bad":  {"{bogus: 1}", 1},
+	} {
+		var out, errs strings.Builder
+		path := write(name+".yaml", "redaction: "+tc.section+"\n")
+		c := &console{
+			getenv: func(name string) string { return map[string]string{"CRITICIZER_CONFIG": path}[name] },
+			stdin:  strings.NewReader("see build01.corp.example stud_q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5\n"), stdout: &out, stderr: &errs,
+		}
+		status := c.run(t.Context(), []string{"redact"})
+		if status != tc.status || strings.Contains(out.String(), "corp.example") || strings.Contains(out.String(), "stud_") || !strings.Contains(errs.String(), name+".yaml") {
+			t.Errorf("%s: status %d, printed %q and %q", name, status, out.String(), errs.String())
+		}
 	}
 }
 
