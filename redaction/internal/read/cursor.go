@@ -42,20 +42,21 @@ func (c cursor) token() (t lex.Token, ok bool) {
 
 // text returns the text of the token behind c, or "".
 func (c cursor) text() string {
-	t, _ := c.token()
+	if c.i >= len(c.rg.toks) || c.rg.toks[c.i].Kind == lex.Break {
+		return ""
+	}
+	t := &c.rg.toks[c.i]
 	return c.rg.s[t.Start:t.End]
 }
 
 // is reports whether the token behind c is the mark or word text.
 func (c cursor) is(text string) bool {
-	t, ok := c.token()
-	return ok && t.Kind != lex.Literal && c.text() == text
+	return c.text() == text && !c.isKind(lex.Literal)
 }
 
 // isKind reports whether the token behind c is of the kind.
 func (c cursor) isKind(kind lex.Kind) bool {
-	t, ok := c.token()
-	return ok && t.Kind == kind
+	return c.i < len(c.rg.toks) && c.rg.toks[c.i].Kind == kind
 }
 
 // isOperator reports whether the token behind c is what stands between a member and its value.
@@ -79,8 +80,10 @@ func (c cursor) next() cursor { return cursor{c.rg, c.i + 1} }
 
 // skip skips blanks and comments, and line ends if lines is set.
 func (c cursor) skip(lines bool) cursor {
-	for c.isKind(lex.Blank) || c.isKind(lex.Comment) || lines && c.isKind(lex.Newline) {
-		c.i++
+	for toks := c.rg.toks; c.i < len(toks); c.i++ {
+		if k := toks[c.i].Kind; k != lex.Blank && k != lex.Comment && !(lines && k == lex.Newline) {
+			break
+		}
 	}
 	return c
 }

@@ -167,46 +167,72 @@ func elementsOf(s string) (out []element, at int, err error) {
 	return out, at, nil
 }
 
-// A formIndex has the forms by the token behind NAME, and behind what closes around it, in small letters. Those that
-// any token may follow are at "".
+// A formIndex has the forms by the token behind NAME, or behind what closes around it, in small letters: at anyName
+// those that any word may follow, at anyLiteral those that a literal has to follow, at "" the others. Forms with more
+// elements come first.
 type formIndex map[string][]*form
+
+const (
+	anyName    = " "
+	anyLiteral = `"`
+)
 
 func indexOf(forms []form) formIndex {
 	x := formIndex{}
 	for i := range forms {
 		f := &forms[i]
 		first := slices.IndexFunc(f.after, func(e element) bool { return e.kind != nameQuote && e.kind != closers })
-		switch e := (element{kind: anyWord}); {
-		case first >= 0 && !f.after[first].quoted:
-			if e = f.after[first]; e.kind == wordOf {
-				for w := range e.list {
-					x[w] = append(x[w], f)
-				}
-				continue
+		switch {
+		case first < 0:
+			x[""] = append(x[""], f)
+		case f.after[first].quoted:
+			x[anyLiteral] = append(x[anyLiteral], f)
+		case f.after[first].kind == wordOf:
+			for w := range f.after[first].list {
+				x[w] = append(x[w], f)
 			}
-			fallthrough
+		case f.after[first].kind == exactToken:
+			x[f.after[first].text] = append(x[f.after[first].text], f)
+		case f.after[first].kind == anyWord:
+			x[anyName] = append(x[anyName], f)
 		default:
-			if e.kind != exactToken {
-				e.text = ""
-			}
-			x[e.text] = append(x[e.text], f)
+			x[""] = append(x[""], f)
 		}
 	}
 	return x
 }
 
-// at returns the forms that the text behind c does not rule out, those with more elements first.
+// at returns the forms that the text behind c does not rule out.
 func (x formIndex) at(c cursor, buffer []*form) []*form {
 	const longest = 16
-	forms := append(buffer, x[""]...)
 	places := [3]cursor{c.skip(true), c, c.skip(false).closers().skip(true)}
 	if outer, ok := c.leave(); ok {
 		places[1] = outer.skip(true)
 	}
-	for i, p := range places {
-		if text := p.text(); text != "" && len(text) <= longest && !p.isKind(lex.Literal) && !slices.ContainsFunc(places[:i], func(q cursor) bool { return q.text() == text }) {
-			forms = append(forms, x[strings.ToLower(text)]...)
+	keys := [8]string{""}
+	n := 1
+	add := func(key string) {
+		if len(x[key]) > 0 && !slices.Contains(keys[:n], key) {
+			keys[n] = key
+			n++
 		}
+	}
+	for _, p := range places {
+		text := p.text()
+		switch {
+		case p.isKind(lex.Literal):
+			add(anyLiteral)
+			continue
+		case p.isKind(lex.Name):
+			add(anyName)
+		}
+		if len(text) <= longest {
+			add(strings.ToLower(text))
+		}
+	}
+	forms := buffer
+	for _, key := range keys[:n] {
+		forms = append(forms, x[key]...)
 	}
 	slices.SortStableFunc(forms, func(a, b *form) int { return a.rank - b.rank })
 	return forms

@@ -7,18 +7,25 @@ import (
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
-// longRuns finds tokens of rules without an anchor: it looks at each run of token bytes that is long enough.
+// longRuns finds tokens of rules without an anchor: it looks at each run of token bytes that is long enough, which
+// covers one of every 34 bytes.
 func (c *scan) longRuns() {
 	const least = 34 // bytes of a Twilio id
-	begin := 0
-	for i := range len(c.s) + 1 {
-		if i < len(c.s) && inRun[c.s[i]] != 0 {
+	for i := least - 1; i < len(c.s); i += least {
+		if inRun[c.s[i]] == 0 {
 			continue
 		}
-		for ; i-begin >= least; begin = min(i, begin+maxToken) {
-			c.longRun(begin, min(i, begin+maxToken))
+		begin, end := i, i+1
+		for begin > 0 && inRun[c.s[begin-1]] != 0 && i-begin < maxToken {
+			begin--
 		}
-		begin = i + 1
+		for end < len(c.s) && inRun[c.s[end]] != 0 && end-i < maxToken {
+			end++
+		}
+		if end-begin >= least {
+			c.longRun(begin, end)
+		}
+		i += (end - 1 - i) / least * least
 	}
 }
 
