@@ -90,7 +90,7 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 		}
 		v.lit = trim(b.s, literal{start: stop, end: min(next, b.rg.to)})
 	case (text[0] == '{' || text[0] == '[') && !strings.HasPrefix(text, "{{") && b.Names.PlaceholderLen(text) == 0:
-		values, behind := b.tree(b.rg.cursorAt(begin), top, false)
+		values, behind := b.tree(b.rg.cursorAt(begin), top, false, false)
 		b.values = append(b.values, values...)
 		return lex.LineEnd(b.s, behind.offset()), true
 	case text[0] == '*':
@@ -196,10 +196,8 @@ func indented(d *reader, n judge.Name, place string, c cursor) bool {
 // which are not secrets.
 func (d *reader) document(rg *region) (values []value, keys []part) {
 	name := d.lang.Name
-	if d.lang == lex.Unknown && strings.HasPrefix(strings.TrimLeft(d.s, "[ \t\r\n"), "{") {
-		name = "json"
-	} else if d.lang == lex.Unknown && strings.Contains(d.s, "kind") && strings.Contains(d.s, "Secret") {
-		name = "yaml"
+	if d.lang == lex.Unknown {
+		name = d.guess()
 	}
 	switch name {
 	case "yaml":
@@ -209,11 +207,31 @@ func (d *reader) document(rg *region) (values []value, keys []part) {
 	case "json", "hcl", "toml", "ini":
 		for c := (cursor{rg, 0}); c.i < len(rg.toks); c = c.next() {
 			var more []value
-			more, c = d.tree(c, &step{}, true)
+			more, c = d.tree(c, &step{}, true, name == "toml" || name == "ini")
 			values = append(values, more...)
 		}
 	}
 	return values, keys
+}
+
+// guess returns the language of documents that a text without a known name may be in, or "".
+func (d *reader) guess() string {
+	first, _, _ := strings.Cut(strings.TrimLeft(d.s, " \t\r\n"), "\n")
+	first = strings.TrimSpace(first)
+	has := func(words ...string) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(d.s, w) })
+	}
+	switch {
+	case strings.HasPrefix(strings.TrimLeft(d.s, "[ \t\r\n"), "{"):
+		return "json"
+	case len(first) > 2 && first[0] == '[' && lex.AllIn(first[1:len(first)-1], &lex.IdentSet) && lex.LastByte(first) == ']':
+		return "ini"
+	case has(`variable "`):
+		return "hcl"
+	case has("kind", "Secret"), has("name:", "value:"):
+		return "yaml"
+	}
+	return ""
 }
 
 // withoutKeys removes spans in the names of members.

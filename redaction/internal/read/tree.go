@@ -12,10 +12,12 @@ import (
 // and maps of code.
 type tree struct {
 	*reader
-	whole  bool    // the text is read, not one bracket
-	frames []frame // the open brackets
-	values []value
-	before lex.Token // the last one that is no blank
+	// whole is set if the text is read and not one bracket, sections if a name in brackets at the begin of a line
+	// is the heading of a section.
+	whole, sections bool
+	frames          []frame // the open brackets
+	values          []value
+	before          lex.Token // the last one that is no blank
 }
 
 // A frame is an open bracket.
@@ -35,8 +37,8 @@ const maxNesting = 1000
 
 // tree returns the values in the bracket at c, whose step is root, or in the whole text, and what is behind. The
 // bracket has to close unless the text is cut.
-func (d *reader) tree(c cursor, root *step, whole bool) ([]value, cursor) {
-	r := tree{reader: d, whole: whole, frames: []frame{{step: root, key: root}}, before: lex.Token{Kind: lex.Newline}}
+func (d *reader) tree(c cursor, root *step, whole, sections bool) ([]value, cursor) {
+	r := tree{reader: d, whole: whole, sections: sections, frames: []frame{{step: root, key: root}}, before: lex.Token{Kind: lex.Newline}}
 	if whole {
 		r.frames[0].key = nil
 	}
@@ -72,7 +74,7 @@ func (r *tree) mark(c cursor, t lex.Token) cursor {
 	case text == "[" && r.Names.PlaceholderLen(r.s[t.Start:]) > 0:
 		top.valued = true
 		return cursor{c.rg, c.rg.cursorAt(int(t.Start)+r.Names.PlaceholderLen(r.s[t.Start:])).i - 1}
-	case text == "[" && r.whole && r.hasSections() && len(r.frames) == 1 && r.before.Kind == lex.Newline:
+	case text == "[" && r.sections && len(r.frames) == 1 && r.before.Kind == lex.Newline:
 		line := strings.TrimRight(r.s[t.Start:lex.LineEnd(r.s, int(t.Start))], " \t\r\n")
 		for top.step.up != nil {
 			top.step = top.step.up
@@ -111,7 +113,7 @@ func (r *tree) scalar(c cursor, t lex.Token) cursor {
 		if !c.rg.bare || top.key == nil && !top.isList || top.valued {
 			return c
 		}
-		v.lit.end = r.bareEndAt(v.lit.start, c.rg.to, len(r.frames) == 1 && r.hasSections())
+		v.lit.end = r.bareEndAt(v.lit.start, c.rg.to, len(r.frames) == 1 && r.sections)
 		v.lit.next = c.rg.cursorAt(v.lit.end)
 		c = cursor{c.rg, v.lit.next.i - 1}
 	}
@@ -141,9 +143,6 @@ func (r *tree) end(c cursor, start int) {
 	}
 	r.stop(start, r.frames[i].step.of, "secrets without an end")
 }
-
-// hasSections reports whether a name in brackets at the begin of a line is the heading of a section.
-func (r *tree) hasSections() bool { return r.lang.Name == "toml" || r.lang.Name == "ini" }
 
 // labelled returns the step of a bracket without a key: an element, or a block of HCL with its labels.
 func (r *tree) labelled(f *frame) *step {
@@ -216,7 +215,7 @@ func container(d *reader, n judge.Name, place string, c cursor) bool {
 	if open.is("{") && c.back().before() == "=>" && !isMap {
 		return false // the body of a function
 	}
-	values, end := d.tree(open, &step{name: n.Ident, own: n, of: n}, false)
+	values, end := d.tree(open, &step{name: n.Ident, own: n, of: n}, false, false)
 	d.listEnd = end.offset()
 	d.judgeAll(values, place)
 	return !open.is("(") && (first.Kind != lex.Literal || isMap) && open == c
