@@ -87,10 +87,10 @@ func (ref messageRef) rejection(raw []byte) (r reply, ok bool) {
 
 // emptySender reports whether a Return-Path stands for an empty sender in the envelope. Postfix
 // hands MAILER-DAEMON to programs that store mail (pipe(8), null_sender), Sendmail adds its
-// host, and qmail writes #@[].
+// host, AOL writes null, and qmail #@[].
 func emptySender(path string) bool {
 	local, _, _ := strings.Cut(strings.Trim(path, " \t<>"), "@")
-	return slices.Contains([]string{"", "mailer-daemon", "postmaster", "#"}, strings.ToLower(local))
+	return slices.Contains([]string{"", "mailer-daemon", "postmaster", "null", "#"}, strings.ToLower(local))
 }
 
 // eachPart calls visit with each part of a message, whose rest may be cut off. The content type

@@ -107,8 +107,11 @@ type reply struct {
 // enhancedPattern matches the enhanced code that begins a text. IronPort writes #5.1.0.
 var enhancedPattern = regexp.MustCompile(`^\W?([245]\.\d{1,3}\.\d{1,3})\b`)
 
+// repeatedPattern matches the codes at the beginning of a later line, which bounces quote.
+var repeatedPattern = regexp.MustCompile(` [45]\d\d[- ][45]\.\d{1,3}\.\d{1,3}\b`)
+
 func newReply(at step, code int, text string) reply {
-	r := reply{at: at, code: code, text: strings.Join(strings.Fields(text), " ")}
+	r := reply{at: at, code: code, text: repeatedPattern.ReplaceAllString(strings.Join(strings.Fields(text), " "), "")}
 	if found := enhancedPattern.FindStringSubmatch(r.text); found != nil {
 		r.enhanced = found[1]
 	}

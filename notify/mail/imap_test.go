@@ -440,7 +440,7 @@ func TestSpellingsOfABounce(t *testing.T) {
 	report := bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+ref.tokens[0]+"\n"+toAnn+"\n")
 	for path, want := range map[string]bool{
 		"<>": true, "< >": true, "<MAILER-DAEMON>": true, "MAILER-DAEMON": true, "<Mailer-Daemon@mail.example.com>": true, "<postmaster@example.com>": true,
-		"<#@[]>": true, "<mallory@example.com>": false, "<mailer-daemon.x@example.com>": false,
+		"<#@[]>": true, "<null>": true, "<mallory@example.com>": false, "<mailer-daemon.x@example.com>": false,
 	} {
 		if ref.rejectedBy([]byte("Return-Path: "+path+"\n"+report)) != want {
 			t.Errorf("Return-Path %s: want a bounce: %t", path, want)
