@@ -164,7 +164,7 @@ func (l *lane) learn(ctx context.Context, job rewrite.Job, err error) (outcomes 
 		m.stop = m.stop || len(m.refused) >= mostRefused
 		return nil
 	}
-	m.stop = m.stop || m.row >= mostFailed || slices.Contains(refusing, class) || class == failure.RateLimited || class == failure.ServerBusy
+	m.stop = m.stop || m.row >= mostFailed || slices.Contains(refusing, class)
 	if err != nil {
 		outcomes = append(outcomes, l.failed(job, class, true))
 	}

@@ -563,6 +563,7 @@ func callLies() []lie {
 		{name: "call: refused for a while", at: on(onCall, refuse(6, 400, html))},
 		{name: "call: no such model for a while", at: on(onCall, refuse(6, 404, html))},
 		{name: "call: no credit for a while", at: on(onCall, refuse(6, 402, html))},
+		{name: "call: rate limit for a while", at: on(onCall, refuse(12, 429, html))},
 		{name: "call: rate limit once", at: on(onCall, refuse(1, 429, html))},
 		{name: "call: a page", at: on(onCall, refuse(1, 200, html))},
 		{name: "call: no answer", at: on(onCall, after(1, 200, `{"status":"completed","output":[]}`)), paid: 2},

@@ -243,7 +243,7 @@ func TestFailuresOfCalls(t *testing.T) {
 		err    string
 	}{
 		"a transient failure":           {class: failure.UpstreamInternal, want: attempt, err: "UPSTREAM_INTERNAL"},
-		"a rate limit":                  {class: failure.RateLimited, want: attempt, err: "RATE_LIMITED"},
+		"a rate limit":                  {class: failure.RateLimited, want: round, err: "RATE_LIMITED"},
 		"an answer that is no answer":   {answer: "nonsense", want: attempt, err: "SCHEMA_INVALID"},
 		"an answer without the address": {answer: "Please clean.", want: attempt, err: "SCHEMA_INVALID"},
 		"the message itself":            {answer: "=", want: attempt, err: "SCHEMA_INVALID"},

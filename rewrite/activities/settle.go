@@ -20,9 +20,10 @@ var own = []failure.Class{
 }
 
 // refusing are the classes with which an endpoint refuses this installation, whatever the job is: the
-// key, the account, the model or a setting.
+// key, the account, the model, a setting or the rate. It has not executed the job.
 var refusing = []failure.Class{
 	failure.AuthDenied, failure.PermissionDenied, failure.QuotaExhausted, failure.ConfigInvalid, failure.NotFound,
+	failure.RateLimited, failure.ServerBusy,
 }
 
 // ownFault reports whether an error that keeps a job from being executed is neither the
