@@ -13,10 +13,9 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// TestRecordedErrors classifies errors of real servers as their users published them, some only
-// with their text; each
-// has its source. limit is the answer limit that is asked for next, and without the field
-// that is left out, if the error asks for that.
+// TestRecordedErrors classifies errors of real servers as their users published them, some
+// with their text only; each has its source. limit is the answer limit that is asked for next,
+// and without the field that is left out, if the error asks for that.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	data, err := os.Open("testdata/errors.jsonl")
