@@ -91,7 +91,7 @@ func (r *Reviewer) request(model string, p sentPrompt, limit int) endpoint.Reque
 // that can answer. setAside is the part of the review's budget reserved for q.
 func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer, error) {
 	budget := &tokenBudget{run: run, setAside: setAside}
-	defer budget.release()
+	defer func() { run.giveBack(budget.setAside) }()
 	if a, ok := run.cachedFromAny(ctx, q); ok {
 		run.addUsage(review.Usage{Kept: 1}, a.Model, true)
 		return a, nil
@@ -365,12 +365,6 @@ func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, prompt i
 		b.run.giveBack(-g.Tokens)
 	}
 	return used
-}
-
-// release gives back the tokens that were set aside and not used.
-func (b *tokenBudget) release() {
-	b.run.giveBack(b.setAside)
-	b.setAside = 0
 }
 
 // giveBack adds tokens to the budget of the review.

@@ -181,7 +181,8 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 	}
 	fix = fmt.Sprintf("raise %s of the server to %d tokens, or set llm.context_tokens to what it has", r.endpoint.ContextSetting(), limit+r.cfg.MaxAnswerTokens)
 	answer, err := r.endpoint.Ask(ctx, r.request(r.cfg.Model, p, r.answerLimit(r.cfg.Model, p.tokens, r.cfg.MaxAnswerTokens)))
-	if isRefusal(err) {
+	class := failure.ClassOf(err)
+	if _, answered := errors.AsType[endpoint.Error](err); answered && !class.Retryable() && class != failure.AuthDenied && class != failure.QuotaExhausted {
 		return "prompt refused: " + err.Error(), fix, nil
 	}
 	if err != nil {
@@ -196,13 +197,6 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 		reported = fmt.Sprintf("%d prompt tokens", used.PromptTokens)
 	}
 	return fmt.Sprintf("a prompt of about %d tokens was read: all %d check codes, %s reported", p.tokens, len(p.codes), reported), "", nil
-}
-
-// isRefusal reports whether the endpoint answered with an error because of the request.
-func isRefusal(err error) bool {
-	_, answered := errors.AsType[endpoint.Error](err)
-	class := failure.ClassOf(err)
-	return answered && !class.Retryable() && class != failure.AuthDenied && class != failure.QuotaExhausted
 }
 
 // filler returns a chunk of at least n tokens.

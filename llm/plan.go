@@ -87,7 +87,8 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 		spare -= run.fixed + run.cfg.MaxAnswerTokens + c.tokens() + codeTokens(c.tokens())
 	}
 	for _, c := range chunks {
-		q := run.reviewOf(c, min(run.room-c.tokens(), spare)-codeTokens(0))
+		q := question{list: listFindings, about: run.about, part: c}
+		q.context, q.use = run.contextOf(c, run.cfg.ReviewContext, min(run.room-c.tokens(), spare)-codeTokens(0), nil)
 		spare -= q.context.tokens()
 		if t, ok := run.newTask(ctx, q); ok {
 			run.tasks = append(run.tasks, t)

@@ -66,13 +66,6 @@ type result struct {
 	remarkCounts
 }
 
-// reviewOf returns the question for the findings in c, with room tokens of code around it.
-func (run *run) reviewOf(c chunk, room int) question {
-	q := question{list: listFindings, about: run.about, part: c}
-	q.context, q.use = run.contextOf(c, run.cfg.ReviewContext, room, nil)
-	return q
-}
-
 // withoutContext returns q without code around the part.
 func (q question) withoutContext() question {
 	q.use = review.ContextUse{LeftOut: q.use.LeftOut + q.use.Shown}

@@ -37,9 +37,11 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 		calls.Go(func() (err error) {
 			defer run.recoverInto(&err)
 			verdicts, err := run.askVerdicts(ctx, v)
-			if err != nil && v.pack != nil && ctx.Err() == nil && smallerMayDo(err) {
+			over, isOver := errors.AsType[overBudgetError](err)
+			if err != nil && v.pack != nil && ctx.Err() == nil && (isOver || splitsFor(err) > 0) { // a smaller prompt may succeed
 				v.use, v.pack = review.ContextUse{LeftOut: v.use.LeftOut + v.use.Shown}, nil
 				verdicts, err = run.askVerdicts(ctx, v)
+				over, isOver = errors.AsType[overBudgetError](err)
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -49,7 +51,9 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 			check.Checked += len(v.findings)
 			if err != nil {
 				check.Failed += len(v.findings)
-				check.Why = failureReason(err)
+				if check.Why = string(failure.ClassOf(err)); isOver {
+					check.Why = string(over.reason)
+				}
 				run.lg.WarnContext(ctx, "verification failed: findings stay unchanged", "changelist", run.change.Number, "error", err)
 				return nil
 			}
@@ -65,19 +69,6 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 	found = slices.DeleteFunc(found, func(f candidate) bool { return f.refuted })
 	sortCandidates(found) // severities may be lower now
 	return run.cfg.dropMinor(found, run.counts), &check, nil
-}
-
-// smallerMayDo reports whether a smaller prompt may succeed after err.
-func smallerMayDo(err error) bool {
-	_, isOver := errors.AsType[overBudgetError](err)
-	return isOver || splitsFor(err) > 0
-}
-
-func failureReason(err error) string {
-	if over, ok := errors.AsType[overBudgetError](err); ok {
-		return string(over.reason)
-	}
-	return string(failure.ClassOf(err))
 }
 
 // A verification is one call about some findings in one part of the change. Its prompt
@@ -113,7 +104,10 @@ func (run *run) verifications(found []candidate) []*verification {
 			return json.Marshal(v.judge(objections))
 		}
 		shown := v.shown()
-		v.pack, v.use = run.contextOf(v.filesOf(), run.cfg.VerifyContext, run.room-shown.tokens()-countTokens(v.listed)-2*codeTokens(0), v.context)
+		flagged := slices.DeleteFunc(slices.Clone(v.part), func(s section) bool {
+			return !slices.ContainsFunc(v.findings, func(f *candidate) bool { return f.Path == s.file.path })
+		})
+		v.pack, v.use = run.contextOf(flagged, run.cfg.VerifyContext, run.room-shown.tokens()-countTokens(v.listed)-2*codeTokens(0), v.context)
 	}
 	return all
 }
@@ -147,13 +141,6 @@ func (run *run) askVerdicts(ctx context.Context, v *verification) ([]verdict, er
 		return nil, failure.Errorf(failure.InvariantViolated, "decode cached verdicts: not in the format of this version")
 	}
 	return verdicts, nil
-}
-
-// filesOf returns the sections of the part that have findings.
-func (v *verification) filesOf() chunk {
-	return slices.DeleteFunc(slices.Clone(v.part), func(s section) bool {
-		return !slices.ContainsFunc(v.findings, func(f *candidate) bool { return f.Path == s.file.path })
-	})
 }
 
 // render renders the findings. They were redacted, and none of their lines can pass
