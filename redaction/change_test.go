@@ -95,7 +95,9 @@ func TestUndecodableDiffIsLeftOutAndReported(t *testing.T) {
 func TestSealRoundTrip(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
-	c, err := p.Change(leakyChange())
+	raw := leakyChange()
+	raw.Restricted, raw.Empty, raw.Files[0].Notes = true, review.EmptyStream, []review.Note{review.NoteLineEnds}
+	c, err := p.Change(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +108,9 @@ func TestSealRoundTrip(t *testing.T) {
 	got, err := p.Unseal(sealed)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !got.Restricted || got.Empty != review.EmptyStream || len(got.Files[0].Notes) != 1 {
+		t.Errorf("unsealed %+v lost what p4 reported", got)
 	}
 	if !reflect.DeepEqual(got, c) {
 		t.Errorf("unsealed %+v: want %+v", got, c)
