@@ -201,11 +201,20 @@ func (c *console) checks(roles []settings.Role, model bool) []check {
 		{check{"mail", i.mail}, sendsMail},
 		{check{"journal", i.journal}, sendsMail},
 		{check{"bounces", i.bounces}, sendsMail},
-		{check{"webhook", i.webhook}, notifies && cfg.Webhook.URL.IsSet()},
-		{check{"swarm", i.swarm}, notifies && cfg.Swarm.URL != ""},
 	} {
 		if ch.when {
 			wanted = append(wanted, ch.check)
+		}
+	}
+	for _, c := range cfg.Channels(quiet, nil) {
+		if notifies {
+			wanted = append(wanted, check{string(c.Name), func(ctx context.Context, found *findings) error {
+				if err := c.Ping(ctx); err != nil {
+					return advise(err, "%s", c.Hint)
+				}
+				found.ok("%s", c.OK)
+				return nil
+			}})
 		}
 	}
 	return wanted

@@ -403,20 +403,3 @@ func checkMailbox(ctx context.Context, found *findings, box mail.Mailbox) error 
 	}
 	return err
 }
-
-// webhook probes the URL and posts nothing.
-func (i installation) webhook(ctx context.Context, found *findings) error {
-	if err := i.cfg.NewWebhook(quiet, nil).Ping(ctx); err != nil {
-		return advise(err, "check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it")
-	}
-	found.ok("the URL responds; whether it accepts messages is not checked")
-	return nil
-}
-
-func (i installation) swarm(ctx context.Context, found *findings) error {
-	if err := i.cfg.NewSwarm(quiet, nil).Ping(ctx); err != nil {
-		return advise(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it")
-	}
-	found.ok("%s lists reviews for user %s", i.cfg.Swarm.URL, i.cfg.Swarm.User)
-	return nil
-}

@@ -17,8 +17,8 @@ import (
 func (c *console) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "status CHANGELIST", Short: "Show everything about one changelist's reviews",
-		Long: `Shows every review of a changelist: its job, its current run in Temporal with
-stages and attempts, the model that made it and its cost, the findings that were
+		Long: `Shows every review of a changelist: its job, its current run in Temporal and
+what it waits for, the model that made it and its cost, the findings that were
 dropped, the deliveries, the dead letters and their replays.`,
 		Example: `  criticizer status 4711
   criticizer status 4711 --json | jq '.[].state'`,

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -223,22 +225,18 @@ func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error
 // channels: deliveries to a channel that was removed from the configuration may
 // be pending, and an activity has to fail them.
 func addChannels(r *runtime, n *activities.Notifier, keys *evidence.Keys) []queue {
-	posting := &activities.Poster{Notifier: n}
-	webhookQueue := queue{name: contract.ChannelQueue(review.ChannelWebhook), activities: posting}
-	swarmQueue := queue{name: contract.ChannelQueue(review.ChannelSwarm), activities: posting}
-	if r.cfg.Webhook.URL.IsSet() {
-		webhook := r.cfg.NewWebhook(r.lg, keys)
-		n.Channels = append(n.Channels, activities.Channel{
-			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, webhook}, Clean: r.cfg.Webhook.Clean, Wants: r.cfg.Webhook.Filter.Wants,
-		})
-		webhookQueue.ping = webhook.Ping
+	queues := map[review.Channel]queue{}
+	for _, name := range review.Channels() {
+		queues[name] = queue{name: contract.ChannelQueue(name), activities: &activities.Poster{Notifier: n}}
 	}
-	if r.cfg.Swarm.URL != "" {
-		swarm := r.cfg.NewSwarm(r.lg, keys)
-		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, swarm}, Clean: true, Wants: r.cfg.Swarm.Filter.Wants})
-		swarmQueue.ping = swarm.Ping
+	for _, c := range r.cfg.Channels(r.lg, keys) {
+		c.Post = tracedPost{c.Name, c.Post}
+		n.Channels = append(n.Channels, c.Channel)
+		q := queues[c.Name]
+		q.ping = c.Ping
+		queues[c.Name] = q
 	}
-	return []queue{webhookQueue, swarmQueue}
+	return slices.Collect(maps.Values(queues))
 }
 
 // requireAppliedAllowList fails if the configured allow list is not the applied

@@ -84,13 +84,14 @@ var summaries = map[string]string{
 	"find-mark":   "read where the last search ended",
 	"list":        "list submitted changelists",
 	"raise":       "store where the search ended",
-
-	"notify-" + string(review.ChannelWebhook): "post to the webhook",
-	"notify-" + string(review.ChannelSwarm):   "comment in P4 Code Review",
 }
 
 func summaryOf(activityID string) string {
-	return summaries[strings.TrimRight(activityID, "-0123456789")]
+	id := strings.TrimRight(activityID, "-0123456789")
+	if channel, ok := strings.CutPrefix(id, "notify-"); ok {
+		return "post to the channel " + channel
+	}
+	return summaries[id]
 }
 
 func showVersion(ctx workflow.Context, version review.Version) error {

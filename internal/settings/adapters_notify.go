@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/criticizer/criticizer/activities"
@@ -8,18 +10,37 @@ import (
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/swarm"
 	"github.com/criticizer/criticizer/notify/webhook"
+	"github.com/criticizer/criticizer/review"
 )
 
-// NewWebhook returns the client of the configured webhook.
-func (cfg *Config) NewWebhook(lg *slog.Logger, keys *evidence.Keys) *webhook.Client {
-	return webhook.New(lg, cfg.Webhook.URL, keys)
+// A Channel is a configured place beside mail to which reviews are posted.
+type Channel struct {
+	activities.Channel
+	Ping     func(context.Context) error // reaches the service and posts nothing
+	OK, Hint string                      // what criticizer doctor reports if Ping succeeds, and advises if not
 }
 
-// NewSwarm returns the client of P4 Code Review.
-func (cfg *Config) NewSwarm(lg *slog.Logger, keys *evidence.Keys) *swarm.Server {
-	server := cfg.Swarm
-	server.Keys = keys
-	return swarm.New(lg, server)
+// Channels returns the configured channels.
+func (cfg *Config) Channels(lg *slog.Logger, keys *evidence.Keys) (channels []Channel) {
+	if cfg.Webhook.URL.IsSet() {
+		client := webhook.New(lg, cfg.Webhook.URL, keys)
+		channels = append(channels, Channel{
+			activities.Channel{Name: review.ChannelWebhook, Post: client, Clean: cfg.Webhook.Clean, Wants: cfg.Webhook.Filter.Wants}, client.Ping,
+			"the URL responds; whether it accepts messages is not checked",
+			"check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it",
+		})
+	}
+	if cfg.Swarm.URL != "" {
+		server := cfg.Swarm
+		server.Keys = keys
+		client := swarm.New(lg, server)
+		channels = append(channels, Channel{
+			activities.Channel{Name: review.ChannelSwarm, Post: client, Clean: true, Wants: cfg.Swarm.Filter.Wants}, client.Ping,
+			fmt.Sprintf("%s lists reviews for user %s", cfg.Swarm.URL, cfg.Swarm.User),
+			"check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it",
+		})
+	}
+	return channels
 }
 
 // NewEvidenceKeys returns the keys that identify messages.

@@ -39,7 +39,11 @@ func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + str
 // BreakerQueues lists the task queues that have a circuit breaker, which belongs to a process
 // (internal/breaker).
 func BreakerQueues() []string {
-	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
+	queues := []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify}
+	for _, c := range review.Channels() {
+		queues = append(queues, ChannelQueue(c))
+	}
+	return queues
 }
 
 // WatchedQueues lists the task queues whose backlog is shown: the queue in which reviews
