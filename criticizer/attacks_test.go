@@ -73,7 +73,7 @@ func TestAttacksNeverEndClean(t *testing.T) {
 	credits := map[review.Changelist]review.Credit{}
 	source := config.Default[p4.Config]()
 	source.Command, source.Port, source.User, source.StateDir = program, "ssl:sim:1666", "criticizer", filepath.Join(dir, "state")
-	source.Allowed, source.MaxFileBytes = []string{"//depot/..."}, 100_000
+	source.Allowed, source.MaxFileBytes = []string{"//depot/..."}, 20_000
 	source.Reviewed = func(_ context.Context, changes []review.Changelist) (map[review.Changelist]review.Credit, error) {
 		known := map[review.Changelist]review.Credit{}
 		for _, cl := range changes {
