@@ -6,7 +6,6 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows/contract"
 )
@@ -39,21 +38,6 @@ func (p Progress) details() string {
 func (r *reviewState) show(ctx workflow.Context, now string) {
 	r.progress.Version, r.progress.Now = r.req.Version, now
 	workflow.SetCurrentDetails(ctx, r.progress.details())
-}
-
-func (r *reviewState) showStage(ctx workflow.Context, stage review.Stage) error {
-	r.progress.Stage = stage
-	r.show(ctx, "stage "+string(stage))
-	return workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeStage.ValueSet(string(stage)), contract.AttributeErrorClass.ValueUnset())
-}
-
-func (r *reviewState) showFailure(ctx workflow.Context, deadLetter failure.DeadLetter, escalated bool) error {
-	r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", deadLetter.Stage, deadLetter.ErrorClass, deadLetter.Hint))
-	shown := contract.AttributeErrorClass.ValueSet(string(deadLetter.ErrorClass))
-	if escalated {
-		return workflow.UpsertTypedSearchAttributes(ctx, shown, contract.AttributeEscalated.ValueSet(true))
-	}
-	return workflow.UpsertTypedSearchAttributes(ctx, shown)
 }
 
 func (r *reviewState) showOutcome(ctx workflow.Context, outcome review.Outcome) error {
@@ -92,8 +76,4 @@ func summaryOf(activityID string) string {
 		return "post to the channel " + channel
 	}
 	return summaries[id]
-}
-
-func showVersion(ctx workflow.Context, version review.Version) error {
-	return workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeReviewVersion.ValueSet(int64(version)))
 }

@@ -2,14 +2,17 @@
 // Everything here is deterministic: no clock, no randomness, no ranges over maps, no
 // I/O.
 //
-// review.go tells a review from its start to its end. policies.go holds the timeouts and
-// attempts of all activities, and runs them. deadletter.go describes a failed stage for
-// people, progress.go a review.
+// review.go tells a review from its start to its end: the steps, the stages, and what becomes
+// of one that fails. policies.go holds the timeouts and attempts of all activities, and runs
+// them. progress.go has what people see of a review.
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -126,102 +129,6 @@ func (r *reviewState) review(ctx workflow.Context) (err error) {
 	return bookLocally(ctx, "finish", bookkeeper.FinishJob, activities.FinishParams{Request: r.req, Report: r.reviewed.Report}, &r.job)
 }
 
-// stage runs one stage until it succeeds or this run dead-letters it.
-//
-// RecordDeadLetter returns the run ID that it recorded. If that is the ID of this run,
-// the workflow fails in the same workflow task: a reset to the last workflow task then
-// cuts the history directly after RecordDeadLetter. The new run reads the ID of another
-// run there, so it is a replay of that run, and runs the stage again with a full attempt
-// budget (processing 8.5). Nothing that needs another workflow task may come between
-// RecordDeadLetter and the failure.
-func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, do func() error) error {
-	for {
-		r.spent, r.notNotified = activities.Spent{}, nil
-		if err := r.showStage(ctx, stage); err != nil {
-			return err
-		}
-		cause := do()
-		switch {
-		case errors.Is(cause, errDuplicate), errors.Is(cause, errSuperseded):
-			return cause
-		case r.outdated && stage != review.StageNotify:
-			r.skipped = review.SkipRuleNewer
-			return nil
-		case cause == nil, temporal.IsCanceledError(cause):
-			return cause
-		}
-		if tookOver, err := r.takeOver(ctx); err != nil {
-			return err
-		} else if tookOver {
-			continue // the failure is one of the former run
-		}
-		deadLetter := r.deadLetter(ctx, stage, cause)
-		var recorded activities.Recorded
-		if err := book(ctx, "dead-letter", bookkeeper.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, DeadLetter: deadLetter}, &recorded); err != nil {
-			return err
-		}
-		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
-			if err := r.showFailure(ctx, deadLetter, recorded.Escalated); err != nil {
-				return err
-			}
-			message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", deadLetter.Stage, r.req.Changelist, deadLetter.Hint)
-			return temporal.NewApplicationErrorWithOptions(message, string(deadLetter.ErrorClass), temporal.ApplicationErrorOptions{
-				NonRetryable: true, Cause: cause, Details: []any{deadLetter},
-			})
-		}
-		if _, err := r.takeOver(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// takeOver assigns the review to this run, if a reset made this run from the one that
-// came this far. It is called before each step with an effect.
-func (r *reviewState) takeOver(ctx workflow.Context) (tookOver bool, err error) {
-	run, err := currentRun(ctx)
-	if err != nil || run == r.run {
-		return false, err
-	}
-	err = book(ctx, "replay", bookkeeper.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: r.run}, &r.job)
-	if err != nil {
-		return false, err
-	}
-	if r.job.State != review.JobInProgress {
-		return false, errSuperseded
-	}
-	r.run = run
-	return true, nil
-}
-
-// currentRun returns the ID of the run that makes the call. The side effect records it: in
-// the part of the history that a reset copies, the call returns the former run, and after
-// that part this one.
-func currentRun(ctx workflow.Context) (run string, err error) {
-	err = workflow.MutableSideEffect(ctx, "run",
-		func(ctx workflow.Context) any { return workflow.GetInfo(ctx).WorkflowExecution.RunID },
-		func(a, b any) bool { return a == b },
-	).Get(&run)
-	return run, err
-}
-
-// do runs an activity of a stage. The activities of a stage share its attempt budget.
-// Activities after fetch take turns by author, and have a lower priority if the author is
-// a bot.
-func (r *reviewState) do(ctx workflow.Context, p policy, id string, out, activity, in any) error {
-	if _, err := r.takeOver(ctx); err != nil {
-		return err
-	}
-	return p.execute(r.withPriority(ctx), id, &r.spent, out, activity, in)
-}
-
-func (r *reviewState) withPriority(ctx workflow.Context) workflow.Context {
-	rank := temporal.Priority{FairnessKey: r.fetched.Author}
-	if r.fetched.ByBot {
-		rank.PriorityKey = botPriority
-	}
-	return workflow.WithPriority(ctx, rank)
-}
-
 // fetch is stage fetch: it opens the job, reads the change, and looks for a review of the
 // shelf with the same content. A shelf that is shelved again without a change is skipped.
 func (r *reviewState) fetch(ctx workflow.Context) error {
@@ -271,7 +178,7 @@ func (r *reviewState) open(ctx workflow.Context) error {
 	}
 	if v := r.job.Version; v != r.req.Version {
 		r.req.Version = v // a review of the shelf has the requested version
-		return showVersion(ctx, v)
+		return workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeReviewVersion.ValueSet(int64(v)))
 	}
 	return nil
 }
@@ -353,6 +260,174 @@ func (r *reviewState) notify(ctx workflow.Context) error {
 		}
 	}
 	return first
+}
+
+// untilReshelved returns a context that ends when the shelf under review is shelved again.
+func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
+	if !r.req.Shelved {
+		return ctx
+	}
+	newest, end := workflow.WithCancel(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		workflow.GetSignalChannel(ctx, outdatedSignal).Receive(ctx, nil)
+		if workflow.Await(ctx, func() bool { return r.job.ID != 0 }) != nil { // only an open job can be skipped
+			return
+		}
+		r.outdated = true
+		end()
+	})
+	return newest
+}
+
+// stage runs one stage until it succeeds or this run dead-letters it.
+//
+// RecordDeadLetter returns the run ID that it recorded. If that is the ID of this run,
+// the workflow fails in the same workflow task: a reset to the last workflow task then
+// cuts the history directly after RecordDeadLetter. The new run reads the ID of another
+// run there, so it is a replay of that run, and runs the stage again with a full attempt
+// budget (processing 8.5). Nothing that needs another workflow task may come between
+// RecordDeadLetter and the failure.
+func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, do func() error) error {
+	for {
+		r.spent, r.notNotified = activities.Spent{}, nil
+		r.progress.Stage = stage
+		r.show(ctx, "stage "+string(stage))
+		err := workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeStage.ValueSet(string(stage)), contract.AttributeErrorClass.ValueUnset())
+		if err != nil {
+			return err
+		}
+		cause := do()
+		switch {
+		case errors.Is(cause, errDuplicate), errors.Is(cause, errSuperseded):
+			return cause
+		case r.outdated && stage != review.StageNotify:
+			r.skipped = review.SkipRuleNewer
+			return nil
+		case cause == nil, temporal.IsCanceledError(cause):
+			return cause
+		}
+		if tookOver, err := r.takeOver(ctx); err != nil {
+			return err
+		} else if tookOver {
+			continue // the failure is one of the former run
+		}
+		deadLetter := r.deadLetter(ctx, stage, cause)
+		var recorded activities.Recorded
+		if err := book(ctx, "dead-letter", bookkeeper.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, DeadLetter: deadLetter}, &recorded); err != nil {
+			return err
+		}
+		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
+			r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", deadLetter.Stage, deadLetter.ErrorClass, deadLetter.Hint))
+			shown := []temporal.SearchAttributeUpdate{contract.AttributeErrorClass.ValueSet(string(deadLetter.ErrorClass))}
+			if recorded.Escalated {
+				shown = append(shown, contract.AttributeEscalated.ValueSet(true))
+			}
+			if err := workflow.UpsertTypedSearchAttributes(ctx, shown...); err != nil {
+				return err
+			}
+			message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", deadLetter.Stage, r.req.Changelist, deadLetter.Hint)
+			return temporal.NewApplicationErrorWithOptions(message, string(deadLetter.ErrorClass), temporal.ApplicationErrorOptions{
+				NonRetryable: true, Cause: cause, Details: []any{deadLetter},
+			})
+		}
+		if _, err := r.takeOver(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// deadLetter makes the dead letter of a stage from the error of its last attempt.
+func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err error) failure.DeadLetter {
+	report := reportOf(ctx, err)
+	deadLetter := failure.DeadLetter{
+		ErrorClass:     report.Class,
+		Stage:          string(stage),
+		LastStack:      report.Stack,
+		FirstFailureAt: cmp.Or(r.spent.FirstFailureAt, report.FirstAt),
+		LastFailureAt:  report.At,
+		Attempts:       max(1, r.spent.Failures),
+		Hint:           report.Class.Describe().Hint,
+	}
+	deadLetter.SanitizedContext = map[string]string{
+		"changelist":     r.req.Changelist.String(),
+		"review_version": strconv.Itoa(int(r.req.Version)),
+		"stage":          deadLetter.Stage,
+		"attempts":       strconv.Itoa(deadLetter.Attempts),
+		"upstream":       report.Upstream,
+		"request_id":     report.RequestID,
+		"raw":            truncated(r.fetched.Raw),
+		"redacted":       truncated(r.redacted),
+		"report":         truncated(r.reviewed.Report),
+	}
+	if failed, ok := errors.AsType[*temporal.ActivityError](err); ok {
+		deadLetter.SanitizedContext["activity"] = failed.ActivityID()
+	}
+	var failed []string
+	for _, c := range review.Channels() {
+		if attempts, ok := r.notNotified[c]; ok {
+			failed = append(failed, string(c))
+			deadLetter.SanitizedContext["attempts_"+string(c)] = strconv.Itoa(attempts)
+		}
+	}
+	deadLetter.SanitizedContext["not_notified"] = strings.Join(failed, ", ")
+	return deadLetter
+}
+
+// truncated returns the namespace and the first digits of a reference, which identify the
+// stored artifact (processing 8.4). The reference is a keyed hash of the content.
+func truncated(ref review.ArtifactRef) string {
+	namespace, hash, ok := strings.Cut(string(ref), ":")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s:%.12s", namespace, hash)
+}
+
+// takeOver assigns the review to this run, if a reset made this run from the one that
+// came this far. It is called before each step with an effect.
+func (r *reviewState) takeOver(ctx workflow.Context) (tookOver bool, err error) {
+	run, err := currentRun(ctx)
+	if err != nil || run == r.run {
+		return false, err
+	}
+	err = book(ctx, "replay", bookkeeper.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: r.run}, &r.job)
+	if err != nil {
+		return false, err
+	}
+	if r.job.State != review.JobInProgress {
+		return false, errSuperseded
+	}
+	r.run = run
+	return true, nil
+}
+
+// currentRun returns the ID of the run that makes the call. The side effect records it: in
+// the part of the history that a reset copies, the call returns the former run, and after
+// that part this one.
+func currentRun(ctx workflow.Context) (run string, err error) {
+	err = workflow.MutableSideEffect(ctx, "run",
+		func(ctx workflow.Context) any { return workflow.GetInfo(ctx).WorkflowExecution.RunID },
+		func(a, b any) bool { return a == b },
+	).Get(&run)
+	return run, err
+}
+
+// do runs an activity of a stage. The activities of a stage share its attempt budget.
+// Activities after fetch take turns by author, and have a lower priority if the author is
+// a bot.
+func (r *reviewState) do(ctx workflow.Context, p policy, id string, out, activity, in any) error {
+	if _, err := r.takeOver(ctx); err != nil {
+		return err
+	}
+	return p.execute(r.withPriority(ctx), id, &r.spent, out, activity, in)
+}
+
+func (r *reviewState) withPriority(ctx workflow.Context) workflow.Context {
+	rank := temporal.Priority{FairnessKey: r.fetched.Author}
+	if r.fetched.ByBot {
+		rank.PriorityKey = botPriority
+	}
+	return workflow.WithPriority(ctx, rank)
 }
 
 // cancel marks the job canceled and returns the cancellation.

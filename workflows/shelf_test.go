@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 	"github.com/criticizer/criticizer/workflows/contract"
@@ -131,7 +132,10 @@ func TestReviewOfAReplacedShelf(t *testing.T) {
 			b.fakes.Fail(tt.busy, busy)
 			b.RegisterDelayedCallback(func() { b.SignalWorkflow("outdated", nil) }, time.Minute/2)
 			req := shelfRequest
-			req.Shelved = !tt.submit
+			if req.Shelved = !tt.submit; req.Shelved {
+				_, err := b.db.ReserveShelf(t.Context(), req.ServerID, req.Changelist, "event", "default-test-run-id")
+				testkit.NoError(t, err)
+			}
 			b.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: req.Key})
 			b.ExecuteWorkflow(workflows.ReviewChangelist, req)
 			job := jobOf(t, b.db, req.Key)

@@ -161,6 +161,9 @@ func (d Database) Shelve(tb testing.TB, cl review.Changelist, report review.Arti
 		_, err = d.RecordContent(tb.Context(), cl, req.Version, shelf.Content())
 	}
 	if err == nil {
+		err = d.DB.RecordReview(tb.Context(), review.Report{Changelist: cl, Version: req.Version, Outcome: review.OutcomeFindings, Findings: make([]review.Finding, 1)}, report)
+	}
+	if err == nil {
 		_, err = d.DB.FinishJob(tb.Context(), req.Key, report)
 	}
 	if err != nil {
