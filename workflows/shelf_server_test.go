@@ -28,7 +28,11 @@ func TestReviewsWithoutAModelCall(t *testing.T) {
 		"skipped": {request, func(c cluster) {
 			c.fakes.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
 		}, review.SkipRuleUser, 0},
-		"shelf_as_before": {ofShelf, func(c cluster) { onShelf(t, c.db, 4711) }, review.SkipRuleSame, 0},
+		"shelf_as_before": {ofShelf, func(c cluster) {
+			onShelf(t, c.db, 4711)
+			_, err := c.db.ReserveShelf(t.Context(), "p4", 4711, "the event of the same content", "run")
+			testkit.NoError(t, err)
+		}, review.SkipRuleSame, 0},
 		"shelf_submitted": {request, func(c cluster) { onShelf(t, c.db, 4700) }, "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
