@@ -274,7 +274,7 @@ func (l *lab) testReset(t *testing.T, k kind, cl review.Changelist, nth int) {
 	l.mu.Lock()
 	for to, n := range maps.All(l.calls) {
 		var key string
-		if _, err := fmt.Sscanf(to, "sent "+fmt.Sprintf("{%d %%s 1}", cl), &key); err == nil {
+		if _, err := fmt.Sscanf(to, "sent "+fmt.Sprintf("{%d %%s 1 }", cl), &key); err == nil {
 			if sent++; n != 1 {
 				t.Errorf("%d times %s", n, to)
 			}
