@@ -169,7 +169,7 @@ func (in *chaosInstallation) submit(n int) {
 	author, reader := accountsOf(in.number)
 	mailbox := reader
 	if in.kind.gone {
-		mailbox = fmt.Sprintf("gone%d", in.number)
+		mailbox = fmt.Sprintf("gone%d%05d", in.number, n) // a new one: an address that bounced gets no mail again
 	}
 	in.write("depot.txtar", 0o600, fmt.Sprintf(`-- user %[1]s %[1]s@%[4]s The Author --
 -- user %[2]s %[3]s@%[4]s The Reader --
