@@ -17,7 +17,7 @@
 // recorded before it is sent, and a batch carries its submission key at the provider.
 //
 // Read [Status], [Job] and [RunConfig], then package rewrite/activities from ExecuteJobs
-// on, then store.Rewrites for the SQL, rewrite/provider for the wire formats and
+// on, then rewrite/store for the SQL, rewrite/provider for the wire formats and
 // rewrite/workflows for the schedule.
 package rewrite
 

@@ -80,8 +80,13 @@ func (a *Activities) BeginRun(ctx context.Context, worker rewrite.Worker) (bool,
 }
 
 func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Worker) (bool, error) {
-	if worker == rewrite.Collector {
-		a.enforceRetention(ctx, runID)
+	if worker == rewrite.Collector { // each of its runs deletes expired texts; an error does not end the run (security 9.4.5)
+		switch n, err := a.parts.Queue.DeleteExpired(ctx); {
+		case err != nil:
+			a.lg.ErrorContext(ctx, "deletion of expired texts failed", "run_id", runID, "error_class", failure.ClassOf(err))
+		case n > 0:
+			a.lg.InfoContext(ctx, "expired texts deleted", "run_id", runID, "texts", n)
+		}
 	}
 	pending, err := a.pending(ctx, worker)
 	if err != nil {
@@ -92,18 +97,6 @@ func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Wor
 		return false, a.parts.Queue.SkipRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
 	}
 	return true, a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
-}
-
-// enforceRetention deletes expired texts: each run of the collector, even one without
-// pending work. An error does not end the run:
-// the metric criticizer_retention_lag_seconds shows what is overdue (security 9.4.5).
-func (a *Activities) enforceRetention(ctx context.Context, runID string) {
-	switch n, err := a.parts.Queue.DeleteExpired(ctx); {
-	case err != nil:
-		a.lg.ErrorContext(ctx, "deletion of expired texts failed", "run_id", runID, "error_class", failure.ClassOf(err))
-	case n > 0:
-		a.lg.InfoContext(ctx, "expired texts deleted", "run_id", runID, "texts", n)
-	}
 }
 
 func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (int, error) {

@@ -1,39 +1,21 @@
 package provider
 
 import (
-	"encoding/json"
 	"net/url"
 	"strings"
 
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// The request of models.generateContent, version v1beta.
-type (
-	geminiContent struct {
-		Role  string       `json:"role,omitempty"`
-		Parts []geminiPart `json:"parts"`
-	}
-	geminiPart struct {
-		Text string `json:"text"`
-	}
-	geminiGenerate struct {
-		SystemInstruction geminiContent   `json:"systemInstruction"`
-		Contents          []geminiContent `json:"contents"`
-		GenerationConfig  geminiConfig    `json:"generationConfig"`
-	}
-	geminiConfig struct {
-		MaxOutputTokens    int             `json:"maxOutputTokens"`
-		ResponseMIMEType   string          `json:"responseMimeType"`
-		ResponseJSONSchema json.RawMessage `json:"responseJsonSchema"`
-	}
-)
-
-func geminiRequest(p prompt) geminiGenerate {
-	return geminiGenerate{
-		SystemInstruction: geminiContent{Parts: []geminiPart{{Text: p.system}}},
-		Contents:          []geminiContent{{Role: "user", Parts: []geminiPart{{Text: p.user}}}},
-		GenerationConfig:  geminiConfig{p.maxAnswerTokens, "application/json", p.schema},
+// geminiRequest is the request of models.generateContent, version v1beta.
+func geminiRequest(p prompt) any {
+	parts := func(text string) []map[string]string { return []map[string]string{{"text": text}} }
+	return map[string]any{
+		"systemInstruction": map[string]any{"parts": parts(p.system)},
+		"contents":          []map[string]any{{"role": "user", "parts": parts(p.user)}},
+		"generationConfig": map[string]any{
+			"maxOutputTokens": p.maxAnswerTokens, "responseMimeType": "application/json", "responseJsonSchema": p.schema,
+		},
 	}
 }
 

@@ -7,7 +7,8 @@
 // nothing, and a provider's rate limit is an error like any other: the queue decides.
 // The prompts are the files in prompts.
 //
-// Read [Rewriter.Rewrite] first, then adapter.go, one file per wire format, and batch.go.
+// Read [Rewriter.Rewrite] first, then adapter.go, one file per wire format, batch.go, and check.go
+// for what an answer may have. foreign.go reads what providers send.
 package provider
 
 import (

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,43 +83,34 @@ func readLines(file string) ([]jobLine, error) {
 	return lines, nil
 }
 
+// A record is a line that may have all fields of a job, but only as no worker has changed them.
+type record struct {
+	jobLine
+	Status       *string `json:"status"`
+	AttemptCount *int    `json:"attempt_count"`
+	CreatedAt    *string `json:"created_at"`
+	UpdatedAt    *string `json:"updated_at"`
+	ClaimedAt    *string `json:"claimed_at"`
+	ClaimedBy    *string `json:"claimed_by"`
+	LastError    *string `json:"last_error"`
+	LastErrorAt  *string `json:"last_error_at"`
+}
+
 func parseLine(text []byte) (jobLine, error) {
-	var line jobLine
-	fields := map[string]json.RawMessage{}
-	if err := decodeStrictly(text, &fields); err != nil {
-		return line, err
+	var r record
+	if err := decodeStrictly(text, &r); err != nil {
+		return r.jobLine, err
 	}
-	if err := dropInitial(fields); err != nil {
-		return line, err
-	}
-	rest, err := json.Marshal(fields)
-	if err != nil {
-		return line, err
-	}
-	if err := decodeStrictly(rest, &line); err != nil {
-		return line, err
-	}
-	if err := line.Order.Validate(); err != nil {
-		return line, err
-	}
-	return line, line.message.validate()
-}
-
-// initial holds the initial values of the fields that the queue sets. A line may
-// be a whole job record, but only one that no worker has processed.
-var initial = map[string]string{
-	"status": `"queued"`, "attempt_count": "0",
-	"created_at": "null", "updated_at": "null", "claimed_at": "null", "claimed_by": "null", "last_error": "null", "last_error_at": "null",
-}
-
-func dropInitial(fields map[string]json.RawMessage) error {
-	for name, want := range initial {
-		if got, ok := fields[name]; ok && string(got) != want {
-			return fmt.Errorf("%s is set by the queue: delete it", name)
+	for name, changed := range map[string]bool{
+		"status": r.Status != nil && *r.Status != string(rewrite.Queued), "attempt_count": r.AttemptCount != nil && *r.AttemptCount != 0,
+		"created_at": r.CreatedAt != nil, "updated_at": r.UpdatedAt != nil, "claimed_at": r.ClaimedAt != nil, "claimed_by": r.ClaimedBy != nil,
+		"last_error": r.LastError != nil, "last_error_at": r.LastErrorAt != nil,
+	} {
+		if changed {
+			return r.jobLine, fmt.Errorf("%s is set by the queue: delete it", name)
 		}
-		delete(fields, name)
 	}
-	return nil
+	return r.jobLine, cmp.Or(r.Order.Validate(), r.message.validate())
 }
 
 // decodeStrictly decodes one JSON value without unknown fields. Its errors quote
