@@ -53,7 +53,7 @@ func TestInstallPage(t *testing.T) {
 }
 
 // runRecipes runs commands of other pages on the installed host: those that answer an author's
-// question, and those that prove a list of paths.
+// question, and those that prove a list of paths and rules of redaction.
 func (h *host) runRecipes() {
 	h.t.Helper()
 	h.commands("fake", map[string]string{"criticizer": binDir + "/criticizer"})
@@ -71,6 +71,16 @@ func (h *host) runRecipes() {
 	out, err = h.run("unset CRITICIZER_P4_ALLOWED_PATHS\nexport CRITICIZER_CONFIG=/etc/criticizer/recipe.yaml\n" + check)
 	if code := (*exec.ExitError)(nil); !errors.As(err, &code) || code.ExitCode() != 1 || !strings.Contains(out, "embargo") {
 		h.t.Errorf("the check of docs/paths.md ends with %v, want status 1 and the embargo: %s", err, out)
+	}
+	redaction := readFile(h.t, "../docs/redaction.md")
+	_, config, _ := strings.Cut(redaction, "```yaml\n")
+	config, _, _ = strings.Cut(config, "```")
+	writeFile(h.t, h.dir+"/etc/corp.rules", 0o600, regexp.MustCompile(`(?m)^ +(token studio-token .*)$`).FindStringSubmatch(redaction)[1]+"\n")
+	writeFile(h.t, h.dir+"/etc/masks.yaml", 0o600, h.edit.Replace(strings.ReplaceAll("\n"+config, "\n   ", "\n")))
+	proof := regexp.MustCompile(`(?m)^ +(echo .* redact)$`).FindString(redaction)
+	out, err = h.run(strings.Replace(proof, "criticizer.yaml", "masks.yaml", 1))
+	if err != nil || !strings.Contains(out, "[REDACTED:internal-host:") || !strings.Contains(out, "[REDACTED:studio-token:") {
+		h.t.Errorf("the proof of docs/redaction.md ends with %v: %s", err, out)
 	}
 }
 
