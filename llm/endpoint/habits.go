@@ -64,12 +64,12 @@ var parameters = []struct {
 }{
 	{limitCompletion, regexp.MustCompile(`\bmax_completion_tokens\b`)},
 	{limitTokens, regexp.MustCompile(`\bmax_tokens\b`)},
-	{"response_format", regexp.MustCompile(`\bresponse[_ ]format\b|\bjson[_ ](?:schema|object|mode)\b|\bstructured[_ ]outputs?\b|\bgrammar\b|\bguided_json\b|\btext\.format\b`)},
+	{"response_format", regexp.MustCompile(`\bresponse[_ ]?format\b|\bjson[_ ]?(?:schema|object|mode)\b|\bstructured[_ ]outputs?\b|\bgrammar\b|\bguided_json\b|\btext\.format\b`)},
 	{"temperature", regexp.MustCompile(`\btemperature\b`)},
 	{"top_p", regexp.MustCompile(`\btop_p\b`)},
 	{"top_k", regexp.MustCompile(`\btop_k\b`)},
 	{"seed", regexp.MustCompile(`\bseed\b`)},
-	{"reasoning_effort", regexp.MustCompile(`\breasoning[_. ]effort\b|\breasoning (?:is|parameter)\b|\bthinking (?:is|parameter)\b|['"](?:reasoning|thinking)['"]`)},
+	{"reasoning_effort", regexp.MustCompile(`\breasoning[_. ]?effort\b|\breasoning (?:is|parameter)\b|\bthinking (?:is|parameter)\b|['"](?:reasoning|thinking)['"]`)},
 	{"stream_options", regexp.MustCompile(`\bstream_options\b|\binclude_usage\b`)},
 	{"stream", regexp.MustCompile(`\bstream(?:ing)?\b`)},
 }
