@@ -44,7 +44,12 @@ func newEngine(cfg Config) (*engine, error) {
 	if err := errors.Join(rules.names.Index(), rules.tokens.Index(policy), rules.read.Index()); err != nil {
 		return nil, err
 	}
-	e := &engine{ruleset: rules, examples: firstExamples(rules.rules)}
+	e := &engine{ruleset: rules, examples: map[string]string{}}
+	for _, r := range slices.Backward(rules.rules) {
+		if len(r.hits) > 0 {
+			e.examples[r.name] = r.hits[0]
+		}
+	}
 	return e, e.prove(own)
 }
 

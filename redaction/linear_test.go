@@ -55,7 +55,19 @@ func TestCorpusWorkIsLinear(t *testing.T) {
 	}
 }
 
-func testLinear(t *testing.T, text string) {
+// The work on documents is linear, whatever their structure.
+func TestWorkOnDocumentsIsLinear(t *testing.T) {
+	const size = 1 << 18
+	for _, file := range []string{"a.yaml", "a.json", "a.tf", "a.toml"} {
+		for _, piece := range []string{"[", "{\"a\":", "a: ", "- - ", "a:\n", "&a ", "a: *a\n", "a: {{ x }}\n", "a: \"{{\n", "\"", "'", "a: \"\\\"\n", "a: 'b''\n", "a b {} ", "a ", "[[a]]\n", "a.b.", "a = \"${", "a: |\n  b\n", "passwords: {\n", "passwords:\n- ", "a(", "[0,"} {
+			t.Run(file+" "+piece, func(t *testing.T) { testLinearFile(t, file, strings.Repeat(piece, size/len(piece))) })
+		}
+	}
+}
+
+func testLinear(t *testing.T, text string) { testLinearFile(t, "", text) }
+
+func testLinearFile(t *testing.T, file, text string) {
 	t.Helper()
 	const (
 		parts  = 16
@@ -66,7 +78,7 @@ func testLinear(t *testing.T, text string) {
 	read := func(text string, times int) func() {
 		return func() {
 			for range times {
-				if _, err := p.String(text); err != nil {
+				if _, _, err := p.Explain(text, file, false); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -49,10 +49,9 @@ const tokenTemplate = "key = \"«@»\"⏎see «@» there" //nolint:gosec // no c
 // add parses the fields of a line after the kind. It returns the rules of the line: a line may have
 // several.
 func (rs *ruleset) add(kind string, f []string) ([]judge.Subject, error) {
-	one := func(s judge.Subject, err error) ([]judge.Subject, error) { return []judge.Subject{s}, err }
 	switch kind {
 	case "token":
-		return one(rs.tokens.Add(f))
+		return rs.tokens.Add(f)
 	case "name":
 		return rs.names.Add(f)
 	case "call":
@@ -60,7 +59,7 @@ func (rs *ruleset) add(kind string, f []string) ([]judge.Subject, error) {
 	case "command":
 		return rs.read.AddCommand(f)
 	case "form":
-		return one(rs.read.AddForm(f))
+		return rs.read.AddForm(f)
 	case "off":
 		return nil, rs.addOff(f)
 	}
@@ -194,17 +193,6 @@ func (rs *ruleset) dropOff() {
 	rs.names.Drop(off)
 	rs.tokens.Drop(off)
 	rs.read.Drop(off)
-}
-
-// firstExamples returns the first example of each rule that has one, by its name.
-func firstExamples(rules []rule) map[string]string {
-	out := map[string]string{}
-	for _, r := range rules {
-		if _, known := out[r.name]; !known && len(r.hits) > 0 {
-			out[r.name] = r.hits[0]
-		}
-	}
-	return out
 }
 
 // prove returns an error unless the examples of rules behave as declared: the

@@ -135,7 +135,7 @@ func (r *sideReader) hunk(header string, end int) error {
 	for r.line < start && r.next < len(r.text) {
 		r.old.WriteString(r.pass())
 	}
-	const far = 64 << 10 // a heading is one of the lines above
+	const far = 8 << 10 // a heading is one of the lines above
 	from := max(0, r.next-far)
 	if i := strings.LastIndex(r.text[from:r.next], m[3]); i >= 0 {
 		r.after = append(r.after, shown{from + i, from + i + len(m[3]), end - 1 - len(m[3])})

@@ -160,7 +160,7 @@ func (b *block) scalar(at, stop int) (lit literal, next int) {
 			case b.s[i] == '\\' && q == '"', b.s[i] == q && lex.ByteAt(b.s[:to], i+1) == q && q == '\'':
 				i++
 			case strings.HasPrefix(b.s[i:to], "{{"): // a template may have quotes
-				i += max(0, strings.Index(b.s[i:stop], "}}"))
+				i += max(0, strings.Index(b.s[i:min(to, i+256)], "}}"))
 			case b.s[i] == q:
 				return literal{start: at + 1, end: i, quoted: true}, min(to, lex.LineEnd(b.s, i))
 			}

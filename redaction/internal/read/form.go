@@ -92,18 +92,18 @@ func gapAfter(elements []element) gap {
 }
 
 // AddForm reads "form BINDING FORM" without the first word.
-func (r *Rules) AddForm(f []string) (subject judge.Subject, err error) {
+func (r *Rules) AddForm(f []string) (subjects []judge.Subject, err error) {
 	bind := -1
 	if len(f) > 1 {
 		bind = slices.Index(judge.BindingNames[:], f[0])
 	}
 	if bind <= int(judge.Unbound) {
-		return subject, fmt.Errorf("want \"form BINDING FORM\" with one of the bindings %s", strings.Join(judge.BindingNames[1:], ", "))
+		return nil, fmt.Errorf("want \"form BINDING FORM\" with one of the bindings %s", strings.Join(judge.BindingNames[1:], ", "))
 	}
 	text := strings.Join(f[1:], " ")
 	elements, at, err := elementsOf(text)
 	if err != nil {
-		return subject, err
+		return nil, err
 	}
 	out := form{name: "form " + text, bind: judge.Binding(bind), word: elements[at].text, before: slices.Clone(elements[:at]), after: elements[at+1:]}
 	out.behind = slices.ContainsFunc(out.after, func(e element) bool { return e.kind == anyValue })
@@ -114,7 +114,7 @@ func (r *Rules) AddForm(f []string) (subject judge.Subject, err error) {
 		}
 	}
 	r.forms = append(r.forms, out)
-	return judge.Subject{Rule: text}, nil
+	return []judge.Subject{{Rule: text}}, nil
 }
 
 // elementsOf returns the elements of a form, of which the one at at is NAME.

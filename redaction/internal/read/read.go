@@ -213,6 +213,9 @@ func (d *reader) hit(rg *region, at int, h hit) {
 
 // stop masks the text from begin on, and reports it as hidden.
 func (d *reader) stop(begin int, n judge.Name, reason string) {
+	if slices.ContainsFunc(d.Open, func(s judge.Span) bool { return s.Start <= begin }) {
+		return
+	}
 	s := judge.Span{Start: begin, End: len(d.s), Reason: judge.Reason{Class: n.Class(), Rule: n.Rule}, Hidden: reason}
 	d.Found, d.Open = append(d.Found, s), append(d.Open, s)
 }

@@ -32,8 +32,10 @@ type frame struct {
 	from, to, numbers, others int
 }
 
-// maxNesting bounds the brackets and the indentation that are read.
-const maxNesting = 1000
+const (
+	maxNesting = 1000 // brackets, and levels of indentation
+	maxLabels  = 4    // of a block
+)
 
 // tree returns the values in the bracket at c, whose step is root, or in the whole text, and what is behind. The
 // bracket has to close unless the text is cut.
@@ -88,7 +90,7 @@ func (r *tree) mark(c cursor, t lex.Token) cursor {
 		if s == nil {
 			s = r.labelled(top)
 		}
-		top.valued = true
+		top.valued, top.labels = true, nil
 		r.frames = append(r.frames, frame{step: s, isList: text != "{", isCall: text == "(" && top.key != nil})
 	case (text == "}" || text == "]" || text == ")") && len(r.frames) > 1:
 		r.bytes(top, &r.frames[len(r.frames)-2])
@@ -104,7 +106,10 @@ func (r *tree) scalar(c cursor, t lex.Token) cursor {
 	top := &r.frames[len(r.frames)-1]
 	top.count(t, c.text())
 	if top.key == nil {
-		if top.labels = append(top.labels, t); c.next().skip(false).isOperator() {
+		if len(top.labels) < maxLabels {
+			top.labels = append(top.labels, t)
+		}
+		if c.next().skip(false).isOperator() {
 			return c
 		}
 	}

@@ -183,29 +183,40 @@ type part struct {
 }
 
 // Add reads "token CLASS SHAPE [check=NAME] EXAMPLE".
-func (r *Rules) Add(f []string) (subject judge.Subject, err error) {
+func (r *Rules) Add(f []string) (subjects []judge.Subject, err error) {
 	t, check := rule{}, ""
 	if len(f) > 2 && strings.HasPrefix(f[2], "check=") {
 		known := false
 		check = strings.TrimPrefix(f[2], "check=")
 		if t.check, known = checks[check]; !known {
-			return subject, fmt.Errorf("the checksum %q is unknown", check)
+			return nil, fmt.Errorf("the checksum %q is unknown", check)
 		}
 		f = append(f[:2:2], f[3:]...)
 	}
 	if len(f) != 3 || !judge.ValidClass(f[0]) {
-		return subject, errors.New("want \"token CLASS SHAPE [check=NAME] EXAMPLE\": a class of lower-case lex.Letters, lex.Digits and -, a shape such as corp_{alnum:20+}, a token of that shape")
+		return nil, errors.New("want \"token CLASS SHAPE [check=NAME] EXAMPLE\": a class of lower-case lex.Letters, lex.Digits and -, a shape such as corp_{alnum:20+}, a token of that shape")
 	}
 	if t.parts, err = parseShape(f[1]); err != nil {
-		return subject, err
+		return nil, err
 	}
 	t.class, t.name = f[0], "token "+f[1]
 	r.Names.Classes[t.class] = true
-	least := t.setAnchor()
-	t.setFree(least)
+	t.anchor = -1
+	least := 0 // bytes of all runs
+	for i, p := range t.parts {
+		if len(p.literal) >= 2 && len(p.literal) > len(t.anchorText()) {
+			t.anchor = i
+		}
+		least += p.least
+	}
+	if literal := t.anchorText(); literal != "" { // is it specific enough within a word?
+		mark := !lex.IsAlnum(lex.LastByte(literal))
+		mixed := strings.ToUpper(literal) != literal && strings.ToLower(literal) != literal
+		t.free = !lex.IsAlnum(literal[0]) || len(literal) >= 5 && mark || least >= 24 && (mark || mixed && len(literal) >= 4)
+	}
 	t.random = check == "random" || check != "none" && t.anchor == 0 && least < 40 && len(t.anchorText()) < 4
 	r.tokens = append(r.tokens, t)
-	return judge.Subject{Rule: f[1], Text: f[2]}, nil
+	return []judge.Subject{{Rule: f[1], Text: f[2]}}, nil
 }
 
 // shapeRun matches a run of a shape. Text in braces without a colon is literal, as in
@@ -243,29 +254,6 @@ func parseShape(s string) (parts []part, err error) {
 		return nil, errors.New("the shape has no run and no literal of 8 bytes")
 	}
 	return parts, nil
-}
-
-// setAnchor makes the longest literal the anchor and returns the least bytes of all runs.
-func (t *rule) setAnchor() (least int) {
-	t.anchor = -1
-	for i, p := range t.parts {
-		if len(p.literal) >= 2 && len(p.literal) > len(t.anchorText()) {
-			t.anchor = i
-		}
-		least += p.least
-	}
-	return least
-}
-
-// setFree derives from the anchor whether it is specific enough within a word.
-func (t *rule) setFree(least int) {
-	if t.anchor < 0 {
-		return
-	}
-	literal := t.anchorText()
-	mark := !lex.IsAlnum(lex.LastByte(literal))
-	mixed := strings.ToUpper(literal) != literal && strings.ToLower(literal) != literal
-	t.free = !lex.IsAlnum(literal[0]) || len(literal) >= 5 && mark || least >= 24 && (mark || mixed && len(literal) >= 4)
 }
 
 // contextFree reports whether the literals say that the text is a token.
