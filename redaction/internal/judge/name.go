@@ -184,9 +184,6 @@ func (n *Names) rate(ident string) (Strength, string) {
 		return NoName, ""
 	}
 	if describesSecret(words) {
-		if strength <= Weak && !strings.HasSuffix(best.text, lastWord(words)) {
-			return NoName, ""
-		}
 		strength = min(strength, Weak)
 	}
 	return strength, best.rule

@@ -327,11 +327,8 @@ func (x *lexer) unclosed(o *opener, i, end int) (innerEnd, after int, cut bool) 
 		for j < min(x.to, i+maxHereDoc) && x.s[j] != o.close[0] && x.s[j] != ' ' && x.s[j] != '\t' {
 			j++
 		}
-		switch {
-		case j < x.to && x.s[j] == o.close[0]:
+		if j < x.to && x.s[j] == o.close[0] {
 			return j, j + 1, false
-		case o.open == "'" && j >= end && end > i+4:
-			return end, end, true
 		}
 	}
 	if o.open == "'" || o.open == "`" {

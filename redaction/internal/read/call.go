@@ -73,7 +73,7 @@ func (d *reader) arguments(c cursor, found func(i int, lit literal, ok bool) boo
 	}
 }
 
-// argument returns what is behind the argument at c, and whether it is no more than lit.
+// argument returns what is behind the argument at c, and whether it is the literal alone.
 func argument(d *reader, c cursor, lit literal) (next cursor, isSimple bool) {
 	depth, isSimple := 0, true
 	for range min(512, 16+max(0, d.budget)) { // tokens of an argument

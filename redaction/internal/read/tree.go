@@ -17,7 +17,7 @@ type tree struct {
 	whole, sections bool
 	frames          []frame // the open brackets
 	values          []value
-	before          lex.Token // the last one that is no blank
+	before          lex.Token // the last token that is not a blank
 }
 
 // A frame is an open bracket.

@@ -1,6 +1,6 @@
 // Package token finds secrets that need no context: tokens of a known format by their prefix,
 // length and checksum, private keys, user and password of URIs, credentials behind the name of an
-// authorization scheme, and generic random tokens. It reads the raw text, whatever the language.
+// authorization scheme, and generic random tokens. It reads the raw text and does not depend on the language.
 //
 // [Rules.Scan] is the spine. token.go has the rules of tokens.rules, run.go what has no
 // prefix, checksum.go the checksums, uri.go URIs and lines of password files, key.go private keys.
@@ -245,7 +245,7 @@ func parseShape(s string) (parts []part, err error) {
 			most, _ = strconv.Atoi(s[m[8]:m[9]]) // lex.Digits
 		}
 		if !known || err != nil || m[10] < m[11] || most < max(1, least) || most > maxToken {
-			return nil, fmt.Errorf("%q of the shape is no run such as {alnum:20}, {hex:8-12} or {word:20+}", s[m[0]:m[1]])
+			return nil, fmt.Errorf("%q of the shape is not a run such as {alnum:20}, {hex:8-12} or {word:20+}", s[m[0]:m[1]])
 		}
 		parts = append(parts, part{set: &set, least: least, most: most})
 	}
@@ -295,7 +295,7 @@ func (c *scan) reportToken(t *rule, first, last, begin int) {
 	}
 }
 
-// takes reports whether a token of the shape is no other text. body is what is
+// takes reports whether text of the shape is a token. body is what is
 // behind the anchor.
 func (t *rule) takes(token, body string) bool {
 	const few = 6 // different bytes that a placeholder such as ACaaaaaa has, at most
