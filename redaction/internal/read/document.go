@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
-	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // A step is a member of an object, or an element of a list, on the way to a value. The members of
@@ -128,7 +127,7 @@ func judgeNamed(d *reader, v value, place string) {
 		}
 	}
 	if n.Strength != judge.NoName {
-		locate(d.s, &n, v.lit)
+		n.Begin, n.End = v.lit.start, v.lit.start
 		if found := len(d.Found); d.candidate(n, place, v.bind, v.lit) || len(d.Found) > found || n.Strength >= judge.Medium {
 			return
 		}
@@ -140,17 +139,6 @@ func judgeNamed(d *reader, v value, place string) {
 	if v.path.name == "" {
 		bind = judge.Item
 	}
-	locate(d.s, &n, v.lit)
+	n.Begin, n.End = v.lit.start, v.lit.start
 	d.secret(n, place, bind, v.lit, v.path.name)
-}
-
-// locate sets where the name of the value is: before it on its line, or at its begin.
-func locate(s string, n *judge.Name, lit literal) {
-	const most = 128
-	before := s[max(lex.LineBegin(s, lit.start), lit.start-most):lit.start]
-	n.Begin, n.End = lit.start, lit.start
-	if i := strings.LastIndex(before, n.Ident); i >= 0 && n.Ident != "" {
-		n.Begin = lit.start - len(before) + i
-		n.End = n.Begin + len(n.Ident)
-	}
 }
