@@ -31,28 +31,28 @@ status is 1 unless all paths may be read.`,
 	rule := "unknown"
 	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, hybrid, or unknown; the last two allow only paths that both other rules allow (`RULE`)",
 		"sensitive", "insensitive", "hybrid", "unknown")
-	type verdict struct {
+	type checkedPath struct {
 		Path    string `json:"path"`
 		Allowed bool   `json:"allowed"`
 		Why     string `json:"why,omitempty"`
 	}
-	verdicts := table[verdict]{header: []string{"ALLOWED", "PATH", "WHY NOT"}, cells: func(v verdict) []any { return []any{v.Allowed, v.Path, v.Why} }}
+	results := table[checkedPath]{header: []string{"ALLOWED", "PATH", "WHY NOT"}, cells: func(v checkedPath) []any { return []any{v.Allowed, v.Path, v.Why} }}
 	cmd.RunE = func(_ *cobra.Command, paths []string) error {
 		_, list, err := c.allowList()
 		if err != nil {
 			return err
 		}
-		var checked []verdict
+		var checked []checkedPath
 		denied := 0
 		for _, path := range paths {
-			v := verdict{Path: path, Allowed: true}
+			v := checkedPath{Path: path, Allowed: true}
 			if err := list.Check(path, rule); err != nil {
 				v.Allowed, v.Why = false, err.Error()
 				denied++
 			}
 			checked = append(checked, v)
 		}
-		if err := printList(c, checked, verdicts); err != nil || denied == 0 {
+		if err := printList(c, checked, results); err != nil || denied == 0 {
 			return err
 		}
 		return advise(fmt.Errorf("%d of %d paths may not be read", denied, len(paths)), "to widen the list, change p4.allowed_paths and run criticizer allowlist apply")
