@@ -214,7 +214,7 @@ func (p *preview) print(w io.Writer) {
 	if p.Reason != "" {
 		outcome += ", " + p.Reason
 	}
-	fmt.Fprintf(w, "outcome without findings: %s\n\n", outcome)
+	fmt.Fprintf(w, "outcome without findings: %s\n%s\n\n", outcome, strings.TrimSpace(p.Coverage.Tally().Text()+" "+p.Coverage.Tally().Aside()))
 	rows := [][]string{{"VERDICT", "FILE", "TOKENS", "CALLS", "RULES", "WHY"}}
 	for _, f := range p.Files {
 		why, tokens := string(f.Reason), "-"

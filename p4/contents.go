@@ -169,12 +169,7 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if f.Skipped != "" {
 		return nil
 	}
-	for _, c := range f.carried {
-		finding, ok := c.OpenIn(after, c.source, f.DepotPath)
-		if ok && !slices.ContainsFunc(f.Open, func(o review.Finding) bool { return *o.Origin == *finding.Origin }) {
-			f.Open = append(f.Open, finding)
-		}
-	}
+	f.Open = review.OpenFindings(after, f.DepotPath, f.carried)
 	before := f.baseText(printed)
 	aligned := withEndsOf(before, after)
 	switch {

@@ -44,7 +44,7 @@ type file struct {
 	since   map[string]int
 	charset string // of the lines of all revisions that are not UTF-8
 	// carried are the findings on what the file takes over from reviewed revisions.
-	carried []carriedFinding
+	carried []review.CreditedFinding
 	// shelf is the changelist of a shelved file, 0 for a submitted one. The
 	// Revision of a shelved file is the one it is based on, 0 if there is none.
 	shelf review.Changelist

@@ -245,16 +245,10 @@ func (x *fetch) historyOf(ctx context.Context, specs []string) (history, error) 
 	return known, err
 }
 
-// A carriedFinding is a finding on content of a source.
-type carriedFinding struct {
-	review.CreditedFinding
-	source string
-}
-
 // credit returns the findings on all revisions after since, up to that of spec; ok is false
 // if one of them was not reviewed. For a move it is enough that no review has failed to read
 // one.
-func (h history) credit(spec string, since int, isMove bool) (findings []carriedFinding, ok bool) {
+func (h history) credit(spec string, since int, isMove bool) (findings []review.CreditedFinding, ok bool) {
 	path, number, _ := strings.Cut(spec, "#")
 	last := revisionNumber(number)
 	for n := last; n > since; n-- {
@@ -269,7 +263,8 @@ func (h history) credit(spec string, since int, isMove bool) (findings []carried
 			return nil, false
 		}
 		for _, f := range credit.Findings {
-			findings = append(findings, carriedFinding{f, h.path(path)})
+			f.Source = h.path(path)
+			findings = append(findings, f)
 		}
 	}
 	return findings, last > 0

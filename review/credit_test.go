@@ -24,13 +24,18 @@ func TestCreditedFindingIsOpen(t *testing.T) {
 		"a masked quote of elsewhere": {Finding{Path: "//depot/dev/c.c", Quote: masked.Quote}, "x\n", 0, false},
 		"about a file":                {Finding{Path: source, Title: "No test"}, "x\n", 0, true},
 	} {
-		credited := CreditedFinding{Origin: Origin{Changelist: 2, Version: 1, Fingerprint: tt.of.Fingerprint()}, Path: tt.of.Path, Category: tt.of.Category, Verbatim: tt.of.IsVerbatim()}
+		credited := CreditedFinding{Origin: Origin{Changelist: 2, Version: 1, Fingerprint: tt.of.Fingerprint()}, Path: tt.of.Path, Source: source, Category: tt.of.Category, Verbatim: tt.of.IsVerbatim()}
 		for _, p := range tt.of.Places {
 			credited.Others = append(credited.Others, p.Fingerprint)
 		}
-		f, ok := credited.OpenIn(tt.text, source, at)
-		if ok != tt.isOpen || ok && (f.Path != at || f.StartLine != tt.first || f.Title != "Reported before in change 2") {
-			t.Errorf("%s: %v, %+v", name, ok, f)
+		open := OpenFindings(tt.text, at, []CreditedFinding{credited, credited})
+		if (len(open) == 1) != tt.isOpen || len(open) > 1 {
+			t.Errorf("%s: %+v", name, open)
+		}
+		for _, f := range open {
+			if f.Path != at || f.StartLine != tt.first || f.Title != "Reported before in change 2" {
+				t.Errorf("%s: %+v", name, f)
+			}
 		}
 	}
 }
