@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -112,10 +111,10 @@ func (l *lane) execute(ctx context.Context, job rewrite.Job) error {
 	if err != nil || !begun { // an operator canceled the job, or the claim was lost
 		return err
 	}
-	// A canceled run ends after its calls, which are billed; a worker that stops has no time for them.
+	// A canceled or terminated run ends after its calls, which are billed; a worker that stops has no time for them.
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.CallTimeout)
 	defer cancel()
-	stopping := func() bool { return ctx.Err() != nil && !temporal.IsCanceledError(context.Cause(ctx)) }
+	stopping := func() bool { return errors.Is(context.Cause(ctx), errStopping) }
 	defer context.AfterFunc(ctx, func() {
 		if stopping() {
 			cancel()

@@ -25,6 +25,10 @@ type Interceptor struct {
 	Grace time.Duration
 }
 
+// errStopping is the cause of an attempt that ends because its worker stops; Temporal's are those of
+// a run that was canceled, terminated or reset.
+var errStopping = errors.New("the worker stops")
+
 // InterceptActivity implements [interceptor.WorkerInterceptor].
 func (i *Interceptor) InterceptActivity(ctx context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
 	in := &inbound{policy: i}
@@ -81,7 +85,7 @@ func (i *Interceptor) watch(ctx context.Context, cancel context.CancelCauseFunc)
 		case <-stopping:
 			stopping, over = nil, time.After(i.Grace)
 		case <-over:
-			cancel(errors.New("the worker stops"))
+			cancel(errStopping)
 		case <-ctx.Done():
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -298,27 +299,43 @@ func TestFailuresOfCalls(t *testing.T) {
 	}
 }
 
-// A canceled run finishes the calls in flight, which are billed, and queues its other jobs at once,
-// without an attempt.
+// A run that is canceled or terminated finishes the calls in flight, which are billed, and queues its
+// other jobs at once, without an attempt. A worker that stops cuts its calls off.
 func TestCanceledRun(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.cfg.Concurrency = 1
-	sim := llmsim.New(llmsim.Config{})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	r.provider.provider = newClient(t, r.pipeline, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.Method == http.MethodPost {
-			cancel(temporal.NewCanceledError())
-		}
-		sim.ServeHTTP(w, req)
-	}))
-	r.enqueue(t, 5, rewrite.Async)
-	w, run := r.worker(t), uuid.NewString()
-	testkit.NoError(t, r.queue.BeginRun(t.Context(), run, rewrite.AsyncLane, 25))
-	_ = w.execute(ctx, run) // perhaps that a text could not be read any more
-	got, attempts := r.statuses(t), r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`)
-	if n := got[rewrite.Completed]; n < 1 || n > 2 || got[rewrite.Queued] != 5-n || attempts != 0 { // the second is already taken
-		t.Errorf("jobs are %v after %d attempts", got, attempts)
+	for name, cause := range map[string]error{
+		"canceled": temporal.NewCanceledError(), "terminated": serviceerror.NewNotFound("workflow execution already completed"), "stopped": errStopping,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.cfg.Concurrency = 1
+			sim := llmsim.New(llmsim.Config{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			r.provider.provider = newClient(t, r.pipeline, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if req.Method == http.MethodPost {
+					cancel(cause)
+					if cause == errStopping { //nolint:errorlint // the same value
+						_, _ = io.Copy(io.Discard, req.Body) // then the end of the connection is noticed
+						<-req.Context().Done()
+						return
+					}
+				}
+				sim.ServeHTTP(w, req)
+			}))
+			r.enqueue(t, 5, rewrite.Async)
+			w, run := r.worker(t), uuid.NewString()
+			testkit.NoError(t, r.queue.BeginRun(t.Context(), run, rewrite.AsyncLane, 25))
+			_ = w.execute(ctx, run) // perhaps that a text could not be read any more
+			got, attempts := r.statuses(t), r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`)
+			done, lost := 1, 0
+			if cause == errStopping { //nolint:errorlint // the same value
+				done, lost = 0, 1
+			}
+			if got[rewrite.Completed] != done || got[rewrite.Queued] != 5-done || attempts != lost {
+				t.Errorf("jobs are %v after %d attempts", got, attempts)
+			}
+		})
 	}
 }
 
