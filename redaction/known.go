@@ -31,7 +31,9 @@ func (v *values) add(spans []span, specific func(string) bool) {
 	}
 	for _, s := range spans {
 		n := len(s.value)
-		if _, seen := v.found[s.value]; seen || n < minKnown || n > maxValue {
+		if n < minKnown || n > maxValue { // the rest of a text may be one value, of many lines
+			continue
+		} else if _, seen := v.found[s.value]; seen {
 			continue
 		}
 		v.found[s.value] = nil
