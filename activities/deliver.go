@@ -176,7 +176,7 @@ func (n *Notifier) recordFailure(ctx context.Context, row review.Delivery, cause
 		return errors.Join(cause, err)
 	}
 	if e, ok := errors.AsType[*failure.Error](cause); ok && e.Class == failure.RecipientRejected {
-		row.Bounced = e.Upstream != "" && row.Key.Channel() == review.ChannelMail
+		row.Bounced = (e.Upstream != "" || row.Refused != "") && row.Key.Channel() == review.ChannelMail // a server said so
 	}
 	switch class := failure.ClassOf(cause); class {
 	case failure.RecipientRejected:

@@ -428,6 +428,9 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 			}
 			m.wantCopies(t, tc.copies, 1)
 			m.wantStatus(t, tc.row)
+			if bounced, err := m.db.Bounced(t.Context(), []string{alice}); err != nil || (len(bounced) == 1) != (tc.row == review.DeliveryFailed) {
+				t.Errorf("bounced addresses: %q, %v", bounced, err)
+			}
 		})
 	}
 }
