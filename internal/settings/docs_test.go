@@ -76,6 +76,34 @@ func TestDocsExamplesAreAccepted(t *testing.T) {
 	}
 }
 
+// Each setting that a page names exists.
+func TestDocsNameSettings(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	testkit.NoError(t, err)
+	known, sections := map[string]bool{}, map[string]bool{}
+	for _, f := range Program.Settings(new(Config)) {
+		section, _, _ := strings.Cut(f.Name, ".")
+		known[f.Name], sections[section] = true, true
+	}
+	n := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		testkit.NoError(t, err)
+		for _, named := range regexp.MustCompile("`(([a-z0-9]+)\\.[a-z0-9_.]+)(?::[^`]*)?`").FindAllStringSubmatch(string(text), -1) {
+			if !sections[named[2]] || !known[named[1]] && strings.Contains(".md .go .toml .pem .key", filepath.Ext(named[1])) {
+				continue // a file
+			}
+			if n++; !known[named[1]] {
+				t.Errorf("%s: there is no setting %s", page, named[1])
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d settings were found: this test does not read the pages", n)
+	}
+}
+
 func TestDocsListEveryRole(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
