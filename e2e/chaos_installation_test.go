@@ -206,8 +206,8 @@ func (in *chaosInstallation) write(name string, mode os.FileMode, body string) {
 	writeFile(in.t, in.path(name), mode, body)
 }
 
-// settleWindow is mail.settle of all installations.
-const settleWindow = 10 * time.Second
+// settleWindow is mail.settle of all installations: longer than a look-up waits for its end.
+const settleWindow = 12 * time.Second
 
 // reviewTimeout bounds one review with all its retries and replays.
 const reviewTimeout = 6 * time.Minute
