@@ -82,7 +82,7 @@ func (s scrape) value(name string, labels ...string) (sum float64, found bool) {
 func TestWorkerMetrics(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n", "long.txt": strings.Repeat("word ", 1000)}, map[string]string{"b.go": clean}))
 	url := in.listen()
 	in.startWorker()
 	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
