@@ -37,12 +37,13 @@ func (r runs) reconciliation(ctx context.Context) client.ScheduleHandle {
 // startReconciliation triggers the schedule and returns when a run newer than before has
 // begun.
 func (r runs) startReconciliation(ctx context.Context, before client.ScheduleWorkflowExecution) (client.ScheduleWorkflowExecution, error) {
-	if _, err := r.Trigger(ctx, workflows.ReconciliationSchedule); err != nil {
+	started, err := r.Trigger(ctx, workflows.ReconciliationSchedule)
+	if err != nil {
 		return before, err
 	}
 	for {
 		run, err := r.newestReconciliation(ctx)
-		if err != nil || run != before {
+		if err != nil || run != before || !started { // dropped: one began in between
 			return run, err
 		}
 		select {
