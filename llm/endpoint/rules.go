@@ -57,10 +57,11 @@ var (
 // or the words match.
 type rule struct {
 	meaning
-	on     func(status int) bool
-	codes  *regexp.Regexp
-	words  *regexp.Regexp
-	unless *regexp.Regexp // of the words
+	on      func(status int) bool
+	codes   *regexp.Regexp
+	words   *regexp.Regexp
+	onBreak *regexp.Regexp // if set, instead of words if the server failed or an answer began: most such errors are transient
+	unless  *regexp.Regexp // of the words
 }
 
 // any status, one that a request's content may cause, and one that its form may cause. 0 is an error in
@@ -82,6 +83,8 @@ const (
 	limitNames  = `\bmax[_ ]?(?:completion|new|output)?[_ ]?tokens\b|\bmaxoutputtokens\b|\bmaximum tokens (?:you requested|value)|\bmaximum (?:number of )?(?:output|completion) tokens`
 	outOfBounds = `too (?:large|big|high|many)|at most|less than|smaller than|lower than|not exceed|exceed|<=|<|>|\brange\b|between|above (?:the )?maximum|maximum (?:value|allowed|number)|\bup to\b|greater than|larger than|cannot be (?:greater|larger|more)|limited|model is \d`
 	prompts     = `\binputs?\b|\bprompt|\bcontext|\btokens?\b|\blength\b|\bmessages?\b|\brequest\b|\bsequence\b|\bcontent\b`
+	lengths     = `\bprompt|\btokens?\b|\blength\b`
+	contexts    = `\binput is too long|\bcontext[ _-]?(?:window|length|size|limit)|上下文.{0,12}(?:过长|超|限)|(?:超过|超出).{0,8}(?:上下文|长度)|(?:输入|内容).{0,4}过长`
 	tooMuch     = `exceed|too (?:long|large|many|big)|longer than|larger than|greater than|more than the|over the|\bup to\b|\blimit(?:ed)? (?:of|is|to|exceeded)|\bmaximum\b|\brange of\b|must have (?:less|fewer)|must be (?:<=|less|at most|smaller)|more than (?:the )?max|reduce (?:the|your) (?:length|input|prompt|size)|overflow|not enough|beyond`
 	soon        = `per[ _-]?(?:minute|min|second|hour)|perminute|\brpm\b|\btpm\b|try again|retry (?:in|after)|please wait|too (?:many|frequent)|\brate[ _-]?limit`
 	credit      = `\bcredits?\b|\bbalance\b|\bfunds\b|\bbilling\b|spending (?:limit|cap)|\bpayment\b|\brecharge\b|(?:max|key|your|user|team|total) budget|budget (?:limit|has)|\bprepay|extra usage|usage limit|key limit|余额|欠费`
@@ -117,17 +120,20 @@ var rules = []rule{
 		codes: whole(`rate_limit(?:_exceeded|_error|ed)?|rate_limit_reached_error|too_many_requests|resource_exhausted|throttling.*|throttlingexception|requests|1302|1303|1305`),
 		words: regexp.MustCompile(`rate[ _-]?limit|too many requests|\bthrottl|requests? per (?:minute|day|second)|tokens per (?:min|day)|too frequent`)},
 	{meaning: tooLong, on: func(s int) bool { return ofRequest(s) && s != 402 && s != 404 },
-		codes: whole(`context_length_exceeded|exceed_context_size_error|string_above_max_length|model_max_prompt_tokens_exceeded|prompt_too_long|request_too_large|context_window_exceeded(?:_error)?|context_exceeded|tokens_limit_reached|max_context_length_exceeded|input_too_long|contextwindowexceedederror|token_limit_exceeded|1261`),
-		words: regexp.MustCompile(`(?:` + near(prompts, tooMuch).String() + `|\bcontext[ _-]?(?:window|length|size|limit)|上下文.{0,12}(?:过长|超|限)|(?:超过|超出).{0,8}(?:上下文|长度)|(?:输入|内容).{0,4}过长)`), unless: regexp.MustCompile(`\btemperature\b|\btop_p\b|response[_ ]format|json[_ ]schema|\b(?:too many|number of|concurrent|maximum) (?:requests|images|tools|connections)|timed? ?out|rate[ _-]?limit`)},
+		codes:   whole(`context_length_exceeded|exceed_context_size_error|string_above_max_length|model_max_prompt_tokens_exceeded|prompt_too_long|request_too_large|context_window_exceeded(?:_error)?|context_exceeded|tokens_limit_reached|max_context_length_exceeded|input_too_long|contextwindowexceedederror|token_limit_exceeded|1261`),
+		words:   regexp.MustCompile(near(prompts, tooMuch).String() + `|` + contexts),
+		onBreak: regexp.MustCompile(near(lengths, tooMuch).String() + `|` + contexts),
+		unless:  regexp.MustCompile(`\bdeadline|\btime limit|\btemperature\b|\btop_p\b|response[_ ]format|json[_ ]schema|\b(?:too many|number of|concurrent|maximum) (?:requests|images|tools|connections)|timed? ?out|rate[ _-]?limit`)},
 	{meaning: noParameter, on: func(s int) bool { return ofForm(s) && s != 413 }, codes: whole(`unsupported_parameter|unsupported_value|invalid_json_schema|unknown_parameter|extra_forbidden|unsupported_response_format`)},
+	{meaning: overloaded, on: func(s int) bool { return s != 429 && s != 404 && s != 401 && s != 402 },
+		codes: whole(`overloaded(?:_error)?|server_overloaded|engine_overloaded(?:_error)?|server_busy|service_unavailable|unavailable|model_overloaded|capacity_exceeded|provider_unavailable`),
+		words: regexp.MustCompile(`overloaded|server (?:is )?(?:currently )?busy|\bbusy\b.{0,30}(?:later|retry)|(?:still |currently |is )loading|loading model|no slot available|temporarily (?:unavailable|down)|out of capacity|at capacity|capacity (?:constraints|exceeded)|service unavailable|upstream (?:connect|timeout|idle timeout)|please (?:try again|retry) later|warming up|繁忙`)},
 	{meaning: noModel, on: func(s int) bool { return s != 401 && s != 402 && s != 429 },
 		codes: whole(`model_not_found|model_decommissioned|model_deprecated|model_not_available|model_not_supported|model_unavailable|model_retired|deploymentnotfound|operationnotsupported|unknown_model|unavailable_model|invalid_model|invalid_model_id|modelnotfound|model_not_exist|modelnotopen|invalidendpointormodel\.notfound|resource_not_found_error|1211`),
 		words: near(`\bmodels?\b|\bdeployment\b|\bendpoints found\b|模型`,
 			`\bdenied\b|not (?:a )?(?:valid|found|exist|available|supported|deployed|served|accessible|open)|does ?n[o']t exist|no longer|decommissioned|deprecated|retired|unknown|unsupported|invalid model|no such|no (?:allowed |available )?(?:endpoints|channel|provider)|unable to access|non-serverless|not serverless|no access|access to (?:the|this|that) model|no models? loaded|models? loaded|could not find|cannot find|not have access|(?:identifier|name|id) is invalid|only supported in|sunset|end of life|shut ?down|try pulling|不存在|下线`),
-		unless: regexp.MustCompile(`parameter|response[_ ]format|json[_ ]schema|temperature|\btools?\b|\bstream\b|reasoning|max_tokens|\blogprobs\b|thinking|system (?:message|role|prompt)|timed? ?out`)},
-	{meaning: overloaded, on: func(s int) bool { return s != 429 && s != 404 && s != 401 && s != 402 },
-		codes: whole(`overloaded(?:_error)?|server_overloaded|engine_overloaded(?:_error)?|server_busy|service_unavailable|unavailable|model_overloaded|capacity_exceeded|provider_unavailable`),
-		words: regexp.MustCompile(`overloaded|server (?:is )?(?:currently )?busy|\bbusy\b.{0,30}(?:later|retry)|(?:still |currently |is )loading|loading model|no slot available|temporarily (?:unavailable|down)|out of capacity|at capacity|capacity (?:constraints|exceeded)|service unavailable|upstream (?:connect|timeout|idle timeout)|please (?:try again|retry) later|warming up|繁忙`)},
+		onBreak: near(`\bmodels?\b|\bdeployment\b|模型`, `does ?n[o']t exist|no available channel|不存在`),
+		unless:  regexp.MustCompile(`parameter|response[_ ]format|json[_ ]schema|temperature|\btools?\b|\bstream\b|reasoning|max_tokens|\blogprobs\b|thinking|system (?:message|role|prompt)|timed? ?out`)},
 }
 
 // exceptServer is a status that is not of a server's own failure.
@@ -153,7 +159,11 @@ func (s said) meaning() meaning {
 		if r.codes != nil && slices.ContainsFunc(s.codes, r.codes.MatchString) {
 			return r.meaning
 		}
-		if r.words != nil && r.words.MatchString(text) && (r.unless == nil || !r.unless.MatchString(text)) {
+		words := r.words
+		if r.onBreak != nil && (s.status == 0 || s.status >= http.StatusInternalServerError) {
+			words = r.onBreak
+		}
+		if words != nil && words.MatchString(text) && (r.unless == nil || !r.unless.MatchString(text)) {
 			return r.meaning
 		}
 	}
