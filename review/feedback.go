@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // An Opinion is what a reader says about a finding. It is wire format.
@@ -63,24 +62,35 @@ type Likeness struct {
 	Fingerprints []string
 	// Place is a digest of path and category.
 	Place string
-	// Shingles are digests of each three words in sequence of the code, sorted.
+	// Shingles are digests of the code, sorted: odd ones of each word and operator of the
+	// quote, even ones of each three words in sequence of the lines around it.
 	Shingles []int
 }
 
 // likeEnough is the least share of common shingles of two findings at one place that are
-// the same finding: docs/findings.md has its precision and recall.
-const likeEnough = 0.5
+// the same finding, of their quotes and of the lines around: docs/findings.md has its
+// precision and recall.
+const likeEnough = 0.6
+
+var (
+	word        = regexp.MustCompile(`[\pL\pN_]+`)
+	wordOrSigns = regexp.MustCompile(`[\pL\pN_]+|[^\pL\pN_\s]+`)
+)
 
 // Likeness returns the likeness of f.
 func (f Finding) Likeness() Likeness {
 	place := sha256.Sum256([]byte(f.Path + "\x00" + string(f.Category)))
 	l := Likeness{Fingerprints: f.Fingerprints(), Place: fingerprintText(place)}
-	words := strings.FieldsFunc(f.Before+"\n"+f.Quote+"\n"+f.After, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
-	})
+	add := func(words []string, quoted int) {
+		sum := sha256.Sum256([]byte(strings.Join(words, " ")))
+		l.Shingles = append(l.Shingles, int(int32(binary.BigEndian.Uint32(sum[:])))&^1|quoted) //nolint:gosec // digest bits
+	}
+	for _, w := range wordOrSigns.FindAllString(f.Quote, -1) {
+		add([]string{w}, 1)
+	}
+	words := word.FindAllString(f.Before+"\n"+f.After, -1)
 	for i := range max(len(words)-2, min(len(words), 1)) {
-		sum := sha256.Sum256([]byte(strings.Join(words[i:min(i+3, len(words))], " ")))
-		l.Shingles = append(l.Shingles, int(int32(binary.BigEndian.Uint32(sum[:])))) //nolint:gosec // digest bits
+		add(words[i:min(i+3, len(words))], 0)
 	}
 	slices.Sort(l.Shingles)
 	l.Shingles = slices.Compact(l.Shingles)
@@ -92,14 +102,17 @@ func (l Likeness) Is(other Likeness) bool {
 	if slices.ContainsFunc(other.Fingerprints, func(f string) bool { return slices.Contains(l.Fingerprints, f) }) {
 		return true
 	}
-	if l.Place != other.Place || len(l.Shingles) == 0 {
-		return false
-	}
-	common := 0
+	var common, all [2]float64 // of the lines around, of the quote
 	for _, s := range l.Shingles {
+		all[s&1]++
 		if _, ok := slices.BinarySearch(other.Shingles, s); ok {
-			common++
+			common[s&1]++
 		}
 	}
-	return float64(common) >= likeEnough*float64(len(l.Shingles)+len(other.Shingles)-common)
+	for _, s := range other.Shingles {
+		if _, ok := slices.BinarySearch(l.Shingles, s); !ok {
+			all[s&1]++
+		}
+	}
+	return l.Place == other.Place && common[1] > 0 && common[1] >= likeEnough*all[1] && common[0] >= likeEnough*all[0]
 }

@@ -47,7 +47,8 @@ func newFindingRow(cl review.Changelist, v review.Version, f review.Finding) db.
 func nonNil(s []int) []int { return append([]int{}, s...) }
 
 // AcceptedWrong returns for each of the findings whether an operator has accepted that it,
-// or the same finding in an earlier version of the file, is wrong.
+// or the same finding in an earlier version of the file, is wrong. A worse severity than the
+// accepted one was not accepted.
 func (d *DB) AcceptedWrong(ctx context.Context, findings []review.Finding) ([]bool, error) {
 	accepted := make([]bool, len(findings))
 	if len(findings) == 0 {
@@ -61,7 +62,8 @@ func (d *DB) AcceptedWrong(ctx context.Context, findings []review.Finding) ([]bo
 	rows, err := d.q.AcceptedFindings(ctx, query)
 	for i, f := range findings {
 		accepted[i] = slices.ContainsFunc(rows, func(r db.AcceptedFindingsRow) bool {
-			return likeness(r.Fingerprint, r.PlaceFingerprints, r.Place, r.Shingles).Is(f.Likeness())
+			return slices.Index(review.Severities(), f.Severity) >= slices.Index(review.Severities(), r.Severity) && // worst first
+				likeness(r.Fingerprint, r.PlaceFingerprints, r.Place, r.Shingles).Is(f.Likeness())
 		})
 	}
 	return accepted, postgres.Interpret("read findings that are not reported again", err)

@@ -42,7 +42,7 @@ func TestTokensAreTheSameInEveryAttempt(t *testing.T) {
 }
 
 // An operator's decision holds for the same finding in later versions, which may have moved
-// or changed a little, and for no other.
+// or changed a little, and neither for another one nor for a worse severity.
 func TestAcceptedFindingsAreRecognised(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
@@ -51,28 +51,29 @@ func TestAcceptedFindingsAreRecognised(t *testing.T) {
 	merged.Quote = "f, err := os.Open(name)\nif err != nil {\n\treturn err\n}\nreturn f.Sync()"
 	merged.Places = []review.Place{leak("//depot/b.go").Place()}
 	token := reported(t, llm, 1, merged)[0].FeedbackToken
-	edited, elsewhere, otherKind, other := merged, merged, merged, merged
+	edited, elsewhere, otherKind, other, worse := merged, merged, merged, merged, merged
 	edited.Quote = strings.Replace(merged.Quote, "f.Sync", "f.Flush", 1)
 	elsewhere.Path = "//depot/c.go"
 	edited.Places, elsewhere.Places, otherKind.Places, other.Places = nil, nil, nil, nil
 	otherKind.Category = review.CategorySecurity
 	other.Quote = "for i := range n {\n\tgo send(i, n)\n}"
+	worse.Severity = review.SeverityCritical
 	check := func(step string, want ...bool) {
 		t.Helper()
-		if got := must(llm.AcceptedWrong(t.Context(), []review.Finding{merged, edited, leak("//depot/b.go"), elsewhere, otherKind, other}))(t); !slices.Equal(got, want) {
+		if got := must(llm.AcceptedWrong(t.Context(), []review.Finding{merged, edited, leak("//depot/b.go"), elsewhere, otherKind, other, worse}))(t); !slices.Equal(got, want) {
 			t.Errorf("%s: accepted are %v, want %v", step, got, want)
 		}
 	}
-	check("nothing is accepted", false, false, false, false, false, false)
+	check("nothing is accepted", false, false, false, false, false, false, false)
 	finding, err := operator.AcceptWrong(t.Context(), token, "olga@desk", "because")
 	testkit.NoError(t, err)
 	if finding.Path != "//depot/a.go" {
 		t.Errorf("accepted %+v", finding)
 	}
-	check("accepted", true, true, true, false, false, false)
+	check("accepted", true, true, true, false, false, false, false)
 	_, err = operator.ForgetFeedback(t.Context(), token, "olga@desk", "")
 	testkit.NoError(t, err)
-	check("taken back", false, false, false, false, false, false)
+	check("taken back", false, false, false, false, false, false, false)
 	audited := query[string](t, d.Conn(t), `select string_agg(claimed || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
 	for _, want := range []string{"olga@desk feedback accept finding:" + token, "olga@desk feedback forget finding:" + token, `"note": "because"`} {
 		if !strings.Contains(audited, want) {

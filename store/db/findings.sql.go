@@ -27,7 +27,7 @@ func (q *Queries) AcceptFinding(ctx context.Context, arg AcceptFindingParams) er
 }
 
 const acceptedFindings = `-- name: AcceptedFindings :many
-select fingerprint, place_fingerprints, place, shingles from criticizer.findings
+select fingerprint, place_fingerprints, place, shingles, severity from criticizer.findings
 where accepted_at is not null and (place = any ($1::text[]) or place_fingerprints && $2::text[])
 `
 
@@ -41,6 +41,7 @@ type AcceptedFindingsRow struct {
 	PlaceFingerprints []string
 	Place             string
 	Shingles          []int
+	Severity          review.Severity
 }
 
 func (q *Queries) AcceptedFindings(ctx context.Context, arg AcceptedFindingsParams) ([]AcceptedFindingsRow, error) {
@@ -57,6 +58,7 @@ func (q *Queries) AcceptedFindings(ctx context.Context, arg AcceptedFindingsPara
 			&i.PlaceFingerprints,
 			&i.Place,
 			&i.Shingles,
+			&i.Severity,
 		); err != nil {
 			return nil, err
 		}

@@ -904,7 +904,7 @@ grant select, insert, update on criticizer.token_days, criticizer.review_records
 grant insert (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
     on criticizer.outcomes to criticizer_llm;
 grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, verbatim),
-      select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, accepted_at)
+      select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, severity, accepted_at)
     on criticizer.findings to criticizer_llm;
 
 -- The notify role reads which reviews have ended, and nothing else of them. It records what

@@ -10,7 +10,7 @@ select token from criticizer.findings
 where changelist_id = @changelist_id and review_version = @review_version and fingerprint = @fingerprint;
 
 -- name: AcceptedFindings :many
-select fingerprint, place_fingerprints, place, shingles from criticizer.findings
+select fingerprint, place_fingerprints, place, shingles, severity from criticizer.findings
 where accepted_at is not null and (place = any (@places::text[]) or place_fingerprints && @fingerprints::text[]);
 
 -- name: DisputedFindings :many
