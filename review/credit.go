@@ -86,8 +86,9 @@ func OpenFindings(text, at string, credited []CreditedFinding) (open []Finding) 
 	return open
 }
 
-// IsVerbatim reports whether the quote of f is code as the file has it.
+// IsVerbatim reports whether the quote of f is code as the file has it. The new file does not
+// have removed code.
 func (f Finding) IsVerbatim() bool {
-	return f.Quote != "" && !strings.Contains(f.Quote, "[REDACTED") && !strings.Contains(f.Quote, "[U+") && !strings.Contains(f.Quote, " cut: ") &&
+	return f.Anchor != AnchorRemoved && f.Quote != "" && !strings.Contains(f.Quote, "[REDACTED") && !strings.Contains(f.Quote, "[U+") && !strings.Contains(f.Quote, " cut: ") &&
 		strings.Count(f.Quote, "\n") < maxQuoted
 }

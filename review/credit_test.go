@@ -3,7 +3,7 @@ package review
 import "testing"
 
 // A finding on content that moves on stays open as long as the text has its quote, at any
-// place and with other blanks. What is quoted with placeholders cannot be looked for.
+// place and with other blanks. A quote with placeholders or of removed code cannot be looked for.
 func TestCreditedFindingIsOpen(t *testing.T) {
 	t.Parallel()
 	const source, at = "//depot/dev/a.c", "//depot/main/a.c"
@@ -22,6 +22,7 @@ func TestCreditedFindingIsOpen(t *testing.T) {
 		"at another place of it":      {other, "if (x)\n\treturn 1;\n", 1, true},
 		"a masked quote":              {masked, "login(\"hunter2\");\n", 0, true},
 		"a masked quote of elsewhere": {Finding{Path: "//depot/dev/c.c", Quote: masked.Quote}, "x\n", 0, false},
+		"about removed code":          {Finding{Path: source, Quote: "check(x);", Anchor: AnchorRemoved}, "x\n", 0, true},
 		"about a file":                {Finding{Path: source, Title: "No test"}, "x\n", 0, true},
 	} {
 		credited := CreditedFinding{Origin: Origin{Changelist: 2, Version: 1, Fingerprint: tt.of.Fingerprint()}, Path: tt.of.Path, Source: source, Category: tt.of.Category, Verbatim: tt.of.IsVerbatim()}
