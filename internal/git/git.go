@@ -61,8 +61,8 @@ func find(dir string) (head, common string, err error) {
 		git := filepath.Join(dir, ".git")
 		if pointer, err := os.ReadFile(git); err == nil { // a linked worktree, or a submodule
 			git = relativeTo(dir, strings.TrimPrefix(string(pointer), "gitdir:"))
-		} else if _, err := os.Stat(filepath.Join(dir, "objects")); err == nil {
-			git = dir
+		} else if _, err := os.Stat(git); err != nil {
+			git = dir // a bare repository, if it has a HEAD
 		}
 		if _, err := os.Stat(filepath.Join(git, "HEAD")); err == nil {
 			if pointer, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {

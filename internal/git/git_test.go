@@ -33,7 +33,9 @@ func TestRepositories(t *testing.T) {
 	t.Parallel()
 	main := t.TempDir()
 	blob := commit(t, main)
-	testkit.NoError(t, os.Mkdir(filepath.Join(main, "below"), 0o700))
+	for _, name := range []string{"below", "objects", "refs"} {
+		testkit.NoError(t, os.Mkdir(filepath.Join(main, name), 0o700))
+	}
 	more := t.TempDir()
 	worktree, bare, shallow, packed := filepath.Join(more, "worktree"), filepath.Join(more, "bare"), filepath.Join(more, "shallow"), filepath.Join(more, "packed")
 	git(t, main, "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "y", "--allow-empty")
