@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,19 +36,20 @@ func gitChange(ctx context.Context, cfg *settings.Config, commits string) (chang
 			seconds, _ := time.ParseDuration(parts[1] + "s")
 			change.User, change.Time, change.Description = parts[0], time.Unix(0, 0).Add(seconds), parts[2]
 		}
-		files, err := readRange(ctx, repository, from, to)
+		files, err := readRange(ctx, repository, from, to, cfg.P4.CharsetFallback)
 		for _, f := range files {
-			file := review.File{DepotPath: "//git/" + f.path, Action: review.ActionEdit, Type: "text", Diff: p4.Diff(f.path, f.before, f.after, contextLines), Whole: review.Compress(f.after)}
+			file := review.File{DepotPath: "//git/" + f.path, Action: f.action, Type: "text"}
+			byPath := policy.ByPath(file.DepotPath).Reason
 			switch {
+			case f.action == review.ActionDelete:
+				file.Skipped = review.SkipDeleted
+			case byPath != "" || f.skipped != "":
+				file.Skipped = cmp.Or(byPath, f.skipped)
 			case len(f.before)+len(f.after) > review.MaxWhole:
-				file.Diff, file.Whole, file.Skipped = "", nil, review.SkipTooLarge
-			case f.after == "":
-				file.Diff, file.Whole, file.Action, file.Skipped = "", nil, review.ActionDelete, review.SkipDeleted
-			case f.before == "":
-				file.Action = review.ActionAdd
-			}
-			if skip := policy.ByPath(file.DepotPath); file.Skipped == "" && skip.Reason != "" {
-				file.Diff, file.Whole, file.Skipped = "", nil, skip.Reason
+				file.Skipped = review.SkipTooLarge
+			default:
+				file.Diff, file.Whole = p4.Diff(f.path, f.before, f.after, contextLines), review.Compress(f.after)
+				file.Charset, file.Notes = f.charset, f.notes
 			}
 			change.Files = append(change.Files, file)
 		}
@@ -59,10 +63,10 @@ func gitChange(ctx context.Context, cfg *settings.Config, commits string) (chang
 // in the working directory.
 func changedFiles(ctx context.Context, commits string) (files []editedFile, err error) {
 	err = onRange(commits, func(repository *git.Repository, from, to string) error {
-		files, err = readRange(ctx, repository, from, to)
+		files, err = readRange(ctx, repository, from, to, "")
 		return err
 	})
-	return files, err
+	return slices.DeleteFunc(files, func(f editedFile) bool { return f.skipped != "" }), err
 }
 
 // onRange opens the git repository in the working directory for two commits, such as
@@ -79,27 +83,55 @@ func onRange(commits string, use func(repository *git.Repository, from, to strin
 	return errors.Join(use(repository, from, to), repository.Close())
 }
 
-func readRange(ctx context.Context, repository *git.Repository, from, to string) (files []editedFile, err error) {
+// readRange reads the files that differ between two commits. Like a text file of Perforce,
+// a file is decoded with the charset, or with a guessed one.
+func readRange(ctx context.Context, repository *git.Repository, from, to, charset string) (files []editedFile, err error) {
 	raw, err := repository.Output(ctx, "diff", "--raw", "--no-abbrev", "--no-renames", "-z", "--end-of-options", from, to)
 	if err != nil {
 		return nil, fmt.Errorf("list the files of %s..%s: %w: run it in a git repository that has both commits", from, to, err)
 	}
 	fields := strings.Split(raw, "\x00")
 	for i := 0; i+1 < len(fields); i += 2 { // ":MODE MODE BLOB BLOB STATUS", then the path
-		words := strings.Fields(fields[i])
-		f := editedFile{path: fields[i+1]}
-		for n, text := range []*string{&f.before, &f.after} {
-			if id := words[2+n]; strings.Trim(id, "0") != "" && !strings.HasSuffix(words[n], "160000") { // a submodule
-				content, err := repository.Blob(id)
-				if err != nil {
+		words := strings.Fields(strings.TrimPrefix(fields[i], ":"))
+		f := editedFile{path: fields[i+1], action: review.ActionEdit}
+		switch words[4] {
+		case "A":
+			f.action = review.ActionAdd
+		case "D":
+			f.action = review.ActionDelete
+		}
+		var contents [2][]byte
+		for n := range contents {
+			if id := words[2+n]; strings.Trim(id, "0") != "" && words[n] != submodule {
+				if contents[n], err = repository.Blob(id); err != nil {
 					return nil, fmt.Errorf("read %s: %w", f.path, err)
 				}
-				*text = string(content)
 			}
 		}
-		if !strings.Contains(f.before+f.after, "\x00") {
-			files = append(files, f)
+		texts, isText, guess := p4.Texts(contents[0], contents[1], charset)
+		f.before, f.after, f.charset = texts[0], texts[1], guess
+		if !isText[0] {
+			f.before, f.notes = "", []review.Note{review.NoteNoBase(review.SkipNotDecodable)}
 		}
+		switch {
+		case words[1] == submodule:
+			f.skipped = review.SkipUnknownType
+		case !isText[1] && selection.IsBinary(f.path):
+			f.skipped = review.SkipBinary
+		case !isText[1]:
+			f.skipped = review.SkipNotDecodable
+		case bytes.Equal(contents[0], contents[1]) && words[1] == executable && words[0] != executable:
+			f.skipped = review.SkipExecutable
+		case bytes.Equal(contents[0], contents[1]):
+			f.skipped = review.SkipUnchanged
+		}
+		files = append(files, f)
 	}
 	return files, nil
 }
+
+// Modes of files in git.
+const (
+	submodule  = "160000"
+	executable = "100755"
+)

@@ -240,7 +240,14 @@ func withoutSurrogates(line []byte) []byte {
 }
 
 // An editedFile is both texts of a file; one of them may be empty.
-type editedFile struct{ path, before, after string }
+type editedFile struct {
+	path, before, after string
+	// Of a file in git, as in [review.File]:
+	action  review.Action
+	charset string
+	notes   []review.Note
+	skipped review.SkipReason
+}
 
 // contextLines is the default of p4.context_lines.
 const contextLines = 10
@@ -282,5 +289,5 @@ func (r *redactor) readFiles() ([]editedFile, error) {
 		}
 		texts[i] = string(data)
 	}
-	return []editedFile{{cmp.Or(r.after, r.before), texts[0], texts[1]}}, nil
+	return []editedFile{{path: cmp.Or(r.after, r.before), before: texts[0], after: texts[1]}}, nil
 }

@@ -83,6 +83,24 @@ func (t fileType) collapse(text string) string {
 	return text
 }
 
+// Texts converts two revisions of a text file that is not in Perforce to UTF-8, in the way
+// of compare: isText is false for a revision that is not text, and guess is as in
+// [review.File.Charset].
+func Texts(before, after []byte, configured string) (texts [2]string, isText [2]bool, guess string) {
+	contents := []*content{{data: before, fileType: fileType{base: "text"}}, {data: after, fileType: fileType{base: "text"}}}
+	charset, isGuess := charsetOf(notUTF16(contents...), configured)
+	for i, c := range contents {
+		texts[i], isText[i] = toText(c.data, c.fileType, charset)
+	}
+	switch {
+	case isUTF16(after, contents[1].fileType):
+		guess = "utf-16" // by the pattern of its bytes
+	case isGuess:
+		guess = charset
+	}
+	return texts, isText, guess
+}
+
 const byteOrderMark = "\ufeff"
 
 // toText converts a file's content to UTF-8; ok is false if it is not text. Content that
