@@ -23,8 +23,8 @@ const (
 	reconcileWatch = 7 * 24 * time.Hour
 	// reconcileRows limits one run.
 	reconcileRows = 500
-	// reconcileLosses is how many mails may get lost between two runs. If more have no
-	// record, the evidence is missing, not the mails.
+	// reconcileLosses is how many mails may have no record at a time, over all runs. If more
+	// have none, the evidence is missing, not the mails.
 	reconcileLosses = 2
 	// reconcileFailures of one channel end its look-ups in this run.
 	reconcileFailures = 3
@@ -37,8 +37,9 @@ type reconciler interface {
 	// grace, unsent rows of finished reviews, and rows sent longer ago than bounced and
 	// within watch, at intervals that grow up to a day.
 	DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error)
-	// RecordMissing records that a sent mail has no record.
-	RecordMissing(ctx context.Context, id int64) error
+	// RecordMissing records that sent mails have no record. It returns how many mails have had
+	// none since a source last had them.
+	RecordMissing(ctx context.Context, ids []int64) (missing int, err error)
 	// RecordCheck records a look-up.
 	RecordCheck(ctx context.Context, id int64, confirmed bool) error
 	// FailDelivery closes a row permanently, even one that is marked sent.
@@ -224,18 +225,25 @@ func (r *reconciliation) giveUp(ctx context.Context, d review.DueDelivery, class
 }
 
 // requeueAbsent requeues rows that are marked sent and have no record, which violates the
-// order send, then mark (notification 8.3). If many have none at once, the provider's records are
-// not trusted: nothing is sent again, and the rows are checked again until an operator has
-// repaired the source.
+// order send, then mark (notification 8.3). If many have none, the provider's records are not
+// trusted: nothing is sent again, and the rows are checked again until an operator has repaired
+// the source. Rows that earlier runs requeued count until a source has their mails.
 func (r *reconciliation) requeueAbsent(ctx context.Context) {
-	if len(r.absent) > reconcileLosses {
-		r.done.Missing = len(r.absent)
-		r.Log.ErrorContext(ctx, "many sent mails have no record, nothing is sent again: check the source of evidence", "deliveries", len(r.absent))
-		for _, d := range r.absent {
-			if err := r.Outbox.RecordMissing(ctx, d.ID); err != nil {
-				r.failed = append(r.failed, err)
-			}
-		}
+	if len(r.absent) == 0 {
+		return
+	}
+	var ids []int64
+	for _, d := range r.absent {
+		ids = append(ids, d.ID)
+	}
+	missing, err := r.Outbox.RecordMissing(ctx, ids)
+	if err != nil {
+		r.failed = append(r.failed, err)
+		return
+	}
+	if missing > reconcileLosses {
+		r.done.Missing = missing
+		r.Log.ErrorContext(ctx, "many sent mails have no record, nothing is sent again: check the source of evidence", "deliveries", missing)
 		return
 	}
 	for _, d := range r.absent {

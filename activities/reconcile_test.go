@@ -230,6 +230,31 @@ func TestManyMissingMailsPauseResends(t *testing.T) {
 	}
 }
 
+// A source that stopped recording lacks a few mails in each run. Mails that were sent again
+// count until the source has them, so that a later run pauses.
+func TestMailsMissingOverSeveralRunsPauseResends(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.mailAll(t)
+	m.fakes.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
+	m.fakes.Lose(alice)
+	m.fakes.Lose(bob)
+	if done := m.reconcile(t); done.Sent != 2 {
+		t.Fatalf("did %+v, want two mails sent again", done)
+	}
+	m.fakes.Lose(alice)
+	m.fakes.Lose(bob)
+	m.addRow(t, carol)
+	if done := m.reconcile(t); done.Unproven != 2 || done.Sent != 1 {
+		t.Fatalf("did %+v, want two mails held and carol's mail sent", done)
+	}
+	m.fakes.Lose(carol)
+	sends := m.fakes.Calls("Send")
+	if done := m.reconcile(t); done.Missing != 3 || done.Unproven != 0 || m.fakes.Calls("Send") != sends {
+		t.Errorf("did %+v, want a pause", done)
+	}
+}
+
 // A bounce for a reason of ours closes no address: once the reason is repaired, an operator sends
 // again.
 func TestBounceOfOursClosesNoAddress(t *testing.T) {
@@ -259,6 +284,12 @@ func TestReconcileSendsAFewLostMails(t *testing.T) {
 		t.Errorf("did %+v, want two mails found missing and sent", done)
 	}
 	m.wantCopies(t, 1, 1)
+	var missing int
+	done := m.reconcile(t)
+	m.db.Scan(t, `select count(missing_at) from criticizer.deliveries`, nil, &missing)
+	if done.Confirmed != 2 || missing != 0 {
+		t.Errorf("did %+v, %d mails count as missing, want both found", done, missing)
+	}
 }
 
 func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {

@@ -247,9 +247,13 @@ func (d *DB) RecordCheck(ctx context.Context, id int64, confirmed bool) error {
 	return postgres.Interpret("record check of delivery", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Confirmed: confirmed}))
 }
 
-// RecordMissing records that a source that would have the mail of a sent row has none.
-func (d *DB) RecordMissing(ctx context.Context, id int64) error {
-	return postgres.Interpret("record missing mail", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Missing: true}))
+// RecordMissing records that a source that would have the mails of sent rows has none. It
+// returns how many mails have been missing since a source last had them.
+func (d *DB) RecordMissing(ctx context.Context, ids []int64) (missing int, err error) {
+	if err = d.q.RecordMissing(ctx, ids); err == nil {
+		missing, err = d.q.CountMissing(ctx)
+	}
+	return missing, postgres.Interpret("record missing mails", err)
 }
 
 // FailDelivery records a bounce, even of a row that was marked sent

@@ -12,6 +12,18 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
+const countMissing = `-- name: CountMissing :one
+select count(*)::integer from criticizer.deliveries where missing_at is not null
+`
+
+// Rows that were requeued count until a source has their mails.
+func (q *Queries) CountMissing(ctx context.Context) (int, error) {
+	row := q.db.QueryRow(ctx, countMissing)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const dueDeliveries = `-- name: DueDeliveries :many
 select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, d.bounced_at, d.missing_at, j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
@@ -134,18 +146,26 @@ func (q *Queries) FailDeliveryIfUnchanged(ctx context.Context, arg FailDeliveryI
 const recordCheck = `-- name: RecordCheck :exec
 update criticizer.deliveries
 set checked_at = now(), confirmed_at = case when $1::boolean then coalesce(confirmed_at, now()) else confirmed_at end,
-    missing_at = case when $2::boolean then coalesce(missing_at, now()) when not $1 then missing_at end
-where id = $3
+    missing_at = case when not $1 then missing_at end
+where id = $2
 `
 
 type RecordCheckParams struct {
 	Confirmed bool
-	Missing   bool
 	ID        int64
 }
 
 func (q *Queries) RecordCheck(ctx context.Context, arg RecordCheckParams) error {
-	_, err := q.db.Exec(ctx, recordCheck, arg.Confirmed, arg.Missing, arg.ID)
+	_, err := q.db.Exec(ctx, recordCheck, arg.Confirmed, arg.ID)
+	return err
+}
+
+const recordMissing = `-- name: RecordMissing :exec
+update criticizer.deliveries set missing_at = coalesce(missing_at, now()) where id = any($1::bigint[])
+`
+
+func (q *Queries) RecordMissing(ctx context.Context, ids []int64) error {
+	_, err := q.db.Exec(ctx, recordMissing, ids)
 	return err
 }
 
@@ -173,7 +193,7 @@ const requeueUnprovenDelivery = `-- name: RequeueUnprovenDelivery :one
 update criticizer.deliveries d
 set status = case when unproven = 0 and not $1::boolean then 'pending' else 'held' end,
     notification_id = null, notified_at = null, evidence = null,
-    begun = attempts > 0, unproven = unproven + 1, checked_at = now(), missing_at = null
+    begun = attempts > 0, unproven = unproven + 1, checked_at = now()
 where d.id = $2 and d.status = 'sent' and d.attempts = $3 and d.notified_at = $4 and d.confirmed_at is null
   and not exists (
     select from criticizer.jobs j

@@ -24,8 +24,15 @@ limit @max_rows;
 -- name: RecordCheck :exec
 update criticizer.deliveries
 set checked_at = now(), confirmed_at = case when @confirmed::boolean then coalesce(confirmed_at, now()) else confirmed_at end,
-    missing_at = case when @missing::boolean then coalesce(missing_at, now()) when not @confirmed then missing_at end
+    missing_at = case when not @confirmed then missing_at end
 where id = @id;
+
+-- name: RecordMissing :exec
+update criticizer.deliveries set missing_at = coalesce(missing_at, now()) where id = any(@ids::bigint[]);
+
+-- name: CountMissing :one
+-- Rows that were requeued count until a source has their mails.
+select count(*)::integer from criticizer.deliveries where missing_at is not null;
 
 -- name: FailDeliveryIfUnchanged :execrows
 -- A bounce may arrive long after the mail was sent.
@@ -45,7 +52,7 @@ where d.id = @id and d.status = @status and d.attempts = @attempts
 update criticizer.deliveries d
 set status = case when unproven = 0 and not @hold::boolean then 'pending' else 'held' end,
     notification_id = null, notified_at = null, evidence = null,
-    begun = attempts > 0, unproven = unproven + 1, checked_at = now(), missing_at = null
+    begun = attempts > 0, unproven = unproven + 1, checked_at = now()
 where d.id = @id and d.status = 'sent' and d.attempts = @attempts and d.notified_at = @notified_at and d.confirmed_at is null
   and not exists (
     select from criticizer.jobs j
