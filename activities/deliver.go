@@ -96,14 +96,11 @@ func (n *Notifier) reconcile(ctx context.Context, row *review.Delivery) (settled
 	case review.EvidenceAbsent:
 		return false, n.confirmRefusal(ctx, *row)
 	}
-	if row.Refused != "" && evidence.AskAgain.IsZero() {
-		return false, n.confirmRefusal(ctx, *row)
-	}
 	return false, n.awaitEvidence(ctx, *row, evidence.AskAgain)
 }
 
-// confirmRefusal acts on a refusal of the whole message that no evidence contradicts. A
-// retryable refusal does not prevent a new send.
+// confirmRefusal acts on a refusal of the whole message if the message is absent. A retryable
+// refusal does not prevent a new send.
 func (n *Notifier) confirmRefusal(ctx context.Context, row review.Delivery) error {
 	class := failure.Class(row.Refused)
 	if class == "" || class.Retryable() {

@@ -407,12 +407,12 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 		row      review.DeliveryStatus
 	}{
 		{"permanent, and absent", failure.RecipientRejected, review.Evidence{State: review.EvidenceAbsent}, failure.RecipientRejected, 0, review.DeliveryFailed},
-		{"permanent, and no evidence will come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown}, failure.RecipientRejected, 0, review.DeliveryFailed},
+		{"permanent, and no evidence will come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown}, failure.DeliveryAmbiguous, 0, review.DeliveryHeld},
 		{"permanent, and evidence can still come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown, AskAgain: later}, failure.DeliveryAmbiguous, 0, review.DeliveryPending},
 		{"permanent, and accepted", failure.RecipientRejected, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
 		{"ours, and absent", failure.ConfigInvalid, review.Evidence{State: review.EvidenceAbsent}, failure.ConfigInvalid, 0, review.DeliveryPending},
 		{"temporary, and absent", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAbsent}, "", 1, review.DeliverySent},
-		{"temporary, and no evidence will come", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceUnknown}, "", 1, review.DeliverySent},
+		{"temporary, and no evidence will come", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceUnknown}, failure.DeliveryAmbiguous, 0, review.DeliveryHeld},
 		{"temporary, and accepted", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
