@@ -94,7 +94,7 @@ func (d *DB) WaiveDelivery(ctx context.Context, id int64, who, reason string) er
 // accepted, and makes the row pending. It also states that the recipient's address works: it
 // gets mail again. The error has class WRITE_CONFLICT if the row
 // was sent, is pending and not begun, or may be in flight: its review runs, or its
-// last attempt began less than settle ago.
+// last attempt began less than settle ago. A waived row also waits for the end of its review.
 func (d *DB) ResendDelivery(ctx context.Context, id int64, settle time.Duration, who, reason string) error {
 	return d.decide(ctx, "resend", id, who, reason, func(q *db.Queries) (int64, error) {
 		changed, err := q.RequeueUnsentDelivery(ctx, db.RequeueUnsentDeliveryParams{ID: id, Settle: settle})
@@ -151,6 +151,8 @@ func unchanged(ctx context.Context, q *db.Queries, action string, id int64) erro
 	switch {
 	case err != nil:
 		return postgres.Missing("delivery", id, err)
+	case action == "resend" && row.Status == review.DeliveryWaived:
+		return failure.Errorf(failure.WriteConflict, "resend delivery %d: it is waived, and its review or its last attempt may run: resend it when the review has ended", id)
 	case row.Begun || row.NotificationID != nil && row.NotifiedAt == nil:
 		return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s, and its mail may have been accepted", action, id, row.Status)
 	}

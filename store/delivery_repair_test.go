@@ -36,8 +36,11 @@ func rowIn(t *testing.T, state string) (notify, operator *store.DB, d *storetest
 	case "held":
 		begin()
 		testkit.NoError(t, notify.HoldDelivery(t.Context(), row))
-	case "waived":
+	case "waived", "waived in progress":
 		exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived'`)
+		if state == "waived" {
+			exec(t, d.Conn(t), `update criticizer.jobs set state = 'retryable_failed', finished_at = now()`)
+		}
 	default:
 		t.Fatalf("no such state: %s", state)
 	}
@@ -72,6 +75,7 @@ func TestOperatorDecidesAboutADelivery(t *testing.T) {
 		{"a failed row is sent again", "failed", resend, review.DeliveryPending},
 		{"a held row is sent again", "held", resend, review.DeliveryPending},
 		{"a waived row is sent after all", "waived", resend, review.DeliveryPending},
+		{"a waived row of a review in progress is not sent", "waived in progress", resend, ""},
 		{"a sent row is not sent again", "sent", resend, ""},
 		{"an unsent row is sent anyway", "new", resend, ""},
 		{"a row that may be being sent is left alone", "begun", resend, ""},

@@ -800,8 +800,8 @@ set status = 'pending', begun = false, notification_id = null, error_class = nul
     checked_at = null, confirmed_at = null, missing_at = null, unproven = 0
 where d.id = $1
   and (not d.begun or d.last_attempt_at <= now() - $2::interval)
-  and (d.status in ('failed', 'held', 'waived')
-    or (d.status = 'pending' and (d.begun or d.notification_id is not null) and not exists (
+  and (d.status in ('failed', 'held')
+    or ((d.status = 'waived' or d.status = 'pending' and (d.begun or d.notification_id is not null)) and not exists (
       select from criticizer.jobs j
       where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')))
 `
@@ -812,7 +812,8 @@ type RequeueUnsentDeliveryParams struct {
 }
 
 // The operator states that a begun attempt was not accepted. While the review runs,
-// or the last attempt is younger than settle, the attempt may still be in flight.
+// or the last attempt is younger than settle, the attempt may still be in flight. A review
+// that runs may have sent all that it sends, and cannot end with an unsent row.
 func (q *Queries) RequeueUnsentDelivery(ctx context.Context, arg RequeueUnsentDeliveryParams) (int64, error) {
 	result, err := q.db.Exec(ctx, requeueUnsentDelivery, arg.ID, arg.Settle)
 	if err != nil {
@@ -841,7 +842,7 @@ func (q *Queries) WaiveRefusedDelivery(ctx context.Context, id int64) (WaiveRefu
 }
 
 const waiveUnsentDelivery = `-- name: WaiveUnsentDelivery :execrows
-update criticizer.deliveries set status = 'waived' where id = $1 and status in ('pending', 'failed', 'held')
+update criticizer.deliveries set status = 'waived', missing_at = null where id = $1 and status in ('pending', 'failed', 'held')
 `
 
 func (q *Queries) WaiveUnsentDelivery(ctx context.Context, id int64) (int64, error) {

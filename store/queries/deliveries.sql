@@ -126,7 +126,7 @@ order by d.changelist_id desc, d.review_version desc, d.recipient collate "C"
 limit @max_rows;
 
 -- name: WaiveUnsentDelivery :execrows
-update criticizer.deliveries set status = 'waived' where id = @id and status in ('pending', 'failed', 'held');
+update criticizer.deliveries set status = 'waived', missing_at = null where id = @id and status in ('pending', 'failed', 'held');
 
 -- name: WaiveRefusedDelivery :one
 -- Waives a row whose mail certainly reached no recipient.
@@ -142,14 +142,15 @@ returning id;
 
 -- name: RequeueUnsentDelivery :execrows
 -- The operator states that a begun attempt was not accepted. While the review runs,
--- or the last attempt is younger than settle, the attempt may still be in flight.
+-- or the last attempt is younger than settle, the attempt may still be in flight. A review
+-- that runs may have sent all that it sends, and cannot end with an unsent row.
 update criticizer.deliveries d
 set status = 'pending', begun = false, notification_id = null, error_class = null,
     checked_at = null, confirmed_at = null, missing_at = null, unproven = 0
 where d.id = @id
   and (not d.begun or d.last_attempt_at <= now() - @settle::interval)
-  and (d.status in ('failed', 'held', 'waived')
-    or (d.status = 'pending' and (d.begun or d.notification_id is not null) and not exists (
+  and (d.status in ('failed', 'held')
+    or ((d.status = 'waived' or d.status = 'pending' and (d.begun or d.notification_id is not null)) and not exists (
       select from criticizer.jobs j
       where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')));
 
