@@ -3,8 +3,11 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -91,8 +94,8 @@ func (d *DB) Dispute(ctx context.Context, findings []review.Finding) error {
 }
 
 // RecordFeedback records a reader's mail. It changes nothing if the finding is no longer
-// known, if the sender was not a recipient of its review, or if the reader has said
-// something newer.
+// known, if the sender was not a recipient of its review or of one that adopted its report, or
+// if the reader has said something newer. A reader without a user is named by a digest.
 func (d *DB) RecordFeedback(ctx context.Context, m review.FeedbackMail) (recorded bool, err error) {
 	who, err := d.q.FindingReader(ctx, db.FindingReaderParams{Token: m.Token, Address: m.Sender})
 	if postgres.NoRow(err) {
@@ -101,11 +104,16 @@ func (d *DB) RecordFeedback(ctx context.Context, m review.FeedbackMail) (recorde
 	if err == nil {
 		var n int64
 		n, err = d.q.RecordOpinion(ctx, db.RecordOpinionParams{
-			Token: m.Token, SaidBy: cmp.Or(who, "an owner"), Opinion: string(m.Opinion), Note: m.Note, SaidAt: m.At,
+			Token: m.Token, SaidBy: cmp.Or(who, unnamedReader(m.Token, m.Sender)), Opinion: string(m.Opinion), Note: m.Note, SaidAt: m.At,
 		})
 		recorded = n > 0
 	}
 	return recorded, postgres.Interpret("record feedback", err)
+}
+
+// unnamedReader tells the readers of one finding apart, and not the readers of two.
+func unnamedReader(token, address string) string {
+	return fmt.Sprintf("a reader %.4x", sha256.Sum256([]byte(token+strings.ToLower(address))))
 }
 
 // A ReportedFinding is the record of a finding: its place and kind, not its content.

@@ -89,7 +89,12 @@ func TestAnswersOfReaders(t *testing.T) {
 	d := storetest.New(t)
 	llm, notify, operator := d.Open(t, store.RoleLLM), d.Open(t, store.RoleNotify), d.Open(t, store.RoleOperator)
 	_, err := d.Conn(t).Exec(t.Context(), `insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 4711, 1, 's', 'r');
-		insert into criticizer.recipients values (4711, 1, 0, 'ann', 'ann@corp.test', 'author'), (4711, 1, 1, '', 'team@corp.test', 'owner')`)
+		insert into criticizer.recipients values (4711, 1, 0, 'ann', 'ann@corp.test', 'author'), (4711, 1, 1, '', 'team@corp.test', 'owner');
+		insert into criticizer.deliveries (changelist_id, review_version, recipient) values (4711, 1, 'moved@corp.test');
+		insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k2', 4712, 1, 's', 'r'), ('k3', 4713, 1, 's', 'r');
+		insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally, of_changelist, of_version)
+		values (4712, 1, 'report:1', 'findings', 1, false, '', '{}', 4711, 1), (4713, 1, 'report:2', 'findings', 1, false, '', '{}', 1, 1);
+		insert into criticizer.recipients values (4712, 1, 0, 'sue', 'sue@corp.test', 'subscriber'), (4713, 1, 0, 'joe', 'joe@corp.test', 'subscriber')`)
 	testkit.NoError(t, err)
 	findings := reported(t, llm, 1, leak("//depot/a.go"))
 	answer := func(sender string, o review.Opinion, note string, at time.Time) review.FeedbackMail {
@@ -106,6 +111,10 @@ func TestAnswersOfReaders(t *testing.T) {
 		{"read again", answer("ann@corp.test", review.OpinionWrong, "the caller closes it", noon), false},
 		{"an older one", answer("ann@corp.test", review.OpinionUseful, "", noon.Add(-time.Hour)), false},
 		{"of an owner", answer("team@corp.test", review.OpinionUseful, "", noon), true},
+		{"of an owner, again", answer("Team@corp.test", review.OpinionUseful, "", noon), false},
+		{"of another address", answer("moved@corp.test", review.OpinionUseful, "", noon), true},
+		{"of a subscriber of the submit", answer("sue@corp.test", review.OpinionUseful, "", noon), true},
+		{"of a subscriber of another submit", answer("joe@corp.test", review.OpinionUseful, "", noon), false},
 	} {
 		if got := must(notify.RecordFeedback(t.Context(), step.mail))(t); got != step.want {
 			t.Errorf("%s: recorded %v, want %v", step.name, got, step.want)
@@ -120,7 +129,7 @@ func TestAnswersOfReaders(t *testing.T) {
 		t.Error("an answer by mail hides the finding")
 	}
 	rated := must(operator.RatedFindings(t.Context(), 10))(t)
-	if len(rated) != 2 || rated[0].Who != "an owner" || rated[1].Who != "ann" || rated[0].AcceptedBy != "" {
+	if len(rated) != 4 || !strings.HasPrefix(rated[0].Who, "a reader ") || !strings.HasPrefix(rated[1].Who, "a reader ") || rated[2].Who != "ann" || rated[3].Who != "sue" || rated[0].AcceptedBy != "" {
 		t.Errorf("opinions %+v", rated)
 	}
 	counts := must(operator.FindingCounts(t.Context(), 1000*time.Hour))(t)

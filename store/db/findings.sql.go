@@ -166,19 +166,30 @@ func (q *Queries) FindingCounts(ctx context.Context, since time.Duration) ([]Fin
 }
 
 const findingReader = `-- name: FindingReader :one
-select r.user_name from criticizer.findings f
-join criticizer.recipients r on r.changelist_id = f.changelist_id and r.review_version = f.review_version
-where f.token = $1 and lower(r.address) = lower($2) limit 1
+with reviews as (
+    select f.changelist_id, f.review_version from criticizer.findings f where f.token = $2
+    union
+    select o.changelist_id, o.review_version from criticizer.findings f
+    join criticizer.outcomes o on o.of_changelist = f.changelist_id and o.of_version = f.review_version
+    where f.token = $2
+), readers as (
+    select r.changelist_id, r.review_version, r.user_name, r.address from criticizer.recipients r
+    union all
+    select d.changelist_id, d.review_version, '', d.recipient from criticizer.deliveries d where d.channel = 'mail'
+)
+select readers.user_name from readers join reviews using (changelist_id, review_version)
+where lower(readers.address) = lower($1::text) order by readers.user_name desc limit 1
 `
 
 type FindingReaderParams struct {
-	Token   string
 	Address string
+	Token   string
 }
 
-// The user of a recipient of the review that reported the finding.
+// The user with an address to which the review that reported the finding, or one that adopted
+// its report, can have been sent. It is empty if only the address is known.
 func (q *Queries) FindingReader(ctx context.Context, arg FindingReaderParams) (string, error) {
-	row := q.db.QueryRow(ctx, findingReader, arg.Token, arg.Address)
+	row := q.db.QueryRow(ctx, findingReader, arg.Address, arg.Token)
 	var user_name string
 	err := row.Scan(&user_name)
 	return user_name, err

@@ -24,10 +24,21 @@ order by o.said_at, o.said_by;
 select * from criticizer.findings where token = @token for update;
 
 -- name: FindingReader :one
--- The user of a recipient of the review that reported the finding.
-select r.user_name from criticizer.findings f
-join criticizer.recipients r on r.changelist_id = f.changelist_id and r.review_version = f.review_version
-where f.token = @token and lower(r.address) = lower(@address) limit 1;
+-- The user with an address to which the review that reported the finding, or one that adopted
+-- its report, can have been sent. It is empty if only the address is known.
+with reviews as (
+    select f.changelist_id, f.review_version from criticizer.findings f where f.token = @token
+    union
+    select o.changelist_id, o.review_version from criticizer.findings f
+    join criticizer.outcomes o on o.of_changelist = f.changelist_id and o.of_version = f.review_version
+    where f.token = @token
+), readers as (
+    select r.changelist_id, r.review_version, r.user_name, r.address from criticizer.recipients r
+    union all
+    select d.changelist_id, d.review_version, '', d.recipient from criticizer.deliveries d where d.channel = 'mail'
+)
+select readers.user_name from readers join reviews using (changelist_id, review_version)
+where lower(readers.address) = lower(@address::text) order by readers.user_name desc limit 1;
 
 -- name: RecordOpinion :execrows
 -- The newest opinion of a reader counts; the same one read again changes nothing.
