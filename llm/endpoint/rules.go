@@ -48,6 +48,7 @@ var (
 	filtered    = meaning{failure.ContentPolicy, "the content is refused", "content_filter"}
 	badAnswer   = meaning{failure.SchemaInvalid, "the model gave no valid JSON", "json_validate_failed"}
 	rateLimited = meaning{failure.RateLimited, "too many requests or tokens", "rate_limit_exceeded"}
+	enqueued    = meaning{failure.RateLimited, "the account has too much enqueued in batches", "enqueued_limit"}
 	noModel     = meaning{failure.ConfigInvalid, "no such model; check the model", "model_not_found"}
 	noParameter = meaning{failure.ConfigInvalid, "the model does not support a parameter; check temperature, reasoning effort and answer format", "unsupported_parameter"}
 	overloaded  = meaning{failure.UpstreamUnavailable, "it is unavailable or overloaded", "overloaded_error"}
@@ -95,6 +96,7 @@ var spentCodes = whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)
 
 // rules are in the order in which they are asked.
 var rules = []rule{
+	{meaning: enqueued, on: exceptServer, words: near(`\benqueued\b`, `\blimit|\bquota\b|exceed|too (?:many|much)|maximum`)},
 	{meaning: badAnswer, on: ofRequest, codes: whole(`json_validate_failed|output_parse_failed|json_generation_failed|invalid_json_output|structured_output_failed`),
 		words: regexp.MustCompile(`failed to (?:generate|validate|produce) (?:valid )?json|generated json does not|model did not (?:output|generate|return|produce) (?:valid |any )?json|output (?:could not be parsed|is not valid json)`)},
 	{meaning: noCredit, on: anyStatus, codes: spentCodes, words: regexp.MustCompile(`exceeded_current_quota|insufficient[_ ](?:user_)?(?:quota|balance)|suspended due to`)},

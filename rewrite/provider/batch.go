@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -39,7 +40,7 @@ func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*endpoint.Endpoint, 
 }
 
 // Create creates a batch of an uploaded file with key in its metadata. After an error
-// the batch may exist: use [Rewriter.Find].
+// the batch may exist: use [Rewriter.Find]. [rewrite.ErrNoRoom] has class [failure.RateLimited].
 func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
 	_, a, err := r.openBatches(to)
 	if err != nil {
@@ -49,8 +50,9 @@ func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileI
 	created, err := r.batchCall(ctx, to, ours, http.MethodPost, "", openai.CreateBatchRequest{
 		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key, installation: r.cfg.Installation},
 	})
-	if f, ok := errors.AsType[*failure.Error](err); ok && noRoomCode.MatchString(f.Upstream) {
-		err = fmt.Errorf("%w: %w", rewrite.ErrNoRoom, err)
+	// A creation has no lines: if it has too many tokens, these are enqueued. 413 is about the file.
+	if f, ok := errors.AsType[*failure.Error](err); ok && (noRoomCode.MatchString(f.Upstream) || f.Class == failure.TooLarge && !strings.HasPrefix(f.Upstream, "413")) {
+		err = failure.Errorf(failure.RateLimited, "%w: %w", rewrite.ErrNoRoom, err)
 	}
 	return created, err
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"net/http"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -64,7 +65,10 @@ func chatRequest(p prompt) openai.ChatCompletionRequest {
 func readChat(resp object) (rewrite.Answer, error) {
 	spent := spentOn(resp.object("usage"), "prompt_tokens", "completion_tokens")
 	choices := resp.list("choices")
-	if len(choices) == 0 {
+	switch {
+	case len(choices) == 0 && resp.hasError():
+		return spent, endpoint.Refused(http.StatusOK, resp["error"])
+	case len(choices) == 0:
 		return spent, malformed()
 	}
 	choice := objectOf(choices[0])

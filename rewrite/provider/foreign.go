@@ -27,6 +27,9 @@ func (o object) object(name string) object {
 	return objectOf([]byte(o.text(name)))
 }
 
+// hasError reports whether the error is an object or a text.
+func (o object) hasError() bool { return len(o.object("error")) > 0 || o.text("error") != "" }
+
 func (o object) list(name string) (items []json.RawMessage) {
 	_ = json.Unmarshal(o[name], &items)
 	return items

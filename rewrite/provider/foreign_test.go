@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -32,6 +33,11 @@ func TestForeignLines(t *testing.T) {
 		"content is null, a refusal": {`{"custom_id":"j","response":{"status_code":200,"body":{"choices":[{"message":{"content":null,"refusal":"no"}}]}}}`, failure.ContentPolicy},
 		"choices is an object":       {`{"custom_id":"j","response":{"status_code":200,"body":{"choices":{}}}}`, failure.UpstreamInternal},
 		"an error with status 200":   {`{"custom_id":"j","response":{"status_code":200,"body":{"error":{"code":429,"message":"slow down"}}}}`, failure.RateLimited},
+		"no credit, status 200":      {`{"custom_id":"j","response":{"status_code":200,"body":{"error":{"code":"insufficient_quota"}}}}`, failure.QuotaExhausted},
+		"an error in words":          {`{"custom_id":"j","response":{"status_code":200,"body":{"choices":null,"error":"Rate limit exceeded"}}}`, failure.RateLimited},
+		"status 200 without a body":  {`{"custom_id":"j","response":{"status_code":200,"body":null},"error":{"code":"insufficient_quota"}}`, failure.QuotaExhausted},
+		"not executed, no credit":    {`{"custom_id":"j","response":null,"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`, failure.QuotaExhausted},
+		"not executed, in words":     {`{"custom_id":"j","response":null,"error":"Incorrect API key provided"}`, failure.AuthDenied},
 		"error is a text":            {`{"custom_id":"j","response":{"status_code":400,"body":null},"error":"This model's maximum context length is 8 tokens"}`, failure.TooLarge},
 		"code is a number":           {`{"custom_id":"j","response":{"status_code":400,"body":null},"error":{"message":"This model's maximum context length is 8 tokens","type":"BadRequestError","code":400}}`, failure.TooLarge},
 		"error in a body as a text":  {`{"custom_id":"j","response":{"status_code":429,"body":{"error":"slow down"}}}`, failure.RateLimited},
@@ -55,6 +61,33 @@ func TestForeignLines(t *testing.T) {
 				t.Errorf("got %q, %v; want class %q", lines[0].Answer.Text, lines[0].Err, tt.want)
 			}
 		})
+	}
+}
+
+// A creation that is refused for its tokens has no room: it has no lines.
+func TestCreationWithoutRoom(t *testing.T) {
+	t.Parallel()
+	for body, test := range map[string]struct {
+		status int
+		noRoom bool
+		class  failure.Class
+	}{
+		`{"error":{"code":"token_limit_exceeded","message":"Enqueued token limit reached for m"}}`:     {400, true, failure.RateLimited},
+		`{"error":{"code":"token_limit_exceeded"}}`:                                                    {400, true, failure.RateLimited},
+		`{"error":{"code":null,"message":"Enqueued token limit reached for m. Limit: 90,000 tokens"}}`: {400, true, failure.RateLimited},
+		`{"error":{"message":"Too many enqueued requests"}}`:                                           {429, true, failure.RateLimited},
+		`{"error":{"code":"enqueued_token_limit"}}`:                                                    {400, true, failure.RateLimited},
+		`{"error":{"message":"The file is too large"}}`:                                                {413, false, failure.TooLarge},
+		`{"error":{"message":"The file is not processed"}}`:                                            {400, false, failure.EndpointRefused},
+	} {
+		r, _ := newRewriter(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			fmt.Fprint(w, body)
+		}))
+		_, err := r.Create(t.Context(), to(rewrite.OpenAIChat), "file", "key")
+		if failure.ClassOf(err) != test.class || errors.Is(err, rewrite.ErrNoRoom) != test.noRoom {
+			t.Errorf("%s: got %s: %v", body, failure.ClassOf(err), err)
+		}
 	}
 }
 

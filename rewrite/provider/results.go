@@ -52,25 +52,28 @@ func (a adapter) result(raw []byte) (line rewrite.Line) {
 	response := entry.object("response")
 	switch status := response.number("status_code"); {
 	case line.JobID == "":
-	case status == http.StatusOK:
+	case status == http.StatusOK && (response.object("body") != nil || !entry.hasError()):
 		line.Answer, line.Err = a.read(response.object("body"))
 	case status >= http.StatusBadRequest && response.object("body") == nil:
 		line.Err = endpoint.Refused(status, entry["error"])
 	case status >= http.StatusBadRequest:
 		line.Err = endpoint.Refused(status, response["body"])
 	default:
-		line.Err = unanswered(entry.object("error").text("code"))
+		line.Err = unanswered(entry)
 	}
 	return line
 }
 
 // unanswered returns the error of an item that the provider did not execute.
-func unanswered(code string) error {
-	switch code {
+func unanswered(entry object) error {
+	switch code := entry.object("error").text("code"); code {
 	case "batch_expired", "batch_cancelled":
 		return failure.Errorf(failure.UpstreamUnavailable, "provider ended the batch before this request (%s)", code)
 	case "request_timeout":
 		return failure.Errorf(failure.NetworkTimeout, "request of the batch timed out at the provider (%s)", code)
+	}
+	if err := endpoint.Refused(http.StatusOK, entry["error"]); failure.ClassOf(err) != failure.UpstreamInternal {
+		return err
 	}
 	return failure.Errorf(failure.UpstreamInternal, "provider did not execute a request of the batch")
 }
