@@ -103,7 +103,7 @@ func readRange(ctx context.Context, repository *git.Repository, from, to, charse
 		var contents [2][]byte
 		for n := range contents {
 			if id := words[2+n]; strings.Trim(id, "0") != "" && words[n] != submodule {
-				if contents[n], err = repository.Blob(id); err != nil {
+				if contents[n], err = repository.Blob(id); err != nil { //nolint:contextcheck // one process serves all blobs; Close ends it
 					return nil, fmt.Errorf("read %s: %w", f.path, err)
 				}
 			}

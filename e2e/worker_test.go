@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
@@ -38,15 +36,6 @@ func TestDeployDuringModelCall(t *testing.T) {
 	if n := in.countRows("dead_letters", "true"); n != 0 || in.model.Stats().Calls != 2 {
 		t.Errorf("%d dead letters, %d model calls", n, in.model.Stats().Calls)
 	}
-}
-
-func (in *installation) pollers(queue string, kind enumspb.TaskQueueType) int {
-	in.t.Helper()
-	found, err := in.namespace.DescribeTaskQueue(in.t.Context(), queue, kind)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	return len(found.GetPollers())
 }
 
 // A review without workers waits: starter --wait says so, top counts it, which Postgres does

@@ -222,8 +222,6 @@ func places(findings []review.Finding) int {
 	return n
 }
 
-var secretKey = secret.New("the-key")
-
 // leak is part of the text of every error response.
 const leak = "theEndpointSaidThis"
 

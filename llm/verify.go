@@ -101,7 +101,7 @@ func (run *run) verifications(found []candidate) []*verification {
 			if err != nil {
 				return nil, err
 			}
-			return json.Marshal(v.judge(objections))
+			return json.Marshal(v.judge(objections)) //nolint:contextcheck // parsing a few lines is not cancelled
 		}
 		shown := v.shown()
 		flagged := slices.DeleteFunc(slices.Clone(v.part), func(s section) bool {

@@ -114,7 +114,7 @@ const (
 // RestrictedTo is who is notified of a restricted changelist.
 type RestrictedTo string
 
-// Everyone: subscribers, owners and channels are notified, too.
+// Everyone also notifies subscribers, owners and channels.
 const Everyone RestrictedTo = "everyone"
 
 // plainValue matches a value that p4 accepts as a setting and cannot read as an

@@ -219,7 +219,7 @@ type File struct {
 // A Note says how the diff of a file was made. It is shown to people and is wire format.
 type Note string
 
-// NoteLineEnds: a diff compares lines without their ends.
+// NoteLineEnds says that a diff compares lines without their ends.
 const NoteLineEnds Note = "line ends changed too"
 
 // NoteNoBase returns the note for a file that is shown as new, because the content that it

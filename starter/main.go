@@ -61,9 +61,9 @@ func warmUp() {
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	execute := func() error {
-		cmd := newCommand(getenv)
+		cmd := newCommand(getenv) //nolint:contextcheck // cobra passes ctx to the commands
 		cmd.SetIn(stdin)
-		return cli.Execute(ctx, cmd, args, stdout, stderr) //nolint:contextcheck // cobra passes ctx to the commands
+		return cli.Execute(ctx, cmd, args, stdout, stderr)
 	}
 	if isTrigger(args) {
 		runAsTrigger(stdout, execute)

@@ -582,11 +582,11 @@ func TestAttemptsAreRows(t *testing.T) {
 	if got[1].Result != "accepted" || got[1].Evidence != "journal" || got[1].AcceptedAt != nil { // a source does not say when
 		t.Errorf("the second attempt is %+v", got[1])
 	}
-	notify, operator, _, id = rowIn(t, "sent")
+	_, operator, _, id = rowIn(t, "sent")
 	if got := must(operator.Attempts(t.Context(), id))(t); len(got) != 1 || got[0].AcceptedAt == nil || got[0].Evidence != "accepted" {
 		t.Errorf("attempts of a row that was accepted: %+v", got)
 	}
-	notify, operator, _, id = rowIn(t, "begun")
+	_, operator, _, id = rowIn(t, "begun")
 	if got := must(operator.Attempts(t.Context(), id))(t); len(got) != 1 || got[0].EndedAt != nil || got[0].Result != "" {
 		t.Errorf("attempts of a row whose worker died: %+v, %v", got, notify)
 	}

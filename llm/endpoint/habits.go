@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -44,13 +45,11 @@ func (h habits) formatOf(r Request) Format {
 // some models.
 func (h habits) fields(r Request) map[string]any {
 	fields := map[string]any{h.limitField(): r.MaxTokens}
-	for name, value := range r.Fields {
-		fields[name] = value
-	}
+	maps.Copy(fields, r.Fields)
 	if r.Whole {
 		fields["stream"], fields["stream_options"] = false, nil
 	}
-	for _, name := range strings.Fields(h.without) {
+	for name := range strings.FieldsSeq(h.without) {
 		fields[name] = nil
 	}
 	return fields

@@ -88,8 +88,9 @@ const (
 	contexts    = `\binput is too long|\bcontext[ _-]?(?:window|length|size|limit)|上下文.{0,12}(?:过长|超|限)|(?:超过|超出).{0,8}(?:上下文|长度)|(?:输入|内容).{0,4}过长`
 	tooMuch     = `exceed|too (?:long|large|many|big)|longer than|larger than|greater than|more than the|over the|\bup to\b|\blimit(?:ed)? (?:of|is|to|exceeded)|\bmaximum\b|\brange of\b|must have (?:less|fewer)|must be (?:<=|less|at most|smaller)|more than (?:the )?max|reduce (?:the|your) (?:length|input|prompt|size)|overflow|not enough|beyond`
 	soon        = `per[ _-]?(?:minute|min|second|hour)|perminute|\brpm\b|\btpm\b|try again|retry (?:in|after)|please wait|too (?:many|frequent)|\brate[ _-]?limit`
-	credit      = `\bcredits?\b|\bbalance\b|\bfunds\b|\bbilling\b|spending (?:limit|cap)|\bpayment\b|\brecharge\b|(?:max|key|your|user|team|total) budget|budget (?:limit|has)|\bprepay|extra usage|usage limit|key limit|余额|欠费`
-	spent       = `\blow\b|insufficient|exceed|exhausted|depleted|required|requires more|reached|overdue|inactive|not active|suspended|used up|\bempty\b|\bno\b|not enough|do(?:es)?n'?t have|\bnegative\b|r[ua]n out|out of|不足|欠费`
+	//nolint:gosec // words of errors, not a credential
+	credit = `\bcredits?\b|\bbalance\b|\bfunds\b|\bbilling\b|spending (?:limit|cap)|\bpayment\b|\brecharge\b|(?:max|key|your|user|team|total) budget|budget (?:limit|has)|\bprepay|extra usage|usage limit|key limit|余额|欠费`
+	spent  = `\blow\b|insufficient|exceed|exhausted|depleted|required|requires more|reached|overdue|inactive|not active|suspended|used up|\bempty\b|\bno\b|not enough|do(?:es)?n'?t have|\bnegative\b|r[ua]n out|out of|不足|欠费`
 )
 
 var spentCodes = whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)|billing_(?:hard_limit_reached|not_active|error)|exceeded_current_quota_error|budget_exceeded|payment_required|arrearage|credits?_(?:exhausted|required)|pre_consume_token_quota_failed|1113|accountoverdueerror`)

@@ -229,10 +229,10 @@ type events struct {
 func (r *events) Read(p []byte) (int, error) {
 	for len(r.out) == 0 {
 		line, err := r.in.ReadBytes('\n')
-		if err != nil && err != io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
+		if err != nil && err != io.EOF {
 			return 0, err
 		}
-		if failed := r.line(bytes.TrimSpace(line), err == io.EOF); failed != nil { //nolint:errorlint // as above
+		if failed := r.line(bytes.TrimSpace(line), err == io.EOF); failed != nil {
 			return 0, failed
 		}
 		if err != nil && len(r.out) == 0 {
@@ -343,7 +343,7 @@ func (e *Endpoint) call(ctx context.Context, method, target string, in, out any)
 // do sends a request whose body was checked, and returns the body of a response of status 200.
 func (e *Endpoint) do(req *http.Request) (io.ReadCloser, http.Header, error) {
 	c := &call{checked: true}
-	resp, err := e.http.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, c)))
+	resp, err := e.http.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, c))) //nolint:gosec // the address is configured
 	switch {
 	case err != nil && req.Context().Err() != nil:
 		return nil, nil, req.Context().Err()

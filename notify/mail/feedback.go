@@ -88,7 +88,7 @@ func (a Answers) Feedback(ctx context.Context) (found []review.FeedbackMail, err
 
 // parse reads one answer.
 func (a Answers) parse(raw []byte) (answer review.FeedbackMail, ok bool) {
-	m, err := messagemail.CreateReader(bytes.NewReader(raw))
+	m, _ := messagemail.CreateReader(bytes.NewReader(raw)) // with an unknown charset, m is set
 	if m == nil {
 		return answer, false
 	}
@@ -102,6 +102,7 @@ func (a Answers) parse(raw []byte) (answer review.FeedbackMail, ok bool) {
 	if len(words) < 2 {
 		return answer, false
 	}
+	var err error
 	if answer.Sender, err = review.ParseAddress(from[0].Address); err != nil || !a.proven(m.Header, answer.Sender) {
 		return answer, false
 	}

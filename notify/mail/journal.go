@@ -130,7 +130,7 @@ func (b openMailbox) scan(ref messageRef) (copies, others int, proven, reports b
 	var complete, control bool
 	for last := total; last > 0 && total-last < maxScanned && !(complete && control); last -= scanBatch {
 		first := max(1, last-scanBatch+1)
-		entries, err := b.entries(ref, imap.SeqSet{imap.SeqRange{Start: uint32(first), Stop: uint32(last)}})
+		entries, err := b.entries(ref, imap.SeqSet{imap.SeqRange{Start: uint32(first), Stop: uint32(last)}}) //nolint:gosec // numbers of messages of one mailbox
 		if err != nil {
 			return 0, 0, false, reports, err
 		}

@@ -141,8 +141,9 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 		rejected := classify(ctx, at, err, p.cfg.Username, m.To)
 		if at == stepRcpt && p.onlyRefuses(s, m.To, err) {
 			e, _ := errors.AsType[*failure.Error](rejected)
-			rejected = failure.Errorf(failure.RecipientRejected, "%w; it accepts another recipient on the same connection: correct or waive this one", e.Err)
-			rejected.(*failure.Error).Upstream = e.Upstream
+			refused := failure.Errorf(failure.RecipientRejected, "%w; it accepts another recipient on the same connection: correct or waive this one", e.Err)
+			refused.Upstream = e.Upstream
+			rejected = refused
 		}
 		return at, rejected
 	}

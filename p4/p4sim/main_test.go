@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,13 +19,6 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Exit(m.Run())
-}
-
-// process is p4sim in a process of its own.
-func process(ctx context.Context, env []string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append([]string{"P4SIM_TEST_PROCESS=1", "PATH=" + os.Getenv("PATH")}, env...)
-	return cmd
 }
 
 type result struct {

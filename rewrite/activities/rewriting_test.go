@@ -375,9 +375,8 @@ func TestRefusalsWithoutAReason(t *testing.T) {
 				if lane[0] == rewrite.Submitter {
 					mode = rewrite.Batch
 				}
-				var ids []string
 				for i := range 6 {
-					ids = append(ids, r.enqueueText(t, 1, mode, fmt.Sprintf("You never clean the kitchen (mark %d)!", i))...)
+					r.enqueueText(t, 1, mode, fmt.Sprintf("You never clean the kitchen (mark %d)!", i))
 				}
 				r.provider.answer = func(item rewrite.Item) (string, error) {
 					if text := item.Text.String(); !refuses(mark.FindString(text)) {

@@ -64,11 +64,11 @@ func (o object) time(name string) time.Time {
 
 // words returns a text, or the texts of a list of parts whose type is kind.
 func (o object) words(name, kind string) string {
-	words := o.text(name)
+	words := []string{o.text(name)}
 	for _, raw := range o.list(name) {
 		if part := objectOf(raw); part.text("type") == kind {
-			words += part.text("text")
+			words = append(words, part.text("text"))
 		}
 	}
-	return words
+	return strings.Join(words, "")
 }

@@ -37,13 +37,13 @@ func readGemini(resp object) (rewrite.Answer, error) {
 	candidate := objectOf(candidates[0])
 	switch candidate.text("finishReason") {
 	case "STOP", "":
-		var text string
+		var text strings.Builder
 		for _, raw := range candidate.object("content").list("parts") {
 			if part := objectOf(raw); !part.is("thought") { // reasoning is not part of the answer
-				text += part.text("text")
+				text.WriteString(part.text("text"))
 			}
 		}
-		return answer(text, spent)
+		return answer(text.String(), spent)
 	case "MAX_TOKENS":
 		return spent, cutOff()
 	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE":

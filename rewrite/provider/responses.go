@@ -2,6 +2,7 @@ package provider
 
 import (
 	"net/http"
+	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -35,11 +36,11 @@ func readResponse(resp object) (rewrite.Answer, error) {
 		}
 		return spent, endpoint.Refused(status, resp["error"])
 	}
-	var text string
+	var text strings.Builder
 	var refusal bool
 	for _, raw := range resp.list("output") {
 		item := objectOf(raw)
-		text += item.words("content", "output_text")
+		text.WriteString(item.words("content", "output_text"))
 		for _, part := range item.list("content") {
 			refusal = refusal || objectOf(part).text("type") == "refusal"
 		}
@@ -53,5 +54,5 @@ func readResponse(resp object) (rewrite.Answer, error) {
 	case refusal:
 		return spent, refused("the model refused")
 	}
-	return answer(text, spent)
+	return answer(text.String(), spent)
 }

@@ -115,7 +115,7 @@ func (e *environment) startWorker(ctx context.Context) error {
 	if _, err := e.criticizer(ctx, "allowlist", "apply", "--reason", "set up by devstack"); err != nil {
 		return err
 	}
-	cmd := exec.Command(e.command("worker"), "--config", e.config) //nolint:gosec // its path is ours
+	cmd := exec.Command(e.command("worker"), "--config", e.config)
 	cmd.Env = e.env
 	proc, err := e.stack.run("worker", cmd)
 	if err != nil {

@@ -53,7 +53,7 @@ func startPostgres(ctx context.Context, s *stack, opts options) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("start Postgres: %w", err)
 	}
-	text, err := json.Marshal(c)
+	text, err := json.Marshal(c) //nolint:gosec // for the file of a throw-away server, mode 0600
 	if err != nil {
 		return "", err
 	}

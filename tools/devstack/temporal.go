@@ -57,7 +57,7 @@ func startTemporal(ctx context.Context, s *stack, opts options, command func() (
 		return temporalServer{}, err
 	}
 	server := temporalServer{command: path, address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
-	proc, err := s.run("temporal", exec.Command(path, temporalArgs(port, uiPort, filepath.Join(s.base, "temporal.db"))...)) //nolint:gosec // its path is ours
+	proc, err := s.run("temporal", exec.Command(path, temporalArgs(port, uiPort, filepath.Join(s.base, "temporal.db"))...))
 	if err == nil {
 		err = proc.awaitReady(ctx, 2*time.Minute, server.prepareNamespace)
 	}

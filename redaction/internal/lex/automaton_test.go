@@ -11,7 +11,7 @@ import (
 func TestAutomatonFindsEachWord(t *testing.T) {
 	t.Parallel()
 	var words []Word
-	for _, w := range strings.Fields("password secret token api_key github word 密码") {
+	for w := range strings.FieldsSeq("password secret token api_key github word 密码") {
 		words = append(words, Word{Text: w})
 	}
 	a, err := NewAutomaton(words)

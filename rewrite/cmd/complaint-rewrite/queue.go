@@ -131,12 +131,12 @@ func (a *app) runs() *cobra.Command {
 				if r.FinishedAt != nil {
 					took = r.FinishedAt.Sub(r.StartedAt).Round(time.Second).String()
 				}
-				event := r.Event
+				events := []string{r.Event}
 				for _, refusal := range r.Refusals {
-					event += refusal.Provider + " refuses: " + refusal.Class + " "
+					events = append(events, refusal.Provider+" refuses: "+refusal.Class)
 				}
 				rows = append(rows, []any{
-					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted, r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, event,
+					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted, r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, strings.TrimSpace(strings.Join(events, " ")),
 				})
 			}
 			writeList(w, "no runs", limit, rows)
