@@ -92,9 +92,12 @@ func (x *fetch) addOwners(ctx context.Context) error {
 			x.Recipients = append(x.Recipients, review.Recipient{Address: address, Role: review.RoleOwner})
 		}
 		for _, group := range o.groups {
-			members, err := x.members(ctx, group)
+			members, isWhole, err := x.members(ctx, group)
 			if err := x.orGap(review.GapOwners, err); err != nil {
 				return err
+			}
+			if !isWhole && !slices.Contains(x.Gaps, review.GapOwners) {
+				x.Gaps = append(x.Gaps, review.GapOwners)
 			}
 			for _, m := range members {
 				x.addRecipient(m.user, m.email, review.RoleOwner)
@@ -115,21 +118,23 @@ const (
 // A group is the members of a group of p4 at a time.
 type group struct {
 	members []member
+	isWhole bool // it has members, and all are within the limits
 	at      time.Time
 }
 
 type member struct{ user, email string }
 
 // members returns the members of a group and of the groups in it, with their addresses.
-func (x *fetch) members(ctx context.Context, name string) ([]member, error) {
+// isWhole is false if the group has none, or more than the limits.
+func (x *fetch) members(ctx context.Context, name string) (members []member, isWhole bool, err error) {
 	if known, ok := x.groups.Load(name); ok && time.Since(known.(group).at) < groupLife {
-		return known.(group).members, nil
+		return known.(group).members, known.(group).isWhole, nil
 	}
 	groups, users := []string{name}, []string(nil)
 	for i := 0; i < min(len(groups), maxSubgroups); i++ {
 		records, err := x.Stats(ctx, command.Cmd{Name: "group", Flags: []string{"-o"}, Operands: groups[i : i+1]})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, rec := range records {
 			for n := range numbered(rec.Fields, "Users") {
@@ -147,12 +152,13 @@ func (x *fetch) members(ctx context.Context, name string) ([]member, error) {
 	if len(users) > 0 {
 		records, err := x.Stats(ctx, command.Cmd{Name: "users", Operands: users[:min(len(users), maxMembers)]})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, rec := range records {
 			found.members = append(found.members, member{rec.Fields["User"], rec.Fields["Email"]})
 		}
 	}
+	found.isWhole = len(found.members) > 0 && len(groups) <= maxSubgroups && len(users) <= maxMembers
 	x.groups.Store(name, found)
-	return found.members, nil
+	return found.members, found.isWhole, nil
 }

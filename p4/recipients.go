@@ -14,9 +14,8 @@ import (
 
 // readRecipients sets the author and, unless authorOnly is set, the users who
 // subscribed to files of the changelist in the Reviews field of p4 user: the author
-// first, no user or address twice. Users without a usable address are unresolved. It adds
-// and the owners of the files. What the account may not read is missing, and a gap of the
-// change.
+// first, no user twice. Users without a usable address are unresolved. It adds the owners
+// of the files. What the account may not read is missing, and a gap of the change.
 func (x *fetch) readRecipients(ctx context.Context, authorOnly bool) error {
 	address, err := x.addressOf(ctx, x.user)
 	if err := x.orGap(review.GapAuthor, err); err != nil {
@@ -98,16 +97,15 @@ func (s *server) addressOf(ctx context.Context, user string) (string, error) {
 	return "", nil
 }
 
-// addRecipient keeps the first recipient of each user and of each address.
+// addRecipient keeps the first recipient of each user. Users who share an address all stay:
+// one of them may be a bot or have opted out.
 func (x *fetch) addRecipient(user, email string, role review.Role) {
 	name := x.name(user)
 	parsed, err := mail.ParseAddress(email)
 	isSame := func(other string) bool { return x.fold(other) == x.fold(name) }
 	switch {
 	case slices.ContainsFunc(x.Unresolved, isSame):
-	case slices.ContainsFunc(x.Recipients, func(r review.Recipient) bool {
-		return isSame(r.User) || err == nil && strings.EqualFold(r.Address, parsed.Address)
-	}):
+	case slices.ContainsFunc(x.Recipients, func(r review.Recipient) bool { return isSame(r.User) }):
 	case err == nil:
 		x.Recipients = append(x.Recipients, review.Recipient{User: name, Address: parsed.Address, Role: role})
 	case name != "":

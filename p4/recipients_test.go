@@ -1,6 +1,7 @@
 package p4
 
 import (
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -31,10 +32,10 @@ func TestRecipients(t *testing.T) {
 			"ann", [][]byte{stat("User", "ann", "Email", "ann@example.com")}, [][]byte{reviewer("bob", "bob@example.com")},
 			[]review.Recipient{author("ann", "ann@example.com"), subscriber("bob", "bob@example.com")}, nil,
 		},
-		"no user and no address twice": {
+		"no user twice, but all users of an address": { // one of them may have opted out
 			"ann", [][]byte{stat("User", "ann", "Email", "Ann@Example.com")},
-			[][]byte{reviewer("ann", "ann@example.com"), reviewer("team", "ANN@example.com"), reviewer("bob", "bob@example.com"), reviewer("bob2", "BOB@example.com")},
-			[]review.Recipient{author("ann", "Ann@Example.com"), subscriber("bob", "bob@example.com")}, nil,
+			[][]byte{reviewer("ann", "ann@example.com"), reviewer("svc-bob", "bob@example.com"), reviewer("bob", "BOB@example.com"), reviewer("bob", "bob@example.com")},
+			[]review.Recipient{author("ann", "Ann@Example.com"), subscriber("svc-bob", "bob@example.com"), subscriber("bob", "BOB@example.com")}, nil,
 		},
 		"a name around the address is dropped": {
 			"ann", [][]byte{stat("User", "ann", "Email", "Ann A. <ann@example.com>")}, nil,
@@ -183,6 +184,57 @@ func TestGroupsAreOwners(t *testing.T) {
 	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba"} }).Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil || !slices.Contains(change.Gaps, review.GapOwners) || len(change.Recipients) != 1 {
 		t.Errorf("without permission: %+v, %v", change, err)
+	}
+}
+
+// Members of a group who are not read, and a group without members, are reported.
+func TestGroupsThatAreNotReadWhole(t *testing.T) {
+	t.Parallel()
+	file := rev{path: "//depot/a.c", rev: 1, action: "add", data: "new\n"}
+	dba := func(field string, first, n int) []byte {
+		fields := []string{"Group", "dba", "Users0", "bob"}
+		for i := range n {
+			fields = append(fields, fmt.Sprint(field, first+i), fmt.Sprint("x", i+1))
+		}
+		return stat(fields...)
+	}
+	for name, tt := range map[string]struct {
+		group   []byte
+		owners  int
+		wantGap bool
+	}{
+		"a group that the server does not know":    {stat("Group", "dba"), 0, true},
+		"all members":                              {dba("Users", 1, maxMembers-1), 1, false},
+		"more members than are read":               {dba("Users", 1, maxMembers), 1, true},
+		"all subgroups":                            {dba("Subgroups", 0, maxSubgroups-1), 1, false},
+		"more subgroups than are read":             {dba("Subgroups", 0, maxSubgroups), 1, true},
+		"members who are not users for the server": {stat("Group", "dba", "Users0", "gone"), 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.submitted(12, file)
+			f.reply("group -o dba", tt.group)
+			users := "users bob"
+			for i := range maxSubgroups {
+				f.reply(fmt.Sprint("group -o x", i+1), stat("Group", fmt.Sprint("x", i+1)))
+			}
+			bob := stat("User", "bob", "Email", "bob@example.com")
+			f.reply(users, bob)
+			for i := range maxMembers - 1 {
+				users += fmt.Sprint(" x", i+1)
+			}
+			f.reply(users, bob)
+			f.reply("users gone", message(2, 17, "gone - no such user(s).\n"))
+			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba"} })
+			for range 2 { // the second change reads the cache
+				change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
+				testkit.NoError(t, err)
+				if got := slices.Contains(change.Gaps, review.GapOwners); got != tt.wantGap || len(change.Recipients) != 1+tt.owners {
+					t.Errorf("gaps %q, recipients %v; want a gap: %v, and %d owners", change.Gaps, change.Recipients, tt.wantGap, tt.owners)
+				}
+			}
+		})
 	}
 }
 
