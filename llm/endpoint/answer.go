@@ -181,10 +181,11 @@ func (a *Answer) add(event []byte, h http.Header) error {
 		}
 	}
 	if u != nil {
-		a.Usage.PromptTokens, a.Usage.CompletionTokens = u.Prompt+u.Input, u.Completion+u.Output
+		a.Usage.PromptTokens, a.Usage.CompletionTokens = max(u.Prompt, u.Input), max(u.Completion, u.Output)
 		a.Usage.CachedTokens = max(u.PromptIn.Cached, u.CacheHit, u.Cached, u.CacheRead)
-		if a.Usage.CachedTokens > a.Usage.PromptTokens { // it reports the tokens beside the cached ones
-			a.Usage.PromptTokens += a.Usage.CachedTokens + u.CacheWrite
+		// input_tokens of Anthropic do not contain the cached ones, prompt_tokens of some servers neither.
+		if cache := max(a.Usage.CachedTokens, u.CacheRead+u.CacheWrite); cache > a.Usage.PromptTokens || u.Prompt == 0 && u.CacheRead+u.CacheWrite > 0 {
+			a.Usage.PromptTokens += cache
 		}
 		a.Reasoning = max(u.CompleteIn.Reasoning, a.Reasoning)
 	}

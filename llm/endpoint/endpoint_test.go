@@ -158,6 +158,26 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+func TestUsageOfVendors(t *testing.T) {
+	t.Parallel()
+	for usage, want := range map[string][3]int{ // tokens of the prompt, cached, of the answer
+		`"prompt_tokens":900,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":800}`:                   {900, 800, 5},
+		`"prompt_tokens":900,"input_tokens":900,"completion_tokens":5,"output_tokens":5`:                            {900, 0, 5},
+		`"input_tokens":900,"output_tokens":5`:                                                                      {900, 0, 5},
+		`"input_tokens":10,"output_tokens":5,"cache_creation_input_tokens":800,"cache_read_input_tokens":0`:         {810, 0, 5},
+		`"input_tokens":900,"output_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":500`:        {1400, 500, 5},
+		`"prompt_tokens":10,"completion_tokens":5,"cache_creation_input_tokens":300,"cache_read_input_tokens":500`:  {810, 500, 5},
+		`"prompt_tokens":600,"completion_tokens":5,"cache_creation_input_tokens":300,"cache_read_input_tokens":500`: {1400, 500, 5},
+		`"prompt_tokens":900,"completion_tokens":5,"cache_creation_input_tokens":300,"cache_read_input_tokens":500`: {900, 500, 5},
+		`"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":500`:                                    {510, 500, 5},
+	} {
+		got, err := newEndpoint(t, says(`{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{`+usage+`}}`)).Ask(t.Context(), question(t))
+		if u := got.Usage; err != nil || [3]int{u.PromptTokens, u.CachedTokens, u.CompletionTokens} != want {
+			t.Errorf("%s: got %+v, error %v", usage, u, err)
+		}
+	}
+}
+
 // An error in an answer of status 200 has its class in every shape, and quotes nothing.
 func TestErrorsWithinAnswers(t *testing.T) {
 	t.Parallel()

@@ -171,7 +171,7 @@ func (s said) failure(h http.Header) error {
 	return &failure.Error{
 		Class:      m.class,
 		Err:        Error{fmt.Sprintf("model endpoint answered %s: %s", upstream, m.text), s},
-		RetryAfter: retryAfter(h, s.text),
+		RetryAfter: retryAfter(s.status, h, s.text),
 		Upstream:   upstream,
 		RequestID:  requestID(h),
 	}
@@ -180,15 +180,10 @@ func (s said) failure(h http.Header) error {
 // waits matches how long an error says to wait, in its words.
 var waits = regexp.MustCompile(`(?:try again|retry|wait)\D{0,20}?(?:(\d+)m)?([\d.]+) ?(ms|s\b|seconds?|minutes?)`)
 
-// retryAfter returns the delay that the endpoint asks for: in a header of any vendor, or in
-// the words of its error.
-func retryAfter(h http.Header, text string) time.Duration {
+// retryAfter returns the delay that the endpoint asks for: in the header for it, in the words
+// of its error, or, if a limit is reached, in the header that says when the limit is reset.
+func retryAfter(status int, h http.Header, text string) time.Duration {
 	wait := failure.RetryAfter(h, time.Now())
-	for _, name := range []string{"X-Ratelimit-Reset-After", "X-Ratelimit-Reset", "X-Ratelimit-Reset-Requests", "X-Ratelimit-Reset-Tokens"} {
-		if wait == 0 {
-			wait = resetAfter(h.Get(name), time.Now())
-		}
-	}
 	if m := waits.FindStringSubmatch(text); wait == 0 && m != nil {
 		n, _ := strconv.ParseFloat(m[2], 64)
 		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute}[m[3][0]]
@@ -197,6 +192,12 @@ func retryAfter(h http.Header, text string) time.Duration {
 		}
 		minutes, _ := strconv.Atoi(m[1])
 		wait = time.Duration(minutes)*time.Minute + time.Duration(n*float64(unit))
+	}
+	for _, limit := range []string{"-After", "", "-Requests", "-Tokens"} {
+		remaining := h.Get("X-Ratelimit-Remaining" + strings.TrimSuffix(limit, "-After"))
+		if wait == 0 && status == http.StatusTooManyRequests && (remaining == "" || remaining == "0") {
+			wait = resetAfter(h.Get("X-Ratelimit-Reset"+limit), time.Now())
+		}
 	}
 	return min(max(wait, 0), failure.DelayCeiling)
 }
