@@ -187,9 +187,7 @@ func (d *DB) Credit(ctx context.Context, changes []review.Changelist) (map[revie
 			c.Read = r.IsRead
 		}
 		switch {
-		case r.Fingerprint == "":
-			c.Read = c.Read && r.Findings == 0
-		case r.Accepted:
+		case r.Fingerprint == "", r.Accepted:
 		case !r.Verbatim && (r.Path == "" || strings.Contains(r.Path, "[REDACTED")):
 			c.Read = false
 		default:

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -91,6 +92,52 @@ func TestCredit(t *testing.T) {
 	if got := must(d.Open(t, store.RoleFetch).Credit(t.Context(), []review.Changelist{2}))(t); got[2].Read {
 		t.Error("a change whose findings are no longer known is credited")
 	}
+}
+
+// A rerun that found more, a purge and a decision about one version count for the changelist.
+func TestCreditOfAllVersions(t *testing.T) {
+	t.Parallel()
+	db, d := bookkeeping(t)
+	llm, fetch, operator := d.Open(t, store.RoleLLM), d.Open(t, store.RoleFetch), d.Open(t, store.RoleOperator)
+	quoted := review.Finding{Path: "//depot/a.c", Category: review.CategorySecurity, Severity: review.SeverityHigh, Quote: "x = 1;"}
+	other := quoted
+	other.Quote = "y = 1;"
+	tokens := map[review.Version]string{}
+	reviewed := func(v review.Version, outcome review.Outcome, findings ...review.Finding) {
+		t.Helper()
+		req := review.Request{ServerID: "p4", Changelist: 1, Version: v, Key: review.DefaultKey("p4", 1, v)}
+		open(t, db, req, "run1")
+		finishAs(t, db, req, outcome, len(findings), review.ArtifactRef(fmt.Sprint("report:", v)))
+		for _, f := range must(llm.ReportFindings(t.Context(), 1, v, findings))(t) {
+			tokens[v] = f.FeedbackToken
+		}
+	}
+	check := func(when string, isRead bool, want ...string) {
+		t.Helper()
+		credit := must(fetch.Credit(t.Context(), []review.Changelist{1}))(t)[1]
+		var got []string
+		for _, f := range credit.Findings {
+			got = append(got, fmt.Sprint(f.Version, " ", f.Fingerprint))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if credit.Read != isRead || !slices.Equal(got, want) {
+			t.Errorf("%s: read %v, findings %q; want %v, %q", when, credit.Read, got, isRead, want)
+		}
+	}
+	reviewed(1, review.OutcomeClean)
+	check("clean", true)
+	reviewed(2, review.OutcomePartial, quoted)
+	check("the rerun has a finding", true, "2 "+quoted.Fingerprint())
+	reviewed(3, review.OutcomeFindings, quoted, other)
+	check("and another one", true, "3 "+quoted.Fingerprint(), "3 "+other.Fingerprint())
+	must(operator.AcceptWrong(t.Context(), tokens[2], "olga", "it is right"))(t)
+	check("one is accepted to be wrong", true, "3 "+other.Fingerprint())
+	must(d.Conn(t).Exec(t.Context(), `update criticizer.jobs set finished_at = now() - interval '100 days' where review_version = 3`))(t)
+	if n := must(d.Open(t, store.RoleRetention).PurgeReviews(t.Context(), 90*24*time.Hour))(t); n != 1 {
+		t.Fatalf("purged %d reviews", n)
+	}
+	check("the rows of a version are purged", false)
 }
 
 func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)

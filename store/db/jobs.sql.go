@@ -152,26 +152,31 @@ func (q *Queries) CloseEndedJob(ctx context.Context, arg CloseEndedJobParams) (r
 }
 
 const creditOfChangelists = `-- name: CreditOfChangelists :many
-with best as (
-    select distinct on (j.changelist_id) j.changelist_id, j.findings, coalesce(j.outcome in ('clean', 'findings'), false) as is_read,
+with reviews as (
+    select j.changelist_id, j.findings, coalesce(j.outcome in ('clean', 'findings'), false) as is_read,
            coalesce(o.of_changelist, j.changelist_id) as of_changelist, coalesce(o.of_version, j.review_version) as of_version
     from criticizer.jobs j
     left join criticizer.outcomes o using (changelist_id, review_version, report)
-    where j.changelist_id = any ($1::bigint[]) and not j.shelved
-    order by j.changelist_id, is_read desc, j.review_version desc)
-select b.changelist_id, b.is_read::boolean as is_read, b.findings, b.of_changelist::bigint as of_changelist, b.of_version::integer as of_version,
+    where j.changelist_id = any ($1::bigint[]) and not j.shelved),
+credited as (
+    select changelist_id, bool_or(is_read) and bool_and(findings <= (
+               select count(*) from criticizer.findings f
+               where f.changelist_id = reviews.of_changelist and f.review_version = reviews.of_version)) as is_read
+    from reviews group by changelist_id)
+select distinct on (r.changelist_id, fingerprint)
+       r.changelist_id, c.is_read::boolean as is_read, r.of_changelist::bigint as of_changelist, r.of_version::integer as of_version,
        coalesce(f.fingerprint, '')::text as fingerprint, coalesce(f.place_fingerprints, '{}')::text[] as place_fingerprints, coalesce(f.path, '')::text as path,
        coalesce(f.category, '')::text as category, coalesce(f.severity, '')::text as severity, coalesce(f.verbatim, false)::boolean as verbatim,
-       (f.accepted_at is not null)::boolean as accepted
-from best b
-left join criticizer.findings f on f.changelist_id = b.of_changelist and f.review_version = b.of_version
-order by b.changelist_id, f.fingerprint
+       (bool_or(f.accepted_at is not null) over (partition by r.changelist_id, f.fingerprint))::boolean as accepted
+from reviews r
+join credited c using (changelist_id)
+left join criticizer.findings f on f.changelist_id = r.of_changelist and f.review_version = r.of_version
+order by r.changelist_id, fingerprint, r.of_version desc
 `
 
 type CreditOfChangelistsRow struct {
 	ChangelistID      review.Changelist
 	IsRead            bool
-	Findings          int
 	OfChangelist      int64
 	OfVersion         int
 	Fingerprint       string
@@ -183,8 +188,10 @@ type CreditOfChangelistsRow struct {
 	Accepted          bool
 }
 
-// The best review of each submitted changelist, with its findings. An adopted report has its
-// findings at the review of the shelf.
+// What all reviews of each submitted changelist say. One of them has to have read it, and the
+// findings of each have to be there: a purge deletes them. A finding that is accepted to be
+// wrong in one version is so in all. An adopted report has its findings at the review of the
+// shelf.
 func (q *Queries) CreditOfChangelists(ctx context.Context, changelists []int64) ([]CreditOfChangelistsRow, error) {
 	rows, err := q.db.Query(ctx, creditOfChangelists, changelists)
 	if err != nil {
@@ -197,7 +204,6 @@ func (q *Queries) CreditOfChangelists(ctx context.Context, changelists []int64) 
 		if err := rows.Scan(
 			&i.ChangelistID,
 			&i.IsRead,
-			&i.Findings,
 			&i.OfChangelist,
 			&i.OfVersion,
 			&i.Fingerprint,

@@ -177,19 +177,27 @@ limit 1;
 select coalesce(report, '')::text from criticizer.jobs where changelist_id = @changelist_id and review_version = @review_version;
 
 -- name: CreditOfChangelists :many
--- The best review of each submitted changelist, with its findings. An adopted report has its
--- findings at the review of the shelf.
-with best as (
-    select distinct on (j.changelist_id) j.changelist_id, j.findings, coalesce(j.outcome in ('clean', 'findings'), false) as is_read,
+-- What all reviews of each submitted changelist say. One of them has to have read it, and the
+-- findings of each have to be there: a purge deletes them. A finding that is accepted to be
+-- wrong in one version is so in all. An adopted report has its findings at the review of the
+-- shelf.
+with reviews as (
+    select j.changelist_id, j.findings, coalesce(j.outcome in ('clean', 'findings'), false) as is_read,
            coalesce(o.of_changelist, j.changelist_id) as of_changelist, coalesce(o.of_version, j.review_version) as of_version
     from criticizer.jobs j
     left join criticizer.outcomes o using (changelist_id, review_version, report)
-    where j.changelist_id = any (@changelists::bigint[]) and not j.shelved
-    order by j.changelist_id, is_read desc, j.review_version desc)
-select b.changelist_id, b.is_read::boolean as is_read, b.findings, b.of_changelist::bigint as of_changelist, b.of_version::integer as of_version,
+    where j.changelist_id = any (@changelists::bigint[]) and not j.shelved),
+credited as (
+    select changelist_id, bool_or(is_read) and bool_and(findings <= (
+               select count(*) from criticizer.findings f
+               where f.changelist_id = reviews.of_changelist and f.review_version = reviews.of_version)) as is_read
+    from reviews group by changelist_id)
+select distinct on (r.changelist_id, fingerprint)
+       r.changelist_id, c.is_read::boolean as is_read, r.of_changelist::bigint as of_changelist, r.of_version::integer as of_version,
        coalesce(f.fingerprint, '')::text as fingerprint, coalesce(f.place_fingerprints, '{}')::text[] as place_fingerprints, coalesce(f.path, '')::text as path,
        coalesce(f.category, '')::text as category, coalesce(f.severity, '')::text as severity, coalesce(f.verbatim, false)::boolean as verbatim,
-       (f.accepted_at is not null)::boolean as accepted
-from best b
-left join criticizer.findings f on f.changelist_id = b.of_changelist and f.review_version = b.of_version
-order by b.changelist_id, f.fingerprint;
+       (bool_or(f.accepted_at is not null) over (partition by r.changelist_id, f.fingerprint))::boolean as accepted
+from reviews r
+join credited c using (changelist_id)
+left join criticizer.findings f on f.changelist_id = r.of_changelist and f.review_version = r.of_version
+order by r.changelist_id, fingerprint, r.of_version desc;
