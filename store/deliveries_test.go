@@ -614,6 +614,25 @@ func TestBouncedAddress(t *testing.T) {
 	if known() != 1 {
 		t.Error("to waive a delivery does not say that the address works")
 	}
+	retention := d.Open(t, store.RoleRetention)
+	end(t, d, review.JobSucceeded)
+	exec(t, d.Conn(t), `update criticizer.jobs set finished_at = now() - interval '100 days';
+		update criticizer.deliveries set created_at = now() - interval '100 days', last_attempt_at = now() - interval '100 days'`)
+	forgotten, _, err := retention.ForgetMetadata(t.Context())
+	if testkit.NoError(t, err); forgotten != 0 || known() != 1 {
+		t.Errorf("after 30 days %d addresses are forgotten, %d bounced are known", forgotten, known())
+	}
+	exec(t, d.Conn(t), `insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('later', 4712, 1, 's', 'r');
+		insert into criticizer.deliveries (changelist_id, review_version, recipient, status, error_class, bounced_at) values (4712, 1, 'alice@corp.test', 'failed', 'RECIPIENT_REJECTED', now() + interval '1 second')`)
+	forgotten, _, err = retention.ForgetMetadata(t.Context())
+	if testkit.NoError(t, err); forgotten != 1 || known() != 1 {
+		t.Errorf("beside a newer bounce %d addresses are forgotten, %d bounced are known", forgotten, known())
+	}
+	exec(t, d.Conn(t), `update criticizer.jobs set state = 'succeeded', outcome = 'clean', finished_at = now() - interval '100 days' where changelist_id = 4712`)
+	if n := must(retention.PurgeReviews(t.Context(), 90*24*time.Hour))(t); n != 2 || known() != 1 {
+		t.Errorf("a purge of %d reviews leaves %d bounced addresses, want 2 and 1", n, known())
+	}
+	id = query[int64](t, d.Conn(t), `select id from criticizer.deliveries`)
 	testkit.NoError(t, operator.ResendDelivery(t.Context(), id, 0, "olga", "INC-2"))
 	if known() != 0 {
 		t.Error("the operator's decision is ignored")

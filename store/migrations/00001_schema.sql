@@ -662,13 +662,16 @@ create trigger artifacts_guarded before insert or delete or update of body, ttl 
 ---------------------------------------------------------------------- retention
 
 -- An address stays while its review runs and while an attempt is in doubt: look-ups need
--- it. The path of a finding that is not reported again stays.
+-- it. A bounced address stays in its newest row, so that it is not mailed again. The path of a finding that is not reported again stays.
 create function criticizer.forget_metadata(out addresses bigint, out paths bigint)
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     update criticizer.deliveries d set recipient = criticizer.forgotten_recipient(d)
     where d.channel = 'mail' and d.recipient not like 'forgotten:%' and d.created_at <= now() - interval '720 hours'
       and not d.begun and coalesce(greatest(d.last_attempt_at, d.notified_at) <= now() - interval '720 hours', true)
+      and (d.bounced_at is null or exists (
+        select from criticizer.deliveries newer
+        where newer.recipient = d.recipient and (newer.bounced_at, newer.id) > (d.bounced_at, d.id)))
       and not exists (
         select from criticizer.jobs j
         where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress');
@@ -678,10 +681,10 @@ begin
     get diagnostics paths = row_count;
 end $$;
 comment on function criticizer.forget_metadata is
-    'Addresses and paths are kept for 30 days; who forgets them cannot read them.';
+    'Addresses that work and paths are kept for 30 days; who forgets them cannot read them.';
 
 -- A job rejects a second review of the same version. Findings that are not reported again
--- stay as well.
+-- and bounced addresses stay as well.
 create function criticizer.purge_reviews(ttl interval, at_most bigint) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -699,7 +702,10 @@ begin
     delete from criticizer.dead_letters where id = any (letters);
     delete from criticizer.findings f using criticizer.jobs j
     where j.id = any (due) and (f.changelist_id, f.review_version) = (j.changelist_id, j.review_version) and f.accepted_at is null;
-    foreach part in array array['deliveries', 'recipients', 'notices', 'review_records', 'outcomes'] loop
+    delete from criticizer.deliveries d using criticizer.jobs j
+    where j.id = any (due) and (d.changelist_id, d.review_version) = (j.changelist_id, j.review_version)
+      and (d.bounced_at is null or d.recipient like 'forgotten:%');
+    foreach part in array array['recipients', 'notices', 'review_records', 'outcomes'] loop
         execute format('delete from criticizer.%I r using criticizer.jobs j where j.id = any ($1)
             and (r.changelist_id, r.review_version) = (j.changelist_id, j.review_version)', part) using due;
     end loop;
