@@ -19,7 +19,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -163,9 +162,8 @@ func (r *Reviewer) Describe(ctx context.Context) string {
 }
 
 // CheckUp sends a prompt of the configured size, without any part of a change, and returns
-// how the endpoint handled it. If the endpoint did not read it, fix is the setting to
-// change, otherwise "". It returns an error only if a call failed in a way that does not
-// depend on the endpoint's abilities, such as a network error.
+// how the endpoint handled it. If the endpoint did not read it because of its length, fix is the
+// setting to change, otherwise "". Any other failure is an error.
 func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) {
 	r.endpoint.Probe(ctx)
 	limit := r.promptLimit()
@@ -179,18 +177,20 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 	if err != nil {
 		return "", "", err
 	}
-	fix = fmt.Sprintf("raise %s of the server to %d tokens, or set llm.context_tokens to what it has", r.endpoint.ContextSetting(), limit+r.cfg.MaxAnswerTokens)
+	fix = fmt.Sprintf("at the model's server, raise %s to %d tokens, or set llm.context_tokens to what it has", r.endpoint.ContextSetting(), limit+r.cfg.MaxAnswerTokens)
 	answer, err := r.endpoint.Ask(ctx, r.request(r.cfg.Model, p, r.answerLimit(r.cfg.Model, p.tokens, r.cfg.MaxAnswerTokens)))
-	class := failure.ClassOf(err)
-	if _, answered := errors.AsType[endpoint.Error](err); answered && !class.Retryable() && class != failure.AuthDenied && class != failure.QuotaExhausted {
+	if failure.ClassOf(err) == failure.TooLarge {
 		return "prompt refused: " + err.Error(), fix, nil
+	}
+	used := usageOf(answer, p)
+	if err == nil {
+		_, err = run.read(ctx, r.cfg.Model, q, p, answer, used)
+	}
+	if failure.ClassOf(err) == failure.PromptTruncated {
+		return "prompt ignored: " + err.Error(), fix, nil
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("try a prompt at the endpoint: %w", err)
-	}
-	used := usageOf(answer, p)
-	if _, err := run.read(ctx, r.cfg.Model, q, p, answer, used); err != nil {
-		return "prompt ignored: " + err.Error(), fix, nil
 	}
 	reported := "no prompt tokens"
 	if !used.Estimated {

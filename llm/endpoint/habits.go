@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -236,7 +237,7 @@ var dialects = []dialect{
 	{Name: "llamacpp", Owners: []string{"llamacpp"}, ContextPath: "/props", ContextField: "n_ctx", ContextSetting: "--ctx-size"},
 	{Name: "ollama", Owners: []string{"library"}, ContextPath: "/api/ps", ContextField: "context_length", ContextSetting: "OLLAMA_CONTEXT_LENGTH"},
 	{Name: "lmstudio", Owners: []string{"organization_owner"}, ContextPath: "/api/v0/models", ContextField: "loaded_context_length", ContextSetting: "Context Length"},
-	{Name: "generic", ContextSetting: "its context length"},
+	{Name: "generic"},
 }
 
 // dialectOf returns the dialect that the configuration names, or else the dialect of the
@@ -275,7 +276,7 @@ func (e *Endpoint) CheckModel(asked string, a Answer) error {
 func (e *Endpoint) ContextSetting() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.dialect.ContextSetting
+	return cmp.Or(e.dialect.ContextSetting, "its context length")
 }
 
 // probeTimeout bounds each request of a probe.
