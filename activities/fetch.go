@@ -79,6 +79,11 @@ type FetchResult struct {
 func (f *Fetcher) Fetch(ctx context.Context, p StageParams) (FetchResult, error) {
 	change, err := f.read(ctx, p.Request)
 	if err != nil {
+		if len(change.Recipients) > 0 { // the author gets a notice if no attempt succeeds
+			ctx, done := recordingContext(ctx)
+			defer done()
+			err = errors.Join(err, f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, change.Recipients))
+		}
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
 	}
 	damaged := 0

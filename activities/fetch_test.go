@@ -161,3 +161,24 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 		}
 	}
 }
+
+type unreadable struct{}
+
+func (unreadable) Read(context.Context, review.Changelist, review.ReadOptions) (review.Change, error) {
+	return review.Change{User: "alice", Recipients: []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}},
+		failure.Errorf(failure.UpstreamUnavailable, "p4 print failed")
+}
+
+// The author of a change that cannot be read is kept: nobody else would learn that it waits.
+func TestAuthorOfAnUnreadableChangeIsKept(t *testing.T) {
+	t.Parallel()
+	w := activitiestest.New()
+	db := openRequest(t, w)
+	stage := &activities.Fetcher{Changes: unreadable{}, Recipients: db, Contents: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
+	if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: request}); failure.ClassOf(err) != failure.UpstreamUnavailable {
+		t.Errorf("ended with %v", err)
+	}
+	if got, err := db.Recipients(t.Context(), 4711, 1); err != nil || len(got) != 1 || got[0].Address != "alice@corp.test" {
+		t.Errorf("saved %+v, %v", got, err)
+	}
+}

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,11 @@ type notices interface {
 	// BeginNotice begins the notice of a dead letter of an earlier stage that is open for
 	// that time. It holds the letter locked meanwhile, so that no replay begins.
 	BeginNotice(ctx context.Context, openFor time.Duration) (review.Notice, bool, error)
+	// MarkNotice records that an attempt begins, or, if it is not in doubt, that the last
+	// attempt was certainly not accepted.
+	MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) error
+	// PostponeNotice records why a notice is not sent before a later run.
+	PostponeNotice(ctx context.Context, n review.Notice, why string) error
 	// EndNotice records that a notice was sent, or, with an empty ID, why it never will be.
 	EndNotice(ctx context.Context, n review.Notice, notificationID, why string) error
 }
@@ -47,8 +53,11 @@ func (r *reconciliation) sendNotices(ctx context.Context) error {
 func (r *reconciliation) sendNotice(ctx context.Context, notice review.Notice) error {
 	known, err := r.Outbox.Recipients(ctx, notice.Changelist, notice.Version)
 	known = slices.DeleteFunc(known, func(p review.Recipient) bool { return p.Role != review.RoleAuthor })
-	if err != nil || len(known) == 0 { // stage fetch has not read the author
+	if err != nil {
 		return err
+	}
+	if len(known) == 0 {
+		return r.Outbox.PostponeNotice(ctx, notice, "is not known, or has no usable address")
 	}
 	policy := r.Policy
 	if policy.Bounced, err = r.Outbox.Bounced(ctx, addressesOf(known)); err != nil {
@@ -67,8 +76,12 @@ func (r *reconciliation) sendNotice(ctx context.Context, notice review.Notice) e
 		case evidence.State == review.EvidenceAccepted:
 			return r.Outbox.EndNotice(ctx, notice, evidence.NotificationID, "")
 		case evidence.State != review.EvidenceAbsent:
-			return nil // in doubt: it is looked up again, and not sent
+			return r.Outbox.PostponeNotice(ctx, notice, "may have been notified: no evidence shows whether the mail was accepted")
 		}
+	}
+	begun := time.Now() // before the row's time, so that Send's limit on its age holds
+	if err := r.Outbox.MarkNotice(ctx, notice, true); err != nil {
+		return err
 	}
 	at := notice.FailedAt.UTC().Format(time.RFC3339)
 	id, err := r.Post.Send(ctx, review.Report{
@@ -76,15 +89,17 @@ func (r *reconciliation) sendNotice(ctx context.Context, notice review.Notice) e
 		Reason: fmt.Sprintf("the review stopped in stage %s (%s: %s). An operator has to act before it goes on; then you get the result. Until then, treat the change as not reviewed",
 			notice.Stage, notice.Class, failure.Class(notice.Class).Describe().Meaning),
 		Links: r.Links,
-	}, key, time.Now())
-	if failure.ClassOf(err) == failure.RecipientRejected {
-		return r.Outbox.EndNotice(ctx, notice, "", "has an address that the mail server refuses")
-	}
-	if err != nil {
-		return err
-	}
-	r.done.Notices++
+	}, key, begun)
 	ctx, done := recordingContext(ctx)
 	defer done()
-	return r.Outbox.EndNotice(ctx, notice, id, "")
+	switch class := failure.ClassOf(err); {
+	case err == nil:
+		r.done.Notices++
+		return r.Outbox.EndNotice(ctx, notice, id, "")
+	case class == failure.RecipientRejected:
+		return r.Outbox.EndNotice(ctx, notice, "", "has an address that the mail server refuses")
+	case class != failure.Unknown && class != failure.DeliveryAmbiguous:
+		err = errors.Join(err, r.Outbox.MarkNotice(ctx, notice, false))
+	}
+	return err
 }

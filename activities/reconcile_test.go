@@ -522,7 +522,12 @@ func TestNoticeToTheAuthor(t *testing.T) {
 		"no answer for ever": {func(m mailing) {
 			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
 			m.fakes.Fail("Send", ambiguous)
-		}, 3, 0, ""},
+		}, 3, 0, "may have been notified"},
+		"certainly not accepted, without evidence": {func(m mailing) {
+			m.fakes.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+			m.fakes.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+		}, 2, 1, ""},
+		"no author":            {func(m mailing) { m.db.Exec(t, `delete from criticizer.recipients`) }, 2, 0, "not known"},
 		"opted out":            {func(m mailing) { m.stage.Policy.OptOut = []string{"alice"} }, 2, 0, "opted out"},
 		"refused":              {func(m mailing) { m.fakes.Fail("Send", failure.Errorf(failure.RecipientRejected, "no")) }, 2, 0, "refuses"},
 		"the letter is young":  {func(m mailing) { m.stage.Policy.NotReviewedAfter = 9 * time.Hour }, 2, 0, ""},

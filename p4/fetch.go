@@ -94,6 +94,8 @@ func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 // that is gone is skipped: it was submitted or deleted. In the last attempt, files whose
 // content a replica lacks are skipped, too.
 //
+// With an error, the change has the author alone, or nothing if Perforce did not name one.
+//
 // Errors have a class and do not name the changelist. For a changelist that the server
 // does not know it is NotFound, or ReplicaBehind if all changelists that the server knows
 // are older. For a pending changelist it is ReplicaBehind, or InputInvalid if the server
@@ -116,15 +118,15 @@ func (f *ChangeFetcher) read(ctx context.Context, number review.Changelist, how 
 		return review.Change{}, err
 	}
 	d, err := s.describe(ctx, number, how)
+	x := fetch{f, s, d, how}
 	if err != nil {
-		return review.Change{}, err
+		return x.authorOnly(ctx), err
 	}
 	if rule := cmp.Or(d.SkippedBy, f.skip.match(d, s.info.CaseHandling)); rule != "" {
 		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: how.Shelved, SkippedBy: rule}, nil
 	}
-	x := fetch{f, s, d, how}
 	if err := x.read(ctx); err != nil {
-		return review.Change{}, err
+		return x.authorOnly(ctx), err
 	}
 	return x.Change, nil
 }

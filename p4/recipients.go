@@ -2,11 +2,13 @@ package p4
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/mail"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
@@ -36,6 +38,22 @@ func (x *fetch) readRecipients(ctx context.Context, authorOnly bool) error {
 		x.addRecipient(rec.Fields["user"], rec.Fields["email"], review.RoleSubscriber)
 	}
 	return x.addOwners(ctx)
+}
+
+// authorOnly returns a change with the author alone, who learns that the change could not be
+// read. An attempt that ran out of time has a few seconds for this.
+func (x *fetch) authorOnly(ctx context.Context) (c review.Change) {
+	if x.Change.User == "" || errors.Is(ctx.Err(), context.Canceled) {
+		return c
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	x.Recipients, x.Unresolved = nil, nil
+	x.nameAuthor()
+	if x.readRecipients(ctx, true) == nil {
+		c.User, c.Recipients = x.Change.User, x.Recipients
+	}
+	return c
 }
 
 // An authorRule names the author of a change that a service user submits for others.

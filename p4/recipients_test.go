@@ -74,6 +74,28 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
+// The author of a change that cannot be read is known if Perforce has named one.
+func TestAuthorOfAChangeThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for key, failed := range map[string]reply{
+		"print":         {Out: message(3, 33, "Transfer of librarian file 'x' failed.\n"), Exit: 1},
+		"reviews -c 12": {Exit: 1},
+		"describe 12":   {Exit: 1},
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.describes(12, []string{"user", "ann"}, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"})
+			f.reply("users ann", stat("User", "ann", "Email", "ann@example.com"))
+			f.replies[key] = failed
+			change, err := f.fetch(12)
+			if known := key != "describe 12"; err == nil || change.Files != nil || known != (len(change.Recipients) == 1 && change.Recipients[0].Address == "ann@example.com") {
+				t.Errorf("read %+v, %v", change, err)
+			}
+		})
+	}
+}
+
 // Owners are notified of changes to their paths, but not of denied changes, which others may
 // not be able to read.
 func TestOwners(t *testing.T) {

@@ -37,8 +37,8 @@ type Notice struct {
 	Stage      Stage
 	Class      string
 	FailedAt   time.Time
-	Begun      time.Time // when its first attempt began, on the clock of the reader
-	Again      bool      // an attempt was begun before
+	Begun      time.Time // when its last attempt began, on the clock of the reader
+	Again      bool      // the last attempt may have been accepted
 }
 
 // Channel returns the channel of the recipient. No address is the name of a channel.

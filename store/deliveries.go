@@ -304,8 +304,19 @@ func (d *DB) BeginNotice(ctx context.Context, openFor time.Duration) (n review.N
 	r := rows[0]
 	return review.Notice{
 		Changelist: review.Changelist(r.Changelist), Version: review.Version(r.Version), Stage: review.Stage(r.Stage), Class: r.Class,
-		FailedAt: r.FailedAt, Begun: r.Begun, Again: r.Again,
+		FailedAt: r.FailedAt, Begun: r.Begun.Add(time.Since(r.Now)), Again: r.Again,
 	}, true, nil
+}
+
+// MarkNotice records that an attempt begins, or, if it is not in doubt, that the last attempt
+// was certainly not accepted.
+func (d *DB) MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) error {
+	return postgres.Interpret("mark notice", d.q.MarkNotice(ctx, db.MarkNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version, InDoubt: inDoubt}))
+}
+
+// PostponeNotice records why a notice is not sent before a later run.
+func (d *DB) PostponeNotice(ctx context.Context, n review.Notice, why string) error {
+	return postgres.Interpret("postpone notice", d.q.PostponeNotice(ctx, db.PostponeNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version, Why: why}))
 }
 
 // EndNotice records that a notice was sent, or, with an empty ID, why it never will be.

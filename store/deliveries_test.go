@@ -708,8 +708,20 @@ func TestBeginNotice(t *testing.T) {
 		t.Errorf("while it is sent: %+v", n)
 	}
 	older()
-	if again, ok := begin(); !ok || !again.Again || !again.Begun.Equal(n.Begun) {
-		t.Errorf("after its worker died: %+v, %t", again, ok)
+	testkit.NoError(t, notify.PostponeNotice(t.Context(), n, "is not known"))
+	if again, ok := begin(); !ok || again.Again {
+		t.Errorf("after it was postponed: %+v, %t", again, ok)
+	}
+	exec(t, conn, `update criticizer.notices set begun_at = now() - interval '9 hours'`)
+	testkit.NoError(t, notify.MarkNotice(t.Context(), n, true))
+	older()
+	if again, ok := begin(); !ok || !again.Again || time.Since(again.Begun) > time.Hour {
+		t.Errorf("after its worker died: %+v, %t, want the begin of the last attempt", again, ok)
+	}
+	testkit.NoError(t, notify.MarkNotice(t.Context(), n, false))
+	older()
+	if again, ok := begin(); !ok || again.Again {
+		t.Errorf("after an attempt that was certainly not accepted: %+v, %t", again, ok)
 	}
 	older()
 	replay(t, books, "run1", "run2")
@@ -728,5 +740,57 @@ func TestBeginNotice(t *testing.T) {
 	}
 	if got := must(d.Open(t, store.RoleOperator).Notices(t.Context(), 4711))(t); len(got) != 1 || got[0].NotifiedAt == nil {
 		t.Errorf("the operator reads %+v", got)
+	}
+}
+
+// Old notices that cannot be sent do not keep newer ones from being sent.
+func TestNoticesTakeTurns(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	notify, conn := d.Open(t, store.RoleNotify), d.Conn(t)
+	open(t, books, v1, "run1")
+	die(t, books, "run1", failure.UpstreamUnavailable)
+	exec(t, conn, `insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, state, finished_at)
+			values ('k2', 4712, 1, 's', 'r', 'retryable_failed', now());
+		insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_version, stage, error_class, payload, first_failure_at, last_failure_at)
+			select 'k2', 'r', 4712, 1, stage, error_class, payload, first_failure_at, last_failure_at from criticizer.dead_letters;
+		update criticizer.dead_letters set recorded_at = now() - interval '5 hours'`)
+	var got []review.Changelist
+	for range 3 {
+		n, ok, err := notify.BeginNotice(t.Context(), 4*time.Hour)
+		testkit.NoError(t, err)
+		if ok {
+			got = append(got, n.Changelist)
+		}
+		exec(t, conn, `update criticizer.notices set checked_at = checked_at - interval '1 hour'`)
+	}
+	if !slices.Equal(got, []review.Changelist{4711, 4712, 4711}) {
+		t.Errorf("begun for %v", got)
+	}
+}
+
+// A restored database may have lost a notice or its result: it is looked up before it is sent.
+func TestNoticeAfterARestore(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{true, false} {
+		books, d := bookkeeping(t)
+		notify, conn := d.Open(t, store.RoleNotify), d.Conn(t)
+		open(t, books, v1, "run1")
+		die(t, books, "run1", failure.UpstreamUnavailable)
+		exec(t, conn, `update criticizer.dead_letters set recorded_at = now() - interval '5 hours'`)
+		if known {
+			_, ok, err := notify.BeginNotice(t.Context(), 4*time.Hour)
+			testkit.NoError(t, err)
+			if !ok {
+				t.Fatal("not begun")
+			}
+			exec(t, conn, `update criticizer.notices set checked_at = checked_at - interval '1 hour'`)
+		}
+		exec(t, conn, `select criticizer.restored(now() - interval '1 day', 4711)`)
+		n, ok, err := notify.BeginNotice(t.Context(), 4*time.Hour)
+		testkit.NoError(t, err)
+		if age := time.Since(n.Begun); !ok || !n.Again || age < 23*time.Hour || age > 25*time.Hour {
+			t.Errorf("known %t: %+v, %t, want a look-up since the backup", known, n, ok)
+		}
 	}
 }

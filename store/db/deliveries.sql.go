@@ -138,7 +138,7 @@ func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliver
 
 const beginNotice = `-- name: BeginNotice :many
 select changelist::bigint as changelist, version::integer as version, stage::text as stage, class::text as class,
-       failed_at::timestamptz as failed_at, begun::timestamptz as begun, again::boolean as again
+       failed_at::timestamptz as failed_at, begun::timestamptz as begun, again::boolean as again, now()::timestamptz as now
 from criticizer.begin_notice($1::interval)
 `
 
@@ -150,6 +150,7 @@ type BeginNoticeRow struct {
 	FailedAt   time.Time
 	Begun      time.Time
 	Again      bool
+	Now        time.Time
 }
 
 func (q *Queries) BeginNotice(ctx context.Context, openFor time.Duration) ([]BeginNoticeRow, error) {
@@ -169,6 +170,7 @@ func (q *Queries) BeginNotice(ctx context.Context, openFor time.Duration) ([]Beg
 			&i.FailedAt,
 			&i.Begun,
 			&i.Again,
+			&i.Now,
 		); err != nil {
 			return nil, err
 		}
@@ -362,7 +364,7 @@ func (q *Queries) EndAttempt(ctx context.Context, arg EndAttemptParams) error {
 
 const endNotice = `-- name: EndNotice :exec
 update criticizer.notices
-set notification_id = $1::text, why = $2::text, checked_at = now(),
+set final = true, notification_id = $1::text, why = $2::text, checked_at = now(),
     notified_at = case when $1::text is not null then now() end
 where changelist_id = $3 and review_version = $4 and kind = 'not_reviewed'
 `
@@ -628,6 +630,22 @@ func (q *Queries) LiftBounces(ctx context.Context, id int64) error {
 	return err
 }
 
+const markNotice = `-- name: MarkNotice :exec
+update criticizer.notices set begun_at = case when $1::boolean then now() end, why = null
+where changelist_id = $2 and review_version = $3 and kind = 'not_reviewed'
+`
+
+type MarkNoticeParams struct {
+	InDoubt       bool
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+func (q *Queries) MarkNotice(ctx context.Context, arg MarkNoticeParams) error {
+	_, err := q.db.Exec(ctx, markNotice, arg.InDoubt, arg.ChangelistID, arg.ReviewVersion)
+	return err
+}
+
 const markSentIfNotSent = `-- name: MarkSentIfNotSent :execrows
 update criticizer.deliveries
 set status = 'sent', notification_id = $1::text, notified_at = now(), evidence = $2::text, begun = false,
@@ -678,6 +696,22 @@ func (q *Queries) Notices(ctx context.Context, changelistID review.Changelist) (
 		return nil, err
 	}
 	return items, nil
+}
+
+const postponeNotice = `-- name: PostponeNotice :exec
+update criticizer.notices set why = $1::text
+where changelist_id = $2 and review_version = $3 and kind = 'not_reviewed'
+`
+
+type PostponeNoticeParams struct {
+	Why           string
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+func (q *Queries) PostponeNotice(ctx context.Context, arg PostponeNoticeParams) error {
+	_, err := q.db.Exec(ctx, postponeNotice, arg.Why, arg.ChangelistID, arg.ReviewVersion)
+	return err
 }
 
 const purgeReviews = `-- name: PurgeReviews :one

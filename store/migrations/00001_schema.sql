@@ -286,11 +286,12 @@ create table criticizer.notices (
     changelist_id   bigint      not null,
     review_version  integer     not null,
     kind            text        not null,
-    begun_at        timestamptz not null default now(), -- of the first attempt
+    begun_at        timestamptz,                        -- of the last attempt, if its result is unknown
     checked_at      timestamptz not null default now(),
     notification_id text,
     notified_at     timestamptz,
-    why             text,                               -- why the author is not notified; then it is final
+    why             text,                               -- why the author is not notified
+    final           boolean     not null default false, -- no further attempt
     constraint notices_once primary key (changelist_id, review_version, kind),
     constraint notices_of_job foreign key (changelist_id, review_version)
         references criticizer.jobs (changelist_id, review_version),
@@ -343,6 +344,7 @@ begin
     set begun = true, attempts = d.attempts + 1, last_attempt_at = restored.backup_at, error_class = null
     where d.status = 'pending' and not d.begun;
     get diagnostics in_doubt = row_count;
+    update criticizer.notices set begun_at = restored.backup_at where not final and begun_at is null;
     return in_doubt;
 end $$;
 comment on function criticizer.restored is
@@ -468,24 +470,29 @@ create table criticizer.pages (
 create index pages_unsent on criticizer.pages (next_attempt_at) where sent_at is null;
 create index replays_unexplained on criticizer.replays (id) where not explained;
 
--- Begins the notice of the oldest dead letter that is open for the time given, or returns no
--- row. The lock on the letter keeps a replay from beginning meanwhile. A notice that was begun and
--- not sent is returned again after half an hour, with the time at which it was begun first.
+-- Begins the notice of a dead letter that is open for the time given, or returns no row. Notices
+-- that were not tried come first, then those tried longest ago, at least half an hour. The lock on
+-- the letter keeps a replay from beginning meanwhile. again means that an attempt of unknown
+-- result began at that time, or that a restore may have lost one since then.
 create function criticizer.begin_notice(open_for interval, out changelist bigint, out version integer, out stage text,
         out class text, out failed_at timestamptz, out begun timestamptz, out again boolean)
     returns setof record language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    select l.changelist_id, l.review_version, l.stage, l.error_class, l.last_failure_at, n.begun_at is not null
-    into changelist, version, stage, class, failed_at, again
+    select l.changelist_id, l.review_version, l.stage, l.error_class, l.last_failure_at
+    into changelist, version, stage, class, failed_at
     from criticizer.dead_letters l
     join criticizer.jobs j on j.idempotency_key = l.workflow_id and j.state = 'retryable_failed'
     left join criticizer.notices n on (n.changelist_id, n.review_version, n.kind) = (l.changelist_id, l.review_version, 'not_reviewed')
     where l.state = 'open' and l.stage in ('fetch', 'llm') and l.recorded_at <= now() - open_for
-      and (n.begun_at is null or n.notified_at is null and n.why is null and n.checked_at <= now() - interval '30 minutes')
-    order by l.id limit 1 for update of l skip locked;
+      and (n.checked_at is null or not n.final and n.checked_at <= now() - interval '30 minutes')
+    order by n.checked_at nulls first, l.id limit 1 for update of l skip locked;
     if found then
-        insert into criticizer.notices as n (changelist_id, review_version, kind) values (changelist, version, 'not_reviewed')
+        insert into criticizer.notices as n (changelist_id, review_version, kind, begun_at)
+        select changelist, version, 'not_reviewed', min(r.backup_at) from criticizer.restores r
+        where r.newest_changelist >= changelist and r.restored_at > now() - interval '720 hours'
         on conflict on constraint notices_once do update set checked_at = now() returning n.begun_at into begun;
+        again := begun is not null;
+        begun := coalesce(begun, now());
         return next;
     end if;
 end $$;

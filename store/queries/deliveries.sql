@@ -161,12 +161,20 @@ where bounced_at is not null and recipient = (select d.recipient from criticizer
 
 -- name: BeginNotice :many
 select changelist::bigint as changelist, version::integer as version, stage::text as stage, class::text as class,
-       failed_at::timestamptz as failed_at, begun::timestamptz as begun, again::boolean as again
+       failed_at::timestamptz as failed_at, begun::timestamptz as begun, again::boolean as again, now()::timestamptz as now
 from criticizer.begin_notice(@open_for::interval);
+
+-- name: MarkNotice :exec
+update criticizer.notices set begun_at = case when @in_doubt::boolean then now() end, why = null
+where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
+
+-- name: PostponeNotice :exec
+update criticizer.notices set why = @why::text
+where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
 
 -- name: EndNotice :exec
 update criticizer.notices
-set notification_id = sqlc.narg('notification_id')::text, why = sqlc.narg('why')::text, checked_at = now(),
+set final = true, notification_id = sqlc.narg('notification_id')::text, why = sqlc.narg('why')::text, checked_at = now(),
     notified_at = case when sqlc.narg('notification_id')::text is not null then now() end
 where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
 
