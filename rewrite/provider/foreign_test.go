@@ -64,6 +64,28 @@ func TestForeignLines(t *testing.T) {
 	}
 }
 
+// A response of the Responses API with an error, as an object or in words.
+func TestForeignResponses(t *testing.T) {
+	t.Parallel()
+	for problem, want := range map[string]failure.Class{
+		`{"code":"insufficient_quota"}`:                   failure.QuotaExhausted,
+		`{"code":"rate_limit_exceeded","message":"slow"}`: failure.RateLimited,
+		`{"code":"invalid_prompt","message":"no"}`:        failure.EndpointRefused,
+		`{"code":"server_error","message":"oops"}`:        failure.UpstreamInternal,
+		`"Rate limit exceeded"`:                           failure.RateLimited,
+	} {
+		r, _ := newRewriter(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"custom_id":"j","response":{"status_code":200,"body":{"status":"failed","output":[],"error":%s}}}`, problem)
+		}))
+		testkit.NoError(t, r.Results(t.Context(), to(rewrite.OpenAIResponses), "f", func(l rewrite.Line) error {
+			if failure.ClassOf(l.Err) != want {
+				t.Errorf("%s: got %v, want class %s", problem, l.Err, want)
+			}
+			return nil
+		}))
+	}
+}
+
 // A creation that is refused for its tokens has no room: it has no lines.
 func TestCreationWithoutRoom(t *testing.T) {
 	t.Parallel()

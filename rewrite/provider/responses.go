@@ -26,12 +26,9 @@ func responseRequest(p prompt) openai.CreateResponseRequest {
 
 func readResponse(resp object) (rewrite.Answer, error) {
 	spent := spentOn(resp.object("usage"), "input_tokens", "output_tokens")
-	if problem := resp.object("error"); problem != nil {
-		status := http.StatusInternalServerError
-		switch problem.text("code") {
-		case "rate_limit_exceeded":
-			status = http.StatusTooManyRequests
-		case "invalid_prompt":
+	if resp.hasError() {
+		status := http.StatusOK
+		if resp.object("error").text("code") == "invalid_prompt" {
 			status = http.StatusBadRequest
 		}
 		return spent, endpoint.Refused(status, resp["error"])
