@@ -66,6 +66,7 @@ func TestExtrasAreNotPreconditions(t *testing.T) {
 		"the revision before, purged (`+Sn`)":        {"print //depot/f.c#1", edit},
 		"the revision before, for an unknown reason": {"print //depot/f.c#1", edit},
 		"the revision before, damaged":               {"print //depot/f.c#1", edit},
+		"the revision before, over a limit":          {"print //depot/f.c#1", edit},
 		"the revision before, not convertible":       {"print //depot/f.c#1", edit},
 		"the author's address":                       {"users ann", edit},
 		"subscribers":                                {"reviews -c 12", edit},
@@ -99,7 +100,7 @@ func TestExtrasAreNotPreconditions(t *testing.T) {
 			}
 		})
 	}
-	if rows := factRows(t); len(rows) != 16 {
-		t.Errorf("docs/perforce.md has %d facts, and the test 16", len(rows))
+	if rows := factRows(t); len(rows) != 17 {
+		t.Errorf("docs/perforce.md has %d facts, and the test 17", len(rows))
 	}
 }

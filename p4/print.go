@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,35 +86,57 @@ func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error)
 }
 
 // maxPrints limits the processes of one print: a server may end a print at each
-// damaged revision. maxLargest limits those that end at the limit of output.
+// damaged revision. maxLargest limits those that end at the limit of output, and
+// maxHalvings how often a request that is over a limit of the account is halved.
 const (
-	maxPrints  = 100
-	maxLargest = 4
+	maxPrints   = 100
+	maxLargest  = 4
+	maxHalvings = 6
 )
 
 // print reads the given revisions: submitted ones, or, if shelf is not 0, files
 // shelved there. A content of more than maxBytes is dropped as it arrives, and not
 // shortened. It takes one process, and one more for each damaged revision at which
-// the server ends, and for a content of more than maxBytes that exceeds the output.
+// the server ends, and for a content of more than maxBytes that exceeds the output. If a
+// request is over a limit of the account, the revisions that did not arrive are requested in
+// halves, and what is over the limit then is skipped.
 func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changelist) (*printout, error) {
 	p, left := x.newPrintout(specs, shelf)
-	largest, stuck := 0, 0
+	largest, stuck, overLimit, size := 0, 0, 0, len(left)
+	var again []string // of the request before
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
+		requested, rest := left[:min(size, len(left))], left[min(size, len(left)):]
 		p.unnamed, p.damaged, p.current, p.cut, p.arrived, p.odd = "", 0, nil, false, 0, nil
-		err := x.Run(ctx, command.Cmd{Name: "print", Lines: left}, p.add)
+		err := x.Run(ctx, command.Cmd{Name: "print", Lines: requested}, p.add)
 		switch {
 		case errors.Is(err, command.ErrOutputLimit) && largest < maxLargest && p.current != nil && p.current.size > p.maxBytes:
 			p.current.missing, p.current.data, p.cut = review.SkipTooLarge, nil, true // the others are requested again
 			largest++
 		case errors.Is(err, command.ErrOutputLimit):
 			p.unnamed, p.damaged = review.SkipTooLarge, 0
+		case failure.ClassOf(err) == failure.TooLarge:
+			requested = slices.DeleteFunc(slices.Clone(requested), func(spec string) bool { return p.of(spec).complete || p.of(spec).missing != "" })
+			if overLimit++; overLimit > maxHalvings+1 { // the number of revisions is not what is over the limit
+				requested, rest = slices.Concat(requested, rest), nil
+			}
+			if len(requested) > 1 && overLimit <= maxHalvings {
+				size = (len(requested) + 1) / 2
+			} else {
+				for _, spec := range requested {
+					p.of(spec).missing, p.of(spec).data = review.SkipOverLimit, nil
+				}
+				requested = nil
+			}
+			left = slices.Concat(requested, rest)
+			continue
 		case err != nil:
 			return nil, err
 		default:
 			p.endCurrent()
 		}
-		again, err := p.explainMissing(left)
-		if err != nil && n > 0 {
+		wasAgain := len(again) > 0
+		again, err = p.explainMissing(requested)
+		if err != nil && wasAgain {
 			break // the others cannot be read because of a damaged revision
 		}
 		if err != nil {
@@ -122,9 +145,10 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 		if p.odd != nil && p.arrived == 0 {
 			stuck++
 		}
-		if left = again; stuck > 1 && len(left) > 0 {
+		if stuck > 1 && len(again) > 0 {
 			return nil, p.odd // the server refuses the command, not a file
 		}
+		left = slices.Concat(again, rest)
 	}
 	for _, spec := range left {
 		if c := p.of(spec); !c.complete && c.missing == "" {
