@@ -71,7 +71,7 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 // INVARIANT_VIOLATED (notification 6.5). A job that has succeeded before is returned
 // unchanged.
 func (d *DB) FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error) {
-	return d.finish(ctx, key, "a delivery is neither notified nor waived, or stage llm recorded no outcome of the report", func(q *db.Queries) (db.Job, error) {
+	return d.finish(ctx, key, "a delivery is neither notified nor waived, or stage llm recorded no outcome of the report", func(q *db.Queries) (bool, error) {
 		return q.FinishJobIfAllNotified(ctx, db.FinishJobIfAllNotifiedParams{IdempotencyKey: key, Report: string(report)})
 	})
 }
@@ -80,26 +80,28 @@ func (d *DB) FinishJob(ctx context.Context, key string, report review.ArtifactRe
 // fetch recorded the rule, or if a shelf is skipped because of another one. Otherwise the
 // error has class INVARIANT_VIOLATED. A job that has succeeded before is returned unchanged.
 func (d *DB) SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error) {
-	return d.finish(ctx, key, "stage fetch recorded no such rule", func(q *db.Queries) (db.Job, error) {
-		return q.SkipJob(ctx, db.SkipJobParams{
-			IdempotencyKey: key, SkippedBy: string(by), OfShelves: []string{string(review.SkipRuleSame), string(review.SkipRuleNewer)},
-		})
+	return d.finish(ctx, key, "stage fetch recorded no such rule", func(q *db.Queries) (bool, error) {
+		return q.SkipJob(ctx, db.SkipJobParams{IdempotencyKey: key, SkippedBy: string(by)})
 	})
 }
 
-// finish ends a job by a statement that returns the job, or no row if it changed
-// nothing; why says what it wanted.
-func (d *DB) finish(ctx context.Context, key, why string, end func(*db.Queries) (db.Job, error)) (review.Job, error) {
+// finish ends a job by a statement that reports whether it changed the job; why says what
+// the statement wanted.
+func (d *DB) finish(ctx context.Context, key, why string, end func(*db.Queries) (bool, error)) (review.Job, error) {
 	var job db.Job
-	err := d.inTx(ctx, "finish job", func(q *db.Queries) (err error) {
-		if job, err = end(q); err == nil {
+	err := d.inTx(ctx, "finish job", func(q *db.Queries) error {
+		ended, err := end(q)
+		if err != nil {
+			return err
+		}
+		if job, err = q.Job(ctx, key); err != nil {
+			return err
+		}
+		if ended {
 			return q.ResolveDeadLetters(ctx, key)
 		}
-		if !postgres.NoRow(err) {
-			return err
-		}
-		if job, err = q.Job(ctx, key); err != nil || job.State == review.JobSucceeded {
-			return err
+		if job.State == review.JobSucceeded {
+			return nil
 		}
 		return failure.Errorf(failure.InvariantViolated, "finish job %d, which is %s: %s", job.ID, job.State, why)
 	})

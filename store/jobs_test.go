@@ -48,8 +48,10 @@ func TestSkipJob(t *testing.T) {
 		_, err := db.SkipJob(t.Context(), v1.Key, rule)
 		wantClass(t, err, failure.InvariantViolated)
 	}
-	shelf := must(db.ReserveShelf(t.Context(), "p4", 5, "event", "run1"))(t)
-	must(db.SkipJob(t.Context(), shelf.Key, review.SkipRuleNewer))(t)
+	for _, rule := range []review.SkipRule{review.SkipRuleSame, review.SkipRuleNewer} {
+		shelf := must(db.ReserveShelf(t.Context(), "p4", 5, string(rule), "run1"))(t)
+		must(db.SkipJob(t.Context(), shelf.Key, rule))(t)
+	}
 	for range 2 { // the activity may be repeated
 		job := must(db.SkipJob(t.Context(), v1.Key, review.SkipRuleTag))(t)
 		if job.State != review.JobSucceeded || job.Outcome != review.OutcomeNotReviewed || job.SkippedBy != review.SkipRuleTag {

@@ -324,18 +324,7 @@ func (q *Queries) EarlierReport(ctx context.Context, arg EarlierReportParams) (E
 }
 
 const finishJobIfAllNotified = `-- name: FinishJobIfAllNotified :one
-update criticizer.jobs j
-set state = 'succeeded', outcome = o.outcome, findings = o.findings, report = o.report, coverage = o.coverage,
-    updated_at = now(), finished_at = now()
-from criticizer.outcomes o
-where j.idempotency_key = $1
-  and o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = $2::text
-  and j.state <> 'succeeded'
-  and not exists (
-    select from criticizer.deliveries d
-    where d.changelist_id = j.changelist_id and d.review_version = j.review_version
-      and d.notified_at is null and d.status <> 'waived')
-returning j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged
+select criticizer.finish_job($1::text, $2::text)::boolean
 `
 
 type FinishJobIfAllNotifiedParams struct {
@@ -345,33 +334,12 @@ type FinishJobIfAllNotifiedParams struct {
 
 // The condition and the change are one statement (notification 6.5). The
 // job may have any state but succeeded: a run that was terminated may be reset and
-// then finish. Outcome and counts are what role llm recorded for the report.
-func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAllNotifiedParams) (Job, error) {
+// then finish.
+func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAllNotifiedParams) (bool, error) {
 	row := q.db.QueryRow(ctx, finishJobIfAllNotified, arg.IdempotencyKey, arg.Report)
-	var i Job
-	err := row.Scan(
-		&i.ID,
-		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
-		&i.ServerID,
-		&i.State,
-		&i.Outcome,
-		&i.Findings,
-		&i.RunID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.FinishedAt,
-		&i.Report,
-		&i.Coverage,
-		&i.SkippedBy,
-		&i.Shelved,
-		&i.ShelfEvent,
-		&i.AskedVersion,
-		&i.CheckedAt,
-		&i.Purged,
-	)
-	return i, err
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const hasNewerReview = `-- name: HasNewerReview :one
@@ -729,47 +697,17 @@ func (q *Queries) ReportOfReview(ctx context.Context, arg ReportOfReviewParams) 
 }
 
 const skipJob = `-- name: SkipJob :one
-update criticizer.jobs j
-set state = 'succeeded', outcome = 'not_reviewed', skipped_by = $1::text, updated_at = now(), finished_at = now()
-where idempotency_key = $2 and state <> 'succeeded'
-  and (shelved and $1 = any ($3::text[])
-       or exists (select from criticizer.contents c
-                  where c.changelist_id = j.changelist_id and c.review_version = j.review_version and c.skipped_by = $1))
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+select criticizer.skip_job($1::text, $2::text)::boolean
 `
 
 type SkipJobParams struct {
-	SkippedBy      string
 	IdempotencyKey string
-	OfShelves      []string
+	SkippedBy      string
 }
 
-// Role fetch recorded the rule. Only the review of a shelf is also skipped because of
-// another shelf.
-func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
-	row := q.db.QueryRow(ctx, skipJob, arg.SkippedBy, arg.IdempotencyKey, arg.OfShelves)
-	var i Job
-	err := row.Scan(
-		&i.ID,
-		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
-		&i.ServerID,
-		&i.State,
-		&i.Outcome,
-		&i.Findings,
-		&i.RunID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.FinishedAt,
-		&i.Report,
-		&i.Coverage,
-		&i.SkippedBy,
-		&i.Shelved,
-		&i.ShelfEvent,
-		&i.AskedVersion,
-		&i.CheckedAt,
-		&i.Purged,
-	)
-	return i, err
+func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (bool, error) {
+	row := q.db.QueryRow(ctx, skipJob, arg.IdempotencyKey, arg.SkippedBy)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }

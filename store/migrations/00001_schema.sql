@@ -378,6 +378,42 @@ comment on function criticizer.prepare_delivery is
 create trigger deliveries_prepared before insert on criticizer.deliveries
     for each row execute function criticizer.prepare_delivery();
 
+-- A job succeeds only by these two functions: its outcome, counts and skip rule are what stages
+-- llm and fetch recorded, and the caller names none of them.
+create function criticizer.finish_job(key text, made text) returns boolean
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    update criticizer.jobs j
+    set state = 'succeeded', outcome = o.outcome, findings = o.findings, report = o.report, coverage = o.coverage,
+        updated_at = now(), finished_at = now()
+    from criticizer.outcomes o
+    where j.idempotency_key = key
+      and o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = made
+      and j.state <> 'succeeded'
+      and not exists (
+        select from criticizer.deliveries d
+        where d.changelist_id = j.changelist_id and d.review_version = j.review_version
+          and d.notified_at is null and d.status <> 'waived');
+    return found;
+end $$;
+comment on function criticizer.finish_job is
+    'All recipients were notified, and stage llm recorded the outcome of the report.';
+
+create function criticizer.skip_job(key text, rule text) returns boolean
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    update criticizer.jobs j
+    set state = 'succeeded', outcome = 'not_reviewed', skipped_by = rule, updated_at = now(), finished_at = now()
+    where j.idempotency_key = key and j.state <> 'succeeded'
+      and (j.shelved and rule in ('the shelf has not changed since its last review',
+                                  'the changelist was shelved again before the review was over')
+           or exists (select from criticizer.contents c
+                      where c.changelist_id = j.changelist_id and c.review_version = j.review_version and c.skipped_by = rule));
+    return found;
+end $$;
+comment on function criticizer.skip_job is
+    'Stage fetch recorded the rule; only the review of a shelf is also skipped because of another shelf.';
+
 ------------------------------------------------------------------- dead letters
 
 -- One row per run that used its attempt budget or met a non-retryable error
@@ -936,8 +972,11 @@ grant execute on function criticizer.adopt_outcome to criticizer_notify;
 
 -- The bookkeeping role reads whether every recipient was notified, not the
 -- recipients.
-grant select, insert, update on criticizer.jobs, criticizer.dead_letters, criticizer.pages, criticizer.catch_up
-    to criticizer_bookkeeping;
+grant select, insert, update on criticizer.dead_letters, criticizer.pages, criticizer.catch_up to criticizer_bookkeeping;
+grant select, insert (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id, shelved, shelf_event)
+    on criticizer.jobs to criticizer_bookkeeping;
+grant update (state, run_id, updated_at, finished_at, checked_at) on criticizer.jobs to criticizer_bookkeeping, criticizer_operator;
+grant execute on function criticizer.finish_job, criticizer.skip_job to criticizer_bookkeeping;
 grant select, insert on criticizer.replays to criticizer_bookkeeping;
 grant select on criticizer.replay_requests, criticizer.contents, criticizer.outcomes, criticizer.figures to criticizer_bookkeeping;
 grant select, update (due_at) on criticizer.watch to criticizer_bookkeeping;
@@ -957,7 +996,7 @@ grant select on
     criticizer.pages, criticizer.findings, criticizer.opinions, criticizer.token_days, criticizer.review_records,
     criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.outages, criticizer.restores
     to criticizer_operator;
-grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
+grant update on criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
 grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;
 grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
 grant insert, update (request_id) on criticizer.replays to criticizer_operator;

@@ -32,30 +32,11 @@ returning *;
 -- name: FinishJobIfAllNotified :one
 -- The condition and the change are one statement (notification 6.5). The
 -- job may have any state but succeeded: a run that was terminated may be reset and
--- then finish. Outcome and counts are what role llm recorded for the report.
-update criticizer.jobs j
-set state = 'succeeded', outcome = o.outcome, findings = o.findings, report = o.report, coverage = o.coverage,
-    updated_at = now(), finished_at = now()
-from criticizer.outcomes o
-where j.idempotency_key = @idempotency_key
-  and o.changelist_id = j.changelist_id and o.review_version = j.review_version and o.report = @report::text
-  and j.state <> 'succeeded'
-  and not exists (
-    select from criticizer.deliveries d
-    where d.changelist_id = j.changelist_id and d.review_version = j.review_version
-      and d.notified_at is null and d.status <> 'waived')
-returning j.*;
+-- then finish.
+select criticizer.finish_job(@idempotency_key::text, @report::text)::boolean;
 
 -- name: SkipJob :one
--- Role fetch recorded the rule. Only the review of a shelf is also skipped because of
--- another shelf.
-update criticizer.jobs j
-set state = 'succeeded', outcome = 'not_reviewed', skipped_by = @skipped_by::text, updated_at = now(), finished_at = now()
-where idempotency_key = @idempotency_key and state <> 'succeeded'
-  and (shelved and @skipped_by = any (@of_shelves::text[])
-       or exists (select from criticizer.contents c
-                  where c.changelist_id = j.changelist_id and c.review_version = j.review_version and c.skipped_by = @skipped_by))
-returning *;
+select criticizer.skip_job(@idempotency_key::text, @skipped_by::text)::boolean;
 
 -- name: CancelJobIfRunning :execrows
 update criticizer.jobs
