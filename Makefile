@@ -39,12 +39,10 @@ down: ## stop everything that runs
 # without it. So is p4's TestContext: with it, parsing takes longer than a parse may take.
 CONCURRENT := ^[[:space:]]+go |sync\.(Mutex|RWMutex|WaitGroup|Map|Pool|Once|Cond)|atomic\.|errgroup|chan 
 RACED = $(shell go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '$(CONCURRENT)' | xargs -n1 dirname | sort -u | grep -v /e2e)
-# CI runs the tests of a package once: with the race detector, or else here.
-PACKAGES = $(if $(CI),$(filter-out $(filter-out %/p4,$(RACED)),$(shell go list -f '{{.Dir}}' ./...)),./...)
 
 test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/temporal-sql-tool $(BIN)/collector ## all tests, against a real Postgres and a real Temporal
 	@rm -f build/reruns.txt
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages="$(PACKAGES)" -- $(TEST_FLAGS)
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages=./... -- $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
 	@sh tools/skips.sh build/test.json
 
