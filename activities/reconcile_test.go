@@ -507,7 +507,7 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 }
 
 // A dead letter of an early stage that stays open becomes one mail "not reviewed" to the author,
-// also if a worker dies in between. A later replay still sends the digest.
+// even if a worker dies in between. A later replay still sends the digest.
 func TestNoticeToTheAuthor(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

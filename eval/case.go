@@ -63,7 +63,7 @@ func newCase(name string, files map[string]string) (Case, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !slices.Contains(known, name) {
-			p.addf("%s: is no file of a case: delete it", name)
+			p.addf("%s: is not a file of a case: delete it", name)
 		}
 	}
 	if len(p.problems) == 0 {

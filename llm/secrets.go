@@ -7,7 +7,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// testPath matches paths of tests and examples, which hold secrets that are none.
+// testPath matches paths of tests and examples, whose secrets are usually invented.
 var testPath = regexp.MustCompile(`(?i)(^|[/._-])(tests?|testdata|fixtures?|specs?|mocks?|examples?|samples?|demo)([/._-]|$)|_test\.[a-z]+$`)
 
 // committedSecrets returns a finding for each certain secret that the change adds. Redaction

@@ -28,14 +28,16 @@ func TestCommittedSecretsAreFindings(t *testing.T) {
 		file review.File
 		want []int // lines
 	}{
-		"a token of an issuer":  {added("//depot/main.tf", `region = "eu"`, `key = "AK`+`IA`+strings.ToUpper(rand.Text()[:16])+`"`), []int{2}},
-		"the password of a URI": {added("//depot/app.yaml", "name: app", "url: postgres://app:"+password+"@db.internal:5432/app"), []int{2}},
-		"a private key, once":   {added("//depot/server.pem", key...), []int{2}},
-		"a random password":     {added("//depot/app.go", "package app", `const password = "`+password+`"`), []int{2}},
-		"in a test":             {added("//depot/app_test.go", "package app", `const password = "`+password+`"`), nil},
-		"in a fixture":          {added("//depot/test/fixtures/app.yaml", "url: postgres://app:"+password+"@db.internal:5432/app"), nil},
-		"a word":                {added("//depot/app.yaml", "password: changeme-please"), nil},
-		"removed":               {review.File{DepotPath: "//depot/app.yaml", Action: review.ActionEdit, Diff: "@@ -1,2 +1,1 @@\n-password: " + password + "\n name: app\n"}, nil},
+		"a token of an issuer":        {added("//depot/main.tf", `region = "eu"`, `key = "AK`+`IA`+strings.ToUpper(rand.Text()[:16])+`"`), []int{2}},
+		"the password of a URI":       {added("//depot/app.yaml", "name: app", "url: postgres://app:"+password+"@db.internal:5432/app"), []int{2}},
+		"a private key, once":         {added("//depot/server.pem", key...), []int{2}},
+		"a random password":           {added("//depot/app.go", "package app", `const password = "`+password+`"`), []int{2}},
+		"a real token in a test":      {added("//depot/app_test.go", "package app", `const token = "gh`+`p_YgTCHIWzVY1zach2jNQYdgaJTvSGN73kleC8"`), []int{2}},
+		"an invented token in a test": {added("//depot/app_test.go", "package app", `const token = "gh`+`p_YgTCHIWzVY1zach2jNQYdgaJTvSGN73kleC9"`), nil},
+		"in a test":                   {added("//depot/app_test.go", "package app", `const password = "`+password+`"`), nil},
+		"in a fixture":                {added("//depot/test/fixtures/app.yaml", "url: postgres://app:"+password+"@db.internal:5432/app"), nil},
+		"a word":                      {added("//depot/app.yaml", "password: changeme-please"), nil},
+		"removed":                     {review.File{DepotPath: "//depot/app.yaml", Action: review.ActionEdit, Diff: "@@ -1,2 +1,1 @@\n-password: " + password + "\n name: app\n"}, nil},
 	} {
 		s := simulate(t, llmsim.New(llmsim.Config{}), nil)
 		d, err := s.review(t, tc.file)

@@ -1,10 +1,11 @@
 package redaction
 
 import (
-	"slices"
+	"hash/crc32"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 	"github.com/criticizer/criticizer/redaction/internal/token"
 )
 
@@ -12,12 +13,9 @@ import (
 type Secret struct {
 	Row   int // of the diff, from 1
 	Class string
-	// Checked is set if the secret has a checksum: it is not an example.
+	// Checked is set if the secret has a checksum and it is right: it is not an example.
 	Checked bool
 }
-
-// checkedClasses are the tokens whose checksum this package verifies.
-var checkedClasses = []string{"github-token", "npm-token", "grafana-key", "nkey-seed"}
 
 // addedSecrets returns the secrets on the added lines of a diff, as far as they are certain: a
 // key, the password of a URI, a token of an issuer, or a random value of a secret's name. A
@@ -33,10 +31,29 @@ func (p *Pipeline) addedSecrets(pt *part) (out []Secret) {
 			continue
 		}
 		if n := len(out); n == 0 || out[n-1].Row != row || out[n-1].Class != s.Class {
-			out = append(out, Secret{row, s.Class, slices.Contains(checkedClasses, s.Class)})
+			out = append(out, Secret{row, s.Class, hasChecksum(s)})
 		}
 	}
 	return out
+}
+
+// hasChecksum reports whether the last six bytes of a token of GitHub or npm are the CRC-32
+// of what is between them and the prefix, in base 62.
+func hasChecksum(s span) bool {
+	const size = 6
+	_, body, _ := strings.Cut(s.value, "_")
+	if s.Class != "github-token" && s.Class != "npm-token" || len(body) <= size {
+		return false
+	}
+	body, sum := body[:len(body)-size], body[len(body)-size:]
+	n := crc32.ChecksumIEEE([]byte(body))
+	for i := size - 1; i >= 0; i-- {
+		if sum[i] != (lex.Digits + lex.Uppers + lex.Lowers)[n%62] {
+			return false
+		}
+		n /= 62
+	}
+	return n == 0
 }
 
 func (p *Pipeline) isCertain(s span) bool {

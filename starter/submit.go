@@ -146,7 +146,7 @@ func (a *app) drain() *cobra.Command {
 			return errors.Join(err, printErr)
 		},
 	}
-	cmd.Flags().StringVar(&metrics, "metrics", "", "write the state of the spool to this `FILE` for Prometheus, also if Temporal does not answer")
+	cmd.Flags().StringVar(&metrics, "metrics", "", "write the state of the spool to this `FILE` for Prometheus, even if Temporal does not answer")
 	return cmd
 }
 

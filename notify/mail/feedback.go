@@ -74,7 +74,7 @@ func (a Answers) Feedback(ctx context.Context) (found []review.FeedbackMail, err
 					continue
 				}
 				if answer.Note, err = a.Redact(answer.Note); err != nil {
-					return err
+					answer.Note = "" // the opinion counts without a text that cannot be redacted
 				}
 				answer.At = m.InternalDate
 				found = append(found, answer)
@@ -116,7 +116,11 @@ func (a Answers) parse(raw []byte) (answer review.FeedbackMail, ok bool) {
 		if err != nil {
 			break
 		}
-		if kind, _, _ := part.Header.(*messagemail.InlineHeader).ContentType(); kind == "text/plain" {
+		header, isText := part.Header.(*messagemail.InlineHeader) // others are of attachments
+		if !isText {
+			continue
+		}
+		if kind, _, _ := header.ContentType(); kind == "text/plain" {
 			body, _ := io.ReadAll(part.Body) // of a part that is cut off, the rest counts
 			answer.Note = note(string(body))
 		}
@@ -126,12 +130,15 @@ func (a Answers) parse(raw []byte) (answer review.FeedbackMail, ok bool) {
 
 // proven reports whether our relay states that DMARC passed for the sender's domain, or DKIM
 // for it or a domain above it. Only the relay's topmost statement counts: a sender can write
-// others, which are below.
+// others, which are below. A statement that cannot be read could be the relay's own.
 func (a Answers) proven(header messagemail.Header, sender string) bool {
 	domain := sender[strings.LastIndexByte(sender, '@')+1:]
 	for f := header.FieldsByKey("Authentication-Results"); f.Next(); {
 		relay, results, err := authres.Parse(f.Value())
-		if err != nil || !strings.EqualFold(relay, a.Relay) {
+		if err != nil {
+			return false
+		}
+		if !strings.EqualFold(relay, a.Relay) {
 			continue
 		}
 		return slices.ContainsFunc(results, func(r authres.Result) bool {

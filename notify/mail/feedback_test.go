@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
@@ -43,28 +44,40 @@ func TestFeedbackByMail(t *testing.T) {
 		"of a domain below the signing one": {
 			strings.Replace(relayed, "header.d=example.com", "header.d=EXAMPLE.com", 1) + "From: ann@mail.example.com\nSubject: " + subjectOf("ann@mail.example.com", review.OpinionWrong) + "\n\nNo\n", "No",
 		},
-		"another sender":     {relayed + "From: eve@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"not proven":         {"From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"by another relay":   {strings.Replace(relayed, "mx.", "mx2.", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"refuted":            {strings.Replace(relayed, "=pass", "=fail", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"written below":      {"Authentication-Results: mx.example.com; none\n" + relayed + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"of another domain":  {strings.Replace(relayed, "header.d=example.com", "header.d=evil.example", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"of a top domain":    {strings.Replace(relayed, "header.d=example.com", "header.d=com", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"two senders":        {relayed + "From: ann@example.com, eve@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
-		"another opinion":    {relayed + "From: ann@example.com\nSubject: " + strings.Replace(wrong, "wrong", "silly", 1) + "\n" + plainBody, ""},
-		"no token":           {relayed + "From: ann@example.com\nSubject: criticizer feedback\n" + plainBody, ""},
-		"a changed token":    {relayed + "From: ann@example.com\nSubject: " + strings.Replace(wrong, answerToken, "bbcdefg234567", 1) + "\n" + plainBody, ""},
-		"an unsigned token":  {relayed + "From: ann@example.com\nSubject: criticizer feedback " + answerToken + " wrong\n" + plainBody, ""},
-		"about another mail": {relayed + "From: ann@example.com\nSubject: holidays\n" + plainBody, ""},
+		"a picture before the text": {
+			relayed + "From: ann@example.com\nSubject: " + wrong + "\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n" +
+				"--b\nContent-Type: image/png\nContent-Disposition: attachment; filename=logo.png\nContent-Transfer-Encoding: base64\n\niVBORw0K\n" +
+				"--b\nContent-Type: text/plain\n\nSee above\n--b--\n", "See above",
+		},
+		"a text that cannot be redacted": {relayed + "From: ann@example.com\nSubject: " + wrong + "\n\nunredactable\n", "-"},
+		"an unreadable statement above":  {"Authentication-Results: mx.example.com; dkim\n" + relayed + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"another sender":                 {relayed + "From: eve@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"not proven":                     {"From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"by another relay":               {strings.Replace(relayed, "mx.", "mx2.", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"refuted":                        {strings.Replace(relayed, "=pass", "=fail", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"written below":                  {"Authentication-Results: mx.example.com; none\n" + relayed + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"of another domain":              {strings.Replace(relayed, "header.d=example.com", "header.d=evil.example", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"of a top domain":                {strings.Replace(relayed, "header.d=example.com", "header.d=com", 1) + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"two senders":                    {relayed + "From: ann@example.com, eve@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
+		"another opinion":                {relayed + "From: ann@example.com\nSubject: " + strings.Replace(wrong, "wrong", "silly", 1) + "\n" + plainBody, ""},
+		"no token":                       {relayed + "From: ann@example.com\nSubject: criticizer feedback\n" + plainBody, ""},
+		"a changed token":                {relayed + "From: ann@example.com\nSubject: " + strings.Replace(wrong, answerToken, "bbcdefg234567", 1) + "\n" + plainBody, ""},
+		"an unsigned token":              {relayed + "From: ann@example.com\nSubject: criticizer feedback " + answerToken + " wrong\n" + plainBody, ""},
+		"about another mail":             {relayed + "From: ann@example.com\nSubject: holidays\n" + plainBody, ""},
 	} {
 		box := serveMailbox(t, nil, stored{text: tc.message, age: -time.Since(testRef().since)})
-		answers := Answers{Mailbox: box, Keys: testKeys, Relay: "mx.example.com", Redact: func(s string) (string, error) { return s, nil }}
+		answers := Answers{Mailbox: box, Keys: testKeys, Relay: "mx.example.com", Redact: func(s string) (string, error) {
+			if s == "unredactable" {
+				return s, failure.Errorf(failure.RedactionBlocked, "blocked")
+			}
+			return s, nil
+		}}
 		got, err := answers.Feedback(t.Context())
 		testkit.NoError(t, err)
 		switch {
 		case tc.note == "" && len(got) > 0:
 			t.Errorf("%s: counted as %+v", name, got)
-		case tc.note != "" && (len(got) != 1 || got[0].Token != answerToken || got[0].Opinion != review.OpinionWrong || got[0].Note != tc.note):
+		case tc.note != "" && (len(got) != 1 || got[0].Token != answerToken || got[0].Opinion != review.OpinionWrong || got[0].Note != strings.Trim(tc.note, "-")):
 			t.Errorf("%s: got %+v, want the note %q", name, got, tc.note)
 		}
 	}

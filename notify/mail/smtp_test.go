@@ -147,7 +147,7 @@ func TestRefusalOfOneRecipientOnly(t *testing.T) {
 	}
 }
 
-// Errors quote the server without addresses, also if only their local parts are named, and
+// Errors quote the server without addresses, even if only their local parts are named, and
 // without the account and tokens.
 func TestQuotedReply(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ var messages = sync.OnceValue(func() []Message {
 // adds can be of any length, and there are many rules.
 const longestMessage = 16 << 10
 
-// plainWord matches a word of a message that is no name, path, address or number.
+// plainWord matches a word of a message that is not a name, path, address or number.
 var plainWord = regexp.MustCompile(`^\(?[A-Za-z]?[a-z'-]{1,15}[.,;:!?)]*$|^(I|TLS|SSL|TCP|P4[A-Z]+)[.,;:!?)]*$`)
 
 // scrub returns the plain words of a text that is not known: names, paths, addresses and
