@@ -236,7 +236,10 @@ func (run *run) read(ctx context.Context, model string, q question, p sentPrompt
 		return cachedAnswer{}, err
 	}
 	if err := checkCodes(o.codes, p.codes); err != nil {
-		if len(o.codes) == 0 && !used.Estimated && p.tokens >= comparedTokens { // it was read, as far as the endpoint's count shows
+		run.endpoint.Probe(ctx) // some servers report the context of a model only while it is loaded
+		context := run.contextTokens(model)
+		fills := context > 0 && used.PromptTokens >= context                              // what is longer was cut to this
+		if len(o.codes) == 0 && !used.Estimated && p.tokens >= comparedTokens && !fills { // it was read, as far as the endpoint's count shows
 			err = a.Fail(failure.SchemaInvalid, unusableError{why: "it lists no check codes"})
 		}
 		return cachedAnswer{}, err

@@ -528,3 +528,32 @@ func TestAnswerWithoutCodes(t *testing.T) {
 		}
 	}
 }
+
+// A count that fills the context proves nothing: what was longer was cut to it. The server
+// reports the context only while the model is loaded.
+func TestAnswerWithoutCodesFromFullContext(t *testing.T) {
+	t.Parallel()
+	const context = 8_192
+	for counted, want := range map[int]failure.Class{context: failure.PromptTruncated, context - 1: failure.SchemaInvalid} {
+		l := &liar{lies: func(w http.ResponseWriter, _ heard) { said200(w, `{"findings":[]}`, "stop", counted, 20) }}
+		r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			l.mu.Lock()
+			loaded := len(l.all) > 0
+			l.mu.Unlock()
+			switch {
+			case req.URL.Path == "/v1/models":
+				_, _ = io.WriteString(w, `{"data":[{"owned_by":"library"}]}`)
+			case req.URL.Path == "/api/ps" && loaded:
+				_, _ = fmt.Fprintf(w, `{"models":[{"context_length":%d}]}`, context)
+			case req.URL.Path == "/api/ps":
+				_, _ = io.WriteString(w, `{"models":[]}`)
+			default:
+				l.ServeHTTP(w, req)
+			}
+		}))
+		change := redacted(t, added("//depot/a.go", slices.Repeat([]string{"call(one, two)"}, 900)...))
+		if _, err := r.Review(t.Context(), change, review.Options{}); failure.ClassOf(err) != want || len(l.all) < 2 {
+			t.Errorf("%d tokens counted: %v after %d calls, want %s", counted, err, len(l.all), want)
+		}
+	}
+}

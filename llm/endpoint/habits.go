@@ -282,8 +282,9 @@ func (e *Endpoint) ContextSetting() string {
 // probeTimeout bounds each request of a probe.
 const probeTimeout = 5 * time.Second
 
-// Probe asks the endpoint for its family and for its context, once. An endpoint that
-// does not answer has the dialect that its host name and the configuration give.
+// Probe asks the endpoint for its family and for its context, until it has reported one: a
+// server may report it only while the model is loaded. An endpoint that does not answer has
+// the dialect that its host name and the configuration give.
 func (e *Endpoint) Probe(ctx context.Context) {
 	e.probing.Lock()
 	defer e.probing.Unlock()
@@ -311,7 +312,8 @@ func (e *Endpoint) Probe(ctx context.Context) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.dialect, e.context, e.probed = d, context, ctx.Err() == nil
+	e.dialect, e.context = d, context
+	e.probed = ctx.Err() == nil && (d.ContextPath == "" || context > 0)
 }
 
 // get decodes the answer to a GET request. A path without a slash at its beginning is
