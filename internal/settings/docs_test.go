@@ -12,11 +12,11 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/configuration.md")
+var update = flag.Bool("update", false, "rewrite the lists of docs/configuration.md")
 
 const page = "../../docs/configuration.md"
 
-// The page lists every field with its variable, default and comment.
+// The page lists every field with its default and comment.
 func TestDocsListEveryField(t *testing.T) {
 	t.Parallel()
 	reference.Compare(t, Program, new(Config), "../..", "docs/configuration.md", *update)

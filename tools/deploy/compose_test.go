@@ -14,35 +14,35 @@ var ours = append([]string{"starter", "criticizer", "migrate"}, workerStages...)
 
 var workerStages = []string{"workflows", "fetch", "redact", "llm", "notify", "retention"}
 
-var variable = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
-
 // The pages that list the variables of the reviews and of the rewrite queue.
 const (
 	reviewSettings  = root + "/docs/configuration.md"
 	rewriteSettings = root + "/rewrite/docs/configuration.md"
 )
 
+// A listedSetting is a field in a list of settings: its name, and its default, or what it is
+// and its variable.
+var listedSetting = regexp.MustCompile("(?m)^- `([a-z0-9_.]+)`(?: \\((secret|variable)? ?`([^`]*)`\\))?")
+
 // settings returns the variables of the configuration that a page lists, with those that
 // name the file of a secret.
 func settings(t *testing.T, page string) map[string]bool {
 	t.Helper()
-	known := map[string]bool{}
-	for line := range strings.Lines(string(read(t, page))) {
-		cells := strings.Split(line, "|")
-		if len(cells) < 5 {
-			continue
-		}
-		for _, found := range variable.FindAllStringSubmatch(cells[2], -1) {
-			known[found[1]] = true
-			if strings.TrimSpace(cells[3]) == "secret" {
-				known[found[1]+"_FILE"] = true
-			}
+	prefix := map[string]string{reviewSettings: "CRITICIZER_", rewriteSettings: "COMPLAINT_REWRITE_"}[page]
+	known := map[string]bool{prefix + "CONFIG": true}
+	for _, field := range listedSetting.FindAllStringSubmatch(string(read(t, page)), -1) {
+		switch name, is, variable := field[1], field[2], field[3]; is {
+		case "secret":
+			known[variable], known[variable+"_FILE"] = true, true
+		case "variable":
+			known[variable] = true
+		default:
+			known[prefix+strings.ToUpper(strings.ReplaceAll(name, ".", "_"))] = true
 		}
 	}
 	if len(known) < 50 {
 		t.Fatalf("%s lists only %d variables", page, len(known))
 	}
-	known[map[string]string{reviewSettings: "CRITICIZER_CONFIG", rewriteSettings: "COMPLAINT_REWRITE_CONFIG"}[page]] = true
 	return known
 }
 

@@ -48,10 +48,11 @@ func secretsOf(t *testing.T, stage string) []string {
 		page = rewriteSettings
 	}
 	var allowed []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_0-9.]+)` \\| `([A-Z0-9_]+)` \\| secret \\|").FindAllStringSubmatch(string(read(t, page)), -1) {
-		section, _, _ := strings.Cut(row[1], ".")
-		if stage == "rewrite" || slices.Contains(needs, section) || slices.Contains(needs, row[1]) {
-			allowed = append(allowed, row[2])
+	for _, field := range listedSetting.FindAllStringSubmatch(string(read(t, page)), -1) {
+		name, is, variable := field[1], field[2], field[3]
+		section, _, _ := strings.Cut(name, ".")
+		if is == "secret" && (stage == "rewrite" || slices.Contains(needs, section) || slices.Contains(needs, name)) {
+			allowed = append(allowed, variable)
 		}
 	}
 	return allowed

@@ -1,4 +1,4 @@
-// Package reference writes the tables of a reference page of settings from the comments of
+// Package reference writes the lists of a reference page of settings from the comments of
 // the structs that package config reads. Tests compare the page with them.
 package reference
 
@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	beginTables = "<!-- Generated from the structs of the sections; CONTRIBUTING.md says how. -->\n"
-	endTables   = "<!-- End of what is generated. -->\n"
+	beginList = "<!-- Generated from the structs of the sections; CONTRIBUTING.md says how. -->\n"
+	endList   = "<!-- End of what is generated. -->\n"
 )
 
 // Compare fails the test unless the page lists every setting of the struct that of points
-// to, with its variable, default and comment. With update it rewrites the page. root is the
+// to, with its default and comment. With update it rewrites the page. root is the
 // directory of the module.
 func Compare(t *testing.T, program config.Program, of any, root, page string, update bool) {
 	t.Helper()
@@ -31,14 +31,14 @@ func Compare(t *testing.T, program config.Program, of any, root, page string, up
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok1 := strings.Cut(string(have), beginTables)
-	_, after, ok2 := strings.Cut(rest, endTables)
+	before, rest, ok1 := strings.Cut(string(have), beginList)
+	_, after, ok2 := strings.Cut(rest, endList)
 	if !ok1 || !ok2 {
 		t.Fatalf("%s lacks the marks of its generated part", page)
 	}
-	w := writer{t: t, settings: program.Settings(of), comments: map[string]string{}, root: root}
+	w := writer{t: t, settings: program.Settings(of), comments: map[string]string{}, prefix: program.Prefix, root: root}
 	w.section("")
-	want := before + beginTables + w.out.String() + endTables + after
+	want := before + beginList + w.out.String() + endList + after
 	switch {
 	case want == string(have):
 	case !update:
@@ -54,33 +54,60 @@ type writer struct {
 	t        *testing.T
 	settings []config.Setting
 	comments map[string]string // by package, struct and field; a package has an entry once it was read
+	prefix   string            // of the variables
 	root     string
 	out      strings.Builder
 }
 
-// section writes the table of a section, and those of the sections in it.
+// section lists the fields of a section, then the sections in it.
 func (w *writer) section(name string) {
-	head := "\n| field | variable | default | meaning |\n|---|---|---|---|\n"
+	w.out.WriteString("\n")
 	for _, s := range w.settings {
-		if s.Section || parent(s.Name) != name {
-			continue
+		if !s.Section && parent(s.Name) == name {
+			w.wrap(fmt.Sprintf("- `%s`%s: %s", s.Name, w.aside(s), w.comment(s)), "  ")
 		}
-		byDefault := "none"
-		switch {
-		case s.Secret:
-			byDefault = "secret"
-		case s.Default != "":
-			byDefault = "`" + s.Default + "`"
-		}
-		fmt.Fprintf(&w.out, "%s| `%s` | `%s` | %s | %s |\n", head, s.Name, s.Variable, byDefault, strings.ReplaceAll(w.comment(s), "|", `\|`))
-		head = ""
 	}
 	for _, s := range w.settings {
 		if s.Section && parent(s.Name) == name {
-			fmt.Fprintf(&w.out, "\n### %s\n\n%s\n", s.Name, w.comment(s))
+			fmt.Fprintf(&w.out, "\n### %s\n\n", s.Name)
+			w.wrap(w.comment(s), "")
 			w.section(s.Name)
 		}
 	}
+}
+
+// aside returns the default of a field, and its variable if that does not follow from the
+// field's name.
+func (w *writer) aside(s config.Setting) string {
+	byRule := w.prefix + "_" + strings.ToUpper(strings.ReplaceAll(s.Name, ".", "_"))
+	switch {
+	case s.Secret:
+		return " (secret `" + s.Variable + "`)"
+	case s.Variable != byRule:
+		return " (variable `" + s.Variable + "`)"
+	case s.Default != "":
+		return " (`" + s.Default + "`)"
+	}
+	return ""
+}
+
+// wrap writes a paragraph in lines of up to 100 characters, all but the first indented.
+func (w *writer) wrap(text, indent string) {
+	length := 0
+	for i, word := range strings.Fields(strings.ReplaceAll(text, "*", `\*`)) {
+		switch {
+		case i == 0:
+		case length+1+len(word) > 100:
+			w.out.WriteString("\n" + indent)
+			length = len(indent)
+		default:
+			w.out.WriteString(" ")
+			length++
+		}
+		w.out.WriteString(word)
+		length += len(word)
+	}
+	w.out.WriteString("\n")
 }
 
 func parent(name string) string { return name[:max(0, strings.LastIndex(name, "."))] }

@@ -106,7 +106,7 @@ func TestSecretsOfAParty(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "rewrite the tables of rewrite/docs/configuration.md")
+var update = flag.Bool("update", false, "rewrite the lists of rewrite/docs/configuration.md")
 
 func TestDocsListEveryField(t *testing.T) {
 	t.Parallel()
