@@ -13,14 +13,14 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) allowlistCommand() *cobra.Command {
+func (c *app) allowlistCommand() *cobra.Command {
 	return group("allowlist", "Check, show or apply the allow list of depot paths",
 		`The allow list is p4.allowed_paths and p4.embargoed_paths of the configuration. A
 worker rejects a list that was not applied.`,
 		c.allowlistCheckCommand(), c.allowlistShowCommand(), c.allowlistApplyCommand(), c.allowlistHistoryCommand())
 }
 
-func (c *console) allowlistCheckCommand() *cobra.Command {
+func (c *app) allowlistCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Check whether depot paths may be read",
 		Long: `Checks for each depot path whether it may be read, and if not, why. A path is
@@ -62,7 +62,7 @@ status is 1 unless all paths may be read.`,
 
 // allowList reads the list of the configuration, and rejects one with an entry that no
 // worker would start with.
-func (c *console) allowList() (list store.AllowList, checked p4.AllowList, err error) {
+func (c *app) allowList() (list store.AllowList, checked p4.AllowList, err error) {
 	cfg, err := c.config()
 	if err != nil {
 		return list, checked, err
@@ -81,7 +81,7 @@ func checkedList(list store.AllowList) (p4.AllowList, error) {
 	return checked, nil
 }
 
-func (c *console) allowlistShowCommand() *cobra.Command {
+func (c *app) allowlistShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Print the configured list and whether it is in force",
 		RunE: c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
@@ -108,7 +108,7 @@ func (c *console) allowlistShowCommand() *cobra.Command {
 	}
 }
 
-func (c *console) allowlistApplyCommand() *cobra.Command {
+func (c *app) allowlistApplyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply", Short: "Put the list in force",
 		Long: `Puts the list of the configuration in force. The audit log keeps who applied it,
@@ -133,7 +133,7 @@ when, why, and what changed.`,
 	return cmd
 }
 
-func (c *console) allowlistHistoryCommand() *cobra.Command {
+func (c *app) allowlistHistoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "history", Short: "Print all versions of the list and their changes",
 		RunE: c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {

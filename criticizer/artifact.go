@@ -15,11 +15,11 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-func (c *console) artifactCommand() *cobra.Command {
+func (c *app) artifactCommand() *cobra.Command {
 	return group("artifact", "Print a stored artifact", "Prints what the stages of a review have stored.", c.artifactShowCommand())
 }
 
-func (c *console) artifactShowCommand() *cobra.Command {
+func (c *app) artifactShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Print the content of an artifact",
 		Long: `Prints the content of an artifact, such as raw:6f1b... from a workflow's history.
@@ -49,7 +49,7 @@ CRITICIZER_REPORT_KEYSET.`,
 
 // readArtifact returns the content of an artifact. A person may read it only for a
 // reason; the audit log records each access, also a refused one (security 9.4.3).
-func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref review.ArtifactRef, why string) ([]byte, error) {
+func (c *app) readArtifact(ctx context.Context, ns review.Namespace, ref review.ArtifactRef, why string) ([]byte, error) {
 	cfg, err := c.config(settings.RoleOperator)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref rev
 }
 
 // refuseAccess records that a person without the role tried to read an artifact.
-func (c *console) refuseAccess(ctx context.Context, ref review.ArtifactRef, reason string) error {
+func (c *app) refuseAccess(ctx context.Context, ref review.ArtifactRef, reason string) error {
 	err := failure.Errorf(failure.PermissionDenied, "read artifact %s: the login of CRITICIZER_DATABASE_URL lacks the role %s", ref, store.RoleReader)
 	if db, _, openErr := c.database(ctx); openErr == nil {
 		defer db.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) deadletterCommand() *cobra.Command {
+func (c *app) deadletterCommand() *cobra.Command {
 	return group("deadletter", "List, show, replay, resolve or annotate dead letters",
 		`A dead letter records a stage of a review that used its attempt budget or met an
 error that no retry can fix. docs/runbook.md has the action for each class.`,
@@ -24,7 +24,7 @@ func classAndStage(cmd *cobra.Command, filter *store.DeadLetterFilter) {
 	wordFlag(cmd, &filter.Stage, "stage", "only dead letters of this `STAGE`: fetch, llm or notify", review.StageFetch, review.StageLLM, review.StageNotify)
 }
 
-func (c *console) deadletterListCommand() *cobra.Command {
+func (c *app) deadletterListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List dead letters",
 		Example: `  criticizer deadletter list --class AUTH_DENIED --stage llm
@@ -50,7 +50,7 @@ func (c *console) deadletterListCommand() *cobra.Command {
 	})
 }
 
-func (c *console) deadletterShowCommand() *cobra.Command {
+func (c *app) deadletterShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one dead letter",
 		RunE: onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
@@ -66,7 +66,7 @@ func (c *console) deadletterShowCommand() *cobra.Command {
 	}
 }
 
-func (c *console) resolveCommand() *cobra.Command {
+func (c *app) resolveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resolve ID", Short: "Close a dead letter without a replay",
 		Long:    `Closes a dead letter whose review was done by hand or is not needed.`,
@@ -86,7 +86,7 @@ func (c *console) resolveCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *console) annotateCommand() *cobra.Command {
+func (c *app) annotateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "annotate ID", Short: "Add a note to a dead letter",
 		Example: `  criticizer deadletter annotate 12 --note "INC-42: key expires in May"`,

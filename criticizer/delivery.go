@@ -16,7 +16,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) deliveryCommand() *cobra.Command {
+func (c *app) deliveryCommand() *cobra.Command {
 	return group("delivery", "List, show, waive, readdress, resend or reconcile deliveries",
 		`A delivery is one row of the outbox: one recipient of one version of a review.
 Its status is one of
@@ -31,7 +31,7 @@ unsent deliveries are sent. docs/delivery.md has the steps.`,
 		c.deliveryListCommand(), c.deliveryShowCommand(), c.waiveCommand(), c.readdressCommand(), c.resendCommand(), c.reconcileCommand())
 }
 
-func (c *console) deliveryListCommand() *cobra.Command {
+func (c *app) deliveryListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List deliveries, those of the newest changelists first",
 		Example: "  criticizer delivery list --status failed",
@@ -45,7 +45,7 @@ func (c *console) deliveryListCommand() *cobra.Command {
 	})
 }
 
-func (c *console) deliveryShowCommand() *cobra.Command {
+func (c *app) deliveryShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one delivery",
 		RunE: onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ []string) (err error) {
@@ -71,7 +71,7 @@ type decision struct {
 
 // decide completes a command that carries out a decision: it adds the flag
 // --reason and reads the delivery. apply returns what was done, in a few words.
-func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
+func (c *app) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
 	reason := statementFlag(cmd, "reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
 		cfg, err := c.config(settings.RoleOperator)
@@ -90,7 +90,7 @@ func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.
 	return cmd
 }
 
-func (c *console) waiveCommand() *cobra.Command {
+func (c *app) waiveCommand() *cobra.Command {
 	return c.decide(&cobra.Command{
 		Use: "waive ID", Short: "Let a review finish without this recipient",
 		Example: `  criticizer delivery waive 7 --reason "INC-49: has left the company"`,
@@ -99,7 +99,7 @@ func (c *console) waiveCommand() *cobra.Command {
 	})
 }
 
-func (c *console) resendCommand() *cobra.Command {
+func (c *app) resendCommand() *cobra.Command {
 	cmd := c.decide(&cobra.Command{
 		Use: "resend [ID]", Short: "Send failed or held deliveries again",
 		Long: `Declares that a mail was not accepted, so that it is sent again, and that its
@@ -137,7 +137,7 @@ never sent again under the same version of the review.`,
 
 // resendAll sends the failed and held deliveries again that filter chooses, and skips those
 // that cannot be sent again now.
-func (c *console) resendAll(ctx context.Context, db *store.DB, filter store.DeliveryFilter, reason string, dryRun bool) error {
+func (c *app) resendAll(ctx context.Context, db *store.DB, filter store.DeliveryFilter, reason string, dryRun bool) error {
 	cfg, err := c.config(settings.RoleOperator)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (c *console) resendAll(ctx context.Context, db *store.DB, filter store.Deli
 	return nil
 }
 
-func (c *console) readdressCommand() *cobra.Command {
+func (c *app) readdressCommand() *cobra.Command {
 	return c.decide(&cobra.Command{
 		Use: "readdress ID ADDRESS", Short: "Replace a delivery that was not accepted by one to another address",
 		Example: `  criticizer delivery readdress 7 olga@example.com --reason "INC-50: new address"`,
@@ -212,7 +212,7 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 }
 
 // noteNext prints how the review of a delivery continues.
-func (c *console) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntry) error {
+func (c *app) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntry) error {
 	switch d.JobState {
 	case review.JobRetryableFailed:
 		letters, err := db.DeadLetters(ctx, store.DeadLetterFilter{Changelist: d.Changelist, States: unresolved})
@@ -235,7 +235,7 @@ func (c *console) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntr
 // reconcileTimeout is longer than a reconciliation takes if the mail server responds.
 const reconcileTimeout = 5 * time.Minute
 
-func (c *console) reconcileCommand() *cobra.Command {
+func (c *app) reconcileCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "reconcile", Short: "Compare deliveries with the mail server's records now",
 		Long: `Compares deliveries with the mail server's records now instead of at the next

@@ -16,7 +16,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) doctorCommand() *cobra.Command {
+func (c *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check everything that workers need, and print how to fix it",
 		Long: `Checks what the workers of this machine need: configuration, secrets and their
@@ -168,7 +168,7 @@ func printResults(w io.Writer, found []checkResult) {
 }
 
 // checks returns the checks of what the roles need, or of doctor --model.
-func (c *console) checks(roles []settings.Role, model bool) []check {
+func (c *app) checks(roles []settings.Role, model bool) []check {
 	cfg, err := settings.Load(c.configPath, c.getenv)
 	if err != nil {
 		return []check{{"config", func(context.Context, *findings) error {

@@ -37,7 +37,7 @@ func TestOldPostgres(t *testing.T) {
 func TestDoctorSendsNothingInClear(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "temporal.invalid:7233", "CRITICIZER_P4_PORT": "perforce.invalid:1666"}
-	c := &console{getenv: func(name string) string { return vars[name] }, configPath: "/dev/null"}
+	c := &app{getenv: func(name string) string { return vars[name] }, configPath: "/dev/null"}
 	checks := c.checks(workerRoles, false)
 	if len(checks) != 1 || checks[0].name != "config" {
 		t.Fatalf("%d checks run, want only that of the configuration", len(checks))

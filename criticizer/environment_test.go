@@ -142,7 +142,7 @@ func (s *environment) with(env map[string]string, args ...string) answer {
 	}
 	maps.Copy(vars, env)
 	var out, errs strings.Builder
-	c := &console{getenv: func(name string) string { return vars[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	c := &app{getenv: func(name string) string { return vars[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	status := c.run(ctx, args)
 	return answer{out.String(), errs.String(), status}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-func (c *console) evalCommand() *cobra.Command {
+func (c *app) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "eval", Short: "Measure how well the configured model reviews",
 		Long: `Measures how well the configured model reviews: reviews cases in the way
@@ -59,7 +59,7 @@ type evaluation struct {
 	cfg          eval.Config
 }
 
-func (e *evaluation) run(ctx context.Context, c *console) error {
+func (e *evaluation) run(ctx context.Context, c *app) error {
 	cases, err := e.cases()
 	if err != nil {
 		return advise(err, "docs/eval.md describes the format of a case")
@@ -118,7 +118,7 @@ func (e *evaluation) cases() ([]eval.Case, error) {
 }
 
 // evalProgress reports the progress on standard error, at most once per interval.
-func (c *console) evalProgress(interval time.Duration) func(done, total int) {
+func (c *app) evalProgress(interval time.Duration) func(done, total int) {
 	last := time.Now()
 	return func(done, total int) {
 		if time.Since(last) >= interval {

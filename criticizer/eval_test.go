@@ -187,7 +187,7 @@ func TestEvalRejects(t *testing.T) {
 func TestEvalProgress(t *testing.T) {
 	t.Parallel()
 	var errs strings.Builder
-	c := &console{stderr: &errs}
+	c := &app{stderr: &errs}
 	c.evalProgress(time.Hour)(1, 9)
 	if errs.Len() > 0 {
 		t.Errorf("a short evaluation reports %q", errs.String())

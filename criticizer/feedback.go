@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) feedbackCommand() *cobra.Command {
+func (c *app) feedbackCommand() *cobra.Command {
 	cmd := group("feedback", "List what readers say about findings, and decide about it", `Readers answer by mail, if mail.feedback is set. Their answers hide no finding:
 later mails list it with the reader's reason. Only accept makes it disappear.`)
 	rated := table[store.RatedFinding]{"there is no feedback", []string{"TOKEN", "SAID", "BY", "OPINION", "NOT REPORTED SINCE", "FINDING", "NOTE"}, func(f store.RatedFinding) []any {
@@ -29,7 +29,7 @@ later mails list it with the reader's reason. Only accept makes it disappear.`)
 }
 
 // decideCommand returns a command about the finding that a token names.
-func (c *console) decideCommand(name, short, done string, decide func(db *store.DB, ctx context.Context, token, who, note string) (store.ReportedFinding, error)) *cobra.Command {
+func (c *app) decideCommand(name, short, done string, decide func(db *store.DB, ctx context.Context, token, who, note string) (store.ReportedFinding, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " TOKEN", Short: short, Example: "  criticizer feedback " + name + ` k3vq2mzt5abcd --reason "closed by the caller"`}
 	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ func findingText(f store.ReportedFinding) string {
 	return fmt.Sprintf("%s %s in %s, rule %s, %s", f.Severity, f.Category, f.Path, cmp.Or(f.Rule, "none"), reviewName(f.Changelist, f.Version))
 }
 
-func (c *console) statsCommand() *cobra.Command {
+func (c *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Count findings and the feedback on them",
 		Long: `Counts the findings that were reported and the feedback on them, by rule pack,

@@ -19,7 +19,7 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-func (c *console) keysetCommand() *cobra.Command {
+func (c *app) keysetCommand() *cobra.Command {
 	return group("keyset", "Make and rotate the keys that encrypt stored data", `Makes and rotates the keysets that encrypt stored data, one for each purpose.
 Each file is a secret: give it only to the stages that need it (docs/security.md).
 With artifacts.kek_uri, the files are encrypted by that key.`,
@@ -33,7 +33,7 @@ is lost: wait until it has expired, at most 30 days after the rotation.`, artifa
 	)
 }
 
-func (c *console) keysetCreateCommand() *cobra.Command {
+func (c *app) keysetCreateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "create DIR", Short: "Write a new keyset for each purpose, the redaction key and the evidence key",
 		Long: `Writes a new keyset for each purpose into DIR: raw-keyset, redacted-keyset,
@@ -64,7 +64,7 @@ CRITICIZER_RAW_KEYSET_FILE, for the stages that need it.`,
 
 // createKey writes a new key to a file, unless the file exists. The file appears with its
 // whole content: after a crash the next run makes the key or keeps a complete one.
-func (c *console) createKey(path string, generate func() (secret.Value, error)) error {
+func (c *app) createKey(path string, generate func() (secret.Value, error)) error {
 	if _, err := os.Lstat(path); err == nil {
 		fmt.Fprintln(c.stdout, path+" exists, kept")
 		return nil
@@ -94,7 +94,7 @@ func (c *console) createKey(path string, generate func() (secret.Value, error)) 
 }
 
 // keysetChangeCommand prints the keyset of a file after a change.
-func (c *console) keysetChangeCommand(name, short, long string, change func(secret.Value, artifact.KEK) (secret.Value, error)) *cobra.Command {
+func (c *app) keysetChangeCommand(name, short, long string, change func(secret.Value, artifact.KEK) (secret.Value, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " FILE", Short: short, Long: long,
 		Example:     fmt.Sprintf("  criticizer keyset %s raw-keyset > raw-keyset.new", name),
@@ -119,7 +119,7 @@ func (c *console) keysetChangeCommand(name, short, long string, change func(secr
 }
 
 // kek returns the key of the configuration that encrypts keysets.
-func (c *console) kek() (artifact.KEK, error) {
+func (c *app) kek() (artifact.KEK, error) {
 	cfg, err := c.config()
 	if err != nil {
 		return artifact.KEK{}, err
@@ -127,7 +127,7 @@ func (c *console) kek() (artifact.KEK, error) {
 	return cfg.Artifacts.KEK, nil
 }
 
-func (c *console) evidenceKeyCommand() *cobra.Command {
+func (c *app) evidenceKeyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "evidence", Short: "Print a new or rotated value for CRITICIZER_EVIDENCE_KEY",
 		Long: `Prints a new value for CRITICIZER_EVIDENCE_KEY, the secret of stage notify that
@@ -157,7 +157,7 @@ that hour. Old keys identify messages for 30 days; then delete their lines.`,
 }
 
 // tokens returns the keys in the message of d, none without CRITICIZER_EVIDENCE_KEY.
-func (c *console) tokens(d store.OutboxEntry) []string {
+func (c *app) tokens(d store.OutboxEntry) []string {
 	cfg, err := c.config(settings.RoleOperator)
 	if err != nil {
 		return nil

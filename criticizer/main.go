@@ -17,14 +17,14 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	c := &console{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, progress: cli.Progress}
+	c := &app{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, progress: cli.Progress}
 	status := c.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
 }
 
 // run executes one command line and returns the exit status.
-func (c *console) run(ctx context.Context, args []string) int {
+func (c *app) run(ctx context.Context, args []string) int {
 	err := cli.Execute(ctx, c.rootCommand(), args, c.stdout, c.stderr) //nolint:contextcheck // cobra passes ctx to the commands
 	if c.stopProgress != nil {
 		c.stopProgress()
@@ -48,7 +48,7 @@ const (
 )
 
 // rootCommand returns the command tree.
-func (c *console) rootCommand() *cobra.Command {
+func (c *app) rootCommand() *cobra.Command {
 	root := group("criticizer", "Show, repair and check reviews", `Shows reviews, repairs what failed, and checks an installation.
 
 A command that runs for more than 2 seconds reports its progress on standard
@@ -86,7 +86,7 @@ func group(name, short, long string, commands ...*cobra.Command) *cobra.Command 
 }
 
 // prepare runs before every command.
-func (c *console) prepare(cmd *cobra.Command, _ []string) error {
+func (c *app) prepare(cmd *cobra.Command, _ []string) error {
 	if c.json {
 		c.format = formatJSON
 	}

@@ -17,7 +17,7 @@ import (
 func say(t *testing.T, env map[string]string, args ...string) answer {
 	t.Helper()
 	var out, errs strings.Builder
-	c := &console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	c := &app{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	status := c.run(t.Context(), args)
 	return answer{out.String(), errs.String(), status}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) migrateCommand() *cobra.Command {
+func (c *app) migrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "migrate", Short: "Migrate the database schema to this build's version",
 		Long: `Migrates the database schema to this build's version and prints the steps. The

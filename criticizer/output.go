@@ -26,7 +26,7 @@ const (
 )
 
 // print writes v as JSON, or else what table writes.
-func (c *console) print(v any, table func(io.Writer)) error {
+func (c *app) print(v any, table func(io.Writer)) error {
 	if c.format == formatJSON {
 		return writeJSON(c.stdout, v)
 	}
@@ -51,7 +51,7 @@ func (t table[T]) rows(items []T) [][]string {
 }
 
 // printList writes items as JSON or as a table.
-func printList[T any](c *console, items []T, t table[T]) error {
+func printList[T any](c *app, items []T, t table[T]) error {
 	return c.print(items, func(w io.Writer) {
 		if len(items) == 0 {
 			fmt.Fprintln(w, t.empty)
@@ -63,7 +63,7 @@ func printList[T any](c *console, items []T, t table[T]) error {
 
 // list completes a command that lists what read finds in the database. If limit is not
 // nil, it adds the flag --limit.
-func list[T any](c *console, cmd *cobra.Command, limit *int, t table[T], read func(context.Context, *store.DB) ([]T, error)) *cobra.Command {
+func list[T any](c *app, cmd *cobra.Command, limit *int, t table[T], read func(context.Context, *store.DB) ([]T, error)) *cobra.Command {
 	if limit != nil {
 		flagOf(cmd, limit, "limit", "list at most `N`", between(1, mostListed))
 	}
@@ -81,13 +81,13 @@ func list[T any](c *console, cmd *cobra.Command, limit *int, t table[T], read fu
 	return cmd
 }
 
-func (c *console) done(format string, args ...any) error {
+func (c *app) done(format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
 	return c.print(map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, printable(message)) })
 }
 
 // note prints a line that only the table format has.
-func (c *console) note(format string, args ...any) {
+func (c *app) note(format string, args ...any) {
 	if c.format != formatJSON {
 		fmt.Fprintf(c.stdout, format+"\n", args...)
 	}

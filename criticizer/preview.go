@@ -20,7 +20,7 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-func (c *console) previewCommand() *cobra.Command {
+func (c *app) previewCommand() *cobra.Command {
 	var prompts, ask bool
 	var commits string
 	cmd := &cobra.Command{

@@ -21,7 +21,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-func (c *console) redactCommand() *cobra.Command {
+func (c *app) redactCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "redact", Short: "Print standard input as a model would see it",
 		Long: `Prints the text on standard input as a model would see it. A diff is recognized;
@@ -74,7 +74,7 @@ type redactor struct {
 	pipeline             *redaction.Pipeline
 }
 
-func (r *redactor) run(ctx context.Context, c *console) (err error) {
+func (r *redactor) run(ctx context.Context, c *app) (err error) {
 	if r.jsonl && r.explain {
 		return badUsage("--jsonl prints the rules already: omit --explain")
 	}
@@ -116,7 +116,7 @@ func (r *redactor) run(ctx context.Context, c *console) (err error) {
 
 // newPipeline returns the pipeline of a review with this configuration, and with what the
 // flags add.
-func (r *redactor) newPipeline(c *console) (*redaction.Pipeline, error) {
+func (r *redactor) newPipeline(c *app) (*redaction.Pipeline, error) {
 	cfg, err := c.configWithKey()
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ const leak = "Xk29dkQ0dks!"
 func runRedact(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	var stdout strings.Builder
-	c := &console{getenv: func(string) string { return "" }, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: io.Discard}
+	c := &app{getenv: func(string) string { return "" }, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: io.Discard}
 	root := c.rootCommand()
 	root.SetArgs(append([]string{"redact"}, args...))
 	err := root.ExecuteContext(t.Context())
@@ -54,7 +54,7 @@ func TestRedactUsesTheConfiguration(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		path := write(name+".yaml", "redaction: "+tc.section+"\n")
-		c := &console{
+		c := &app{
 			getenv: func(name string) string { return map[string]string{"CRITICIZER_CONFIG": path}[name] },
 			stdin:  strings.NewReader("see build01.corp.example stud_q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5\n"), stdout: &out, stderr: &errs,
 		}

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write docs/reference/criticizer.md")
 
 // newTree returns the tree as it is executed.
 func newTree() *cobra.Command {
-	root := new(console).rootCommand()
+	root := new(app).rootCommand()
 	cli.Prepare(root)
 	return root
 }
@@ -212,7 +212,7 @@ func TestProgressIsReported(t *testing.T) {
 		"JSON":                     {[]string{"rules", "list", "--json"}, ""},
 	} {
 		var reported strings.Builder
-		c := &console{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: io.Discard, stderr: &reported}
+		c := &app{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: io.Discard, stderr: &reported}
 		c.progress = func(_ io.Writer, command string) func() { return func() { reported.WriteString(command + "\n") } }
 		if status := c.run(t.Context(), tt.args); status != 0 || reported.String() != tt.want {
 			t.Errorf("%s: status %d, %q, want %q", name, status, reported.String(), tt.want)

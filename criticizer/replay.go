@@ -14,7 +14,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) replayCommand() *cobra.Command {
+func (c *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay [ID...]", Short: "Run the failed stage of dead letters again",
 		Long: `Runs the failed stage again and the stages after it; completed stages are not
@@ -74,7 +74,7 @@ type replayResult struct {
 // replay replays the dead letters that filter chooses, one after another, and reports on
 // each. One that is named and cannot be replayed is a failure; one that is chosen by its class
 // is skipped. If one of the IDs does not exist, none is replayed: it may be a typing error.
-func (c *console) replay(ctx context.Context, r replayer, filter store.DeadLetterFilter, dryRun bool) error {
+func (c *app) replay(ctx context.Context, r replayer, filter store.DeadLetterFilter, dryRun bool) error {
 	letters, err := r.db.DeadLetters(ctx, filter)
 	if err != nil {
 		return err

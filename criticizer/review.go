@@ -15,11 +15,11 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) reviewCommand() *cobra.Command {
+func (c *app) reviewCommand() *cobra.Command {
 	return group("review", "List reviews, or print the report of one", "", c.reviewListCommand(), c.reviewShowCommand())
 }
 
-func (c *console) reviewListCommand() *cobra.Command {
+func (c *app) reviewListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List reviews, newest first",
 		Long: `Lists reviews, newest first, with the reason why one was skipped or failed, or
@@ -61,7 +61,7 @@ func write(w io.Writer, text string, err error) error {
 	return err
 }
 
-func (c *console) reviewShowCommand() *cobra.Command {
+func (c *app) reviewShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show CHANGELIST", Short: "Print the report of a review",
 		Long: `Prints the report of a changelist's review, as long as it is stored. The audit
@@ -93,7 +93,7 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 }
 
 // readReport reads the report of a review, of the newest version if v is 0.
-func (c *console) readReport(ctx context.Context, cl review.Changelist, v review.Version, why string) (review.Report, error) {
+func (c *app) readReport(ctx context.Context, cl review.Changelist, v review.Version, why string) (review.Report, error) {
 	db, cfg, err := c.database(ctx)
 	if err != nil {
 		return review.Report{}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/review/rules"
 )
 
-func (c *console) rulesCommand() *cobra.Command {
+func (c *app) rulesCommand() *cobra.Command {
 	// A match is a pack that applies to a path; Pack is empty if none does.
 	type match struct {
 		Path    string `json:"path"`
@@ -74,7 +74,7 @@ configuration, at the newest revision), from llm.rules, and from this build. Bot
 commands check all of them first; docs/rules.md describes the format.`, check, list)
 }
 
-func (c *console) rules(ctx context.Context) (*rules.Set, error) {
+func (c *app) rules(ctx context.Context) (*rules.Set, error) {
 	cfg, err := c.config()
 	if err != nil {
 		return nil, err

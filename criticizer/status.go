@@ -14,7 +14,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-func (c *console) statusCommand() *cobra.Command {
+func (c *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "status CHANGELIST", Short: "Show everything about one changelist's reviews",
 		Long: `Shows every review of a changelist: its job, its current run in Temporal and
@@ -82,7 +82,7 @@ type deliveryView struct {
 
 // readReviews reads the reviews of a changelist. If Temporal cannot be asked, the
 // views are returned with the error, without their runs.
-func (c *console) readReviews(ctx context.Context, cl review.Changelist) ([]reviewView, error) {
+func (c *app) readReviews(ctx context.Context, cl review.Changelist) ([]reviewView, error) {
 	db, cfg, err := c.database(ctx)
 	if err != nil {
 		return nil, err

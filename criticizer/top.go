@@ -18,7 +18,7 @@ import (
 	"github.com/criticizer/criticizer/workflows/contract"
 )
 
-func (c *console) topCommand() *cobra.Command {
+func (c *app) topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "top", Short: "Show what is in progress: reviews, queues, breakers, dead letters, deliveries",
 		Long: `Shows the reviews in progress by stage, the tasks that wait for workers, the

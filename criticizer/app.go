@@ -25,8 +25,8 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// A console is the environment of one command line.
-type console struct {
+// An app is the environment of one command line.
+type app struct {
 	getenv         func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -43,7 +43,7 @@ type console struct {
 var quiet = slog.New(slog.DiscardHandler)
 
 // config reads the configuration and checks what the roles need.
-func (c *console) config(roles ...settings.Role) (*settings.Config, error) {
+func (c *app) config(roles ...settings.Role) (*settings.Config, error) {
 	cfg, err := settings.Load(c.configPath, c.getenv)
 	if err == nil && len(roles) > 0 {
 		err = cfg.Check(roles...)
@@ -56,7 +56,7 @@ func (c *console) config(roles ...settings.Role) (*settings.Config, error) {
 
 // configWithKey is config for a command that stores nothing: if the redaction key
 // is not set, the placeholders are keyed for this run.
-func (c *console) configWithKey(roles ...settings.Role) (*settings.Config, error) {
+func (c *app) configWithKey(roles ...settings.Role) (*settings.Config, error) {
 	cfg, err := c.config(roles...)
 	if err == nil && !cfg.Redaction.Key.IsSet() {
 		cfg.Redaction.Key = secret.New(rand.Text())
@@ -64,7 +64,7 @@ func (c *console) configWithKey(roles ...settings.Role) (*settings.Config, error
 	return cfg, err
 }
 
-func (c *console) database(ctx context.Context) (*store.DB, *settings.Config, error) {
+func (c *app) database(ctx context.Context) (*store.DB, *settings.Config, error) {
 	cfg, err := c.config(settings.RoleOperator)
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +81,7 @@ func (c *console) database(ctx context.Context) (*store.DB, *settings.Config, er
 }
 
 // onDatabase returns a command's function that opens the database for act.
-func (c *console) onDatabase(act func(ctx context.Context, db *store.DB, args []string) error) func(*cobra.Command, []string) error {
+func (c *app) onDatabase(act func(ctx context.Context, db *store.DB, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		db, _, err := c.database(cmd.Context())
 		if err != nil {
@@ -104,7 +104,7 @@ func adviseDatabase(err error) error {
 
 // onRow returns a command's function that reads the dead letter or delivery whose ID is the
 // first operand, and calls act with it and the other operands.
-func onRow[T any](c *console, of string, find func(context.Context, *store.DB, int64) (T, error), act func(context.Context, *store.DB, T, []string) error) func(*cobra.Command, []string) error {
+func onRow[T any](c *app, of string, find func(context.Context, *store.DB, int64) (T, error), act func(context.Context, *store.DB, T, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		id, err := parseID(of, args[0])
 		if err != nil {
@@ -121,7 +121,7 @@ func onRow[T any](c *console, of string, find func(context.Context, *store.DB, i
 }
 
 // onTemporal returns a command's function that connects to Temporal for act.
-func (c *console) onTemporal(act func(ctx context.Context, temporal runs, args []string) error) func(*cobra.Command, []string) error {
+func (c *app) onTemporal(act func(ctx context.Context, temporal runs, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		cfg, err := c.config(settings.RoleOperator)
 		if err != nil {
@@ -146,9 +146,9 @@ func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
 	return runs{n, cfg.Temporal.Name}, nil
 }
 
-// operator names the person at the console. It is not proof: the audit log
+// operator names the person who runs the command. It is not proof: the audit log
 // records the database login beside it.
-func (c *console) operator() string {
+func (c *app) operator() string {
 	name := c.getenv("SUDO_USER")
 	if u, err := user.Current(); name == "" && err == nil {
 		name = u.Username
@@ -206,7 +206,7 @@ func advise(err error, format string, args ...any) error {
 var errReported = errors.New("some items failed")
 
 // exitStatus reports err, unless that has been done, and returns the exit status.
-func (c *console) exitStatus(err error) int {
+func (c *app) exitStatus(err error) int {
 	if errors.Is(err, errReported) {
 		return 1
 	}
@@ -214,7 +214,7 @@ func (c *console) exitStatus(err error) int {
 }
 
 // report prints err and its hint, and returns the exit status.
-func (c *console) report(err error) int {
+func (c *app) report(err error) int {
 	if hint := hintOf(err); err != nil && hint != "" {
 		err = advise(err, "%s", hint)
 	}
