@@ -41,9 +41,9 @@ func newEngine(cfg Config) (*engine, error) {
 		}
 		policy.HostSuffixes = append(policy.HostSuffixes, h)
 	}
-	if err := errors.Join(rules.names.Index(), rules.tokens.Index(policy), rules.read.Index()); err != nil {
-		return nil, err
-	}
+	rules.names.Index()
+	rules.tokens.Index(policy)
+	rules.read.Index()
 	e := &engine{ruleset: rules, examples: map[string]string{}}
 	for _, r := range slices.Backward(rules.rules) {
 		if len(r.hits) > 0 {

@@ -47,7 +47,7 @@ type stem struct {
 // Names are the name rules.
 type Names struct {
 	stems []stem
-	all   *lex.Automaton
+	all   *lex.Words
 	// Classes has the classes of placeholders.
 	Classes map[string]bool
 }
@@ -89,13 +89,12 @@ func (n *Names) Drop(off func(rule string) bool) {
 }
 
 // Index has to be called after the last rule was added.
-func (n *Names) Index() (err error) {
+func (n *Names) Index() {
 	var words []lex.Word
 	for i, s := range n.stems {
 		words = append(words, lex.Word{Text: s.text, Index: i})
 	}
-	n.all, err = lex.NewAutomaton(words)
-	return err
+	n.all = lex.NewWords(words)
 }
 
 // Words returns the stems.

@@ -30,8 +30,8 @@ type Rules struct {
 	calls    []function
 	commands []command
 	index    formIndex
-	words    *lex.Automaton // of calls, commands and statements
-	buffers  sync.Pool      // of *buffer
+	words    *lex.Words // of calls, commands and statements
+	buffers  sync.Pool  // of *buffer
 }
 
 // A buffer is used again for the next text.
@@ -61,7 +61,7 @@ const (
 	tooDense = "limit of work"
 )
 
-// The kinds of words of an automaton.
+// The kinds of words.
 const (
 	callWord uint8 = iota
 	commandWord
@@ -72,7 +72,7 @@ const (
 )
 
 // Index has to be called after the last rule was added.
-func (r *Rules) Index() (err error) {
+func (r *Rules) Index() {
 	r.index = indexOf(r.forms)
 	var words []lex.Word
 	for i, c := range r.calls {
@@ -92,8 +92,7 @@ func (r *Rules) Index() (err error) {
 		}
 		words = append(words, lex.Word{Text: w, Kind: kind})
 	}
-	r.words, err = lex.NewAutomaton(words)
-	return err
+	r.words = lex.NewWords(words)
 }
 
 // Drop removes the rules that off reports. It has to be called before [Rules.Index].
@@ -120,14 +119,11 @@ func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
 	d := &reader{Rules: r, s: text, lang: l, cache: &b.cache, commandEnd: make([]int, len(r.commands)), budget: len(text)}
 	hits := b.hits[:0]
 	r.words.Each(text, func(w *lex.Word, begin, end int) {
-		if w.Kind != otherName || strings.EqualFold(text[begin:end], w.Text) {
-			hits = append(hits, hit{begin, end, w.Kind, w.Index})
-		}
+		hits = append(hits, hit{begin, end, w.Kind, w.Index})
 	})
 	if len(hits) == 0 && !strings.Contains(text, "sensitive") {
 		return d.Result
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return a.begin - b.begin })
 	b.hits, b.tokens = hits, lex.Append(b.tokens[:0], text, 0, len(text), l)
 	root := &region{s: text, toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
 	values, keys := d.document(root)

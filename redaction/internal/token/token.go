@@ -24,7 +24,7 @@ type Rules struct {
 	tokens []rule
 	// runs are the rules without an anchor.
 	runs []*rule
-	all  *lex.Automaton
+	all  *lex.Words
 }
 
 // A Policy masks what is not a secret by itself (security 9.5.2).
@@ -36,7 +36,7 @@ type Policy struct {
 // A reader looks for secrets at the word s[begin:end]. index is the number of the rule.
 type reader func(c *scan, index, begin, end int)
 
-// readers are what the words of an automaton are for, by [word].Kind.
+// readers are what the words are for, by [lex.Word].Kind.
 var readers = []struct {
 	read reader
 	// contextFree readers find what a request must never hold.
@@ -69,7 +69,7 @@ const (
 )
 
 // Index has to be called after the last rule was added.
-func (r *Rules) Index(p Policy) (err error) {
+func (r *Rules) Index(p Policy) {
 	var words []lex.Word
 	add := func(kind, index int, texts ...string) {
 		for _, w := range texts {
@@ -96,8 +96,7 @@ func (r *Rules) Index(p Policy) (err error) {
 		add(kindInternalIP, 0, privateNets...)
 	}
 	add(kindHost, 0, p.HostSuffixes...)
-	r.all, err = lex.NewAutomaton(words)
-	return err
+	r.all = lex.NewWords(words)
 }
 
 // Drop removes the rules that off reports. It has to be called before [Rules.Index].
