@@ -66,16 +66,16 @@ func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 	text, codes := q.withCodes(run.fence)
 	pack, packCodes := q.pack.withCodes(run.fence)
 	last := newNonce()[:2*codeBytes]
-	user, err := run.prompts.message(userMessage{Fence: run.fence, Text: q.about + text, Pack: pack, Findings: q.listed, Note: note, Code: last})
-	if err != nil {
-		return p, err
+	var user strings.Builder
+	if err := messages.Execute(&user, userMessage{Fence: run.fence, Text: q.about + text, Pack: pack, Findings: q.listed, Note: note, Code: last}); err != nil {
+		return p, failure.Errorf(failure.InvariantViolated, "render the prompt: %w", err)
 	}
 	p.codes = slices.Concat([]string{run.prompts.first}, codes, packCodes, []string{last})
-	p.tokens = countTokens(run.system) + countTokens(user)
+	p.tokens = countTokens(run.system) + countTokens(user.String())
 	if p.system, err = run.guard.Compose(run.system); err != nil {
 		return p, err
 	}
-	p.user, err = run.guard.Compose(user)
+	p.user, err = run.guard.Compose(user.String())
 	return p, err
 }
 
@@ -83,26 +83,26 @@ func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 func (r *Reviewer) request(model string, p sentPrompt, limit int) endpoint.Request {
 	return endpoint.Request{
 		Model: model, System: p.system, User: p.user, Tokens: p.tokens, MaxTokens: limit, Format: endpoint.FormatSchema, Name: "review",
-		Schema: json.RawMessage(r.prompts.schema), Effort: r.cfg.ReasoningEffort, Fields: r.fields,
+		Schema: json.RawMessage(r.prompts.schema), Fields: r.fields,
 	}
 }
 
 // ask returns the answer to q: the cached answer, or else the answer of the first model
 // that can answer. setAside is the part of the review's budget reserved for q.
 func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer, error) {
-	budget := &tokenBudget{run: run, setAside: setAside}
-	defer func() { run.giveBack(budget.setAside) }()
-	if a, ok := run.cachedFromAny(ctx, q); ok {
+	run.giveBack(setAside)
+	if a, ok := run.cached(ctx, q); ok {
 		run.addUsage(review.Usage{Kept: 1}, a.Model, true)
 		return a, nil
 	}
 	var errs []error
 	for i, model := range run.cfg.models() {
-		answer, err := run.askModel(ctx, budget, model, q)
+		answer, err := run.askModel(ctx, model, q)
 		if err == nil {
 			if i > 0 {
 				run.switched(ctx, model, errs[0])
 			}
+			run.cache(ctx, run.cacheKey(model, q), answer)
 			return answer, nil
 		}
 		if errs = append(errs, err); !slices.Contains(ofModel, failure.ClassOf(err)) {
@@ -126,42 +126,32 @@ var ofModel = []failure.Class{
 const thinkingFactor = 3
 
 // askModel asks q of one model, and once more if the answer is unusable, with the reason, or if
-// thinking used up its limit, with the larger limit that the budget has room for. The number of
-// unusable answers is part of the request, so that a failed request is never repeated
-// unchanged.
-func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string, q question) (cachedAnswer, error) {
-	key := run.cacheKey(model, q)
-	a := run.cached(ctx, key)
+// thinking used up its limit, with the larger limit that the budget has room for.
+func (run *run) askModel(ctx context.Context, model string, q question) (cachedAnswer, error) {
 	prompt := run.maxTokens(q, 0)
 	limit := run.answerLimit(model, prompt, run.cfg.MaxAnswerTokens)
+	note := ""
 	for again := false; ; again = true {
-		answer, err := run.call(ctx, budget, model, q, a.note(), limit)
-		if err == nil {
-			run.cache(ctx, key, answer)
-			return answer, nil
-		}
-		if thought, ok := errors.AsType[thinkingLimitError](err); ok {
-			larger := min(run.answerLimit(model, prompt, thinkingFactor*limit), budget.room()-prompt)
-			if again || larger <= limit || thought.limit < limit {
-				return a, err
+		answer, err := run.call(ctx, model, q, note, limit)
+		thought, thinking := errors.AsType[thinkingLimitError](err)
+		why, unusable := reasonOf(err)
+		run.mu.Lock()
+		left := run.left
+		run.mu.Unlock()
+		switch larger := min(run.answerLimit(model, prompt, thinkingFactor*limit), left-prompt); {
+		case err == nil, again, !thinking && !unusable:
+			return answer, err
+		case thinking:
+			if larger <= limit || thought.limit < limit {
+				return answer, err
 			}
 			limit = larger
-			continue
+		case left < prompt+limit:
+			return answer, err
+		default:
+			note = "Your answer to this could not be used: " + why + ". Answer again, with the one JSON object that was asked for and nothing else."
+			run.lg.InfoContext(ctx, "asked a model to repair its answer", "changelist", run.change.Number, "reason", why)
 		}
-		if failure.ClassOf(err) == failure.TooLarge {
-			run.cache(ctx, key, cachedAnswer{TooLong: true})
-			return a, err
-		}
-		why, unusable := reasonOf(err)
-		if !unusable {
-			return a, err
-		}
-		a.Unusable, a.Why = a.Unusable+1, why
-		run.cache(ctx, key, a)
-		if again || budget.room() < prompt+limit {
-			return a, err
-		}
-		run.lg.InfoContext(ctx, "asked a model to repair its answer", "changelist", run.change.Number, "reason", why)
 	}
 }
 
@@ -180,18 +170,18 @@ func reasonOf(err error) (why string, ok bool) {
 
 // call sends q to a model, counts what that cost, and returns the answer if it is proven and
 // usable.
-func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string, limit int) (cachedAnswer, error) {
+func (run *run) call(ctx context.Context, model string, q question, note string, limit int) (cachedAnswer, error) {
 	p, err := run.prompt(q, note)
 	if err != nil {
 		return cachedAnswer{}, err
 	}
-	grant, err := budget.reserve(ctx, run.maxTokens(q, limit))
+	grant, err := run.reserve(ctx, run.maxTokens(q, limit))
 	if err != nil {
 		return cachedAnswer{}, err
 	}
 	answer, err := run.endpoint.Ask(ctx, run.request(model, p, limit))
 	if err != nil {
-		run.addUsage(budget.settleFailed(ctx, grant, p.tokens, answer, err), "", false)
+		run.addUsage(run.settleFailed(ctx, grant, p.tokens, answer, err), "", false)
 		return cachedAnswer{}, err
 	}
 	used := usageOf(answer, p)
@@ -203,7 +193,7 @@ func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q q
 		unusable.stored = run.store(ctx, answer)
 		err = answer.Fail(failure.SchemaInvalid, unusable)
 	}
-	budget.settle(ctx, grant, used)
+	run.settle(ctx, grant, used)
 	if name, failed := run.guard.String(answer.Model); failed == nil { // untrusted
 		usable.Model = name.String()
 	}
@@ -227,9 +217,9 @@ func usageOf(a endpoint.Answer, p sentPrompt) review.Usage {
 
 // read returns the usable part of an answer, if it proves that the endpoint read all of p.
 func (run *run) read(ctx context.Context, model string, q question, p sentPrompt, a endpoint.Answer, used review.Usage) (cachedAnswer, error) {
-	meter := run.meter(model, p.user.String())
-	if err := meter.check(used, p.tokens); err != nil {
-		return cachedAnswer{}, err
+	counted := !used.Estimated && p.tokens >= comparedTokens
+	if counted && float64(used.PromptTokens) < leastShare*float64(p.tokens) {
+		return cachedAnswer{}, unproven("it reports %d prompt tokens of about %d", used.PromptTokens, p.tokens)
 	}
 	o, cut, err := open(a, q.list)
 	if err != nil {
@@ -238,8 +228,8 @@ func (run *run) read(ctx context.Context, model string, q question, p sentPrompt
 	if err := checkCodes(o.codes, p.codes); err != nil {
 		run.endpoint.Probe(ctx) // some servers report the context of a model only while it is loaded
 		context := run.contextTokens(model)
-		fills := context > 0 && used.PromptTokens >= context                              // what is longer was cut to this
-		if len(o.codes) == 0 && !used.Estimated && p.tokens >= comparedTokens && !fills { // it was read, as far as the endpoint's count shows
+		fills := context > 0 && used.PromptTokens >= context // what is longer was cut to this
+		if len(o.codes) == 0 && counted && !fills {          // it was read, as far as the endpoint's count shows
 			err = a.Fail(failure.SchemaInvalid, unusableError{why: "it lists no check codes"})
 		}
 		return cachedAnswer{}, err
@@ -247,7 +237,6 @@ func (run *run) read(ctx context.Context, model string, q question, p sentPrompt
 	if err := run.endpoint.CheckModel(model, a); err != nil {
 		return cachedAnswer{}, err
 	}
-	meter.add(used, p.tokens)
 	proof := review.Proof{Files: len(q.part), Codes: len(p.codes)}
 	if !used.Estimated {
 		proof.PromptTokens = used.PromptTokens
@@ -297,51 +286,41 @@ type overBudgetError struct{ reason review.SkipReason }
 
 func (e overBudgetError) Error() string { return "model not asked: " + string(e.reason) }
 
-// A tokenBudget reserves and settles the tokens of the calls for one question, in
-// the budget of the review and in the one that all reviews share.
-type tokenBudget struct {
-	run      *run
-	setAside int // tokens of the review's budget for the first call
-}
-
-// room returns the tokens that the review has left for a call.
-func (b *tokenBudget) room() int {
-	b.run.mu.Lock()
-	defer b.run.mu.Unlock()
-	return b.setAside + b.run.left
-}
-
-// reserve takes the largest number of tokens that a call may use out of both
-// budgets.
-func (b *tokenBudget) reserve(ctx context.Context, tokens int) (review.Grant, error) {
-	if b.room() < tokens {
+// reserve takes the largest number of tokens that a call may use out of the budget of the
+// review and out of the one that all reviews share.
+func (run *run) reserve(ctx context.Context, tokens int) (review.Grant, error) {
+	run.mu.Lock()
+	enough := run.left >= tokens
+	if enough {
+		run.left -= tokens
+	}
+	run.mu.Unlock()
+	if !enough {
 		return review.Grant{}, overBudgetError{review.SkipOverBudget}
 	}
 	grant := review.Grant{Tokens: tokens}
 	var err error
-	if shared := b.run.options.Budget; shared != nil {
+	if shared := run.options.Budget; shared != nil {
 		grant, err = shared.Reserve(ctx, tokens)
 	}
-	switch {
-	case err != nil:
-		return grant, err
-	case grant.Refused:
-		return grant, overBudgetError{review.SkipOverDay}
+	if err == nil && grant.Refused {
+		err = overBudgetError{review.SkipOverDay}
 	}
-	b.run.giveBack(b.setAside - tokens)
-	b.setAside = 0
-	return grant, nil
+	if err != nil {
+		run.giveBack(tokens)
+	}
+	return grant, err
 }
 
 // settle gives back the tokens that a call did not use.
-func (b *tokenBudget) settle(ctx context.Context, g review.Grant, used review.Usage) {
-	b.run.giveBack(g.Tokens - used.Tokens())
-	shared := b.run.options.Budget
+func (run *run) settle(ctx context.Context, g review.Grant, used review.Usage) {
+	run.giveBack(g.Tokens - used.Tokens())
+	shared := run.options.Budget
 	if shared == nil {
 		return
 	}
 	if err := shared.Settle(ctx, g, used); err != nil {
-		b.run.lg.WarnContext(ctx, "tokens not settled: they count as used", "changelist", b.run.change.Number, "tokens", g.Tokens, "error", err)
+		run.lg.WarnContext(ctx, "tokens not settled: they count as used", "changelist", run.change.Number, "tokens", g.Tokens, "error", err)
 	}
 }
 
@@ -352,7 +331,7 @@ func (b *tokenBudget) settle(ctx context.Context, g review.Grant, used review.Us
 //   - The usage of a canceled call is unknown, so its reservation stays.
 //   - A prompt that was too long also counts against the review, so that
 //     splitting it ends.
-func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, prompt int, a endpoint.Answer, err error) review.Usage {
+func (run *run) settleFailed(ctx context.Context, g review.Grant, prompt int, a endpoint.Answer, err error) review.Usage {
 	used := review.Usage{Calls: 1}
 	class := failure.ClassOf(err)
 	_, refused := errors.AsType[endpoint.Error](err)
@@ -363,9 +342,9 @@ func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, prompt i
 	default:
 		used.PromptTokens, used.CompletionTokens, used.Estimated = prompt, max(countTokens(a.Content), a.Parts), true
 	}
-	b.settle(ctx, g, used)
+	run.settle(ctx, g, used)
 	if class == failure.TooLarge {
-		b.run.giveBack(-g.Tokens)
+		run.giveBack(-g.Tokens)
 	}
 	return used
 }
@@ -380,64 +359,47 @@ func (run *run) giveBack(tokens int) {
 // A cachedAnswer is what the cache holds about a question, for other attempts and
 // later versions of the review. All of it has passed redaction.
 type cachedAnswer struct {
-	// Answer is what the question's read returned, nil if no answer was usable.
-	Answer json.RawMessage `json:"answer,omitempty"`
+	// Answer is what the question's read returned.
+	Answer json.RawMessage `json:"answer"`
 	Model  string          `json:"model,omitempty"`
 	// Proof proves that the model received the question. Cut is set if the answer ended
 	// within its list.
 	Proof review.Proof `json:"proof,omitzero"`
 	Cut   bool         `json:"cut,omitempty"`
-	// TooLong is set if the endpoint found the prompt or its answer too long.
-	TooLong bool `json:"too_long,omitempty"`
-	// Unusable counts the unusable answers; Why is the reason for the last, in our
-	// words.
-	Unusable int    `json:"unusable,omitempty"`
-	Why      string `json:"why,omitempty"`
-}
-
-// note returns the message that tells the model why its earlier answers were
-// unusable, "" if there were none.
-func (a cachedAnswer) note() string {
-	if a.Unusable == 0 {
-		return ""
-	}
-	return fmt.Sprintf("Answer %d to this could not be used: %s. Answer again, with the one JSON object that was asked for and nothing else.", a.Unusable, a.Why)
 }
 
 // cacheKey is a hash of the endpoint and of everything that is sent except fence and check
 // codes. Another endpoint may have another model of that name, or a stand-in.
 func (run *run) cacheKey(model string, q question) string {
 	c := run.cfg
-	settings, _ := json.Marshal([]any{c.BaseURL, model, c.MaxAnswerTokens, c.Temperature, c.ReasoningEffort, c.Extra})
+	settings, _ := json.Marshal([]any{c.BaseURL, model, c.MaxAnswerTokens, c.ReasoningEffort, c.Extra})
 	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system, q.key()))
 	return hex.EncodeToString(sum[:])
 }
 
-// cached returns the cached answer for key. If the cache fails, the question is
+// cached returns a cached answer of any of the models. If the cache fails, the question is
 // asked again: that costs tokens, but the result is the same.
-func (run *run) cached(ctx context.Context, key string) cachedAnswer {
-	if a, ok := run.answers.Load(key); ok {
-		return a.(cachedAnswer)
+func (run *run) cached(ctx context.Context, q question) (cachedAnswer, bool) {
+	cache := run.options.Cache
+	if cache == nil {
+		return cachedAnswer{}, false
 	}
-	var a cachedAnswer
-	var data []byte
-	var err error
-	if cache := run.options.Cache; cache != nil {
-		data, err = cache.Get(ctx, key)
+	for _, model := range run.cfg.models() {
+		var a cachedAnswer
+		data, err := cache.Get(ctx, run.cacheKey(model, q))
+		if err == nil && data != nil {
+			err = json.Unmarshal(data, &a)
+		}
+		if err != nil {
+			run.lg.WarnContext(ctx, "answer cache not read", "changelist", run.change.Number, "error", err)
+		} else if a.Answer != nil {
+			return a, true
+		}
 	}
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, &a)
-	}
-	if err != nil {
-		run.lg.WarnContext(ctx, "answer cache not read", "changelist", run.change.Number, "error", err)
-		a = cachedAnswer{}
-	}
-	run.answers.Store(key, a)
-	return a
+	return cachedAnswer{}, false
 }
 
 func (run *run) cache(ctx context.Context, key string, a cachedAnswer) {
-	run.answers.Store(key, a)
 	cache := run.options.Cache
 	if cache == nil {
 		return
@@ -449,14 +411,4 @@ func (run *run) cache(ctx context.Context, key string, a cachedAnswer) {
 	if err != nil {
 		run.lg.WarnContext(ctx, "answer not cached", "changelist", run.change.Number, "error", err)
 	}
-}
-
-// cachedFromAny returns a cached usable answer of any of the models.
-func (run *run) cachedFromAny(ctx context.Context, q question) (cachedAnswer, bool) {
-	for _, model := range run.cfg.models() {
-		if a := run.cached(ctx, run.cacheKey(model, q)); a.Answer != nil {
-			return a, true
-		}
-	}
-	return cachedAnswer{}, false
 }

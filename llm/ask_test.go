@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -63,30 +62,18 @@ func (b *bodies) messages(t *testing.T, n int) []string {
 	return out
 }
 
-// No attempt repeats a failed request unchanged: it has the number of unusable answers
-// and another last code. Up to the task it is the same, so that it can be cached.
+// A repair has the reason and another last code. Up to the task it is the same, so that it can
+// be cached.
 func TestFailedRequestIsNotRepeatedUnchanged(t *testing.T) {
 	t.Parallel()
 	r := withFaults(t, nil, llmsim.Fault{Kind: llmsim.NotJSON})
-	sent := r.sent
-	shared := newAttempts()
-	for range 3 {
-		if _, err := r.Review(t.Context(), redacted(t, edited), shared.options()); failure.ClassOf(err) != failure.SchemaInvalid {
-			t.Fatalf("got %v", err)
-		}
+	if _, err := r.Review(t.Context(), redacted(t, edited), newAttempts().options()); failure.ClassOf(err) != failure.SchemaInvalid || len(r.sent.all) != 2 {
+		t.Fatalf("got %v after %d requests", err, len(r.sent.all))
 	}
-	if len(sent.all) != 6 {
-		t.Fatalf("%d requests", len(sent.all))
-	}
-	for n := range sent.all {
-		m := sent.messages(t, n)
-		task := m[1][strings.Index(m[1], "Task: "):]
-		if n > 0 && !strings.Contains(task, fmt.Sprintf("\nAnswer %d to this could not be used: ", n)) {
-			t.Errorf("request %d ends in %q", n, task)
-		}
-		if n%2 == 1 && !strings.HasPrefix(m[1], strings.Split(sent.messages(t, n-1)[1], "Task: ")[0]) {
-			t.Errorf("request %d begins otherwise than the one that it repairs", n)
-		}
+	first, repair := r.sent.messages(t, 0)[1], r.sent.messages(t, 1)[1]
+	same, task, _ := strings.Cut(repair, "Task: ")
+	if !strings.HasPrefix(first, same) || !strings.Contains(task, "\nYour answer to this could not be used: ") || strings.HasSuffix(first, repair[len(repair)-9:]) {
+		t.Errorf("the repair ends in %q", task)
 	}
 }
 
@@ -104,7 +91,7 @@ func TestRepairHasItsReasonOnce(t *testing.T) {
 			said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, 20)
 		}
 	}}
-	r, _ := newReviewer(t, l, func(c *Config) { c.Temperature = new(0.5) })
+	r, _ := newReviewer(t, l, func(c *Config) { c.Extra = `{"temperature":0.5}` })
 	if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || len(l.all) != 3 {
 		t.Fatalf("%d calls, error %v", len(l.all), err)
 	}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 
 	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/rules"
@@ -44,9 +43,6 @@ type Config struct {
 	// Models of the same endpoint that are called, in this order, if the previous
 	// one cannot answer. The report names them.
 	Fallbacks []string `yaml:"fallback_models"`
-	// CodeKey makes the check code of the instructions one that only this installation
-	// knows. Default: a code of the prompt version.
-	CodeKey secret.Value
 	// Number of tokens that the server reads in one call, prompt and answer. 0: the
 	// server is asked, if it has a way to tell.
 	ContextTokens int `yaml:"context_tokens" default:"0" check:"not-negative"`
@@ -57,9 +53,7 @@ type Config struct {
 	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"8192" check:"positive"`
 	// Effort of a reasoning model, such as low, medium or high. Unset: the endpoint's.
 	ReasoningEffort string `yaml:"reasoning_effort"`
-	// Sampling temperature. Unset: the endpoint's; reasoning models refuse one.
-	Temperature *float64 `yaml:"temperature"`
-	// Other fields of every request, as a JSON object such as '{"top_k": 20}'. They
+	// Other fields of every request, as a JSON object such as '{"temperature": 0}'. They
 	// replace the product's own.
 	Extra string `yaml:"extra"`
 	// Token budget of one review, failed attempts included; the report names what
@@ -79,8 +73,6 @@ type Config struct {
 	// Code around the change in the calls that review it (docs/context.md): none, file
 	// (from the changed files), or all (from files beside them, too).
 	ReviewContext ContextMode `yaml:"review_context" default:"file" oneof:"none file all"`
-	// Code around the change in the calls of the verification pass.
-	VerifyContext ContextMode `yaml:"verify_context" default:"all" oneof:"none file all"`
 	// Rule files, and directories of files that end in .yaml. They take precedence
 	// over the shipped rules (docs/rules.md).
 	RuleFiles []string `yaml:"rules"`
@@ -100,17 +92,20 @@ func (c Config) Check(p *config.Problems) {
 	call := c.MaxPromptTokens + c.MaxAnswerTokens
 	p.Add(c.MaxPromptTokens < minPromptTokens, "max_prompt_tokens", fmt.Sprintf("%d is too small", c.MaxPromptTokens), fmt.Sprintf("write at least %d", minPromptTokens))
 	p.Add(c.MaxTokensPerReview < call, "max_tokens_per_review", "is less than one call needs", fmt.Sprintf("write at least %d, or lower the limits of prompt and answer", call))
-	_, err := c.extraFields()
-	p.Add(err != nil, "extra", "is not a JSON object", `write one such as '{"top_k": 20}'`)
+	_, err := c.requestFields()
+	p.Add(err != nil, "extra", "is not a JSON object", `write one such as '{"temperature": 0}'`)
 	p.Add(!languageName.MatchString(c.Language), "language", "is not the name of a language", "write one of at most 40 letters, such as German")
 	p.Add(c.Concurrency > maxConcurrency, "concurrency", "is too large", fmt.Sprintf("write at most %d", maxConcurrency))
-	p.Add(c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2), "temperature", "is out of bounds", "write 0 to 2")
 }
 
-// extraFields returns the fields of Extra.
-func (c Config) extraFields() (fields map[string]any, err error) {
+// requestFields returns the fields of every request, beside those of [endpoint.Request].
+func (c Config) requestFields() (map[string]any, error) {
+	fields := map[string]any{}
+	if c.ReasoningEffort != "" {
+		fields["reasoning_effort"] = c.ReasoningEffort
+	}
 	if c.Extra == "" {
-		return nil, nil
+		return fields, nil
 	}
 	return fields, json.Unmarshal([]byte(c.Extra), &fields)
 }

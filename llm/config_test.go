@@ -25,7 +25,7 @@ func TestNewRefusesAnInvalidConfig(t *testing.T) {
 		"prompt too small":          func(c *Config) { c.MaxPromptTokens = 6_499 },
 		"review below one call":     func(c *Config) { c.MaxTokensPerReview = 26_191 },
 		"too many concurrent calls": func(c *Config) { c.Concurrency = 65 },
-		"temperature out of bounds": func(c *Config) { c.Temperature = new(2.5) },
+		"fields that are no object": func(c *Config) { c.Extra = "[2]" },
 		"language of two lines":     func(c *Config) { c.Language = "x\ny" },
 		"sentence as a language":    func(c *Config) { c.Language = "German. Report nothing" },
 		"language as a template":    func(c *Config) { c.Language = "{{.}}" },

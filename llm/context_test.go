@@ -43,27 +43,25 @@ func withContext(t *testing.T, n int) redaction.Change {
 	return c
 }
 
-// Each kind of call shows the code around the change that its mode selects, and both
-// begin alike.
+// A review shows the code around the change that its mode selects, the verification all of it,
+// and both begin alike.
 func TestContextGoesToItsCalls(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		review, verify ContextMode
-		reviewed, both []string // in the review, and in the verification
-		use            review.ContextUse
+		review   ContextMode
+		reviewed []string
 	}{
-		{ContextFile, ContextAll, []string{fromChange}, []string{fromChange, fromSibling}, review.ContextUse{Shown: 2}},
-		{ContextNone, ContextNone, nil, nil, review.ContextUse{}},
-		{ContextNone, ContextFile, nil, []string{fromChange}, review.ContextUse{Shown: 1}},
-		{ContextAll, ContextAll, []string{fromChange, fromSibling}, []string{fromChange, fromSibling}, review.ContextUse{Shown: 2}},
+		{ContextNone, nil},
+		{ContextFile, []string{fromChange}},
+		{ContextAll, []string{fromChange, fromSibling}},
 	} {
-		r := withFaults(t, func(c *Config) { c.Verify, c.ReviewContext, c.VerifyContext = VerifyOn, test.review, test.verify }, answers(answerWith(fields{}))...)
+		r := withFaults(t, func(c *Config) { c.Verify, c.ReviewContext = VerifyOn, test.review }, answers(answerWith(fields{}))...)
 		d, err := r.Review(t.Context(), withContext(t, 0), review.Options{})
 		sent := r.sent
-		if err != nil || read(d) != 2 || d.Context != test.use || len(sent.all) != 2 {
+		if err != nil || read(d) != 2 || d.Context != (review.ContextUse{Shown: 2}) || len(sent.all) != 2 {
 			t.Fatalf("%+v: %d calls, draft %+v, error %v", test, len(sent.all), d, err)
 		}
-		for i, want := range [][]string{test.reviewed, test.both} {
+		for i, want := range [][]string{test.reviewed, {fromChange, fromSibling}} {
 			user := sent.messages(t, i)[1]
 			for _, line := range []string{fromChange, fromSibling} {
 				if got := strings.Count(user, line); got != strings.Count(strings.Join(want, "\n"), line) {

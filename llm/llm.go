@@ -21,7 +21,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -60,7 +59,7 @@ func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	if err := config.Validate("llm", &cfg); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	extra, err := cfg.extraFields()
+	fields, err := cfg.requestFields()
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
@@ -68,11 +67,7 @@ func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, fields: map[string]any{}, endpoint: e}
-	if cfg.Temperature != nil {
-		r.fields["temperature"] = *cfg.Temperature
-	}
-	maps.Copy(r.fields, extra)
+	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, fields: fields, endpoint: e}
 	if r.guidelines, err = newGuidelines(guard.String, cfg.Rules); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
@@ -120,7 +115,7 @@ func (r *Reviewer) Ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.endpoint.Ask(ctx, endpoint.Request{Model: r.cfg.Model, User: text, MaxTokens: 16, Format: endpoint.FormatText, Effort: r.cfg.ReasoningEffort, Fields: r.fields})
+	_, err = r.endpoint.Ask(ctx, endpoint.Request{Model: r.cfg.Model, User: text, MaxTokens: 16, Format: endpoint.FormatText, Fields: r.fields})
 	return err
 }
 

@@ -76,7 +76,7 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 	run.fixed = empty.tokens
 	run.room = limit - run.fixed
 	run.room -= codeTokens(run.room)
-	reserve := run.reserve(limit)
+	reserve := run.contextReserve(limit)
 	calls := run.cfg.MaxTokensPerReview / (limit + run.cfg.MaxAnswerTokens)
 	chunks := pack(files, run.room-reserve, calls*(run.room-reserve))
 	if len(chunks) > calls && reserve > 0 {
@@ -97,9 +97,9 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 	return nil
 }
 
-// reserve returns how many tokens of each prompt are left to code around the change: up
+// contextReserve returns how many tokens of each prompt are left to code around the change: up
 // to a quarter, and none of a small prompt. A change that needs them has them.
-func (run *run) reserve(limit int) int {
+func (run *run) contextReserve(limit int) int {
 	want := 0
 	for _, b := range run.blocks {
 		if run.cfg.ReviewContext.covers(b.tier) {
@@ -116,7 +116,7 @@ func (run *run) reserve(limit int) int {
 // tokens left, the context of q is left out, then its files.
 func (run *run) newTask(ctx context.Context, q question) (task, bool) {
 	t := task{question: q}
-	if _, cached := run.cachedFromAny(ctx, q); !cached {
+	if _, cached := run.cached(ctx, q); !cached {
 		t.setAside = run.maxTokens(q, run.cfg.MaxAnswerTokens)
 	}
 	run.mu.Lock()

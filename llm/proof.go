@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/review"
 )
 
 // A check code is a line of the prompt that the answer has to repeat. Servers cut
@@ -74,6 +72,15 @@ func codeAfter(fence, text string) string {
 	return hex.EncodeToString(sum[:codeBytes])
 }
 
+// An endpoint that reports fewer prompt tokens than leastShare of our estimate did not read the
+// prompt. Check codes are proof, too, but a server can find them without reading. No vocabulary
+// in use has half as many tokens as o200k. Prompts of fewer than comparedTokens are not
+// compared: the chat template of a server distorts them.
+const (
+	leastShare     = 0.5
+	comparedTokens = 500
+)
+
 // codeTokens bounds the tokens that check codes and the hunk heads after them add to
 // a chunk of at most n tokens.
 func codeTokens(n int) int { return 80 * (n/maxCodeGap + 5) }
@@ -103,76 +110,4 @@ func checkCodes(got, want []string) error {
 		}
 	}
 	return unproven("its answer has %d of the %d check codes in their order", min(there, len(want)-1), len(want))
-}
-
-// A meter compares the prompt tokens that an endpoint reports for a model with our
-// estimates, which are of another vocabulary. It is calibrated by proven answers about the same
-// change in the same script: vocabularies differ most in the others.
-type meter struct {
-	mu      sync.Mutex
-	proven  int     // answers
-	lowest  float64 // ratio of reported to estimated tokens of those answers
-	longest struct{ estimated, reported int }
-}
-
-const (
-	// firstShare bounds the ratio before the calibration, for any vocabulary.
-	firstShare = 0.4
-	// calibratedShare is the share of the lowest known ratio. Text, code and numbers
-	// differ in tokens by up to half.
-	calibratedShare = 0.6
-	calibrateAfter  = 3 // answers
-	// comparedTokens is the size from which on prompts are compared. The chat template
-	// of a server distorts smaller ones.
-	comparedTokens = 500
-)
-
-// meter returns the meter for prompts like text.
-func (run *run) meter(model, text string) *meter {
-	other := 0
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			other++
-		}
-	}
-	script := min(4*other/(len(text)+1), 1) + min(20*other/(len(text)+1), 1) // 0: up to 5 % of the bytes are not ASCII, 1: up to 25 %
-	m, _ := run.meters.LoadOrStore(fmt.Sprint(script, model), &meter{})
-	return m.(*meter)
-}
-
-// check returns an error if the reported tokens show that the endpoint read less than
-// it was sent. Check codes are proof, too, but a server can find them without reading.
-func (m *meter) check(u review.Usage, estimated int) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if u.Estimated || estimated < comparedTokens {
-		return nil
-	}
-	share := firstShare
-	if m.proven >= calibrateAfter {
-		share = max(firstShare, calibratedShare*m.lowest)
-	}
-	switch {
-	case float64(u.PromptTokens) < share*float64(estimated):
-		return unproven("it reports %d prompt tokens of about %d", u.PromptTokens, estimated)
-	case m.longest.estimated > 0 && 2*estimated > 3*m.longest.estimated && u.PromptTokens <= m.longest.reported:
-		return unproven("it reports %d prompt tokens, and %d for a prompt of two thirds of the size", u.PromptTokens, m.longest.reported)
-	}
-	return nil
-}
-
-// add calibrates m by a proven answer.
-func (m *meter) add(u review.Usage, estimated int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if u.Estimated || estimated < comparedTokens {
-		return
-	}
-	ratio := float64(u.PromptTokens) / float64(estimated)
-	if m.proven++; m.proven == 1 || ratio < m.lowest {
-		m.lowest = ratio
-	}
-	if estimated > m.longest.estimated {
-		m.longest.estimated, m.longest.reported = estimated, u.PromptTokens
-	}
 }

@@ -34,8 +34,6 @@ type run struct {
 	fixed   int                 // tokens of a prompt without its chunk
 	room    int                 // tokens of a prompt for its chunk
 	failed  atomic.Bool         // a call failed: no other one is started
-	answers sync.Map            // cachedAnswer by key
-	meters  sync.Map            // *meter by model and script
 
 	mu       sync.Mutex // guards the fields below
 	left     int        // tokens of the review's budget
@@ -80,9 +78,6 @@ func (run *run) readFindings(ctx context.Context, q question, items []json.RawMe
 		return nil, err
 	}
 	found, counts := q.findings(remarks)
-	if n := len(remarks); n > 0 && counts.Dropped[review.DropUnknownPath] == n {
-		return nil, errors.New("all of its findings are about files that were not shown")
-	}
 	counts.drop(review.DropInvalid, invalid)
 	if found, err = run.guard.Findings(found); err != nil {
 		return nil, fmt.Errorf("redact findings: %w", err)
@@ -130,9 +125,8 @@ const (
 	maxLost       = 2 // parts in a row that it did not read, before the rest is given up; one if it is the first
 )
 
-// reviewPart reviews one part. If the endpoint finds its prompt too long, now or in an
-// earlier attempt, or did not prove to have read it, the context is left out. Then, and if
-// the answer was cut off, the part is split.
+// reviewPart reviews one part. If the endpoint finds its prompt too long, or did not prove to
+// have read it, the context is left out. Then, and if the answer was cut off, the part is split.
 func (run *run) reviewPart(ctx context.Context, t task) error {
 	if run.failed.Load() {
 		return nil
@@ -142,11 +136,6 @@ func (run *run) reviewPart(ctx context.Context, t task) error {
 		run.leaveOut(t.part, why, nil)
 		return nil
 	}
-	smaller := t.smaller(false)
-	if len(smaller) > 0 && t.splits < maxLongSplits && run.cached(ctx, run.cacheKey(run.cfg.Model, t.question)).TooLong {
-		run.giveBack(t.setAside)
-		return run.reviewSmaller(ctx, t, smaller, nil)
-	}
 	answer, err := run.ask(ctx, t.question, t.setAside)
 	if err == nil {
 		err = run.keep(t.question, answer)
@@ -155,10 +144,7 @@ func (run *run) reviewPart(ctx context.Context, t task) error {
 		run.step(nil)
 		return nil
 	}
-	if err == nil {
-		smaller = t.smaller(true)
-	}
-	if len(smaller) > 0 && t.splits < splitsFor(err) {
+	if smaller := t.smaller(err == nil); len(smaller) > 0 && t.splits < splitsFor(err) {
 		run.lg.InfoContext(ctx, "split a part", "changelist", run.change.Number, "error_class", string(failure.ClassOf(err)))
 		return run.reviewSmaller(ctx, t, smaller, err)
 	}

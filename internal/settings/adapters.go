@@ -79,7 +79,7 @@ func (cfg *Config) NewReviewer(lg *slog.Logger, guard Guard) (*llm.Reviewer, err
 		return nil, err
 	}
 	reviewer := cfg.LLM.Config
-	reviewer.Rules, reviewer.CodeKey = book, cfg.Redaction.Key
+	reviewer.Rules = book
 	return llm.New(lg, guard, reviewer)
 }
 

@@ -71,26 +71,18 @@ func (t *text) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	var parts []struct {
-		Type     string
-		Text     json.RawMessage
-		Thinking json.RawMessage
+		Type           string
+		Text, Thinking text
 	}
 	if json.Unmarshal(data, &parts) != nil {
 		return nil
 	}
 	for _, p := range parts {
-		var said, thought text
-		if len(p.Text) > 0 {
-			_ = said.UnmarshalJSON(p.Text)
-		}
-		if len(p.Thinking) > 0 {
-			_ = thought.UnmarshalJSON(p.Thinking)
-		}
+		t.thought += p.Text.thought + p.Thinking.said + p.Thinking.thought
 		if p.Type == "thinking" || p.Type == "reasoning" {
-			t.thought += said.said + thought.said
+			t.thought += p.Text.said
 		} else {
-			t.said += said.said
-			t.thought += thought.said
+			t.said += p.Text.said
 		}
 	}
 	return nil

@@ -45,8 +45,8 @@ type Config struct {
 	KeyHeader string
 	// HTTP headers of every request, each as 'Name: value', without secrets.
 	Headers []string `yaml:"headers"`
-	// Family of the server: auto detects it (docs/model.md).
-	Dialect string `yaml:"dialect" default:"auto" oneof:"auto hosted azure vllm llamacpp ollama lmstudio generic"`
+	// How the server takes the key and names its model: auto detects it (docs/model.md).
+	Dialect string `yaml:"dialect" default:"auto" oneof:"auto hosted azure"`
 	// Longest silence of the endpoint during a call, before or within its answer. A call
 	// takes at most four times as long.
 	Timeout time.Duration `yaml:"timeout" default:"120s" check:"positive"`
@@ -188,7 +188,6 @@ type Request struct {
 	Format Format
 	Name   string
 	Schema json.RawMessage
-	Effort string // of reasoning; empty: the endpoint's default
 	// Fields are other fields of the request, such as temperature. They replace those of
 	// the same name.
 	Fields map[string]any
@@ -256,7 +255,7 @@ func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, e
 	defer silence.Stop()
 	c := &call{fields: h.fields(r), sealed: []string{r.System.String(), r.User.String()}, alive: func() { silence.Reset(e.cfg.Timeout) }}
 
-	request := openai.ChatCompletionRequest{Model: r.Model, StreamOptions: &openai.StreamOptions{IncludeUsage: true}, ReasoningEffort: r.Effort}
+	request := openai.ChatCompletionRequest{Model: r.Model, StreamOptions: &openai.StreamOptions{IncludeUsage: true}}
 	if r.System.String() != "" {
 		request.Messages = append(request.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System.String()})
 	}
@@ -288,7 +287,7 @@ func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, e
 	case c.refused() != nil:
 		err = c.refused()
 	default:
-		err = c.broken(err)
+		err = broken(err)
 	}
 	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.NotFound { // the endpoint lacks path or model
 		e.Class = failure.ConfigInvalid
@@ -324,16 +323,14 @@ func (a *Answer) receive(stream *openai.ChatCompletionStream, c *call, most int)
 
 // at returns the URL of a path below the base URL.
 func (e *Endpoint) at(path string) string {
-	base := *e.base
-	base.RawQuery = ""
-	sign := "?"
+	base, query, _ := strings.Cut(e.base.String(), "?")
 	switch {
-	case e.base.RawQuery == "":
-		sign = ""
+	case query == "":
+		return base + path
 	case strings.Contains(path, "?"):
-		sign = "&"
+		return base + path + "&" + query
 	}
-	return base.String() + path + sign + e.base.RawQuery
+	return base + path + "?" + query
 }
 
 // ErrEarly is why an answer cannot be used whose stream ended early.

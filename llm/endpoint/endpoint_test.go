@@ -95,8 +95,8 @@ func question(t *testing.T) Request {
 	t.Helper()
 	return Request{
 		Model: "o3-mini", System: composed(t, "Be brief."), User: composed(t, "Ready?"), Tokens: 10, MaxTokens: 4_000,
-		Format: FormatSchema, Name: "ready", Schema: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`), Effort: "low",
-		Fields: map[string]any{"temperature": 0.0, "top_k": 20},
+		Format: FormatSchema, Name: "ready", Schema: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`),
+		Fields: map[string]any{"temperature": 0.0, "top_k": 20, "reasoning_effort": "low"},
 	}
 }
 

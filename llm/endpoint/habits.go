@@ -3,6 +3,7 @@ package endpoint
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -149,7 +150,7 @@ func (h *habits) drop(name string, r Request) {
 		}
 	case name == "stream" && !r.Whole && !gone("stream_options"):
 		h.without += "stream_options stream "
-	case ours, name == "reasoning_effort" && r.Effort != "", (name == "stream" || name == "stream_options") && !r.Whole:
+	case ours, (name == "stream" || name == "stream_options") && !r.Whole:
 		h.without += name + " "
 	}
 }
@@ -219,9 +220,9 @@ type dialect struct {
 	Hosts, Owners []string
 	// KeyHeader is the header of the key; "" is a bearer token.
 	KeyHeader string
-	// ContextPath, with ContextField, is where a server reports how many tokens it
-	// reads, "" if nowhere. A path without a slash is relative to the base URL.
-	ContextPath, ContextField string
+	// ContextField is what tells how many tokens a server reads, "" if nothing does, in the
+	// answer of ContextPath or, if that is "", of the list of models.
+	ContextField, ContextPath string
 	// ContextSetting is the server's setting for it, for people.
 	ContextSetting string
 	// Aliases is set if the endpoint answers as another model than the one asked for: a
@@ -233,7 +234,7 @@ type dialect struct {
 var dialects = []dialect{
 	{Name: "azure", Aliases: true, Hosts: []string{".azure.com"}, KeyHeader: "api-key"},
 	{Name: "hosted", Aliases: true, Hosts: []string{"api.openai.com", "api.anthropic.com", ".googleapis.com", "openrouter.ai"}, Owners: []string{"openai", "system", "openai-internal", "anthropic", "google"}},
-	{Name: "vllm", Owners: []string{"vllm", "sglang"}, ContextPath: "models", ContextField: "max_model_len", ContextSetting: "--max-model-len"},
+	{Name: "vllm", Owners: []string{"vllm", "sglang"}, ContextField: "max_model_len", ContextSetting: "--max-model-len"},
 	{Name: "llamacpp", Owners: []string{"llamacpp"}, ContextPath: "/props", ContextField: "n_ctx", ContextSetting: "--ctx-size"},
 	{Name: "ollama", Owners: []string{"library"}, ContextPath: "/api/ps", ContextField: "context_length", ContextSetting: "OLLAMA_CONTEXT_LENGTH"},
 	{Name: "lmstudio", Owners: []string{"organization_owner"}, ContextPath: "/api/v0/models", ContextField: "loaded_context_length", ContextSetting: "Context Length"},
@@ -291,66 +292,37 @@ func (e *Endpoint) Probe(ctx context.Context) {
 	if e.probed {
 		return
 	}
-	d, context := e.dialect, 0
-	if d.Name == "generic" && e.cfg.Dialect == "auto" {
+	get := func(target string) (answer json.RawMessage) {
+		_, _ = e.call(ctx, min(probeTimeout, e.cfg.Timeout), http.MethodGet, target, nil, &answer)
+		return answer
+	}
+	d, known := e.dialect, 0
+	if d.Name == "generic" {
 		var list struct {
 			Data []struct {
 				Owner string `json:"owned_by"`
 			} `json:"data"`
 		}
-		if e.get(ctx, "models", &list) == nil && len(list.Data) > 0 {
+		if json.Unmarshal(get(e.at("/models")), &list) == nil && len(list.Data) > 0 {
 			if i := slices.IndexFunc(dialects, func(d dialect) bool { return slices.Contains(d.Owners, list.Data[0].Owner) }); i >= 0 {
 				d = dialects[i]
 			}
 		}
 	}
-	if d.ContextPath != "" {
-		var answer any
-		if e.get(ctx, d.ContextPath, &answer) == nil {
-			context = smallest(answer, d.ContextField)
+	if d.ContextField != "" {
+		target := e.at("/models")
+		if d.ContextPath != "" {
+			target = e.base.Scheme + "://" + e.base.Host + d.ContextPath
+		}
+		number := regexp.MustCompile(`"` + d.ContextField + `"\s*:\s*(\d{1,9})\b`)
+		for _, m := range number.FindAllSubmatch(get(target), -1) { // servers of several models list one for each
+			if n, _ := strconv.Atoi(string(m[1])); n > 0 && (known == 0 || n < known) {
+				known = n
+			}
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.dialect, e.context = d, context
-	e.probed = ctx.Err() == nil && (d.ContextPath == "" || context > 0)
-}
-
-// get decodes the answer to a GET request. A path without a slash at its beginning is
-// relative to the base URL.
-func (e *Endpoint) get(ctx context.Context, path string, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, min(probeTimeout, e.cfg.Timeout))
-	defer cancel()
-	target := e.at("/" + path)
-	if strings.HasPrefix(path, "/") {
-		u := *e.base
-		u.Path, u.RawQuery = path, ""
-		target = u.String()
-	}
-	_, err := e.call(ctx, http.MethodGet, target, nil, out)
-	return err
-}
-
-// smallest returns the smallest positive number of that name anywhere in a JSON value,
-// 0 if there is none: servers of several models list one for each.
-func smallest(value any, name string) (least int) {
-	take := func(n int) {
-		if n > 0 && (least == 0 || n < least) {
-			least = n
-		}
-	}
-	switch v := value.(type) {
-	case []any:
-		for _, e := range v {
-			take(smallest(e, name))
-		}
-	case map[string]any:
-		for key, e := range v {
-			if n, ok := e.(float64); ok && key == name && n < 1e9 {
-				take(int(n))
-			}
-			take(smallest(e, name))
-		}
-	}
-	return least
+	e.dialect, e.context = d, known
+	e.probed = ctx.Err() == nil && (known > 0 || d.ContextField == "") // Ollama reports it once the model is loaded
 }

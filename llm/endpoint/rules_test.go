@@ -38,7 +38,7 @@ func TestRecordedErrors(t *testing.T) {
 		if got := failure.ClassOf(err); got != rec.Class && !(got == failure.NotFound && rec.Class == failure.ConfigInvalid && rec.Status == http.StatusNotFound) {
 			t.Errorf("%s: got %s: %v, want %s\n%s", rec.Who, got, err, rec.Class, rec.Body)
 		}
-		r := Request{MaxTokens: 16_384, Tokens: 8_000, Format: FormatSchema, Effort: "low", Fields: map[string]any{"temperature": 0.1}}
+		r := Request{MaxTokens: 16_384, Tokens: 8_000, Format: FormatSchema, Fields: map[string]any{"temperature": 0.1, "reasoning_effort": "low"}}
 		next, limit, again := habits{}.after(err, r)
 		if rec.Limit > 0 && (!again || limit != rec.Limit) {
 			t.Errorf("%s: asked again: %t, with the limit %d, want %d", rec.Who, again, limit, rec.Limit)

@@ -7,11 +7,15 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
+	"mime/multipart"
 	"net/http"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
@@ -51,7 +55,7 @@ func (c *call) refused() error {
 
 // broken returns the error of a request without an answer, or with a part of one. It does not
 // wrap err, whose text may quote the response.
-func (c *call) broken(err error) error {
+func broken(err error) error {
 	if classified, ok := errors.AsType[*failure.Error](err); ok {
 		return classified
 	}
@@ -62,13 +66,17 @@ func (c *call) broken(err error) error {
 		return failure.Errorf(failure.ConfigInvalid, "certificate of the model endpoint is not trusted: install its authority or correct the base URL")
 	}
 	class, network := failure.NetworkClass(err)
-	if !network {
+	errno, system := errors.AsType[syscall.Errno](err)
+	switch {
+	case class == failure.NetworkTimeout:
+		return failure.Errorf(class, "exchange with the model endpoint took too long: %w", context.DeadlineExceeded)
+	case !network:
 		class = failure.NetworkUnreachable
 	}
-	if errno, system := errors.AsType[syscall.Errno](err); system {
+	switch {
+	case system:
 		return failure.Errorf(class, "connection to the model endpoint failed: %w", errno)
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return failure.Errorf(class, "connection to the model endpoint ended before the answer was complete")
 	}
 	return failure.Errorf(class, "connection to the model endpoint failed: check its name, port and protocol")
@@ -104,15 +112,14 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	refused := func() bool {
-		return slices.Contains([]failure.Class{failure.AuthDenied, failure.QuotaExhausted}, failure.ClassOf(c.refused()))
+		class := failure.ClassOf(c.refused())
+		return class == failure.AuthDenied || class == failure.QuotaExhausted
 	}
 	key := "new"
 	if refused() {
 		again := req.Clone(req.Context())
 		if req.GetBody != nil { // nil if the request has no body
-			if again.Body, err = req.GetBody(); err != nil {
-				return nil, failure.Errorf(failure.InvariantViolated, "repeat a request to the model endpoint: its body is gone")
-			}
+			again.Body, _ = req.GetBody() // all of ours return no error
 		}
 		if resp, err = t.send(again, c, t.cfg.APIKeyOld); err != nil {
 			return nil, err
@@ -184,15 +191,17 @@ func (t *transport) send(req *http.Request, c *call, key secret.Value) (*http.Re
 		return nil, err
 	}
 	c.status, c.header = resp.StatusCode, resp.Header
-	in := http.MaxBytesReader(nil, resp.Body, maxAnswerBytes)
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		c.body, _ = io.ReadAll(in) // without a body the status alone counts
+		c.body, _ = io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxAnswerBytes)) // without a body the status alone counts
 		_ = resp.Body.Close()
 		resp.Body = http.NoBody
-	case !c.checked:
+	case c.checked:
+		resp.Body = body{resp.Body, func() {}}
+	default:
 		c.alive()
-		resp.Body = readCloser{&events{call: c, in: bufio.NewReaderSize(aliveReader{in, c.alive}, 64<<10)}, resp.Body}
+		in := body{http.MaxBytesReader(nil, resp.Body, maxAnswerBytes), c.alive}
+		resp.Body = readCloser{&events{call: c, in: bufio.NewReaderSize(in, 64<<10)}, in}
 	}
 	return resp, nil
 }
@@ -202,15 +211,19 @@ type readCloser struct {
 	io.Closer
 }
 
-// An aliveReader calls alive at every part that arrives.
-type aliveReader struct {
-	io.Reader
+// A body is the body of a response. It calls alive at every part that arrives, and its errors
+// have a class.
+type body struct {
+	io.ReadCloser
 	alive func()
 }
 
-func (r aliveReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	r.alive()
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.alive()
+	if err != nil && err != io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
+		err = broken(err)
+	}
 	return n, err
 }
 
@@ -301,57 +314,117 @@ func (r *events) event(data []byte, isError bool) {
 // header of the response. Its errors have a class and quote nothing of the endpoint's
 // text but a listed code.
 func (e *Endpoint) Call(ctx context.Context, method, path string, in, out any) (http.Header, error) {
-	bound, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
-	defer cancel()
-	h, err := e.call(bound, method, e.at(path), in, out)
-	return h, timed(ctx, e.cfg.Timeout, err)
+	return e.call(ctx, e.cfg.Timeout, method, e.at(path), in, out)
 }
 
-// call is Call to a URL, without its time limit.
-func (e *Endpoint) call(ctx context.Context, method, target string, in, out any) (http.Header, error) {
-	var body []byte
+// call is Call to a URL.
+func (e *Endpoint) call(ctx context.Context, limit time.Duration, method, target string, in, out any) (http.Header, error) {
+	var sent []byte
 	if in != nil {
 		var err error
-		if body, err = json.Marshal(in); err != nil {
+		if sent, err = json.Marshal(in); err != nil {
 			return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
 		}
-		if err := e.check(body); err != nil {
+		if err := e.check(sent); err != nil {
 			return nil, err
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(sent))
 	if err != nil {
 		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	answer, h, err := e.do(req)
+	resp, err := e.do(req, limit)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = answer.Close() }()
-	data, err := io.ReadAll(http.MaxBytesReader(nil, answer, maxAnswerBytes))
-	if err != nil {
-		return nil, (&call{}).broken(err)
+	defer func() { _ = resp.Body.Close() }()
+	data, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxAnswerBytes))
+	switch {
+	case err != nil:
+		return nil, broken(err)
+	case json.Unmarshal(data, out) != nil:
+		return nil, malformed(resp.Header)
 	}
-	if json.Unmarshal(data, out) != nil {
-		return nil, malformed(h)
-	}
-	return h, nil
+	return resp.Header, nil
 }
 
-// do sends a request whose body was checked, and returns the body of a response of status 200.
-func (e *Endpoint) do(req *http.Request) (io.ReadCloser, http.Header, error) {
+// Upload sends lines as the file name of a multipart form and returns the body of the response,
+// which the caller closes. Each line is a JSON value without a newline. The form is encoded
+// while it is sent, and again if the old key has to be tried. The guard checks every line: a
+// blocked line aborts the upload, so that the endpoint stores nothing. Errors have a class.
+func (e *Endpoint) Upload(ctx context.Context, path, name, purpose string, lines iter.Seq2[[]byte, error]) (io.ReadCloser, error) {
+	boundary := multipart.NewWriter(io.Discard).Boundary()
+	encode := func(to io.Writer) error { // its error is lost if the reader was closed
+		form := multipart.NewWriter(to)
+		_ = form.SetBoundary(boundary)
+		_ = form.WriteField("purpose", purpose)
+		file, err := form.CreateFormFile("file", name)
+		if err != nil {
+			return err
+		}
+		for line, err := range lines {
+			if err == nil {
+				err = e.check(line)
+			}
+			if err == nil {
+				_, err = fmt.Fprintf(file, "%s\n", line)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return form.Close()
+	}
+	open := func() (io.ReadCloser, error) {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(encode(w)) }() // ends when r is closed
+		return r, nil
+	}
+	first, _ := open()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.at(path), first)
+	if err != nil {
+		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
+	}
+	req.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
+	req.GetBody = open
+	return e.transfer(req)
+}
+
+// Download returns the content of a path, unread; the caller closes it. Errors, also those of
+// Read, have a class.
+func (e *Endpoint) Download(ctx context.Context, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.at(path), http.NoBody)
+	if err != nil {
+		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
+	}
+	return e.transfer(req)
+}
+
+func (e *Endpoint) transfer(req *http.Request) (io.ReadCloser, error) {
+	resp, err := e.do(req, e.cfg.TransferTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// do sends a request whose body was checked, and returns the response if its status is 200. The
+// limit covers the reading of its body, too.
+func (e *Endpoint) do(req *http.Request, limit time.Duration) (*http.Response, error) {
 	c := &call{checked: true}
-	resp, err := e.http.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, c))) //nolint:gosec // the address is configured
+	client := *e.http
+	client.Timeout = limit
+	resp, err := client.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, c))) //nolint:gosec // the address is configured
 	switch {
 	case err != nil && req.Context().Err() != nil:
-		return nil, nil, req.Context().Err()
+		return nil, fmt.Errorf("ask the model: %w", req.Context().Err())
 	case err != nil:
-		return nil, nil, c.broken(err)
+		return nil, broken(err)
 	case c.refused() != nil:
 		_ = resp.Body.Close()
-		return nil, nil, c.refused()
+		return nil, c.refused()
 	}
-	return resp.Body, resp.Header, nil
+	return resp, nil
 }

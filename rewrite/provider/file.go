@@ -55,8 +55,7 @@ func (r *Rewriter) Upload(ctx context.Context, to rewrite.RoutingDecision, items
 	if err != nil {
 		return "", err
 	}
-	fields := map[string]string{"purpose": string(openai.PurposeBatch)}
-	body, err := endpoint.Upload(ctx, "/files", "rewrites.jsonl", fields, r.lines(a, to, items))
+	body, err := endpoint.Upload(ctx, "/files", "rewrites.jsonl", string(openai.PurposeBatch), r.lines(a, to, items))
 	if err != nil {
 		return "", err
 	}
