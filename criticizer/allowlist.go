@@ -29,7 +29,7 @@ status is 1 unless all paths may be read.`,
 		Example: "  criticizer allowlist check -- //depot/project/file.c",
 	}
 	rule := "unknown"
-	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, hybrid, or unknown; the last two allow only paths that both other rules allow (`RULE`)",
+	wordFlag(cmd, &rule, "case", "`RULE` by which the server compares letters: sensitive, insensitive, hybrid or unknown",
 		"sensitive", "insensitive", "hybrid", "unknown")
 	type checkedPath struct {
 		Path    string `json:"path"`
@@ -115,7 +115,7 @@ func (c *app) allowlistApplyCommand() *cobra.Command {
 when, why, and what changed.`,
 		Example: `  criticizer allowlist apply --reason "TICKET-42: project joins"`,
 	}
-	reason := statementFlag(cmd, "reason", "", "why, such as a ticket: `TEXT` for the audit log (required)")
+	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
 		list, _, err := c.allowList()
 		if err != nil {

@@ -16,21 +16,20 @@ import (
 )
 
 func (c *app) artifactCommand() *cobra.Command {
-	return group("artifact", "Print a stored artifact", "Prints what the stages of a review have stored.", c.artifactShowCommand())
+	return group("artifact", "Print a stored artifact", "", c.artifactShowCommand())
 }
 
 func (c *app) artifactShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Print the content of an artifact",
 		Long: `Prints the content of an artifact, such as raw:6f1b... from a workflow's history.
-The audit log records who read it and why before it is printed. The login of
-CRITICIZER_DATABASE_URL needs the role criticizer_reader, and the keyset of the
-artifact must be set: CRITICIZER_RAW_KEYSET, CRITICIZER_REDACTED_KEYSET or
-CRITICIZER_REPORT_KEYSET.`,
+The audit log records who read it and why. The login needs the role
+criticizer_reader, and the keyset of the artifact must be set, such as
+CRITICIZER_RAW_KEYSET.`,
 		Example:     `  criticizer artifact show raw:6f1b0c2d --reason "INC-7: garbled diff"`,
 		Annotations: map[string]string{rawOutput: "yes"},
 	}
-	reason := statementFlag(cmd, "reason", "", "why the content is read, such as a ticket: `TEXT` for the audit log (required)")
+	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ref := review.ArtifactRef(args[0])
 		ns, err := namespaceOf(ref)

@@ -20,24 +20,23 @@ error that no retry can fix. docs/runbook.md has the action for each class.`,
 
 // classAndStage adds the flags that choose dead letters by what failed.
 func classAndStage(cmd *cobra.Command, filter *store.DeadLetterFilter) {
-	wordFlag(cmd, &filter.Class, "class", "only dead letters of this error `CLASS`, such as AUTH_DENIED", errorClasses()...)
-	wordFlag(cmd, &filter.Stage, "stage", "only dead letters of this `STAGE`: fetch, llm or notify", review.StageFetch, review.StageLLM, review.StageNotify)
+	wordFlag(cmd, &filter.Class, "class", "only of this error `CLASS`, such as AUTH_DENIED", errorClasses()...)
+	wordFlag(cmd, &filter.Stage, "stage", "only of this `STAGE`: fetch, llm or notify", review.StageFetch, review.StageLLM, review.StageNotify)
 }
 
 func (c *app) deadletterListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List dead letters",
-		Example: `  criticizer deadletter list --class AUTH_DENIED --stage llm
-  criticizer deadletter list --older-than 24h`,
+		Example: "  criticizer deadletter list --class AUTH_DENIED --older-than 24h",
 	}
 	const all store.DeadLetterState = "all"
 	var filter store.DeadLetterFilter
 	var state store.DeadLetterState
 	classAndStage(cmd, &filter)
-	flagOf(cmd, &filter.OlderThan, "older-than", "only dead letters recorded more than this `DURATION` ago", positive)
-	cmd.Flags().BoolVar(&filter.Escalated, "escalated", false, "only dead letters whose replay failed for the same reason")
-	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only dead letters that were reset without a replay record, in any state")
-	wordFlag(cmd, &state, "state", "only dead letters in this `STATE`: open, replaying, failed_again, resolved or all (default open and replaying)",
+	flagOf(cmd, &filter.OlderThan, "older-than", "only those recorded more than `DURATION` ago", positive)
+	cmd.Flags().BoolVar(&filter.Escalated, "escalated", false, "only those whose replay failed for the same reason")
+	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only those that were reset without a replay record")
+	wordFlag(cmd, &state, "state", "only in this `STATE`: open, replaying, failed_again, resolved or all (default open and replaying)",
 		append(deadLetterStates, all)...)
 	return list(c, cmd, nil, deadLetterTable, func(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {
 		switch {
@@ -72,7 +71,7 @@ func (c *app) resolveCommand() *cobra.Command {
 		Long:    `Closes a dead letter whose review was done by hand or is not needed.`,
 		Example: `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"`,
 	}
-	reason := statementFlag(cmd, "reason", "", "what was done and where it is recorded: `TEXT` for the audit log (required)")
+	reason := statementFlag(cmd, "reason", "", "what was done: `TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
 		if l.State == store.DeadLetterResolved {
 			return advise(fmt.Errorf("dead letter %d is resolved already, %s", l.ID, byWhom(l.ResolvedBy, l.Resolution)),
@@ -91,7 +90,7 @@ func (c *app) annotateCommand() *cobra.Command {
 		Use: "annotate ID", Short: "Add a note to a dead letter",
 		Example: `  criticizer deadletter annotate 12 --note "INC-42: key expires in May"`,
 	}
-	note := statementFlag(cmd, "note", "", "the note: `TEXT` for the audit log (required)")
+	note := statementFlag(cmd, "note", "", "`TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
 		if err := db.AnnotateDeadLetter(ctx, l.ID, c.operator(), *note); err != nil {
 			return err

@@ -20,14 +20,14 @@ func (c *app) deliveryCommand() *cobra.Command {
 	return group("delivery", "List, show, waive, readdress, resend or reconcile deliveries",
 		`A delivery is one row of the outbox: one recipient of one version of a review.
 Its status is one of
+
   pending  not sent, or not known to be sent
   sent     accepted by the mail server
   failed   permanently refused: no such mailbox, or a policy
   held     possibly sent, and no evidence shows it; needs an operator's decision
   waived   an operator decided that it need not be sent
 
-The review of a dead letter continues when the dead letter is replayed; then only
-unsent deliveries are sent. docs/delivery.md has the steps.`,
+docs/delivery.md has the steps of a repair.`,
 		c.deliveryListCommand(), c.deliveryShowCommand(), c.waiveCommand(), c.readdressCommand(), c.resendCommand(), c.reconcileCommand())
 }
 
@@ -37,8 +37,8 @@ func (c *app) deliveryListCommand() *cobra.Command {
 		Example: "  criticizer delivery list --status failed",
 	}
 	filter := store.DeliveryFilter{Limit: 1000}
-	flagOf(cmd, &filter.Changelist, "changelist", "only deliveries of this changelist `N`", review.ParseChangelist)
-	wordFlag(cmd, &filter.Status, "status", "only deliveries of this `STATUS`: pending, sent, failed, held or waived",
+	flagOf(cmd, &filter.Changelist, "changelist", "only of changelist `N`", review.ParseChangelist)
+	wordFlag(cmd, &filter.Status, "status", "only of this `STATUS`: pending, sent, failed, held or waived",
 		review.DeliveryPending, review.DeliverySent, review.DeliveryFailed, review.DeliveryHeld, review.DeliveryWaived)
 	return list(c, cmd, &filter.Limit, deliveryTable, func(ctx context.Context, db *store.DB) ([]store.OutboxEntry, error) {
 		return db.FindDeliveries(ctx, filter)
@@ -72,7 +72,7 @@ type decision struct {
 // decide completes a command that carries out a decision: it adds the flag
 // --reason and reads the delivery. apply returns what was done, in a few words.
 func (c *app) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
-	reason := statementFlag(cmd, "reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
 		cfg, err := c.config(settings.RoleOperator)
 		if err != nil {
@@ -103,10 +103,8 @@ func (c *app) resendCommand() *cobra.Command {
 	cmd := c.decide(&cobra.Command{
 		Use: "resend [ID]", Short: "Send failed or held deliveries again",
 		Long: `Declares that a mail was not accepted, so that it is sent again, and that its
-address works. Search for a held mail at the mail server first. Without an ID it
-is done for all failed and held deliveries of an error class, a changelist or a
-time, such as those of a night with a wrong setting. A delivery that was sent is
-never sent again under the same version of the review.`,
+address works. Search for a held mail at the mail server first. Without an ID all
+failed and held deliveries of a class, a changelist or a time are sent again.`,
 		Example: `  criticizer delivery resend 8 --reason "INC-46: not in the mail log"
   criticizer delivery resend --class RECIPIENT_REJECTED --since 12h --reason "INC-47: relay repaired" --dry-run`,
 	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
@@ -114,7 +112,7 @@ never sent again under the same version of the review.`,
 	})
 	filter := store.DeliveryFilter{Limit: mostListed}
 	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", errorClasses()...)
-	flagOf(cmd, &filter.Changelist, "changelist", "all of this changelist `N`", review.ParseChangelist)
+	flagOf(cmd, &filter.Changelist, "changelist", "all of changelist `N`", review.ParseChangelist)
 	flagOf(cmd, &filter.Since, "since", "all whose last attempt began at most `AGE` ago, such as 12h", positive)
 	flagOf(cmd, &filter.Until, "until", "all whose last attempt began more than `AGE` ago", positive)
 	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be sent again, and exit")

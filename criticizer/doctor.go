@@ -19,35 +19,29 @@ import (
 func (c *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check everything that workers need, and print how to fix it",
-		Long: `Checks what the workers of this machine need: configuration, secrets and their
-age, Postgres with its version, clock, roles and schema, Temporal with retention and
-search attributes, p4 with ticket and permissions, the allow list, the model (a
-call of a few tokens without any part of a change), mail with journal and bounces,
-webhook and P4 Code Review (nothing is posted). All checks run, and each problem
-comes with its fix. Nothing is changed, except that a missing p4.state_dir is
-created.
+		Long: `Checks everything that the workers of this machine need, from the configuration
+to the model (a call of a few tokens without any part of a change) and the channels
+(nothing is posted), and prints each problem with its fix. Only a missing
+p4.state_dir is created. Run it as the user of the workers and with their
+environment.
 
 With --model, only the model is checked, with prompts of the configured sizes: does
 its server read a whole prompt, enforce the schema, keep the limit of an answer, and
 refuse what it should refuse. That costs about as much as a large review.
 
-Run it as the user of the workers and with their environment.
-
 Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
-		Example: `  criticizer doctor
-  criticizer doctor --roles fetch,redact
-  criticizer doctor --model`,
+		Example: "  criticizer doctor --roles fetch,redact",
 	}
 	roles, timeout := workerRoles, 15*time.Second
 	var list string
-	flagOf(cmd, &list, "roles", "check what workers of these `ROLES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, or all (default all)",
+	flagOf(cmd, &list, "roles", "check what workers of these `ROLES` need: workflows, fetch, redact, llm, notify, retention, or all, separated by commas (default all)",
 		func(text string) (_ string, err error) {
 			roles, err = parseRoles(text)
 			return text, err
 		})
 	must(cmd.RegisterFlagCompletionFunc("roles", fixed(append(slices.Clone(workerRoles), "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
-	model := cmd.Flags().Bool("model", false, "check the model's server with a prompt of the configured size, and nothing else")
+	model := cmd.Flags().Bool("model", false, "check the model's server only")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *model && !cmd.Flags().Changed("timeout") {
 			timeout = 30 * time.Minute // for a server without a GPU

@@ -22,31 +22,26 @@ import (
 func (c *app) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "eval", Short: "Measure how well the configured model reviews",
-		Long: `Measures how well the configured model reviews: reviews cases in the way
-changelists are reviewed, and compares the findings with the expected ones. The
-default cases are built in. The model's endpoint receives every case, redacted;
-nothing is stored.
-
-It needs the sections llm, selection and redaction of the configuration, but
-neither Perforce, Temporal nor the database. An endpoint that does not prove that it
-read its prompts is not scored. docs/eval.md explains every figure and the format of
+		Long: `Measures how well the configured model reviews cases, and compares its findings
+with the expected ones. The default cases are built in. The model's endpoint
+receives every case, redacted. docs/eval.md explains every figure and the format of
 a case.
+
+It needs the sections llm, selection and redaction of the configuration.
 
 Exit status: 0 measured, with any figures; 1 a case is invalid, the model
 failed, or a planted secret was sent to it; 2 wrong usage.`,
-		Example: `  criticizer eval
-  criticizer eval --only 'go-*' --json
-  criticizer eval --runs 5 --concurrency 8`,
+		Example:     "  criticizer eval --only 'go-*' --runs 5",
 		Annotations: map[string]string{noProgress: "yes"},
 	}
 	e := evaluation{pattern: "**", cfg: eval.Config{Runs: 1, Concurrency: 2, Tolerance: 1}}
 	flags := cmd.Flags()
 	flags.StringVar(&e.dir, "cases", "", "use the cases of this `DIR` instead")
-	flagOf(cmd, &e.pattern, "only", "use only cases whose name matches this `GLOB`, such as 'hostile-*' or 'own/**'", func(text string) (string, error) {
+	flagOf(cmd, &e.pattern, "only", "only cases whose name matches this `GLOB`", func(text string) (string, error) {
 		_, err := glob.Parse(text)
 		return text, err
 	})
-	flagOf(cmd, &e.cfg.Runs, "runs", "review every case `N` times, to measure the spread", between(1, math.MaxInt32))
+	flagOf(cmd, &e.cfg.Runs, "runs", "review every case `N` times", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Concurrency, "concurrency", "make `N` reviews at a time", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Tolerance, "tolerance", "accept a finding that is `N` lines off", between(0, math.MaxInt32))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return e.run(cmd.Context(), c) }

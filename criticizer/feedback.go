@@ -62,8 +62,7 @@ func (c *app) statsCommand() *cobra.Command {
 		Long: `Counts the findings that were reported and the feedback on them, by rule pack,
 category and severity. RATE is the share of wrong findings among those with
 feedback. A name - is that of all findings, or of those without a rule pack.`,
-		Example: `  criticizer stats
-  criticizer stats --days 7 --json`,
+		Example: "  criticizer stats --days 7 --json",
 	}
 	days := 90
 	flagOf(cmd, &days, "days", "count findings of the last `N` days", between(1, 36500))

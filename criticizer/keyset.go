@@ -20,14 +20,12 @@ import (
 )
 
 func (c *app) keysetCommand() *cobra.Command {
-	return group("keyset", "Make and rotate the keys that encrypt stored data", `Makes and rotates the keysets that encrypt stored data, one for each purpose.
-Each file is a secret: give it only to the stages that need it (docs/security.md).
-With artifacts.kek_uri, the files are encrypted by that key.`,
+	return group("keyset", "Make and rotate the keys that encrypt stored data", `Each keyset is a secret: give it only to the stages that need it
+(docs/security.md). With artifacts.kek_uri, the files are encrypted by that key.`,
 		c.keysetCreateCommand(),
 		c.evidenceKeyCommand(),
 		c.keysetChangeCommand("rotate", "Print a keyset with a new primary key", `Prints the keyset in FILE with a new primary key. What older keys have encrypted
-stays readable. Write the output where the workers read the keyset, for readers of
-the data before its writers, and prune it a month later.`, artifact.RotateKeyset),
+stays readable. docs/security.md has the order in which the stages get it.`, artifact.RotateKeyset),
 		c.keysetChangeCommand("prune", "Print a keyset with its primary key only", `Prints the keyset in FILE with its primary key only. What older keys have encrypted
 is lost: wait until it has expired, at most 30 days after the rotation.`, artifact.PruneKeyset),
 	)
@@ -132,8 +130,7 @@ func (c *app) evidenceKeyCommand() *cobra.Command {
 		Use: "evidence", Short: "Print a new or rotated value for CRITICIZER_EVIDENCE_KEY",
 		Long: `Prints a new value for CRITICIZER_EVIDENCE_KEY, the secret of stage notify that
 makes its mails and posts recognizable. With --rotate it prints the present value
-with another key, which signs from one hour later on: give it to all workers within
-that hour. Old keys identify messages for 30 days; then delete their lines.`,
+with another key, which signs from one hour later on (docs/delivery.md).`,
 		Example:     "  criticizer keyset evidence > /etc/criticizer/secrets/evidence-key",
 		Annotations: map[string]string{rawOutput: "yes"},
 	}

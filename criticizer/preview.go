@@ -27,25 +27,15 @@ func (c *app) previewCommand() *cobra.Command {
 		Use: "preview [CHANGELIST]", Short: "Show how a changelist would be reviewed, or review it on the spot",
 		Long: `Prints how a submitted changelist would be reviewed: for every file whether it
 is reviewed, and if not, why; the model calls with their tokens and rules; the
-number of masked secrets; and the recipients. The change is fetched, redacted and
-split as the worker does it. The model is not called and nothing is stored.
+number of masked secrets; and the recipients. Nothing is stored or sent.
 
-With --ask the model is called, and the mail is printed as text. Nothing is
-stored or sent. With --git, the change is read from two commits of the git
-repository in the working directory; it has the context that its files hold.
-
-With --show-context it also prints what each call would send, masked: instructions
-and rules, description, the code around the change, and the change. Only the
-check codes and the fence around the change are new in every call. A verification
-is shown with a finding in each file.
+With --ask the model is called, and the mail is printed as text. With --git, the
+change is read from two commits of the git repository in the working directory.
+With --show-context it also prints, masked, what each call would send.
 
 It needs the sections p4 (not with --git), selection and redaction of the
-configuration, with --ask also llm, but neither Temporal nor the database.
-Without CRITICIZER_REDACTION_KEY the placeholders are keyed for this run.`,
-		Example: `  criticizer preview 4711
-  criticizer preview 4711 --ask
-  criticizer preview --git main..HEAD --ask
-  criticizer preview 4711 --show-context
+configuration, with --ask also llm, but neither Temporal nor the database.`,
+		Example: `  criticizer preview --git main..HEAD --ask
   criticizer preview 4711 --json | jq '.files[].verdict'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (commits == "") == (len(args) == 0) {

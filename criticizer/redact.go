@@ -26,8 +26,7 @@ func (c *app) redactCommand() *cobra.Command {
 		Use: "redact", Short: "Print standard input as a model would see it",
 		Long: `Prints the text on standard input as a model would see it. A diff is recognized;
 its prefixes and headers are kept. The section redaction of the configuration
-applies as in a review; the flags add to it. Without CRITICIZER_REDACTION_KEY
-(or _FILE) the placeholders are keyed for this run.
+applies as in a review; the flags add to it.
 
 With --before and --after, or --git, it prints diffs as a review sends them: the
 whole texts decide what is masked.
@@ -45,13 +44,13 @@ as masked from begin to end, and its rule is the class of the error.`,
 	var r redactor
 	flags := cmd.Flags()
 	flags.BoolVar(&r.diff, "diff", false, "read the input as a diff")
-	flags.BoolVar(&r.explain, "explain", false, "print a line per masked range and near miss instead: line, bytes, class, rule, place, classifier, example")
+	flags.BoolVar(&r.explain, "explain", false, "print each masked range and near miss instead, with its rule")
 	flags.BoolVar(&r.jsonl, "jsonl", false, "read and write JSON lines")
 	flags.BoolVar(&r.cfg.Emails, "emails", false, "also mask email addresses")
 	flags.BoolVar(&r.cfg.InternalIPs, "ips", false, "also mask addresses of private networks")
 	flags.StringSliceVar(&r.cfg.HostSuffixes, "hosts", nil, "also mask hosts under these `SUFFIXES`, separated by commas")
 	flags.StringSliceVar(&r.rules, "rules", nil, "add the rules of `FILES`, separated by commas")
-	flags.IntVar(&r.cfg.MaxBytes, "max-bytes", 0, "reject an input of more than `N` bytes (default the limit of the pipeline)")
+	flags.IntVar(&r.cfg.MaxBytes, "max-bytes", 0, "reject an input of more than `N` bytes")
 	flags.StringVar(&r.before, "before", "", "with --after: read `FILE` as the old text, and print the diff")
 	flags.StringVar(&r.after, "after", "", "read `FILE` as the new text, and print the diff")
 	flags.StringVar(&r.gitRange, "git", "", "print the diffs of the git `RANGE` A..B")

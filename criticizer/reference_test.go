@@ -45,22 +45,16 @@ func TestReference(t *testing.T) {
 	root := newTree()
 	page.WriteString("<!-- Generated: go test ./criticizer -run TestReference -update -->\n# The command criticizer\n")
 	for _, cmd := range commands(root) {
-		if isCobras(cmd) && cmd.Name() != "completion" {
+		if isCobras(cmd) || !cmd.Runnable() && cmd.Long == "" {
 			continue
 		}
 		if cmd != root {
-			fmt.Fprintf(&page, "\n## %s\n", cmd.CommandPath())
+			fmt.Fprintf(&page, "\n## %s\n", strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
 		fmt.Fprintf(&page, "\n%s\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
-		if cmd.Runnable() {
-			fmt.Fprintf(&page, "\n    %s\n", cmd.UseLine())
-		}
-		if options := indented(strings.ReplaceAll(cmd.NonInheritedFlags().FlagUsages(), "  -h, --help ", "\x00"), "  "); cmd.Runnable() || cmd == root {
-			for line := range strings.Lines(options) {
-				if !strings.Contains(line, "\x00") && strings.TrimSpace(line) != "" {
-					page.WriteString(strings.TrimRight(line, "\n") + "\n")
-				}
-			}
+		flags := regexp.MustCompile(`(?m)^ +(-h, )?--help .*\n`).ReplaceAllString(cmd.NonInheritedFlags().FlagUsages(), "")
+		if flags != "" && (cmd.Runnable() || cmd == root) {
+			fmt.Fprintf(&page, "\n%s\n", indented(flags, "  "))
 		}
 		if cmd.Example != "" {
 			fmt.Fprintf(&page, "\n%s\n", indented(cmd.Example, "  "))

@@ -18,14 +18,13 @@ func (c *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay [ID...]", Short: "Run the failed stage of dead letters again",
 		Long: `Runs the failed stage again and the stages after it; completed stages are not
-run again. The dead letters are named by ID or chosen by --class. The command
-prints what it is going to do before it does it.`,
+run again. The dead letters are named by ID or chosen by --class.`,
 		Example: `  criticizer deadletter replay 12 --reason "INC-42: API key renewed"
   criticizer deadletter replay --class AUTH_DENIED --reason "INC-42: API key renewed" --dry-run`,
 	}
 	var filter store.DeadLetterFilter
 	classAndStage(cmd, &filter)
-	reason := statementFlag(cmd, "reason", "", "what was fixed and where it is recorded: `TEXT` for Temporal's history and the audit log (required)")
+	reason := statementFlag(cmd, "reason", "", "what was fixed: `TEXT` for the audit log (required)")
 	full := cmd.Flags().Bool("full", false, "full restart: run all stages again")
 	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be replayed, and exit")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -24,16 +24,15 @@ func (c *app) reviewListCommand() *cobra.Command {
 		Use: "list", Short: "List reviews, newest first",
 		Long: `Lists reviews, newest first, with the reason why one was skipped or failed, or
 its current stage. It needs Postgres only; criticizer status also asks Temporal.`,
-		Example: `  criticizer review list
-  criticizer review list --state retryable_failed --since 24h
+		Example: `  criticizer review list --state retryable_failed --since 24h
   criticizer review list --outcome findings --limit 100 --json | jq '.[].changelist'`,
 	}
 	filter := store.ReviewFilter{Max: 20}
-	wordFlag(cmd, &filter.State, "state", "only reviews in this `STATE`: in_progress, succeeded, retryable_failed or canceled",
+	wordFlag(cmd, &filter.State, "state", "only in this `STATE`: in_progress, succeeded, retryable_failed or canceled",
 		review.JobInProgress, review.JobSucceeded, review.JobRetryableFailed, review.JobCanceled)
-	wordFlag(cmd, &filter.Outcome, "outcome", "only reviews with this `OUTCOME`: clean, findings, partial or not_reviewed",
+	wordFlag(cmd, &filter.Outcome, "outcome", "only with this `OUTCOME`: clean, findings, partial or not_reviewed",
 		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
-	flagOf(cmd, &filter.Since, "since", "only reviews started within the last `DURATION`, such as 24h", positive)
+	flagOf(cmd, &filter.Since, "since", "only those started within the last `DURATION`", positive)
 	return list(c, cmd, &filter.Max, reviewTable, func(ctx context.Context, db *store.DB) ([]store.RecentReview, error) {
 		return db.RecentReviews(ctx, filter)
 	})
@@ -65,16 +64,14 @@ func (c *app) reviewShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show CHANGELIST", Short: "Print the report of a review",
 		Long: `Prints the report of a changelist's review, as long as it is stored. The audit
-log records who read it and why before it is printed. The login of
-CRITICIZER_DATABASE_URL needs the role criticizer_reader, and
+log records who read it and why. The login needs the role criticizer_reader, and
 CRITICIZER_REPORT_KEYSET must be set.`,
-		Example: `  criticizer review show 4711
-  criticizer review show 4711 --format sarif > 4711.sarif`,
+		Example: "  criticizer review show 4711 --format sarif > 4711.sarif",
 	}
 	as, version := "text", 0
 	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report) or sarif (SARIF 2.1.0)", "text", "html", "json", "sarif")
 	flagOf(cmd, &version, "review-version", "version `N` of the review (default the newest that has a report)", between(1, math.MaxInt32))
-	reason := statementFlag(cmd, "reason", "criticizer review show", "why the report is read: `TEXT` for the audit log")
+	reason := statementFlag(cmd, "reason", "criticizer review show", "why: `TEXT` for the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cl, err := parseChangelist(args[0])
 		if err != nil {

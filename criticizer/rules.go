@@ -69,9 +69,8 @@ func (c *app) rulesCommand() *cobra.Command {
 		},
 	}
 	return group("rules", "Show which rule pack applies to a path, or list the packs",
-		`The packs come from files of teams in the depot (rules.depot of the
-configuration, at the newest revision), from llm.rules, and from this build. Both
-commands check all of them first; docs/rules.md describes the format.`, check, list)
+		`The packs come from rules.depot and llm.rules of the configuration, and from
+this build. Both commands check all of them first (docs/rules.md).`, check, list)
 }
 
 func (c *app) rules(ctx context.Context) (*rules.Set, error) {

@@ -17,11 +17,9 @@ import (
 func (c *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "status CHANGELIST", Short: "Show everything about one changelist's reviews",
-		Long: `Shows every review of a changelist: its job, its current run in Temporal and
-what it waits for, the model that made it and its cost, the findings that were
-dropped, the deliveries, the dead letters and their replays.`,
-		Example: `  criticizer status 4711
-  criticizer status 4711 --json | jq '.[].state'`,
+		Long: `Shows every review of a changelist: its job, what it waits for, its model
+and cost, the dropped findings, the deliveries, the dead letters and their replays.`,
+		Example: "  criticizer status 4711 --json | jq '.[].state'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := parseChangelist(args[0])
 			if err != nil {

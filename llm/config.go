@@ -46,8 +46,8 @@ type Config struct {
 	// Number of tokens that the server reads in one call, prompt and answer. 0: the
 	// server is asked, if it has a way to tell.
 	ContextTokens int `yaml:"context_tokens" default:"0" check:"not-negative"`
-	// Largest prompt, at least 6,500; a larger change takes several calls. Models review
-	// small prompts better. With the answer it fits an account of 30,000 tokens a minute.
+	// Largest prompt, at least 6,500; a larger change takes several calls. Models review small
+	// prompts better.
 	MaxPromptTokens int `yaml:"max_prompt_tokens" default:"18000"`
 	// Largest answer, including the thinking of a reasoning model.
 	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"8192" check:"positive"`

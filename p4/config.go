@@ -35,8 +35,8 @@ type Config struct {
 	// Ticket of the account. Unset if the account needs none, or if the file
 	// p4tickets in the state directory holds one.
 	Ticket secret.Value `yaml:"ticket"`
-	// Fingerprint of the server's key, as p4d -Gf prints it. No other key is trusted. Empty: the
-	// keys of the file p4trust in the state directory.
+	// Fingerprint of the server's key, as p4d -Gf prints it. Empty: the keys of the file
+	// p4trust in the state directory are trusted.
 	Fingerprint string `yaml:"fingerprint"`
 	// Paths that may be reviewed: trees such as //depot/project/... and single files. No
 	// other path is read. The characters @ # % * of a name are written %40 %23 %25 %2A.
@@ -48,13 +48,11 @@ type Config struct {
 	Selection selection.Config
 	// Skip lists the changes that are not reviewed. Default none.
 	Skip SkipRules
-	// How to handle a change with both allowed and denied files: deny_whole reads none of
-	// them, even if a file may be hidden from the account; review_allowed_only reads the
-	// allowed ones, and the report names the others; if a file may be hidden, the outcome
-	// is partial.
+	// How to handle a change with both allowed and denied or hidden files: deny_whole reads
+	// none of them, review_allowed_only the allowed ones (docs/paths.md).
 	MixedChanges MixedChanges `yaml:"mixed_changes" default:"deny_whole" oneof:"deny_whole review_allowed_only"`
-	// Who is notified of a restricted changelist: author, because others may not have access
-	// to its files; everyone, as of other changelists.
+	// Who is notified of a restricted changelist: author, because others may not have access to
+	// its files, or everyone.
 	RestrictedTo RestrictedTo `yaml:"restricted_to" default:"author" oneof:"author everyone"`
 	// Reviewed returns what the reviews of changelists say; those without a review are missing.
 	// Content that was integrated without edits is not reviewed if the changes that
@@ -63,13 +61,12 @@ type Config struct {
 	// Changelists up to this number count as reviewed when their content is branched
 	// or merged without edits. Set it to the newest changelist at the installation.
 	ReviewedUpTo review.Changelist `yaml:"reviewed_up_to"`
-	// Private directory of p4 for tickets and server fingerprints. It is made if it is
-	// missing.
+	// Private directory of p4 for tickets and server fingerprints.
 	StateDir string `yaml:"state_dir" default:"/var/lib/criticizer/p4" required:"a directory that only this process may enter"`
 	// Timeout of one p4 command.
 	Timeout time.Duration `yaml:"timeout" default:"60s" check:"positive"`
-	// Largest number of files of a change that are read, source before tests, configuration
-	// and documents; the report names the others as not reviewed.
+	// Largest number of files of a change that are read, source first; the report names the
+	// others as not reviewed.
 	MaxFiles int `yaml:"max_files" default:"2000" check:"positive"`
 	// Largest file that is read, before or after the change.
 	MaxFileBytes config.Size `yaml:"max_file_bytes" default:"1MB" check:"positive"`

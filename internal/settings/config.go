@@ -49,27 +49,21 @@ type Config struct {
 	Redaction redaction.Config `yaml:"redaction"`
 	// How long stored data is kept, and its encryption.
 	Artifacts Artifacts `yaml:"artifacts"`
-	// The Tink keysets that encrypt artifacts, one for each purpose, so that a stage holds
-	// only those that it needs. A keyset with two keys rotates them. The command criticizer
+	// The Tink keysets that encrypt artifacts, one for each purpose. The command criticizer
 	// keyset create makes all.
 	Keysets Keysets `yaml:"keysets"`
 	// How reports are mailed, and to whom.
 	Mail Mail `yaml:"mail"`
-	// The place to which each review is also posted, such as a channel of Slack, in Slack's
-	// format (docs/outputs.md).
+	// The channel to which reviews are also posted, in Slack's format (docs/outputs.md).
 	Webhook webhook.Config `yaml:"webhook"`
-	// The P4 Code Review (Swarm) server to which each review is posted, as comments and one
-	// test run (docs/outputs.md).
+	// The P4 Code Review (Swarm) server to which reviews are posted (docs/outputs.md).
 	Swarm swarm.Config `yaml:"swarm"`
 	// The links to the code in mails, posts and exported reports (docs/outputs.md).
 	Links Links `yaml:"links"`
-	// The tokens by which a mail or post of ours is identified at a mail server or another
-	// service (docs/delivery.md).
+	// The tokens by which a mail or post of ours is identified (docs/delivery.md).
 	Evidence evidence.Config `yaml:"evidence"`
-	// Who is paged about a dead letter that needs a person at once: a replay failed again for
-	// the same reason, a bug or a bad configuration, and, once, refused credentials or
-	// exhausted credit. If both fields are set, both are notified; if neither is set, pages
-	// wait.
+	// Who is paged about a dead letter that needs a person at once (docs/runbook.md). If both
+	// fields are set, both are notified; if neither is set, pages wait.
 	OnCall oncall.Config `yaml:"oncall"`
 	// The rate limits of all workers together, and the process of a worker.
 	Worker Worker `yaml:"worker"`
@@ -134,9 +128,8 @@ type Artifacts struct {
 	RedactedTTL time.Duration `yaml:"redacted_ttl" default:"720h" check:"positive" max:"720h"`
 	// Retention of reports; at most 720h.
 	ReportTTL time.Duration `yaml:"report_ttl" default:"720h" check:"positive" max:"720h"`
-	// How long the deliveries, dead letters, findings without opinion and costs of a
-	// review that succeeded are kept; less counts as 720h. Its job stays, so that the
-	// version is not reviewed again. Stage retention reads it. 0: forever.
+	// How long the deliveries, dead letters, findings without opinion and costs of a review
+	// that succeeded are kept; less counts as 720h. Stage retention reads it. 0: forever.
 	JobsTTL time.Duration `yaml:"jobs_ttl" default:"0s" check:"not-negative"`
 	KEK     artifact.KEK  `yaml:",inline"`
 }

@@ -8,11 +8,10 @@ import (
 // LLM is the model endpoint and the limits of its use.
 type LLM struct {
 	llm.Config `yaml:",inline"`
-	// Whether the endpoint is a simulation, as in a demonstration: mails, posts,
-	// exported reports and criticizer say that no model reads the changes, and no test run passes.
+	// Whether the endpoint is a simulation: all outputs say that no model reads the changes,
+	// and no test run passes.
 	StandIn bool `yaml:"stand_in" default:"false"`
-	// Token budget of a day (UTC) for all workers. The default is enough for 100
-	// reviews of max_tokens_per_review. 0: no limit.
+	// Token budget of a day (UTC) for all workers. 0: no limit.
 	MaxTokensPerDay int           `yaml:"max_tokens_per_day" default:"30000000" check:"not-negative"`
 	Prices          review.Prices `yaml:",inline"`
 }

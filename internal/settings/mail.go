@@ -13,16 +13,15 @@ import (
 
 // Mail says how reports are mailed, and to whom.
 type Mail struct {
-	// smtp sends through a mail server, inbox to the embedded server of devstack. There
-	// is not a default: a new installation sends nothing.
+	// smtp sends through a mail server, inbox to the embedded server of devstack. Without it
+	// nothing is sent.
 	Provider   string                     `yaml:"provider" oneof:"smtp inbox"`
 	Server     mail.Config                `yaml:",inline"`
 	Evidence   mail.EvidenceConfig        `yaml:",inline"`
 	Recipients activities.RecipientPolicy `yaml:",inline"`
-	// Recipients of changes to a path, besides author and subscribers. Each entry
-	// is a path with p4 wildcards, mail addresses and groups of p4, such as
-	// //depot/db/....sql dba@example.com group:dba. Quote a path with spaces. The fetch
-	// stage reads it.
+	// Recipients of changes to a path: each entry is a path with p4 wildcards, mail addresses
+	// and groups of p4, such as //depot/db/....sql dba@example.com group:dba. The fetch stage
+	// reads it.
 	Owners []string `yaml:"owners"`
 }
 

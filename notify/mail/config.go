@@ -40,9 +40,8 @@ type Config struct {
 	RootCAs *x509.CertPool
 	// Sender: an address in ASCII, or a name followed by the address in angle brackets.
 	From string `yaml:"from" required:"the sender, such as Criticizer <criticizer@example.com>"`
-	// Domain of Message-IDs, at most 20 characters. Empty: the domain of from.
-	// Change it only while no delivery is open: earlier attempts are not found
-	// under a new domain.
+	// Domain of Message-IDs, at most 20 characters. Empty: the domain of from. Change it only
+	// while no delivery is open.
 	MessageIDDomain string `yaml:"message_id_domain"`
 	// Name by which the worker introduces itself (EHLO), a domain or an address in
 	// brackets. Empty: the domain of from.
@@ -58,12 +57,11 @@ type Config struct {
 	TokenFile string `yaml:"token_file"`
 	// Time zone of times in mails, such as Europe/Berlin.
 	TimeZone string `yaml:"time_zone" default:"UTC"`
-	// mailbox: each finding has links by which the reader answers by mail. The answers go to
-	// the sender's address, and are read from mail.bounces. Empty: no answers.
+	// mailbox: each finding has links by which the reader answers by mail, to the mailbox
+	// mail.bounces. Empty: no answers.
 	Feedback string `yaml:"feedback"`
-	// Name of the receiving mail server in Authentication-Results (RFC 8601), such as
-	// mx.example.com. It must remove fields of its own name from incoming mail. Only answers
-	// for which it reports a pass of DMARC, or of DKIM for the sender's domain, count.
+	// Name of the receiving mail server in Authentication-Results, such as mx.example.com. Only
+	// answers whose sender it has verified count (docs/findings.md).
 	FeedbackRelay string `yaml:"feedback_relay"`
 	// Where readers unsubscribe, for List-Unsubscribe: a mail address, or an https page that
 	// takes one click (RFC 8058). Empty: not offered.

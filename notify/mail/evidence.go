@@ -22,9 +22,8 @@ type EvidenceConfig struct {
 	// Log of a Postfix on this host, read for delivery evidence together with the
 	// last rotated file, FILE.1. Empty: not read.
 	MTALog string `yaml:"mta_log"`
-	// How long after the begin of an attempt a missing message in journal and log
-	// proves nothing, because the server may still process it. The default is the time that
-	// a client waits for a reply (RFC 5321 4.5.3.2.6). The embedded inbox has 10 seconds.
+	// How long after the begin of an attempt a missing message in journal and log proves
+	// nothing. The default is the time that a client waits for a reply (RFC 5321 4.5.3.2.6).
 	Settle time.Duration `yaml:"settle" default:"10m" check:"positive"`
 	// The mailbox, read by IMAP, to which the mail server copies every message that
 	// it accepts (Postfix: always_bcc).

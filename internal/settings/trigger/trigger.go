@@ -23,9 +23,8 @@ type Config struct {
 	// are refused without TLS in any case.
 	AllowClearText []string `yaml:"allow_cleartext" oneof:"p4 database temporal llm mail"`
 
-	// The connection to Temporal. Certificates, TLS and all else come from a profile of the
-	// temporal command: its configuration file, and the variables TEMPORAL_TLS_* that precede
-	// it (docs/install.md).
+	// The connection to Temporal. TLS comes from a profile of the temporal command
+	// (docs/temporal.md).
 	Temporal temporal.Config `yaml:"temporal"`
 	// The spool of a trigger that cannot reach Temporal (docs/trigger.md).
 	Starter Spool `yaml:"starter"`
