@@ -38,7 +38,7 @@ func TestRunbookTable(t *testing.T) {
 
 func classTable() string {
 	var table strings.Builder
-	table.WriteString("| class | meaning | who acts | what to do |\n|---|---|---|---|\n")
+	table.WriteString("| class | meaning | who does what |\n|---|---|---|\n")
 	var category failure.Category
 	for _, d := range failure.Descriptions() {
 		if d.Category != category {
@@ -47,9 +47,10 @@ func classTable() string {
 			if d.Retryable {
 				retried = "retried"
 			}
-			fmt.Fprintf(&table, "| **%s**, %s | | | |\n", category, retried)
+			fmt.Fprintf(&table, "| **%s**, %s | | |\n", category, retried)
 		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", d.Class, d.Meaning, d.Actor, d.Hint)
+		remedy := strings.TrimSuffix(d.Hint, ", then replay") // the page says it once
+		fmt.Fprintf(&table, "| `%s` | %s | %s: %s |\n", d.Class, d.Meaning, d.Actor, remedy)
 	}
 	return table.String()
 }
