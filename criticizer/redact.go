@@ -98,16 +98,12 @@ func (r *redactor) run(ctx context.Context, c *app) (err error) {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	text, marks, err := r.pipeline.Explain(string(input), "", r.diff)
+	text, masked, nearMisses, err := r.pipeline.Explain(string(input), "", r.diff)
 	if err != nil {
 		return err
 	}
 	if r.explain {
-		misses, err := r.pipeline.NearMisses(string(input), r.diff)
-		if err != nil {
-			return err
-		}
-		return printMarks(c.stdout, append(marks, misses...))
+		return printMarks(c.stdout, append(masked, nearMisses...))
 	}
 	_, err = io.WriteString(c.stdout, text.String())
 	return err
@@ -195,7 +191,7 @@ func (r *redactor) redactLine(line []byte) (outputLine, error) {
 		return outputLine{}, err
 	}
 	out := outputLine{ID: in.ID, Spans: [][2]int{}, Rules: []string{}}
-	text, marks, err := r.pipeline.Explain(*in.Text, in.Path, r.diff)
+	text, marks, _, err := r.pipeline.Explain(*in.Text, in.Path, r.diff)
 	if err != nil {
 		out.Spans, out.Rules = append(out.Spans, [2]int{0, len(*in.Text)}), append(out.Rules, string(failure.ClassOf(err)))
 		return out, nil

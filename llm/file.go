@@ -94,6 +94,7 @@ func (f *file) add(l line) {
 // Bounds of rendered text. A longer text is cut, with a note.
 const (
 	maxAboutBytes   = 2_000 // description of a changelist, in every call; its jobs have as many
+	maxJobBytes     = 1_100 // a job, of which several share the room
 	maxLineBytes    = 2_000 // a longer line is usually data and would displace code
 	maxHeadingBytes = 200
 )
@@ -104,7 +105,8 @@ func about(c redaction.Change, limit int) string {
 	text := described("description", c.Description.String(), min(maxAboutBytes, limit/4))
 	var jobs, files strings.Builder
 	for _, job := range c.Jobs {
-		jobs.WriteString(job.String() + "\n")
+		text, _ := clip(job.String(), maxJobBytes, "job")
+		jobs.WriteString(text + "\n")
 	}
 	if jobs.Len() > 0 {
 		text += described("jobs", jobs.String(), min(maxAboutBytes, limit/24))

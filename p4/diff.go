@@ -101,8 +101,8 @@ func withEndsOf(before, after string) string {
 
 func withoutMark(s string) string { return strings.TrimPrefix(s, byteOrderMark) }
 
-// maxHeadingLine is the longest line in bytes that can be a heading. Redaction cuts
-// headings: a part of a secret may not be recognized.
+// maxHeadingLine is the longest line in bytes that can be a heading. Stage llm cuts headings, behind
+// redaction: a part of a secret may not be recognized.
 const maxHeadingLine = 640
 
 // A headingPattern matches the lines that begin a function, a type or the like. It

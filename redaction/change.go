@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 	"github.com/criticizer/criticizer/review"
 )
 
 // A Change is a [review.Change] whose texts are of type Text.
 type Change struct {
 	Number      review.Changelist
-	User        Text
-	Description Text
-	Jobs        []Text
+	User        Text   `json:"-"`
+	Description Text   `json:"-"`
+	Jobs        []Text `json:"-"`
 	SubmittedAt time.Time
 	Files       []File
 	// Context is the code around the change, the most important first.
@@ -35,19 +36,20 @@ type Change struct {
 
 // A RuleFile is a [review.RuleFile] whose texts are of type Text.
 type RuleFile struct {
-	Path, Text Text
-	Revision   int
-	Digest     string
+	Path     Text `json:"-"`
+	Text     Text `json:"-"`
+	Revision int
+	Digest   string
 }
 
 // A File is a [review.File] whose texts are of type Text.
 type File struct {
-	Path   Text
+	Path   Text `json:"-"`
 	Action review.Action
-	Type   Text
+	Type   Text `json:"-"`
 	// FromPath is empty unless p4 reported a source.
-	FromPath Text
-	Diff     Text
+	FromPath Text   `json:"-"`
+	Diff     Text   `json:"-"`
 	Size     int64  // in bytes, of the new content; 0 if it is not known
 	Charset  string // as in [review.File]: one of the product's names, or empty
 	Notes    []review.Note
@@ -63,89 +65,147 @@ type File struct {
 	Secrets []Secret
 }
 
-// Change redacts everything of c that may reach a model, as one payload: a
-// secret found in one place is masked in all. Lines, diff prefixes and hunk
-// headers stay where they are; long jobs and headings of hunks are cut. An error has
-// class [failure.RedactionBlocked]. A description, job or rule file that is not text, and
-// a context that cannot be redacted, are left out, and a gap records that.
-func (p *Pipeline) Change(c review.Change) (Change, error) {
-	out, err := p.change(c)
-	if err == nil || len(c.Context.Blocks) == 0 {
-		return out, err
-	}
-	c.Context = review.Context{}
-	c.Gaps = append(slices.Clone(c.Gaps), review.GapContext)
-	return p.change(c)
+// A Block is a [review.Block] whose texts are of type Text.
+type Block struct {
+	Tier review.Tier
+	Kind review.BlockKind
+	Path Text `json:"-"`
+	// Line is the number of the first line of Text, which has whole lines.
+	Line int
+	Text Text `json:"-"`
+	// For are the indexes of the files of the change that the block serves.
+	For []int
+	// Names are the names on changed lines that it defines, separated by blanks.
+	Names Text `json:"-"`
 }
 
-func (p *Pipeline) change(c review.Change) (out Change, err error) {
-	defer recoverBlocked(&err)
-	out = Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps, Restricted: c.Restricted, Empty: c.Empty}
-	pl := &payload{scope: "changelist " + c.Number.String()}
-	blocks := newCutter(p.engine.names, pl, c.Context.Blocks)
-	pl.add(formText, c.User, &out.User)
-	pl.add(formText, out.legible(c.Description, review.GapDescription), &out.Description)
-	out.Jobs = make([]Text, len(c.Jobs))
-	for i, job := range c.Jobs {
-		pl.add(formText, out.legible(job, review.GapJobs), &out.Jobs[i])
+// texts returns the texts of the change, always in the same order.
+func (c *Change) texts() []*Text {
+	out := []*Text{&c.User, &c.Description}
+	for i := range c.Jobs {
+		out = append(out, &c.Jobs[i])
 	}
-	out.Rules = append(out.Rules, make([]RuleFile, len(c.Rules))...) // nil if there are none
-	for i, f := range c.Rules {
-		out.Rules[i].Revision, out.Rules[i].Digest = f.Revision, f.Digest
-		pl.add(formText, f.Path, &out.Rules[i].Path)
-		pl.add(formText, out.legible(f.Text, review.GapRules), &out.Rules[i].Text)
+	for i := range c.Rules {
+		out = append(out, &c.Rules[i].Path, &c.Rules[i].Text)
 	}
-	var quotes [][]Text // of the open findings of each file
-	for i, f := range c.Files {
-		to := &out.Files[i]
-		to.Action, to.Size, to.Skipped, to.Charset, to.Notes = f.Action, f.Size, f.Skipped, f.Charset, f.Notes
-		pl.add(formText, f.DepotPath, &to.Path)
-		pl.add(formText, f.Type, &to.Type)
-		pl.add(formText, f.FromPath, &to.FromPath)
-		to.Open = slices.Clone(f.Open)
-		quotes = append(quotes, make([]Text, len(f.Open)))
-		for j, open := range f.Open {
-			pl.add(formText, open.Quote, &quotes[i][j])
-		}
-		diff := strings.ToValidUTF8(f.Diff, "\uFFFD")
-		if !readable(diff) {
-			to.Skipped = review.SkipNotDecodable
-			continue
-		}
-		pl.add(formDiff, diff, &to.Diff)
-		pl.parts[len(pl.parts)-1].file = f.DepotPath
-		if len(f.Whole) == 0 {
-			continue // without a diff
-		}
-		whole, err := p.scanWhole(pl, pl.parts[len(pl.parts)-1], f)
-		if err != nil {
-			return Change{}, failure.Errorf(failure.RedactionBlocked, "redact file %d of changelist %d: %w", i+1, c.Number, err)
-		}
-		blocks.from(f.DepotPath, whole)
+	for i := range c.Files {
+		f := &c.Files[i]
+		out = append(out, &f.Path, &f.Type, &f.FromPath, &f.Diff)
 	}
-	if err := p.scanContext(pl, blocks, c.Context); err != nil {
-		return Change{}, failure.Errorf(failure.RedactionBlocked, "redact the context of changelist %d: %w", c.Number, err)
+	for i := range c.Context {
+		b := &c.Context[i]
+		out = append(out, &b.Path, &b.Names, &b.Text)
 	}
-	out.Context = blocks.blocks
-	if err := p.redact(pl); err != nil {
+	return out
+}
+
+// Change redacts everything of c that may reach a model, as one payload: a
+// secret found in one place is masked in all. Lines, diff prefixes and hunk
+// headers stay where they are. An error has class [failure.RedactionBlocked]. A description,
+// job or rule file that is not text, and a context that cannot be redacted, are left out, and
+// a gap records that.
+func (p *Pipeline) Change(c review.Change) (Change, error) {
+	out, err := p.change(c)
+	if err != nil && len(c.Context.Blocks) > 0 {
+		c.Context = review.Context{}
+		c.Gaps = append(slices.Clone(c.Gaps), review.GapContext)
+		out, err = p.change(c)
+	}
+	if err != nil {
 		return Change{}, err
 	}
-	for i := range out.Jobs {
-		out.Jobs[i] = p.text(cut(out.Jobs[i].s, maxJob))
-	}
-	parts := map[*Text]*part{}
-	for _, pt := range pl.parts {
-		parts[pt.out] = pt
-	}
-	for i := range out.Files {
-		to := &out.Files[i]
-		if pt := parts[&to.Diff]; pt != nil {
-			if !pt.whole {
-				pt.setLiterals()
-			}
-			to.Hidden, to.Secrets = pt.hiddenLines(), p.addedSecrets(pt)
+	return out, nil
+}
+
+// change fills the texts of the change with the raw ones, which no Verify accepts, and redacts them in
+// place. With an error, it returns raw texts.
+func (p *Pipeline) change(c review.Change) (out Change, err error) {
+	defer recoverBlocked(&err)
+	raw := func(s string) Text { return Text{s: s} }
+	legible := func(s string, gap review.Gap) Text {
+		if readable(strings.ToValidUTF8(s, "\uFFFD")) {
+			return raw(s)
 		}
-		to.Diff = p.text(cutHeadings(to.Diff.s))
+		if !slices.Contains(out.Gaps, gap) {
+			out.Gaps = append(slices.Clip(out.Gaps), gap)
+		}
+		return Text{}
+	}
+	out = Change{Number: c.Number, User: raw(c.User), SubmittedAt: c.Time, Gaps: c.Gaps, Restricted: c.Restricted, Empty: c.Empty}
+	out.Description = legible(c.Description, review.GapDescription)
+	for _, job := range c.Jobs {
+		out.Jobs = append(out.Jobs, legible(job, review.GapJobs))
+	}
+	for _, f := range c.Rules {
+		out.Rules = append(out.Rules, RuleFile{raw(f.Path), legible(f.Text, review.GapRules), f.Revision, f.Digest})
+	}
+	for _, f := range c.Files {
+		out.Files = append(out.Files, File{
+			Path: raw(f.DepotPath), Action: f.Action, Type: raw(f.Type), FromPath: raw(f.FromPath), Size: f.Size,
+			Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: slices.Clone(f.Open),
+		})
+	}
+	blocks := map[string][]int{} // that are not added yet, by path
+	for i, b := range c.Context.Blocks {
+		out.Context = append(out.Context, Block{Tier: b.Tier, Kind: b.Kind, Path: raw(b.Path), Line: b.Line, For: b.For, Names: raw(strings.Join(b.Names, " "))})
+		blocks[b.Path] = append(blocks[b.Path], i)
+	}
+	pl := &payload{Pipeline: p, scope: "changelist " + c.Number.String()}
+	for _, t := range out.texts() {
+		if t.s != "" {
+			pl.add(t.s, t)
+		}
+	}
+	// addBlocks adds the blocks of a whole file, with what the whole file reveals masked.
+	addBlocks := func(path string, whole side, found []span) {
+		for _, i := range blocks[path] {
+			from, to := lineRange(whole.text, c.Context.Blocks[i])
+			pt := pl.add(whole.text[from:to], &out.Context[i].Text)
+			pt.spans = side{shown: []shown{{from, to, 0}}}.project(found)
+		}
+		delete(blocks, path)
+	}
+	diffs, quotes := make([]*part, len(c.Files)), make([][]Text, len(c.Files))
+	for i, f := range c.Files {
+		quotes[i] = make([]Text, len(f.Open))
+		for j, open := range f.Open {
+			pl.add(open.Quote, &quotes[i][j])
+		}
+		if f.Diff = strings.ToValidUTF8(f.Diff, "\uFFFD"); !readable(f.Diff) {
+			out.Files[i].Skipped = review.SkipNotDecodable
+			continue
+		}
+		var whole side
+		var found []span
+		if diffs[i], whole, found, err = pl.addFile(f, &out.Files[i].Diff); err != nil {
+			return out, failure.Errorf(failure.RedactionBlocked, "redact file %d of changelist %d: %w", i+1, c.Number, err)
+		}
+		if diffs[i].isWhole {
+			addBlocks(f.DepotPath, whole, found)
+		}
+	}
+	for _, source := range c.Context.Sources {
+		if len(blocks[source.Path]) == 0 {
+			continue
+		}
+		text, err := source.Whole.Text()
+		if err != nil {
+			return out, failure.Errorf(failure.RedactionBlocked, "redact the context of changelist %d: %w", c.Number, err)
+		}
+		whole := sidesOf(strings.ToValidUTF8(text, "\uFFFD"), false)[0]
+		addBlocks(source.Path, whole, pl.scanWhole(whole, lex.Of(source.Path)).spans)
+	}
+	if len(blocks) > 0 {
+		return out, failure.Errorf(failure.RedactionBlocked, "redact the context of changelist %d: %d files have blocks and no text", c.Number, len(blocks))
+	}
+	if err := pl.redact(); err != nil {
+		return out, err
+	}
+	for i, pt := range diffs {
+		to := &out.Files[i]
+		if pt != nil {
+			to.Hidden, to.Secrets = pt.hiddenLines(), pt.addedSecrets(p.engine)
+		}
 		for j, quote := range quotes[i] {
 			to.Open[j].Quote = quote.s
 		}
@@ -154,15 +214,16 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	return out, nil
 }
 
-// legible returns s, or nothing and adds the gap if s is not text.
-func (c *Change) legible(s string, gap review.Gap) string {
-	if readable(strings.ToValidUTF8(s, "\uFFFD")) {
-		return s
+// lineRange returns the range of the lines of a block in the text of its file.
+func lineRange(text string, b review.Block) (from, to int) {
+	for line := 1; line < b.Line && from < len(text); line++ {
+		from = lex.LineEnd(text, from)
 	}
-	if !slices.Contains(c.Gaps, gap) {
-		c.Gaps = append(slices.Clip(c.Gaps), gap)
+	to = from
+	for range max(b.Lines, 0) {
+		to = lex.LineEnd(text, to)
 	}
-	return ""
+	return from, to
 }
 
 // sealMagic begins a sealed change. Its last part is the format version.
@@ -170,32 +231,25 @@ const sealMagic = "criticizer-redacted/1"
 
 // A sealedChange is the stored form of a [Change].
 type sealedChange struct {
-	Change review.Change `json:"change"`
-	// Hidden has the hidden lines of each file, Secrets the secrets that each adds.
-	Hidden     [][]Hidden         `json:"hidden,omitempty"`
-	Secrets    [][]Secret         `json:"secrets,omitempty"`
-	Redactions []review.Redaction `json:"redactions,omitempty"`
+	Change withoutTexts
+	Jobs   int
+	Texts  []string // in the order of [Change.texts]
 }
+
+// withoutTexts is a Change that is encoded without its texts.
+type withoutTexts Change
+
+// MarshalJSON returns an error, as that of [Text] does.
+func (c Change) MarshalJSON() ([]byte, error) { return c.User.MarshalJSON() }
 
 // Seal encodes a change for the way from the redact stage to the model stage.
 // The first line names the pipeline's version and authenticates both lines.
 func (p *Pipeline) Seal(c Change) ([]byte, error) {
-	raw := review.Change{Number: c.Number, User: c.User.s, Description: c.Description.s, Time: c.SubmittedAt, Gaps: c.Gaps, Restricted: c.Restricted, Empty: c.Empty}
-	for _, job := range c.Jobs {
-		raw.Jobs = append(raw.Jobs, job.s)
+	s := sealedChange{Change: withoutTexts(c), Jobs: len(c.Jobs)}
+	for _, t := range c.texts() {
+		s.Texts = append(s.Texts, t.s)
 	}
-	hidden, secrets := make([][]Hidden, len(c.Files)), make([][]Secret, len(c.Files))
-	for i, f := range c.Files {
-		hidden[i], secrets[i] = f.Hidden, f.Secrets
-		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: f.Open})
-	}
-	for _, f := range c.Rules {
-		raw.Rules = append(raw.Rules, review.RuleFile{Path: f.Path.s, Revision: f.Revision, Digest: f.Digest, Text: f.Text.s})
-	}
-	for _, b := range c.Context {
-		raw.Context.Blocks = append(raw.Context.Blocks, review.Block{Tier: b.Tier, Kind: b.Kind, Path: b.Path.s, Line: b.Line, Text: b.Text.s, For: b.For, Names: strings.Fields(b.Names.s)})
-	}
-	body, err := review.Encode(sealedChange{raw, hidden, secrets, c.Redactions})
+	body, err := review.Encode(s)
 	if err != nil {
 		return nil, failure.Errorf(failure.RedactionBlocked, "seal changelist %d: %w", c.Number, err)
 	}
@@ -219,26 +273,15 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 		return Change{}, failure.Errorf(failure.RedactionOutdated, "unseal change: sealed by another redaction version than %s", p.version)
 	}
 	var s sealedChange
-	if err := json.Unmarshal(body, &s); err != nil {
+	err := json.Unmarshal(body, &s)
+	c := Change(s.Change)
+	c.Jobs = append(c.Jobs, make([]Text, s.Jobs)...)
+	texts := c.texts()
+	if err != nil || len(texts) != len(s.Texts) {
 		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: decode the stored form")
 	}
-	raw := s.Change
-	c := Change{Number: raw.Number, User: p.text(raw.User), Description: p.text(raw.Description), SubmittedAt: raw.Time, Gaps: raw.Gaps, Restricted: raw.Restricted, Empty: raw.Empty, Redactions: s.Redactions}
-	for _, job := range raw.Jobs {
-		c.Jobs = append(c.Jobs, p.text(job))
-	}
-	for i, f := range raw.Files {
-		file := File{Path: p.text(f.DepotPath), Action: f.Action, Type: p.text(f.Type), FromPath: p.text(f.FromPath), Diff: p.text(f.Diff), Size: f.Size, Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: f.Open}
-		if i < len(s.Hidden) && i < len(s.Secrets) {
-			file.Hidden, file.Secrets = s.Hidden[i], s.Secrets[i]
-		}
-		c.Files = append(c.Files, file)
-	}
-	for _, f := range raw.Rules {
-		c.Rules = append(c.Rules, RuleFile{p.text(f.Path), p.text(f.Text), f.Revision, f.Digest})
-	}
-	for _, b := range raw.Context.Blocks {
-		c.Context = append(c.Context, Block{b.Tier, b.Kind, p.text(b.Path), b.Line, p.text(b.Text), b.For, p.text(strings.Join(b.Names, " "))})
+	for i, t := range texts {
+		*t = p.text(s.Texts[i])
 	}
 	return c, nil
 }

@@ -378,14 +378,14 @@ func TestDiffSides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, _, err := p.Explain(c.text, "", true)
+			out, _, _, err := p.Explain(c.text, "", true)
 			if err != nil || strings.Contains(out.String(), c.want) || strings.Contains(out.String(), password) {
 				t.Errorf("left (%v):\n%s", err, out)
 			}
 		})
 	}
 	text := "@@ -1,2 +1,2 @@\n-x := `\n+password = `\n a\n@@ -9,2 +9,2 @@\n f()\n+g()`\n"
-	out, _, err := p.Explain(text, "", true)
+	out, _, _, err := p.Explain(text, "", true)
 	if err != nil || !strings.Contains(out.String(), "\n@@ -9,2 +9,2 @@\n f()\n+g()") {
 		t.Errorf("a literal without end went on into the next hunk (%v):\n%s", err, out)
 	}

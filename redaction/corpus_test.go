@@ -147,7 +147,7 @@ func scoreSamples(t *testing.T, p *Pipeline, data []byte) map[string]score {
 
 // scoreSample adds the sample s to c.
 func scoreSample(p *Pipeline, c score, s sample) score {
-	_, marks, err := p.Explain(s.Text, "", false)
+	_, marks, _, err := p.Explain(s.Text, "", false)
 	if err != nil {
 		marks = []Mark{{End: len(s.Text)}} // blocked: nothing is sent
 	}

@@ -1,82 +1,124 @@
 package redaction
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
-// views returns what the detectors read: raw itself, or the new and the old side of a
-// diff, so that a secret is found whole although lines of the other side are between its
-// lines. The old side has only hunks that remove something.
-func views(raw string, f form) []*view {
-	if f == formText && !looksLikeDiff(raw) {
-		return []*view{whole(raw)}
-	}
-	var sides [2]viewBuilder
-	for i := range sides {
-		sides[i].text.Grow(len(raw))
-		sides[i].segs = make([]segment, 0, strings.Count(raw, "\n"))
-	}
-	for at := 0; at < len(raw); {
-		end := lex.LineEnd(raw, at)
-		if isHeader(raw, at, end) {
-			sides[0].section()
-			sides[0].add(raw[at:end], at, end-at)
-			at = end
-			continue
-		}
-		for next := 0; end < len(raw); end = next {
-			if next = lex.LineEnd(raw, end); isHeader(raw, end, next) {
+// A side is a text as the detectors read it: a plain text, the lines of one side of a diff, so that a
+// secret is found whole although lines of the other side are between its lines, or the whole file on
+// one side of a diff.
+type side struct {
+	text string
+	// shown are the ranges of text that the raw text has, too.
+	shown []shown
+	// partial is set if lines of the file are missing, sections are where lines are missing in front.
+	partial  bool
+	sections []int
+}
+
+// A shown range is text[from:to], which is raw[at:at+to-from].
+type shown struct{ from, to, at int }
+
+// project moves sorted spans of the text to the raw text, and leaves out those that it does not show.
+func (s side) project(spans []span) (out []span) {
+	for _, r := range s.shown {
+		first := sort.Search(len(spans), func(i int) bool { return spans[i].end > r.from })
+		for _, sp := range spans[first:] {
+			if sp.start >= r.to {
 				break
 			}
-		}
-		addHunk(&sides, raw, at, end)
-		at = end
-	}
-	var out []*view
-	for i := range sides {
-		if v := sides[i].view(nil); v != nil {
-			out = append(out, v)
+			sp.start, sp.end = max(sp.start, r.from)-r.from+r.at, min(sp.end, r.to)-r.from+r.at
+			out = append(out, sp)
 		}
 	}
 	return out
 }
 
-// section begins a section of a side.
-func (b *viewBuilder) section() {
-	if b.text.Len() > 0 {
-		b.text.WriteString(lex.SectionEnd)
-	}
-	b.sections = append(b.sections, b.text.Len())
+// A sideBuilder assembles a side.
+type sideBuilder struct {
+	strings.Builder
+	shown    []shown
+	sections []int
 }
 
-// addHunk adds the lines of raw[at:end] without their marks to the new and the old
-// side. A line without a mark shows that the lines are not a hunk, but text.
-func addHunk(sides *[2]viewBuilder, raw string, at, end int) {
-	sides[0].section()
+// show appends text, which is at at in the raw text.
+func (b *sideBuilder) show(text string, at int) {
+	b.shown = append(b.shown, shown{b.Len(), b.Len() + len(text), at})
+	b.WriteString(text)
+}
+
+// section begins a section.
+func (b *sideBuilder) section() {
+	if b.Len() > 0 {
+		b.WriteString(lex.SectionEnd)
+	}
+	b.sections = append(b.sections, b.Len())
+}
+
+// sidesOf returns the sides of a text: itself, or the new and the old side if it is a diff. The old side
+// has only hunks that remove something.
+func sidesOf(raw string, isDiff bool) []side {
+	if !isDiff && !looksLikeDiff(raw) {
+		return []side{{text: raw, shown: []shown{{0, len(raw), 0}}}}
+	}
+	var after, before sideBuilder
+	after.Grow(len(raw))
+	for at, end := 0, 0; at < len(raw); at = end {
+		end = lex.LineEnd(raw, at)
+		if isHeader(raw, at, end) {
+			after.section()
+			after.show(raw[at:end], at)
+			continue
+		}
+		for next := end; end < len(raw); end = next {
+			if next = lex.LineEnd(raw, end); isHeader(raw, end, next) {
+				break
+			}
+		}
+		addHunk(&after, &before, raw, at, end)
+	}
+	var out []side
+	for _, b := range []*sideBuilder{&after, &before} {
+		if b.Len() > 0 {
+			out = append(out, side{b.String(), b.shown, true, b.sections})
+		}
+	}
+	return out
+}
+
+// addHunk adds the lines of raw[at:end] without their marks to the sides. A line without a mark shows that
+// the lines are not a hunk, but text.
+func addHunk(after, before *sideBuilder, raw string, at, end int) {
+	after.section()
 	removes := false
 	for i, next := at, 0; i < end; i = next {
 		next = lex.LineEnd(raw, i)
 		line := raw[i:next]
 		if markLen(line) == 0 && line[0] != '\\' && strings.TrimSpace(line) != "" {
-			sides[0].add(raw[at:end], at, end-at)
+			after.show(raw[at:end], at)
 			return
 		}
 		removes = removes || isRemoved(line)
 	}
 	if removes {
-		sides[1].section()
+		before.section()
 	}
 	for next := 0; at < end; at = next {
 		next = lex.LineEnd(raw, at)
 		line := raw[at:next]
 		mark := markLen(line)
 		if !isRemoved(line) {
-			sides[0].add(line[mark:], at+mark, len(line)-mark)
+			after.show(line[mark:], at+mark)
 		}
 		if removes && line[0] != '+' && line[0] != '>' {
-			sides[1].add(line[mark:], at+mark, len(line)-mark)
+			before.show(line[mark:], at+mark)
 		}
 	}
 }
@@ -122,4 +164,67 @@ func looksLikeDiff(raw string) bool {
 		marked = marked || strings.TrimSpace(line) != "" && line[0] != ' '
 	}
 	return marked
+}
+
+// hunkHeader matches the header of a hunk: the first new line, their number, the heading.
+var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)\n$`)
+
+// wholeSides returns the whole file on both sides of a unified diff that leads to the text, the new side
+// first: a hunk does not show that a value in it is a secret if the text that shows it, such as the head
+// of a table, is far above. A diff that removes nothing has no old side, for the new one has all of it.
+func wholeSides(diff, text string) ([]side, error) {
+	var before sideBuilder
+	after := side{text: text}
+	next, line := 0, 1 // offset and number of the next line of text
+	pass := func() string {
+		begin := next
+		next, line = lex.LineEnd(text, next), line+1
+		return text[begin:next]
+	}
+	removes := false
+	for at, end := 0, 0; at < len(diff); at = end {
+		end = lex.LineEnd(diff, at)
+		content := diff[at+1 : end]
+		if strings.HasPrefix(diff[end:], `\ `) {
+			content = strings.TrimSuffix(content, "\n")
+		}
+		switch mark := diff[at]; mark {
+		case '@':
+			m := hunkHeader.FindStringSubmatch(diff[at:end])
+			if m == nil {
+				return nil, errors.New("a hunk has an unknown header")
+			}
+			start, err := strconv.Atoi(m[1])
+			if err != nil {
+				return nil, err
+			}
+			if m[2] == "0" {
+				start++ // a hunk without new lines stands after the line
+			}
+			for line < start && next < len(text) {
+				before.WriteString(pass())
+			}
+			const far = 8 << 10 // a heading is one of the lines above
+			above := max(0, next-far)
+			if i := strings.LastIndex(text[above:next], m[3]); i >= 0 {
+				after.shown = append(after.shown, shown{above + i, above + i + len(m[3]), end - 1 - len(m[3])})
+			}
+		case '+', ' ':
+			after.shown = append(after.shown, shown{next, next + len(content), at + 1})
+			if pass() != content {
+				return nil, fmt.Errorf("line %d of the text is not that of the diff", line-1)
+			}
+			if mark == ' ' {
+				before.show(content, at+1)
+			}
+		case '-':
+			removes = true
+			before.show(content, at+1)
+		}
+	}
+	if !removes {
+		return []side{after}, nil
+	}
+	before.WriteString(text[next:])
+	return []side{after, {text: before.String(), shown: before.shown}}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/redaction/internal/lex"
+
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -31,7 +33,7 @@ func testDocument(t *testing.T, path, marked string) {
 	e := newTestPipeline(t, Config{}).engine
 	text := strings.NewReplacer("«", "", "»", "").Replace(marked)
 	var got, want []string
-	for _, s := range e.scan(text, formText, path, false).spans {
+	for _, s := range e.scan(sidesOf(text, false), lex.Of(path)).spans {
 		got = append(got, strings.TrimSpace(text[s.start:s.end]))
 	}
 	for _, part := range strings.Split(marked, "«")[1:] {
@@ -55,11 +57,11 @@ func TestCutDocument(t *testing.T) {
 	t.Parallel()
 	e := newTestPipeline(t, Config{}).engine
 	for _, text := range []string{`{"a": 1, "passwords": {"bob": "Fj0rdWater9", "eve": "Tulip7gar`, `{"a": 1, "passwords": ["Fj0rdWater9",`} {
-		if got := e.scan(text, formText, "a.json", false); len(got.hidden) == 0 || len(got.spans) == 0 {
+		if got := e.scan(sidesOf(text, false), lex.Of("a.json")); len(got.hidden) == 0 || len(got.spans) == 0 {
 			t.Errorf("%q: masked %v, hidden %v", text, got.spans, got.hidden)
 		}
 	}
-	if got := e.scan(`{"passwords": {"bob": "Fj0rdWater9"}, "a": {"b": "c`, formText, "a.json", false); len(got.hidden) > 0 {
+	if got := e.scan(sidesOf(`{"passwords": {"bob": "Fj0rdWater9"}, "a": {"b": "c`, false), lex.Of("a.json")); len(got.hidden) > 0 {
 		t.Errorf("hidden %v behind the passwords", got.hidden)
 	}
 }
@@ -69,7 +71,7 @@ func TestDocumentInDiff(t *testing.T) {
 	t.Parallel()
 	e := newTestPipeline(t, Config{}).engine
 	diff := "@@ -0,0 +1,6 @@\n+variable \"db\" {\n+  default = \"Fj0rdWater9\"\n+  sensitive = true\n+}\n@@ -20,2 +26,3 @@\n a = 1\n+b = \"Tulip7garden\"\n"
-	got := e.scan(diff, formDiff, "a.tf", false)
+	got := e.scan(sidesOf(diff, true), lex.Of("a.tf"))
 	if len(got.spans) != 1 || diff[got.spans[0].start:got.spans[0].end] != "Fj0rdWater9" {
 		t.Errorf("masked %v", got.spans)
 	}

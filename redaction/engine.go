@@ -53,37 +53,40 @@ func newEngine(cfg Config) (*engine, error) {
 	return e, e.prove(own)
 }
 
-// A scanned text is a text and what is to be masked in it.
+// A scanned is what was found in a text.
 type scanned struct {
-	text string
-	// spans are sorted, disjoint, each within a line. left are what a rule matched and the judge left.
+	// spans are to be masked: sorted, disjoint, each within a line. left are what a rule matched and the judge left.
 	spans, left []span
 	// hidden are containers of secrets without an end.
 	hidden []span
 }
 
-// scan reads raw, the text of a file or one that has no name. known is set if raw is a diff of a file whose
-// whole text was read.
-func (e *engine) scan(raw string, f form, file string, known bool) scanned {
-	l := lex.Of(file)
-	found, left, hidden := collector{raw: raw}, collector{raw: raw}, collector{raw: raw}
-	for _, v := range views(raw, f) {
-		for ; v != nil; v = unfold(v) {
-			read := e.read.Read(v.text, l, v.below == nil && v.sections == nil)
-			sections := v.sections
-			if known {
-				sections = nil // the whole text is read: a hunk does not begin within a key that is not known
-			}
-			tokens, none := e.tokens.Scan(v.text, sections)
-			found.take(v, append(read.Found, withoutNames(v.text, tokens, l)...))
-			left.take(v, append(read.Left, none...))
-			hidden.take(v, read.Open)
-			if v.below != nil {
-				break
-			}
-		}
+// scan reads a text by its sides.
+func (e *engine) scan(sides []side, l *lex.Language) (r scanned) {
+	for _, s := range sides {
+		of := e.scanSide(s, l)
+		r.spans = append(r.spans, s.project(of.spans)...)
+		r.left = append(r.left, s.project(of.left)...)
+		r.hidden = append(r.hidden, s.project(of.hidden)...)
 	}
-	return scanned{text: raw, spans: e.names.withoutPlaceholders(raw, found.finish()), left: left.finish(), hidden: hidden.finish()}
+	return scanned{merge(r.spans), merge(r.left), merge(r.hidden)}
+}
+
+// scanSide reads a side, as it is and unfolded.
+func (e *engine) scanSide(s side, l *lex.Language) (r scanned) {
+	v, sections := &view{text: s.text}, s.sections
+	for v != nil {
+		of := e.read.Read(v.text, l, v.segments == nil && !s.partial)
+		tokens, none := e.tokens.Scan(v.text, sections)
+		r.spans = v.spans(r.spans, s.text, append(of.Found, withoutNames(v.text, tokens, l)...))
+		r.left = v.spans(r.left, s.text, append(of.Left, none...))
+		r.hidden = v.spans(r.hidden, s.text, of.Open)
+		if v.segments != nil {
+			break
+		}
+		v, sections = unfold(s.text), nil
+	}
+	return scanned{e.withoutPlaceholders(s.text, merge(r.spans)), merge(r.left), merge(r.hidden)}
 }
 
 // withoutNames leaves out names of code that hold the prefix of a token, or look random.
@@ -106,7 +109,7 @@ func (e *engine) contextFreeRule(s string) string {
 	if rule := e.tokens.ContextFree(s); rule != "" {
 		return rule
 	}
-	if v := unfold(whole(s)); v != nil {
+	if v := unfold(s); v != nil {
 		return e.tokens.ContextFree(v.text)
 	}
 	return ""

@@ -49,7 +49,7 @@ func TestForms(t *testing.T) {
 func testMarked(t *testing.T, p *Pipeline, marked string) {
 	t.Helper()
 	text := strings.NewReplacer("«", "", "»", "").Replace(marked)
-	out, marks, err := p.Explain(text, "", false)
+	out, marks, _, err := p.Explain(text, "", false)
 	if err != nil {
 		t.Errorf("%q: %v", text, err)
 		return

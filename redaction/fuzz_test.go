@@ -29,7 +29,7 @@ func FuzzRedact(f *testing.F) {
 	}
 	p := newTestPipeline(f, Config{Emails: true, InternalIPs: true, HostSuffixes: []string{"corp"}, MaxBytes: 1 << 20})
 	f.Fuzz(func(t *testing.T, text string, diff bool) {
-		out, marks, err := p.Explain(text, "", diff)
+		out, marks, _, err := p.Explain(text, "", diff)
 		if err != nil {
 			if failure.ClassOf(err) != failure.RedactionBlocked {
 				t.Fatalf("error is %v: want class %s", err, failure.RedactionBlocked)
@@ -50,7 +50,7 @@ func FuzzRedact(f *testing.F) {
 			}
 			at = m.End
 		}
-		again, _, err := p.Explain(out.String(), "", diff)
+		again, _, _, err := p.Explain(out.String(), "", diff)
 		if err != nil && !readable(out.String()) {
 			return // too many of the remaining bytes are control characters
 		}

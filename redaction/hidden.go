@@ -2,7 +2,6 @@ package redaction
 
 import (
 	"regexp"
-	"slices"
 	"sort"
 	"strings"
 
@@ -32,8 +31,8 @@ var keyMark = regexp.MustCompile(`^[-+ ][\s#/*;%]*-----BEGIN [A-Z ]*PRIVATE KEY-
 
 // hiddenLines returns the hidden lines among the added and removed lines of a diff.
 func (pt *part) hiddenLines() (out []Hidden) {
-	kind := lex.Of(pt.file).Kind
-	isScript := kind == lex.Shell || lex.Of(pt.file) == lex.Unknown
+	kind := pt.lang.Kind
+	isScript := kind == lex.Shell || pt.lang == lex.Unknown
 	add := func(line int, reason string) {
 		if n := len(out); n > 0 && out[n-1].Reason == reason && line <= out[n-1].Last+1 {
 			out[n-1].Last = line
@@ -96,20 +95,6 @@ func literalsOf(text string, l *lex.Language) (out []span) {
 		}
 	}
 	return out
-}
-
-// setLiterals sets the literals of a diff whose whole text is not known.
-func (pt *part) setLiterals() {
-	for _, v := range views(pt.raw, formDiff) {
-		for _, s := range literalsOf(v.text, lex.Of(pt.file)) {
-			v.rawSpans(s.start, s.end, func(start, end int) { pt.literals = append(pt.literals, span{start: start, end: end}) })
-		}
-	}
-	pt.sortLiterals()
-}
-
-func (pt *part) sortLiterals() {
-	slices.SortFunc(pt.literals, func(a, b span) int { return a.end - b.end })
 }
 
 // isActive reports whether a value has a blank or a character that a shell, SQL or the

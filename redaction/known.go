@@ -92,8 +92,7 @@ func (pt *part) maskKnown(v *values) {
 		}
 	}
 	if len(more) > 0 {
-		c := collector{raw: pt.raw, spans: append(more, pt.spans...)}
-		pt.spans = c.finish()
+		pt.spans = merge(append(more, pt.spans...))
 	}
 }
 

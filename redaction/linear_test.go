@@ -78,7 +78,7 @@ func testLinearFile(t *testing.T, file, text string) {
 	read := func(text string, times int) func() {
 		return func() {
 			for range times {
-				if _, _, err := p.Explain(text, file, false); err != nil {
+				if _, _, _, err := p.Explain(text, file, false); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,41 +1,23 @@
 package redaction
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 	"github.com/criticizer/criticizer/review"
 )
 
-// A form is how the lines of a text are read.
-type form int
-
-const (
-	formText form = iota // plain text, or a diff if it looks like one
-	formDiff             // a unified diff: prefixes and hunk headers are structure
-)
-
-// A part is one text of a payload and where its redacted form goes.
-type part struct {
-	form form
-	raw  string
-	out  *Text
-	// spans are the masked ranges of raw: sorted, disjoint, each within a line.
-	spans []span
-	// file is the name of the file of the text, or "". whole is set if the whole file was read.
-	file  string
-	whole bool
-	// hidden are the ranges of raw that are in containers of secrets without an end, literals the
-	// literals and comments of code.
-	hidden, literals []span
-}
-
-// A payload is the text that is sent together.
+// A payload is the text that is sent together: a secret found in one part is masked in all.
 type payload struct {
+	*Pipeline
 	// scope separates tags: the same secret has another tag in another scope.
 	scope string
 	parts []*part
@@ -43,30 +25,65 @@ type payload struct {
 	known values
 }
 
+// A part is one text of a payload and where its redacted form goes.
+type part struct {
+	raw  string
+	out  *Text
+	lang *lex.Language
+	// isDiff is set for a diff, isWhole if the whole file was read, too.
+	isDiff, isWhole bool
+	// What was read in raw. literals are the literals and comments of code.
+	scanned
+	literals []span
+}
+
 // add appends a text. It replaces invalid UTF-8 by U+FFFD before the search, so
 // that no encoder changes the text afterwards.
-func (pl *payload) add(f form, raw string, out *Text) {
+func (pl *payload) add(raw string, out *Text) *part {
 	if !utf8.ValidString(raw) {
 		raw = strings.ToValidUTF8(raw, "\uFFFD")
 	}
-	pl.parts = append(pl.parts, &part{form: f, raw: raw, out: out})
+	pt := &part{raw: raw, out: out, lang: lex.Unknown}
+	pl.parts = append(pl.parts, pt)
+	return pt
 }
 
-// counts returns how many places were masked, by class. Neighboring lines count once.
-func (pl *payload) counts() []review.Redaction {
-	byClass := map[string]int{}
-	for _, part := range pl.parts {
-		for i, s := range part.spans {
-			if i == 0 || s.Class != part.spans[i-1].Class || strings.Count(part.raw[part.spans[i-1].end:s.start], "\n") != 1 {
-				byClass[s.Class]++
+// addFile appends the diff of a file, and masks in it what the whole file reveals. Secrets outside of the
+// hunks become known values. It returns the new side of the file, if it is known.
+func (pl *payload) addFile(f review.File, out *Text) (pt *part, after side, found []span, err error) {
+	pt = pl.add(f.Diff, out)
+	pt.isDiff, pt.lang = true, lex.Of(f.DepotPath)
+	sides := sidesOf(pt.raw, true)
+	if len(f.Whole) > 0 {
+		pt.isWhole = true
+		text, err := f.Whole.Text()
+		if err == nil {
+			sides, err = wholeSides(pt.raw, strings.ToValidUTF8(text, "\uFFFD"))
+		}
+		if err != nil {
+			return nil, side{}, nil, err
+		}
+	}
+	for i, s := range sides {
+		pt.literals = append(pt.literals, s.project(literalsOf(s.text, pt.lang))...)
+		if pt.isWhole {
+			of := pl.scanWhole(s, pt.lang)
+			pt.spans, pt.hidden = append(pt.spans, s.project(of.spans)...), append(pt.hidden, s.project(of.hidden)...)
+			if i == 0 {
+				after, found = s, of.spans
 			}
 		}
 	}
-	var out []review.Redaction
-	for _, class := range slices.Sorted(maps.Keys(byClass)) {
-		out = append(out, review.Redaction{Class: class, Count: byClass[class]})
-	}
-	return out
+	pt.spans, pt.hidden = merge(pt.spans), merge(pt.hidden)
+	slices.SortFunc(pt.literals, func(a, b span) int { return a.end - b.end })
+	return pt, after, found, nil
+}
+
+// scanWhole reads a whole file. Its secrets become known values.
+func (pl *payload) scanWhole(s side, l *lex.Language) scanned {
+	of := pl.engine.scanSide(s, l)
+	pl.known.add(of.spans, isSpecific)
+	return of
 }
 
 // maxPasses bounds how often a payload is read. Passes repeat until one finds nothing,
@@ -74,79 +91,73 @@ func (pl *payload) counts() []review.Redaction {
 const maxPasses = 6
 
 // redact masks every part of pl and sets their outs, all or, with an error, none.
-func (p *Pipeline) redact(pl *payload) (err error) {
+func (pl *payload) redact() (err error) {
 	defer recoverBlocked(&err)
 	size := 0
-	for _, part := range pl.parts {
-		size += len(part.raw)
-	}
-	if size > p.maxBytes {
-		return failure.Errorf(failure.RedactionBlocked, "redact %s: %d bytes are more than the limit of %d", pl.scope, size, p.maxBytes)
-	}
-	for _, part := range pl.parts {
-		if !readable(part.raw) {
-			return failure.Errorf(failure.RedactionBlocked, "redact %s: a part of %d bytes is not text", pl.scope, len(part.raw))
+	for _, pt := range pl.parts {
+		if size += len(pt.raw); !readable(pt.raw) {
+			return failure.Errorf(failure.RedactionBlocked, "redact %s: a part of %d bytes is not text", pl.scope, len(pt.raw))
 		}
 	}
-	if pl.known.found != nil { // from whole files
-		p.spread(pl)
+	if size > pl.maxBytes {
+		return failure.Errorf(failure.RedactionBlocked, "redact %s: %d bytes are more than the limit of %d", pl.scope, size, pl.maxBytes)
 	}
+	pl.spread() // what whole files revealed
 	for range maxPasses {
-		if !p.pass(pl) {
-			for _, part := range pl.parts {
-				*part.out = p.text(render(part.raw, part.spans))
-			}
-			return nil
+		more := false
+		for _, pt := range pl.parts {
+			more = pt.read(pl.engine) || more
 		}
+		if more {
+			pl.spread()
+			continue
+		}
+		for _, pt := range pl.parts {
+			*pt.out = pl.text(pt.rendered())
+		}
+		return nil
 	}
 	return failure.Errorf(failure.RedactionBlocked, "redact %s: still finding secrets after %d passes", pl.scope, maxPasses)
 }
 
-// pass reads the parts as they would be sent and reports whether it masked more.
-func (p *Pipeline) pass(pl *payload) (more bool) {
-	for _, part := range pl.parts {
-		read := p.engine.scan(render(part.raw, part.spans), part.form, part.file, part.whole)
-		part.hidden = append(part.hidden, part.inRaw(read.hidden)...)
-		more = part.mask(read.spans) || more
-	}
-	if more {
-		p.spread(pl)
-	}
-	return more
-}
-
-// spread masks what was found in one part in all of them.
-func (p *Pipeline) spread(pl *payload) {
-	for _, part := range pl.parts {
-		pl.known.add(part.spans, isUnmistakable)
-	}
-	tag := p.tagger(pl.scope)
-	for _, part := range pl.parts {
-		part.maskKnown(&pl.known)
-		for i := range part.spans {
-			if s := &part.spans[i]; s.tag == "" {
-				s.tag = tag(s.value)
-			}
+// read reads the part as it would be sent, and reports whether there is more to mask.
+func (pt *part) read(e *engine) bool {
+	sides := sidesOf(pt.rendered(), pt.isDiff)
+	if pt.isWhole {
+		for i := range sides {
+			sides[i].sections = nil // a hunk does not begin within a key that is not known
 		}
 	}
-}
-
-// mask adds spans of the rendered text to the part, and reports whether there
-// were any. No span overlaps a placeholder.
-func (pt *part) mask(found []span) bool {
-	if len(found) == 0 {
+	of := e.scan(sides, pt.lang)
+	if len(pt.spans) == 0 {
+		pt.left = of.left
+	}
+	pt.hidden = append(pt.hidden, pt.inRaw(of.hidden)...)
+	if len(of.spans) == 0 {
 		return false
 	}
-	if len(pt.spans) == 0 {
-		pt.spans = found
-		return true
-	}
-	c := collector{raw: pt.raw, spans: append(slices.Clone(pt.spans), pt.inRaw(found)...)}
-	pt.spans = c.finish()
+	pt.spans = merge(append(pt.inRaw(of.spans), pt.spans...))
 	return true
 }
 
-// inRaw returns the spans of the rendered text as spans of the raw text.
+// rendered returns the text with placeholders in place of the spans.
+func (pt *part) rendered() string {
+	if len(pt.spans) == 0 {
+		return pt.raw
+	}
+	var b strings.Builder
+	b.Grow(len(pt.raw))
+	at := 0
+	for _, s := range pt.spans {
+		b.WriteString(pt.raw[at:s.start])
+		b.WriteString(s.placeholder())
+		at = s.end
+	}
+	b.WriteString(pt.raw[at:])
+	return b.String()
+}
+
+// inRaw returns spans of the rendered text, none of which overlaps a placeholder, as spans of the raw text.
 func (pt *part) inRaw(found []span) []span {
 	out := make([]span, 0, len(found))
 	at, shift := 0, 0 // shift is raw minus rendered before pt.spans[at]
@@ -158,6 +169,57 @@ func (pt *part) inRaw(found []span) []span {
 		}
 		s.start, s.end = s.start+shift, s.end+shift
 		out = append(out, s)
+	}
+	return out
+}
+
+// spread masks what was found in one part in all of them.
+func (pl *payload) spread() {
+	for _, pt := range pl.parts {
+		pl.known.add(pt.spans, isUnmistakable)
+	}
+	tag := pl.tagger(pl.scope)
+	for _, pt := range pl.parts {
+		pt.maskKnown(&pl.known)
+		for i := range pt.spans {
+			if s := &pt.spans[i]; s.tag == "" {
+				s.tag = tag(s.value)
+			}
+		}
+	}
+}
+
+// placeholder is what replaces the secret: one line of ASCII.
+func (s span) placeholder() string { return judge.PlaceholderHead + s.Class + ":" + s.tag + "]" }
+
+// tagger returns the function that makes the tags of a scope. A tag is four hex
+// digits of a keyed hash: enough to distinguish the secrets of one review, too
+// few to recover a secret by guessing, even with the key.
+func (p *Pipeline) tagger(scope string) func(value string) string {
+	mac := hmac.New(sha256.New, p.tagKey)
+	var before, tag string // often the same secret follows
+	return func(value string) string {
+		if tag == "" || value != before {
+			mac.Reset()
+			mac.Write([]byte(scope + "\x00" + value))
+			before, tag = value, hex.EncodeToString(mac.Sum(nil))[:judge.TagLen]
+		}
+		return tag
+	}
+}
+
+// counts returns how many places were masked, by class. Neighboring lines count once.
+func (pl *payload) counts() (out []review.Redaction) {
+	byClass := map[string]int{}
+	for _, pt := range pl.parts {
+		for i, s := range pt.spans {
+			if i == 0 || s.Class != pt.spans[i-1].Class || strings.Count(pt.raw[pt.spans[i-1].end:s.start], "\n") != 1 {
+				byClass[s.Class]++
+			}
+		}
+	}
+	for _, class := range slices.Sorted(maps.Keys(byClass)) {
+		out = append(out, review.Redaction{Class: class, Count: byClass[class]})
 	}
 	return out
 }

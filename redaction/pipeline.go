@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -91,11 +92,11 @@ func (p *Pipeline) Version() string { return p.version }
 
 // String redacts a single text, such as an error chain.
 func (p *Pipeline) String(s string) (Text, error) {
-	t, _, err := p.Explain(s, "", false)
+	t, _, _, err := p.Explain(s, "", false)
 	return t, err
 }
 
-// A Mark is a range and the rule that masks it. It holds nothing of the secret.
+// A Mark is a range and the rule that masks it, or does not. It holds nothing of the secret.
 type Mark struct {
 	Start, End int // bytes of the text, in which U+FFFD replaces invalid UTF-8
 	Line       int // from 1
@@ -109,66 +110,44 @@ type Mark struct {
 	Example string
 }
 
-// Explain redacts a text as [Pipeline.String] does and returns which rule masked
-// which range. The name of its file, which may be empty, gives the language. diff forces the
-// text to be read as a diff; without it, a text that looks like a diff is read as one.
-func (p *Pipeline) Explain(s, file string, diff bool) (Text, []Mark, error) {
-	var out Text
-	pl := &payload{scope: "text"}
-	pl.add(formOf(diff), s, &out)
-	pl.parts[0].file = file
-	if err := p.redact(pl); err != nil {
-		return Text{}, nil, err
+// Explain redacts a text as [Pipeline.String] does and returns which rule masked which range, and the near
+// misses: ranges without a class that a rule matched and that a classifier left as they are. The name of
+// its file, which may be empty, gives the language. isDiff forces the text to be read as a diff; without
+// it, a text that looks like a diff is read as one.
+func (p *Pipeline) Explain(s, file string, isDiff bool) (t Text, masked, nearMisses []Mark, err error) {
+	pl := &payload{Pipeline: p, scope: "text"}
+	pt := pl.add(s, &t)
+	pt.lang, pt.isDiff = lex.Of(file), isDiff
+	if err := pl.redact(); err != nil {
+		return Text{}, nil, nil, err
 	}
-	return out, p.marks(pl.parts[0].raw, pl.parts[0].spans), nil
-}
-
-// NearMisses returns the ranges that Explain leaves as they are although a rule
-// matched, and the classifier that decided so. Their class is empty.
-func (p *Pipeline) NearMisses(s string, diff bool) (marks []Mark, err error) {
-	defer recoverBlocked(&err)
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	_, masked, err := p.Explain(s, "", diff)
-	if err != nil {
-		return nil, err
-	}
-	misses := p.engine.scan(s, formOf(diff), "", false).left
-	misses = slices.DeleteFunc(misses, func(m span) bool {
-		return slices.ContainsFunc(masked, func(k Mark) bool { return k.Start < m.end && m.start < k.End })
+	pt.left = slices.DeleteFunc(pt.left, func(m span) bool {
+		i := sort.Search(len(pt.spans), func(i int) bool { return pt.spans[i].end > m.start })
+		return i < len(pt.spans) && pt.spans[i].start < m.end
 	})
-	return p.marks(s, misses), nil
-}
-
-func formOf(diff bool) form {
-	if diff {
-		return formDiff
+	marks := func(spans []span) (out []Mark) {
+		line, at := 1, 0
+		for _, s := range spans {
+			line += strings.Count(pt.raw[at:s.start], "\n")
+			at = s.start
+			out = append(out, Mark{s.start, s.end, line, s.Class, s.Rule, s.Place, s.Why, p.engine.examples[s.Rule]})
+		}
+		return out
 	}
-	return formText
-}
-
-// marks returns the marks of the spans of raw.
-func (p *Pipeline) marks(raw string, spans []span) []Mark {
-	var out []Mark
-	line, at := 1, 0
-	for _, s := range spans {
-		line += strings.Count(raw[at:s.start], "\n")
-		at = s.start
-		out = append(out, Mark{s.start, s.end, line, s.Class, s.Rule, s.Place, s.Why, p.engine.examples[s.Rule]})
-	}
-	return out
+	return t, marks(pt.spans), marks(pt.left), nil
 }
 
 // Findings redacts the texts of findings before they are stored or mailed: a
 // model wrote them, so they are untrusted.
 func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 	texts := make([][8]Text, len(fs))
-	pl := &payload{scope: "findings"}
+	pl := &payload{Pipeline: p, scope: "findings"}
 	for i, f := range fs {
 		for j, s := range []string{f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote, f.Replacement, f.Before, f.After} {
-			pl.add(formText, s, &texts[i][j])
+			pl.add(s, &texts[i][j])
 		}
 	}
-	if err := p.redact(pl); err != nil {
+	if err := pl.redact(); err != nil {
 		return nil, err
 	}
 	out := make([]review.Finding, len(fs))
@@ -186,20 +165,17 @@ func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 // have made it, or it may have been changed by unsafe means.
 func (p *Pipeline) Verify(c Change) (err error) {
 	defer recoverBlocked(&err)
-	texts := append([]Text{c.User, c.Description}, c.Jobs...)
 	for _, f := range c.Files {
-		texts = append(texts, f.Path, f.Type, f.FromPath, f.Diff)
 		if len(f.Action) > 16 || !lex.AllIn(string(f.Action), &actionSet) {
 			return failure.Errorf(failure.RedactionBlocked, "verify changelist %d: the action on a file is not one of p4's", c.Number)
 		}
 	}
-	for _, b := range c.Context {
-		texts = append(texts, b.Path, b.Text, b.Names)
+	for _, t := range c.texts() {
+		if err := p.VerifyTexts(*t); err != nil {
+			return err
+		}
 	}
-	for _, f := range c.Rules {
-		texts = append(texts, f.Path, f.Text)
-	}
-	return p.VerifyTexts(texts...)
+	return nil
 }
 
 // VerifyTexts blocks texts that no pipeline of this version made (security 9.5.5).

@@ -33,7 +33,7 @@ type rule struct {
 // A ruleset holds the parsed rules of all kinds.
 type ruleset struct {
 	rules  []rule
-	names  names
+	names  *judge.Names
 	tokens token.Rules
 	read   read.Rules
 	// off has the names of the rules that are switched off.
@@ -68,8 +68,8 @@ func (rs *ruleset) add(kind string, f []string) ([]judge.Subject, error) {
 
 // builtinRules parses the rules of this package.
 func builtinRules() (*ruleset, error) {
-	rs := &ruleset{names: names{judge.NewNames()}, off: map[string]bool{}}
-	rs.tokens.Names, rs.read.Names = rs.names.Names, rs.names.Names
+	rs := &ruleset{names: judge.NewNames(), off: map[string]bool{}}
+	rs.tokens.Names, rs.read.Names = rs.names, rs.names
 	files, err := ruleFiles.ReadDir("rules")
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)
@@ -225,17 +225,18 @@ var unmarked = strings.NewReplacer("«", "", "»", "")
 // maskedBy returns text with the ranges that the named rule masks between « and ».
 // A form is the place of what a name rule masks.
 func (e *engine) maskedBy(name, text string) string {
-	c := collector{raw: text}
-	for v := whole(text); v != nil; v = unfold(v) {
+	isOther := func(f judge.Span) bool { return f.Rule != name && f.Place != name }
+	var spans []span
+	for v := (&view{text: text}); v != nil; v = unfold(text) {
 		tokens, _ := e.tokens.Scan(v.text, nil)
-		c.take(v, slices.DeleteFunc(append(e.ruleset.read.Read(v.text, lex.Unknown, false).Found, tokens...), func(f judge.Span) bool { return f.Rule != name && f.Place != name }))
-		if v.below != nil {
+		of := e.read.Read(v.text, lex.Unknown, false)
+		if spans = v.spans(spans, text, slices.DeleteFunc(append(of.Found, tokens...), isOther)); v.segments != nil {
 			break
 		}
 	}
 	var b strings.Builder
 	at := 0
-	for _, s := range c.finish() {
+	for _, s := range merge(spans) {
 		b.WriteString(text[at:s.start] + "«" + text[s.start:s.end] + "»")
 		at = s.end
 	}

@@ -20,14 +20,14 @@ type Secret struct {
 // addedSecrets returns the secrets on the added lines of a diff, as far as they are certain: a
 // key, the password of a URI, a token of an issuer, or a random value of a secret's name. A
 // secret of several lines is returned once.
-func (p *Pipeline) addedSecrets(pt *part) (out []Secret) {
+func (pt *part) addedSecrets(e *engine) (out []Secret) {
 	row, at := 1, 0
 	last := span{end: -1}
 	for _, s := range pt.spans {
 		row += strings.Count(pt.raw[at:s.start], "\n")
 		at = s.start
 		follows := s.Class == "private-key" && last.Class == s.Class && strings.Count(pt.raw[last.end:s.start], "\n") <= 2
-		if last = s; follows || pt.raw[strings.LastIndexByte(pt.raw[:s.start], '\n')+1] != '+' || !p.isCertain(s) {
+		if last = s; follows || pt.raw[strings.LastIndexByte(pt.raw[:s.start], '\n')+1] != '+' || !e.isCertain(s) {
 			continue
 		}
 		if n := len(out); n == 0 || out[n-1].Row != row || out[n-1].Class != s.Class {
@@ -56,11 +56,12 @@ func hasChecksum(s span) bool {
 	return n == 0
 }
 
-func (p *Pipeline) isCertain(s span) bool {
+// isCertain reports whether a span holds a secret beyond doubt.
+func (e *engine) isCertain(s span) bool {
 	switch {
 	case s.Rule == token.Generic, s.Class == "password-hash":
 		return false
-	case s.Class == "private-key", s.Class == "uri-password", p.engine.tokens.ContextFree(s.value) != "":
+	case s.Class == "private-key", s.Class == "uri-password", e.tokens.ContextFree(s.value) != "":
 		return true
 	}
 	return judge.IsVeryRandom(s.value)

@@ -35,6 +35,9 @@ func (t Text) hash() uint64 {
 
 // text marks s as redacted by p.
 func (p *Pipeline) text(s string) Text {
+	if s == "" {
+		return Text{} // always passes
+	}
 	t := Text{s: s, by: p.version}
 	t.sum = t.hash()
 	return t

@@ -3,6 +3,7 @@ package redaction
 import (
 	"encoding/hex"
 	"html"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,28 +16,75 @@ import (
 	"github.com/criticizer/criticizer/review/plain"
 )
 
-// unfold returns the view of the lines of v that hold zero-width characters, look-alike
-// letters, NULs, escapes of URLs, HTML and JSON, or joined literals, with each replaced
-// by the text that it encodes, or nil if no line has one. The view is read in addition to
-// v.
-func unfold(v *view) *view {
-	var b viewBuilder
-	s := v.text
+// A view is text as the detectors read it: itself, or its unfolded lines.
+type view struct {
+	text string
+	// segments map ranges of text to ranges of what was unfolded, in the order of text. The text itself has none.
+	segments []segment
+}
+
+// A segment maps text[at:at+n] to raw[from:to]. The lengths differ only where the text of an escape
+// replaces the escape.
+type segment struct{ at, n, from, to int }
+
+// add appends text, the decoded form of raw[from:to].
+func (v *view) add(b *strings.Builder, text string, from, to int) {
+	if text != "" {
+		v.segments = append(v.segments, segment{b.Len(), len(text), from, to})
+		b.WriteString(text)
+	}
+}
+
+// ranges maps text[start:end] to ranges of raw: one for each line, and one for each piece if raw has
+// something between the pieces that is not a part of the secret.
+func (v *view) ranges(start, end int) (out [][2]int) {
+	if v.segments == nil {
+		return [][2]int{{start, end}}
+	}
+	const gap = 3 // of an escape that stands for nothing
+	first := sort.Search(len(v.segments), func(i int) bool { return v.segments[i].at+v.segments[i].n > start })
+	for _, s := range v.segments[first:] {
+		if s.at >= end {
+			break
+		}
+		from, to := s.from, s.to
+		if s.n == to-from {
+			from += max(0, start-s.at)
+			to -= max(0, s.at+s.n-end)
+		}
+		if n := len(out); n > 0 && from >= out[n-1][1] && from <= out[n-1][1]+gap && v.text[s.at-1] != '\n' {
+			out[n-1][1] = to
+			continue
+		}
+		out = append(out, [2]int{from, to})
+	}
+	return out
+}
+
+// unfold returns the view of the lines of s that hold zero-width characters, look-alike letters, NULs,
+// escapes of URLs, HTML and JSON, or joined literals, with each replaced by the text that it encodes, or
+// nil if no line has one. The view is read in addition to s.
+func unfold(s string) *view {
+	var v view
+	var b strings.Builder
 	end := 0 // of what is read
 	for i := nextEncoded(s, 0); i < len(s); {
 		at := end + strings.LastIndexByte(s[end:i], '\n') + 1
 		for end = lex.LineEnd(s, i); i < end; i = nextEncoded(s, at) {
-			b.add(s[at:i], at, i-at)
+			v.add(&b, s[at:i], at, i)
 			text, n := unfoldAt(s, i)
-			b.add(text, i, n)
+			v.add(&b, text, i, i+n)
 			at = i + n
 			if at > end { // joined literals go on in the next line
 				end = lex.LineEnd(s, at-1)
 			}
 		}
-		b.add(s[at:end], at, end-at)
+		v.add(&b, s[at:end], at, end)
 	}
-	return b.view(v)
+	if v.text = b.String(); v.text == "" {
+		return nil
+	}
+	return &v
 }
 
 // nextEncoded returns the offset of the next byte that encodes other text, or len(s).

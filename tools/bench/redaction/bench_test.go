@@ -55,7 +55,7 @@ func BenchmarkRedaction(b *testing.B) {
 	for _, row := range slices.Repeat([]row{{"source", texts, false}, {"diff", diffs, true}}, rounds) {
 		b.Run(row.name+"/criticizer", func(b *testing.B) {
 			read(b, row.texts, func(text string) error {
-				_, _, err := p.Explain(text, "", row.diff)
+				_, _, _, err := p.Explain(text, "", row.diff)
 				return err
 			})
 		})
