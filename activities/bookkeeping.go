@@ -29,7 +29,7 @@ type jobs interface {
 	FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error)
 	// SkipJob marks the job succeeded without a review, by a rule that stage fetch recorded.
 	SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error)
-	CancelJob(ctx context.Context, key string) error
+	CancelJob(ctx context.Context, key, how string) error
 	// RecordDeadLetter stores the deadLetter and marks the job dead-lettered. It is
 	// idempotent per run. It reports whether a replay failed again for the same reason.
 	RecordDeadLetter(ctx context.Context, req review.Request, runID string, deadLetter failure.DeadLetter) (escalated bool, err error)
@@ -38,10 +38,12 @@ type jobs interface {
 	BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error)
 }
 
-// resets knows who reset a workflow run.
+// resets knows who reset or canceled a workflow run.
 type resets interface {
 	// ResetOf returns empty strings if the run's history has no reset.
 	ResetOf(ctx context.Context, workflowID, runID string) (identity, reason string, err error)
+	// CanceledBy returns who canceled the run, and why, in words.
+	CanceledBy(ctx context.Context, workflowID, runID string) (by string, err error)
 }
 
 // OpenJob opens the review's job, unless a review of this version has succeeded or a
@@ -87,9 +89,13 @@ func (b *Bookkeeper) SkipJob(ctx context.Context, p SkipParams) (review.Job, err
 	return job, failed(p.Request.Changelist, "skip job", err)
 }
 
-// CancelJob marks the job canceled.
+// CancelJob marks the job canceled, and records by whom.
 func (b *Bookkeeper) CancelJob(ctx context.Context, req review.Request) error {
-	return failed(req.Changelist, "cancel job", b.Jobs.CancelJob(ctx, req.Key))
+	by, err := b.Resets.CanceledBy(ctx, req.Key, runID(ctx))
+	if err == nil {
+		err = b.Jobs.CancelJob(ctx, req.Key, "canceled "+by)
+	}
+	return failed(req.Changelist, "cancel job", err)
 }
 
 // DeadLetterParams is the input of [Bookkeeper.RecordDeadLetter].

@@ -87,9 +87,9 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 		why := ""
 		switch {
 		case matches(p.OptOut, r, strings.EqualFold):
-			why = "opted out"
+			why = "opted out (mail.opt_out)"
 		case matches(p.Bots, r, matchesPattern):
-			why = "is a bot"
+			why = "is a bot (mail.bots)"
 		case r.Role == review.RoleUnresolved || err != nil:
 			why = noAddress
 		case !p.allows(address):
@@ -99,7 +99,7 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 		case seen[address]:
 			continue
 		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
-			why = "gets findings only"
+			why = "gets findings only (mail.clean_to)"
 		case len(seen) >= p.Max:
 			why = "is over the limit of recipients per review"
 		default:

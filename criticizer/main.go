@@ -55,7 +55,7 @@ A command that runs for more than 2 seconds reports its progress on standard
 error, except with --json.
 
 Exit status: 0 done, 1 failed, 2 wrong usage.`,
-		c.topCommand(), c.statusCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand(),
+		c.topCommand(), c.statusCommand(), c.whyCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand(),
 		c.deadletterCommand(), c.deliveryCommand(),
 		c.previewCommand(), c.rulesCommand(), c.allowlistCommand(), c.redactCommand(), c.artifactCommand(),
 		c.doctorCommand(), c.evalCommand(), c.migrateCommand(), c.keysetCommand(),

@@ -119,7 +119,7 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 	if p.Outcome != "partial" || p.Tokens == 0 || len(p.Chunks) != 1 || len(p.Chunks[0].Files) != 4 {
 		t.Errorf("outcome %q, %d tokens, chunks %+v", p.Outcome, p.Tokens, p.Chunks)
 	}
-	if r := fmt.Sprint(p.Recipients); r != "[{ann author } {build-7 subscriber is a bot} {vera subscriber }]" {
+	if r := fmt.Sprint(p.Recipients); r != "[{ann author } {build-7 subscriber is a bot (mail.bots)} {vera subscriber }]" {
 		t.Errorf("recipients are %s", r)
 	}
 	text := say(t, env, "preview", "12").out

@@ -69,7 +69,7 @@ func (v reviewView) fields() fields {
 	var f fields
 	f.add("workflow", "%s", v.WorkflowID)
 	f.add("started", "%s", stamp(v.CreatedAt))
-	f.add("ended", "%s", stampIf(v.FinishedAt))
+	f.add("ended", "%s", strings.TrimSpace(stampIf(v.FinishedAt)+" "+v.ClosedHow))
 	if v.Shelved {
 		f.add("shelf", "yes")
 	}
@@ -85,7 +85,18 @@ func (v reviewView) fields() fields {
 		f.add("run", "%s (not known to Temporal)", v.RunID)
 	default:
 		f.add("run", "%s %s", v.Run.ID, v.Run.Status)
-		for i, a := range v.Run.Activities {
+	}
+	for i, text := range v.waits() {
+		f.add(firstOnly(i, "waits"), "%s", text)
+	}
+	return append(f, provenanceFields(v.Provenance)...)
+}
+
+// waits says what an unfinished review does, and why it waits: its activities, and the circuit
+// breakers that are not closed.
+func (v reviewView) waits() (why []string) {
+	if v.Run != nil {
+		for _, a := range v.Run.Activities {
 			text := fmt.Sprintf("%s: %s, attempt %d", a.Name, a.State, a.Attempt)
 			if a.Error != "" {
 				text += fmt.Sprintf(", after %s: %s", a.Class, a.Error)
@@ -93,13 +104,13 @@ func (v reviewView) fields() fields {
 			if a.Next != nil {
 				text += ", next at " + stamp(*a.Next)
 			}
-			f.add(firstOnly(i, "activities"), "%s", text)
+			why = append(why, text)
 		}
 	}
-	for i, o := range v.Outages {
-		f.add(firstOnly(i, "breakers"), "%-8s %s", o.Stage, outageText(o))
+	for _, o := range v.Outages {
+		why = append(why, fmt.Sprintf("breaker of stage %s: %s", o.Stage, outageText(o)))
 	}
-	return append(f, provenanceFields(v.Provenance)...)
+	return why
 }
 
 // proofText returns how it is known that the model received the parts of a change.
@@ -298,14 +309,19 @@ func printTrail(w io.Writer, trail []store.AuditEntry) {
 	}
 	fmt.Fprintln(w, "\naudit log:")
 	for _, e := range trail {
-		var detail struct{ Note, Reason string }
-		_ = json.Unmarshal(e.Detail, &detail) // an entry of another form has no text
 		line := fmt.Sprintf("%s  %s (login %s) %s", stamp(e.At), cmp.Or(e.Claimed, e.Role), e.Actor, e.Action)
-		if text := detail.Note + detail.Reason; text != "" {
+		if text := textOf(e); text != "" {
 			line += ": " + text
 		}
 		fmt.Fprintln(w, "  "+printable(line))
 	}
+}
+
+// textOf returns what a person wrote into an entry of the audit log.
+func textOf(e store.AuditEntry) string {
+	var detail struct{ Note, Reason string }
+	_ = json.Unmarshal(e.Detail, &detail) // an entry of another form has no text
+	return detail.Note + detail.Reason
 }
 
 var deliveryTable = table[store.OutboxEntry]{

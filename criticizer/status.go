@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -25,9 +26,21 @@ and cost, the dropped findings, the deliveries, the dead letters and their repla
 			if err != nil {
 				return err
 			}
-			views, err := c.readReviews(cmd.Context(), cl)
-			if views == nil {
+			db, cfg, err := c.database(cmd.Context())
+			if err != nil {
 				return err
+			}
+			defer db.Close()
+			views, err := readRows(cmd.Context(), db, cl)
+			if err == nil && len(views) == 0 {
+				err = advise(fmt.Errorf("changelist %d has no review", cl), "criticizer why %d says why", cl)
+			}
+			if err != nil {
+				return err
+			}
+			temporal, err := askTemporal(cmd.Context(), cfg, views)
+			if temporal != nil {
+				temporal.Close()
 			}
 			return errors.Join(c.print(views, func(w io.Writer) {
 				for i, v := range views {
@@ -78,42 +91,28 @@ type deliveryView struct {
 	Trail []store.AuditEntry `json:"trail,omitempty"`
 }
 
-// readReviews reads the reviews of a changelist. If Temporal cannot be asked, the
-// views are returned with the error, without their runs.
-func (c *app) readReviews(ctx context.Context, cl review.Changelist) ([]reviewView, error) {
-	db, cfg, err := c.database(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	views, err := readRows(ctx, db, cl)
-	if err != nil {
-		return nil, err
-	}
+// askTemporal adds the runs to the reviews. If Temporal cannot be asked, they stay without.
+func askTemporal(ctx context.Context, cfg *settings.Config, views []reviewView) (*runs, error) {
 	temporal, err := dialTemporal(ctx, cfg)
 	if err != nil {
-		return views, err
+		return nil, err
 	}
-	defer temporal.Close()
 	for i := range views {
 		v := &views[i]
 		switch run, err := temporal.current(ctx, v.WorkflowID); {
 		case err == nil:
 			v.Run = &run
 		case !errors.Is(err, errForgotten):
-			return views, err
+			return &temporal, err
 		}
 		v.temporalAsked = true
 	}
-	return views, nil
+	return &temporal, nil
 }
 
 // readRows reads what the database has about the reviews of a changelist.
 func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]reviewView, error) {
 	rows, err := db.Reviews(ctx, cl)
-	if err == nil && len(rows) == 0 {
-		err = advise(fmt.Errorf("changelist %d has no review", cl), "criticizer-starter change-commit %d starts one", cl)
-	}
 	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
 	recipients, errRecipients := db.RecipientDecisions(ctx, cl)
 	notices, errNotices := db.Notices(ctx, cl)

@@ -111,10 +111,10 @@ func (d *DB) finish(ctx context.Context, key, why string, end func(*db.Queries) 
 	return asJob(job), nil
 }
 
-// CancelJob marks a running job canceled. A job that has ended is left unchanged, and
-// a job that was canceled before it was opened has no row.
-func (d *DB) CancelJob(ctx context.Context, key string) error {
-	_, err := d.q.CancelJobIfRunning(ctx, key)
+// CancelJob marks a running job canceled; how says by whom and why. A job that has ended is
+// left unchanged, and a job that was canceled before it was opened has no row.
+func (d *DB) CancelJob(ctx context.Context, key, how string) error {
+	_, err := d.q.CancelJobIfRunning(ctx, db.CancelJobIfRunningParams{IdempotencyKey: key, How: how})
 	return postgres.Interpret("cancel job", err)
 }
 
@@ -136,8 +136,8 @@ func (d *DB) ClaimUnfinished(ctx context.Context) ([]Run, error) {
 	return postgres.Convert("claim unfinished reviews", rows, err, func(r db.ClaimUnfinishedJobsRow) Run { return Run{r.IdempotencyKey, r.RunID} })
 }
 
-// CloseEnded closes the job of a review whose newest run has ended, as how states for the
-// audit log, but has not closed its job: it was terminated, timed out or deleted. The job is
+// CloseEnded closes the job of a review whose newest run has ended, as how states, but has not
+// closed its job: it was terminated, timed out or deleted. The job is
 // canceled; if the review has unresolved dead letters, it is dead-lettered and they are open
 // again. A job of another run than r, or that has been closed meanwhile, is left unchanged;
 // state is empty then.
@@ -156,7 +156,7 @@ func (d *DB) CloseEnded(ctx context.Context, r Run, how string) (state review.Jo
 				return err
 			}
 		}
-		state, err = q.CloseEndedJob(ctx, db.CloseEndedJobParams{IdempotencyKey: r.WorkflowID, RunID: r.RunID})
+		state, err = q.CloseEndedJob(ctx, db.CloseEndedJobParams{IdempotencyKey: r.WorkflowID, RunID: r.RunID, How: how})
 		if postgres.NoRow(err) {
 			return nil
 		}

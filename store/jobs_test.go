@@ -184,7 +184,7 @@ func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 			"a canceled job may be started again",
 			func(t *testing.T, db *store.DB) {
 				open(t, db, v1, "r")
-				testkit.NoError(t, db.CancelJob(t.Context(), v1.Key))
+				testkit.NoError(t, db.CancelJob(t.Context(), v1.Key, "canceled by olga: tested"))
 			},
 			v1, review.DecisionRun, v1, review.JobCanceled,
 		},
@@ -278,7 +278,7 @@ func TestJobRefuses(t *testing.T) {
 	if testkit.NoError(t, err); job.State != review.JobInProgress || job.ID != 0 {
 		t.Errorf("the replay of a refused request has the job %+v", job)
 	}
-	testkit.NoError(t, db.CancelJob(t.Context(), "unknown"))
+	testkit.NoError(t, db.CancelJob(t.Context(), "unknown", ""))
 	open(t, db, v1, "run1")
 	recordOutcome(t, db, v1, review.OutcomeClean, 3, "report:1")
 	_, err = db.FinishJob(t.Context(), v1.Key, "report:1") // a clean review has no findings
@@ -327,7 +327,7 @@ func TestCloseEnded(t *testing.T) {
 		"a canceled replay": {func(t *testing.T, db *store.DB) {
 			die(t, db, "run1", failure.Unknown)
 			replay(t, db, "run1", "run2")
-			testkit.NoError(t, db.CancelJob(t.Context(), v1.Key))
+			testkit.NoError(t, db.CancelJob(t.Context(), v1.Key, "canceled by olga: tested"))
 		}, "run2", review.JobRetryableFailed, review.JobRetryableFailed, "open"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,16 +22,25 @@ type ReviewRow struct {
 	// StandIn is set if a simulation has answered in place of a model: no model has read
 	// the change, with any outcome.
 	StandIn bool `json:"stand_in,omitempty"`
+	// ClosedHow says how the run of a canceled review ended: who ended it, and why.
+	ClosedHow string `json:"closed_how,omitempty"`
+	// Tally counts the files that were not read, by reason; zero without a report.
+	Tally review.Tally `json:"tally,omitzero"`
 }
 
 func asReviewRow(j db.Job, standIn bool) ReviewRow {
-	return ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt, standIn}
+	return ReviewRow{Job: asJob(j), CreatedAt: j.CreatedAt, UpdatedAt: j.UpdatedAt, FinishedAt: j.FinishedAt, StandIn: standIn, ClosedHow: postgres.OrZero(j.ClosedHow)}
 }
 
 // Reviews returns the reviews of a changelist, by version.
 func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, error) {
 	jobs, err := d.q.JobsOfChangelist(ctx, cl)
-	return postgres.Convert("read reviews", jobs, err, func(r db.JobsOfChangelistRow) ReviewRow { return asReviewRow(r.Job, r.StandIn) })
+	rows := make([]ReviewRow, len(jobs))
+	for i, j := range jobs {
+		rows[i] = asReviewRow(j.Job, j.StandIn)
+		err = errors.Join(err, json.Unmarshal(j.Tally, &rows[i].Tally))
+	}
+	return rows, postgres.Interpret("read reviews", err)
 }
 
 // ReportOf returns the reference of the report of a review; for version 0, of the

@@ -35,6 +35,11 @@ func (w *Fakes) ResetOf(context.Context, string, string) (identity, reason strin
 	return "operator", "tested", nil
 }
 
+// CanceledBy returns a cancellation by an operator.
+func (w *Fakes) CanceledBy(context.Context, string, string) (string, error) {
+	return "by operator: tested", nil
+}
+
 // SetDraft sets the result of Review.
 func (w *Fakes) SetDraft(d review.Draft) { w.set(func() { w.draft = d }) }
 

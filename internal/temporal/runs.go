@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,9 @@ func IsOpen(status enumspb.WorkflowExecutionStatus) bool {
 	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
 }
 
-// EndOf returns how the newest run of a workflow ended, such as "run 1234 is terminated";
-// it is empty while the run is open. A workflow that Temporal does not know has ended.
+// EndOf returns how the newest run of a workflow ended, such as "run 1234 was terminated by
+// olga@desk: INC-7"; it is empty while the run is open. A workflow that Temporal does not know has
+// ended.
 func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, err error) {
 	described, err := n.DescribeWorkflow(ctx, workflowID, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
@@ -31,7 +33,33 @@ func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, er
 	if IsOpen(described.Status) {
 		return "", nil
 	}
-	return fmt.Sprintf("run %s is %s", described.WorkflowExecution.RunID, strings.ToLower(described.Status.String())), nil
+	run := described.WorkflowExecution.RunID
+	if described.Status != enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED {
+		return fmt.Sprintf("run %s is %s", run, strings.ToLower(described.Status.String())), nil
+	}
+	by := ""
+	err = n.EachEvent(ctx, workflowID, run, func(event *historypb.HistoryEvent) bool {
+		if ended := event.GetWorkflowExecutionTerminatedEventAttributes(); ended != nil {
+			by = byWhom(ended.GetIdentity(), ended.GetReason())
+		}
+		return true
+	})
+	return fmt.Sprintf("run %s was terminated %s", run, by), err
+}
+
+// CanceledBy returns who requested the cancellation of a run, and why.
+func (n Namespace) CanceledBy(ctx context.Context, workflowID, runID string) (by string, err error) {
+	err = n.EachEvent(ctx, workflowID, runID, func(event *historypb.HistoryEvent) bool {
+		if asked := event.GetWorkflowExecutionCancelRequestedEventAttributes(); asked != nil {
+			by = byWhom(asked.GetIdentity(), asked.GetCause())
+		}
+		return true
+	})
+	return by, err
+}
+
+func byWhom(identity, reason string) string {
+	return "by " + cmp.Or(identity, "an unknown person") + ": " + cmp.Or(reason, "no reason given")
 }
 
 // ResetOf returns who made the run by a reset and why, from its history; both are empty if

@@ -14,12 +14,17 @@ import (
 
 const cancelJobIfRunning = `-- name: CancelJobIfRunning :execrows
 update criticizer.jobs
-set state = 'canceled', updated_at = now(), finished_at = now()
-where idempotency_key = $1 and state = 'in_progress'
+set state = 'canceled', updated_at = now(), finished_at = now(), closed_how = $1::text
+where idempotency_key = $2 and state = 'in_progress'
 `
 
-func (q *Queries) CancelJobIfRunning(ctx context.Context, idempotencyKey string) (int64, error) {
-	result, err := q.db.Exec(ctx, cancelJobIfRunning, idempotencyKey)
+type CancelJobIfRunningParams struct {
+	How            string
+	IdempotencyKey string
+}
+
+func (q *Queries) CancelJobIfRunning(ctx context.Context, arg CancelJobIfRunningParams) (int64, error) {
+	result, err := q.db.Exec(ctx, cancelJobIfRunning, arg.How, arg.IdempotencyKey)
 	if err != nil {
 		return 0, err
 	}
@@ -28,9 +33,9 @@ func (q *Queries) CancelJobIfRunning(ctx context.Context, idempotencyKey string)
 
 const cancelReplacedJob = `-- name: CancelReplacedJob :one
 update criticizer.jobs
-set state = 'canceled', run_id = $1, updated_at = now(), finished_at = now()
+set state = 'canceled', run_id = $1, updated_at = now(), finished_at = now(), closed_how = 'superseded: a newer version of the review has succeeded'
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
 `
 
 type CancelReplacedJobParams struct {
@@ -62,6 +67,7 @@ func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobPa
 		&i.AskedVersion,
 		&i.CheckedAt,
 		&i.Purged,
+		&i.ClosedHow,
 	)
 	return i, err
 }
@@ -129,15 +135,16 @@ func (q *Queries) ClaimWatch(ctx context.Context, every time.Duration) (int64, e
 
 const closeEndedJob = `-- name: CloseEndedJob :one
 update criticizer.jobs j
-set state = now_is.state, updated_at = now(), finished_at = now()
-from (select case when exists (select from criticizer.dead_letters l where l.workflow_id = $1 and l.state <> 'resolved')
+set state = now_is.state, updated_at = now(), finished_at = now(), closed_how = $1::text
+from (select case when exists (select from criticizer.dead_letters l where l.workflow_id = $2 and l.state <> 'resolved')
                   then 'retryable_failed' else 'canceled' end as state) now_is
-where j.idempotency_key = $1 and j.run_id = $2 and j.state not in ('succeeded', 'retryable_failed')
+where j.idempotency_key = $2 and j.run_id = $3 and j.state not in ('succeeded', 'retryable_failed')
   and j.state <> now_is.state
 returning j.state
 `
 
 type CloseEndedJobParams struct {
+	How            string
 	IdempotencyKey string
 	RunID          string
 }
@@ -145,7 +152,7 @@ type CloseEndedJobParams struct {
 // Closes the job of a run that has ended without doing so. It is dead-lettered if an
 // operator still has a letter to act on.
 func (q *Queries) CloseEndedJob(ctx context.Context, arg CloseEndedJobParams) (review.JobState, error) {
-	row := q.db.QueryRow(ctx, closeEndedJob, arg.IdempotencyKey, arg.RunID)
+	row := q.db.QueryRow(ctx, closeEndedJob, arg.How, arg.IdempotencyKey, arg.RunID)
 	var state review.JobState
 	err := row.Scan(&state)
 	return state, err
@@ -236,7 +243,7 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 }
 
 const decidingJob = `-- name: DecidingJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
@@ -278,6 +285,7 @@ func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, 
 		&i.AskedVersion,
 		&i.CheckedAt,
 		&i.Purged,
+		&i.ClosedHow,
 	)
 	return i, err
 }
@@ -363,7 +371,7 @@ insert into criticizer.jobs (idempotency_key, changelist_id, review_version, ask
 select $1, $2, greatest($3::integer, top + 1),
        case when top >= $3::integer then $3::integer end, $4, $5
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = $2) as known
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
 `
 
 type InsertJobParams struct {
@@ -406,12 +414,13 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.AskedVersion,
 		&i.CheckedAt,
 		&i.Purged,
+		&i.ClosedHow,
 	)
 	return i, err
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -438,12 +447,13 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.AskedVersion,
 		&i.CheckedAt,
 		&i.Purged,
+		&i.ClosedHow,
 	)
 	return i, err
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, coalesce(o.stand_in, false)::boolean as stand_in
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, coalesce(o.stand_in, false)::boolean as stand_in, coalesce(o.tally, '{}')::jsonb as tally
 from criticizer.jobs j
 left join criticizer.outcomes o using (changelist_id, review_version, report)
 where j.changelist_id = $1
@@ -453,6 +463,7 @@ order by j.review_version
 type JobsOfChangelistRow struct {
 	Job     Job
 	StandIn bool
+	Tally   []byte
 }
 
 // stand_in is set if a simulation made the report.
@@ -486,7 +497,9 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.Job.AskedVersion,
 			&i.Job.CheckedAt,
 			&i.Job.Purged,
+			&i.Job.ClosedHow,
 			&i.StandIn,
+			&i.Tally,
 		); err != nil {
 			return nil, err
 		}
@@ -509,7 +522,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -536,6 +549,7 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.AskedVersion,
 		&i.CheckedAt,
 		&i.Purged,
+		&i.ClosedHow,
 	)
 	return i, err
 }
@@ -548,7 +562,7 @@ with newest as (
       and ($3::interval = interval '0' or created_at > now() - $3::interval)
     order by id desc
     limit $4::bigint)
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
@@ -623,6 +637,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.Job.AskedVersion,
 			&i.Job.CheckedAt,
 			&i.Job.Purged,
+			&i.Job.ClosedHow,
 			&i.Letter,
 			&i.LetterStage,
 			&i.LetterClass,
@@ -642,9 +657,9 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 
 const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
-set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null
+set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null, closed_how = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -676,6 +691,7 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.AskedVersion,
 		&i.CheckedAt,
 		&i.Purged,
+		&i.ClosedHow,
 	)
 	return i, err
 }

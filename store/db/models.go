@@ -81,6 +81,7 @@ type Job struct {
 	AskedVersion   *int
 	CheckedAt      *time.Time
 	Purged         bool
+	ClosedHow      *string
 }
 
 type Outage struct {

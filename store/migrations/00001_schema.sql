@@ -80,6 +80,7 @@ create table criticizer.jobs (
     asked_version   integer,                        -- version asked for, if reviews of the shelf had taken it
     checked_at      timestamptz,                    -- when Temporal was last asked for the run's state
     purged          boolean     not null default false, -- the rows of the review were deleted by policy
+    closed_how      text,                           -- how the run of a canceled review ended: who ended it, and why
     constraint jobs_key_unique unique (idempotency_key),
     constraint jobs_version_unique unique (changelist_id, review_version),
     constraint jobs_key_present check (idempotency_key <> ''),
@@ -976,6 +977,7 @@ grant select, insert, update on criticizer.dead_letters, criticizer.pages, criti
 grant select, insert (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id, shelved, shelf_event)
     on criticizer.jobs to criticizer_bookkeeping;
 grant update (state, run_id, updated_at, finished_at, checked_at) on criticizer.jobs to criticizer_bookkeeping, criticizer_operator;
+grant update (closed_how) on criticizer.jobs to criticizer_bookkeeping;
 grant execute on function criticizer.finish_job, criticizer.skip_job to criticizer_bookkeeping;
 grant select, insert on criticizer.replays to criticizer_bookkeeping;
 grant select on criticizer.replay_requests, criticizer.contents, criticizer.outcomes, criticizer.figures to criticizer_bookkeeping;

@@ -25,7 +25,7 @@ returning *;
 
 -- name: ReopenUnfinishedJob :one
 update criticizer.jobs
-set state = 'in_progress', run_id = @run_id, updated_at = now(), finished_at = null
+set state = 'in_progress', run_id = @run_id, updated_at = now(), finished_at = null, closed_how = null
 where idempotency_key = @idempotency_key and state <> 'succeeded'
 returning *;
 
@@ -40,12 +40,12 @@ select criticizer.skip_job(@idempotency_key::text, @skipped_by::text)::boolean;
 
 -- name: CancelJobIfRunning :execrows
 update criticizer.jobs
-set state = 'canceled', updated_at = now(), finished_at = now()
+set state = 'canceled', updated_at = now(), finished_at = now(), closed_how = @how::text
 where idempotency_key = @idempotency_key and state = 'in_progress';
 
 -- name: CancelReplacedJob :one
 update criticizer.jobs
-set state = 'canceled', run_id = @run_id, updated_at = now(), finished_at = now()
+set state = 'canceled', run_id = @run_id, updated_at = now(), finished_at = now(), closed_how = 'superseded: a newer version of the review has succeeded'
 where idempotency_key = @idempotency_key and state <> 'succeeded'
 returning *;
 
@@ -87,7 +87,7 @@ returning j.idempotency_key, j.run_id;
 -- Closes the job of a run that has ended without doing so. It is dead-lettered if an
 -- operator still has a letter to act on.
 update criticizer.jobs j
-set state = now_is.state, updated_at = now(), finished_at = now()
+set state = now_is.state, updated_at = now(), finished_at = now(), closed_how = @how::text
 from (select case when exists (select from criticizer.dead_letters l where l.workflow_id = @idempotency_key and l.state <> 'resolved')
                   then 'retryable_failed' else 'canceled' end as state) now_is
 where j.idempotency_key = @idempotency_key and j.run_id = @run_id and j.state not in ('succeeded', 'retryable_failed')
@@ -102,7 +102,7 @@ select * from criticizer.jobs where idempotency_key = @idempotency_key for updat
 
 -- name: JobsOfChangelist :many
 -- stand_in is set if a simulation made the report.
-select sqlc.embed(j), coalesce(o.stand_in, false)::boolean as stand_in
+select sqlc.embed(j), coalesce(o.stand_in, false)::boolean as stand_in, coalesce(o.tally, '{}')::jsonb as tally
 from criticizer.jobs j
 left join criticizer.outcomes o using (changelist_id, review_version, report)
 where j.changelist_id = @changelist_id
