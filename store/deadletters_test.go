@@ -153,7 +153,9 @@ func TestBeginReplayOfAnyRun(t *testing.T) {
 			replay(t, db, "run1", "run2")
 			die(t, db, "run2", failure.AuthDenied)
 		}, "run1", review.JobInProgress, "run1 replaying, run2 replaying"},
-		"of a canceled one": {func(t *testing.T, db *store.DB) { testkit.NoError(t, db.CancelJob(t.Context(), v1.Key, "canceled by olga: tested")) }, "run1", review.JobInProgress, ""},
+		"of a canceled one": {func(t *testing.T, db *store.DB) {
+			testkit.NoError(t, db.CancelJob(t.Context(), v1.Key, "canceled by olga: tested"))
+		}, "run1", review.JobInProgress, ""},
 		"of one that has succeeded": {func(t *testing.T, db *store.DB) {
 			die(t, db, "run1", failure.AuthDenied)
 			replay(t, db, "run1", "run2")

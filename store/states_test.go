@@ -89,7 +89,9 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 			must(s.fetch.RecordContent(ctx, req.Changelist, req.Version, review.Content{SkippedBy: review.SkipRuleUser}))(t)
 			return errOf(s.books.SkipJob(ctx, req.Key, review.SkipRuleUser))
 		},
-		"CancelJob": func(ctx context.Context, req review.Request) error { return s.books.CancelJob(ctx, req.Key, "canceled by olga: tested") },
+		"CancelJob": func(ctx context.Context, req review.Request) error {
+			return s.books.CancelJob(ctx, req.Key, "canceled by olga: tested")
+		},
 		"CloseEnded": func(ctx context.Context, req review.Request) error {
 			return errOf(s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated"))
 		},
