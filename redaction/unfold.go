@@ -100,7 +100,13 @@ func nextEncoded(s string, at int) int {
 }
 
 // mayBeEncoded is 1 for the bytes that may begin something that is unfolded.
-var mayBeEncoded = lex.Set{0, 0, ^uint64(0), ^uint64(0)}.With("\x00\x1b%&\\\"'`").Table()
+var mayBeEncoded = func() lex.Set {
+	s := lex.SetOf("\x00\x1b%&\\\"'`")
+	for c := 0x80; c < len(s); c++ {
+		s[c] = 1
+	}
+	return s
+}()
 
 // unfoldAt returns the text that the n bytes at s[i] encode. n is 0 if s[i] encodes
 // nothing.

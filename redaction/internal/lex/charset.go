@@ -1,56 +1,43 @@
 package lex
 
 import (
-	"math/bits"
 	"slices"
 	"strings"
 )
 
-// A Set is a set of bytes.
-type Set [4]uint64
-
-// Has reports whether c is in the set.
-func (s *Set) Has(c byte) bool { return s[c>>6]>>(c&63)&1 != 0 }
-
-// Add adds c.
-func (s *Set) Add(c byte) { s[c>>6] |= 1 << (c & 63) }
+// A Set is a set of bytes: 1 for those that are in it.
+type Set [256]uint8
 
 // SetOf returns the set of the bytes of parts.
-func SetOf(parts ...string) Set { return Set{}.With(parts...) }
-
-// With returns the set with the bytes of parts added.
-func (s Set) With(parts ...string) Set {
+func SetOf(parts ...string) (s Set) {
 	for _, p := range parts {
 		for i := range len(p) {
-			s.Add(p[i])
+			s[p[i]] = 1
 		}
 	}
 	return s
 }
 
-// Complement returns the set of all other bytes.
-func (s Set) Complement() Set { return Set{^s[0], ^s[1], ^s[2], ^s[3]} }
+// Has reports whether c is in the set.
+func (s *Set) Has(c byte) bool { return s[c] != 0 }
 
-// Table returns a table that is 1 for the bytes of s.
-func (s Set) Table() (t [256]uint8) {
-	for c := range t {
-		if s.Has(byte(c)) {
-			t[c] = 1
-		}
+// Complement returns the set of all other bytes.
+func (s Set) Complement() (other Set) {
+	for c := range s {
+		other[c] = 1 - s[c]
 	}
-	return t
+	return other
 }
 
-// FirstIn returns the offset of the first byte of s from i on for which the table is
-// 1, or len(s). It reads eight bytes at a time.
-func FirstIn(s string, i int, table *[256]uint8) int {
+// FirstIn returns the offset of the first byte of the set in s from i on, or len(s). It reads eight bytes at a time.
+func FirstIn(s string, i int, set *Set) int {
 	for ; i+8 <= len(s); i += 8 {
 		t := s[i : i+8]
-		if table[t[0]]|table[t[1]]|table[t[2]]|table[t[3]]|table[t[4]]|table[t[5]]|table[t[6]]|table[t[7]] != 0 {
+		if set[t[0]]|set[t[1]]|set[t[2]]|set[t[3]]|set[t[4]]|set[t[5]]|set[t[6]]|set[t[7]] != 0 {
 			break
 		}
 	}
-	for i < len(s) && table[s[i]] == 0 {
+	for i < len(s) && set[s[i]] == 0 {
 		i++
 	}
 	return i
@@ -119,12 +106,9 @@ func RunBack(s string, i int, set *Set, limit int) int {
 }
 
 // CountIn returns how many bytes of s are in the set.
-func CountIn(s string, set *Set) int {
-	n := 0
+func CountIn(s string, set *Set) (n int) {
 	for i := range len(s) {
-		if set.Has(s[i]) {
-			n++
-		}
+		n += int(set[s[i]])
 	}
 	return n
 }
@@ -133,9 +117,11 @@ func CountIn(s string, set *Set) int {
 func AllIn(s string, set *Set) bool { return Run(s, 0, set, len(s)) == len(s) }
 
 // Distinct returns how many different bytes s has.
-func Distinct(s string) int {
-	seen := SetOf(s)
-	return bits.OnesCount64(seen[0]) + bits.OnesCount64(seen[1]) + bits.OnesCount64(seen[2]) + bits.OnesCount64(seen[3])
+func Distinct(s string) (n int) {
+	for _, isIn := range SetOf(s) {
+		n += int(isIn)
+	}
+	return n
 }
 
 // ByteAt returns s[i], or 0 outside of s.

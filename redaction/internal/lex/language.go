@@ -34,37 +34,34 @@ type Language struct {
 
 // An opener begins a literal or a comment.
 type opener struct {
-	open, close string
+	open, close string // a comment without an end ends with its line
 	kind        Kind
-	// A literal without lines ends with its line; one without escapes has no backslash; in a
-	// doubled one, two of its ends are one byte of the text.
-	lines, raw, doubled bool
-	// hereDoc begins a here document, loose is an opener of an unknown language, which counts only
-	// in certain places.
+	// The flags of languages.txt.
+	isFirst, behindBlank, beforeBlank, lines, raw, doubled bool
+	// hereDoc begins a here document, loose is an opener of an unknown language, which counts only in certain places.
 	hereDoc, loose bool
 }
 
-// languages are the languages of languages.txt, by the ends of names of files.
+// languages are the languages of languages.txt, by their names and by the ends of names of files.
 var languages = parseLanguages(languagesFile)
 
 // Unknown is the language of a text without a known name.
-var Unknown = unknownLanguage()
+var Unknown = languages["unknown"]
 
 // Of returns the language of a file.
 func Of(file string) *Language {
 	base := path.Base(file)
-	if l := languages[base]; l != nil {
-		return l
-	}
-	if strings.Contains(base, ".") && strings.HasPrefix(strings.ToLower(base), "dockerfile") || strings.HasPrefix(base, ".env") {
-		return languages[map[bool]string{true: "Dockerfile", false: ".env"}[base[0] != '.']]
-	}
 	ext := path.Ext(base)
-	if l := languages[ext]; l != nil {
-		return l
+	for _, end := range []string{base, ext, strings.ToLower(ext)} {
+		if l := languages[end]; l != nil {
+			return l
+		}
 	}
-	if l := languages[strings.ToLower(ext)]; l != nil {
-		return l
+	switch {
+	case strings.HasPrefix(strings.ToLower(base), "dockerfile."):
+		return languages["Dockerfile"]
+	case strings.HasPrefix(base, ".env"):
+		return languages[".env"]
 	}
 	return Unknown
 }
@@ -72,80 +69,41 @@ func Of(file string) *Language {
 func parseLanguages(data string) map[string]*Language {
 	out := map[string]*Language{}
 	for line := range strings.Lines(data) {
-		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+		f := strings.Split(strings.TrimSpace(line)+" ", " |")
+		if line[0] == '#' || len(f) < 5 {
 			continue
 		}
-		f := splitColumns(line)
-		l := &Language{Name: f[0], Kind: languageKinds[f[2]]}
-		for open := range strings.FieldsSeq(f[3]) {
-			l.add(opener{open: open, kind: Comment})
+		l := &Language{Name: strings.TrimSpace(f[0]), Kind: languageKinds[strings.TrimSpace(f[2])]}
+		for i, kind := range []Kind{Comment, Literal} {
+			for text := range strings.FieldsSeq(f[3+i]) {
+				l.add(text, kind)
+			}
 		}
-		for pair := range strings.FieldsSeq(f[4]) {
-			open, end, _ := strings.Cut(pair, "..")
-			l.add(opener{open: open, close: end, kind: Comment, lines: true, raw: true})
+		if strings.TrimSpace(f[4]) == "unknown" {
+			l.openers = out["unknown"].openers
 		}
-		if f[5] == "unknown" {
-			l.openers = unknownLanguage().openers
-			f[5] = ""
-		}
-		for pair := range strings.FieldsSeq(f[5]) {
-			l.add(literalOpener(pair))
-		}
-		for end := range strings.FieldsSeq(f[1]) {
+		for end := range strings.FieldsSeq(f[1] + " " + l.Name) {
 			out[end] = l
 		}
 	}
 	return out
 }
 
-// splitColumns splits a line of languages.txt: a | between blanks ends a column.
-func splitColumns(line string) []string {
-	f := strings.Split(strings.TrimRight(line, "\n")+" ", " |")
-	for i := range f {
-		f[i] = strings.TrimSpace(f[i])
+// add adds the delimiters of a literal or a comment, such as """:m.
+func (l *Language) add(text string, kind Kind) {
+	flags := ""
+	if i := strings.LastIndexByte(text, ':'); i > 0 && i+1 < len(text) {
+		text, flags = text[:i], text[i:]
 	}
-	return append(f, "", "", "", "", "")
-}
-
-// literalOpener reads a literal of languages.txt, such as """:m.
-func literalOpener(pair string) opener {
-	pair, flags, _ := strings.Cut(pair, ":")
-	open, end, ok := strings.Cut(pair, "..")
-	if !ok {
+	open, end, isPair := strings.Cut(text, "..")
+	if !isPair && kind == Literal {
 		end = open
 	}
-	if strings.HasSuffix(end, "#") { // "..# of Rust and Swift
-		end = `"` + end
-	}
 	has := func(flag string) bool { return strings.Contains(flags, flag) }
-	return opener{open: open, close: end, kind: Literal, lines: has("m"), raw: has("r"), doubled: has("d"), hereDoc: open == "<<"}
-}
-
-func (l *Language) add(o opener) {
-	for _, c := range []byte{o.open[0], strings.ToUpper(o.open)[0]} {
-		if c == o.open[0] && slices.Contains(l.openers[c], o) {
-			continue
-		}
-		l.openers[c] = append(l.openers[c], o)
-		slices.SortStableFunc(l.openers[c], func(a, b opener) int { return len(b.open) - len(a.open) })
-	}
-}
-
-// unknownLanguage reads what most languages agree on. A quote, a comment mark or a
-// here document counts only where it can be one: see Lexer.opens.
-func unknownLanguage() *Language {
-	l := &Language{Name: "unknown", Kind: Text}
-	for _, open := range []string{"//", "#", "--", ";"} {
-		l.add(opener{open: open, kind: Comment, loose: true})
-	}
-	for _, pair := range []string{"/*..*/", "<!--..-->"} {
-		open, end, _ := strings.Cut(pair, "..")
-		l.add(opener{open: open, close: end, kind: Comment, lines: true, raw: true, loose: true})
-	}
-	for _, pair := range []string{`""":m`, "''':m", `":d`, "':d", "``", "`", `r#"..#`, "<<", "<![CDATA[..]]>:mr"} {
-		o := literalOpener(pair)
-		o.loose = true
-		l.add(o)
-	}
-	return l
+	list := &l.openers[open[0]]
+	*list = append(*list, opener{
+		open: open, close: end, kind: kind, isFirst: has("b"), behindBlank: has("w"), beforeBlank: has("s"),
+		lines: has("m") || kind == Comment, raw: has("r") || kind == Comment, doubled: has("d"), hereDoc: open == "<<", loose: l.Name == "unknown",
+	})
+	slices.SortStableFunc(*list, func(a, b opener) int { return len(b.open) - len(a.open) })
 }

@@ -30,7 +30,7 @@ func (c *scan) longRuns() {
 }
 
 // inRun is 1 for the bytes of a run.
-var inRun = lex.SetOf(lex.Digits, lex.Letters, "_-+/=.:!").Table()
+var inRun = lex.SetOf(lex.Digits, lex.Letters, "_-+/=.:!")
 
 // longRun masks the tokens in the run s[begin:end].
 func (c *scan) longRun(begin, end int) {
