@@ -24,61 +24,39 @@ type section struct {
 // chunk is split between hunks, a hunk between lines. Any one line with the heads
 // of its file and hunk has to fit in limit.
 //
-// If the files have more than budget tokens, each file first gets a fair share,
-// of at least one chunk, and the rest of the larger files comes last: a huge file
-// does not displace the others.
+// If the files have more than budget tokens, each file first gets at most one chunk, and
+// the rest of the larger files comes last: a huge file does not displace the others.
 func pack(files []*file, limit, budget int) []chunk {
 	p := &packer{limit: limit}
-	share := fairShare(files, budget, limit)
+	total := 0
+	for _, f := range files {
+		total += section{f, f.hunks}.tokens()
+	}
 	var rests []section
 	for _, group := range byPriority(files) {
-		var heads []section
-		whole := 0
+		var heads chunk
 		for _, f := range group {
+			share := math.MaxInt
+			if total > budget {
+				share = limit - f.headSize
+			}
 			head, rest := cutHunks(f.hunks, share)
 			heads = append(heads, section{f, head})
-			whole += section{f, head}.tokens()
 			if len(rest) > 0 {
 				rests = append(rests, section{f, rest})
 			}
 		}
-		p.makeRoom(whole) // related files share a chunk if they fit
+		p.makeRoom(heads.tokens())
 		for _, s := range heads {
-			p.addSection(s)
+			p.add(s)
 		}
 	}
 	p.close()
 	for _, s := range rests {
-		p.addSection(s)
+		p.add(s)
 	}
 	p.close()
 	return p.chunks
-}
-
-// fairShare returns how many tokens of each file come first: unlimited if all
-// files fit in the budget, else the largest share with which the small files and
-// the shares of the others fit in three quarters of it. The last quarter is for
-// chunks that do not fill up. The share is at least least, because small pieces
-// of many files are worth less than the whole of the most important ones.
-func fairShare(files []*file, budget, least int) int {
-	sizes := make([]int, len(files))
-	total := 0
-	for i, f := range files {
-		sizes[i] = section{f, f.hunks}.tokens()
-		total += sizes[i]
-	}
-	if total <= budget {
-		return math.MaxInt
-	}
-	slices.Sort(sizes)
-	left := budget / 4 * 3
-	for i, size := range sizes {
-		if share := left / (len(sizes) - i); size > share {
-			return max(share, least)
-		}
-		left -= size
-	}
-	return math.MaxInt
 }
 
 // cutHunks splits hunks after the given number of tokens, and after one line at least.
@@ -116,31 +94,27 @@ func (p *packer) makeRoom(tokens int) {
 	}
 }
 
-// addSection adds a section, to a new chunk if it fits only there.
-func (p *packer) addSection(s section) {
+// add adds a section, to new chunks if it fits only there.
+func (p *packer) add(s section) {
 	p.makeRoom(s.tokens())
 	for _, h := range s.hunks {
 		for rest := []hunk{h}; len(rest) > 0 && len(h.lines) > 0; {
 			var part []hunk
 			part, rest = cutHunks(rest, p.limit-s.file.headSize)
-			p.add(s.file, part)
+			shown := len(p.open) > 0 && p.open[len(p.open)-1].file == s.file
+			if p.used+tokensOf(part) > p.limit || !shown && p.used+s.file.headSize+tokensOf(part) > p.limit {
+				p.close()
+				shown = false
+			}
+			if !shown {
+				p.open = append(p.open, section{file: s.file})
+				p.used += s.file.headSize
+			}
+			last := &p.open[len(p.open)-1]
+			last.hunks = append(last.hunks, part...)
+			p.used += tokensOf(part)
 		}
 	}
-}
-
-// add adds hunks of f to the open chunk, or to a new one if they do not fit.
-func (p *packer) add(f *file, hunks []hunk) {
-	shows := func() bool { return len(p.open) > 0 && p.open[len(p.open)-1].file == f }
-	if p.used+tokensOf(hunks) > p.limit || !shows() && p.used+f.headSize+tokensOf(hunks) > p.limit {
-		p.close()
-	}
-	if !shows() {
-		p.open = append(p.open, section{file: f})
-		p.used += f.headSize
-	}
-	last := &p.open[len(p.open)-1]
-	last.hunks = append(last.hunks, hunks...)
-	p.used += tokensOf(hunks)
 }
 
 func (p *packer) close() {
@@ -162,8 +136,7 @@ func (c chunk) split() (a, b chunk, ok bool) {
 	}
 	h := hunks[0]
 	if half := len(h.lines) / 2; half > 0 {
-		first, second := h.part(h.lines[:half]), h.part(h.lines[half:])
-		return chunk{{f, []hunk{first}}}, chunk{{f, []hunk{second}}}, true
+		return chunk{{f, []hunk{h.part(h.lines[:half])}}}, chunk{{f, []hunk{h.part(h.lines[half:])}}}, true
 	}
 	return nil, nil, false
 }
@@ -174,63 +147,53 @@ const manyLines = 300
 // byPriority groups related files, such as a header, its source and its test, and sorts the
 // groups: source before tests, configuration and documents, then risky code before other code,
 // then by added lines. Files within a group are sorted by kind.
-func byPriority(files []*file) [][]*file {
-	byKey := map[string][]*file{}
-	var keys []string
+func byPriority(files []*file) (groups [][]*file) {
+	type group struct {
+		files       []*file
+		safe, fewer int
+	}
+	byKey := map[string]*group{}
+	var order []*group
 	for _, f := range files {
 		key := affinity(f.path)
-		if byKey[key] == nil {
-			keys = append(keys, key)
+		g := byKey[key]
+		if g == nil {
+			g = &group{safe: 1}
+			byKey[key], order = g, append(order, g)
 		}
-		byKey[key] = append(byKey[key], f)
-	}
-	type rank struct{ kind, safe, fewer int }
-	ranks := map[string]rank{}
-	for _, key := range keys {
-		group := byKey[key]
-		slices.SortStableFunc(group, func(a, b *file) int { return cmp.Compare(selection.KindOf(a.path), selection.KindOf(b.path)) })
-		r := rank{int(selection.KindOf(group[0].path)), 1, 0}
-		for _, f := range group {
-			if selection.IsRisky(f.path) {
-				r.safe = 0
-			}
-			for _, h := range f.hunks {
-				for _, l := range h.lines {
-					if l.mark == '+' && r.fewer > -manyLines {
-						r.fewer--
-					}
+		g.files = append(g.files, f)
+		if selection.IsRisky(f.path) {
+			g.safe = 0
+		}
+		for _, h := range f.hunks {
+			for _, l := range h.lines {
+				if l.mark == '+' && g.fewer > -manyLines {
+					g.fewer--
 				}
 			}
 		}
-		ranks[key] = r
 	}
-	slices.SortStableFunc(keys, func(a, b string) int {
-		x, y := ranks[a], ranks[b]
-		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.safe, y.safe), cmp.Compare(x.fewer, y.fewer))
+	kind := func(f *file) int { return int(selection.KindOf(f.path)) }
+	for _, g := range order {
+		slices.SortStableFunc(g.files, func(a, b *file) int { return cmp.Compare(kind(a), kind(b)) })
+	}
+	slices.SortStableFunc(order, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(kind(a.files[0]), kind(b.files[0])), cmp.Compare(a.safe, b.safe), cmp.Compare(a.fewer, b.fewer))
 	})
-	groups := make([][]*file, len(keys))
-	for i, key := range keys {
-		groups[i] = byKey[key]
+	for _, g := range order {
+		groups = append(groups, g.files)
 	}
 	return groups
 }
 
 // layoutDirs are names of directories that hold parts of the same component.
-var layoutDirs = map[string]bool{
-	"include": true, "inc": true, "src": true, "source": true, "sources": true, "public": true, "private": true, "classes": true,
-	"test": true, "tests": true, "spec": true, "specs": true, "__tests__": true, "main": true, "lib": true,
-}
+var layoutDirs = strings.Fields("include inc src source sources public private classes test tests spec specs __tests__ main lib")
 
 // affinity returns the same key for related files: their names are equal without
 // the affixes of tests, and their directories without layoutDirs.
 func affinity(depotPath string) string {
 	dir, base := path.Split(strings.ToLower(depotPath))
-	var dirs []string
-	for part := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
-		if !layoutDirs[part] {
-			dirs = append(dirs, part)
-		}
-	}
+	dirs := slices.DeleteFunc(strings.Split(strings.Trim(dir, "/"), "/"), func(part string) bool { return slices.Contains(layoutDirs, part) })
 	stem, _, _ := strings.Cut(strings.TrimLeft(base, "."), ".")
 	stem = strings.TrimPrefix(stem, "test_")
 	for _, suffix := range []string{"_test", "_tests", "-test", "_spec", "tests", "test", "_tb"} {

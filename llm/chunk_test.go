@@ -226,25 +226,6 @@ func TestHugeFileDoesNotDisplaceOthers(t *testing.T) {
 	}
 }
 
-func TestFairShare(t *testing.T) {
-	t.Parallel()
-	files := []*file{newFileOf(t, "a.c", 10), newFileOf(t, "b.c", 1_000), newFileOf(t, "c.c", 2_000)}
-	small := section{files[0], files[0].hunks}.tokens()
-	for name, tt := range map[string]struct{ budget, want int }{
-		"everything fits":               {1 << 30, math.MaxInt},
-		"the large ones share the rest": {4 * (10_002 + small) / 3, 5_001},
-		"slivers are of no use":         {100, 1_500},
-	} {
-		if got := fairShare(files, tt.budget, 1_500); got != tt.want {
-			t.Errorf("%s: share of %d, want %d", name, got, tt.want)
-		}
-	}
-	hunks := slices.Concat(files[0].hunks, files[1].hunks)
-	if head, rest := cutHunks(hunks, hunks[0].tokens()+hunks[1].headSize); len(head) != 1 || len(rest) != 1 {
-		t.Errorf("cut into %d and %d hunks, want the cut between them", len(head), len(rest))
-	}
-}
-
 // uncoded renders c without the tokens of check codes and the heads after them.
 func uncoded(c chunk) string {
 	var out strings.Builder

@@ -17,7 +17,8 @@ const (
 	maxTextBytes  = 4_000
 )
 
-// remarkCounts counts the model's remarks by anchor and by reason for dropping them.
+// remarkCounts counts the model's remarks by anchor and by reason for dropping them. Reasons
+// with a count of 0 have no entry.
 type remarkCounts struct {
 	Anchors map[review.Anchor]int     `json:"anchors,omitempty"`
 	Dropped map[review.DropReason]int `json:"dropped,omitempty"`
@@ -40,7 +41,6 @@ func (t remarkCounts) add(other remarkCounts) {
 	}
 }
 
-// drop counts n dropped remarks. Reasons with a count of 0 have no entry.
 func (t remarkCounts) drop(why review.DropReason, n int) {
 	if n > 0 {
 		t.Dropped[why] += n
@@ -49,30 +49,36 @@ func (t remarkCounts) drop(why review.DropReason, n int) {
 
 // findings turns the remarks on the part of q into findings, whose lines it computes, and
 // counts the dropped remarks.
-func (q question) findings(remarks []remark) ([]review.Finding, remarkCounts) {
-	var found []review.Finding
-	counts := newRemarkCounts()
+func (q question) findings(remarks []remark) (found []review.Finding, counts remarkCounts) {
+	counts = newRemarkCounts()
 	for _, m := range remarks {
 		f, at := q.locate(m)
 		if f != nil && f.inChange() {
 			counts.Anchors[at.anchor]++
 		}
-		if why := m.dropReason(f, at); why != "" {
+		code := strings.Trim(withoutHeads(m.Replacement, nil), "\r\n")
+		severe := m.Severity == review.SeverityCritical || m.Severity == review.SeverityHigh
+		var why review.DropReason
+		switch {
+		case f == nil:
+			why = review.DropUnknownPath
+		case m.quotesOnlyPrompt(at):
+			why = review.DropMarker
+		case !f.inChange(), at.anchor == review.AnchorContext && !severe: // code that the change does not touch
+			why = review.DropOutside
+		case at.quote != "" && (squeeze(withoutHeads(m.Suggestion, nil)) == squeeze(at.quote) || code == at.quote):
+			why = review.DropNoChange
+		}
+		if why != "" {
 			counts.drop(why, 1)
 			continue
 		}
-		code := m.code()
 		if code != "" && (at.part || len(code) > maxTextBytes || cutMark.MatchString(code)) {
 			counts.Fixes[review.DropFixPlace]++
 			code = ""
 		}
 		found = append(found, review.Finding{
-			Path:        f.path,
-			StartLine:   at.start,
-			EndLine:     at.end,
-			Severity:    m.Severity,
-			Category:    m.Category,
-			Confidence:  m.Confidence,
+			Path: f.path, StartLine: at.start, EndLine: at.end, Severity: m.Severity, Category: m.Category, Confidence: m.Confidence,
 			Title:       bounded(strings.Join(strings.Fields(m.Title), " "), maxTitleBytes),
 			Explanation: bounded(strings.TrimSpace(m.Trigger+" "+m.Explanation), maxTextBytes),
 			Suggestion:  bounded(m.Suggestion, maxTextBytes),
@@ -91,31 +97,23 @@ func bounded(s string, n int) string {
 	return s
 }
 
-// code returns the replacement of the quoted code, which nothing has checked.
-func (m remark) code() string { return strings.Trim(withoutHeads(m.Replacement, nil), "\r\n") }
-
-// dropReason returns why m, located in f, is not a finding, or "". Code that the
-// change does not touch is only reported if the defect is severe.
-func (m remark) dropReason(f *file, at place) review.DropReason {
-	severe := m.Severity == review.SeverityCritical || m.Severity == review.SeverityHigh
-	switch {
-	case f == nil:
-		return review.DropUnknownPath
-	case m.quotesOnlyPrompt(at):
-		return review.DropMarker
-	case !f.inChange(), at.anchor == review.AnchorContext && !severe:
-		return review.DropOutside
-	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion, nil)) == squeeze(at.quote) || m.code() == at.quote):
-		return review.DropNoChange
-	}
-	return ""
-}
-
-// locate returns the file and the place of m; the file is nil if it was not
-// shown, and one of the context if the change does not have it. Redaction may give
-// two files the same path: the quote distinguishes them.
+// locate returns the file and the place of m; the file is nil if it was not shown, and one of
+// the context if the change does not have it. Redaction may give two files the same path: the
+// quote distinguishes them. It also finds the file of a path that was not shown, if it is there
+// once.
 func (q question) locate(m remark) (f *file, at place) {
-	for _, s := range slices.Concat(q.part.named(m.Path), q.context.named(m.Path)) {
+	named := slices.Concat(q.part.named(m.Path), q.context.named(m.Path))
+	if len(named) == 0 {
+		for _, s := range q.part {
+			if here := s.find(m.Quote, m.Line); here.quote != "" {
+				named = append(named, s)
+				if here.matches > 1 || len(named) > 1 {
+					return nil, place{}
+				}
+			}
+		}
+	}
+	for _, s := range named {
 		here := s.find(m.Quote, m.Line)
 		switch {
 		case f == nil:
@@ -137,16 +135,17 @@ func (q question) locate(m remark) (f *file, at place) {
 func (s section) find(quote string, hint float64) (at place) {
 	lines := slices.Collect(strings.Lines(quote))
 	quote = strings.Join(lines[:min(len(lines), 2*maxQuoteLines)], "") // blank lines included
-	author := func(l string) bool {
+	authors := withoutHeads(quote, func(l string) bool {
 		_, _, found := chunk{s}.findLine(l)
 		return found
-	}
-	for _, q := range []string{quote, withoutHeads(quote, author), withoutHeads(quote, nil)} {
+	})
+	none := withoutHeads(quote, nil)
+	for _, q := range []string{quote, authors, none} {
 		if at = anchor(s.hunks, q, hint); at.quote != "" {
 			break
 		}
 	}
-	at.heads = withoutHeads(quote, author) != withoutHeads(quote, nil)
+	at.heads = authors != none
 	return at
 }
 
@@ -202,6 +201,7 @@ type place struct {
 	start, end int
 	anchor     review.Anchor
 	quote      string // the code there, or the removed code, as in the change
+	matches    int    // places that the quote matches as well as this one, itself included
 	part       bool   // the model quoted a part of a line
 	cut        bool   // the end of a line there is not shown
 	heads      bool   // the author wrote a line of the quote that looks like a head of the prompt
@@ -209,9 +209,13 @@ type place struct {
 	before, after string
 }
 
-// maxQuoteLines is how many lines of a quote are searched for: the work is this number
-// times the number of lines of the file.
-const maxQuoteLines = 100
+const (
+	// maxQuoteLines is how many lines of a quote are searched for: the work is this number
+	// times the number of lines of the file.
+	maxQuoteLines = 100
+	// linesAround is how many lines before and after a finding are shown with it.
+	linesAround = 3
+)
 
 // anchor returns the place of quote in the hunks of a file. Line numbers come
 // from the diff: hint, the model's line number, only selects among several
@@ -223,25 +227,61 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 	if !hasCode(want) {
 		return place{anchor: review.AnchorFile}
 	}
-	unmarked := withoutLineMarks(want)
-	for _, equal := range []func(have, want string) bool{identical, equalExceptBlanks} {
-		for _, w := range [][]string{want, unmarked} {
-			if found := search(hunks, isNew, w, equal); len(found) > 0 {
-				return nearest(found, hint).within(hunks)
+	unmarked := make([]string, len(want))
+	for i, l := range want {
+		unmarked[i] = lineMarks.ReplaceAllString(l, "")
+	}
+	identical := func(have, want string) bool { return have == want }
+	for _, try := range []struct {
+		want  []string
+		side  func(line) bool
+		equal func(have, want string) bool
+	}{
+		{want, isNew, identical},
+		{unmarked, isNew, identical},
+		{want, isNew, equalExceptBlanks},
+		{unmarked, isNew, equalExceptBlanks},
+		{want, isRemoved, equalExceptBlanks},
+		{unmarked, isRemoved, equalExceptBlanks},
+		{unmarked, isNew, contains},
+	} {
+		found := search(hunks, try.side, try.want, try.equal)
+		if len(found) == 0 {
+			continue
+		}
+		best := slices.MinFunc(found, func(a, b match) int { return cmp.Compare(a.rank(hint), b.rank(hint)) })
+		at := place{quote: best.text(), matches: len(found), cut: slices.ContainsFunc(best, func(l line) bool { return l.cut })}
+		if best[0].mark == '-' {
+			at.anchor = review.AnchorRemoved
+			return at
+		}
+		at.start, at.end, at.anchor = best[0].number, best[len(best)-1].number, review.AnchorContext
+		if best.added() {
+			at.anchor = review.AnchorAdded
+		}
+		at.part = !slices.EqualFunc(best, try.want, func(l line, w string) bool { return equalExceptBlanks(l.text, w) })
+		at.before, at.after = around(hunks, at.start, at.end)
+		return at
+	}
+	return place{anchor: review.AnchorFile}
+}
+
+// around returns the lines of the new content next to others.
+func around(hunks []hunk, start, end int) (before, after string) {
+	for _, h := range hunks {
+		for _, l := range h.lines {
+			switch {
+			case !isNew(l):
+			case start-linesAround <= l.number && l.number < start:
+				before += l.text + "\n"
+			case end < l.number && l.number <= end+linesAround:
+				after += l.text + "\n"
 			}
 		}
 	}
-	for _, w := range [][]string{want, unmarked} {
-		if found := search(hunks, isRemoved, w, equalExceptBlanks); len(found) > 0 {
-			return place{quote: found[0].text(), anchor: review.AnchorRemoved, cut: found[0].cut()}
-		}
-	}
-	if found := search(hunks, isNew, unmarked, contains); len(found) > 0 {
-		at := nearest(found, hint)
-		at.part = true
-		return at.within(hunks)
-	}
-	return place{anchor: review.AnchorFile}
+	before, _ = clip(strings.TrimSuffix(before, "\n"), maxTextBytes, "text")
+	after, _ = clip(strings.TrimSuffix(after, "\n"), maxTextBytes, "text")
+	return before, after
 }
 
 // codeLines returns the lines of s without blank ones, which models drop and add.
@@ -266,18 +306,8 @@ func hasCode(lines []string) bool {
 // code, which models copy, sometimes without the blank after the mark.
 var lineMarks = regexp.MustCompile(`^ *\d* *[-+] ?|^ *\d+ {2,3}`)
 
-func withoutLineMarks(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = lineMarks.ReplaceAllString(l, "")
-	}
-	return out
-}
-
 func isNew(l line) bool     { return l.mark != '-' }
 func isRemoved(l line) bool { return l.mark == '-' }
-
-func identical(have, want string) bool { return have == want }
 
 func equalExceptBlanks(have, want string) bool { return squeeze(have) == squeeze(want) }
 
@@ -311,39 +341,6 @@ func search(hunks []hunk, side func(line) bool, want []string, equal func(have, 
 	return found
 }
 
-// nearest selects a match with an added line before one without, and of these the
-// one closest to the hint.
-func nearest(found []match, hint float64) place {
-	best := slices.MinFunc(found, func(a, b match) int { return cmp.Compare(a.rank(hint), b.rank(hint)) })
-	at := place{start: best[0].number, end: best[len(best)-1].number, quote: best.text(), anchor: review.AnchorContext, cut: best.cut()}
-	if best.added() {
-		at.anchor = review.AnchorAdded
-	}
-	return at
-}
-
-// linesAround is how many lines before and after a finding are shown with it.
-const linesAround = 3
-
-// within returns at with the lines next to it.
-func (at place) within(hunks []hunk) place {
-	var before, after []string
-	for _, h := range hunks {
-		for _, l := range h.lines {
-			switch {
-			case !isNew(l):
-			case at.start-linesAround <= l.number && l.number < at.start:
-				before = append(before, l.text)
-			case at.end < l.number && l.number <= at.end+linesAround:
-				after = append(after, l.text)
-			}
-		}
-	}
-	at.before, _ = clip(strings.Join(before, "\n"), maxTextBytes, "text")
-	at.after, _ = clip(strings.Join(after, "\n"), maxTextBytes, "text")
-	return at
-}
-
 // rank returns a smaller value for a better match: its distance from the hint, more if it
 // has no added line. Without a hint the distance is 0, so that the first match is selected.
 func (m match) rank(hint float64) float64 {
@@ -360,10 +357,6 @@ func (m match) rank(hint float64) float64 {
 
 func (m match) added() bool {
 	return slices.ContainsFunc(m, func(l line) bool { return l.mark == '+' })
-}
-
-func (m match) cut() bool {
-	return slices.ContainsFunc(m, func(l line) bool { return l.cut })
 }
 
 func (m match) text() string {

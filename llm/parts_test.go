@@ -133,6 +133,18 @@ func TestFindingOnAFence(t *testing.T) {
 	}
 }
 
+// A finding whose path is nowhere is filed by its quote if the change has that once.
+func TestFindingIsFiledByItsQuote(t *testing.T) {
+	t.Parallel()
+	files := []review.File{added("//depot/a.go", "one()", "twice()"), added("//depot/b.go", "two()", "three()", "three()", "twice()")}
+	for quote, want := range map[string][]string{"two()": {"high b.go:1-1 added"}, "twice()": nil, "three()": nil, "four()": nil, "": nil} {
+		d, _, err := scripted(t, files, nil, answerWith(fields{"path": "//depot/elsewhere.go", "quote": quote}))
+		if err != nil || !slices.Equal(summary(d), want) || (want == nil) != (d.Dropped[review.DropUnknownPath] == 1) || judged(d) == review.OutcomeClean {
+			t.Errorf("%q: shows %q, %s, dropped %v, error %v; want %q", quote, summary(d), judged(d), d.Dropped, err, want)
+		}
+	}
+}
+
 // A review whose only remark was dropped for its form is not clean.
 func TestDroppedRemarkIsNotClean(t *testing.T) {
 	t.Parallel()
