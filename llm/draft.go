@@ -37,14 +37,9 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 	d := review.Draft{
 		Record: review.Record{
 			Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage, Anchors: run.counts.Anchors, Dropped: run.counts.Dropped,
-			FixesDropped: run.counts.Fixes, Check: check, Proofs: run.proofs, Rules: run.sources,
+			FixesDropped: run.counts.Fixes, Check: check, Switches: run.switches, Proofs: run.proofs, Rules: run.sources,
 		},
 		Findings: final, Coverage: run.coverage(run.parts), Context: run.context,
-	}
-	for _, model := range run.cfg.Fallbacks {
-		if s := run.switches[model]; s != nil {
-			d.Switches = append(d.Switches, *s)
-		}
 	}
 	return d, nil
 }

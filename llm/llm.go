@@ -19,6 +19,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -91,19 +92,15 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Opti
 	if err != nil {
 		return review.Draft{}, err
 	}
-	if err := run.reviewAll(ctx); err != nil {
-		return review.Draft{Record: review.Record{Usage: run.usage}}, err
+	var draft review.Draft
+	if err = run.reviewAll(ctx); err == nil {
+		draft, err = run.draft(ctx)
 	}
-	draft, err := run.draft(ctx)
 	if err != nil {
 		return review.Draft{Record: review.Record{Usage: run.usage}}, err
 	}
-	dropped := 0
-	for _, n := range draft.Dropped {
-		dropped += n
-	}
 	r.lg.InfoContext(ctx, "reviewed change", "changelist", c.Number, "calls", draft.Usage.Calls, "unproven_answers", draft.Usage.Unproven, "cached_answers", draft.Usage.Kept,
-		"findings", len(draft.Findings), "dropped", dropped, "files", len(draft.Coverage), "files_reviewed", draft.Coverage.Tally().Read)
+		"findings", len(draft.Findings), "dropped", draft.Dropped, "files", len(draft.Coverage), "files_reviewed", draft.Coverage.Tally().Read)
 	return draft, nil
 }
 
@@ -162,45 +159,31 @@ func (r *Reviewer) Describe(ctx context.Context) string {
 func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) {
 	r.endpoint.Probe(ctx)
 	limit := r.promptLimit()
-	run := &run{Reviewer: r, system: r.prompts.system, fence: newNonce()}
-	part, err := filler(limit - minPromptTokens/2)
-	if err != nil {
-		return "", "", err
-	}
-	q := question{list: listFindings, part: part, read: func(context.Context, []json.RawMessage) (json.RawMessage, error) { return nil, nil }}
-	p, err := run.prompt(q, "")
-	if err != nil {
-		return "", "", err
-	}
-	fix = fmt.Sprintf("at the model's server, raise %s to %d tokens, or set llm.context_tokens to what it has", r.endpoint.ContextSetting(), limit+r.cfg.MaxAnswerTokens)
-	answer, err := r.endpoint.Ask(ctx, r.request(r.cfg.Model, p, r.answerLimit(r.cfg.Model, p.tokens, r.cfg.MaxAnswerTokens)))
-	if failure.ClassOf(err) == failure.TooLarge {
-		return "prompt refused: " + err.Error(), fix, nil
-	}
-	used := usageOf(answer, p)
-	if err == nil {
-		_, err = run.read(ctx, r.cfg.Model, q, p, answer, used)
-	}
-	if failure.ClassOf(err) == failure.PromptTruncated {
-		return "prompt ignored: " + err.Error(), fix, nil
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("try a prompt at the endpoint: %w", err)
-	}
-	reported := "no prompt tokens"
-	if !used.Estimated {
-		reported = fmt.Sprintf("%d prompt tokens", used.PromptTokens)
-	}
-	return fmt.Sprintf("a prompt of about %d tokens was read: all %d check codes, %s reported", p.tokens, len(p.codes), reported), "", nil
-}
-
-// filler returns a chunk of at least n tokens.
-func filler(n int) (chunk, error) {
 	f := newFile("//check/up.txt", "add, text")
 	var diff strings.Builder
-	for i := range n / 16 {
+	for i := range (limit - minPromptTokens/2) / 16 {
 		fmt.Fprintf(&diff, "+line %d of a text that is there to be long\n", i)
 	}
-	err := f.parse("@@ -0,0 +1 @@\n" + diff.String())
-	return chunk{{f, f.hunks}}, err
+	if err := f.parse("@@ -0,0 +1 @@\n" + diff.String()); err != nil {
+		return "", "", err
+	}
+	q := question{list: listFindings, part: chunk{{f, f.hunks}}, read: func(context.Context, []json.RawMessage) (json.RawMessage, error) { return nil, nil }}
+	run := &run{Reviewer: r, system: r.prompts.system, fence: newNonce(), left: r.cfg.MaxTokensPerReview}
+	size := countTokens(run.system + q.key())
+	answer, err := run.call(ctx, r.cfg.Model, q, "", r.answerLimit(r.cfg.Model, size, r.cfg.MaxAnswerTokens))
+	fix = fmt.Sprintf("at the model's server, raise %s to %d tokens, or set llm.context_tokens to what it has", r.endpoint.ContextSetting(), limit+r.cfg.MaxAnswerTokens)
+	_, refused := errors.AsType[endpoint.Error](err)
+	switch class := failure.ClassOf(err); {
+	case err == nil:
+		reported := "no prompt tokens"
+		if answer.Proof.PromptTokens > 0 {
+			reported = fmt.Sprintf("%d prompt tokens", answer.Proof.PromptTokens)
+		}
+		return fmt.Sprintf("a prompt of about %d tokens was read: all %d check codes, %s reported", size, answer.Proof.Codes, reported), "", nil
+	case class == failure.TooLarge && refused:
+		return "prompt refused: " + err.Error(), fix, nil
+	case class == failure.PromptTruncated:
+		return "prompt ignored: " + err.Error(), fix, nil
+	}
+	return "", "", fmt.Errorf("try a prompt at the endpoint: %w", err)
 }

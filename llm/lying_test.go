@@ -414,30 +414,6 @@ func TestFindingsAreRedactedBeforeTheyAreCached(t *testing.T) {
 	mustNotShow(t, "draft", fmt.Sprint(d), key)
 }
 
-// A server that ignores the field of the limit gets the other one, and what it spent
-// counts.
-func TestIgnoredLimitSwitchesTheField(t *testing.T) {
-	t.Parallel()
-	l := &liar{lies: func(w http.ResponseWriter, h heard) {
-		spent := 20
-		if h.field == "max_tokens" {
-			spent = 60 * h.limit
-		}
-		said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, spent)
-	}}
-	r, _ := newReviewer(t, l, small, func(c *Config) { c.Concurrency, c.MaxAnswerTokens, c.MaxTokensPerReview = 1, 1_000, 400_000 })
-	shared := newAttempts()
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(3)...), shared.options())
-	if err != nil || read(d) != 3 || shared.spent < 60_000 {
-		t.Errorf("draft %+v, error %v, %d tokens count as used", d, err, shared.spent)
-	}
-	for i, h := range l.all {
-		if want := []string{"max_tokens", "max_completion_tokens"}[min(i, 1)]; h.field != want {
-			t.Errorf("call %d has %s, want %s", i+1, h.field, want)
-		}
-	}
-}
-
 // Thinking that used up the limit gets three times as much, once.
 func TestThinkingGetsMoreRoom(t *testing.T) {
 	t.Parallel()

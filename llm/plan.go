@@ -33,7 +33,6 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
 		counts:   newRemarkCounts(),
 		model:    r.cfg.Model,
-		switches: map[string]*review.Switch{},
 	}
 	var parsing errgroup.Group // counting tokens takes seconds for the largest changes
 	parsing.SetLimit(runtime.GOMAXPROCS(0))

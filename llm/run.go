@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -49,7 +50,7 @@ type run struct {
 	counts   remarkCounts
 	usage    review.Usage
 	model    string
-	switches map[string]*review.Switch // by the model that answered instead
+	switches []review.Switch // of models that answered instead of the first one
 }
 
 // An omission is a part that no call could read.
@@ -222,22 +223,16 @@ func (run *run) reviewSmaller(ctx context.Context, t task, smaller []question, w
 	return nil
 }
 
-// givenUp returns why t is not asked, or "": the endpoint has read nothing for too long. If
-// that was expensive, other pieces of a first part are not tried; if it cost nothing, another
-// part is.
+// givenUp returns why t is not asked, or "": the endpoint has read nothing for too long. If that
+// cost nothing, another part is still tried.
 func (run *run) givenUp(t task) review.SkipReason {
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	class := failure.ClassOf(run.unread)
 	_, free := errors.AsType[endpoint.Error](run.unread)
-	if free && t.splits == 0 {
-		run.lost = 0
+	if free && t.splits == 0 || run.lost < maxLost && (run.lost == 0 || len(run.parts) > 0) {
+		return ""
 	}
-	first := len(run.parts) == 0 && (class == failure.PromptTruncated || t.splits > 0 && !free)
-	if run.lost >= maxLost || run.lost > 0 && first {
-		return unanswerable[class]
-	}
-	return ""
+	return unanswerable[failure.ClassOf(run.unread)]
 }
 
 // leaveOut records that c was not read in full, and err if the endpoint is the cause.
@@ -300,8 +295,10 @@ func (run *run) switched(ctx context.Context, model string, cause error) {
 	run.lg.WarnContext(ctx, "fallback model answered", "changelist", run.change.Number, "model", model, "error_class", class)
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if run.switches[model] == nil {
-		run.switches[model] = &review.Switch{From: run.cfg.Model, To: model, Why: class}
+	i := slices.IndexFunc(run.switches, func(s review.Switch) bool { return s.To == model })
+	if i < 0 {
+		i = len(run.switches)
+		run.switches = append(run.switches, review.Switch{From: run.cfg.Model, To: model, Why: class})
 	}
-	run.switches[model].Calls++
+	run.switches[i].Calls++
 }

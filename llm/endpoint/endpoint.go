@@ -126,7 +126,6 @@ func New(lg *slog.Logger, guard Guard, cfg Config) (*Endpoint, error) {
 		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint has no guard: pass the redaction pipeline")
 	}
 	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, 15*time.Minute)
-	base.Path = strings.TrimRight(base.Path, "/")
 	e := &Endpoint{lg: lg, cfg: cfg, base: base, guard: guard, headers: headers, habits: map[string]habits{}, dialect: dialectOf(cfg.Dialect, base.Hostname())}
 	e.cfg.KeyHeader = cmp.Or(cfg.KeyHeader, e.dialect.KeyHeader)
 	e.http = &http.Client{
@@ -135,33 +134,23 @@ func New(lg *slog.Logger, guard Guard, cfg Config) (*Endpoint, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	client := openai.DefaultConfig("") // the transport adds the key
-	client.BaseURL = e.at("")
 	client.HTTPClient = e.http
-	if version := base.Query().Get("api-version"); version != "" {
-		client.BaseURL, client.APIVersion = strings.TrimSuffix(client.BaseURL, "?"+base.RawQuery), version
-	}
+	client.BaseURL, _, _ = strings.Cut(base.String(), "?")
+	client.APIVersion = base.Query().Get("api-version")
 	e.client = openai.NewClientWithConfig(client)
 	return e, nil
 }
 
 // azureQuery matches the only query that is part of a base URL, and so of every request.
-var azureQuery = regexp.MustCompile(`^api-version=[0-9a-z-]+$`)
+var azureQuery = regexp.MustCompile(`^(?:api-version=[0-9a-z-]+)?$`)
 
-// parseBaseURL returns errors without the URL, which may hold a password.
+// parseBaseURL returns an error without the URL, which may hold a password.
 func parseBaseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	switch {
-	case s == "":
-		return nil, errors.New("base URL of the model endpoint is missing: set it")
-	case err != nil || u.Host == "":
-		return nil, errors.New("base URL of the model endpoint is invalid: want a form like https://host/v1")
-	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("base URL of the model endpoint: want https:// or http://")
-	case u.User != nil:
-		return nil, errors.New("base URL of the model endpoint holds a user or password: use the API key")
-	case u.Fragment != "" || u.RawQuery != "" && !azureQuery.MatchString(u.RawQuery):
-		return nil, errors.New("base URL of the model endpoint holds a query or fragment: want a form like https://host/v1, or ?api-version=VERSION for Azure")
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" || !azureQuery.MatchString(u.RawQuery) {
+		return nil, errors.New("base URL of the model endpoint is missing or invalid: want a form like https://host/v1, without a user or password, or with ?api-version=VERSION for Azure")
 	}
+	u.Path = strings.TrimRight(u.Path, "/")
 	return u, nil
 }
 
@@ -204,16 +193,14 @@ func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	known := e.habitsOf(r.Model)
-	for h, limit := known, r.MaxTokens; ; {
+	for h := known; ; {
 		if h.answer > 0 {
-			limit = min(limit, h.answer)
+			r.MaxTokens = min(r.MaxTokens, h.answer)
 		}
-		r.MaxTokens = limit
 		answer, err := e.exchange(ctx, r, h)
 		if err == nil && !answer.chosen && !answer.Early { // some servers answer nothing to a format that they lack
 			if was := h; h.formatOf(r) != FormatText {
-				h.drop("response_format", r)
-				if h != was {
+				if h.drop("response_format", r); h != was {
 					continue
 				}
 			}
@@ -221,17 +208,14 @@ func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
 		}
 		if err == nil {
 			e.remember(ctx, r.Model, known, h)
-			if was := h; answer.Usage.CompletionTokens > limit+limit/10 { // it ignores the field of the limit
-				h.newLimit = !h.newLimit
-				e.remember(ctx, r.Model, was, h)
-			}
 			return answer, nil
 		}
 		var again bool
-		if h, limit, again = h.after(err, r); !again {
-			if h.context != known.context {
+		if h, r.MaxTokens, again = h.after(err, r); !again {
+			if h.context != known.context { // true whether the retry helps or not
+				now := e.habitsOf(r.Model)
 				known.context = h.context
-				e.remember(ctx, r.Model, e.habitsOf(r.Model), known)
+				e.remember(ctx, r.Model, now, known)
 			}
 			return answer, err
 		}
@@ -256,10 +240,11 @@ func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, e
 	c := &call{fields: h.fields(r), sealed: []string{r.System.String(), r.User.String()}, alive: func() { silence.Reset(e.cfg.Timeout) }}
 
 	request := openai.ChatCompletionRequest{Model: r.Model, StreamOptions: &openai.StreamOptions{IncludeUsage: true}}
-	if r.System.String() != "" {
-		request.Messages = append(request.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System.String()})
+	for i, role := range []string{openai.ChatMessageRoleSystem, openai.ChatMessageRoleUser} {
+		if c.sealed[i] != "" {
+			request.Messages = append(request.Messages, openai.ChatCompletionMessage{Role: role, Content: c.sealed[i]})
+		}
 	}
-	request.Messages = append(request.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: r.User.String()})
 	if format := h.formatOf(r); format != FormatText {
 		request.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatType(format)}
 		if format == FormatSchema {
@@ -270,23 +255,19 @@ func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, e
 	stream, err := e.client.CreateChatCompletionStream(context.WithValue(bound, callKey{}, c), request)
 	if err == nil {
 		defer func() { _ = stream.Close() }()
-		if err = c.refused(); err == nil { // go-openai takes a redirect for an answer
-			err = answer.receive(stream, c, 2*r.MaxTokens+1_000)
-		}
-	} else if c.status == 0 && errors.Is(err, openai.ErrChatCompletionInvalidModel) {
-		err = failure.Errorf(failure.ConfigInvalid, "model %s does not answer chat completions: set llm.model", r.Model)
+		err = answer.receive(stream, c, 2*r.MaxTokens+1_000)
 	}
 	answer.Limit, answer.received = r.MaxTokens, c.status == http.StatusOK
 	switch {
-	case err == nil:
-		return answer, nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && err != nil:
 		return answer, ctx.Err()
-	case errors.Is(context.Cause(bound), errStalled):
+	case errors.Is(context.Cause(bound), errStalled) && err != nil:
 		return answer, failure.Errorf(failure.NetworkTimeout, "model endpoint was silent for %s, or its answer took longer than %d times as long", e.cfg.Timeout, totalTimeouts)
-	case c.refused() != nil:
+	case c.refused() != nil: // go-openai takes a redirect for an answer
 		err = c.refused()
-	default:
+	case c.status == 0 && errors.Is(err, openai.ErrChatCompletionInvalidModel):
+		err = failure.Errorf(failure.ConfigInvalid, "model %s does not answer chat completions: set llm.model", r.Model)
+	case err != nil:
 		err = broken(err)
 	}
 	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.NotFound { // the endpoint lacks path or model

@@ -103,13 +103,14 @@ const minAnswer = 512
 // is false if nothing about r can be changed.
 func (h habits) after(err error, r Request) (next habits, limit int, again bool) {
 	e, _ := errors.AsType[Error](err)
-	s, form := e.said, ofForm(e.said.status) && e.said.status != http.StatusRequestEntityTooLarge
-	m := s.meaning()
-	context := s.context()
+	if e.text == "" {
+		return h, r.MaxTokens, false
+	}
+	form := ofForm(e.said.status) && e.said.status != http.StatusRequestEntityTooLarge
+	m, context := e.said.meaning(), e.said.context()
 	switch {
-	case e.text == "":
 	case m == answerLimit && form && context <= r.MaxTokens:
-		for _, text := range numbers.FindAllString(strings.ReplaceAll(s.text, ",", ""), -1) {
+		for _, text := range numbers.FindAllString(strings.ReplaceAll(e.said.text, ",", ""), -1) {
 			if n, _ := strconv.Atoi(text); n < r.MaxTokens {
 				limit = max(limit, n)
 			}
@@ -121,11 +122,11 @@ func (h habits) after(err error, r Request) (next habits, limit int, again bool)
 		return h, limit, limit >= minAnswer
 	case m.class == failure.TooLarge && context > 0 && (h.context == 0 || context < h.context), m == answerLimit && form:
 		h.context = context
-		limit = context - s.prompt(r.Tokens*3/2) // its vocabulary may count half as many tokens more
+		limit = context - e.said.prompt(r.Tokens*3/2) // its vocabulary may count half as many tokens more
 		return h, limit, limit < r.MaxTokens && limit >= min(minAnswer, context/4)
 	case form:
 		was := h
-		h.drop(s.parameter(), r)
+		h.drop(e.said.parameter(), r)
 		return h, r.MaxTokens, h != was
 	}
 	return h, r.MaxTokens, false

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -56,24 +57,23 @@ func (c *call) refused() error {
 // broken returns the error of a request without an answer, or with a part of one. It does not
 // wrap err, whose text may quote the response.
 func broken(err error) error {
-	if classified, ok := errors.AsType[*failure.Error](err); ok {
-		return classified
-	}
-	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		return failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL is that of a model endpoint", maxAnswerBytes)
-	}
-	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
-		return failure.Errorf(failure.ConfigInvalid, "certificate of the model endpoint is not trusted: install its authority or correct the base URL")
-	}
-	class, network := failure.NetworkClass(err)
+	classified, known := errors.AsType[*failure.Error](err)
+	_, long := errors.AsType[*http.MaxBytesError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	errno, system := errors.AsType[syscall.Errno](err)
-	switch {
-	case class == failure.NetworkTimeout:
-		return failure.Errorf(class, "exchange with the model endpoint took too long: %w", context.DeadlineExceeded)
-	case !network:
+	class, network := failure.NetworkClass(err)
+	if !network {
 		class = failure.NetworkUnreachable
 	}
 	switch {
+	case known:
+		return classified
+	case long:
+		return failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL is that of a model endpoint", maxAnswerBytes)
+	case untrusted:
+		return failure.Errorf(failure.ConfigInvalid, "certificate of the model endpoint is not trusted: install its authority or correct the base URL")
+	case class == failure.NetworkTimeout:
+		return failure.Errorf(class, "exchange with the model endpoint took too long: %w", context.DeadlineExceeded)
 	case system:
 		return failure.Errorf(class, "connection to the model endpoint failed: %w", errno)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -361,11 +361,8 @@ func (e *Endpoint) Upload(ctx context.Context, path, name, purpose string, lines
 		_ = form.SetBoundary(boundary)
 		_ = form.WriteField("purpose", purpose)
 		file, err := form.CreateFormFile("file", name)
-		if err != nil {
-			return err
-		}
-		for line, err := range lines {
-			if err == nil {
+		for line, failed := range lines {
+			if err = cmp.Or(err, failed); err == nil {
 				err = e.check(line)
 			}
 			if err == nil {
@@ -377,32 +374,27 @@ func (e *Endpoint) Upload(ctx context.Context, path, name, purpose string, lines
 		}
 		return form.Close()
 	}
-	open := func() (io.ReadCloser, error) {
+	return e.transfer(ctx, http.MethodPost, path, "multipart/form-data; boundary="+boundary, func() (io.ReadCloser, error) {
 		r, w := io.Pipe()
 		go func() { w.CloseWithError(encode(w)) }() // ends when r is closed
 		return r, nil
-	}
-	first, _ := open()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.at(path), first)
-	if err != nil {
-		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
-	}
-	req.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
-	req.GetBody = open
-	return e.transfer(req)
+	})
 }
 
 // Download returns the content of a path, unread; the caller closes it. Errors, also those of
 // Read, have a class.
 func (e *Endpoint) Download(ctx context.Context, path string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.at(path), http.NoBody)
+	return e.transfer(ctx, http.MethodGet, path, "", func() (io.ReadCloser, error) { return http.NoBody, nil })
+}
+
+func (e *Endpoint) transfer(ctx context.Context, method, path, contentType string, open func() (io.ReadCloser, error)) (io.ReadCloser, error) {
+	first, _ := open()
+	req, err := http.NewRequestWithContext(ctx, method, e.at(path), first)
 	if err != nil {
 		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}
-	return e.transfer(req)
-}
-
-func (e *Endpoint) transfer(req *http.Request) (io.ReadCloser, error) {
+	req.Header.Set("Content-Type", contentType)
+	req.GetBody = open
 	resp, err := e.do(req, e.cfg.TransferTimeout)
 	if err != nil {
 		return nil, err
