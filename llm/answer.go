@@ -27,13 +27,13 @@ func (e thinkingLimitError) Error() string {
 // answer was cut off after a part of the list.
 func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
 	end := a.End()
-	content := a.Content
-	if strings.TrimSpace(content) == "" && end != endpoint.EndCut { // some servers have all of it in the field of the thinking
-		if thought, err := findObject(a.Thinking, list); err == nil && thought.whole {
-			content = a.Thinking
+	blank := strings.TrimSpace(a.Content) == ""
+	o, err = findObject(a.Content, list)
+	if blank && end != endpoint.EndCut { // some servers have all of it in the field of the thinking
+		if thought, failed := findObject(a.Thinking, list); failed == nil && thought.whole {
+			o, err, blank = thought, nil, false
 		}
 	}
-	o, err = findObject(content, list)
 	switch {
 	case a.Early && (err != nil || !o.whole):
 		return o, false, a.Fail(failure.NetworkUnreachable, endpoint.ErrEarly)
@@ -43,13 +43,13 @@ func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
 		return o, false, a.Fail(failure.ContentPolicy, errors.New("model endpoint did not review the change: its content filter cut the answer off"))
 	case a.Refusal != "":
 		return o, false, a.Fail(failure.ContentPolicy, errors.New("model endpoint did not review the change: the model refused"))
-	case a.Tools && strings.TrimSpace(content) == "":
+	case a.Tools && blank:
 		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: "it calls a tool, and there is none"})
 	case end == endpoint.EndCut && !o.whole && len(o.items) == 0 && mostlyThinking(a):
 		return o, true, a.Fail(failure.TooLarge, thinkingLimitError{a.Limit})
 	case end == endpoint.EndCut && !o.whole && len(o.items) == 0:
 		return o, true, a.Fail(failure.TooLarge, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise llm.max_answer_tokens", a.Limit))
-	case err != nil && strings.TrimSpace(content) == "" && a.Thinking != "":
+	case err != nil && blank && a.Thinking != "":
 		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: "it has only thinking and no answer"})
 	case err != nil:
 		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: err.Error()})
@@ -90,7 +90,11 @@ func decodeItems[T any](ctx context.Context, schema *jsonschema.Schema, items []
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
-		item, why := decodeItem[T](schema, raw)
+		var item T
+		why := check(schema, raw)
+		if why == nil && json.Unmarshal(raw, &item) != nil {
+			why = errors.New("does not decode")
+		}
 		if why == nil {
 			valid = append(valid, item)
 			continue
@@ -105,38 +109,28 @@ func decodeItems[T any](ctx context.Context, schema *jsonschema.Schema, items []
 	return valid, invalid, err
 }
 
-func decodeItem[T any](schema *jsonschema.Schema, raw json.RawMessage) (item T, err error) {
+// check returns an error that names the place in raw and the keyword of the schema that it
+// violates.
+func check(schema *jsonschema.Schema, raw json.RawMessage) error {
 	tokens := json.NewDecoder(bytes.NewReader(raw))
 	tokens.UseNumber()
 	for token, err := tokens.Token(); err == nil; token, err = tokens.Token() {
 		if n, ok := token.(json.Number); ok && (len(n) > 20 || strings.ContainsAny(n.String(), "eE")) { // which takes the schema's library a long time
-			return item, errors.New("has a number with an exponent or of more than 20 digits")
+			return errors.New("has a number with an exponent or of more than 20 digits")
 		}
 	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return item, errors.New("does not parse")
+		return errors.New("does not parse")
 	}
-	if err := schema.Validate(value); err != nil {
-		return item, fmt.Errorf("does not follow the schema at %s", violation(err))
-	}
-	if err := json.Unmarshal(raw, &item); err != nil {
-		return item, errors.New("does not decode")
-	}
-	return item, nil
-}
-
-// violation names the first violation of the schema: the place in the answer and
-// the keyword of the schema.
-func violation(err error) string {
-	v, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return "its root"
+	v, violates := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
+	if !violates {
+		return nil
 	}
 	for len(v.Causes) > 0 {
 		v = v.Causes[0]
 	}
-	return "/" + strings.Join(v.InstanceLocation, "/") + " (" + strings.Join(v.ErrorKind.KeywordPath(), "/") + ")"
+	return fmt.Errorf("does not follow the schema at /%s (%s)", strings.Join(v.InstanceLocation, "/"), strings.Join(v.ErrorKind.KeywordPath(), "/"))
 }
 
 // The errors of an answer without exactly one JSON object. They are shown to the
@@ -170,9 +164,8 @@ func findObject(content, list string) (object, error) {
 	if at == nil {
 		return object{}, errNoObject
 	}
-	content = content[at[0]:]
-	o, err := readObject(content, list)
-	if err == nil && o.whole && begins.MatchString(content[o.end:]) {
+	o, err := readObject(content[at[0]:], list)
+	if err == nil && o.whole && begins.MatchString(content[at[0]+o.end:]) {
 		return o, errAmbiguous
 	}
 	return o, err

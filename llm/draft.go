@@ -48,35 +48,33 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 // counts it if it fails. The finding stays.
 func (run *run) checkFix(f review.Finding) review.Finding {
 	var known fix.Text
+	files := 0
 	for _, file := range run.change.Files {
-		if file.Path.String() == f.Path && known == nil {
+		if file.Path.String() == f.Path {
 			known = fix.Read(file.Diff.String())
-		} else if file.Path.String() == f.Path {
-			known = fix.Text{} // redaction gave two files the same path
+			files++
 		}
 	}
-	if len(known) > 0 {
-		for _, b := range run.change.Context {
-			if b.Path.String() == f.Path {
-				known.Add(b.Line, b.Text.String())
-			}
+	for _, b := range run.change.Context {
+		if b.Path.String() == f.Path && len(known) > 0 {
+			known.Add(b.Line, b.Text.String())
 		}
 	}
-	f, why := known.Check(f, run.secrets)
+	if files > 1 { // redaction gave them the same path
+		known = fix.Text{}
+	}
+	secrets := func(s string) int { // after redaction
+		masked, err := run.guard.String(s)
+		if err != nil {
+			return math.MaxInt
+		}
+		return len(redactedMark.FindAllStringIndex(masked.String(), -1))
+	}
+	f, why := known.Check(f, secrets)
 	if why != "" {
 		run.counts.Fixes[why]++
 	}
 	return f
-}
-
-// secrets returns the number of placeholders in s after redaction, math.MaxInt if it
-// cannot be redacted.
-func (run *run) secrets(s string) int {
-	masked, err := run.guard.String(s)
-	if err != nil {
-		return math.MaxInt
-	}
-	return len(redactedMark.FindAllStringIndex(masked.String(), -1))
 }
 
 // coverage says what became of each changed line, if the model has read the given parts.
@@ -91,15 +89,15 @@ func (run *run) coverage(read []question) review.Coverage {
 		for _, s := range c {
 			for _, h := range s.hunks {
 				for _, l := range h.lines {
-					switch f := at[s.file]; {
+					switch {
 					case state == review.LinesHidden:
-						f.Mark(l.row, l.row, state, why)
+						at[s.file].Mark(l.row, l.row, state, why)
 					case l.cut:
-						f.Mark(l.row, l.row, review.LinesHidden, review.SkipLongLine)
+						at[s.file].Mark(l.row, l.row, review.LinesHidden, review.SkipLongLine)
 					case redactedMark.MatchString(l.text):
-						f.Mark(l.row, l.row, review.LinesMasked, "")
+						at[s.file].Mark(l.row, l.row, review.LinesMasked, "")
 					default:
-						f.Mark(l.row, l.row, state, "")
+						at[s.file].Mark(l.row, l.row, state, "")
 					}
 				}
 			}
@@ -199,19 +197,16 @@ func (run *run) dropMarkedWrong(ctx context.Context, found []candidate) ([]candi
 // merge merges equal findings: it keeps the worst of several at one place, and makes one
 // finding with all places of the same remark at several places. found is sorted.
 func merge(found []candidate) (merged []candidate, duplicates int) {
-next:
 	for _, f := range found {
-		for i := range merged {
-			switch m := &merged[i]; {
-			case repeats(m.Finding, f.Finding):
-				duplicates++
-				continue next
-			case sameRemark(m.Finding, f.Finding):
-				m.Places = append(m.Places, f.Place())
-				continue next
-			}
+		i := slices.IndexFunc(merged, func(m candidate) bool { return repeats(m.Finding, f.Finding) || sameRemark(m.Finding, f.Finding) })
+		switch {
+		case i < 0:
+			merged = append(merged, f)
+		case repeats(merged[i].Finding, f.Finding):
+			duplicates++
+		default:
+			merged[i].Places = append(merged[i].Places, f.Place())
 		}
-		merged = append(merged, f)
 	}
 	for _, m := range merged {
 		slices.SortFunc(m.Places, func(a, b review.Place) int {
@@ -223,25 +218,17 @@ next:
 
 // repeats reports whether f has the same statement as m at one of m's places.
 func repeats(m, f review.Finding) bool {
-	for _, p := range append([]review.Place{m.Place()}, m.Places...) {
-		if p.Path != f.Path || p.EndLine < f.StartLine || f.EndLine < p.StartLine {
-			continue
-		}
+	return slices.ContainsFunc(append([]review.Place{m.Place()}, m.Places...), func(p review.Place) bool {
+		overlaps := p.Path == f.Path && p.StartLine <= f.EndLine && f.StartLine <= p.EndLine
 		sameLines := p.StartLine == f.StartLine && p.EndLine == f.EndLine && f.StartLine > 0
-		if sameLines && m.Category == f.Category || similar(m.Title, f.Title) {
-			return true
-		}
-	}
-	return false
+		return overlaps && (sameLines && m.Category == f.Category || similar(m.Title, f.Title))
+	})
 }
 
 // sameRemark reports whether m and f are the same remark at two places.
 func sameRemark(m, f review.Finding) bool {
-	if m.Category != f.Category {
-		return false
-	}
-	return slices.Equal(titleWords(m.Title), titleWords(f.Title)) ||
-		m.Quote != "" && squeeze(m.Quote) == squeeze(f.Quote) && similar(m.Title, f.Title)
+	return m.Category == f.Category && (slices.Equal(titleWords(m.Title), titleWords(f.Title)) ||
+		m.Quote != "" && squeeze(m.Quote) == squeeze(f.Quote) && similar(m.Title, f.Title))
 }
 
 // similar reports whether two titles share at least half of their words.

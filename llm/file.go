@@ -55,8 +55,7 @@ func (f *file) inChange() bool { return f.kind != "" }
 // parseFile returns a file of the change with its lines.
 func parseFile(f redaction.File) (*file, error) {
 	out := newFile(f.Path.String(), string(f.Action)+", "+f.Type.String())
-	err := out.parse(f.Diff.String())
-	return out, err
+	return out, out.parse(f.Diff.String())
 }
 
 // parse adds the lines of a diff.
@@ -68,8 +67,6 @@ func (f *file) parse(diff string) error {
 			f.begin(text)
 		case l.Mark == 0 || len(f.hunks) == 0:
 			return failure.Errorf(failure.InvariantViolated, "read diff: hunk %d has a line without a mark", len(f.hunks))
-		case l.Mark == '-':
-			f.add(line{mark: '-', row: l.Row, text: text})
 		default:
 			f.add(line{mark: l.Mark, number: l.Number, row: l.Row, text: text})
 		}
@@ -85,6 +82,9 @@ func (f *file) begin(heading string) {
 }
 
 func (f *file) add(l line) {
+	if l.mark == '-' {
+		l.number = 0
+	}
 	l.text, l.cut = clip(visible(l.text), maxLineBytes, "line")
 	l.size = countTokens(l.render())
 	h := &f.hunks[len(f.hunks)-1]
@@ -197,8 +197,7 @@ func countTokens(s string) int {
 
 // tokens returns the number of tokens of the rendered chunk, or a few more: each
 // line is counted separately, and only once.
-func (c chunk) tokens() int {
-	n := 0
+func (c chunk) tokens() (n int) {
 	for _, s := range c {
 		n += s.tokens()
 	}
@@ -207,8 +206,7 @@ func (c chunk) tokens() int {
 
 func (s section) tokens() int { return s.file.headSize + tokensOf(s.hunks) }
 
-func tokensOf(hunks []hunk) int {
-	n := 0
+func tokensOf(hunks []hunk) (n int) {
 	for _, h := range hunks {
 		n += h.tokens()
 	}
@@ -245,8 +243,7 @@ type block struct {
 }
 
 // newBlocks returns the context of c for the given files, the most important block first.
-func newBlocks(c redaction.Change, files []*file) []*block {
-	var blocks []*block
+func newBlocks(c redaction.Change, files []*file) (blocks []*block) {
 	for _, b := range c.Context {
 		out := &block{file: newFile(b.Path.String(), ""), tier: b.Tier}
 		for _, i := range b.For {
@@ -269,46 +266,32 @@ func newBlocks(c redaction.Change, files []*file) []*block {
 	return blocks
 }
 
-// tokens is the size of a block that shares its head with no other.
-func (b *block) tokens() int { return section{b.file, b.hunks}.tokens() }
-
-func (b *block) serves(c chunk) bool {
-	return slices.ContainsFunc(c, func(s section) bool { return slices.Contains(b.serve, s.file) })
-}
-
 // contextOf returns the blocks for c that mode selects and that fit into room tokens,
 // except the blocks in shown. A block that does not fit is left out, and the next one is
 // tried.
 func (run *run) contextOf(c chunk, mode ContextMode, room int, shown chunk) (context chunk, use review.ContextUse) {
 	for _, b := range run.blocks {
-		switch {
-		case !mode.covers(b.tier) || !b.serves(c) || shown.holds(b):
-		case b.tokens() > room:
+		serves := func(s section) bool { return slices.Contains(b.serve, s.file) }
+		holds := func(s section) bool {
+			return s.file.path == b.path && slices.ContainsFunc(s.hunks, func(h hunk) bool { return h.first() == b.hunks[0].first() })
+		}
+		switch size := (section{b.file, b.hunks}).tokens(); {
+		case !mode.covers(b.tier), !slices.ContainsFunc(c, serves), slices.ContainsFunc(shown, holds):
+		case size > room:
 			use.LeftOut++
 		default:
-			room -= b.tokens()
+			room -= size
 			use.Shown++
-			context = context.with(b)
+			i := slices.IndexFunc(context, func(s section) bool { return s.file.path == b.path })
+			if i < 0 {
+				context = append(context, section{b.file, slices.Clone(b.hunks)})
+				continue
+			}
+			context[i].hunks = append(context[i].hunks, b.hunks...)
+			slices.SortStableFunc(context[i].hunks, func(x, y hunk) int { return x.first() - y.first() })
 		}
 	}
 	return context, use
-}
-
-// with adds a block to the section of its file, in the order of the lines.
-func (c chunk) with(b *block) chunk {
-	i := slices.IndexFunc(c, func(s section) bool { return s.file.path == b.path })
-	if i < 0 {
-		return append(c, section{b.file, slices.Clone(b.hunks)})
-	}
-	c[i].hunks = append(c[i].hunks, b.hunks...)
-	slices.SortStableFunc(c[i].hunks, func(x, y hunk) int { return x.first() - y.first() })
-	return c
-}
-
-func (c chunk) holds(b *block) bool {
-	return slices.ContainsFunc(c, func(s section) bool {
-		return s.file.path == b.path && slices.ContainsFunc(s.hunks, func(h hunk) bool { return h.first() == b.hunks[0].first() })
-	})
 }
 
 // first returns the number of the first line of h, 0 for none.

@@ -43,14 +43,11 @@ func (g *guidelines) with(redact func(string) (redaction.Text, error), files []r
 	book := g.book
 	for _, f := range files {
 		source := review.RuleSource{Path: f.Path.String(), Revision: f.Revision, Digest: f.Digest}
-		if f.Revision == 0 {
-			sources = append(sources, source)
-			continue
-		}
-		if next, err := book.WithTeam(fmt.Sprintf("%s#%d", source.Path, f.Revision), f.Text.String()); err != nil {
-			source.Invalid = true
-		} else {
-			book = next
+		if f.Revision > 0 {
+			next, err := book.WithTeam(fmt.Sprintf("%s#%d", source.Path, f.Revision), f.Text.String())
+			if source.Invalid = err != nil; err == nil {
+				book = next
+			}
 		}
 		sources = append(sources, source)
 	}
@@ -80,7 +77,7 @@ type guide struct {
 // guide selects the packs for files, as many as fit in limit tokens. Packs that apply to
 // more files come first. All calls of a review have the same guide, so that providers can
 // cache their common prefix.
-func (g *guidelines) guide(files []*file, limit int) guide {
+func (g *guidelines) guide(files []*file, limit int) (out guide) {
 	count := map[string]int{}
 	for _, f := range files {
 		for _, pack := range g.book.For(f.path) {
@@ -90,24 +87,19 @@ func (g *guidelines) guide(files []*file, limit int) guide {
 	chosen := slices.DeleteFunc(g.book.Packs(), func(p rules.Pack) bool { return count[p.Name] == 0 })
 	byCount := slices.Clone(chosen)
 	slices.SortStableFunc(byCount, func(a, b rules.Pack) int { return cmp.Compare(count[b.Name], count[a.Name]) })
-	var out guide
-	fits := map[string]bool{}
 	limit = min(limit, maxRulesTokens)
 	for _, p := range byCount {
 		if n := countTokens(g.texts[p.Name]); n <= limit {
-			fits[p.Name] = true
 			limit -= n
 		} else {
 			out.left = append(out.left, p.Name)
 		}
 	}
-	var text strings.Builder
 	for _, p := range chosen {
-		if fits[p.Name] {
+		if !slices.Contains(out.left, p.Name) {
 			out.packs = append(out.packs, p.Name)
-			fmt.Fprintf(&text, "\n%s", g.texts[p.Name])
+			out.text += "\n" + g.texts[p.Name]
 		}
 	}
-	out.text = text.String()
 	return out
 }

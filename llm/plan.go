@@ -75,7 +75,15 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 	run.fixed = empty.tokens
 	run.room = limit - run.fixed
 	run.room -= codeTokens(run.room)
-	reserve := run.contextReserve(limit)
+	want, reserve := 0, 0 // up to a quarter of each prompt, but not of a small one, is for code around the change
+	for _, b := range run.blocks {
+		if run.cfg.ReviewContext.covers(b.tier) {
+			want += section{b.file, b.hunks}.tokens()
+		}
+	}
+	if limit >= 2*minPromptTokens {
+		reserve = min(want, run.room/4)
+	}
 	calls := run.cfg.MaxTokensPerReview / (limit + run.cfg.MaxAnswerTokens)
 	chunks := pack(files, run.room-reserve, calls*(run.room-reserve))
 	if len(chunks) > calls && reserve > 0 {
@@ -96,21 +104,6 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 	return nil
 }
 
-// contextReserve returns how many tokens of each prompt are left to code around the change: up
-// to a quarter, and none of a small prompt. A change that needs them has them.
-func (run *run) contextReserve(limit int) int {
-	want := 0
-	for _, b := range run.blocks {
-		if run.cfg.ReviewContext.covers(b.tier) {
-			want += b.tokens()
-		}
-	}
-	if limit < 2*minPromptTokens {
-		return 0
-	}
-	return min(want, run.room/4)
-}
-
 // newTask sets tokens aside for q unless its answer is cached. If the budget has too few
 // tokens left, the context of q is left out, then its files.
 func (run *run) newTask(ctx context.Context, q question) (task, bool) {
@@ -120,13 +113,12 @@ func (run *run) newTask(ctx context.Context, q question) (task, bool) {
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if t.setAside > run.left {
-		if t.question = q.withoutContext(); q.context != nil {
-			t.setAside = run.maxTokens(t.question, run.cfg.MaxAnswerTokens)
-		}
+	if t.setAside > run.left && q.context != nil {
+		t.question = q.withoutContext()
+		t.setAside = run.maxTokens(t.question, run.cfg.MaxAnswerTokens)
 	}
 	if t.setAside > run.left {
-		run.omit(q.part, review.SkipOverBudget)
+		run.omitted = append(run.omitted, omission{q.part, review.SkipOverBudget})
 		return task{}, false
 	}
 	run.left -= t.setAside
@@ -138,9 +130,4 @@ func (run *run) newTask(ctx context.Context, q question) (task, bool) {
 // of its answer, may use.
 func (run *run) maxTokens(q question, limit int) int {
 	return run.fixed + limit + countTokens(q.key())
-}
-
-// omit records that c is not shown to the model. The caller holds the lock.
-func (run *run) omit(c chunk, why review.SkipReason) {
-	run.omitted = append(run.omitted, omission{c, why})
 }

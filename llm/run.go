@@ -238,7 +238,7 @@ func (run *run) givenUp(t task) review.SkipReason {
 // leaveOut records that c was not read in full, and err if the endpoint is the cause.
 func (run *run) leaveOut(c chunk, why review.SkipReason, err error) {
 	run.mu.Lock()
-	run.omit(c, why)
+	run.omitted = append(run.omitted, omission{c, why})
 	if class := failure.ClassOf(err); class == failure.PromptTruncated || class == failure.TooLarge {
 		run.lost++
 	}
