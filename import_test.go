@@ -25,7 +25,7 @@ var (
 	// house is what the packages of the rewrite queue may import: their own, and what both
 	// products need once.
 	house = []string{
-		"rewrite", "rewrite/activities", "rewrite/provider", "rewrite/store", "rewrite/workflows",
+		"rewrite", "rewrite/activities", "rewrite/provider", "rewrite/store", "rewrite/store/db", "rewrite/workflows",
 		"redaction", "llm", "llm/endpoint", "store/artifact",
 		"internal/cli", "internal/config", "internal/failure", "internal/postgres", "internal/secret", "internal/telemetry",
 		"internal/telemetry/traces", "internal/temporal",

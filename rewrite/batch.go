@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 )
 
 // A Lane separates rewrites within one language from those that also translate.
@@ -63,39 +62,27 @@ func Half(part, id string, half int) string {
 // ErrNoRoom is in the error of a batch that the provider refuses because of what is enqueued.
 var ErrNoRoom = errors.New("the provider has no room for the batch")
 
-// BatchLimits bound one batch.
+// BatchLimits bound the batches of one model. A provider that refuses the size of a file teaches
+// a limit of requests.
 type BatchLimits struct {
-	Requests int
-	Bytes    int
-	Tokens   int // of all batches of a model at the provider
+	Requests int // of one batch
+	Tokens   int // of all batches at the provider
 }
 
-// Split splits items, given by their weights, into batches within the limits. Each batch
-// is a range of items. The last overflow items are in no batch: their tokens and those
-// that are enqueued exceed the limit (rewrite 6.1). An item that alone exceeds a limit
-// gets a batch of its own: only the provider knows whether the item is too large.
-func (l BatchLimits) Split(weights []Weight, enqueuedTokens int) (batches [][2]int, overflow int) {
-	var sum Weight
-	begin := 0
-	room := max(0, l.Tokens-enqueuedTokens)
-	for i, w := range weights {
-		first := i == 0 && enqueuedTokens == 0
-		if w.Tokens > room && !first {
-			overflow = len(weights) - i
-			weights = weights[:i]
-			break
-		}
-		room -= w.Tokens
-		if i > begin && (i-begin == l.Requests || sum.Bytes+w.Bytes > l.Bytes) {
-			batches = append(batches, [2]int{begin, i})
-			begin, sum = i, Weight{}
-		}
-		sum.Bytes += w.Bytes
+// Split splits items, given by their tokens, into batches within the limits. Each batch is a
+// range of items. The last overflow items are in no batch: their tokens and those that are
+// enqueued exceed the limit (rewrite 6.1). An item that alone exceeds the limit gets a batch of its
+// own: only the provider knows whether the item is too large.
+func (l BatchLimits) Split(tokens []int, enqueued int) (batches [][2]int, overflow int) {
+	room, fit := max(0, l.Tokens-enqueued), 0
+	for fit < len(tokens) && (tokens[fit] <= room || fit == 0 && enqueued == 0) {
+		room -= tokens[fit]
+		fit++
 	}
-	if len(weights) > begin {
-		batches = append(batches, [2]int{begin, len(weights)})
+	for begin := 0; begin < fit; begin += l.Requests {
+		batches = append(batches, [2]int{begin, min(begin+l.Requests, fit)})
 	}
-	return batches, overflow
+	return batches, len(tokens) - fit
 }
 
 // A SubmissionState is the state of a submission.
@@ -108,31 +95,3 @@ const (
 	Collected  SubmissionState = "collected"  // every job is decided
 	Abandoned  SubmissionState = "abandoned"  // the provider does not have the batch, or it was given up
 )
-
-// A Submission is the record of one batch.
-type Submission struct {
-	// ID is the submission key, which identifies the batch at the provider.
-	ID          string          `json:"batch_id"`
-	State       SubmissionState `json:"state"`
-	Routing     RoutingDecision `json:"routing_decision"`
-	Languages   LanguagePair    `json:"language_pair"`
-	Requests    int             `json:"requests"`
-	Tokens      int             `json:"tokens"`
-	CreatedAt   time.Time       `json:"created_at"`
-	InputFileID string          `json:"input_file_id,omitempty"`
-	// CreateError is the error class of a creation that may have created the batch.
-	CreateError string `json:"create_error,omitempty"`
-	// CreateBegunAt is when the creation began.
-	CreateBegunAt  *time.Time  `json:"create_begun_at"`
-	ProviderID     string      `json:"provider_batch_id"`
-	ProviderStatus BatchStatus `json:"provider_status"`
-	SubmittedAt    *time.Time  `json:"submitted_at"`
-	PolledAt       *time.Time  `json:"polled_at"`
-	CancelAskedAt  *time.Time  `json:"cancel_asked_at"`
-	// FinalAt is when the provider was first seen to have ended the batch.
-	FinalAt *time.Time `json:"final_at"`
-	// Age is the time since the submission, by the database's clock.
-	Age time.Duration `json:"-"`
-	// FinalAge is the time since FinalAt.
-	FinalAge time.Duration `json:"-"`
-}

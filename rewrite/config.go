@@ -1,9 +1,6 @@
 package rewrite
 
 import (
-	"bytes"
-	"embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -13,105 +10,58 @@ import (
 // unlimited runs (rewrite 12).
 const MaxJobsPerRun = 50_000
 
-// A RunConfig limits one run and sets the waits before retries (rewrite 6). The field
-// names are those of the contract.
+// A RunConfig limits one run and sets the waits before retries (rewrite 6). The order, the
+// eligible statuses and not_before_at have one legal value each (rewrite 7.1): they are in the
+// SQL of a claim.
 type RunConfig struct {
-	MaxJobsPerRun       int      `json:"max_jobs_per_run"`
-	MaxRuntimeSeconds   int      `json:"max_runtime_seconds"`
-	ClaimTimeoutSeconds int      `json:"claim_timeout_seconds"`
-	Order               string   `json:"order"`
-	EligibleStatuses    []Status `json:"eligible_statuses"`
-	RespectNotBeforeAt  bool     `json:"respect_not_before_at"`
-	// RetryBackoffSeconds holds the wait after the first failed attempt, after the second,
-	// and so on; the last value applies to all later attempts.
-	RetryBackoffSeconds []int `json:"retry_backoff_seconds"`
+	MaxJobsPerRun int
+	MaxRuntime    time.Duration // a run begins no new work after it
+	ClaimTimeout  time.Duration // the age at which a claim is stale
+	// RetryBackoff holds the wait after the first failed attempt, after the second, and so on;
+	// the last one applies to all later attempts. It has no jitter (rewrite 8.1).
+	RetryBackoff []time.Duration
 	// MaxCapacityRounds is how often in a row a job may be refused for a reason that is not its
 	// own before an attempt is counted.
-	MaxCapacityRounds int `json:"-"`
+	MaxCapacityRounds int
 }
 
 // A Profile holds the defaults of one kind of installation (rewrite 14).
 type Profile struct {
 	RunConfig
-	// ScheduleSeconds is the interval of the async lane. The other two are intervals of
-	// the batch lane (rewrite 5).
-	ScheduleSeconds int `json:"schedule_seconds"`
-	SubmitSeconds   int `json:"submit_seconds"`
-	CollectSeconds  int `json:"collect_seconds"`
+	Every map[Worker]time.Duration // between the runs of a worker
 }
 
-// Profiles returns the names of the embedded profiles.
-func Profiles() []string { return []string{"dev", "stage", "prod"} }
-
-//go:embed profiles
-var profiles embed.FS
-
-// LoadProfile returns the profile with the given name.
-func LoadProfile(name string) (Profile, error) {
-	var p Profile
-	if !slices.Contains(Profiles(), name) {
-		return p, fmt.Errorf("unknown profile %q: want one of %v", name, Profiles())
-	}
-	data, err := profiles.ReadFile("profiles/" + name + ".json")
-	if err != nil {
-		return p, fmt.Errorf("read profile %s: %w", name, err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&p); err != nil {
-		return p, fmt.Errorf("read profile %s: %w", name, err)
-	}
-	return p, nil
+// Profiles are the profiles by name.
+var Profiles = map[string]Profile{
+	"dev": {
+		RunConfig{MaxJobsPerRun: 5, MaxRuntime: 2 * time.Minute, ClaimTimeout: 5 * time.Minute, RetryBackoff: []time.Duration{2 * time.Minute, 10 * time.Minute}},
+		map[Worker]time.Duration{AsyncLane: 2 * time.Hour, Submitter: 2 * time.Hour, Collector: 2 * time.Hour},
+	},
+	"stage": {
+		RunConfig{MaxJobsPerRun: 30, MaxRuntime: 3 * time.Minute, ClaimTimeout: 15 * time.Minute, RetryBackoff: []time.Duration{5 * time.Minute, 30 * time.Minute}},
+		map[Worker]time.Duration{AsyncLane: 30 * time.Minute, Submitter: 30 * time.Minute, Collector: 30 * time.Minute},
+	},
+	"prod": {
+		RunConfig{MaxJobsPerRun: 200, MaxRuntime: 4 * time.Minute, ClaimTimeout: time.Hour, RetryBackoff: []time.Duration{time.Hour, 6 * time.Hour}},
+		map[Worker]time.Duration{AsyncLane: time.Hour, Submitter: 15 * time.Minute, Collector: 30 * time.Minute},
+	},
 }
 
-// Validate returns an error about the first field that violates the contract. The
-// contract fixes the values of order, eligible_statuses and respect_not_before_at; another
-// value is an error (rewrite 7.1, 13).
-func (c RunConfig) Validate() error {
-	switch {
+// Validate returns an error about the first field that violates the contract, or lets a claim
+// expire during a call that lasts up to timeout.
+func (c RunConfig) Validate(timeout time.Duration) error {
+	switch longest := c.MaxRuntime + timeout; {
 	case c.MaxJobsPerRun < 1 || c.MaxJobsPerRun > MaxJobsPerRun:
 		return fmt.Errorf("max_jobs_per_run is %d: want 1 to %d", c.MaxJobsPerRun, MaxJobsPerRun)
-	case c.MaxRuntimeSeconds < 1:
-		return fmt.Errorf("max_runtime_seconds is %d: want 1 or more", c.MaxRuntimeSeconds)
-	case c.ClaimTimeoutSeconds <= c.MaxRuntimeSeconds:
-		return fmt.Errorf("claim_timeout_seconds is %d: want more than max_runtime_seconds (%d), or claims expire during their run",
-			c.ClaimTimeoutSeconds, c.MaxRuntimeSeconds)
-	case c.Order != "created_at_asc":
-		return fmt.Errorf("order is %q: want created_at_asc", c.Order)
-	case !slices.Equal(c.EligibleStatuses, []Status{Queued}):
-		return fmt.Errorf("eligible_statuses are %v: want [%s]", c.EligibleStatuses, Queued)
-	case !c.RespectNotBeforeAt:
-		return fmt.Errorf("respect_not_before_at is false: want true")
-	case len(c.RetryBackoffSeconds) == 0 || slices.Min(c.RetryBackoffSeconds) < 1:
-		return fmt.Errorf("retry_backoff_seconds are %v: want one or more, each 1 or more", c.RetryBackoffSeconds)
+	case c.MaxRuntime <= 0:
+		return fmt.Errorf("max_runtime_seconds is %.0f: want 1 or more", c.MaxRuntime.Seconds())
+	case c.ClaimTimeout <= longest:
+		return fmt.Errorf("claim_timeout_seconds is %.0f: want more than max_runtime_seconds and timeout together (%.0f), or claims expire during a call",
+			c.ClaimTimeout.Seconds(), longest.Seconds())
+	case len(c.RetryBackoff) == 0 || slices.Min(c.RetryBackoff) <= 0:
+		return fmt.Errorf("retry_backoff_seconds are %v: want one or more, each 1 or more", c.RetryBackoff)
 	}
 	return nil
-}
-
-// Covers returns an error if a claim could expire during a call that lasts up to timeout.
-func (c RunConfig) Covers(timeout time.Duration) error {
-	if longest := c.MaxRuntime() + timeout; c.ClaimTimeout() <= longest {
-		return fmt.Errorf("claim_timeout_seconds is %d: want more than max_runtime_seconds and rewrite.timeout together (%s), or claims expire during a call",
-			c.ClaimTimeoutSeconds, longest)
-	}
-	return nil
-}
-
-// MaxRuntime returns how long a run may begin new work.
-func (c RunConfig) MaxRuntime() time.Duration {
-	return time.Duration(c.MaxRuntimeSeconds) * time.Second
-}
-
-// ClaimTimeout returns the age at which a claim is stale.
-func (c RunConfig) ClaimTimeout() time.Duration {
-	return time.Duration(c.ClaimTimeoutSeconds) * time.Second
-}
-
-// Backoff returns the wait after the given failed attempt, from 1. It has no jitter
-// (rewrite 8.1).
-func (c RunConfig) Backoff(attempt int) time.Duration {
-	i := min(max(attempt, 1), len(c.RetryBackoffSeconds)) - 1
-	return time.Duration(c.RetryBackoffSeconds[i]) * time.Second
 }
 
 // overflowBackoff is shorter than any schedule's interval, so that the next run claims
@@ -119,11 +69,7 @@ func (c RunConfig) Backoff(attempt int) time.Duration {
 const overflowBackoff = 30 * time.Second
 
 // OverflowBackoff returns the wait of a job that was claimed and not begun (rewrite 6.1).
-func (c RunConfig) OverflowBackoff() time.Duration { return min(overflowBackoff, c.Backoff(1)) }
-
-// MaxCollectedPerRun returns the limit of results per run of the collector. It exceeds
-// the number of jobs that are submitted between two of its runs.
-func (c RunConfig) MaxCollectedPerRun() int { return 4 * c.MaxJobsPerRun }
+func (c RunConfig) OverflowBackoff() time.Duration { return min(overflowBackoff, c.RetryBackoff[0]) }
 
 // AfterFailure decides about a job whose attempt failed: the job is queued, or fails if it has no
 // attempts left or every attempt would fail (rewrite 8.1, 8.2).
@@ -133,7 +79,7 @@ func (c RunConfig) AfterFailure(job Job, lastError string, permanent bool) Outco
 		v.Status = Failed
 		return v
 	}
-	v.Wait = c.Backoff(v.Attempts)
+	v.Wait = c.RetryBackoff[min(v.Attempts, len(c.RetryBackoff))-1]
 	return v
 }
 

@@ -77,9 +77,3 @@ type BatchProblem struct {
 	Capacity bool   // the provider has no room now
 	Endpoint bool   // the provider refuses the model or the account
 }
-
-// A Weight is the size of an item in a batch.
-type Weight struct {
-	Bytes  int // of its line in the input file, including the line end
-	Tokens int // of its prompt, estimated
-}

@@ -2,8 +2,8 @@
 // routing decisions, runs and batches. It does no I/O. The queue shares Temporal,
 // Postgres, redaction and failure classes with reviews, and nothing else.
 //
-// A backend enqueues an [Order] with its encrypted texts, which becomes a [Job]. A
-// [Router] sets the job's [RoutingDecision]: provider, model and execution mode. Three
+// A backend enqueues an [Order] with its encrypted texts, which becomes a [Job]. A job without a
+// [RoutingDecision] gets that of the configuration: provider, model and execution mode. Three
 // workers run on schedules. In each run, a worker claims jobs, up to a limit:
 //
 //   - The async lane sends one request per job.
@@ -106,7 +106,7 @@ type Job struct {
 	LastError   *string    `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
 
-	// Routing is nil until the router has decided.
+	// Routing is nil until the job is routed.
 	Routing *RoutingDecision `json:"routing_decision"`
 	// Unreadable is the field of the row that could not be decoded; the job is not executed.
 	Unreadable string `json:"unreadable,omitempty"`

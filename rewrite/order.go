@@ -9,7 +9,7 @@ import (
 )
 
 // An Order requests one job: the fields of the contract that a backend sets. Its JSON
-// form is the first argument of criticizer.enqueue_rewrite.
+// form is a line of a job file.
 type Order struct {
 	// JobID is optional; the default is a new UUID.
 	JobID                         string       `json:"job_id,omitempty"`
@@ -23,7 +23,7 @@ type Order struct {
 	RecipientPreferenceSnapshotID string       `json:"recipient_preference_snapshot_id"`
 	NotBeforeAt                   *time.Time   `json:"not_before_at,omitempty"`
 	MaxAttempts                   int          `json:"max_attempts,omitempty"`
-	// Routing is optional; by default the router decides.
+	// Routing is optional; the default is that of the configuration.
 	Routing *RoutingDecision `json:"routing_decision,omitempty"`
 }
 

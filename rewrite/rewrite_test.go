@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"testing/quick"
@@ -31,7 +30,7 @@ func TestParseStatus(t *testing.T) {
 // The wait is the same every time, and no attempt follows the last (rewrite 8.1, 8.2).
 func TestAfterFailure(t *testing.T) {
 	t.Parallel()
-	cfg := RunConfig{RetryBackoffSeconds: []int{900, 7200}}
+	cfg := RunConfig{RetryBackoff: []time.Duration{900 * time.Second, 7200 * time.Second}}
 	for name, tt := range map[string]struct {
 		attempts, maximum int
 		permanent         bool
@@ -58,59 +57,45 @@ func TestAfterFailure(t *testing.T) {
 	}
 }
 
-// The embedded profiles are valid, and so is the example of the contract (rewrite 6, 14).
+// The profiles are valid, and so is the example of the contract (rewrite 6, 14).
 func TestProfiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range Profiles() {
-		if p, err := LoadProfile(name); err != nil || p.ScheduleSeconds < 1800 {
+	for name, p := range Profiles {
+		if err := p.Validate(2 * time.Minute); err != nil || len(p.Every) != len(Workers()) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	if _, err := LoadProfile("../status.go"); err == nil {
-		t.Error("loaded an unknown profile")
+	example := RunConfig{
+		MaxJobsPerRun: 25, MaxRuntime: 240 * time.Second, ClaimTimeout: 600 * time.Second, RetryBackoff: []time.Duration{900 * time.Second, 7200 * time.Second},
 	}
-	example := `{"max_jobs_per_run": 25, "max_runtime_seconds": 240, "claim_timeout_seconds": 600, "order": "created_at_asc",
-		"eligible_statuses": ["queued"], "respect_not_before_at": true, "retry_backoff_seconds": [900, 7200]}`
-	var cfg RunConfig
-	if err := json.Unmarshal([]byte(example), &cfg); err != nil || cfg.Validate() != nil {
-		t.Fatalf("%+v: %v, %v", cfg, err, cfg.Validate())
+	if err := example.Validate(2 * time.Minute); err != nil {
+		t.Fatal(err)
 	}
 	for name, breaks := range map[string]func(*RunConfig){
-		"max_jobs_per_run is 0":          func(c *RunConfig) { c.MaxJobsPerRun = 0 }, // unlimited (rewrite 12)
-		"max_jobs_per_run is 50001":      func(c *RunConfig) { c.MaxJobsPerRun = MaxJobsPerRun + 1 },
-		"max_runtime_seconds is 0":       func(c *RunConfig) { c.MaxRuntimeSeconds = 0 },
-		"claim_timeout_seconds is 240":   func(c *RunConfig) { c.ClaimTimeoutSeconds = 240 },
-		"order is":                       func(c *RunConfig) { c.Order = "random" },
-		"eligible_statuses are":          func(c *RunConfig) { c.EligibleStatuses = []Status{Queued, Failed} },
-		"respect_not_before_at is false": func(c *RunConfig) { c.RespectNotBeforeAt = false },
-		"retry_backoff_seconds are []":   func(c *RunConfig) { c.RetryBackoffSeconds = nil },
-		"retry_backoff_seconds are [0]":  func(c *RunConfig) { c.RetryBackoffSeconds = []int{0} },
+		"max_jobs_per_run is 0":         func(c *RunConfig) { c.MaxJobsPerRun = 0 }, // unlimited (rewrite 12)
+		"max_jobs_per_run is 50001":     func(c *RunConfig) { c.MaxJobsPerRun = MaxJobsPerRun + 1 },
+		"max_runtime_seconds is 0":      func(c *RunConfig) { c.MaxRuntime = 0 },
+		"claim_timeout_seconds is 360":  func(c *RunConfig) { c.ClaimTimeout = 360 * time.Second }, // expires during a call
+		"retry_backoff_seconds are []":  func(c *RunConfig) { c.RetryBackoff = nil },
+		"retry_backoff_seconds are [0s": func(c *RunConfig) { c.RetryBackoff = []time.Duration{0} },
 	} {
-		broken := cfg
+		broken := example
 		breaks(&broken)
-		if err := broken.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+		if err := broken.Validate(2 * time.Minute); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// The router receives the strength of a job and nothing else, and its decision has no place
-// for a message (rewrite 4, 12).
-func TestRouterHasNoPlaceForText(t *testing.T) {
+// A routing decision has no place for a message (rewrite 4, 12).
+func TestDecisionHasNoPlaceForText(t *testing.T) {
 	t.Parallel()
-	standard := RoutingDecision{Provider: "openai", AdapterKind: OpenAIChat, Model: "small", PromptVersion: "v1", PolicyVersion: "p", Mode: Batch}
-	router, err := NewRouter(standard, map[Strength]string{FullReframe: "large"})
-	if err != nil {
+	decision := RoutingDecision{Provider: "openai", AdapterKind: OpenAIChat, Model: "small", PromptVersion: "v1", PolicyVersion: "p", Mode: Batch}
+	if err := decision.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if got := router.Route(LightTouch); got != standard {
-		t.Errorf("light touch is routed to %+v", got)
-	}
-	if got := router.Route(FullReframe); got.Model != "large" || got.Provider != "openai" {
-		t.Errorf("full reframe is routed to %+v", got)
-	}
-	standard.Model = "you never clean"
-	if _, err := NewRouter(standard, nil); err == nil {
+	decision.Model = "you never clean"
+	if decision.Validate() == nil {
 		t.Error("a model's name may be a message")
 	}
 }
@@ -154,30 +139,29 @@ func TestOrderIsValidated(t *testing.T) {
 // (rewrite 9).
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	limits := BatchLimits{Requests: 5, Bytes: 100, Tokens: 200}
+	limits := BatchLimits{Requests: 5, Tokens: 200}
 	property := func(sizes []uint8, enqueued uint8) bool {
-		weights := make([]Weight, len(sizes))
+		tokens := make([]int, len(sizes))
 		for i, s := range sizes {
-			weights[i] = Weight{Bytes: int(s)%100 + 1, Tokens: int(s)%50 + 1}
+			tokens[i] = int(s)%50 + 1
 		}
-		ranges, overflow := limits.Split(weights, int(enqueued))
-		next, tokens := 0, 0
+		ranges, overflow := limits.Split(tokens, int(enqueued))
+		next, sum := 0, 0
 		for _, r := range ranges {
-			bytes := 0
-			for _, w := range weights[r[0]:r[1]] {
-				bytes, tokens = bytes+w.Bytes, tokens+w.Tokens
+			for _, n := range tokens[r[0]:r[1]] {
+				sum += n
 			}
-			if r[0] != next || r[1] <= r[0] || r[1]-r[0] > limits.Requests || bytes > limits.Bytes {
+			if r[0] != next || r[1] <= r[0] || r[1]-r[0] > limits.Requests {
 				return false
 			}
 			next = r[1]
 		}
-		return next+overflow == len(weights) && (tokens == 0 || tokens+int(enqueued) <= limits.Tokens)
+		return next+overflow == len(tokens) && (sum == 0 || sum+int(enqueued) <= limits.Tokens)
 	}
 	if err := quick.Check(property, &quick.Config{MaxCount: 5000, Rand: nil}); err != nil {
 		t.Error(err)
 	}
-	if ranges, overflow := limits.Split([]Weight{{Bytes: 1000, Tokens: 1000}, {Bytes: 1, Tokens: 1}}, 0); len(ranges) != 1 || overflow != 1 {
-		t.Errorf("an item above all limits: %v, %d; want it alone, or it is never submitted", ranges, overflow)
+	if ranges, overflow := limits.Split([]int{1000, 1}, 0); len(ranges) != 1 || overflow != 1 {
+		t.Errorf("an item above the limit: %v, %d; want it alone, or it is never submitted", ranges, overflow)
 	}
 }

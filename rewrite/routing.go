@@ -85,28 +85,3 @@ const maxURL = 190
 // name matches the names in a decision: they must not hold text. The database has the
 // same rule.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
-
-// A Router decides about jobs without a routing decision.
-type Router struct {
-	standard RoutingDecision
-	models   map[Strength]string
-}
-
-// NewRouter returns a router that returns the standard decision, with the model of
-// models for the job's strength, if there is one.
-func NewRouter(standard RoutingDecision, models map[Strength]string) (Router, error) {
-	if err := standard.Validate(); err != nil {
-		return Router{}, err
-	}
-	return Router{standard, models}, nil
-}
-
-// Route returns the decision for a job of a strength. A router must not receive the message
-// (rewrite 12).
-func (r Router) Route(of Strength) RoutingDecision {
-	decision := r.standard
-	if model := r.models[of]; model != "" {
-		decision.Model = model
-	}
-	return decision
-}

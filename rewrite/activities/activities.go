@@ -10,7 +10,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store"
 )
 
 // Queue is the task queue of the rewrite queue's workflows and activities. It is
@@ -52,7 +52,8 @@ type Parts struct {
 	Results  results
 	Pipeline *redaction.Pipeline
 	Provider provider
-	Router   rewrite.Router
+	// Standard is the decision for jobs that have none.
+	Standard rewrite.RoutingDecision
 	// Name identifies this worker in claims, such as a process and its host.
 	Name string
 }
@@ -67,7 +68,7 @@ type Activities struct {
 
 // New returns the activities. The error has class CONFIG_INVALID.
 func New(lg *slog.Logger, parts Parts, cfg Config) (*Activities, error) {
-	if err := cmp.Or(cfg.Run.Validate(), cfg.Run.Covers(cfg.CallTimeout)); err != nil {
+	if err := cfg.Run.Validate(cfg.CallTimeout); err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "configure rewrite runs: %w", err)
 	}
 	return &Activities{parts, lg, cfg, time.Second}, nil
@@ -102,17 +103,17 @@ func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Wor
 func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (int, error) {
 	switch worker {
 	case rewrite.AsyncLane:
-		return a.parts.Queue.Pending(ctx, rewrite.Async, a.cfg.Run.ClaimTimeout())
+		return a.parts.Queue.PendingJobs(ctx, string(rewrite.Async), a.cfg.Run.ClaimTimeout)
 	case rewrite.Submitter:
-		jobs, err := a.parts.Queue.Pending(ctx, rewrite.Batch, a.cfg.Run.ClaimTimeout())
+		jobs, err := a.parts.Queue.PendingJobs(ctx, string(rewrite.Batch), a.cfg.Run.ClaimTimeout)
 		if err != nil {
 			return 0, err
 		}
 		batches, err := a.parts.Queue.PendingBatches(ctx, rewrite.Submitting)
 		return jobs + batches, err
 	case rewrite.Collector:
-		_, due, err := a.parts.Queue.Installation(ctx)
-		if err != nil || due { // a search for unknown batches is work
+		installation, err := a.parts.Queue.Installation(ctx)
+		if err != nil || installation.LookDue { // a search for unknown batches is work
 			return 1, err
 		}
 		return a.parts.Queue.PendingBatches(ctx, rewrite.Submitted)
@@ -121,23 +122,23 @@ func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (int, e
 }
 
 // FinishRun counts the transitions of the run, records and logs them (rewrite 10).
-func (a *Activities) FinishRun(ctx context.Context) (rewrite.Run, error) {
+func (a *Activities) FinishRun(ctx context.Context) (store.Run, error) {
 	return a.finish(ctx, runOf(ctx))
 }
 
-func (a *Activities) finish(ctx context.Context, runID string) (rewrite.Run, error) {
+func (a *Activities) finish(ctx context.Context, runID string) (store.Run, error) {
 	run, err := a.parts.Queue.FinishRun(ctx, runID)
 	if failure.ClassOf(err) == failure.NotFound { // a reset after its work gave the run another ID
-		return rewrite.Run{ID: runID}, nil
+		return store.Run{RunID: runID}, nil
 	}
 	if err != nil {
 		return run, err
 	}
-	a.lg.InfoContext(ctx, "rewrite run finished", "worker", run.Worker, "run_id", run.ID,
+	a.lg.InfoContext(ctx, "rewrite run finished", "worker", run.Worker, "run_id", run.RunID,
 		"started_at", run.StartedAt, "finished_at", run.FinishedAt, "max_jobs_per_run", run.MaxJobsPerRun,
-		"claimed_count", run.Claimed, "submitted_count", run.Submitted, "succeeded_count", run.Succeeded,
-		"failed_count", run.Failed, "requeued_count", run.Requeued, "stale_count", run.Stale,
-		"rate_limit_errors", run.RateLimited, "capacity_errors", run.Capacity, "refusals", run.Refusals, "per_model", run.PerModel)
+		"claimed_count", run.ClaimedCount, "submitted_count", run.SubmittedCount, "succeeded_count", run.SucceededCount,
+		"failed_count", run.FailedCount, "requeued_count", run.RequeuedCount, "stale_count", run.StaleCount,
+		"rate_limit_errors", run.RateLimitErrors, "capacity_errors", run.CapacityErrors, "refusals", run.Refusals, "per_model", run.PerModel)
 	return run, nil
 }
 
@@ -150,5 +151,5 @@ func (a *Activities) deadline(ctx context.Context, runID string, worker rewrite.
 	if failure.ClassOf(err) == failure.NotFound { // a reset gave the run another ID
 		err = a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
 	}
-	return time.Now().Add(a.cfg.Run.MaxRuntime() - spent), err
+	return time.Now().Add(a.cfg.Run.MaxRuntime - spent), err
 }

@@ -107,8 +107,8 @@ func (l *lane) execute(ctx context.Context, job rewrite.Job) error {
 	case err != nil:
 		return l.settle(ctx, l.claim.Writer(), l.failed(job, failure.ClassOf(err), true))
 	}
-	begun, err := l.parts.Queue.Begin(ctx, l.claim, job.ID)
-	if err != nil || !begun { // an operator canceled the job, or the claim was lost
+	begun, err := l.parts.Queue.BeginJob(ctx, job.ID, l.claim.Token)
+	if err != nil || begun == 0 { // an operator canceled the job, or the claim was lost
 		return err
 	}
 	// A canceled or terminated run ends after its calls, which are billed; a worker that stops has no time for them.

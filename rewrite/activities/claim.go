@@ -2,8 +2,8 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,23 +20,19 @@ func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.Execu
 	if err != nil {
 		return c, nil, err
 	}
-	recovered, err := a.parts.Queue.RecoverStale(ctx, runID, a.cfg.Run.ClaimTimeout())
+	recovered, err := a.parts.Queue.RecoverStaleClaims(ctx, runID, a.cfg.Run.ClaimTimeout)
 	if err != nil {
 		return c, nil, err
 	}
 	if recovered > 0 {
 		a.lg.WarnContext(ctx, "stale claims ended", "run_id", runID, "jobs", recovered)
 	}
-	unrouted, err := a.parts.Queue.Unrouted(ctx, a.cfg.Run.MaxJobsPerRun)
+	standard, err := json.Marshal(a.parts.Standard)
 	if err != nil {
 		return c, nil, err
 	}
-	decisions := map[string]rewrite.RoutingDecision{}
-	for _, job := range unrouted {
-		decisions[job.ID] = a.parts.Router.Route(job.Strength)
-	}
-	if err := a.parts.Queue.Route(ctx, decisions); err != nil {
-		return c, nil, fmt.Errorf("route %d jobs: %w", len(unrouted), err)
+	if err := a.parts.Queue.RouteJobs(ctx, standard, a.cfg.Run.MaxJobsPerRun); err != nil {
+		return c, nil, err
 	}
 	if len(held) == 0 {
 		refusing, err := a.refusing(ctx, runID, mode)
@@ -69,7 +65,7 @@ var closed = []failure.Class{
 // refusing asks each provider of the jobs that are due for its models, which costs nothing, and
 // returns those that refuse or are not reachable: none of their jobs is claimed.
 func (a *Activities) refusing(ctx context.Context, runID string, mode rewrite.ExecutionMode) (refusing []string, err error) {
-	providers, err := a.parts.Queue.Providers(ctx, mode, a.cfg.Run.MaxJobsPerRun)
+	providers, err := a.parts.Queue.DueProviders(ctx, string(mode), a.cfg.Run.MaxJobsPerRun)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +79,10 @@ func (a *Activities) refusing(ctx context.Context, runID string, mode rewrite.Ex
 			refusing, refusals = append(refusing, name), append(refusals, rewrite.Refusal{Provider: name, Class: string(class)})
 		}
 	}
-	return refusing, a.parts.Queue.RecordRefusals(ctx, runID, refusals)
+	if len(refusals) > 0 {
+		err = a.parts.Queue.RecordRefusals(ctx, refusals, runID)
+	}
+	return refusing, err
 }
 
 // extend keeps the claim from becoming stale until stop is called: a claim is stale only if
@@ -91,7 +90,7 @@ func (a *Activities) refusing(ctx context.Context, runID string, mode rewrite.Ex
 func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		beat := time.NewTicker(a.cfg.Run.ClaimTimeout() / 4)
+		beat := time.NewTicker(a.cfg.Run.ClaimTimeout / 4)
 		defer beat.Stop()
 		for {
 			select {
@@ -99,7 +98,7 @@ func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func
 				return
 			case <-beat.C:
 			}
-			if err := a.parts.Queue.Extend(ctx, claim); err != nil && ctx.Err() == nil {
+			if err := a.parts.Queue.ExtendClaims(ctx, claim.Token); err != nil && ctx.Err() == nil {
 				a.lg.WarnContext(ctx, "extension of a claim failed", "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 			}
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 )
 
 // CollectBatches collects the results of batches that have ended. Each job gets a
@@ -22,15 +24,16 @@ func (a *Activities) collect(ctx context.Context, runID string) error {
 	if err := a.restore(ctx, claim); err != nil {
 		return fmt.Errorf("search for unknown batches: %w", err)
 	}
-	// A batch has at most as many jobs as a run claims: no batch exceeds the room.
-	for room := a.cfg.Run.MaxCollectedPerRun(); room >= a.cfg.Run.MaxJobsPerRun && time.Now().Before(deadline) && ctx.Err() == nil; {
+	// The limit of results exceeds the number of jobs that are submitted between two runs. A batch has at
+	// most as many jobs as a run claims: no batch exceeds the room.
+	for room := 4 * a.cfg.Run.MaxJobsPerRun; room >= a.cfg.Run.MaxJobsPerRun && time.Now().Before(deadline) && ctx.Err() == nil; {
 		s, ok, err := a.parts.Queue.Lease(ctx, claim, rewrite.Submitted, a.cfg.Lease)
 		if err != nil || !ok {
 			return err
 		}
 		decided, err := a.collectOne(ctx, claim, s)
 		if err != nil {
-			return fmt.Errorf("collect batch %s: %w", s.ID, err)
+			return fmt.Errorf("collect batch %s: %w", s.BatchID, err)
 		}
 		room -= decided
 	}
@@ -47,15 +50,15 @@ func (a *Activities) readTimeout() time.Duration { return a.cfg.BatchTimeout / 5
 
 // collectOne polls one batch and returns how many of its jobs were decided. No error of
 // the provider ends a batch before its time: a single 404 may be a mistake.
-func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s rewrite.Submission) (int, error) {
+func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s store.Submission) (int, error) {
 	if s.State == rewrite.Abandoned { // by an operator, or while it could not be canceled
-		return 0, a.parts.Queue.RecordPoll(ctx, claim, s.ID, s.ProviderStatus, a.cancel(ctx, claim, s))
+		return 0, a.recordPoll(ctx, claim, s, s.ProviderStatus, a.cancel(ctx, claim, s))
 	}
-	at, err := a.parts.Provider.Poll(ctx, s.Routing, s.ProviderID)
+	at, err := a.parts.Provider.Poll(ctx, s.RoutingDecision, s.ProviderBatchID)
 	missing := failure.UpstreamUnavailable
 	if err != nil {
 		missing, at = failure.ClassOf(err), rewrite.ProviderBatch{Status: s.ProviderStatus}
-		a.lg.WarnContext(ctx, "poll of a batch failed", "batch_id", s.ID, "run_id", claim.RunID, "error_class", missing)
+		a.lg.WarnContext(ctx, "poll of a batch failed", "batch_id", s.BatchID, "run_id", claim.RunID, "error_class", missing)
 	} else if at.Status.Final() {
 		return a.conclude(ctx, claim, s, at, failure.UpstreamInternal)
 	}
@@ -66,27 +69,31 @@ func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s rewr
 		s.FinalAge = a.readTimeout() // there is nothing to wait for
 		return a.conclude(ctx, claim, s, at, missing)
 	}
-	return 0, a.recordPoll(ctx, claim, s, at.Status)
+	return 0, a.recordPoll(ctx, claim, s, at.Status, s.CancelAskedAt != nil)
 }
 
 // cancel asks the provider to cancel a batch and reports whether to stop asking.
-func (a *Activities) cancel(ctx context.Context, claim rewrite.Claim, s rewrite.Submission) bool {
-	err := a.parts.Provider.Cancel(ctx, s.Routing, s.ProviderID)
+func (a *Activities) cancel(ctx context.Context, claim rewrite.Claim, s store.Submission) bool {
+	err := a.parts.Provider.Cancel(ctx, s.RoutingDecision, s.ProviderBatchID)
 	if err != nil {
-		a.lg.WarnContext(ctx, "cancellation of a batch failed", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
+		a.lg.WarnContext(ctx, "cancellation of a batch failed", "batch_id", s.BatchID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 	}
 	return err == nil || failure.ClassOf(err) == failure.WriteConflict // it has ended
 }
 
-func (a *Activities) recordPoll(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, status rewrite.BatchStatus) error {
-	return a.parts.Queue.RecordPoll(ctx, claim, s.ID, status, s.CancelAskedAt != nil)
+// recordPoll records the provider's status and ends the lease on a batch that the provider has not
+// finished, or whose results could not be read yet.
+func (a *Activities) recordPoll(ctx context.Context, claim rewrite.Claim, s store.Submission, status rewrite.BatchStatus, cancelAsked bool) error {
+	return a.parts.Queue.RecordPoll(ctx, db.RecordPollParams{
+		ProviderStatus: status, Final: status.Final(), CancelAsked: cancelAsked, BatchID: s.BatchID, LeaseToken: claim.Token,
+	})
 }
 
 // conclude decides about the jobs of a batch that has ended. While a file cannot be read,
 // or the files may lack results, the jobs without a result stay open. After readTimeout they
 // fail with class missing.
-func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, at rewrite.ProviderBatch, missing failure.Class) (int, error) {
-	jobs, err := a.parts.Queue.BatchJobs(ctx, s.ID)
+func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s store.Submission, at rewrite.ProviderBatch, missing failure.Class) (int, error) {
+	jobs, err := a.parts.Queue.BatchJobs(ctx, s.BatchID)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +115,7 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 	lost := len(c.open)
 	waits := mayWait && lost > 0 && (unread != nil || c.lacks(at))
 	if unread != nil || c.unknown+c.repeated+lost > 0 {
-		a.lg.WarnContext(ctx, "files of a batch do not match its jobs", "batch_id", s.ID, "run_id", claim.RunID, "provider_status", at.Status,
+		a.lg.WarnContext(ctx, "files of a batch do not match its jobs", "batch_id", s.BatchID, "run_id", claim.RunID, "provider_status", at.Status,
 			"unknown_lines", c.unknown, "repeated_lines", c.repeated, "missing_lines", lost, "read_lines", len(c.seen), "provider_count", at.Lines,
 			"error_class", missing, "waits", waits)
 	}
@@ -119,7 +126,7 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 		return c.decided, err
 	}
 	if waits {
-		return c.decided, a.recordPoll(ctx, claim, s, at.Status)
+		return c.decided, a.recordPoll(ctx, claim, s, at.Status, s.CancelAskedAt != nil)
 	}
 	unstored := unread != nil || c.unknown > 0 || lost > 0 && at.Status == rewrite.BatchCompleted
 	return c.decided, a.endBatch(ctx, s, at, unstored)
@@ -127,15 +134,15 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 
 // endBatch closes a batch and deletes its files at the provider, unless they may have a
 // result that is not stored.
-func (a *Activities) endBatch(ctx context.Context, s rewrite.Submission, at rewrite.ProviderBatch, unstored bool) error {
+func (a *Activities) endBatch(ctx context.Context, s store.Submission, at rewrite.ProviderBatch, unstored bool) error {
 	state := rewrite.Collected
 	if !at.Status.Final() {
 		state = rewrite.Abandoned
 	}
-	if err := a.parts.Queue.EndBatch(ctx, s.ID, state, at.Status); err != nil {
+	if err := a.parts.Queue.EndBatch(ctx, state, string(at.Status), s.BatchID); err != nil {
 		return err
 	}
-	a.lg.InfoContext(ctx, "batch collected", "batch_id", s.ID, "state", state, "provider_status", at.Status)
+	a.lg.InfoContext(ctx, "batch collected", "batch_id", s.BatchID, "state", state, "provider_status", at.Status)
 	if !unstored {
 		a.deleteFiles(ctx, s, at)
 	}
@@ -144,13 +151,13 @@ func (a *Activities) endBatch(ctx context.Context, s rewrite.Submission, at rewr
 
 // deleteFiles deletes a batch's files at the provider: they contain messages. A file
 // that cannot be deleted expires there.
-func (a *Activities) deleteFiles(ctx context.Context, s rewrite.Submission, at rewrite.ProviderBatch) {
+func (a *Activities) deleteFiles(ctx context.Context, s store.Submission, at rewrite.ProviderBatch) {
 	for _, file := range []string{s.InputFileID, at.OutputFileID, at.ErrorFileID} {
 		if file == "" {
 			continue
 		}
-		if err := a.parts.Provider.Delete(ctx, s.Routing, file); err != nil {
-			a.lg.WarnContext(ctx, "deletion of a batch's file failed", "batch_id", s.ID, "error_class", failure.ClassOf(err))
+		if err := a.parts.Provider.Delete(ctx, s.RoutingDecision, file); err != nil {
+			a.lg.WarnContext(ctx, "deletion of a batch's file failed", "batch_id", s.BatchID, "error_class", failure.ClassOf(err))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store"
 )
 
 // flushSize is how many outcomes are written at a time.
@@ -32,9 +33,9 @@ type collection struct {
 	decided int
 }
 
-func newCollection(a *Activities, claim rewrite.Claim, s rewrite.Submission, jobs []rewrite.Job) *collection {
+func newCollection(a *Activities, claim rewrite.Claim, s store.Submission, jobs []rewrite.Job) *collection {
 	c := &collection{
-		Activities: a, by: rewrite.Writer{RunID: claim.RunID, BatchID: s.ID}, routing: s.Routing,
+		Activities: a, by: rewrite.Writer{RunID: claim.RunID, BatchID: s.BatchID}, routing: s.RoutingDecision,
 		open: map[string]rewrite.Job{}, seen: map[string]bool{}, answers: map[string]string{}, errors: map[string]failure.Class{},
 		results: map[string]string{},
 	}
@@ -146,7 +147,7 @@ func (c *collection) decideRead(mayWait bool) {
 // at fault is alone; if both halves are rejected alike, it is not the jobs' fault. If jobs are
 // missing, because a crashed worker has queued them again, the numbers of the lines are those of
 // other jobs.
-func (c *collection) decideProblems(ctx context.Context, s rewrite.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) error {
+func (c *collection) decideProblems(ctx context.Context, s store.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) error {
 	if at.Status != rewrite.BatchFailed || len(c.open) == 0 {
 		return nil
 	}
@@ -173,13 +174,13 @@ func (c *collection) decideProblems(ctx context.Context, s rewrite.Submission, j
 	refuse := func(reason string) {
 		decide(func(job rewrite.Job) rewrite.Outcome { return c.cfg.Run.Refuse(job, reason) })
 	}
-	works, alike, err := c.parts.Queue.PartState(ctx, part)
+	of, err := c.parts.Queue.PartState(ctx, part)
 	switch {
 	case err != nil:
 		return err
 	case full:
 		refuse(rewrite.NoCapacity)
-		return c.parts.Queue.LearnLimit(ctx, s.ID, true)
+		return c.parts.Queue.LearnLimit(ctx, true, s.BatchID)
 	case refused, len(faulty) == s.Requests && s.Requests > 1:
 		refuse(string(failure.EndpointRefused))
 	case len(faulty) > 0:
@@ -193,13 +194,13 @@ func (c *collection) decideProblems(ctx context.Context, s rewrite.Submission, j
 			}
 		}
 		decide(func(job rewrite.Job) rewrite.Outcome { return c.cfg.Run.Postpone(job, rewrite.Overflow) })
-	case part != "" && !works && (alike || len(c.open) == 1):
+	case part != "" && !of.Works && (of.Alike || len(c.open) == 1):
 		refuse(string(failure.EndpointRefused))
 	case len(c.open) > 1:
 		n, half := 0, (len(c.open)+1)/2
 		decide(func(job rewrite.Job) rewrite.Outcome {
 			outcome := c.cfg.Run.Postpone(job, rewrite.Bisected)
-			outcome.Part = rewrite.Half(part, s.ID, 1+n/half)
+			outcome.Part = rewrite.Half(part, s.BatchID, 1+n/half)
 			n++
 			return outcome
 		})

@@ -2,55 +2,58 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// queue is [store.Queue], which documents its methods. Every write is guarded by the claim, the lease
+// queue is the part of [store.Queue] that runs need. Every write is guarded by the claim, the lease
 // or the batch that gives the right to it; a write whose right was lost changes nothing.
 type queue interface {
 	BeginRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
 	SkipRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
-	FinishRun(ctx context.Context, runID string) (rewrite.Run, error)
+	FinishRun(ctx context.Context, runID string) (store.Run, error)
 	Runtime(ctx context.Context, runID string) (time.Duration, error)
-	DeleteExpired(ctx context.Context) (int, error)
+	RecordRefusals(ctx context.Context, refusals []rewrite.Refusal, runID string) error
+	DeleteExpired(ctx context.Context) (int64, error)
 
-	Pending(ctx context.Context, mode rewrite.ExecutionMode, claimTimeout time.Duration) (int, error)
-	RecoverStale(ctx context.Context, runID string, timeout time.Duration) (int, error)
-	Unrouted(ctx context.Context, limit int) ([]rewrite.Job, error)
-	Route(ctx context.Context, decisions map[string]rewrite.RoutingDecision) error
-	Providers(ctx context.Context, mode rewrite.ExecutionMode, limit int) ([]string, error)
-	RecordRefusals(ctx context.Context, runID string, refusals []rewrite.Refusal) error
+	PendingJobs(ctx context.Context, mode string, claimTimeout time.Duration) (int, error)
+	RecoverStaleClaims(ctx context.Context, runID string, claimTimeout time.Duration) (int64, error)
+	RouteJobs(ctx context.Context, decision json.RawMessage, maxJobs int) error
+	DueProviders(ctx context.Context, mode string, maxJobs int) ([]string, error)
 	Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int, refusing []string) ([]rewrite.Job, error)
 	TakeOver(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error)
-	Extend(ctx context.Context, c rewrite.Claim) error
-	Begin(ctx context.Context, c rewrite.Claim, jobID string) (bool, error)
+	ExtendClaims(ctx context.Context, claimToken string) error
+	BeginJob(ctx context.Context, jobID, claimToken string) (int64, error)
 	Release(ctx context.Context, c rewrite.Claim, wait time.Duration) error
-	Input(ctx context.Context, jobID string) (text, preferences string, err error)
-	Newest(ctx context.Context, limit int) ([]rewrite.Job, error)
-	Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int, error)
-	Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int, error)
+	Input(ctx context.Context, jobID string) (db.InputRow, error)
+	NewestMessages(ctx context.Context, limit int) ([]string, error)
+	Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int64, error)
+	Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int64, error)
 
 	PendingBatches(ctx context.Context, state rewrite.SubmissionState) (int, error)
-	Enqueued(ctx context.Context, model rewrite.Model, limits *rewrite.BatchLimits) (int, error)
-	LearnLimit(ctx context.Context, batchID string, full bool) error
-	PartState(ctx context.Context, part string) (works, alike bool, err error)
-	BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error
+	Enqueued(ctx context.Context, arg db.EnqueuedParams) (db.EnqueuedRow, error)
+	LearnLimit(ctx context.Context, full bool, batchID string) error
+	PartState(ctx context.Context, part string) (db.PartStateRow, error)
+	BeginSubmission(ctx context.Context, c rewrite.Claim, b store.Batch, jobIDs []string, lease time.Duration) error
 	BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error
-	RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error
+	RecordCreateError(ctx context.Context, class, batchID, leaseToken string) error
 	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
 	DropSubmission(ctx context.Context, c rewrite.Claim, batchID string) error
-	Installation(ctx context.Context) (id string, lookDue bool, err error)
+	Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (store.Submission, bool, error)
+	RecordPoll(ctx context.Context, arg db.RecordPollParams) error
+	BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error)
+	EndBatch(ctx context.Context, state rewrite.SubmissionState, status, batchID string) error
+
+	Installation(ctx context.Context) (db.InstallationRow, error)
 	RecordLook(ctx context.Context) error
 	BatchRoutes(ctx context.Context) ([]rewrite.RoutingDecision, error)
-	KnowsBatch(ctx context.Context, at rewrite.ProviderBatch) (bool, error)
+	KnowsBatch(ctx context.Context, key, providerID string) (bool, error)
 	RestoreBatch(ctx context.Context, c rewrite.Claim, provider string, at rewrite.ProviderBatch, jobIDs []string) (int, error)
-	Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (rewrite.Submission, bool, error)
-	RecordPoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error
-	BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error)
-	EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error
 }
 
 // messages are the encrypted messages and preferences.
@@ -77,8 +80,9 @@ type provider interface {
 	// Check returns an error of class SCHEMA_INVALID unless answer is a rewrite of item.
 	Check(item rewrite.Item, answer rewrite.Answer) error
 
-	// Weigh returns an error of class ADAPTER_UNSUPPORTED if the adapter has no batches.
-	Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error)
+	// Weigh returns the tokens of an item in a batch, estimated. The error has class ADAPTER_UNSUPPORTED
+	// if the adapter has no batches.
+	Weigh(to rewrite.RoutingDecision, item rewrite.Item) (int, error)
 	Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (fileID string, err error)
 	// FileStatus returns the status of an uploaded file, empty if the provider names none.
 	FileStatus(ctx context.Context, to rewrite.RoutingDecision, fileID string) (string, error)

@@ -23,11 +23,11 @@ func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, r
 		JobID: job.ID, Surface: job.Surface, Strength: job.Strength, Languages: job.Languages,
 		Model: job.Routing.Model, PromptVersion: job.Routing.PromptVersion,
 	}
-	textRef, preferencesRef, err := a.parts.Queue.Input(ctx, job.ID)
+	input, err := a.parts.Queue.Input(ctx, job.ID)
 	if err != nil {
 		return item, redaction.Message{}, err
 	}
-	text, err := a.read(ctx, textRef)
+	text, err := a.read(ctx, input.TextRef)
 	if err != nil {
 		return item, redaction.Message{}, fmt.Errorf("read message of job %s: %w", job.ID, err)
 	}
@@ -36,7 +36,7 @@ func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, r
 		return item, redaction.Message{}, fmt.Errorf("redact message of job %s: %w", job.ID, err)
 	}
 	item.Text = message.Text
-	item.Preferences, err = a.preferences(ctx, job, preferencesRef)
+	item.Preferences, err = a.preferences(ctx, job, input.PreferencesRef)
 	return item, message, err
 }
 
@@ -69,15 +69,12 @@ func (a *Activities) read(ctx context.Context, ref string) ([]byte, error) {
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		return text, err
 	}
-	newest, unread := a.parts.Queue.Newest(ctx, 100)
+	newest, unread := a.parts.Queue.NewestMessages(ctx, 100)
 	if unread != nil {
 		return nil, unread
 	}
-	opens := func(other rewrite.Job) bool {
-		message, _, err := a.parts.Queue.Input(ctx, other.ID)
-		if err == nil {
-			_, err = a.parts.Messages.Get(ctx, artifact.Owner{}, artifact.Ref(message))
-		}
+	opens := func(other string) bool {
+		_, err := a.parts.Messages.Get(ctx, artifact.Owner{}, artifact.Ref(other))
 		return err == nil
 	}
 	if slices.ContainsFunc(newest, opens) {

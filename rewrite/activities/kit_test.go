@@ -71,10 +71,9 @@ func newRig(t *testing.T) *rig {
 		db: db, backend: db.Open(t, ""), log: &strings.Builder{}, begun: map[string]bool{},
 		pipeline: pipeline, texts: texts, results: results, queue: workers,
 		cfg: Config{Run: rewrite.RunConfig{
-			MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, Order: "created_at_asc",
-			EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{900, 7200},
-			MaxCapacityRounds: 20,
-		}, Limits: rewrite.BatchLimits{Requests: 50_000, Bytes: 200_000_000, Tokens: 2_000_000}, Concurrency: 4,
+			MaxJobsPerRun: 25, MaxRuntime: 4 * time.Minute, ClaimTimeout: 10 * time.Minute,
+			RetryBackoff: []time.Duration{15 * time.Minute, 2 * time.Hour}, MaxCapacityRounds: 20,
+		}, Limits: rewrite.BatchLimits{Requests: 50_000, Tokens: 2_000_000}, Concurrency: 4,
 			CallTimeout: 2 * time.Minute, Lease: 10 * time.Minute, BatchTimeout: 30 * time.Hour},
 	}
 	r.scan = func(query string, into any) error { return conn.QueryRow(t.Context(), query).Scan(into) }
@@ -100,8 +99,6 @@ func (r *rig) stored(t *testing.T, ref string) string {
 // worker returns a worker of the rig.
 func (r *rig) worker(t *testing.T) *Activities {
 	t.Helper()
-	router, err := rewrite.NewRouter(decision(cmp.Or(r.standard, rewrite.Async)), nil)
-	testkit.NoError(t, err)
 	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var used provider = r.provider
 	if r.lying != nil {
@@ -109,7 +106,7 @@ func (r *rig) worker(t *testing.T) *Activities {
 	}
 	w, err := New(lg, Parts{
 		Queue: crashingQueue{r.queue, r}, Messages: damagedTexts{r.texts}, Results: r.results, Pipeline: r.pipeline,
-		Provider: used, Router: router, Name: "worker on test",
+		Provider: used, Standard: decision(cmp.Or(r.standard, rewrite.Async)), Name: "worker on test",
 	}, r.cfg)
 	testkit.NoError(t, err)
 	w.pause = time.Millisecond
@@ -348,10 +345,9 @@ func (p *editedProvider) Rewrite(ctx context.Context, to rewrite.RoutingDecision
 	return answer, err
 }
 
-func (p *editedProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
-	weight, err := p.provider.Weigh(known(to), item)
-	weight.Tokens = 10
-	return weight, err
+func (p *editedProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (int, error) {
+	_, err := p.provider.Weigh(known(to), item)
+	return 10, err
 }
 
 func (p *editedProvider) Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
@@ -455,10 +451,10 @@ func (m crashingQueue) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.
 	return m.queue.Claim(ctx, c, mode, limit, refusing)
 }
 
-func (m crashingQueue) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error {
+func (m crashingQueue) BeginSubmission(ctx context.Context, c rewrite.Claim, b store.Batch, jobIDs []string, lease time.Duration) error {
 	m.r.at("key before")
 	defer m.r.at("key after")
-	return m.queue.BeginSubmission(ctx, c, s, jobIDs, lease)
+	return m.queue.BeginSubmission(ctx, c, b, jobIDs, lease)
 }
 
 func (m crashingQueue) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error {
@@ -473,19 +469,19 @@ func (m crashingQueue) MarkSubmitted(ctx context.Context, runID, batchID string,
 	return m.queue.MarkSubmitted(ctx, runID, batchID, at)
 }
 
-func (m crashingQueue) Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int, error) {
+func (m crashingQueue) Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int64, error) {
 	m.r.at("complete before")
 	defer m.r.at("complete after")
 	return m.queue.Complete(ctx, by, results)
 }
 
-func (m crashingQueue) Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int, error) {
+func (m crashingQueue) Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int64, error) {
 	defer m.r.at("fail after")
 	return m.queue.Fail(ctx, by, outcomes)
 }
 
-func (m crashingQueue) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {
+func (m crashingQueue) EndBatch(ctx context.Context, state rewrite.SubmissionState, status, batchID string) error {
 	m.r.at("end before")
 	defer m.r.at("end after")
-	return m.queue.EndBatch(ctx, batchID, state, status)
+	return m.queue.EndBatch(ctx, state, status, batchID)
 }

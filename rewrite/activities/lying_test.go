@@ -169,7 +169,7 @@ func TestLyingProvider(t *testing.T) {
 	t.Parallel()
 	r, l := newRig(t), newLiar(lies())
 	r.lying = newClient(t, r.pipeline, l)
-	r.cfg.Run.MaxJobsPerRun, r.cfg.Run.MaxRuntimeSeconds, r.cfg.Run.ClaimTimeoutSeconds = rewrite.MaxJobsPerRun, 3600, 7200
+	r.cfg.Run.MaxJobsPerRun, r.cfg.Run.MaxRuntime, r.cfg.Run.ClaimTimeout = rewrite.MaxJobsPerRun, time.Hour, 2*time.Hour
 	ids := make([][]string, len(l.lies))
 	for i := range l.lies {
 		ids[i] = r.enqueueMarked(t, l.lies[i], i)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store"
 )
 
 // skew bounds the difference between the provider's clock and ours.
@@ -31,18 +32,18 @@ func (a *Activities) resolve(ctx context.Context, runID string) error {
 	return ctx.Err()
 }
 
-func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Submission) error {
+func (a *Activities) resolveOne(ctx context.Context, runID string, s store.Submission) error {
 	// Without CreateBegunAt the batch exists only if the database has lost a commit, as in a failover.
-	found, err := a.parts.Provider.Find(ctx, s.Routing, s.ID, s.InputFileID, s.CreatedAt.Add(-skew))
+	found, err := a.parts.Provider.Find(ctx, s.RoutingDecision, s.BatchID, s.InputFileID, s.CreatedAt.Add(-skew))
 	switch {
 	case err != nil && s.Age <= a.cfg.BatchTimeout: // the next run searches again; until then the jobs stay bound
-		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.ID, "run_id", runID, "error_class", failure.ClassOf(err))
+		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.BatchID, "run_id", runID, "error_class", failure.ClassOf(err))
 		return nil
 	case err != nil:
 		class := failure.ClassOf(err)
 		return a.unbind(ctx, runID, s, func(job rewrite.Job) rewrite.Outcome { return a.cfg.Run.AfterFailure(job, string(class), false) })
 	case len(found) == 0:
-		a.lg.InfoContext(ctx, "lost batch was never created", "batch_id", s.ID, "run_id", runID)
+		a.lg.InfoContext(ctx, "lost batch was never created", "batch_id", s.BatchID, "run_id", runID)
 		return a.unbind(ctx, runID, s, func(job rewrite.Job) rewrite.Outcome {
 			if s.CreateError == "" { // the worker crashed
 				return rewrite.Outcome{JobID: job.ID, Status: rewrite.Queued, Attempts: job.AttemptCount, Error: rewrite.Overflow, Rounds: job.Rounds}
@@ -50,13 +51,13 @@ func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Sub
 			return a.cfg.Run.Refuse(job, s.CreateError)
 		})
 	}
-	a.lg.InfoContext(ctx, "lost batch found", "batch_id", s.ID, "run_id", runID, "provider_batch_id", found[0].ID)
-	return a.parts.Queue.MarkSubmitted(ctx, runID, s.ID, found[0])
+	a.lg.InfoContext(ctx, "lost batch found", "batch_id", s.BatchID, "run_id", runID, "provider_batch_id", found[0].ID)
+	return a.parts.Queue.MarkSubmitted(ctx, runID, s.BatchID, found[0])
 }
 
 // unbind queues or fails the jobs of a batch that does not exist, or is not searched any more.
-func (a *Activities) unbind(ctx context.Context, runID string, s rewrite.Submission, of func(rewrite.Job) rewrite.Outcome) error {
-	jobs, err := a.parts.Queue.BatchJobs(ctx, s.ID)
+func (a *Activities) unbind(ctx context.Context, runID string, s store.Submission, of func(rewrite.Job) rewrite.Outcome) error {
+	jobs, err := a.parts.Queue.BatchJobs(ctx, s.BatchID)
 	if err != nil {
 		return err
 	}
@@ -66,10 +67,10 @@ func (a *Activities) unbind(ctx context.Context, runID string, s rewrite.Submiss
 			outcomes = append(outcomes, of(job))
 		}
 	}
-	if err := a.settle(ctx, rewrite.Writer{RunID: runID, BatchID: s.ID}, outcomes...); err != nil {
+	if err := a.settle(ctx, rewrite.Writer{RunID: runID, BatchID: s.BatchID}, outcomes...); err != nil {
 		return err
 	}
-	return a.parts.Queue.EndBatch(ctx, s.ID, rewrite.Abandoned, "")
+	return a.parts.Queue.EndBatch(ctx, rewrite.Abandoned, "", s.BatchID)
 }
 
 // The search for unknown batches skips those that may still be collected by another database, and
@@ -84,14 +85,14 @@ const (
 // results in such a batch, it gets a row and is collected, and the jobs are not paid again. Otherwise it
 // is only reported: another database may know it.
 func (a *Activities) restore(ctx context.Context, claim rewrite.Claim) error {
-	if _, due, err := a.parts.Queue.Installation(ctx); err != nil || !due {
+	if installation, err := a.parts.Queue.Installation(ctx); err != nil || !installation.LookDue {
 		return err
 	}
 	routes, err := a.parts.Queue.BatchRoutes(ctx)
 	if err != nil {
 		return err
 	}
-	if standard := a.parts.Router.Route(rewrite.LightTouch); standard.Mode == rewrite.Batch && !slices.ContainsFunc(routes, func(r rewrite.RoutingDecision) bool { return r.Provider == standard.Provider }) {
+	if standard := a.parts.Standard; standard.Mode == rewrite.Batch && !slices.ContainsFunc(routes, func(r rewrite.RoutingDecision) bool { return r.Provider == standard.Provider }) {
 		routes = append(routes, standard)
 	}
 	for _, to := range routes {
@@ -101,7 +102,7 @@ func (a *Activities) restore(ctx context.Context, claim rewrite.Claim) error {
 			continue
 		}
 		for _, at := range batches {
-			known, err := a.parts.Queue.KnowsBatch(ctx, at)
+			known, err := a.parts.Queue.KnowsBatch(ctx, at.Key, at.ID)
 			if err != nil {
 				return err
 			}

@@ -160,12 +160,12 @@ func TestRetriedRunKeepsItsLimit(t *testing.T) {
 func TestRuntimeIsLimited(t *testing.T) {
 	t.Parallel()
 	var last rewrite.Job
-	for seconds := 2; ; seconds *= 2 {
+	for runtime := 2 * time.Second; ; runtime *= 2 {
 		r := newRig(t)
-		r.cfg.Concurrency, r.cfg.Run.MaxRuntimeSeconds = 1, seconds
+		r.cfg.Concurrency, r.cfg.Run.MaxRuntime = 1, runtime
 		ids := r.enqueue(t, 4, rewrite.Async)
 		r.provider.answer = func(item rewrite.Item) (string, error) {
-			time.Sleep(r.cfg.Run.MaxRuntime())
+			time.Sleep(runtime)
 			return "Kindly: " + item.Text.String(), nil
 		}
 		r.must(t, rewrite.AsyncLane)
@@ -214,7 +214,7 @@ func TestCollectorIsLimited(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cfg.Run.MaxJobsPerRun = 1
-	most := r.cfg.Run.MaxCollectedPerRun()
+	most := 4
 	ids := r.enqueue(t, most+1, rewrite.Batch)
 	for range ids {
 		r.must(t, rewrite.Submitter)
@@ -559,7 +559,7 @@ func TestAsyncWorkerCrashes(t *testing.T) {
 		r.begun[run] = true
 		c, _, err := w.claim(t.Context(), run, rewrite.Async)
 		testkit.NoError(t, err)
-		_, err = w.parts.Queue.Begin(t.Context(), c, ids[0]) // and crashes
+		_, err = w.parts.Queue.BeginJob(t.Context(), ids[0], c.Token) // and crashes
 		testkit.NoError(t, err)
 		if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
 			t.Fatal(err)
@@ -613,9 +613,9 @@ func (r *rig) crashInCalls(t *testing.T, run string) (calls int) {
 	c, claimed, err := w.claim(t.Context(), run, rewrite.Async)
 	testkit.NoError(t, err)
 	for _, job := range claimed {
-		begun, err := w.parts.Queue.Begin(t.Context(), c, job.ID)
+		begun, err := w.parts.Queue.BeginJob(t.Context(), job.ID, c.Token)
 		testkit.NoError(t, err)
-		if begun {
+		if begun == 1 {
 			calls++
 		}
 	}
@@ -817,7 +817,7 @@ func TestNothingIsClaimedFromARefusingProvider(t *testing.T) {
 					return
 				}
 				for _, id := range ids {
-					if trail, err := r.db.Open(t, store.RoleOperator).Trail(t.Context(), id); err != nil || len(trail) != 1 {
+					if trail, err := r.db.Open(t, store.RoleOperator).Transitions(t.Context(), id); err != nil || len(trail) != 1 {
 						t.Fatalf("the job has the trail %+v, %v", trail, err)
 					}
 				}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 )
 
 // SubmitBatches submits jobs of the batch lane to their providers in batches
@@ -53,7 +55,7 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 type preparedJob struct {
 	job    rewrite.Job
 	item   rewrite.Item
-	weight rewrite.Weight
+	tokens int
 }
 
 // prepare reads the jobs' texts. A job that fits no batch fails with its own error. Jobs
@@ -66,13 +68,13 @@ func (a *Activities) prepare(ctx context.Context, claim rewrite.Claim, claimed [
 			continue
 		}
 		item, _, err := a.item(ctx, job)
-		var weight rewrite.Weight
+		tokens := 0
 		if err == nil {
-			weight, err = a.parts.Provider.Weigh(*job.Routing, item)
+			tokens, err = a.parts.Provider.Weigh(*job.Routing, item)
 		}
 		switch {
 		case err == nil:
-			prepared = append(prepared, preparedJob{job, item, weight})
+			prepared = append(prepared, preparedJob{job, item, tokens})
 		case ownFault(err):
 			return nil, err
 		default:
@@ -113,16 +115,17 @@ type part struct {
 // refused alike, it is not. A refusal for the size halves the batch as well, and the limit is
 // remembered for the next runs. Any other refusal names no job, so the jobs are queued again.
 func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group []preparedJob, deadline time.Time) (more bool, err error) {
-	limits := a.cfg.Limits
-	enqueued, err := a.parts.Queue.Enqueued(ctx, group[0].job.Routing.ModelKey(), &limits)
+	now, err := a.parts.Queue.Enqueued(ctx, db.EnqueuedParams{
+		Provider: group[0].job.Routing.Provider, Model: group[0].job.Routing.Model, MaxRequests: a.cfg.Limits.Requests, MaxTokens: a.cfg.Limits.Tokens,
+	})
 	if err != nil {
 		return false, err
 	}
-	weights := make([]rewrite.Weight, len(group))
+	tokens := make([]int, len(group))
 	for i, p := range group {
-		weights[i] = p.weight
+		tokens[i] = p.tokens
 	}
-	ranges, overflow := limits.Split(weights, enqueued)
+	ranges, overflow := rewrite.BatchLimits{Requests: now.MaxRequests, Tokens: now.MaxTokens}.Split(tokens, now.Tokens)
 	var waiting []rewrite.Outcome
 	for _, p := range group[len(group)-overflow:] {
 		waiting = append(waiting, a.cfg.Run.Postpone(p.job, rewrite.NoCapacity))
@@ -215,13 +218,13 @@ const (
 // creation is unknown, a later run resolves the submission. refused is empty if the batch was
 // created; otherwise its jobs are still claimed, or bound if the batch may exist.
 func (a *Activities) offer(ctx context.Context, claim rewrite.Claim, jobs []preparedJob) (refused failure.Class, at step, err error) {
-	s := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].job.Routing, Languages: jobs[0].job.Languages, Requests: len(jobs)}
+	s := store.Submission{Batch: store.Batch{BatchID: uuid.NewString(), RoutingDecision: *jobs[0].job.Routing, LanguagePair: jobs[0].job.Languages}}
 	items, ids := make([]rewrite.Item, len(jobs)), make([]string, len(jobs))
 	for i, p := range jobs {
 		items[i], ids[i] = p.item, p.job.ID
-		s.Tokens += p.weight.Tokens
+		s.Tokens += p.tokens
 	}
-	err = a.parts.Queue.BeginSubmission(ctx, claim, s, ids, a.cfg.Lease)
+	err = a.parts.Queue.BeginSubmission(ctx, claim, s.Batch, ids, a.cfg.Lease)
 	if failure.ClassOf(err) == failure.WriteConflict { // an operator changed one of the jobs: the next run submits the others
 		return failure.WriteConflict, lost, nil
 	}
@@ -230,16 +233,16 @@ func (a *Activities) offer(ctx context.Context, claim rewrite.Claim, jobs []prep
 	}
 	call, cancel := context.WithTimeout(ctx, a.cfg.Lease*4/5) // no call outlives the lease
 	defer cancel()
-	s.InputFileID, err = a.parts.Provider.Upload(call, s.Routing, items)
+	s.InputFileID, err = a.parts.Provider.Upload(call, s.RoutingDecision, items)
 	if err == nil {
 		at = create
-		if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, s.InputFileID, a.cfg.Lease); err != nil {
+		if err := a.parts.Queue.BeginCreation(ctx, claim, s.BatchID, s.InputFileID, a.cfg.Lease); err != nil {
 			return "", 0, err
 		}
 		var created rewrite.ProviderBatch
 		if created, err = a.createProcessed(call, s); err == nil {
 			return "", 0, a.retryWrite(ctx, func(ctx context.Context) error {
-				return a.parts.Queue.MarkSubmitted(ctx, claim.RunID, s.ID, created)
+				return a.parts.Queue.MarkSubmitted(ctx, claim.RunID, s.BatchID, created)
 			})
 		}
 	}
@@ -250,10 +253,10 @@ func (a *Activities) offer(ctx context.Context, claim rewrite.Claim, jobs []prep
 			at = lost
 		}
 	}
-	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(jobs), "error_class", refused, "error", err.Error())
+	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.BatchID, "run_id", claim.RunID, "jobs", len(jobs), "error_class", refused, "error", err.Error())
 	ctx = context.WithoutCancel(ctx)
 	if at == create && slices.Contains(ambiguous, refused) {
-		return refused, lost, a.parts.Queue.RecordCreateError(ctx, claim, s.ID, string(refused))
+		return refused, lost, a.parts.Queue.RecordCreateError(ctx, string(refused), s.BatchID, claim.Token)
 	}
 	a.deleteFiles(ctx, s, rewrite.ProviderBatch{})
 	if at == create && refused == failure.InputInvalid { // a creation has no line
@@ -263,11 +266,11 @@ func (a *Activities) offer(ctx context.Context, claim rewrite.Claim, jobs []prep
 		at = full
 	}
 	if at == full || refused == failure.TooLarge {
-		err = a.parts.Queue.LearnLimit(ctx, s.ID, at == full)
+		err = a.parts.Queue.LearnLimit(ctx, at == full, s.BatchID)
 	} else {
 		err = nil
 	}
-	return refused, at, errors.Join(err, a.parts.Queue.DropSubmission(ctx, claim, s.ID))
+	return refused, at, errors.Join(err, a.parts.Queue.DropSubmission(ctx, claim, s.BatchID))
 }
 
 // ambiguous are the failures of a creation after which the provider may have the
@@ -282,11 +285,11 @@ const mostTries = 5
 
 // createProcessed creates the batch of an uploaded file once the provider has processed the file.
 // Some providers refuse a creation before that, and some name no status.
-func (a *Activities) createProcessed(ctx context.Context, s rewrite.Submission) (created rewrite.ProviderBatch, err error) {
+func (a *Activities) createProcessed(ctx context.Context, s store.Submission) (created rewrite.ProviderBatch, err error) {
 	for try, pause := 1, a.pause; ; pause = min(2*pause, 30*a.pause) {
-		status, _ := a.parts.Provider.FileStatus(ctx, s.Routing, s.InputFileID)
+		status, _ := a.parts.Provider.FileStatus(ctx, s.RoutingDecision, s.InputFileID)
 		if !slices.Contains([]string{"pending", "running", "processing", "validating", "in_progress", "not_started", "notRunning"}, status) {
-			created, err = a.parts.Provider.Create(ctx, s.Routing, s.InputFileID, s.ID)
+			created, err = a.parts.Provider.Create(ctx, s.RoutingDecision, s.InputFileID, s.BatchID)
 			early := slices.Contains([]failure.Class{failure.EndpointRefused, failure.NotFound, failure.InputInvalid, failure.WriteConflict}, failure.ClassOf(err))
 			if err == nil || !early || errors.Is(err, rewrite.ErrNoRoom) || status == "processed" || try == mostTries {
 				return created, err

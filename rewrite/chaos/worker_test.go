@@ -97,8 +97,7 @@ func scrub(p *redaction.Pipeline) func(string) string {
 // run returns the limits of a run.
 func run(jobs int) rewrite.RunConfig {
 	return rewrite.RunConfig{
-		MaxJobsPerRun: jobs, MaxRuntimeSeconds: 20, ClaimTimeoutSeconds: 26, Order: "created_at_asc",
-		EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{1},
+		MaxJobsPerRun: jobs, MaxRuntime: 20 * time.Second, ClaimTimeout: 26 * time.Second, RetryBackoff: []time.Duration{time.Second},
 		MaxCapacityRounds: 100,
 	}
 }
@@ -127,19 +126,15 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities
 	if err != nil {
 		return nil, nil, err
 	}
-	router, err := rewrite.NewRouter(decision(rewrite.Batch), nil)
-	if err != nil {
-		return nil, nil, err
-	}
 	var jobs int
 	if _, err := fmt.Sscan(os.Getenv(jobsVariable), &jobs); err != nil {
 		return nil, nil, err
 	}
 	a, err := activities.New(lg, activities.Parts{
-		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: provider, Router: router,
+		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: provider, Standard: decision(rewrite.Batch),
 		Name: fmt.Sprintf("worker %d", os.Getpid()),
 	}, activities.Config{
-		Run: run(jobs), Limits: rewrite.BatchLimits{Requests: 50_000, Bytes: 200_000_000, Tokens: 2_000_000}, Concurrency: 4,
+		Run: run(jobs), Limits: rewrite.BatchLimits{Requests: 50_000, Tokens: 2_000_000}, Concurrency: 4,
 		CallTimeout: 5 * time.Second, Lease: 10 * time.Second, BatchTimeout: 30 * time.Hour,
 	})
 	return a, pipeline, err

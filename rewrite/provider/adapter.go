@@ -17,8 +17,8 @@ import (
 
 // An adapter implements one wire format.
 type adapter struct {
-	// keyHeader is the header of the key; empty for a bearer token.
-	keyHeader string
+	// providers have the format. A job that names another one is refused.
+	providers []string
 	// path is the endpoint of a batch's lines; empty if there are no batches.
 	path openai.BatchEndpoint
 	// body returns the request of one prompt.
@@ -31,18 +31,20 @@ type adapter struct {
 
 var adapters = map[rewrite.AdapterKind]adapter{
 	rewrite.OpenAIChat: {
-		path:   openai.BatchEndpointChatCompletions,
-		body:   func(p prompt) any { return chatRequest(p) },
-		answer: readChat, // of a batch
+		providers: []string{"openai", "other"},
+		path:      openai.BatchEndpointChatCompletions,
+		body:      func(p prompt) any { return chatRequest(p) },
+		answer:    readChat, // of a batch
 	},
 	rewrite.OpenAIResponses: {
-		path:   openai.BatchEndpointResponses,
-		body:   func(p prompt) any { return responseRequest(p) },
-		answer: readResponse,
-		url:    func(prompt) string { return "/responses" },
+		providers: []string{"openai", "other"},
+		path:      openai.BatchEndpointResponses,
+		body:      func(p prompt) any { return responseRequest(p) },
+		answer:    readResponse,
+		url:       func(prompt) string { return "/responses" },
 	},
 	rewrite.GeminiGenerate: {
-		keyHeader: "X-Goog-Api-Key",
+		providers: []string{"google"},
 		body:      func(p prompt) any { return geminiRequest(p) },
 		answer:    readGemini,
 		url:       geminiURL,

@@ -38,14 +38,14 @@ func (r *Rewriter) line(a adapter, to rewrite.RoutingDecision, item rewrite.Item
 	return line, nil
 }
 
-// Weigh returns the size of item in a batch.
-func (r *Rewriter) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
+// Weigh returns the tokens of item in a batch, estimated.
+func (r *Rewriter) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (int, error) {
 	_, a, err := r.openBatches(to)
 	if err != nil {
-		return rewrite.Weight{}, err
+		return 0, err
 	}
 	line, err := r.line(a, to, item)
-	return rewrite.Weight{Bytes: len(line) + 1, Tokens: len(line) / bytesPerToken}, err
+	return len(line) / bytesPerToken, err
 }
 
 // Upload uploads the input file, one line per item in their order, and returns its id.

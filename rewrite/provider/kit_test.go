@@ -63,8 +63,8 @@ func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*provider.C
 	server := httptest.NewServer(endpoint)
 	t.Cleanup(server.Close)
 	cfg := provider.Config{Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000, Providers: map[string]provider.Provider{
-		"openai": {BaseURL: server.URL + "/v1", APIKey: secret.New(apiKey), Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses}},
-		"google": {BaseURL: server.URL + "/v1beta", APIKey: secret.New(apiKey), Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate}},
+		"openai": {BaseURL: server.URL + "/v1", APIKey: secret.New(apiKey)},
+		"google": {BaseURL: server.URL + "/v1beta", APIKey: secret.New(apiKey)},
 	}}
 	for _, c := range change {
 		c(&cfg)

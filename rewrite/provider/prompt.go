@@ -27,6 +27,9 @@ import (
 //go:embed prompts
 var promptFiles embed.FS
 
+// NewestPrompts is the version of the prompts for jobs that name none.
+const NewestPrompts = "v1"
+
 // prompts is one version of the prompts.
 type prompts struct {
 	system  map[rewrite.Strength]*template.Template

@@ -16,50 +16,65 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/endpoint"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
 )
+
+// Config configures the providers.
+type Config struct {
+	// Providers are the providers of routing decisions, by name. There is no default.
+	Providers map[string]Provider
+	// Installation is the name of this installation in the metadata of its batches.
+	Installation string
+	// Timeout bounds one call.
+	Timeout time.Duration
+	// MaxAnswerTokens bounds one answer, including the reasoning tokens.
+	MaxAnswerTokens int
+}
+
+// A Provider is one model endpoint.
+type Provider struct {
+	// BaseURL is the URL before the paths of its API. Required.
+	BaseURL string
+	// APIKey is sent with every request. Unset for servers without keys.
+	APIKey secret.Value
+	// NoBatches is set for servers that have no batch API.
+	NoBatches bool
+}
 
 // A Rewriter calls all providers. Its methods may be called concurrently.
 type Rewriter struct {
 	pipeline  *redaction.Pipeline
 	cfg       Config
 	prompts   map[string]prompts
-	endpoints map[endpointKey]*endpoint.Endpoint
-}
-
-// An endpointKey is one provider in one wire format.
-type endpointKey struct {
-	provider string
-	kind     rewrite.AdapterKind
+	endpoints map[string]*endpoint.Endpoint // by provider
 }
 
 // New returns a rewriter for the providers of cfg. It makes no call. Its errors have
 // class [failure.ConfigInvalid].
 func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (*Rewriter, error) {
-	if pipeline == nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "create rewriter: the redaction pipeline is missing")
-	}
 	versions, err := loadPrompts()
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	r := &Rewriter{pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[endpointKey]*endpoint.Endpoint{}}
+	r := &Rewriter{pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[string]*endpoint.Endpoint{}}
 	for name, p := range cfg.Providers {
-		for kind, a := range adapters {
-			if !p.supports(kind) {
-				continue
-			}
-			e, err := endpoint.New(lg, pipeline, endpoint.Config{
-				BaseURL: p.BaseURL, APIKey: p.APIKey, APIKeyOld: p.APIKeyOld, KeyHeader: a.keyHeader, Dialect: "auto", Timeout: cfg.Timeout,
-			})
-			if err != nil {
-				return nil, failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: %w", name, err)
-			}
-			r.endpoints[endpointKey{name, kind}] = e
+		keyHeader := "" // a bearer token
+		if name == "google" {
+			keyHeader = "X-Goog-Api-Key"
+		}
+		r.endpoints[name], err = endpoint.New(lg, pipeline, endpoint.Config{
+			BaseURL: p.BaseURL, APIKey: p.APIKey, KeyHeader: keyHeader, Dialect: "auto", Timeout: cfg.Timeout,
+		})
+		if err != nil {
+			return nil, failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: %w", name, err)
 		}
 	}
 	return r, nil
@@ -82,19 +97,18 @@ func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item
 	return a.ask(ctx, endpoint, p)
 }
 
+// open returns the endpoint and the adapter of a decision. A decision with another URL than the
+// configured one is refused, so that a row of the database cannot redirect the key.
 func (r *Rewriter) open(to rewrite.RoutingDecision) (*endpoint.Endpoint, adapter, error) {
-	a, known := adapters[to.AdapterKind]
-	if !known {
-		return nil, a, failure.Errorf(failure.AdapterUnsupported, "unknown adapter %q", to.AdapterKind)
-	}
-	endpoint := r.endpoints[endpointKey{to.Provider, to.AdapterKind}]
+	a := adapters[to.AdapterKind]
+	e, configured := r.endpoints[to.Provider]
 	switch {
-	case endpoint == nil:
-		return nil, a, failure.Errorf(failure.AdapterUnsupported, "provider %q is not configured for adapter %s", to.Provider, to.AdapterKind)
-	case !r.cfg.Providers[to.Provider].has(to.BaseURL):
+	case !configured || !slices.Contains(a.providers, to.Provider):
+		return nil, a, failure.Errorf(failure.AdapterUnsupported, "provider %q is not configured for adapter %q", to.Provider, to.AdapterKind)
+	case to.BaseURL != "" && strings.TrimRight(to.BaseURL, "/") != strings.TrimRight(r.cfg.Providers[to.Provider].BaseURL, "/"):
 		return nil, a, failure.Errorf(failure.AdapterUnsupported, "the job's base URL is not the one configured for provider %s", to.Provider)
 	}
-	return endpoint, a, nil
+	return e, a, nil
 }
 
 // prompt renders item, if the pipeline verifies all of its texts. The names of
@@ -122,19 +136,15 @@ func (r *Rewriter) prompt(to rewrite.RoutingDecision, item rewrite.Item) (prompt
 // Models lists the models of a provider: a check of endpoint and key that costs nothing.
 // For Google's own protocol the list is empty. Errors have the class that a rewrite
 // would have met.
-func (r *Rewriter) Models(ctx context.Context, provider string) ([]string, error) {
-	for _, kind := range []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses, rewrite.GeminiGenerate} {
-		endpoint := r.endpoints[endpointKey{provider, kind}]
-		if endpoint == nil {
-			continue
-		}
-		var list json.RawMessage
-		_, err := endpoint.Call(ctx, http.MethodGet, "/models", nil, &list)
-		var models []string
-		for _, m := range objectOf(list).list("data") {
-			models = append(models, objectOf(m).text("id"))
-		}
-		return models, err
+func (r *Rewriter) Models(ctx context.Context, provider string) (models []string, err error) {
+	endpoint, configured := r.endpoints[provider]
+	if !configured {
+		return nil, failure.Errorf(failure.ConfigInvalid, "provider %q is not configured", provider)
 	}
-	return nil, failure.Errorf(failure.ConfigInvalid, "provider %q is not configured", provider)
+	var list json.RawMessage
+	_, err = endpoint.Call(ctx, http.MethodGet, "/models", nil, &list)
+	for _, m := range objectOf(list).list("data") {
+		models = append(models, objectOf(m).text("id"))
+	}
+	return models, err
 }

@@ -210,9 +210,6 @@ func TestConfigurationIsChecked(t *testing.T) {
 			t.Errorf("%s: got %v, want class %s", name, err, failure.ConfigInvalid)
 		}
 	}
-	if _, err := provider.New(slog.New(slog.DiscardHandler), nil, provider.Config{}); failure.ClassOf(err) != failure.ConfigInvalid {
-		t.Errorf("without a pipeline: got %v, want class %s", err, failure.ConfigInvalid)
-	}
 }
 
 // A key is sent only in the header of its adapter.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/postgres"
@@ -10,44 +9,10 @@ import (
 	"github.com/criticizer/criticizer/rewrite/store/db"
 )
 
-// A Filter selects jobs.
-type Filter struct {
-	Statuses  []rewrite.Status // all if empty
-	RequestID string           // any if empty
-	Limit     int
-}
-
-// Find returns the newest jobs that f selects.
-func (q *Queue) Find(ctx context.Context, f Filter) ([]rewrite.Job, error) {
-	p := db.FindJobsParams{MaxJobs: f.Limit, RewriteRequestID: postgres.OrNull(f.RequestID), Statuses: []string{}}
-	for _, s := range f.Statuses {
-		p.Statuses = append(p.Statuses, string(s))
-	}
-	rows, err := q.q.FindJobs(ctx, p)
-	return postgres.Convert("find jobs", rows, err, asJob)
-}
-
-// A Transition is one change of a job's status, as the database recorded it.
-type Transition struct {
-	At       time.Time      `json:"at"`
-	Login    string         `json:"login"`
-	From     rewrite.Status `json:"from_status,omitempty"` // empty: enqueued
-	To       rewrite.Status `json:"to_status"`
-	Attempts int            `json:"attempt_count"`
-	Error    string         `json:"error,omitempty"`
-	RunID    string         `json:"run_id,omitempty"` // empty: an operator or a backend made the change
-	BatchID  string         `json:"batch_id,omitempty"`
-}
-
-// Trail returns every change of a job's status, oldest first.
-func (q *Queue) Trail(ctx context.Context, jobID string) ([]Transition, error) {
-	rows, err := q.q.Transitions(ctx, jobID)
-	return postgres.Convert("read trail of job", rows, err, func(t db.TransitionsRow) Transition {
-		return Transition{
-			t.At, t.Login, rewrite.Status(postgres.OrZero(t.FromStatus)), rewrite.Status(t.ToStatus), t.AttemptCount,
-			postgres.OrZero(t.Error), postgres.OrZero(t.RunID), postgres.OrZero(t.BatchID),
-		}
-	})
+// Find returns the newest jobs of a status and a request; empty: of all.
+func (q *Queue) Find(ctx context.Context, status rewrite.Status, requestID string, limit int) ([]rewrite.Job, error) {
+	rows, err := q.FindJobs(ctx, string(status), postgres.OrNull(requestID), limit)
+	return asJobs(rows), err
 }
 
 // Cancel cancels a job permanently and records who and why in the audit log. The error
@@ -69,7 +34,7 @@ func (q *Queue) repair(ctx context.Context, action, jobID, who, reason string,
 	var job db.Job
 	err := q.inTx(ctx, action+" "+jobID, func(tx *db.Queries) (err error) {
 		job, err = change(tx, ctx, jobID)
-		if postgres.NoRow(err) {
+		if failure.ClassOf(err) == failure.NotFound {
 			return failure.Errorf(failure.WriteConflict, "%s %s: its status does not allow it", action, jobID)
 		}
 		if err != nil {
@@ -86,19 +51,23 @@ func audit(ctx context.Context, tx *db.Queries, object, claimed, action string, 
 	return tx.AppendAudit(ctx, db.AppendAuditParams{Claimed: claimed, Action: action, Object: object, Detail: encoded(detail)})
 }
 
-// Stats counts the jobs of one status and execution mode.
-type Stats struct {
-	Status   rewrite.Status        `json:"status"`
-	Mode     rewrite.ExecutionMode `json:"execution_mode,omitempty"` // empty: not routed
-	Jobs     int                   `json:"jobs"`
-	Deferred int                   `json:"deferred"` // jobs whose not_before_at is in the future
-	Oldest   time.Time             `json:"oldest"`
-}
-
-// Stats counts all jobs.
-func (q *Queue) Stats(ctx context.Context) ([]Stats, error) {
-	rows, err := q.q.Stats(ctx)
-	return postgres.Convert("count jobs", rows, err, func(s db.StatsRow) Stats {
-		return Stats{s.Status, rewrite.ExecutionMode(s.ExecutionMode), s.Jobs, s.Deferred, s.Oldest}
+// AbandonBatch ends an open batch, queues or fails its open jobs and returns their number.
+// Each job is counted an attempt: the provider may have executed it. Results that arrive
+// later change nothing. The audit log records who and why. The error has class
+// WRITE_CONFLICT if the batch has ended.
+func (q *Queue) AbandonBatch(ctx context.Context, batchID, who, reason string) (jobs int64, err error) {
+	err = q.inTx(ctx, "abandon batch", func(tx *db.Queries) (err error) {
+		if jobs, err = tx.AbandonJobs(ctx, rewrite.BatchAbandoned, batchID); err != nil {
+			return err
+		}
+		n, err := tx.AbandonBatch(ctx, batchID)
+		if err == nil && n == 0 {
+			err = failure.Errorf(failure.WriteConflict, "abandon batch %s: it has ended or does not exist", batchID)
+		}
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, "batch:"+batchID, who, "rewrite.batch.abandon", map[string]any{"reason": reason, "jobs": jobs})
 	})
+	return jobs, err
 }

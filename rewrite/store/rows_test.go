@@ -62,7 +62,7 @@ func TestUnreadableRowsAreReturned(t *testing.T) {
 		exec(t, q.conn, `update complaint_rewrite.jobs set `+change+` where job_id = '`+ids[i]+`'`)
 	}
 	_, jobs := q.claim(t, rewrite.Async, 10)
-	found := must(q.operator.Find(t.Context(), store.Filter{Limit: 10}))(t)
+	found := must(q.operator.Find(t.Context(), "", "", 10))(t)
 	if len(jobs) != 4 || len(found) != 4 {
 		t.Fatalf("claimed %d, found %d jobs, want 4", len(jobs), len(found))
 	}
@@ -107,8 +107,8 @@ func TestRecordsAreFinal(t *testing.T) {
 	}
 	exec(t, q.conn, `update complaint_rewrite.runs set started_at = now() - interval '3 hours'`)
 	testkit.NoError(t, q.BeginRun(t.Context(), uuid.NewString(), rewrite.AsyncLane, 5))
-	runs := must(q.operator.Runs(t.Context(), rewrite.AsyncLane, 10))(t)
-	if len(runs) != 2 || runs[0].FinishedAt != nil || runs[1].FinishedAt == nil || runs[1].Succeeded != 1 {
+	runs := must(q.operator.Runs(t.Context(), 10))(t)
+	if len(runs) != 2 || runs[0].FinishedAt != nil || runs[1].FinishedAt == nil || runs[1].SucceededCount != 1 {
 		t.Errorf("runs are %+v", runs)
 	}
 }

@@ -1,18 +1,18 @@
 // Package store is the queue in Postgres: jobs, batches, runs and encrypted texts.
 //
 // The schema complaint_rewrite is in store/migrations, and sqlc compiles the queries of
-// store/queries into store/db. Every write is guarded by the claim, the lease or the batch
-// that gives the right to it; a write whose right was lost changes nothing. The database
-// sets all times.
+// store/queries into the methods of store/db, which a [Queue] has: what is one statement is
+// called as such. The files of this package have what takes a transaction or returns [rewrite.Job]s.
+// Every write is guarded by the claim, the lease or the batch that gives the right to it; a
+// write whose right was lost changes nothing. The database sets all times.
 //
-// Read [Queue.Enqueue] first, then claims.go, batches.go, runs.go and texts.go. What only
-// operators call is in repair.go.
+// Read the queries first, jobs.sql before batches.sql, then [Queue.Enqueue], claims.go, batches.go
+// and texts.go. What only operators call is in repair.go.
 package store
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -44,8 +44,8 @@ var Schema = postgres.Schema{Name: "complaint_rewrite", Files: migrations.FS, Co
 // A Queue is the queue, opened in one role. Its methods may be called concurrently; their
 // errors are [failure.Error]s.
 type Queue struct {
+	*db.Queries
 	pool *pgxpool.Pool
-	q    *db.Queries
 }
 
 // Open connects to the database as role; see [postgres.Open].
@@ -54,7 +54,7 @@ func Open(ctx context.Context, where postgres.Config, role Role) (*Queue, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{pool, db.New(pool)}, nil
+	return &Queue{db.New(postgres.Classified(pool)), pool}, nil
 }
 
 // Close waits until no connection is in use and closes all.
@@ -68,7 +68,7 @@ func (q *Queue) CheckSchema(ctx context.Context) error {
 
 // inTx runs fn in one transaction; op names the operation in errors.
 func (q *Queue) inTx(ctx context.Context, op string, fn func(tx *db.Queries) error) error {
-	return postgres.Interpret(op, pgx.BeginFunc(ctx, q.pool, func(tx pgx.Tx) error { return fn(db.New(tx)) }))
+	return postgres.Interpret(op, pgx.BeginFunc(ctx, q.pool, func(tx pgx.Tx) error { return fn(db.New(postgres.Classified(tx))) }))
 }
 
 // encoded returns the JSON form of a value that always has one.
@@ -84,36 +84,22 @@ func encoded(v any) []byte {
 // recipient that have a job returns that job (rewrite 4). sealed has the texts of each
 // order. A rejected order is an [OrderError]. Enqueue validates the orders; the schema holds
 // only what protects the queue itself.
+//
+// Calls are serial: jobs are claimed in the order of their creation, and two calls with the same
+// new requests in different orders would deadlock.
 func (q *Queue) Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
-	for serial := false; ; serial = true {
-		receipts, err := q.enqueueAll(ctx, orders, sealed, serial)
-		if f, ok := errors.AsType[*failure.Error](err); !ok || f.Upstream != "40P01" {
-			return receipts, err
-		}
-	}
-}
-
-// enqueueAll enqueues in the order of the orders, because jobs are claimed in the order of
-// their creation. Calls that enqueue the same new requests in different orders may deadlock:
-// Postgres ends one of them. The calls that repeat are serial, or they would deadlock with
-// each other again.
-func (q *Queue) enqueueAll(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed, serial bool) ([]rewrite.Receipt, error) {
 	receipts := make([]rewrite.Receipt, len(orders))
-	for i, order := range orders {
-		if err := order.Validate(); err != nil {
-			return nil, &OrderError{i, failure.New(failure.InputInvalid, err)}
-		}
-	}
 	err := q.inTx(ctx, "enqueue jobs", func(tx *db.Queries) error {
-		if serial {
-			if err := tx.LockEnqueue(ctx); err != nil {
-				return err
-			}
+		if err := tx.LockEnqueue(ctx); err != nil {
+			return err
 		}
 		for i, order := range orders {
+			if err := order.Validate(); err != nil {
+				return &OrderError{i, failure.New(failure.InputInvalid, err)}
+			}
 			row, err := tx.Enqueue(ctx, encoded(rewrite.SealedOrder{Order: order, Sealed: sealed[i]}))
 			if err != nil {
-				return &OrderError{i, postgres.Interpret("enqueue job", err)}
+				return &OrderError{i, err}
 			}
 			receipts[i] = rewrite.Receipt{JobID: row.JobID, Status: rewrite.Status(row.Status), Created: row.Created}
 		}
@@ -139,37 +125,26 @@ func (e *OrderError) Unwrap() error { return e.Err }
 
 // Result returns the sealed result of a completed job. The error has class NOT_FOUND
 // if the job is not completed or its result has expired.
-func (q *Queue) Result(ctx context.Context, jobID string) (rewrite.SealedText, error) {
-	var result rewrite.SealedText
-	sealed, err := q.q.Result(ctx, jobID)
-	if err != nil {
-		return result, postgres.Interpret("read rewrite result", err)
-	}
-	if sealed == nil {
+func (q *Queue) Result(ctx context.Context, jobID string) (result rewrite.SealedText, err error) {
+	sealed, err := q.Queries.Result(ctx, jobID)
+	switch {
+	case err != nil:
+		return result, err
+	case sealed == nil:
 		return result, failure.Errorf(failure.NotFound, "job %s has no result: it is not completed, or its result has expired", jobID)
-	}
-	if err := json.Unmarshal(sealed, &result); err != nil {
+	case json.Unmarshal(sealed, &result) != nil:
 		return result, failure.Errorf(failure.InvariantViolated, "read rewrite result of %s: its stored form is malformed", jobID)
 	}
 	return result, nil
 }
 
-// Input returns the references of a job's message and of its recipient's preferences;
-// the latter is empty if there are none.
-func (q *Queue) Input(ctx context.Context, jobID string) (text, preferences string, err error) {
-	row, err := q.q.Input(ctx, jobID)
-	return row.TextRef, row.PreferencesRef, postgres.Interpret("read input of job", err)
-}
-
-// Newest returns the newest jobs.
-func (q *Queue) Newest(ctx context.Context, limit int) ([]rewrite.Job, error) {
-	return q.Find(ctx, Filter{Limit: limit})
-}
-
 // Job returns one job.
 func (q *Queue) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
-	row, err := q.q.Job(ctx, jobID)
-	return asJob(row), postgres.Missing("job", jobID, err)
+	row, err := q.Queries.Job(ctx, jobID)
+	if failure.ClassOf(err) == failure.NotFound {
+		err = failure.Errorf(failure.NotFound, "job %s does not exist", jobID)
+	}
+	return asJob(row), err
 }
 
 // asJob never fails: a field that cannot be decoded makes one job unreadable and
@@ -216,8 +191,10 @@ func asJob(row db.Job) rewrite.Job {
 	return job
 }
 
-// lost is the error of a write whose claim or lease has ended: another worker has
-// taken the job over, or an operator has ended it.
-func lost(what string, args ...any) error {
-	return failure.Errorf(failure.WriteConflict, "%s: the claim was lost", fmt.Sprintf(what, args...))
+func asJobs(rows []db.Job) []rewrite.Job {
+	jobs := make([]rewrite.Job, len(rows))
+	for i, row := range rows {
+		jobs[i] = asJob(row)
+	}
+	return jobs
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 	"github.com/criticizer/criticizer/rewrite/store/storetest"
 )
 
@@ -75,6 +77,12 @@ func (q queue) enqueue(t *testing.T, orders ...rewrite.Order) []string {
 func (q queue) job(t *testing.T, id string) rewrite.Job {
 	t.Helper()
 	return must(q.Job(t.Context(), id))(t)
+}
+
+// batchState returns the state of a batch, or none.
+func (q queue) batchState(t *testing.T, id string) string {
+	t.Helper()
+	return query[string](t, q.conn, `select coalesce((select state from complaint_rewrite.batches where batch_id = $1), 'none')`, id)
 }
 
 // claim claims jobs as a new run.
@@ -214,7 +222,7 @@ func TestStaleClaims(t *testing.T) {
 	submitted := q.submit(t, ids[3])
 	exec(t, q.conn, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 year' where status = 'batch_submitted'`)
 	run := uuid.NewString()
-	n := must(q.RecoverStale(t.Context(), run, 600*time.Second))(t)
+	n := must(q.RecoverStaleClaims(t.Context(), run, 600*time.Second))(t)
 	if n != 2 {
 		t.Errorf("%d recovered, want 2", n)
 	}
@@ -232,7 +240,7 @@ func TestStaleClaims(t *testing.T) {
 			t.Errorf("job %d is %s after %d attempts, last_error %q; want %+v", i, job.Status, job.AttemptCount, got, want)
 		}
 	}
-	if open, err := q.Batches(t.Context(), false, 10); err != nil || len(open) != 1 || open[0].ID != submitted {
+	if open, err := q.OpenBatches(t.Context()); err != nil || len(open) != 1 || open[0].BatchID != submitted {
 		t.Errorf("open batches: %+v, %v", open, err)
 	}
 }
@@ -242,7 +250,7 @@ func TestStaleMeansDead(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		change string // of the run
-		stale  int
+		stale  int64
 	}{
 		"the run may be alive": {`select 1`, 0},
 		"the run has ended":    {`update complaint_rewrite.runs set finished_at = now()`, 1},
@@ -260,7 +268,7 @@ func TestStaleMeansDead(t *testing.T) {
 			testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
 			exec(t, q.conn, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 hour'`)
 			exec(t, q.conn, tt.change)
-			n, err := q.RecoverStale(t.Context(), uuid.NewString(), time.Minute)
+			n, err := q.RecoverStaleClaims(t.Context(), uuid.NewString(), time.Minute)
 			if testkit.NoError(t, err); n != tt.stale {
 				t.Errorf("%d claims are stale, want %d", n, tt.stale)
 			}
@@ -275,11 +283,11 @@ func (q queue) submit(t *testing.T, id string) string {
 	if !slices.Equal(idsOf(jobs), []string{id}) {
 		t.Fatalf("claimed %v, want %s", idsOf(jobs), id)
 	}
-	batch := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages, Tokens: 10}
+	batch := store.Batch{BatchID: uuid.NewString(), RoutingDecision: *jobs[0].Routing, LanguagePair: jobs[0].Languages, Tokens: 10}
 	testkit.NoError(t, q.BeginSubmission(t.Context(), c, batch, idsOf(jobs), time.Minute))
-	testkit.NoError(t, q.BeginCreation(t.Context(), c, batch.ID, "file-1", time.Minute))
-	testkit.NoError(t, q.MarkSubmitted(t.Context(), c.RunID, batch.ID, rewrite.ProviderBatch{ID: "batch-" + batch.ID, Status: rewrite.BatchValidating}))
-	return batch.ID
+	testkit.NoError(t, q.BeginCreation(t.Context(), c, batch.BatchID, "file-1", time.Minute))
+	testkit.NoError(t, q.MarkSubmitted(t.Context(), c.RunID, batch.BatchID, rewrite.ProviderBatch{ID: "batch-" + batch.BatchID, Status: rewrite.BatchValidating}))
+	return batch.BatchID
 }
 
 // A claim that was taken over or lost writes nothing.
@@ -293,12 +301,12 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	if !slices.Equal(idsOf(adopted), []string{id}) {
 		t.Fatalf("adopted %v", idsOf(adopted))
 	}
-	begun := must(q.Begin(t.Context(), first, id))(t)
+	begun := must(q.BeginJob(t.Context(), id, first.Token))(t)
 	completed := must(q.Complete(t.Context(), first.Writer(), map[string]string{id: "result:x"}))(t)
 	failed := must(q.Fail(t.Context(), first.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
 	testkit.NoError(t, q.Release(t.Context(), first, 0))
-	if begun || completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
-		t.Errorf("the lost claim began %t, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
+	if begun+completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
+		t.Errorf("the lost claim began %d, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
 	}
 	if n, err := q.Complete(t.Context(), second.Writer(), map[string]string{id: "result:x"}); err != nil || n != 1 {
 		t.Errorf("the claim itself completed %d, %v", n, err)
@@ -310,7 +318,7 @@ func TestLostClaimWritesNothing(t *testing.T) {
 func TestFailedAttempts(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{900, 7200}}
+	cfg := rewrite.RunConfig{RetryBackoff: []time.Duration{15 * time.Minute, 2 * time.Hour}}
 	id := q.enqueue(t, order())[0]
 	c, jobs := q.claim(t, rewrite.Async, 1)
 	must(q.Fail(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
@@ -363,7 +371,7 @@ func TestTransitions(t *testing.T) {
 			now, steps = to, steps+1
 		}
 		if now.Final() { // begin another walk
-			trail := must(q.Trail(t.Context(), id))(t)
+			trail := must(q.Transitions(t.Context(), id))(t)
 			if len(trail) != steps {
 				t.Fatalf("%d transitions recorded, want %d", len(trail), steps)
 			}
@@ -386,34 +394,34 @@ func TestSubmissionLease(t *testing.T) {
 	id := q.enqueue(t, order(batchMode))[0]
 	c, jobs := q.claim(t, rewrite.Batch, 1)
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.Submitter, 1))
-	batch := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages}
+	batch := store.Batch{BatchID: uuid.NewString(), RoutingDecision: *jobs[0].Routing, LanguagePair: jobs[0].Languages}
 	testkit.NoError(t, q.BeginSubmission(t.Context(), c, batch, []string{id}, time.Minute))
 	if _, ok, err := q.Lease(t.Context(), c, rewrite.Submitting, time.Minute); ok || err != nil {
 		t.Fatalf("leased what is leased: %v", err)
 	}
 	exec(t, q.conn, `update complaint_rewrite.batches set leased_until = now(), created_at = created_at - interval '1 minute'`)
 	exec(t, q.conn, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 day'`)
-	if n, err := q.RecoverStale(t.Context(), c.RunID, time.Minute); n != 0 || err != nil {
+	if n, err := q.RecoverStaleClaims(t.Context(), c.RunID, time.Minute); n != 0 || err != nil {
 		t.Errorf("%d jobs recovered of a batch that the provider may have, %v", n, err)
 	}
 	other := rewrite.NewClaim(uuid.NewString(), "w")
 	testkit.NoError(t, q.BeginRun(t.Context(), other.RunID, rewrite.Collector, 1))
 	leased, ok, err := q.Lease(t.Context(), other, rewrite.Submitting, time.Minute)
 	testkit.NoError(t, err)
-	if !ok || leased.ID != batch.ID || leased.Age < time.Minute || leased.Age > 10*time.Minute {
+	if !ok || leased.BatchID != batch.BatchID || leased.Age < time.Minute || leased.Age > 10*time.Minute {
 		t.Fatalf("leased %+v", leased)
 	}
-	if err := q.BeginCreation(t.Context(), c, batch.ID, "file", time.Minute); failure.ClassOf(err) != failure.WriteConflict {
+	if err := q.BeginCreation(t.Context(), c, batch.BatchID, "file", time.Minute); failure.ClassOf(err) != failure.WriteConflict {
 		t.Errorf("creation without the lease: %v", err)
 	}
 	freed := []rewrite.Outcome{{JobID: id, Status: rewrite.Queued, Error: rewrite.Overflow}}
-	must(q.Fail(t.Context(), rewrite.Writer{RunID: other.RunID, BatchID: batch.ID}, freed))(t)
-	testkit.NoError(t, q.EndBatch(t.Context(), batch.ID, rewrite.Abandoned, ""))
+	must(q.Fail(t.Context(), rewrite.Writer{RunID: other.RunID, BatchID: batch.BatchID}, freed))(t)
+	testkit.NoError(t, q.EndBatch(t.Context(), rewrite.Abandoned, "", batch.BatchID))
 	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
 		t.Errorf("job of an abandoned batch: %+v", job)
 	}
-	if ended, err := q.Batch(t.Context(), batch.ID); err != nil || ended.State != rewrite.Abandoned {
-		t.Errorf("the batch is %+v, %v", ended, err)
+	if state := q.batchState(t, batch.BatchID); state != "abandoned" {
+		t.Errorf("the batch is %s", state)
 	}
 }
 
@@ -425,13 +433,13 @@ func TestSubmissionNeedsItsJobs(t *testing.T) {
 	ids := q.enqueue(t, order(batchMode), order(batchMode))
 	c, jobs := q.claim(t, rewrite.Batch, 2)
 	begin := func() (string, error) {
-		s := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages, Tokens: 10}
-		return s.ID, q.BeginSubmission(t.Context(), c, s, ids, time.Minute)
+		s := store.Batch{BatchID: uuid.NewString(), RoutingDecision: *jobs[0].Routing, LanguagePair: jobs[0].Languages, Tokens: 10}
+		return s.BatchID, q.BeginSubmission(t.Context(), c, s, ids, time.Minute)
 	}
 	refused := must(begin())(t)
 	testkit.NoError(t, q.DropSubmission(t.Context(), c, refused))
-	if batch, err := q.Batch(t.Context(), refused); err != nil || batch.State != rewrite.Abandoned {
-		t.Errorf("the refused batch is %+v, %v", batch, err)
+	if state := q.batchState(t, refused); state != "abandoned" {
+		t.Errorf("the refused batch is %s", state)
 	}
 	if job := q.job(t, ids[0]); job.Status != rewrite.Processing || job.BatchID != nil {
 		t.Errorf("a job of the refused batch is %+v", job)
@@ -439,24 +447,24 @@ func TestSubmissionNeedsItsJobs(t *testing.T) {
 	must(q.operator.Cancel(t.Context(), ids[1], "olga", "T-1"))(t)
 	lost, err := begin()
 	wantClass(t, err, failure.WriteConflict)
-	_, err = q.Batch(t.Context(), lost)
-	wantClass(t, err, failure.NotFound)
+	if state := q.batchState(t, lost); state != "none" {
+		t.Errorf("the batch of a lost job is %s", state)
+	}
 }
 
-// The router decides about the jobs that have no decision, once.
+// The jobs that have no decision are routed, once.
 func TestRoute(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
 	decided := *order().Routing
-	id := q.enqueue(t, order(func(o *rewrite.Order) { o.Routing = nil }), order())[0]
-	if jobs, err := q.Unrouted(t.Context(), 10); err != nil || !slices.Equal(idsOf(jobs), []string{id}) {
-		t.Fatalf("not routed: %+v, %v", jobs, err)
+	ids := q.enqueue(t, order(func(o *rewrite.Order) { o.Routing = nil }), order())
+	for _, decided.Model = range []string{"routed", "again"} {
+		testkit.NoError(t, q.RouteJobs(t.Context(), must(json.Marshal(decided))(t), 10))
 	}
-	testkit.NoError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
-	decided.Model = "m2"
-	testkit.NoError(t, q.Route(t.Context(), map[string]rewrite.RoutingDecision{id: decided}))
-	if job := q.job(t, id); job.Routing == nil || job.Routing.Model != "m" {
-		t.Errorf("routed as %+v", job.Routing)
+	for i, want := range []string{"routed", "m"} {
+		if job := q.job(t, ids[i]); job.Routing == nil || job.Routing.Model != want {
+			t.Errorf("job %d is routed as %+v, want model %s", i, job.Routing, want)
+		}
 	}
 }
 
@@ -464,7 +472,7 @@ func TestRoute(t *testing.T) {
 func TestRunCounts(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{1}}
+	cfg := rewrite.RunConfig{RetryBackoff: []time.Duration{time.Second}}
 	second := func(o *rewrite.Order) { o.Routing.Model = "m2" }
 	ids := q.enqueue(t, order(), order(), order(second), order(second))
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
@@ -476,17 +484,17 @@ func TestRunCounts(t *testing.T) {
 	})
 	testkit.NoError(t, err)
 	run := must(q.FinishRun(t.Context(), c.RunID))(t)
-	want := rewrite.Counts{Claimed: 4, Succeeded: 1, Failed: 1, Requeued: 2, RateLimited: 1, Capacity: 1}
-	if run.Counts != want || run.MaxJobsPerRun != 25 || run.FinishedAt == nil || run.StartedAt.IsZero() || run.ID != c.RunID {
-		t.Errorf("run is %+v, want counts %+v", run, want)
+	if counts := [...]int{run.ClaimedCount, run.SucceededCount, run.FailedCount, run.RequeuedCount, run.RateLimitErrors, run.CapacityErrors}; counts != [...]int{4, 1, 1, 2, 1, 1} ||
+		run.MaxJobsPerRun != 25 || run.FinishedAt == nil || run.StartedAt.IsZero() || run.RunID != c.RunID {
+		t.Errorf("run is %+v", run)
 	}
 	if len(run.PerModel) != 2 || run.PerModel[1].Model != "m2" || run.PerModel[1].Provider != "openai" || run.PerModel[1].Requeued != 2 {
 		t.Errorf("per model: %+v", run.PerModel)
 	}
 	skipped := uuid.NewString()
 	testkit.NoError(t, q.SkipRun(t.Context(), skipped, rewrite.Submitter, 25))
-	runs := must(q.operator.Runs(t.Context(), rewrite.Submitter, 10))(t)
-	if len(runs) != 1 || runs[0].Event != "rewrite_batch_submitter skipped: no pending items" {
+	runs := must(q.operator.Runs(t.Context(), 10))(t)
+	if len(runs) != 2 || runs[0].Event != "rewrite_batch_submitter skipped: no pending items" {
 		t.Errorf("runs of the submitter: %+v", runs)
 	}
 }
@@ -509,8 +517,8 @@ func TestOperatorAbandonsBatch(t *testing.T) {
 			t.Errorf("a late result was written: %d, %v", n, err)
 		}
 	}
-	if n, err := q.Enqueued(t.Context(), rewrite.Model{Provider: "openai", Name: "m"}, &rewrite.BatchLimits{}); n != 0 || err != nil {
-		t.Errorf("%d tokens are held, %v", n, err)
+	if now, err := q.Enqueued(t.Context(), db.EnqueuedParams{Provider: "openai", Model: "m"}); now.Tokens != 0 || err != nil {
+		t.Errorf("%d tokens are held, %v", now.Tokens, err)
 	}
 	if _, err := q.operator.AbandonBatch(t.Context(), batches[0], "olga", "T-3"); failure.ClassOf(err) != failure.WriteConflict {
 		t.Errorf("second time: %v", err)

@@ -2,11 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/rewrite/store/db"
 )
 
@@ -21,11 +19,11 @@ type Messages struct{ *Queue }
 // Blob returns the stored form of a text. The error has class ARTIFACT_EXPIRED if it has
 // expired or does not exist.
 func (m Messages) Blob(ctx context.Context, id string) ([]byte, error) {
-	body, err := m.q.Message(ctx, id)
-	if postgres.NoRow(err) {
-		return nil, failure.Errorf(failure.ArtifactExpired, "read text message:%s: it has expired or was never stored", id)
+	body, err := m.Message(ctx, id)
+	if failure.ClassOf(err) == failure.NotFound {
+		err = failure.Errorf(failure.ArtifactExpired, "read text message:%s: it has expired or was never stored", id)
 	}
-	return body, postgres.Interpret("read text", err)
+	return body, err
 }
 
 // PutBlob returns an error: only backends store messages, with [Queue.Enqueue].
@@ -44,45 +42,22 @@ func (r Results) Blob(context.Context, string) ([]byte, error) {
 
 // PutBlob stores a result. It may be called again.
 func (r Results) PutBlob(ctx context.Context, id string, body []byte, _ time.Duration) error {
-	return postgres.Interpret("store result", r.q.PutResult(ctx, db.PutResultParams{ID: id, Body: body}))
+	return r.PutResult(ctx, id, body)
 }
 
 // DeleteExpired deletes the expired texts, records that and returns their number (security
 // 9.4.5).
-func (q *Queue) DeleteExpired(ctx context.Context) (n int, err error) {
+func (q *Queue) DeleteExpired(ctx context.Context) (n int64, err error) {
 	err = q.inTx(ctx, "delete expired texts", func(tx *db.Queries) error {
 		messages, err := tx.DeleteExpiredMessages(ctx)
 		if err != nil {
 			return err
 		}
 		results, err := tx.DeleteExpiredResults(ctx)
-		if n = int(messages + results); err != nil || n == 0 {
+		if n = messages + results; err != nil || n == 0 {
 			return err
 		}
 		return audit(ctx, tx, "texts", "", "artifact.expire", map[string]any{"messages": messages, "results": results})
 	})
 	return n, err
-}
-
-// A Figure is one value of a metric: a count, or an age in seconds.
-type Figure struct {
-	Name   string
-	Labels map[string]string
-	Value  float64
-}
-
-// Figures returns the metrics of the queue.
-func (q *Queue) Figures(ctx context.Context) ([]Figure, error) {
-	rows, err := q.q.Figures(ctx)
-	if err != nil {
-		return nil, postgres.Interpret("read metrics", err)
-	}
-	figures := make([]Figure, len(rows))
-	for i, row := range rows {
-		figures[i] = Figure{Name: row.Name, Value: row.Figure}
-		if err := json.Unmarshal(row.Labels, &figures[i].Labels); err != nil {
-			return nil, failure.Errorf(failure.InvariantViolated, "read labels of %s: %w", row.Name, err)
-		}
-	}
-	return figures, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
+	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/rewrite/workflows"
 )
 
@@ -70,9 +71,9 @@ func TestRuns(t *testing.T) {
 			for step, fake := range map[string]any{
 				"BeginRun":      func(context.Context, rewrite.Worker) (bool, error) { return !tt.idle, nil },
 				"SubmitBatches": work, "CollectBatches": work, "ExecuteJobs": work,
-				"FinishRun": func(context.Context) (rewrite.Run, error) {
+				"FinishRun": func(context.Context) (store.Run, error) {
 					finished = true
-					return rewrite.Run{Worker: tt.worker, Counts: rewrite.Counts{Claimed: 3}}, nil
+					return store.Run{Worker: tt.worker, ClaimedCount: 3}, nil
 				},
 			} {
 				w.RegisterActivityWithOptions(fake, activity.RegisterOptions{Name: step})

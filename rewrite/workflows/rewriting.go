@@ -13,13 +13,14 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
+	"github.com/criticizer/criticizer/rewrite/store"
 )
 
 var a *activities.Activities
 
 // Register registers the workflows under the names of the workers.
 func Register(w worker.WorkflowRegistry) {
-	for name, run := range map[rewrite.Worker]func(workflow.Context) (rewrite.Run, error){
+	for name, run := range map[rewrite.Worker]func(workflow.Context) (store.Run, error){
 		rewrite.Submitter: Submit, rewrite.Collector: Collect, rewrite.AsyncLane: Execute,
 	} {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: string(name)})
@@ -27,17 +28,17 @@ func Register(w worker.WorkflowRegistry) {
 }
 
 // Submit runs the batch submitter once.
-func Submit(ctx workflow.Context) (rewrite.Run, error) {
+func Submit(ctx workflow.Context) (store.Run, error) {
 	return run(ctx, rewrite.Submitter, a.SubmitBatches)
 }
 
 // Collect runs the batch collector once.
-func Collect(ctx workflow.Context) (rewrite.Run, error) {
+func Collect(ctx workflow.Context) (store.Run, error) {
 	return run(ctx, rewrite.Collector, a.CollectBatches)
 }
 
 // Execute runs the async lane once.
-func Execute(ctx workflow.Context) (rewrite.Run, error) {
+func Execute(ctx workflow.Context) (store.Run, error) {
 	return run(ctx, rewrite.AsyncLane, a.ExecuteJobs)
 }
 
@@ -46,15 +47,15 @@ func Execute(ctx workflow.Context) (rewrite.Run, error) {
 // activity and records the counts even if the work failed or was canceled. An attempt of the
 // activity is not an attempt of a job: the activity continues where the attempt before it
 // ended.
-func run(ctx workflow.Context, w rewrite.Worker, work any) (rewrite.Run, error) {
+func run(ctx workflow.Context, w rewrite.Worker, work any) (store.Run, error) {
 	var pending bool
 	err := workflow.ExecuteLocalActivity(forDispatch(ctx), a.BeginRun, w).Get(ctx, &pending)
 	if err != nil || !pending {
-		return rewrite.Run{Worker: w, Event: w.Skip()}, err
+		return store.Run{Worker: w, Event: w.Skip()}, err
 	}
 	worked := workflow.ExecuteActivity(forWork(ctx), work).Get(ctx, nil)
 	ending, _ := workflow.NewDisconnectedContext(ctx)
-	var done rewrite.Run
+	var done store.Run
 	if err := workflow.ExecuteActivity(forRecord(ending), a.FinishRun).Get(ending, &done); err != nil {
 		return done, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	activities "github.com/criticizer/criticizer/rewrite/activities"
+	"github.com/criticizer/criticizer/rewrite/store"
 	workflows "github.com/criticizer/criticizer/rewrite/workflows"
 )
 
@@ -47,7 +48,7 @@ func TestRun(t *testing.T) {
 				}
 				env.OnActivity("BeginRun", mock.Anything, worker).Run(note("BeginRun")).Return(tt.pending, nil)
 				env.OnActivity(steps[worker], mock.Anything).Run(note(steps[worker])).Return(tt.failure)
-				env.OnActivity("FinishRun", mock.Anything).Run(note("FinishRun")).Return(rewrite.Run{Worker: worker, Counts: rewrite.Counts{Claimed: 3}}, nil)
+				env.OnActivity("FinishRun", mock.Anything).Run(note("FinishRun")).Return(store.Run{Worker: worker, ClaimedCount: 3}, nil)
 				env.ExecuteWorkflow(string(worker))
 				if !slices.Equal(did, tt.want) {
 					t.Errorf("did %v, want %v", did, tt.want)
@@ -56,14 +57,14 @@ func TestRun(t *testing.T) {
 				if err := env.GetWorkflowError(); errors.As(err, &failed) != (tt.failure != nil) {
 					t.Fatalf("workflow ended with %v", err)
 				}
-				var run rewrite.Run
+				var run store.Run
 				if tt.failure != nil {
 					return
 				}
 				if err := env.GetWorkflowResult(&run); err != nil {
 					t.Fatal(err)
 				}
-				if skipped := run.Event == string(worker)+" skipped: no pending items"; skipped == tt.pending || tt.pending != (run.Claimed == 3) {
+				if skipped := run.Event == string(worker)+" skipped: no pending items"; skipped == tt.pending || tt.pending != (run.ClaimedCount == 3) {
 					t.Errorf("run is %+v", run)
 				}
 			})
@@ -83,7 +84,7 @@ func TestLostAttemptsAreRetried(t *testing.T) {
 	env.OnActivity("BeginRun", mock.Anything, mock.Anything).Return(true, nil)
 	env.OnActivity("SubmitBatches", mock.Anything).Run(note).Return(temporal.NewHeartbeatTimeoutError()).Times(7)
 	env.OnActivity("SubmitBatches", mock.Anything).Run(note).Return(nil)
-	env.OnActivity("FinishRun", mock.Anything).Return(rewrite.Run{}, nil)
+	env.OnActivity("FinishRun", mock.Anything).Return(store.Run{}, nil)
 	env.ExecuteWorkflow(string(rewrite.Submitter))
 	if err := env.GetWorkflowError(); err != nil || len(begun) != 8 {
 		t.Fatalf("ended with %v after %d attempts", err, len(begun))

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -36,9 +35,6 @@ type settings struct {
 	// Address of the worker that serves /metrics, /healthz and /readyz, such as
 	// 127.0.0.1:9465. Each worker on a host needs its own. Empty: none.
 	Listen string `yaml:"listen"`
-	// How long a stopping worker waits for its calls. Then it cancels them. Wait 5 seconds
-	// longer before you kill a worker.
-	StopGrace time.Duration `yaml:"stop_grace" default:"20s" check:"positive"`
 	// Tink keyset that encrypts texts: workers and backends. The command keyset makes one.
 	Keyset secret.Value `yaml:"keyset" required:"a Tink keyset"`
 	// Key in a key management service that encrypts the keyset, such as
@@ -65,9 +61,9 @@ type settings struct {
 	// The routing of jobs that name no route.
 	Route routeSettings `yaml:"route"`
 	// Provider openai, with the adapters openai_responses and openai_chat.
-	OpenAI openAISettings `yaml:"openai"`
+	OpenAI providerSettings `yaml:"openai"`
 	// Provider google, with the adapter gemini_generate.
-	Google googleSettings `yaml:"google"`
+	Google providerSettings `yaml:"google"`
 	// Provider other, a server with the protocol of OpenAI and the adapters openai_responses
 	// and openai_chat.
 	Other otherSettings `yaml:"other"`
@@ -95,23 +91,17 @@ type runSettings struct {
 	SubmitEvery time.Duration `yaml:"submit_every" default:"0s" check:"not-negative"`
 	// How often the results of batches are collected.
 	CollectEvery time.Duration `yaml:"collect_every" default:"0s" check:"not-negative"`
-	// Number of concurrent jobs of the async lane in one worker.
-	Concurrency int `yaml:"concurrency" default:"4" check:"positive"`
 }
 
 type batchSettings struct {
 	// Largest number of requests in one batch.
 	MaxRequests int `yaml:"max_requests" default:"50000" check:"positive"`
-	// Largest input file.
-	MaxBytes config.Size `yaml:"max_bytes" default:"200MB" check:"positive"`
 	// Largest number of tokens of one model in batches at the provider; the limit of
 	// the account.
 	MaxEnqueuedTokens int `yaml:"max_enqueued_tokens" default:"2000000" check:"positive"`
 	// How long one worker has a batch to itself to submit or collect it. If it is
 	// not known whether the provider has a batch, it is looked up after that time.
 	Lease time.Duration `yaml:"lease" default:"10m" check:"positive"`
-	// How long a batch may be at the provider before it is canceled.
-	Timeout time.Duration `yaml:"timeout" default:"30h" check:"positive"`
 }
 
 type routeSettings struct {
@@ -121,10 +111,6 @@ type routeSettings struct {
 	AdapterKind string `yaml:"adapter_kind" default:"openai_responses" oneof:"openai_responses openai_chat gemini_generate"`
 	// Model that rewrites.
 	Model string `yaml:"model" required:"a model of the provider"`
-	// Model that rewrites with strength full_reframe. Empty: the same.
-	FullReframeModel string `yaml:"full_reframe_model"`
-	// Version of the prompts.
-	PromptVersion string `yaml:"prompt_version" default:"v1" required:"v1"`
 	// Version of the rewriting policy, for the record.
 	PolicyVersion string `yaml:"policy_version" default:"v1" required:"the version of the policy"`
 	// batch: many jobs in one request, at half the price, within a day. async: one
@@ -132,69 +118,22 @@ type routeSettings struct {
 	ExecutionMode string `yaml:"execution_mode" default:"batch" oneof:"batch async"`
 }
 
-type openAISettings struct {
-	// Base URL of the API. Empty: the provider is not used.
-	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1"`
-	// API key of the provider.
-	APIKey secret.Value `yaml:"api_key"`
-	// Previous key, used during a rotation.
-	APIKeyOld secret.Value `yaml:"api_key_old"`
-}
-
-type googleSettings struct {
-	// Base URL of the API. Empty: the provider is not used.
-	BaseURL string `yaml:"base_url" default:"https://generativelanguage.googleapis.com/v1beta"`
-	// API key of the provider.
-	APIKey secret.Value `yaml:"api_key"`
-}
-
-type otherSettings struct {
-	// Base URL of the API. Empty: the provider is not used.
-	BaseURL string `yaml:"base_url"`
-	// Whether the server has the batch API.
-	Batches bool `yaml:"batches" default:"false"`
+type providerSettings struct {
+	// Base URL of the API, before its paths. Empty: that of OpenAI or Google; other is not used.
+	BaseURL string `yaml:"base_url" check:"http-url"`
 	// API key of the provider. Unset for a server without authentication.
 	APIKey secret.Value `yaml:"api_key"`
 }
 
-// Check implements the checks of package config.
-func (r runSettings) Check(p *config.Problems) {
-	p.Add(slices.ContainsFunc(r.RetryBackoffSeconds, func(n int) bool { return n < 1 }), "retry_backoff_seconds",
-		"holds a wait below 1 second", "write some such as [900, 7200]")
-}
-
-// Check implements the checks of package config. A provider without a key is valid: perhaps
-// no job names it.
-func (r openAISettings) Check(p *config.Problems) {
-	p.Replacement("api_key_old", r.APIKeyOld, "api_key", r.APIKey)
-	checkBaseURL(p, r.BaseURL)
-}
-
-// Check implements the checks of package config.
-func (r googleSettings) Check(p *config.Problems) { checkBaseURL(p, r.BaseURL) }
-
-// Check implements the checks of package config.
-func (r otherSettings) Check(p *config.Problems) { checkBaseURL(p, r.BaseURL) }
-
-// Connections returns the connection to the provider.
-func (r openAISettings) Connections() []config.Connection {
-	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
+type otherSettings struct {
+	Server providerSettings `yaml:",inline"`
+	// Whether the server has the batch API.
+	Batches bool `yaml:"batches" default:"false"`
 }
 
 // Connections returns the connection to the provider.
-func (r googleSettings) Connections() []config.Connection {
+func (r providerSettings) Connections() []config.Connection {
 	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
-}
-
-// Connections returns the connection to the provider.
-func (r otherSettings) Connections() []config.Connection {
-	return []config.Connection{config.OverHTTP("base_url", r.BaseURL, "api_key", r.APIKey)}
-}
-
-func checkBaseURL(p *config.Problems, url string) {
-	if url != "" {
-		p.URL("base_url", url)
-	}
 }
 
 // readSettings reads the configuration and checks the sections and fields that a party needs:
@@ -223,49 +162,50 @@ func (c *settings) allowsClearText(section string) bool {
 
 // providers returns the configured providers by name.
 func (c *settings) providers() map[string]provider.Provider {
-	openai := []rewrite.AdapterKind{rewrite.OpenAIResponses, rewrite.OpenAIChat}
-	providers := map[string]provider.Provider{
-		"openai": {BaseURL: c.OpenAI.BaseURL, APIKey: c.OpenAI.APIKey, APIKeyOld: c.OpenAI.APIKeyOld, Adapters: openai},
-		"google": {BaseURL: c.Google.BaseURL, APIKey: c.Google.APIKey, Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate}},
-		"other":  {BaseURL: c.Other.BaseURL, APIKey: c.Other.APIKey, Adapters: openai, NoBatches: !c.Other.Batches},
+	configured := map[string]provider.Provider{
+		"openai": {BaseURL: cmp.Or(c.OpenAI.BaseURL, "https://api.openai.com/v1"), APIKey: c.OpenAI.APIKey},
+		"google": {BaseURL: cmp.Or(c.Google.BaseURL, "https://generativelanguage.googleapis.com/v1beta"), APIKey: c.Google.APIKey},
 	}
-	maps.DeleteFunc(providers, func(_ string, p provider.Provider) bool { return p.BaseURL == "" })
-	return providers
+	if c.Other.Server.BaseURL != "" {
+		configured["other"] = provider.Provider{BaseURL: c.Other.Server.BaseURL, APIKey: c.Other.Server.APIKey, NoBatches: !c.Other.Batches}
+	}
+	return configured
 }
 
-// runs returns the profile with the overrides of the configuration, and the interval of
-// each worker. The error has class CONFIG_INVALID.
-func (c *settings) runs() (rewrite.RunConfig, map[rewrite.Worker]time.Duration, error) {
-	profile, err := rewrite.LoadProfile(c.Run.Profile)
-	if err != nil {
-		return rewrite.RunConfig{}, nil, failure.Errorf(failure.ConfigInvalid, "run.profile: %w", err)
-	}
-	run := profile.RunConfig
-	run.MaxJobsPerRun = cmp.Or(c.Run.MaxJobsPerRun, run.MaxJobsPerRun)
-	run.MaxRuntimeSeconds = cmp.Or(c.Run.MaxRuntimeSeconds, run.MaxRuntimeSeconds)
-	run.ClaimTimeoutSeconds = cmp.Or(c.Run.ClaimTimeoutSeconds, run.ClaimTimeoutSeconds)
-	run.MaxCapacityRounds = c.Run.MaxCapacityRounds
+// runs returns the profile with the overrides of the configuration. The error has class
+// CONFIG_INVALID.
+func (c *settings) runs() (rewrite.Profile, error) {
+	const second = time.Second
+	p := rewrite.Profiles[c.Run.Profile]
+	p.MaxJobsPerRun = cmp.Or(c.Run.MaxJobsPerRun, p.MaxJobsPerRun)
+	p.MaxRuntime = cmp.Or(time.Duration(c.Run.MaxRuntimeSeconds)*second, p.MaxRuntime)
+	p.ClaimTimeout = cmp.Or(time.Duration(c.Run.ClaimTimeoutSeconds)*second, p.ClaimTimeout)
+	p.MaxCapacityRounds = c.Run.MaxCapacityRounds
 	if len(c.Run.RetryBackoffSeconds) > 0 {
-		run.RetryBackoffSeconds = c.Run.RetryBackoffSeconds
+		p.RetryBackoff = nil
 	}
-	if err := cmp.Or(run.Validate(), run.Covers(c.Timeout)); err != nil {
-		return run, nil, failure.Errorf(failure.ConfigInvalid, "run: %w", err)
+	for _, n := range c.Run.RetryBackoffSeconds {
+		p.RetryBackoff = append(p.RetryBackoff, time.Duration(n)*second)
 	}
-	return run, map[rewrite.Worker]time.Duration{
-		rewrite.Submitter: cmp.Or(c.Run.SubmitEvery, time.Duration(profile.SubmitSeconds)*time.Second),
-		rewrite.Collector: cmp.Or(c.Run.CollectEvery, time.Duration(profile.CollectSeconds)*time.Second),
-		rewrite.AsyncLane: cmp.Or(c.Run.AsyncEvery, time.Duration(profile.ScheduleSeconds)*time.Second),
-	}, nil
+	p.Every = map[rewrite.Worker]time.Duration{
+		rewrite.Submitter: cmp.Or(c.Run.SubmitEvery, p.Every[rewrite.Submitter]),
+		rewrite.Collector: cmp.Or(c.Run.CollectEvery, p.Every[rewrite.Collector]),
+		rewrite.AsyncLane: cmp.Or(c.Run.AsyncEvery, p.Every[rewrite.AsyncLane]),
+	}
+	if err := p.Validate(c.Timeout); err != nil {
+		return p, failure.Errorf(failure.ConfigInvalid, "run: %w", err)
+	}
+	return p, nil
 }
 
-// router returns the router of jobs that name no route. The error has class CONFIG_INVALID.
-func (c *settings) router() (rewrite.Router, error) {
-	router, err := rewrite.NewRouter(rewrite.RoutingDecision{
+// route returns the decision for jobs that name no route. The error has class CONFIG_INVALID.
+func (c *settings) route() (rewrite.RoutingDecision, error) {
+	decision := rewrite.RoutingDecision{
 		Provider: c.Route.Provider, AdapterKind: rewrite.AdapterKind(c.Route.AdapterKind), Model: c.Route.Model,
-		PromptVersion: c.Route.PromptVersion, PolicyVersion: c.Route.PolicyVersion, Mode: rewrite.ExecutionMode(c.Route.ExecutionMode),
-	}, map[rewrite.Strength]string{rewrite.FullReframe: c.Route.FullReframeModel})
-	if err != nil {
-		return router, failure.Errorf(failure.ConfigInvalid, "route: %w", err)
+		PromptVersion: provider.NewestPrompts, PolicyVersion: c.Route.PolicyVersion, Mode: rewrite.ExecutionMode(c.Route.ExecutionMode),
 	}
-	return router, nil
+	if err := decision.Validate(); err != nil {
+		return decision, failure.Errorf(failure.ConfigInvalid, "route: %w", err)
+	}
+	return decision, nil
 }

@@ -29,8 +29,7 @@ var complete = map[string]string{
 	"COMPLAINT_REWRITE_REDACTION_KEY": "a key of this test, long enough", "COMPLAINT_REWRITE_ROUTE_MODEL": "m",
 }
 
-// A worker needs all settings. A key must not cross a network in clear, and an old key needs
-// a new one.
+// A worker needs all settings. A key must not cross a network in clear.
 func TestSettingsOfAWorkerAreChecked(t *testing.T) {
 	t.Parallel()
 	key := secret.New("key")
@@ -38,23 +37,22 @@ func TestSettingsOfAWorkerAreChecked(t *testing.T) {
 		change func(*settings)
 		want   []string
 	}{
-		"complete":                     {func(*settings) {}, nil},
-		"with a key":                   {func(c *settings) { c.OpenAI.APIKey = key }, nil},
-		"no provider":                  {func(c *settings) { c.OpenAI.BaseURL, c.Google.BaseURL = "", "" }, nil},
-		"a server on this host":        {func(c *settings) { c.Other.BaseURL, c.Other.APIKey = "http://127.0.0.1:8000/v1", key }, nil},
-		"a server without a key":       {func(c *settings) { c.Other.BaseURL = "https://models.example/v1" }, nil},
-		"a key in clear":               {func(c *settings) { c.Other.BaseURL, c.Other.APIKey = "http://models.example/v1", key }, []string{"other.base_url"}},
-		"a server in clear":            {func(c *settings) { c.Other.BaseURL = "http://models.example/v1" }, []string{"other.base_url"}},
-		"a server that may be":         {func(c *settings) { c.Other.BaseURL, c.AllowClearText = "http://models.example/v1", []string{"other"} }, nil},
-		"Temporal in clear":            {func(c *settings) { c.Temporal.Address = "temporal:7233" }, []string{"temporal.address"}},
-		"a URL with a password":        {func(c *settings) { c.Google.BaseURL = "https://ann:x@example.com" }, []string{"google.base_url"}},
-		"an old key without a new one": {func(c *settings) { c.OpenAI.APIKeyOld = key }, []string{"COMPLAINT_REWRITE_OPENAI_API_KEY_OLD"}},
-		"limits of zero":               {func(c *settings) { c.Timeout, c.MaxAnswerTokens = 0, 0 }, []string{"timeout", "max_answer_tokens"}},
-		"an unknown profile":           {func(c *settings) { c.Run.Profile = "test" }, []string{"run.profile"}},
-		"a negative number of jobs":    {func(c *settings) { c.Run.MaxJobsPerRun = -1 }, []string{"run.max_jobs_per_run"}},
-		"no backoff":                   {func(c *settings) { c.Run.RetryBackoffSeconds = []int{0} }, []string{"run.retry_backoff_seconds"}},
-		"empty batches":                {func(c *settings) { c.Batch.MaxRequests = 0 }, []string{"batch.max_requests"}},
-		"no model":                     {func(c *settings) { c.Route.Model = "" }, []string{"route.model"}},
+		"complete":               {func(*settings) {}, nil},
+		"with a key":             {func(c *settings) { c.OpenAI.APIKey = key }, nil},
+		"a server on this host":  {func(c *settings) { c.Other.Server.BaseURL, c.Other.Server.APIKey = "http://127.0.0.1:8000/v1", key }, nil},
+		"a server without a key": {func(c *settings) { c.Other.Server.BaseURL = "https://models.example/v1" }, nil},
+		"a key in clear":         {func(c *settings) { c.Other.Server.BaseURL, c.Other.Server.APIKey = "http://models.example/v1", key }, []string{"other.base_url"}},
+		"a server in clear":      {func(c *settings) { c.Other.Server.BaseURL = "http://models.example/v1" }, []string{"other.base_url"}},
+		"a server that may be": {func(c *settings) {
+			c.Other.Server.BaseURL, c.AllowClearText = "http://models.example/v1", []string{"other"}
+		}, nil},
+		"Temporal in clear":         {func(c *settings) { c.Temporal.Address = "temporal:7233" }, []string{"temporal.address"}},
+		"a URL with a password":     {func(c *settings) { c.Google.BaseURL = "https://ann:x@example.com" }, []string{"google.base_url"}},
+		"limits of zero":            {func(c *settings) { c.Timeout, c.MaxAnswerTokens = 0, 0 }, []string{"timeout", "max_answer_tokens"}},
+		"an unknown profile":        {func(c *settings) { c.Run.Profile = "test" }, []string{"run.profile"}},
+		"a negative number of jobs": {func(c *settings) { c.Run.MaxJobsPerRun = -1 }, []string{"run.max_jobs_per_run"}},
+		"empty batches":             {func(c *settings) { c.Batch.MaxRequests = 0 }, []string{"batch.max_requests"}},
+		"no model":                  {func(c *settings) { c.Route.Model = "" }, []string{"route.model"}},
 	} {
 		c := read(t, "", complete)
 		tt.change(c)

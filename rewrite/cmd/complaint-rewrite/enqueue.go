@@ -1,24 +1,27 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
 func (a *app) enqueue() *cobra.Command {
-	var file string
 	cmd := &cobra.Command{
 		Use:   "enqueue --file FILE",
 		Short: "Enqueue the jobs of a file, all of them or none",
@@ -26,114 +29,96 @@ func (a *app) enqueue() *cobra.Command {
 invalid, nothing is enqueued. A job that exists is not changed. With --json it prints one
 object per job.`,
 		Example: `  complaint-rewrite enqueue --file jobs.jsonl`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				return cli.UsageError{Err: errors.New("enqueue needs --file FILE")}
-			}
-			c, err := a.settings("allow_cleartext", "database", "keyset")
-			if err != nil {
-				return err
-			}
-			receipts, err := enqueueFile(cmd.Context(), c, file)
-			if err != nil {
-				return err
-			}
-			return printReceipts(cmd.OutOrStdout(), receipts, a.json)
-		},
+		Args:    cobra.NoArgs, // the usage line has a flag
 	}
-	addFileFlag(cmd, &file, "")
+	file := fileFlag(cmd, "")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *file == "" {
+			return badUsage("enqueue needs --file FILE")
+		}
+		c, err := a.settings("allow_cleartext", "database", "keyset")
+		if err != nil {
+			return err
+		}
+		lines, err := readLines(*file)
+		if err != nil {
+			return err
+		}
+		texts, err := c.texts("message", nil)
+		if err != nil {
+			return err
+		}
+		orders, sealed := make([]rewrite.Order, len(lines)), make([]rewrite.Sealed, len(lines))
+		for i, l := range lines {
+			orders[i] = l.Order
+			if sealed[i], err = seal(texts, l.message); err != nil {
+				return fmt.Errorf("%s, line %d: %w", *file, l.number, err)
+			}
+		}
+		db, err := c.open(cmd.Context(), store.RoleBackend)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		receipts, err := db.Enqueue(cmd.Context(), orders, sealed)
+		if invalid, ok := errors.AsType[*store.OrderError](err); ok {
+			return fmt.Errorf("%s, line %d: %w: nothing was enqueued", *file, lines[invalid.Index].number, err)
+		}
+		if err != nil {
+			return err
+		}
+		created, out := 0, json.NewEncoder(cmd.OutOrStdout())
+		for _, r := range receipts {
+			if r.Created {
+				created++
+			}
+			if a.json {
+				if err := out.Encode(r); err != nil {
+					return err
+				}
+			}
+		}
+		if !a.json {
+			fmt.Fprintf(cmd.OutOrStdout(), "enqueued %d jobs; %d existed already\n", created, len(receipts)-created)
+		}
+		return nil
+	}
 	return cmd
 }
 
-func enqueueFile(ctx context.Context, c *settings, file string) ([]rewrite.Receipt, error) {
-	lines, err := readLines(file)
-	if err != nil {
-		return nil, err
-	}
-	texts, err := c.texts("message", nil)
-	if err != nil {
-		return nil, err
-	}
-	orders := make([]rewrite.Order, len(lines))
-	sealed := make([]rewrite.Sealed, len(lines))
-	for i, l := range lines {
-		orders[i] = l.Order
-		if sealed[i], err = seal(texts, l.message); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", file, l.number, err)
-		}
-	}
-	db, err := c.open(ctx, store.RoleBackend)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	receipts, err := db.Enqueue(ctx, orders, sealed)
-	if invalid, ok := errors.AsType[*store.OrderError](err); ok {
-		return nil, fmt.Errorf("%s, line %d: %w: nothing was enqueued", file, lines[invalid.Index].number, err)
-	}
-	return receipts, err
-}
-
-func printReceipts(w io.Writer, receipts []rewrite.Receipt, asJSON bool) error {
-	created := 0
-	for _, r := range receipts {
-		if r.Created {
-			created++
-		}
-		if asJSON {
-			if err := json.NewEncoder(w).Encode(r); err != nil {
-				return err
-			}
-		}
-	}
-	if asJSON {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "enqueued %d jobs; %d existed already\n", created, len(receipts)-created)
-	return err
-}
-
 func (a *app) seal() *cobra.Command {
-	var file string
 	cmd := &cobra.Command{
 		Use:   "seal",
 		Short: "Validate an order and encrypt its texts for complaint_rewrite.enqueue",
 		Long: `Reads an order with its texts, one JSON object as enqueue reads it, and prints the
 argument of the SQL function complaint_rewrite.enqueue: the validated order with the
 encrypted texts.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.settings("keyset")
-			if err != nil {
-				return err
-			}
-			sealed, err := sealFile(c, file)
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(sealed)
-		},
 	}
-	addFileFlag(cmd, &file, "-")
+	file := fileFlag(cmd, "-")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := a.settings("keyset")
+		if err != nil {
+			return err
+		}
+		body, err := readFile(*file)
+		if err != nil {
+			return err
+		}
+		line, err := parseLine(body)
+		if err != nil {
+			return fmt.Errorf("%s: %w", *file, err)
+		}
+		texts, err := c.texts("message", nil)
+		if err != nil {
+			return err
+		}
+		sealed, err := seal(texts, line.message)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(rewrite.SealedOrder{Order: line.Order, Sealed: sealed})
+	}
 	return cmd
-}
-
-func sealFile(c *settings, file string) (sealed rewrite.SealedOrder, err error) {
-	body, err := readFile(file)
-	if err != nil {
-		return sealed, err
-	}
-	line, err := parseLine(body)
-	if err != nil {
-		return sealed, fmt.Errorf("%s: %w", file, err)
-	}
-	texts, err := c.texts("message", nil)
-	if err != nil {
-		return sealed, err
-	}
-	sealed.Order = line.Order
-	sealed.Sealed, err = seal(texts, line.message)
-	return sealed, err
 }
 
 func (a *app) result() *cobra.Command {
@@ -146,36 +131,30 @@ func (a *app) result() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := readResult(cmd.Context(), c, args[0])
+			db, err := c.open(cmd.Context(), store.RoleBackend)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+			defer db.Close()
+			sealed, err := db.Result(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			texts, err := c.texts("result", nil)
+			if err != nil {
+				return err
+			}
+			text, err := texts.Open(sealed.ID, sealed.Body)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), string(text))
+			}
 			return err
 		},
 	}
 }
 
-func readResult(ctx context.Context, c *settings, jobID string) (string, error) {
-	db, err := c.open(ctx, store.RoleBackend)
-	if err != nil {
-		return "", err
-	}
-	defer db.Close()
-	sealed, err := db.Result(ctx, jobID)
-	if err != nil {
-		return "", err
-	}
-	texts, err := c.texts("result", nil)
-	if err != nil {
-		return "", err
-	}
-	text, err := texts.Open(sealed.ID, sealed.Body)
-	return string(text), err
-}
-
-func addFileFlag(cmd *cobra.Command, file *string, value string) {
-	cmd.Flags().StringVarP(file, "file", "f", value, "input `FILE`; - is standard input")
+func fileFlag(cmd *cobra.Command, value string) *string {
+	return cmd.Flags().StringP("file", "f", value, "input `FILE`; - is standard input")
 }
 
 // readFile reads a file, or standard input if its name is -.
@@ -210,4 +189,127 @@ func seal(texts *artifact.Store, m message) (sealed rewrite.Sealed, err error) {
 	sealed.Preferences = new(rewrite.SealedText)
 	sealed.Preferences.ID, sealed.Preferences.Body, err = texts.Seal(preferences)
 	return sealed, err
+}
+
+// maxMessage is the size limit of a message in bytes: a complaint has a few
+// sentences.
+const maxMessage = 64 << 10
+
+// preferenceName matches the names that the worker accepts: a name is not redacted.
+var preferenceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// A message is the text of a sender with the preferences of its recipient.
+type message struct {
+	Text        string            `json:"text"`
+	Preferences map[string]string `json:"preferences"`
+}
+
+func (m message) validate() error {
+	switch {
+	case strings.TrimSpace(m.Text) == "":
+		return errors.New("text is empty: write the message")
+	case len(m.Text) > maxMessage:
+		return fmt.Errorf("text has %d bytes: want at most %d", len(m.Text), maxMessage)
+	case !utf8.ValidString(m.Text):
+		return errors.New("text is not UTF-8")
+	}
+	for name := range m.Preferences {
+		if !preferenceName.MatchString(name) {
+			return errors.New("the name of a preference has other characters than letters, digits and _.-, or more than 64")
+		}
+	}
+	return nil
+}
+
+// A jobLine is one line of a job file.
+type jobLine struct {
+	rewrite.Order
+	message
+	number int // line number, from 1
+}
+
+// readLines reads a job file. The error names every invalid line and quotes
+// none: a line holds a user's message.
+func readLines(file string) ([]jobLine, error) {
+	body, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var lines []jobLine
+	var problems []error
+	number := 0
+	for text := range bytes.Lines(body) {
+		number++
+		if len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		line, err := parseLine(text)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s, line %d: %w", file, number, err))
+			continue
+		}
+		line.number = number
+		lines = append(lines, line)
+	}
+	if len(lines)+len(problems) == 0 {
+		problems = append(problems, fmt.Errorf("%s holds no jobs", file))
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("nothing was enqueued:\n%w", errors.Join(problems...))
+	}
+	return lines, nil
+}
+
+// A record is a line that may have all fields of a job, but only as no worker has changed them.
+type record struct {
+	jobLine
+	Status       *string `json:"status"`
+	AttemptCount *int    `json:"attempt_count"`
+	CreatedAt    *string `json:"created_at"`
+	UpdatedAt    *string `json:"updated_at"`
+	ClaimedAt    *string `json:"claimed_at"`
+	ClaimedBy    *string `json:"claimed_by"`
+	LastError    *string `json:"last_error"`
+	LastErrorAt  *string `json:"last_error_at"`
+}
+
+func parseLine(text []byte) (jobLine, error) {
+	var r record
+	if err := decodeStrictly(text, &r); err != nil {
+		return r.jobLine, err
+	}
+	for name, changed := range map[string]bool{
+		"status": r.Status != nil && *r.Status != string(rewrite.Queued), "attempt_count": r.AttemptCount != nil && *r.AttemptCount != 0,
+		"created_at": r.CreatedAt != nil, "updated_at": r.UpdatedAt != nil, "claimed_at": r.ClaimedAt != nil, "claimed_by": r.ClaimedBy != nil,
+		"last_error": r.LastError != nil, "last_error_at": r.LastErrorAt != nil,
+	} {
+		if changed {
+			return r.jobLine, fmt.Errorf("%s is set by the queue: delete it", name)
+		}
+	}
+	return r.jobLine, cmp.Or(r.Order.Validate(), r.message.validate())
+}
+
+// decodeStrictly decodes one JSON value without unknown fields. Its errors quote
+// no values.
+func decodeStrictly(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
+	wrongType, isType := errors.AsType[*json.UnmarshalTypeError](err)
+	_, isSyntax := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case err == nil:
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			return errors.New("data follows the JSON object")
+		}
+		return nil
+	case isType:
+		return fmt.Errorf("%s is a JSON %s", wrongType.Field, wrongType.Value)
+	case isSyntax, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("not a JSON object")
+	case strings.HasPrefix(err.Error(), "json: unknown field "):
+		return fmt.Errorf("unknown field %s", strings.TrimPrefix(err.Error(), "json: unknown field "))
+	}
+	return errors.New("a value is malformed")
 }

@@ -71,7 +71,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $COMPLAINT_REWRITE_CONFIG, else "+program.DefaultPath+" if it exists)")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
-	root.AddCommand(a.worker(), a.check(), a.migrate(), a.keyset(),
+	root.AddCommand(a.worker(), a.migrate(), a.keyset(),
 		a.enqueue(), a.seal(), a.result(),
 		a.run(), a.runs(), a.jobs(), a.show(), a.cancel(), a.requeue(), a.stats(), a.batch())
 	return root
@@ -106,23 +106,29 @@ func (a *app) done(cmd *cobra.Command, format string, args ...any) error {
 	return a.print(cmd, map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, message) })
 }
 
-// writeTable prints rows as aligned columns. Control characters are replaced: text from
-// outside cannot control the terminal.
-func writeTable(w io.Writer, rows ...[]any) {
+// writeTable prints rows as aligned columns, or says that there are none below the header. Control
+// characters are replaced: text from outside cannot control the terminal.
+func writeTable(w io.Writer, empty string, rows [][]any) {
+	if len(rows) == 1 {
+		fmt.Fprintln(w, empty)
+		return
+	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		texts := make([]string, len(row))
-		for i, cell := range row {
-			texts[i] = strings.Map(func(r rune) rune {
-				if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-					return unicode.ReplacementChar
-				}
-				return r
-			}, fmt.Sprint(cell))
+		line := ""
+		for _, cell := range row {
+			line += strings.Map(printable, fmt.Sprint(cell)) + "\t"
 		}
-		fmt.Fprintln(out, strings.TrimRight(strings.Join(texts, "\t"), "\t"))
+		fmt.Fprintln(out, strings.TrimRight(line, "\t"))
 	}
 	_ = out.Flush()
+}
+
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
 }
 
 // age formats the time since t.
@@ -135,20 +141,6 @@ func stamp(t *time.Time) string {
 	}
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
-
-// addLimit adds the flag --limit.
-func addLimit(cmd *cobra.Command, limit *int) {
-	cmd.Flags().IntVar(limit, "limit", *limit, "list at most `N`")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if *limit < 1 || *limit > mostListed {
-			return badUsage("--limit %q: want a whole number from 1 to %d", fmt.Sprint(*limit), mostListed)
-		}
-		return nil
-	}
-}
-
-// mostListed is the largest --limit.
-const mostListed = 10_000
 
 func badUsage(format string, args ...any) error {
 	return cli.UsageError{Err: fmt.Errorf(format, args...)}
@@ -176,24 +168,24 @@ func (a *app) operator() string {
 	return cmp.Or(name, "unknown") + "@" + cmp.Or(host, "unknown")
 }
 
-// maxReason is the most bytes of a reason.
-const maxReason = 1000
-
-// checkReason returns a text for the audit log on one line. It rejects secrets.
-func checkReason(text string) (string, error) {
-	text = strings.Join(strings.Fields(text), " ")
-	pipeline, err := redaction.New(redaction.Config{Key: secret.New(rand.Text())})
-	if err != nil {
-		return "", err
+// reasonFlag adds the flag --reason, whose text goes into the audit log, and checks it before cmd
+// runs: it is on one line, and not a secret.
+func reasonFlag(cmd *cobra.Command) *string {
+	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		*reason = strings.Join(strings.Fields(*reason), " ")
+		pipeline, err := redaction.New(redaction.Config{Key: secret.New(rand.Text())})
+		if err != nil {
+			return err
+		}
+		redacted, err := pipeline.String(*reason)
+		switch {
+		case *reason == "":
+			return cli.Advise(errors.New("--reason is empty"), `write why, and where that is recorded, such as --reason "T-12: withdrawn"`)
+		case err != nil || redacted.String() != *reason:
+			return cli.Advise(errors.New("--reason seems to contain a secret"), "remove it: the audit log keeps the text")
+		}
+		return nil
 	}
-	redacted, err := pipeline.String(text)
-	switch {
-	case text == "":
-		return "", cli.Advise(errors.New("--reason is empty"), `write why, and where that is recorded, such as --reason "T-12: withdrawn"`)
-	case len(text) > maxReason:
-		return "", cli.Advise(fmt.Errorf("--reason has %d bytes, more than %d", len(text), maxReason), "name the ticket and put the details there")
-	case err != nil || redacted.String() != text:
-		return "", cli.Advise(errors.New("--reason seems to contain a secret"), "remove it: the audit log keeps the text")
-	}
-	return text, nil
+	return reason
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -59,14 +60,15 @@ func (a *app) onQueue(act func(cmd *cobra.Command, queue *store.Queue, args []st
 func (a *app) run() *cobra.Command {
 	return &cobra.Command{
 		Use: "run [WORKER]", Short: "Run a worker now, or all workers, unless they are running",
-		Long: "Runs a worker now instead of at its next scheduled time. Temporal drops the start of a\n" +
-			"worker that is running. WORKER is one of " + alternatives(rewrite.Workers()) + ".",
+		Long: `Runs a worker now instead of at its next scheduled time. Temporal drops the start of a
+worker that is running. WORKER is rewrite_async, rewrite_batch_submitter or
+rewrite_batch_collector.`,
 		Example: "  complaint-rewrite run rewrite_async",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			workers := rewrite.Workers()
 			if len(args) > 0 {
 				if !slices.Contains(workers, rewrite.Worker(args[0])) {
-					return badUsage("worker %q: want %s", args[0], alternatives(workers))
+					return badUsage("worker %q: want one of %v", args[0], workers)
 				}
 				workers = []rewrite.Worker{rewrite.Worker(args[0])}
 			}
@@ -99,82 +101,51 @@ func (a *app) run() *cobra.Command {
 	}
 }
 
-// alternatives joins words as in "a, b or c".
-func alternatives[T ~string](words []T) string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
-	}
-	if last := len(list) - 1; last > 0 {
-		return strings.Join(list[:last], ", ") + " or " + list[last]
-	}
-	return strings.Join(list, "")
-}
-
 func (a *app) runs() *cobra.Command {
 	cmd := &cobra.Command{Use: "runs", Short: "List the runs of the workers, newest first", Example: "  complaint-rewrite runs --limit 100"}
-	limit := 20
-	addLimit(cmd, &limit)
-	worker := cmd.Flags().String("worker", "", "only runs of this `WORKER`")
+	limit := cmd.Flags().Int("limit", 20, "list at most `N`")
 	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) error {
-		if *worker != "" && !slices.Contains(rewrite.Workers(), rewrite.Worker(*worker)) {
-			return badUsage("--worker %q: want %s", *worker, alternatives(rewrite.Workers()))
-		}
-		runs, err := queue.Runs(cmd.Context(), rewrite.Worker(*worker), limit)
+		runs, err := queue.Runs(cmd.Context(), *limit)
 		if err != nil {
 			return err
 		}
 		return a.print(cmd, runs, func(w io.Writer) {
 			rows := [][]any{{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"}}
 			for _, r := range runs {
-				took := "running"
+				took, events := "running", []string{r.Event}
 				if r.FinishedAt != nil {
 					took = r.FinishedAt.Sub(r.StartedAt).Round(time.Second).String()
 				}
-				events := []string{r.Event}
 				for _, refusal := range r.Refusals {
 					events = append(events, refusal.Provider+" refuses: "+refusal.Class)
 				}
 				rows = append(rows, []any{
-					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted, r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, strings.TrimSpace(strings.Join(events, " ")),
+					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.ClaimedCount, r.SubmittedCount, r.SucceededCount, r.FailedCount, r.RequeuedCount,
+					r.RateLimitErrors, r.CapacityErrors, strings.TrimSpace(strings.Join(events, " ")),
 				})
 			}
-			writeList(w, "no runs", limit, rows)
+			writeTable(w, "no runs", rows)
 		})
 	})
 	return cmd
 }
 
-// writeList prints rows, the first of which is the header.
-func writeList(w io.Writer, empty string, limit int, rows [][]any) {
-	if len(rows) == 1 {
-		fmt.Fprintln(w, empty)
-		return
-	}
-	writeTable(w, rows...)
-	if len(rows)-1 == limit {
-		fmt.Fprintf(w, "the newest %d; --limit shows more\n", limit)
-	}
-}
-
 func (a *app) jobs() *cobra.Command {
 	cmd := &cobra.Command{Use: "jobs", Short: "List jobs, newest first", Example: "  complaint-rewrite jobs --status failed"}
-	filter := store.Filter{Limit: 50}
-	addLimit(cmd, &filter.Limit)
+	limit := cmd.Flags().Int("limit", 50, "list at most `N`")
 	status := cmd.Flags().String("status", "", "only jobs of this `STATUS`: queued, processing (or running), batch_submitted, completed (or succeeded), failed or canceled")
-	cmd.Flags().StringVar(&filter.RequestID, "request", "", "only jobs of the request with this `ID`")
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) error {
+	request := cmd.Flags().String("request", "", "only jobs of the request with this `ID`")
+	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) (err error) {
+		var of rewrite.Status
 		if *status != "" {
-			parsed, err := rewrite.ParseStatus(*status)
-			if err != nil {
+			if of, err = rewrite.ParseStatus(*status); err != nil {
 				return badUsage("--status %q: %w", *status, err)
 			}
-			filter.Statuses = []rewrite.Status{parsed}
 		}
-		if filter.RequestID != "" && uuid.Validate(filter.RequestID) != nil {
-			return badUsage("--request %q: want a UUID", filter.RequestID)
+		if *request != "" && uuid.Validate(*request) != nil {
+			return badUsage("--request %q: want a UUID", *request)
 		}
-		jobs, err := queue.Find(cmd.Context(), filter)
+		jobs, err := queue.Find(cmd.Context(), of, *request, *limit)
 		if err != nil {
 			return err
 		}
@@ -188,20 +159,16 @@ func (a *app) jobs() *cobra.Command {
 				if j.LastError != nil {
 					lastError = *j.LastError
 				}
-				rows = append(rows, []any{j.ID, j.Status, mode, model, tries(j), age(j.CreatedAt), stamp(j.NotBeforeAt), lastError})
+				tries := fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts)
+				rows = append(rows, []any{j.ID, j.Status, mode, model, tries, age(j.CreatedAt), stamp(j.NotBeforeAt), lastError})
 			}
-			writeList(w, "no jobs", filter.Limit, rows)
+			writeTable(w, "no jobs", rows)
+			if len(jobs) == *limit {
+				fmt.Fprintf(w, "the newest %d; --limit shows more\n", *limit)
+			}
 		})
 	})
 	return cmd
-}
-
-func tries(j rewrite.Job) string { return fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts) }
-
-// A jobView is one job and the changes of its status.
-type jobView struct {
-	rewrite.Job
-	Transitions []store.Transition `json:"transitions"`
 }
 
 func (a *app) show() *cobra.Command {
@@ -209,36 +176,37 @@ func (a *app) show() *cobra.Command {
 		Use: "show JOB_ID", Short: "Show a job and every change of its status", Args: oneID,
 		Example: "  complaint-rewrite show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
 		RunE: a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) (err error) {
-			var v jobView
+			var v struct {
+				rewrite.Job
+				Transitions []db.TransitionsRow `json:"transitions"`
+			}
 			if v.Job, err = queue.Job(cmd.Context(), args[0]); err != nil {
 				return adviseJob(err)
 			}
-			if v.Transitions, err = queue.Trail(cmd.Context(), args[0]); err != nil {
+			if v.Transitions, err = queue.Transitions(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return a.print(cmd, v, v.print)
+			return a.print(cmd, v, func(w io.Writer) {
+				fmt.Fprintf(w, "job %s: %s, attempt %d of %d\n", v.ID, v.Status, v.AttemptCount, v.MaxAttempts)
+				fmt.Fprintf(w, "request %s, recipient %s\n", v.RequestID, v.RecipientUserID)
+				fmt.Fprintf(w, "text: %s, %s, %s to %s\n", v.Surface, v.Strength, v.Languages.From, v.Languages.To)
+				if r := v.Routing; r != nil {
+					fmt.Fprintf(w, "route: %s %s by %s, prompt %s, policy %s, %s\n", r.Provider, r.Model, r.AdapterKind, r.PromptVersion, r.PolicyVersion, r.Mode)
+				}
+				if v.NotBeforeAt != nil {
+					fmt.Fprintf(w, "not before: %s\n", stamp(v.NotBeforeAt))
+				}
+				if v.BatchID != nil {
+					fmt.Fprintf(w, "batch: %s\n", *v.BatchID)
+				}
+				rows := [][]any{{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}}
+				for _, t := range v.Transitions {
+					rows = append(rows, []any{stamp(&t.At), t.ToStatus, t.AttemptCount, t.Error, t.RunID, t.Login})
+				}
+				writeTable(w, "no changes", rows)
+			})
 		}),
 	}
-}
-
-func (v jobView) print(w io.Writer) {
-	fmt.Fprintf(w, "job %s: %s, attempt %d of %d\n", v.ID, v.Status, v.AttemptCount, v.MaxAttempts)
-	fmt.Fprintf(w, "request %s, recipient %s\n", v.RequestID, v.RecipientUserID)
-	fmt.Fprintf(w, "text: %s, %s, %s to %s\n", v.Surface, v.Strength, v.Languages.From, v.Languages.To)
-	if r := v.Routing; r != nil {
-		fmt.Fprintf(w, "route: %s %s by %s, prompt %s, policy %s, %s\n", r.Provider, r.Model, r.AdapterKind, r.PromptVersion, r.PolicyVersion, r.Mode)
-	}
-	if v.NotBeforeAt != nil {
-		fmt.Fprintf(w, "not before: %s\n", stamp(v.NotBeforeAt))
-	}
-	if v.BatchID != nil {
-		fmt.Fprintf(w, "batch: %s\n", *v.BatchID)
-	}
-	rows := [][]any{{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}}
-	for _, t := range v.Transitions {
-		rows = append(rows, []any{stamp(&t.At), t.To, t.Attempts, t.Error, t.RunID, t.Login})
-	}
-	writeTable(w, rows...)
 }
 
 func adviseJob(err error) error { return cli.Advise(err, "complaint-rewrite jobs lists the jobs") }
@@ -260,22 +228,14 @@ func (a *app) repair(action, short, done string,
 		Use: action + " JOB_ID", Short: short, Args: oneID,
 		Example: fmt.Sprintf(`  complaint-rewrite %s 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-12: asked by the author"`, action),
 	}
-	reason := addReason(cmd)
+	reason := reasonFlag(cmd)
 	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
-		why, err := checkReason(*reason)
-		if err != nil {
-			return err
-		}
-		if _, err := change(queue, cmd.Context(), args[0], a.operator(), why); err != nil {
+		if _, err := change(queue, cmd.Context(), args[0], a.operator(), *reason); err != nil {
 			return explainRefusal(cmd.Context(), queue, action, args[0], err)
 		}
 		return a.done(cmd, "job %s is %s", args[0], done)
 	})
 	return cmd
-}
-
-func addReason(cmd *cobra.Command) *string {
-	return cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
 }
 
 // explainRefusal returns why the status of a job does not allow an action.
@@ -302,129 +262,48 @@ func (a *app) stats() *cobra.Command {
 		Use: "stats", Short: "Count jobs by status, and list the open batches",
 		RunE: a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) (err error) {
 			var figures struct {
-				Jobs    []store.Stats        `json:"jobs"`
-				Batches []rewrite.Submission `json:"open_batches"`
+				Jobs    []db.StatsRow `json:"jobs"`
+				Batches []store.Batch `json:"open_batches"`
 			}
 			if figures.Jobs, err = queue.Stats(cmd.Context()); err != nil {
 				return err
 			}
-			if figures.Batches, err = queue.Batches(cmd.Context(), false, mostListed); err != nil {
+			if figures.Batches, err = queue.OpenBatches(cmd.Context()); err != nil {
 				return err
 			}
 			return a.print(cmd, figures, func(w io.Writer) {
 				rows := [][]any{{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}}
 				for _, s := range figures.Jobs {
-					rows = append(rows, []any{s.Status, s.Mode, s.Jobs, s.Deferred, age(s.Oldest)})
+					rows = append(rows, []any{s.Status, s.ExecutionMode, s.Jobs, s.Deferred, age(s.Oldest)})
 				}
-				writeList(w, "no jobs", 0, rows)
-				writeList(w, "no open batches", 0, batchRows(figures.Batches))
+				writeTable(w, "no jobs", rows)
+				rows = [][]any{{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "LAST POLL", "JOBS", "AGE"}}
+				for _, b := range figures.Batches {
+					rows = append(rows, []any{b.BatchID, b.State, b.ProviderBatchID, b.ProviderStatus, stamp(b.PolledAt), b.Requests, age(b.CreatedAt)})
+				}
+				writeTable(w, "no open batches", rows)
 			})
 		}),
 	}
 }
 
-func batchRows(batches []rewrite.Submission) [][]any {
-	rows := [][]any{{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "JOBS", "AGE"}}
-	for _, b := range batches {
-		rows = append(rows, []any{b.ID, b.State, b.ProviderID, b.ProviderStatus, b.Requests, age(b.CreatedAt)})
-	}
-	return rows
-}
-
 func (a *app) batch() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "batch", Short: "List, show, abandon or cancel batches at a provider",
-	}
-	cmd.AddCommand(a.batchList(), a.batchShow(), a.batchAbandon(), a.batchCancel())
-	return cmd
-}
-
-func (a *app) batchList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the open batches, newest first", Example: "  complaint-rewrite batch list --all"}
-	limit := 50
-	addLimit(cmd, &limit)
-	all := cmd.Flags().Bool("all", false, "list ended batches, too")
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, _ []string) error {
-		batches, err := queue.Batches(cmd.Context(), *all, limit)
-		if err != nil {
-			return err
-		}
-		return a.print(cmd, batches, func(w io.Writer) { writeList(w, "no batches", limit, batchRows(batches)) })
-	})
-	return cmd
-}
-
-// A batchView is one batch and its jobs.
-type batchView struct {
-	rewrite.Submission
-	Jobs []rewrite.Job `json:"jobs"`
-}
-
-func (a *app) batchShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show BATCH_ID", Short: "Show a batch, its times and its jobs", Args: oneID,
-		Example: "  complaint-rewrite batch show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
-		RunE: a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) (err error) {
-			var v batchView
-			if v.Submission, err = queue.Batch(cmd.Context(), args[0]); err != nil {
-				return cli.Advise(err, "complaint-rewrite batch list --all lists the batches")
-			}
-			if v.Jobs, err = queue.BatchJobs(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			return a.print(cmd, v, v.print)
-		}),
-	}
-}
-
-func (v batchView) print(w io.Writer) {
-	fmt.Fprintf(w, "batch %s: %s\n", v.ID, v.State)
-	for _, field := range []struct{ name, value string }{
-		{"provider", fmt.Sprintf("%s %s, batch %s, %s there", v.Routing.Provider, v.Routing.Model, v.ProviderID, v.ProviderStatus)},
-		{"size", fmt.Sprintf("%d jobs, %d tokens", v.Requests, v.Tokens)},
-		{"created", stamp(&v.CreatedAt)},
-		{"submitted", stamp(v.SubmittedAt)},
-		{"last poll", stamp(v.PolledAt)},
-		{"ended there", stamp(v.FinalAt)},
-		{"cancel asked", stamp(v.CancelAskedAt)},
-		{"creation error", v.CreateError},
-	} {
-		if field.value != "" {
-			fmt.Fprintf(w, "%s: %s\n", field.name, field.value)
-		}
-	}
-	rows := [][]any{{"JOB", "STATUS", "TRIES"}}
-	for _, j := range v.Jobs {
-		rows = append(rows, []any{j.ID, j.Status, tries(j)})
-	}
-	writeTable(w, rows...)
-}
-
-func (a *app) batchAbandon() *cobra.Command {
-	cmd := &cobra.Command{
+	abandon := &cobra.Command{
 		Use: "abandon BATCH_ID", Short: "End an open batch; its jobs are queued again or fail, which uses an attempt", Args: oneID,
 		Long: `Ends an open batch that its provider does not finish and releases its tokens. Its
 open jobs are queued again, or fail if they have no attempt left. Results that the
 provider has are lost. The next run of the collector cancels the batch there.`,
 		Example: `  complaint-rewrite batch abandon 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-14: the provider lost it"`,
 	}
-	reason := addReason(cmd)
-	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
-		why, err := checkReason(*reason)
+	reason := reasonFlag(abandon)
+	abandon.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
+		jobs, err := queue.AbandonBatch(cmd.Context(), args[0], a.operator(), *reason)
 		if err != nil {
-			return err
-		}
-		jobs, err := queue.AbandonBatch(cmd.Context(), args[0], a.operator(), why)
-		if err != nil {
-			return cli.Advise(err, "complaint-rewrite batch list lists the open batches")
+			return cli.Advise(err, "complaint-rewrite stats lists the open batches")
 		}
 		return a.done(cmd, "batch %s is abandoned: %d jobs left it", args[0], jobs)
 	})
-	return cmd
-}
-
-func (a *app) batchCancel() *cobra.Command {
-	return &cobra.Command{
+	cancel := &cobra.Command{
 		Use: "cancel PROVIDER PROVIDER_BATCH_ID", Short: "Cancel a batch that no row knows at its provider", Args: cobra.ExactArgs(2),
 		Long: `Cancels a batch at its provider that the log of the worker names as one without a row.
 Another database may know it. End a batch of the queue with abandon.`,
@@ -445,6 +324,9 @@ Another database may know it. End a batch of the queue with abandon.`,
 			return a.done(cmd, "batch %s is being canceled at %s", args[1], args[0])
 		},
 	}
+	cmd := &cobra.Command{Use: "batch", Short: "Abandon a batch, or cancel one that only its provider has"}
+	cmd.AddCommand(abandon, cancel)
+	return cmd
 }
 
 func (a *app) migrate() *cobra.Command {
@@ -458,22 +340,10 @@ again, or twice at once.`,
 			if err != nil {
 				return err
 			}
-			var steps strings.Builder
-			plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
-				if attr.Key == slog.TimeKey || attr.Key == slog.LevelKey {
-					return slog.Attr{}
-				}
-				return attr
-			}}
-			err = store.Schema.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), c.database())
-			fmt.Fprint(cmd.OutOrStdout(), steps.String())
-			if err != nil {
+			if err := store.Schema.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), c.database()); err != nil {
 				return cli.Advise(err, "check that Postgres is up and that the login of COMPLAINT_REWRITE_DATABASE_URL owns the database")
 			}
-			if steps.Len() == 0 {
-				return a.done(cmd, "nothing to do: the schema has this build's version")
-			}
-			return nil
+			return a.done(cmd, "the schema has this build's version")
 		},
 	}
 }

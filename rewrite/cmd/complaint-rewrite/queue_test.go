@@ -64,14 +64,12 @@ func TestJobs(t *testing.T) {
 	b.must(t, []string{"no jobs\n"}, "jobs", "--status", "running") // rewrite 3: an alias
 	b.refuses(t, true, `--status "done"`, "jobs", "--status", "done")
 	b.refuses(t, true, `--request "1"`, "jobs", "--request", "1")
-	b.refuses(t, true, `--limit "0"`, "jobs", "--limit", "0")
 
 	b.must(t, []string{"is queued"}, "requeue", ids[1], "--reason", "T-1: the window is open")
 	b.must(t, []string{"is canceled"}, "cancel", ids[2], "--reason", "T-2: withdrawn")
 	b.refuses(t, false, "it is canceled, which is final", "cancel", ids[2], "--reason", "T-2")
 	b.refuses(t, false, "does not exist", "requeue", uuid.NewString(), "--reason", "T-2")
 	b.refuses(t, false, "--reason is empty", "cancel", ids[0])
-	b.refuses(t, false, "--reason has", "cancel", ids[0], "--reason", strings.Repeat("x", 2000))
 	b.refuses(t, false, "seems to contain a secret", "cancel", ids[0], "--reason", "password=hunter2-hunter2")
 	b.refuses(t, true, "want a UUID", "show", "4711")
 
@@ -91,22 +89,17 @@ func TestJobs(t *testing.T) {
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
-	b.must(t, []string{"no batches\n"}, "batch", "list")
+	b.must(t, []string{"no open batches\n"}, "stats")
 	id := uuid.NewString()
 	if _, err := b.db.Conn(t).Exec(t.Context(), `insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
 		values ($1, '{"provider": "openai", "model": "m"}', '{"from": "en", "to": "en"}', 'same_language', 1, 1, gen_random_uuid())`, id); err != nil {
 		t.Fatal(err)
 	}
-	b.must(t, []string{id, "submitting"}, "batch", "list")
-	b.must(t, []string{id, "openai m"}, "batch", "show", id)
+	b.must(t, []string{id, "submitting"}, "stats")
 	b.refuses(t, false, "--reason is empty", "batch", "abandon", id)
 	b.must(t, []string{"abandoned"}, "batch", "abandon", id, "--reason", "T-5: lost")
 	b.refuses(t, false, "it has ended", "batch", "abandon", id, "--reason", "T-5: lost")
-	var batches []rewrite.Submission
-	if err := json.Unmarshal([]byte(b.must(t, nil, "batch", "list", "--all", "--json")), &batches); err != nil || len(batches) != 1 || batches[0].State != rewrite.Abandoned {
-		t.Errorf("batches are %+v, %v", batches, err)
-	}
-	b.refuses(t, false, "does not exist", "batch", "show", uuid.NewString())
+	b.must(t, []string{"no open batches\n"}, "stats")
 
 	var canceled string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -150,8 +143,7 @@ func TestRuns(t *testing.T) {
 	b.must(t, []string{"no runs\n"}, "runs")
 	queue := b.db.Open(t, store.RoleWorker)
 	testkit.NoError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))
-	b.must(t, []string{"rewrite_batch_collector skipped: no pending items"}, "runs", "--worker", "rewrite_batch_collector")
-	b.refuses(t, true, `--worker "unknown"`, "runs", "--worker", "unknown")
+	b.must(t, []string{"rewrite_batch_collector skipped: no pending items"}, "runs")
 	testkit.NoError(t, namespace.ScheduleClient().GetHandle(t.Context(), string(rewrite.AsyncLane)).Delete(t.Context()))
 }
 

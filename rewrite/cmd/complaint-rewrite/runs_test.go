@@ -21,39 +21,37 @@ func TestProfilesAndOverrides(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		cfg                           runSettings
-		jobs, runtime, claims         int
-		backoff                       []int
+		jobs                          int
+		runtime, claims               time.Duration
+		backoff                       []time.Duration
 		async, submission, collection time.Duration
 	}{
-		"dev":        {profile("dev"), 5, 120, 300, []int{120, 600}, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour},
-		"stage":      {profile("stage"), 30, 180, 900, []int{300, 1800}, 30 * time.Minute, 30 * time.Minute, 30 * time.Minute},
-		"prod":       {profile("prod"), 200, 240, 3600, []int{3600, 21600}, time.Hour, 15 * time.Minute, 30 * time.Minute},
-		"overridden": {overridden, 7, 8, 9, []int{10}, time.Minute, 2 * time.Minute, 3 * time.Minute},
+		"dev":        {profile("dev"), 5, 120 * time.Second, 300 * time.Second, []time.Duration{120 * time.Second, 600 * time.Second}, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour},
+		"stage":      {profile("stage"), 30, 180 * time.Second, 900 * time.Second, []time.Duration{300 * time.Second, 1800 * time.Second}, 30 * time.Minute, 30 * time.Minute, 30 * time.Minute},
+		"prod":       {profile("prod"), 200, 240 * time.Second, 3600 * time.Second, []time.Duration{3600 * time.Second, 21600 * time.Second}, time.Hour, 15 * time.Minute, 30 * time.Minute},
+		"overridden": {overridden, 7, 8 * time.Second, 9 * time.Second, []time.Duration{10 * time.Second}, time.Minute, 2 * time.Minute, 3 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run, every, err := (&settings{Run: tt.cfg}).runs()
+			got, err := (&settings{Run: tt.cfg}).runs()
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := rewrite.RunConfig{
-				MaxJobsPerRun: tt.jobs, MaxRuntimeSeconds: tt.runtime, ClaimTimeoutSeconds: tt.claims, Order: "created_at_asc",
-				EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: tt.backoff, MaxCapacityRounds: 100,
+			want := rewrite.Profile{
+				RunConfig: rewrite.RunConfig{MaxJobsPerRun: tt.jobs, MaxRuntime: tt.runtime, ClaimTimeout: tt.claims, RetryBackoff: tt.backoff, MaxCapacityRounds: 100},
+				Every:     map[rewrite.Worker]time.Duration{rewrite.AsyncLane: tt.async, rewrite.Submitter: tt.submission, rewrite.Collector: tt.collection},
 			}
-			if !reflect.DeepEqual(run, want) {
-				t.Errorf("runs are %+v, want %+v", run, want)
-			}
-			if every[rewrite.AsyncLane] != tt.async || every[rewrite.Submitter] != tt.submission || every[rewrite.Collector] != tt.collection {
-				t.Errorf("intervals are %v", every)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("runs are %+v, want %+v", got, want)
 			}
 		})
 	}
 	for name, c := range map[string]settings{
 		"claim_timeout_seconds is 60":  {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100, ClaimTimeoutSeconds: 60}},
 		"claim_timeout_seconds is 300": {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100}, Timeout: 3 * time.Minute}, // expires during a call
-		"run.profile":                  {Run: runSettings{Profile: "test", MaxCapacityRounds: 100}},
+		"retry_backoff_seconds":        {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100, RetryBackoffSeconds: []int{0}}},
 	} {
-		if _, _, err := c.runs(); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), name) {
+		if _, err := c.runs(); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -59,21 +60,25 @@ secrets every 10 seconds, and on SIGHUP.`,
 }
 
 const (
+	// stopGrace is how long a stopping worker waits for its calls. Then it cancels them.
+	stopGrace = 20 * time.Second
 	// reportTimeout is the time between the end of the grace period and the stop of the
 	// worker: canceled attempts report to Temporal in it.
 	reportTimeout = 4 * time.Second
 	flushTimeout  = 2 * time.Second // for the last spans
 	// secretsInterval is how often the files of the secrets are read.
 	secretsInterval = 10 * time.Second
+	concurrency     = 4              // of the async lane, in one worker
+	batchTimeout    = 30 * time.Hour // after which a batch is canceled: providers promise 24 hours
 )
 
 // serve runs a worker until ctx ends, and then waits for the calls in flight.
 func serve(ctx context.Context, c *settings, logTo io.Writer) error {
-	runs, every, err := c.runs()
+	runs, err := c.runs()
 	if err != nil {
 		return err
 	}
-	router, err := c.router()
+	standard, err := c.route()
 	if err != nil {
 		return err
 	}
@@ -109,25 +114,22 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	installation, _, err := db.Installation(ctx)
+	installation, err := db.Installation(ctx)
 	if err != nil {
 		return err
 	}
-	rewriter, err := c.rewriter(lg, installation)
+	rewriter, err := c.rewriter(lg, installation.ID)
 	if err != nil {
 		return err
 	}
 	host, _ := os.Hostname()
 	working, err := activities.New(lg, activities.Parts{
-		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: rewriter, Router: router,
+		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: rewriter, Standard: standard,
 		Name: fmt.Sprintf("%d@%s", os.Getpid(), host),
 	}, activities.Config{
-		Run:          runs,
-		Limits:       rewrite.BatchLimits{Requests: c.Batch.MaxRequests, Bytes: int(c.Batch.MaxBytes), Tokens: c.Batch.MaxEnqueuedTokens},
-		Concurrency:  c.Run.Concurrency,
-		CallTimeout:  c.Timeout,
-		Lease:        c.Batch.Lease,
-		BatchTimeout: c.Batch.Timeout,
+		Run:    runs.RunConfig,
+		Limits: rewrite.BatchLimits{Requests: c.Batch.MaxRequests, Tokens: c.Batch.MaxEnqueuedTokens}, Concurrency: concurrency,
+		CallTimeout: c.Timeout, Lease: c.Batch.Lease, BatchTimeout: batchTimeout,
 	})
 	if err != nil {
 		return err
@@ -146,11 +148,12 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	}
 	metrics.AddSource("postgres", func(ctx context.Context) ([]telemetry.Sample, error) {
 		figures, err := db.Figures(ctx)
-		readings := make([]telemetry.Sample, len(figures))
+		samples := make([]telemetry.Sample, len(figures))
 		for i, f := range figures {
-			readings[i] = telemetry.Sample(f)
+			samples[i] = telemetry.Sample{Name: f.Name, Value: f.Figure}
+			err = cmp.Or(err, json.Unmarshal(f.Labels, &samples[i].Labels))
 		}
-		return readings, err
+		return samples, err
 	})
 	where.Metrics = metrics.Handler()
 	namespace, err := temporal.Dial(ctx, log.NewStructuredLogger(lg), where)
@@ -158,7 +161,7 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 		return err
 	}
 	defer namespace.Close()
-	for name, interval := range every {
+	for name, interval := range runs.Every {
 		err := namespace.Schedule(ctx, interval, false, &client.ScheduleWorkflowAction{
 			ID: string(name), Workflow: string(name), TaskQueue: activities.Queue, StaticSummary: "One run of a worker of the rewrite queue",
 		})
@@ -167,8 +170,8 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 		}
 	}
 	w := worker.New(namespace.Client, activities.Queue, worker.Options{
-		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: scrub, Grace: c.StopGrace}},
-		WorkerStopTimeout: c.StopGrace + reportTimeout,
+		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: scrub, Grace: stopGrace}},
+		WorkerStopTimeout: stopGrace + reportTimeout,
 	})
 	workflows.Register(w)
 	w.RegisterActivity(working)
@@ -197,60 +200,6 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	}
 	<-ctx.Done()
 	lg.InfoContext(ctx, "worker stopping")
-	return nil
-}
-
-func (a *app) check() *cobra.Command {
-	return &cobra.Command{
-		Use: "check", Short: "Check the settings of a worker, and what it connects to",
-		Long: `Checks the settings of a worker, its database login, Temporal, and that each provider
-accepts its key, by asking for its models, which is free of charge. It changes nothing.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.settings()
-			if err != nil {
-				return err
-			}
-			return c.probe(cmd.Context(), cmd.OutOrStdout())
-		},
-	}
-}
-
-func (c *settings) probe(ctx context.Context, out io.Writer) error {
-	if _, _, err := c.runs(); err != nil {
-		return err
-	}
-	db, err := c.open(ctx, store.RoleWorker)
-	if err != nil {
-		return err
-	}
-	db.Close()
-	fmt.Fprintln(out, "ok: the database, as the role of the worker")
-	namespace, err := temporal.Dial(ctx, log.NewStructuredLogger(quiet), c.Temporal)
-	if err != nil {
-		return err
-	}
-	namespace.Close()
-	fmt.Fprintln(out, "ok: Temporal")
-	rewriter, err := c.rewriter(quiet, "")
-	if err != nil {
-		return err
-	}
-	for name, p := range c.providers() {
-		// The URLs have defaults: a provider without a key may be one that no job names.
-		if !p.APIKey.IsSet() && name != c.Route.Provider && name != "other" {
-			continue
-		}
-		models, err := rewriter.Models(ctx, name)
-		if err != nil {
-			return fmt.Errorf("provider %s: %w", name, err)
-		}
-		fmt.Fprintf(out, "ok: provider %s\n", name)
-		for _, model := range []string{c.Route.Model, c.Route.FullReframeModel} {
-			if name == c.Route.Provider && model != "" && !slices.Contains(models, model) { // not every provider lists all
-				fmt.Fprintf(out, "warning: provider %s does not list %s among its %d models\n", name, model, len(models))
-			}
-		}
-	}
 	return nil
 }
 

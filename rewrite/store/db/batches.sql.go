@@ -33,53 +33,13 @@ set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else '
 where j.batch_id = $2::uuid and j.status in ('processing', 'batch_submitted')
 `
 
-type AbandonJobsParams struct {
-	Error   string
-	BatchID string
-}
-
 // The provider may have executed the jobs, so this counts an attempt.
-func (q *Queries) AbandonJobs(ctx context.Context, arg AbandonJobsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, abandonJobs, arg.Error, arg.BatchID)
+func (q *Queries) AbandonJobs(ctx context.Context, error string, batchID string) (int64, error) {
+	result, err := q.db.Exec(ctx, abandonJobs, error, batchID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const batch = `-- name: Batch :one
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches where batch_id = $1
-`
-
-func (q *Queries) Batch(ctx context.Context, batchID string) (Batch, error) {
-	row := q.db.QueryRow(ctx, batch, batchID)
-	var i Batch
-	err := row.Scan(
-		&i.BatchID,
-		&i.State,
-		&i.RoutingDecision,
-		&i.LanguagePair,
-		&i.Lane,
-		&i.Requests,
-		&i.Tokens,
-		&i.RunID,
-		&i.CreatedAt,
-		&i.LeaseToken,
-		&i.LeasedUntil,
-		&i.InputFileID,
-		&i.CreateBegunAt,
-		&i.CreateError,
-		&i.ProviderBatchID,
-		&i.ProviderStatus,
-		&i.SubmittedAt,
-		&i.PolledAt,
-		&i.CancelAskedAt,
-		&i.EndedAt,
-		&i.FinalAt,
-		&i.LimitRequests,
-		&i.LimitTokens,
-	)
-	return i, err
 }
 
 const batchRoutes = `-- name: BatchRoutes :many
@@ -108,76 +68,14 @@ func (q *Queries) BatchRoutes(ctx context.Context) ([]rewrite.RoutingDecision, e
 	return items, nil
 }
 
-const batches = `-- name: Batches :many
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches
-where $1::boolean or state in ('submitting', 'submitted')
-order by created_at desc, batch_id
-limit $2
-`
-
-type BatchesParams struct {
-	Ended      bool
-	MaxBatches int
-}
-
-func (q *Queries) Batches(ctx context.Context, arg BatchesParams) ([]Batch, error) {
-	rows, err := q.db.Query(ctx, batches, arg.Ended, arg.MaxBatches)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Batch
-	for rows.Next() {
-		var i Batch
-		if err := rows.Scan(
-			&i.BatchID,
-			&i.State,
-			&i.RoutingDecision,
-			&i.LanguagePair,
-			&i.Lane,
-			&i.Requests,
-			&i.Tokens,
-			&i.RunID,
-			&i.CreatedAt,
-			&i.LeaseToken,
-			&i.LeasedUntil,
-			&i.InputFileID,
-			&i.CreateBegunAt,
-			&i.CreateError,
-			&i.ProviderBatchID,
-			&i.ProviderStatus,
-			&i.SubmittedAt,
-			&i.PolledAt,
-			&i.CancelAskedAt,
-			&i.EndedAt,
-			&i.FinalAt,
-			&i.LimitRequests,
-			&i.LimitTokens,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const bindJobs = `-- name: BindJobs :execrows
 update complaint_rewrite.jobs
 set batch_id = $1::uuid, updated_at = now()
 where job_id = any ($2::uuid[]) and status = 'processing' and claim_token = $3::uuid and batch_id is null
 `
 
-type BindJobsParams struct {
-	BatchID    string
-	JobIds     []string
-	ClaimToken string
-}
-
-func (q *Queries) BindJobs(ctx context.Context, arg BindJobsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, bindJobs, arg.BatchID, arg.JobIds, arg.ClaimToken)
+func (q *Queries) BindJobs(ctx context.Context, batchID string, jobIds []string, claimToken string) (int64, error) {
+	result, err := q.db.Exec(ctx, bindJobs, batchID, jobIds, claimToken)
 	if err != nil {
 		return 0, err
 	}
@@ -193,11 +91,11 @@ returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_
 `
 
 type ClaimListedParams struct {
-	Worker     string
-	ClaimToken string
-	RunID      string
-	JobIds     []string
-	Provider   string
+	Worker     string   `json:"worker"`
+	ClaimToken string   `json:"claim_token"`
+	RunID      string   `json:"run_id"`
+	JobIds     []string `json:"job_ids"`
+	Provider   string   `json:"provider"`
 }
 
 // Claims the queued jobs among those that a batch at the provider has results of.
@@ -257,7 +155,7 @@ func (q *Queries) ClaimListed(ctx context.Context, arg ClaimListedParams) ([]Job
 	return items, nil
 }
 
-const endBatch = `-- name: EndBatch :execrows
+const endBatch = `-- name: EndBatch :exec
 update complaint_rewrite.batches b
 set state = $1, provider_status = coalesce(nullif($2::text, ''), b.provider_status),
     ended_at = now(), lease_token = null, leased_until = null
@@ -265,48 +163,46 @@ where b.batch_id = $3 and b.state in ('submitting', 'submitted')
   and not exists (select from complaint_rewrite.jobs j where j.batch_id = b.batch_id and j.status in ('processing', 'batch_submitted'))
 `
 
-type EndBatchParams struct {
-	State          rewrite.SubmissionState
-	ProviderStatus string
-	BatchID        string
-}
-
 // Changes nothing while a job of the batch is undecided.
-func (q *Queries) EndBatch(ctx context.Context, arg EndBatchParams) (int64, error) {
-	result, err := q.db.Exec(ctx, endBatch, arg.State, arg.ProviderStatus, arg.BatchID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) EndBatch(ctx context.Context, state rewrite.SubmissionState, providerStatus string, batchID string) error {
+	_, err := q.db.Exec(ctx, endBatch, state, providerStatus, batchID)
+	return err
 }
 
 const enqueued = `-- name: Enqueued :one
 with of_model as (
     select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches
-    where routing_decision ->> 'provider' = $1::text and routing_decision ->> 'model' = $2::text)
+    where routing_decision ->> 'provider' = $3::text and routing_decision ->> 'model' = $4::text)
 select coalesce(sum(tokens) filter (where state in ('submitting', 'submitted')), 0)::integer as tokens,
-       coalesce((array_agg(limit_requests order by created_at desc) filter (where limit_requests > 0))[1], 0)::integer as limit_requests,
-       coalesce((array_agg(limit_tokens order by created_at desc) filter (where limit_tokens > 0))[1], 0)::integer as limit_tokens
+       least($1::integer, (array_agg(limit_requests order by created_at desc) filter (where limit_requests > 0))[1])::integer as max_requests,
+       least($2::integer, (array_agg(limit_tokens order by created_at desc) filter (where limit_tokens > 0))[1])::integer as max_tokens
 from of_model where state in ('submitting', 'submitted') or created_at > now() - interval '24 hours'
 `
 
 type EnqueuedParams struct {
-	Provider string
-	Model    string
+	MaxRequests int    `json:"max_requests"`
+	MaxTokens   int    `json:"max_tokens"`
+	Provider    string `json:"provider"`
+	Model       string `json:"model"`
 }
 
 type EnqueuedRow struct {
-	Tokens        int
-	LimitRequests int
-	LimitTokens   int
+	Tokens      int `json:"tokens"`
+	MaxRequests int `json:"max_requests"`
+	MaxTokens   int `json:"max_tokens"`
 }
 
-// The tokens of a model's open batches, and the limits that the last refusal within a day taught;
-// 0 if there is none.
+// The tokens of a model's open batches, and the limits, lowered to those that the last refusal
+// within a day taught: least ignores null.
 func (q *Queries) Enqueued(ctx context.Context, arg EnqueuedParams) (EnqueuedRow, error) {
-	row := q.db.QueryRow(ctx, enqueued, arg.Provider, arg.Model)
+	row := q.db.QueryRow(ctx, enqueued,
+		arg.MaxRequests,
+		arg.MaxTokens,
+		arg.Provider,
+		arg.Model,
+	)
 	var i EnqueuedRow
-	err := row.Scan(&i.Tokens, &i.LimitRequests, &i.LimitTokens)
+	err := row.Scan(&i.Tokens, &i.MaxRequests, &i.MaxTokens)
 	return i, err
 }
 
@@ -316,15 +212,15 @@ values ($1, $2, $3, $4, $5, $6, $7, $8::uuid, now() + $9::interval)
 `
 
 type InsertBatchParams struct {
-	BatchID         string
-	RoutingDecision rewrite.RoutingDecision
-	LanguagePair    rewrite.LanguagePair
-	Lane            rewrite.Lane
-	Requests        int
-	Tokens          int
-	RunID           string
-	LeaseToken      string
-	Lease           time.Duration
+	BatchID         string                  `json:"batch_id"`
+	RoutingDecision rewrite.RoutingDecision `json:"routing_decision"`
+	LanguagePair    rewrite.LanguagePair    `json:"language_pair"`
+	Lane            rewrite.Lane            `json:"lane"`
+	Requests        int                     `json:"requests"`
+	Tokens          int                     `json:"tokens"`
+	RunID           string                  `json:"run_id"`
+	LeaseToken      string                  `json:"lease_token"`
+	Lease           time.Duration           `json:"lease"`
 }
 
 func (q *Queries) InsertBatch(ctx context.Context, arg InsertBatchParams) error {
@@ -347,8 +243,8 @@ select id::text as id, (looked_at < now() - interval '24 hours')::boolean as loo
 `
 
 type InstallationRow struct {
-	ID      string
-	LookDue bool
+	ID      string `json:"id"`
+	LookDue bool   `json:"look_due"`
 }
 
 func (q *Queries) Installation(ctx context.Context) (InstallationRow, error) {
@@ -359,16 +255,11 @@ func (q *Queries) Installation(ctx context.Context) (InstallationRow, error) {
 }
 
 const knowsBatch = `-- name: KnowsBatch :one
-select exists (select from complaint_rewrite.batches where batch_id::text = $1::text or provider_batch_id = $2::text)
+select exists (select from complaint_rewrite.batches where batch_id::text = $1::text or provider_batch_id = $2)
 `
 
-type KnowsBatchParams struct {
-	Key             string
-	ProviderBatchID string
-}
-
-func (q *Queries) KnowsBatch(ctx context.Context, arg KnowsBatchParams) (bool, error) {
-	row := q.db.QueryRow(ctx, knowsBatch, arg.Key, arg.ProviderBatchID)
+func (q *Queries) KnowsBatch(ctx context.Context, key string, providerBatchID string) (bool, error) {
+	row := q.db.QueryRow(ctx, knowsBatch, key, providerBatchID)
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err
@@ -384,13 +275,8 @@ set limit_requests = greatest(1, b.requests / 2),
 where b.batch_id = $2
 `
 
-type LearnLimitParams struct {
-	FullUp  bool
-	BatchID string
-}
-
-func (q *Queries) LearnLimit(ctx context.Context, arg LearnLimitParams) error {
-	_, err := q.db.Exec(ctx, learnLimit, arg.FullUp, arg.BatchID)
+func (q *Queries) LearnLimit(ctx context.Context, fullUp bool, batchID string) error {
+	_, err := q.db.Exec(ctx, learnLimit, fullUp, batchID)
 	return err
 }
 
@@ -398,7 +284,7 @@ const leaseBatch = `-- name: LeaseBatch :one
 with due as materialized (
     select b.batch_id from complaint_rewrite.batches b
     where (b.state = $3
-           or b.state = 'abandoned' and $3 = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+           or b.state = 'abandoned' and $3 = 'submitted' and b.provider_batch_id <> '' and b.cancel_asked_at is null
            and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
       and (b.leased_until is null or b.leased_until <= now())
       and (b.polled_at is null or b.polled_at < (select r.started_at from complaint_rewrite.runs r where r.run_id = $4::uuid))
@@ -409,21 +295,20 @@ update complaint_rewrite.batches b
 set lease_token = $1::uuid, leased_until = now() + $2::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, b.limit_requests, b.limit_tokens, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age,
-    coalesce(extract(epoch from now() - b.final_at), 0)::float8 as final_age
+returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, b.limit_requests, b.limit_tokens, (now() - coalesce(b.submitted_at, b.created_at))::interval as age, coalesce(now() - b.final_at, '0')::interval as final_age
 `
 
 type LeaseBatchParams struct {
-	LeaseToken string
-	Lease      time.Duration
-	State      rewrite.SubmissionState
-	RunID      string
+	LeaseToken string                  `json:"lease_token"`
+	Lease      time.Duration           `json:"lease"`
+	State      rewrite.SubmissionState `json:"state"`
+	RunID      string                  `json:"run_id"`
 }
 
 type LeaseBatchRow struct {
-	Batch    Batch
-	Age      float64
-	FinalAge float64
+	Batch    Batch         `json:"batch"`
+	Age      time.Duration `json:"age"`
+	FinalAge time.Duration `json:"final_age"`
 }
 
 // The batch whose last poll is the oldest; none that this run has polled. An abandoned
@@ -468,48 +353,82 @@ func (q *Queries) LeaseBatch(ctx context.Context, arg LeaseBatchParams) (LeaseBa
 
 const markBatchSubmitted = `-- name: MarkBatchSubmitted :execrows
 update complaint_rewrite.batches
-set state = 'submitted', provider_batch_id = $1::text, provider_status = $2::text,
+set state = 'submitted', provider_batch_id = $1, provider_status = $2,
     submitted_at = now(), lease_token = null, leased_until = null
 where batch_id = $3 and state = 'submitting'
 `
 
-type MarkBatchSubmittedParams struct {
-	ProviderBatchID string
-	ProviderStatus  string
-	BatchID         string
-}
-
-func (q *Queries) MarkBatchSubmitted(ctx context.Context, arg MarkBatchSubmittedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, markBatchSubmitted, arg.ProviderBatchID, arg.ProviderStatus, arg.BatchID)
+func (q *Queries) MarkBatchSubmitted(ctx context.Context, providerBatchID string, providerStatus rewrite.BatchStatus, batchID string) (int64, error) {
+	result, err := q.db.Exec(ctx, markBatchSubmitted, providerBatchID, providerStatus, batchID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const markJobsSubmitted = `-- name: MarkJobsSubmitted :execrows
+const markJobsSubmitted = `-- name: MarkJobsSubmitted :exec
 update complaint_rewrite.jobs
 set status = 'batch_submitted', updated_at = now(), run_id = $1::uuid, claim_token = null
 where batch_id = $2::uuid and status = 'processing'
 `
 
-type MarkJobsSubmittedParams struct {
-	RunID   string
-	BatchID string
+func (q *Queries) MarkJobsSubmitted(ctx context.Context, runID string, batchID string) error {
+	_, err := q.db.Exec(ctx, markJobsSubmitted, runID, batchID)
+	return err
 }
 
-func (q *Queries) MarkJobsSubmitted(ctx context.Context, arg MarkJobsSubmittedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, markJobsSubmitted, arg.RunID, arg.BatchID)
+const openBatches = `-- name: OpenBatches :many
+select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches where state in ('submitting', 'submitted') order by created_at desc, batch_id
+`
+
+func (q *Queries) OpenBatches(ctx context.Context) ([]Batch, error) {
+	rows, err := q.db.Query(ctx, openBatches)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	var items []Batch
+	for rows.Next() {
+		var i Batch
+		if err := rows.Scan(
+			&i.BatchID,
+			&i.State,
+			&i.RoutingDecision,
+			&i.LanguagePair,
+			&i.Lane,
+			&i.Requests,
+			&i.Tokens,
+			&i.RunID,
+			&i.CreatedAt,
+			&i.LeaseToken,
+			&i.LeasedUntil,
+			&i.InputFileID,
+			&i.CreateBegunAt,
+			&i.CreateError,
+			&i.ProviderBatchID,
+			&i.ProviderStatus,
+			&i.SubmittedAt,
+			&i.PolledAt,
+			&i.CancelAskedAt,
+			&i.EndedAt,
+			&i.FinalAt,
+			&i.LimitRequests,
+			&i.LimitTokens,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const pendingBatches = `-- name: PendingBatches :one
 select count(*)::integer as pending from complaint_rewrite.batches b
 where (b.state = $1
-       or b.state = 'abandoned' and $1 = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+       or b.state = 'abandoned' and $1 = 'submitted' and b.provider_batch_id <> '' and b.cancel_asked_at is null
        and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
   and (leased_until is null or leased_until <= now())
 `
@@ -523,18 +442,12 @@ func (q *Queries) PendingBatches(ctx context.Context, state rewrite.SubmissionSt
 
 const recordCreateError = `-- name: RecordCreateError :exec
 update complaint_rewrite.batches
-set create_error = $1::text
+set create_error = $1
 where batch_id = $2 and state = 'submitting' and lease_token = $3::uuid
 `
 
-type RecordCreateErrorParams struct {
-	CreateError string
-	BatchID     string
-	LeaseToken  string
-}
-
-func (q *Queries) RecordCreateError(ctx context.Context, arg RecordCreateErrorParams) error {
-	_, err := q.db.Exec(ctx, recordCreateError, arg.CreateError, arg.BatchID, arg.LeaseToken)
+func (q *Queries) RecordCreateError(ctx context.Context, createError string, batchID string, leaseToken string) error {
+	_, err := q.db.Exec(ctx, recordCreateError, createError, batchID, leaseToken)
 	return err
 }
 
@@ -547,47 +460,44 @@ func (q *Queries) RecordLook(ctx context.Context) error {
 	return err
 }
 
-const recordPoll = `-- name: RecordPoll :execrows
+const recordPoll = `-- name: RecordPoll :exec
 update complaint_rewrite.batches
-set provider_status = $1::text, lease_token = null, leased_until = null,
+set provider_status = $1, lease_token = null, leased_until = null,
     final_at = case when $2::boolean then coalesce(final_at, now()) end,
     cancel_asked_at = case when $3::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
 where batch_id = $4 and state in ('submitted', 'abandoned') and lease_token = $5::uuid
 `
 
 type RecordPollParams struct {
-	ProviderStatus string
-	Final          bool
-	CancelAsked    bool
-	BatchID        string
-	LeaseToken     string
+	ProviderStatus rewrite.BatchStatus `json:"provider_status"`
+	Final          bool                `json:"final"`
+	CancelAsked    bool                `json:"cancel_asked"`
+	BatchID        string              `json:"batch_id"`
+	LeaseToken     string              `json:"lease_token"`
 }
 
-func (q *Queries) RecordPoll(ctx context.Context, arg RecordPollParams) (int64, error) {
-	result, err := q.db.Exec(ctx, recordPoll,
+func (q *Queries) RecordPoll(ctx context.Context, arg RecordPollParams) error {
+	_, err := q.db.Exec(ctx, recordPoll,
 		arg.ProviderStatus,
 		arg.Final,
 		arg.CancelAsked,
 		arg.BatchID,
 		arg.LeaseToken,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const recordUpload = `-- name: RecordUpload :execrows
 update complaint_rewrite.batches
-set input_file_id = $1::text, create_begun_at = now(), leased_until = now() + $2::interval
+set input_file_id = $1, create_begun_at = now(), leased_until = now() + $2::interval
 where batch_id = $3 and state = 'submitting' and lease_token = $4::uuid and leased_until > now()
 `
 
 type RecordUploadParams struct {
-	InputFileID string
-	Lease       time.Duration
-	BatchID     string
-	LeaseToken  string
+	InputFileID string        `json:"input_file_id"`
+	Lease       time.Duration `json:"lease"`
+	BatchID     string        `json:"batch_id"`
+	LeaseToken  string        `json:"lease_token"`
 }
 
 // Called before the creation: from now on the provider may have the batch.
@@ -612,10 +522,10 @@ where j.status = 'processing' and j.begun_at is null and j.claim_token = $4::uui
 `
 
 type ReleaseJobsParams struct {
-	Wait       time.Duration
-	Error      string
-	RunID      string
-	ClaimToken string
+	Wait       time.Duration `json:"wait"`
+	Error      string        `json:"error"`
+	RunID      string        `json:"run_id"`
+	ClaimToken string        `json:"claim_token"`
 }
 
 // Queues the jobs of a claim again. No provider was asked to execute them, so this
@@ -635,13 +545,8 @@ update complaint_rewrite.jobs set batch_id = null, updated_at = now()
 where batch_id = $1::uuid and status = 'processing' and claim_token = $2::uuid
 `
 
-type UnbindJobsParams struct {
-	BatchID    string
-	ClaimToken string
-}
-
 // Takes the claimed jobs out of a batch that the provider refused: they join others.
-func (q *Queries) UnbindJobs(ctx context.Context, arg UnbindJobsParams) error {
-	_, err := q.db.Exec(ctx, unbindJobs, arg.BatchID, arg.ClaimToken)
+func (q *Queries) UnbindJobs(ctx context.Context, batchID string, claimToken string) error {
+	_, err := q.db.Exec(ctx, unbindJobs, batchID, claimToken)
 	return err
 }

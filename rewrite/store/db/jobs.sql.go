@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/criticizer/criticizer/rewrite"
@@ -18,13 +19,8 @@ set begun_at = now(), updated_at = now()
 where job_id = $1 and status = 'processing' and claim_token = $2::uuid and begun_at is null
 `
 
-type BeginJobParams struct {
-	JobID      string
-	ClaimToken string
-}
-
-func (q *Queries) BeginJob(ctx context.Context, arg BeginJobParams) (int64, error) {
-	result, err := q.db.Exec(ctx, beginJob, arg.JobID, arg.ClaimToken)
+func (q *Queries) BeginJob(ctx context.Context, jobID string, claimToken string) (int64, error) {
+	result, err := q.db.Exec(ctx, beginJob, jobID, claimToken)
 	if err != nil {
 		return 0, err
 	}
@@ -92,12 +88,12 @@ returning j.job_id, j.rewrite_request_id, j.task, j.surface, j.rewrite_strength,
 `
 
 type ClaimJobsParams struct {
-	Worker     string
-	ClaimToken string
-	RunID      string
-	Mode       string
-	Refusing   []string
-	MaxJobs    int
+	Worker     string   `json:"worker"`
+	ClaimToken string   `json:"claim_token"`
+	RunID      string   `json:"run_id"`
+	Mode       string   `json:"mode"`
+	Refusing   []string `json:"refusing"`
+	MaxJobs    int      `json:"max_jobs"`
 }
 
 // Selects and claims in one statement (rewrite 7.1). The CTE is materialized: a
@@ -184,11 +180,11 @@ where j.job_id = r.job_id
 `
 
 type CompleteJobsParams struct {
-	RunID      string
-	ClaimToken *string
-	BatchID    *string
-	JobIds     []string
-	Refs       []string
+	RunID      string   `json:"run_id"`
+	ClaimToken *string  `json:"claim_token"`
+	BatchID    *string  `json:"batch_id"`
+	JobIds     []string `json:"job_ids"`
+	Refs       []string `json:"refs"`
 }
 
 // By the right of a claim or of a batch; a holder that has lost both changes
@@ -217,14 +213,9 @@ select distinct provider::text from (
 order by 1
 `
 
-type DueProvidersParams struct {
-	Mode    string
-	MaxJobs int
-}
-
 // The providers of the oldest jobs that a run may claim.
-func (q *Queries) DueProviders(ctx context.Context, arg DueProvidersParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, dueProviders, arg.Mode, arg.MaxJobs)
+func (q *Queries) DueProviders(ctx context.Context, mode string, maxJobs int) ([]string, error) {
+	rows, err := q.db.Query(ctx, dueProviders, mode, maxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -248,9 +239,9 @@ select job_id::uuid, status::text, created::boolean from complaint_rewrite.enque
 `
 
 type EnqueueRow struct {
-	JobID   string
-	Status  string
-	Created bool
+	JobID   string `json:"job_id"`
+	Status  string `json:"status"`
+	Created bool   `json:"created"`
 }
 
 func (q *Queries) Enqueue(ctx context.Context, sealed []byte) (EnqueueRow, error) {
@@ -288,16 +279,16 @@ where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 
 `
 
 type FailAttemptsParams struct {
-	RunID      string
-	ClaimToken *string
-	BatchID    *string
-	JobIds     []string
-	Statuses   []string
-	Attempts   []int
-	Waits      []float64
-	Errors     []string
-	Parts      []string
-	Rounds     []int
+	RunID      string    `json:"run_id"`
+	ClaimToken *string   `json:"claim_token"`
+	BatchID    *string   `json:"batch_id"`
+	JobIds     []string  `json:"job_ids"`
+	Statuses   []string  `json:"statuses"`
+	Attempts   []int     `json:"attempts"`
+	Waits      []float64 `json:"waits"`
+	Errors     []string  `json:"errors"`
+	Parts      []string  `json:"parts"`
+	Rounds     []int     `json:"rounds"`
 }
 
 // Writes the outcomes of package rewrite, which counts attempts (rewrite 8.1, 8.2).
@@ -322,21 +313,15 @@ func (q *Queries) FailAttempts(ctx context.Context, arg FailAttemptsParams) (int
 
 const findJobs = `-- name: FindJobs :many
 select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds from complaint_rewrite.jobs
-where (cardinality($1::text[]) = 0 or status = any ($1::text[]))
+where ($1::text = '' or status = $1::text)
   and ($2::uuid is null or rewrite_request_id = $2::uuid)
 order by created_at desc, job_id
 limit $3
 `
 
-type FindJobsParams struct {
-	Statuses         []string
-	RewriteRequestID *string
-	MaxJobs          int
-}
-
 // An empty argument selects all.
-func (q *Queries) FindJobs(ctx context.Context, arg FindJobsParams) ([]Job, error) {
-	rows, err := q.db.Query(ctx, findJobs, arg.Statuses, arg.RewriteRequestID, arg.MaxJobs)
+func (q *Queries) FindJobs(ctx context.Context, status string, rewriteRequestID *string, maxJobs int) ([]Job, error) {
+	rows, err := q.db.Query(ctx, findJobs, status, rewriteRequestID, maxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -393,8 +378,8 @@ where j.job_id = $1
 `
 
 type InputRow struct {
-	TextRef        string
-	PreferencesRef string
+	TextRef        string `json:"text_ref"`
+	PreferencesRef string `json:"preferences_ref"`
 }
 
 func (q *Queries) Input(ctx context.Context, jobID string) (InputRow, error) {
@@ -512,24 +497,19 @@ func (q *Queries) LockEnqueue(ctx context.Context) error {
 
 const partState = `-- name: PartState :one
 select coalesce(bool_or(status = 'completed'), false)::boolean as works,
-       coalesce(bool_or(batch_part like $1::text || '_%'), false)::boolean as alike
-from complaint_rewrite.jobs where batch_part like $2::text || '%'
+       coalesce(bool_or(batch_part like left($1::text, -1) || translate(right($1::text, 1), '12', '21') || '_%'), false)::boolean as alike
+from complaint_rewrite.jobs where batch_part like split_part($1::text, '/', 1) || '/%'
 `
 
-type PartStateParams struct {
-	Sibling string
-	Root    string
-}
-
 type PartStateRow struct {
-	Works bool
-	Alike bool
+	Works bool `json:"works"`
+	Alike bool `json:"alike"`
 }
 
-// Of a part of a rejected batch: was a job of the batch executed, and was the other half rejected
-// and divided again?
-func (q *Queries) PartState(ctx context.Context, arg PartStateParams) (PartStateRow, error) {
-	row := q.db.QueryRow(ctx, partState, arg.Sibling, arg.Root)
+// Of a part of a rejected batch, whose name is BATCH/ and a digit per half: was a job of the batch
+// executed, and was the other half rejected and divided again?
+func (q *Queries) PartState(ctx context.Context, part string) (PartStateRow, error) {
+	row := q.db.QueryRow(ctx, partState, part)
 	var i PartStateRow
 	err := row.Scan(&i.Works, &i.Alike)
 	return i, err
@@ -542,14 +522,9 @@ where (j.status = 'queued' and (j.not_before_at is null or j.not_before_at <= no
    or (j.status = 'processing' and j.claimed_at < now() - $2::interval)
 `
 
-type PendingJobsParams struct {
-	Mode         string
-	ClaimTimeout time.Duration
-}
-
 // How many jobs a run of this mode could claim, route or recover.
-func (q *Queries) PendingJobs(ctx context.Context, arg PendingJobsParams) (int, error) {
-	row := q.db.QueryRow(ctx, pendingJobs, arg.Mode, arg.ClaimTimeout)
+func (q *Queries) PendingJobs(ctx context.Context, mode string, claimTimeout time.Duration) (int, error) {
+	row := q.db.QueryRow(ctx, pendingJobs, mode, claimTimeout)
 	var pending int
 	err := row.Scan(&pending)
 	return pending, err
@@ -569,17 +544,12 @@ where j.status = 'processing' and j.claimed_at < now() - $2::interval
         and not exists (select from complaint_rewrite.runs n where n.worker = r.worker and n.started_at > r.started_at))
 `
 
-type RecoverStaleClaimsParams struct {
-	RunID        string
-	ClaimTimeout time.Duration
-}
-
 // Ends claims that have timed out and counts an attempt (rewrite 7.2), unless the run may
 // be alive: Temporal runs one run of a worker at a time, for at most an hour and some
 // minutes, so a run is dead if it has ended, is old, or another one has begun. Jobs of a
 // batch that the provider may have are left to the submitter, which searches for the batch.
-func (q *Queries) RecoverStaleClaims(ctx context.Context, arg RecoverStaleClaimsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, recoverStaleClaims, arg.RunID, arg.ClaimTimeout)
+func (q *Queries) RecoverStaleClaims(ctx context.Context, runID string, claimTimeout time.Duration) (int64, error) {
+	result, err := q.db.Exec(ctx, recoverStaleClaims, runID, claimTimeout)
 	if err != nil {
 		return 0, err
 	}
@@ -646,24 +616,16 @@ func (q *Queries) Result(ctx context.Context, jobID string) ([]byte, error) {
 	return sealed, err
 }
 
-const routeJobs = `-- name: RouteJobs :execrows
-update complaint_rewrite.jobs j
-set routing_decision = r.decision, updated_at = now()
-from (select unnest($1::uuid[]) as job_id, unnest($2::jsonb[]) as decision) r
-where j.job_id = r.job_id and j.status = 'queued' and j.execution_mode is null
+const routeJobs = `-- name: RouteJobs :exec
+update complaint_rewrite.jobs set routing_decision = $1, updated_at = now()
+where status = 'queued' and execution_mode is null and job_id in (
+    select job_id from complaint_rewrite.jobs where status = 'queued' and execution_mode is null order by created_at, job_id limit $2)
 `
 
-type RouteJobsParams struct {
-	JobIds    []string
-	Decisions [][]byte
-}
-
-func (q *Queries) RouteJobs(ctx context.Context, arg RouteJobsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, routeJobs, arg.JobIds, arg.Decisions)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+// Routes the oldest jobs that have no decision.
+func (q *Queries) RouteJobs(ctx context.Context, routingDecision json.RawMessage, maxJobs int) error {
+	_, err := q.db.Exec(ctx, routeJobs, routingDecision, maxJobs)
+	return err
 }
 
 const stats = `-- name: Stats :many
@@ -675,11 +637,11 @@ order by 1, 2
 `
 
 type StatsRow struct {
-	Status        rewrite.Status
-	ExecutionMode string
-	Jobs          int
-	Oldest        time.Time
-	Deferred      int
+	Status        rewrite.Status `json:"status"`
+	ExecutionMode string         `json:"execution_mode"`
+	Jobs          int            `json:"jobs"`
+	Oldest        time.Time      `json:"oldest"`
+	Deferred      int            `json:"deferred"`
 }
 
 func (q *Queries) Stats(ctx context.Context) ([]StatsRow, error) {
@@ -715,16 +677,10 @@ where status = 'processing' and run_id = $3::uuid
 returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds
 `
 
-type TakeOverClaimsParams struct {
-	ClaimToken string
-	Worker     string
-	RunID      string
-}
-
 // Takes over the claims of an earlier attempt of the run. The new token fences that
 // attempt: its writes fail from now on.
-func (q *Queries) TakeOverClaims(ctx context.Context, arg TakeOverClaimsParams) ([]Job, error) {
-	rows, err := q.db.Query(ctx, takeOverClaims, arg.ClaimToken, arg.Worker, arg.RunID)
+func (q *Queries) TakeOverClaims(ctx context.Context, claimToken string, worker string, runID string) ([]Job, error) {
+	rows, err := q.db.Query(ctx, takeOverClaims, claimToken, worker, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -774,19 +730,20 @@ func (q *Queries) TakeOverClaims(ctx context.Context, arg TakeOverClaimsParams) 
 }
 
 const transitions = `-- name: Transitions :many
-select at, login, from_status, to_status, attempt_count, error, run_id, batch_id
+select at, login, coalesce(from_status, '')::text as from_status, to_status, attempt_count, coalesce(error, '')::text as error,
+       coalesce(run_id::text, '')::text as run_id, coalesce(batch_id::text, '')::text as batch_id
 from complaint_rewrite.transitions where job_id = $1 order by id
 `
 
 type TransitionsRow struct {
-	At           time.Time
-	Login        string
-	FromStatus   *string
-	ToStatus     string
-	AttemptCount int
-	Error        *string
-	RunID        *string
-	BatchID      *string
+	At           time.Time `json:"at"`
+	Login        string    `json:"login"`
+	FromStatus   string    `json:"from_status"`
+	ToStatus     string    `json:"to_status"`
+	AttemptCount int       `json:"attempt_count"`
+	Error        string    `json:"error"`
+	RunID        string    `json:"run_id"`
+	BatchID      string    `json:"batch_id"`
 }
 
 func (q *Queries) Transitions(ctx context.Context, jobID string) ([]TransitionsRow, error) {
@@ -807,63 +764,6 @@ func (q *Queries) Transitions(ctx context.Context, jobID string) ([]TransitionsR
 			&i.Error,
 			&i.RunID,
 			&i.BatchID,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const unroutedJobs = `-- name: UnroutedJobs :many
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds from complaint_rewrite.jobs
-where status = 'queued' and execution_mode is null
-order by created_at, job_id
-limit $1
-`
-
-func (q *Queries) UnroutedJobs(ctx context.Context, maxJobs int) ([]Job, error) {
-	rows, err := q.db.Query(ctx, unroutedJobs, maxJobs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Job
-	for rows.Next() {
-		var i Job
-		if err := rows.Scan(
-			&i.JobID,
-			&i.RewriteRequestID,
-			&i.Task,
-			&i.Surface,
-			&i.RewriteStrength,
-			&i.LanguagePair,
-			&i.RecipientUserID,
-			&i.RecipientSnapshotID,
-			&i.RecipientPreferenceSnapshotID,
-			&i.Status,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.NotBeforeAt,
-			&i.ClaimedAt,
-			&i.ClaimedBy,
-			&i.AttemptCount,
-			&i.MaxAttempts,
-			&i.LastError,
-			&i.LastErrorAt,
-			&i.RoutingDecision,
-			&i.ExecutionMode,
-			&i.PreferencesRef,
-			&i.ResultRef,
-			&i.ClaimToken,
-			&i.BegunAt,
-			&i.BatchID,
-			&i.RunID,
-			&i.BatchPart,
-			&i.CapacityRounds,
 		); err != nil {
 			return nil, err
 		}

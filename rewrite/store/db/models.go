@@ -13,78 +13,78 @@ import (
 )
 
 type Batch struct {
-	BatchID         string
-	State           rewrite.SubmissionState
-	RoutingDecision rewrite.RoutingDecision
-	LanguagePair    rewrite.LanguagePair
-	Lane            rewrite.Lane
-	Requests        int
-	Tokens          int
-	RunID           string
-	CreatedAt       time.Time
-	LeaseToken      *string
-	LeasedUntil     *time.Time
-	InputFileID     *string
-	CreateBegunAt   *time.Time
-	CreateError     *string
-	ProviderBatchID *string
-	ProviderStatus  *string
-	SubmittedAt     *time.Time
-	PolledAt        *time.Time
-	CancelAskedAt   *time.Time
-	EndedAt         *time.Time
-	FinalAt         *time.Time
-	LimitRequests   *int
-	LimitTokens     *int
+	BatchID         string                  `json:"batch_id"`
+	State           rewrite.SubmissionState `json:"state"`
+	RoutingDecision rewrite.RoutingDecision `json:"routing_decision"`
+	LanguagePair    rewrite.LanguagePair    `json:"language_pair"`
+	Lane            rewrite.Lane            `json:"lane"`
+	Requests        int                     `json:"requests"`
+	Tokens          int                     `json:"tokens"`
+	RunID           string                  `json:"run_id"`
+	CreatedAt       time.Time               `json:"created_at"`
+	LeaseToken      *string                 `json:"lease_token"`
+	LeasedUntil     *time.Time              `json:"leased_until"`
+	InputFileID     string                  `json:"input_file_id"`
+	CreateBegunAt   *time.Time              `json:"create_begun_at"`
+	CreateError     string                  `json:"create_error"`
+	ProviderBatchID string                  `json:"provider_batch_id"`
+	ProviderStatus  rewrite.BatchStatus     `json:"provider_status"`
+	SubmittedAt     *time.Time              `json:"submitted_at"`
+	PolledAt        *time.Time              `json:"polled_at"`
+	CancelAskedAt   *time.Time              `json:"cancel_asked_at"`
+	EndedAt         *time.Time              `json:"ended_at"`
+	FinalAt         *time.Time              `json:"final_at"`
+	LimitRequests   *int                    `json:"limit_requests"`
+	LimitTokens     *int                    `json:"limit_tokens"`
 }
 
 type Job struct {
-	JobID                         string
-	RewriteRequestID              string
-	Task                          string
-	Surface                       rewrite.Surface
-	RewriteStrength               rewrite.Strength
-	LanguagePair                  json.RawMessage
-	RecipientUserID               string
-	RecipientSnapshotID           string
-	RecipientPreferenceSnapshotID string
-	Status                        rewrite.Status
-	CreatedAt                     time.Time
-	UpdatedAt                     time.Time
-	NotBeforeAt                   pgtype.Timestamptz
-	ClaimedAt                     *time.Time
-	ClaimedBy                     *string
-	AttemptCount                  int
-	MaxAttempts                   int
-	LastError                     *string
-	LastErrorAt                   *time.Time
-	RoutingDecision               json.RawMessage
-	ExecutionMode                 *string
-	PreferencesRef                *string
-	ResultRef                     *string
-	ClaimToken                    *string
-	BegunAt                       *time.Time
-	BatchID                       *string
-	RunID                         *string
-	BatchPart                     *string
-	CapacityRounds                int
+	JobID                         string             `json:"job_id"`
+	RewriteRequestID              string             `json:"rewrite_request_id"`
+	Task                          string             `json:"task"`
+	Surface                       rewrite.Surface    `json:"surface"`
+	RewriteStrength               rewrite.Strength   `json:"rewrite_strength"`
+	LanguagePair                  json.RawMessage    `json:"language_pair"`
+	RecipientUserID               string             `json:"recipient_user_id"`
+	RecipientSnapshotID           string             `json:"recipient_snapshot_id"`
+	RecipientPreferenceSnapshotID string             `json:"recipient_preference_snapshot_id"`
+	Status                        rewrite.Status     `json:"status"`
+	CreatedAt                     time.Time          `json:"created_at"`
+	UpdatedAt                     time.Time          `json:"updated_at"`
+	NotBeforeAt                   pgtype.Timestamptz `json:"not_before_at"`
+	ClaimedAt                     *time.Time         `json:"claimed_at"`
+	ClaimedBy                     *string            `json:"claimed_by"`
+	AttemptCount                  int                `json:"attempt_count"`
+	MaxAttempts                   int                `json:"max_attempts"`
+	LastError                     *string            `json:"last_error"`
+	LastErrorAt                   *time.Time         `json:"last_error_at"`
+	RoutingDecision               json.RawMessage    `json:"routing_decision"`
+	ExecutionMode                 *string            `json:"execution_mode"`
+	PreferencesRef                *string            `json:"preferences_ref"`
+	ResultRef                     *string            `json:"result_ref"`
+	ClaimToken                    *string            `json:"claim_token"`
+	BegunAt                       *time.Time         `json:"begun_at"`
+	BatchID                       *string            `json:"batch_id"`
+	RunID                         *string            `json:"run_id"`
+	BatchPart                     *string            `json:"batch_part"`
+	CapacityRounds                int                `json:"capacity_rounds"`
 }
 
 type Run struct {
-	RunID           string
-	Worker          rewrite.Worker
-	StartedAt       time.Time
-	FinishedAt      *time.Time
-	Event           string
-	MaxJobsPerRun   int
-	ClaimedCount    int
-	SubmittedCount  int
-	SucceededCount  int
-	FailedCount     int
-	RequeuedCount   int
-	StaleCount      int
-	RateLimitErrors int
-	CapacityErrors  int
-	Refusals        []rewrite.Refusal
-	PerModel        []rewrite.ModelCounts
+	RunID           string                `json:"run_id"`
+	Worker          rewrite.Worker        `json:"worker"`
+	StartedAt       time.Time             `json:"started_at"`
+	FinishedAt      *time.Time            `json:"finished_at"`
+	Event           string                `json:"event"`
+	MaxJobsPerRun   int                   `json:"max_jobs_per_run"`
+	ClaimedCount    int                   `json:"claimed_count"`
+	SubmittedCount  int                   `json:"submitted_count"`
+	SucceededCount  int                   `json:"succeeded_count"`
+	FailedCount     int                   `json:"failed_count"`
+	RequeuedCount   int                   `json:"requeued_count"`
+	StaleCount      int                   `json:"stale_count"`
+	RateLimitErrors int                   `json:"rate_limit_errors"`
+	CapacityErrors  int                   `json:"capacity_errors"`
+	Refusals        []rewrite.Refusal     `json:"refusals"`
+	PerModel        []rewrite.ModelCounts `json:"per_model"`
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/criticizer/criticizer/rewrite"
+	"time"
 )
 
 const beginRun = `-- name: BeginRun :exec
@@ -16,14 +17,8 @@ insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run) values ($1
 on conflict (run_id) do nothing
 `
 
-type BeginRunParams struct {
-	RunID         string
-	Worker        rewrite.Worker
-	MaxJobsPerRun int
-}
-
-func (q *Queries) BeginRun(ctx context.Context, arg BeginRunParams) error {
-	_, err := q.db.Exec(ctx, beginRun, arg.RunID, arg.Worker, arg.MaxJobsPerRun)
+func (q *Queries) BeginRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobsPerRun int) error {
+	_, err := q.db.Exec(ctx, beginRun, runID, worker, maxJobsPerRun)
 	return err
 }
 
@@ -32,14 +27,9 @@ select complaint_rewrite.finish_run(run_id) from complaint_rewrite.runs
 where worker = $1 and finished_at is null and started_at < now() - interval '2 hours' and run_id <> $2
 `
 
-type FinishLostRunsParams struct {
-	Worker rewrite.Worker
-	RunID  string
-}
-
 // A run lasts at most an hour and some minutes; one that was terminated records no end.
-func (q *Queries) FinishLostRuns(ctx context.Context, arg FinishLostRunsParams) error {
-	_, err := q.db.Exec(ctx, finishLostRuns, arg.Worker, arg.RunID)
+func (q *Queries) FinishLostRuns(ctx context.Context, worker rewrite.Worker, runID string) error {
+	_, err := q.db.Exec(ctx, finishLostRuns, worker, runID)
 	return err
 }
 
@@ -53,16 +43,11 @@ func (q *Queries) FinishRun(ctx context.Context, runID string) error {
 }
 
 const recordRefusals = `-- name: RecordRefusals :exec
-update complaint_rewrite.runs set refusals = $1::jsonb where run_id = $2
+update complaint_rewrite.runs set refusals = $1 where run_id = $2
 `
 
-type RecordRefusalsParams struct {
-	Refusals []byte
-	RunID    string
-}
-
-func (q *Queries) RecordRefusals(ctx context.Context, arg RecordRefusalsParams) error {
-	_, err := q.db.Exec(ctx, recordRefusals, arg.Refusals, arg.RunID)
+func (q *Queries) RecordRefusals(ctx context.Context, refusals []rewrite.Refusal, runID string) error {
+	_, err := q.db.Exec(ctx, recordRefusals, refusals, runID)
 	return err
 }
 
@@ -96,18 +81,12 @@ func (q *Queries) Run(ctx context.Context, runID string) (Run, error) {
 
 const runs = `-- name: Runs :many
 select run_id, worker, started_at, finished_at, event, max_jobs_per_run, claimed_count, submitted_count, succeeded_count, failed_count, requeued_count, stale_count, rate_limit_errors, capacity_errors, refusals, per_model from complaint_rewrite.runs
-where ($1::text = '' or worker = $1::text)
 order by started_at desc, run_id
-limit $2
+limit $1
 `
 
-type RunsParams struct {
-	Worker  string
-	MaxRuns int
-}
-
-func (q *Queries) Runs(ctx context.Context, arg RunsParams) ([]Run, error) {
-	rows, err := q.db.Query(ctx, runs, arg.Worker, arg.MaxRuns)
+func (q *Queries) Runs(ctx context.Context, maxRuns int) ([]Run, error) {
+	rows, err := q.db.Query(ctx, runs, maxRuns)
 	if err != nil {
 		return nil, err
 	}
@@ -144,36 +123,23 @@ func (q *Queries) Runs(ctx context.Context, arg RunsParams) ([]Run, error) {
 }
 
 const runtime = `-- name: Runtime :one
-select extract(epoch from now() - started_at)::float8 as runtime from complaint_rewrite.runs where run_id = $1
+select (now() - started_at)::interval as runtime from complaint_rewrite.runs where run_id = $1
 `
 
-// Seconds since the run began.
-func (q *Queries) Runtime(ctx context.Context, runID string) (float64, error) {
+func (q *Queries) Runtime(ctx context.Context, runID string) (time.Duration, error) {
 	row := q.db.QueryRow(ctx, runtime, runID)
-	var runtime float64
+	var runtime time.Duration
 	err := row.Scan(&runtime)
 	return runtime, err
 }
 
 const skipRun = `-- name: SkipRun :exec
 insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run, event, finished_at)
-values ($1, $2, $3, $4, now())
+values ($1, $2, $3, $2 || ' skipped: no pending items', now())
 on conflict (run_id) do nothing
 `
 
-type SkipRunParams struct {
-	RunID         string
-	Worker        rewrite.Worker
-	MaxJobsPerRun int
-	Event         string
-}
-
-func (q *Queries) SkipRun(ctx context.Context, arg SkipRunParams) error {
-	_, err := q.db.Exec(ctx, skipRun,
-		arg.RunID,
-		arg.Worker,
-		arg.MaxJobsPerRun,
-		arg.Event,
-	)
+func (q *Queries) SkipRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobsPerRun int) error {
+	_, err := q.db.Exec(ctx, skipRun, runID, worker, maxJobsPerRun)
 	return err
 }

@@ -15,10 +15,10 @@ insert into complaint_rewrite.audit_log (claimed, action, object, detail) values
 `
 
 type AppendAuditParams struct {
-	Claimed string
-	Action  string
-	Object  string
-	Detail  json.RawMessage
+	Claimed string          `json:"claimed"`
+	Action  string          `json:"action"`
+	Object  string          `json:"object"`
+	Detail  json.RawMessage `json:"detail"`
 }
 
 func (q *Queries) AppendAudit(ctx context.Context, arg AppendAuditParams) error {
@@ -29,6 +29,30 @@ func (q *Queries) AppendAudit(ctx context.Context, arg AppendAuditParams) error 
 		arg.Detail,
 	)
 	return err
+}
+
+const damagedKeys = `-- name: DamagedKeys :many
+select damaged::text from complaint_rewrite.damaged_keys() damaged
+`
+
+func (q *Queries) DamagedKeys(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, damagedKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var damaged string
+		if err := rows.Scan(&damaged); err != nil {
+			return nil, err
+		}
+		items = append(items, damaged)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const deleteExpiredMessages = `-- name: DeleteExpiredMessages :execrows
@@ -79,9 +103,9 @@ select 'criticizer_retention_lag_seconds', '{"namespace": "rewrite"}'::jsonb,
 `
 
 type FiguresRow struct {
-	Name   string
-	Labels []byte
-	Figure float64
+	Name   string  `json:"name"`
+	Labels []byte  `json:"labels"`
+	Figure float64 `json:"figure"`
 }
 
 // The metrics that rewrite/docs/rewrite.md lists.
@@ -118,17 +142,37 @@ func (q *Queries) Message(ctx context.Context, id string) ([]byte, error) {
 	return body, err
 }
 
+const newestMessages = `-- name: NewestMessages :many
+select text_ref from complaint_rewrite.requests order by created_at desc limit $1
+`
+
+// The references of the newest messages.
+func (q *Queries) NewestMessages(ctx context.Context, maxMessages int) ([]string, error) {
+	rows, err := q.db.Query(ctx, newestMessages, maxMessages)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var text_ref string
+		if err := rows.Scan(&text_ref); err != nil {
+			return nil, err
+		}
+		items = append(items, text_ref)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const putResult = `-- name: PutResult :exec
 with recorded as (insert into complaint_rewrite.audit_log (action, object) values ('artifact.write', 'result:' || $1::text))
 insert into complaint_rewrite.results (id, body) values ($1::text, $2)
 `
 
-type PutResultParams struct {
-	ID   string
-	Body []byte
-}
-
-func (q *Queries) PutResult(ctx context.Context, arg PutResultParams) error {
-	_, err := q.db.Exec(ctx, putResult, arg.ID, arg.Body)
+func (q *Queries) PutResult(ctx context.Context, iD string, body []byte) error {
+	_, err := q.db.Exec(ctx, putResult, iD, body)
 	return err
 }

@@ -165,11 +165,11 @@ create table complaint_rewrite.batches (
     created_at        timestamptz not null default now(),
     lease_token       uuid,
     leased_until      timestamptz,
-    input_file_id     text,
+    input_file_id     text        not null default '',
     create_begun_at   timestamptz, -- since then the provider may have the batch
-    create_error      text,        -- error class of a creation whose result is unknown
-    provider_batch_id text,
-    provider_status   text,
+    create_error      text        not null default '', -- error class of a creation whose result is unknown
+    provider_batch_id text        not null default '',
+    provider_status   text        not null default '',
     submitted_at      timestamptz,
     polled_at         timestamptz,
     cancel_asked_at   timestamptz, -- the batch exceeded its time limit
@@ -181,7 +181,7 @@ create table complaint_rewrite.batches (
     constraint batches_lane_known check (lane in ('same_language', 'cross_language')),
     constraint batches_hold_jobs check (requests > 0),
     constraint batches_submitted_has_id check (
-        state not in ('submitted', 'collected') or (coalesce(provider_batch_id, '') <> '' and submitted_at is not null)),
+        state not in ('submitted', 'collected') or (provider_batch_id <> '' and submitted_at is not null)),
     constraint batches_ended_iff_final check ((ended_at is not null) = (state in ('collected', 'abandoned'))),
     constraint batches_lease_has_end check ((lease_token is null) = (leased_until is null))
 );
@@ -427,6 +427,16 @@ end $$;
 comment on function complaint_rewrite.result is
     'Nobody reads a result without a record.';
 
+-- The generated keys that are behind their rows, as after a restore that lost sequences.
+create function complaint_rewrite.damaged_keys() returns setof text
+    language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select 'transitions' where (select max(id) from complaint_rewrite.transitions) > (select last_value from complaint_rewrite.transitions_id_seq)
+    union all
+    select 'audit_log' where (select max(id) from complaint_rewrite.audit_log) > (select last_value from complaint_rewrite.audit_log_id_seq)
+$$;
+comment on function complaint_rewrite.damaged_keys is
+    'No key is unique, so that no write is refused; but the order of the rows is wrong.';
+
 -- The columns of a job that backends and frontends may read (rewrite 11). position counts
 -- the queued jobs of the same execution mode up to this one, from 1.
 create view complaint_rewrite.job_states as
@@ -455,7 +465,7 @@ grant select on complaint_rewrite.jobs, complaint_rewrite.requests, complaint_re
 grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
               routing_decision, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds)
     on complaint_rewrite.jobs to complaint_rewrite_worker;
-grant execute on function complaint_rewrite.finish_run to complaint_rewrite_worker;
+grant execute on function complaint_rewrite.finish_run, complaint_rewrite.damaged_keys to complaint_rewrite_worker;
 
 grant select (id, stored_at, expires_at) on complaint_rewrite.messages, complaint_rewrite.results to complaint_rewrite_operator;
 grant select on
@@ -495,6 +505,7 @@ begin
     set local role complaint_rewrite_audit;
     execute format('grant create, usage on schema complaint_rewrite to %I', login);
     execute format('grant select, insert (claimed, action, object, detail) on complaint_rewrite.audit_log to %I', login);
+    execute format('grant select on sequence complaint_rewrite.audit_log_id_seq to %I', login);
     reset role;
     if not super then
         begin

@@ -10,21 +10,21 @@ where job_id = any (@job_ids::uuid[]) and status = 'processing' and claim_token 
 -- name: RecordUpload :execrows
 -- Called before the creation: from now on the provider may have the batch.
 update complaint_rewrite.batches
-set input_file_id = @input_file_id::text, create_begun_at = now(), leased_until = now() + @lease::interval
+set input_file_id = @input_file_id, create_begun_at = now(), leased_until = now() + @lease::interval
 where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid and leased_until > now();
 
 -- name: RecordCreateError :exec
 update complaint_rewrite.batches
-set create_error = @create_error::text
+set create_error = @create_error
 where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid;
 
 -- name: MarkBatchSubmitted :execrows
 update complaint_rewrite.batches
-set state = 'submitted', provider_batch_id = @provider_batch_id::text, provider_status = @provider_status::text,
+set state = 'submitted', provider_batch_id = @provider_batch_id, provider_status = @provider_status,
     submitted_at = now(), lease_token = null, leased_until = null
 where batch_id = @batch_id and state = 'submitting';
 
--- name: MarkJobsSubmitted :execrows
+-- name: MarkJobsSubmitted :exec
 update complaint_rewrite.jobs
 set status = 'batch_submitted', updated_at = now(), run_id = @run_id::uuid, claim_token = null
 where batch_id = @batch_id::uuid and status = 'processing';
@@ -35,7 +35,7 @@ where batch_id = @batch_id::uuid and status = 'processing';
 with due as materialized (
     select b.batch_id from complaint_rewrite.batches b
     where (b.state = @state
-           or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+           or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id <> '' and b.cancel_asked_at is null
            and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
       and (b.leased_until is null or b.leased_until <= now())
       and (b.polled_at is null or b.polled_at < (select r.started_at from complaint_rewrite.runs r where r.run_id = @run_id::uuid))
@@ -46,17 +46,16 @@ update complaint_rewrite.batches b
 set lease_token = @lease_token::uuid, leased_until = now() + @lease::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning sqlc.embed(b), (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age,
-    coalesce(extract(epoch from now() - b.final_at), 0)::float8 as final_age;
+returning sqlc.embed(b), (now() - coalesce(b.submitted_at, b.created_at))::interval as age, coalesce(now() - b.final_at, '0')::interval as final_age;
 
--- name: RecordPoll :execrows
+-- name: RecordPoll :exec
 update complaint_rewrite.batches
-set provider_status = @provider_status::text, lease_token = null, leased_until = null,
+set provider_status = @provider_status, lease_token = null, leased_until = null,
     final_at = case when @final::boolean then coalesce(final_at, now()) end,
     cancel_asked_at = case when @cancel_asked::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
 where batch_id = @batch_id and state in ('submitted', 'abandoned') and lease_token = @lease_token::uuid;
 
--- name: EndBatch :execrows
+-- name: EndBatch :exec
 -- Changes nothing while a job of the batch is undecided.
 update complaint_rewrite.batches b
 set state = @state, provider_status = coalesce(nullif(@provider_status::text, ''), b.provider_status),
@@ -75,19 +74,19 @@ where j.status = 'processing' and j.begun_at is null and j.claim_token = @claim_
 -- name: PendingBatches :one
 select count(*)::integer as pending from complaint_rewrite.batches b
 where (b.state = @state
-       or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+       or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id <> '' and b.cancel_asked_at is null
        and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
   and (leased_until is null or leased_until <= now());
 
 -- name: Enqueued :one
--- The tokens of a model's open batches, and the limits that the last refusal within a day taught;
--- 0 if there is none.
+-- The tokens of a model's open batches, and the limits, lowered to those that the last refusal
+-- within a day taught: least ignores null.
 with of_model as (
     select * from complaint_rewrite.batches
     where routing_decision ->> 'provider' = @provider::text and routing_decision ->> 'model' = @model::text)
 select coalesce(sum(tokens) filter (where state in ('submitting', 'submitted')), 0)::integer as tokens,
-       coalesce((array_agg(limit_requests order by created_at desc) filter (where limit_requests > 0))[1], 0)::integer as limit_requests,
-       coalesce((array_agg(limit_tokens order by created_at desc) filter (where limit_tokens > 0))[1], 0)::integer as limit_tokens
+       least(@max_requests::integer, (array_agg(limit_requests order by created_at desc) filter (where limit_requests > 0))[1])::integer as max_requests,
+       least(@max_tokens::integer, (array_agg(limit_tokens order by created_at desc) filter (where limit_tokens > 0))[1])::integer as max_tokens
 from of_model where state in ('submitting', 'submitted') or created_at > now() - interval '24 hours';
 
 -- name: LearnLimit :exec
@@ -99,14 +98,8 @@ set limit_requests = greatest(1, b.requests / 2),
           and o.routing_decision ->> 'model' = b.routing_decision ->> 'model') end
 where b.batch_id = @batch_id;
 
--- name: Batches :many
-select * from complaint_rewrite.batches
-where @ended::boolean or state in ('submitting', 'submitted')
-order by created_at desc, batch_id
-limit @max_batches;
-
--- name: Batch :one
-select * from complaint_rewrite.batches where batch_id = @batch_id;
+-- name: OpenBatches :many
+select * from complaint_rewrite.batches where state in ('submitting', 'submitted') order by created_at desc, batch_id;
 
 -- name: UnbindJobs :exec
 -- Takes the claimed jobs out of a batch that the provider refused: they join others.
@@ -137,7 +130,7 @@ select distinct on (routing_decision ->> 'provider', routing_decision ->> 'base_
 from complaint_rewrite.batches where created_at > now() - interval '30 days';
 
 -- name: KnowsBatch :one
-select exists (select from complaint_rewrite.batches where batch_id::text = @key::text or provider_batch_id = @provider_batch_id::text);
+select exists (select from complaint_rewrite.batches where batch_id::text = @key::text or provider_batch_id = @provider_batch_id);
 
 -- name: ClaimListed :many
 -- Claims the queued jobs among those that a batch at the provider has results of.

@@ -15,17 +15,11 @@ where (j.status = 'queued' and (j.not_before_at is null or j.not_before_at <= no
        and (j.execution_mode = @mode::text or j.execution_mode is null))
    or (j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interval);
 
--- name: UnroutedJobs :many
-select * from complaint_rewrite.jobs
-where status = 'queued' and execution_mode is null
-order by created_at, job_id
-limit @max_jobs;
-
--- name: RouteJobs :execrows
-update complaint_rewrite.jobs j
-set routing_decision = r.decision, updated_at = now()
-from (select unnest(@job_ids::uuid[]) as job_id, unnest(@decisions::jsonb[]) as decision) r
-where j.job_id = r.job_id and j.status = 'queued' and j.execution_mode is null;
+-- name: RouteJobs :exec
+-- Routes the oldest jobs that have no decision.
+update complaint_rewrite.jobs set routing_decision = @routing_decision, updated_at = now()
+where status = 'queued' and execution_mode is null and job_id in (
+    select job_id from complaint_rewrite.jobs where status = 'queued' and execution_mode is null order by created_at, job_id limit @max_jobs);
 
 -- name: RecoverStaleClaims :execrows
 -- Ends claims that have timed out and counts an attempt (rewrite 7.2), unless the run may
@@ -78,11 +72,11 @@ select distinct provider::text from (
 order by 1;
 
 -- name: PartState :one
--- Of a part of a rejected batch: was a job of the batch executed, and was the other half rejected
--- and divided again?
+-- Of a part of a rejected batch, whose name is BATCH/ and a digit per half: was a job of the batch
+-- executed, and was the other half rejected and divided again?
 select coalesce(bool_or(status = 'completed'), false)::boolean as works,
-       coalesce(bool_or(batch_part like @sibling::text || '_%'), false)::boolean as alike
-from complaint_rewrite.jobs where batch_part like @root::text || '%';
+       coalesce(bool_or(batch_part like left(@part::text, -1) || translate(right(@part::text, 1), '12', '21') || '_%'), false)::boolean as alike
+from complaint_rewrite.jobs where batch_part like split_part(@part::text, '/', 1) || '/%';
 
 -- name: TakeOverClaims :many
 -- Takes over the claims of an earlier attempt of the run. The new token fences that
@@ -145,13 +139,14 @@ select * from complaint_rewrite.jobs where job_id = @job_id;
 -- name: FindJobs :many
 -- An empty argument selects all.
 select * from complaint_rewrite.jobs
-where (cardinality(@statuses::text[]) = 0 or status = any (@statuses::text[]))
+where (@status::text = '' or status = @status::text)
   and (sqlc.narg(rewrite_request_id)::uuid is null or rewrite_request_id = sqlc.narg(rewrite_request_id)::uuid)
 order by created_at desc, job_id
 limit @max_jobs;
 
 -- name: Transitions :many
-select at, login, from_status, to_status, attempt_count, error, run_id, batch_id
+select at, login, coalesce(from_status, '')::text as from_status, to_status, attempt_count, coalesce(error, '')::text as error,
+       coalesce(run_id::text, '')::text as run_id, coalesce(batch_id::text, '')::text as batch_id
 from complaint_rewrite.transitions where job_id = @job_id order by id;
 
 -- name: CancelJob :one

@@ -4,15 +4,14 @@ on conflict (run_id) do nothing;
 
 -- name: SkipRun :exec
 insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run, event, finished_at)
-values (@run_id, @worker, @max_jobs_per_run, @event, now())
+values (@run_id, @worker, @max_jobs_per_run, @worker || ' skipped: no pending items', now())
 on conflict (run_id) do nothing;
 
 -- name: Runtime :one
--- Seconds since the run began.
-select extract(epoch from now() - started_at)::float8 as runtime from complaint_rewrite.runs where run_id = @run_id;
+select (now() - started_at)::interval as runtime from complaint_rewrite.runs where run_id = @run_id;
 
 -- name: RecordRefusals :exec
-update complaint_rewrite.runs set refusals = @refusals::jsonb where run_id = @run_id;
+update complaint_rewrite.runs set refusals = @refusals where run_id = @run_id;
 
 -- name: FinishRun :exec
 select complaint_rewrite.finish_run(@run_id::uuid);
@@ -27,6 +26,5 @@ select * from complaint_rewrite.runs where run_id = @run_id;
 
 -- name: Runs :many
 select * from complaint_rewrite.runs
-where (@worker::text = '' or worker = @worker::text)
 order by started_at desc, run_id
 limit @max_runs;

@@ -38,3 +38,10 @@ union all
 select 'criticizer_retention_lag_seconds', '{"namespace": "rewrite"}'::jsonb,
        greatest(0, extract(epoch from now() - least((select min(expires_at) from complaint_rewrite.messages),
                                                     (select min(expires_at) from complaint_rewrite.results))))::double precision;
+
+-- name: NewestMessages :many
+-- The references of the newest messages.
+select text_ref from complaint_rewrite.requests order by created_at desc limit @max_messages;
+
+-- name: DamagedKeys :many
+select damaged::text from complaint_rewrite.damaged_keys() damaged;
