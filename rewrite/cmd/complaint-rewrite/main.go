@@ -71,7 +71,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "", "configuration `FILE` (default $COMPLAINT_REWRITE_CONFIG, else "+program.DefaultPath+" if it exists)")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
-	root.AddCommand(a.worker(), a.migrate(), a.keyset(),
+	root.AddCommand(a.worker(), a.doctor(), a.migrate(), a.keyset(),
 		a.enqueue(), a.seal(), a.result(),
 		a.run(), a.runs(), a.jobs(), a.show(), a.cancel(), a.requeue(), a.stats(), a.batch())
 	return root

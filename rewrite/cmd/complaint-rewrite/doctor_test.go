@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
+	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// Doctor runs all checks, and names what is wrong with its fix.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	namespace, where := temporaltest.New(t)
+	refuse := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if refuse {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprint(w, `{"data": [{"id": "m"}]}`)
+	}))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"TEMPORAL_ADDRESS": where.Address, "TEMPORAL_NAMESPACE": where.Name, "REDACTION_KEY": "a key of this test, long enough",
+		"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "a key of this test", "ROUTE_MODEL": "m",
+	} {
+		b.env["COMPLAINT_REWRITE_"+name] = value
+	}
+	b.must(t, nil, "enqueue", "--file", writeJobs(t, jobFields()))
+	for _, w := range rewrite.Workers() {
+		action := &client.ScheduleWorkflowAction{ID: string(w), Workflow: string(w), TaskQueue: "none"}
+		testkit.NoError(t, namespace.Schedule(t.Context(), time.Hour, false, action))
+	}
+	examine := func(want map[string]string) {
+		t.Helper()
+		out, err := b.run(t, "doctor", "--json")
+		var results []checkResult
+		testkit.NoError(t, json.Unmarshal([]byte(out), &results))
+		failed := false
+		for _, r := range results {
+			failed = failed || r.Status == "fail"
+			status := want[r.Check]
+			if status == "" {
+				status = "ok"
+			}
+			if r.Status != status || (r.Status != "ok") != (r.Fix != "") {
+				t.Errorf("%+v, want it %s", r, status)
+			}
+		}
+		if len(results) != 9 || failed != (err != nil) {
+			t.Errorf("%d checks, %v", len(results), err)
+		}
+	}
+	examine(nil)
+
+	conn := b.db.Conn(t)
+	if _, err := conn.Exec(t.Context(), `insert into complaint_rewrite.transitions (job_id, to_status, attempt_count) select gen_random_uuid(), 'queued', 0 from generate_series(1, 9);
+		select setval('complaint_rewrite.transitions_id_seq', 3)`); err != nil {
+		t.Fatal(err)
+	}
+	refuse, b.env["COMPLAINT_REWRITE_KEYSET"] = true, b.must(t, nil, "keyset")
+	examine(map[string]string{"keys": "fail", "keyset": "fail", "provider": "fail"})
+}
