@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +21,8 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// gitChange reads the commits as one changelist, with the context that the changed files
-// hold. Its paths are below //git.
+// gitChange reads the commits as one changelist, with its context. Its paths are below
+// depot //git.
 func gitChange(ctx context.Context, cfg *settings.Config, commits string) (change review.Change, err error) {
 	policy, err := selection.New(cfg.Selection)
 	if err != nil {
@@ -37,8 +39,11 @@ func gitChange(ctx context.Context, cfg *settings.Config, commits string) (chang
 			change.User, change.Time, change.Description = parts[0], time.Unix(0, 0).Add(seconds), parts[2]
 		}
 		files, err := readRange(ctx, repository, from, to, cfg.P4.CharsetFallback)
+		if err != nil {
+			return err
+		}
 		for _, f := range files {
-			file := review.File{DepotPath: "//git/" + f.path, Action: f.action, Type: "text"}
+			file := review.File{DepotPath: gitDepot + f.path, Action: f.action, Type: "text"}
 			byPath := policy.ByPath(file.DepotPath).Reason
 			switch {
 			case f.action == review.ActionDelete:
@@ -53,10 +58,44 @@ func gitChange(ctx context.Context, cfg *settings.Config, commits string) (chang
 			}
 			change.Files = append(change.Files, file)
 		}
+		change.Context, err = gitContext(ctx, repository, to, policy, change.Files)
 		return err
 	})
-	change.Context = pack.New(ctx, outline.NewParser(), cfg.P4.Context, change.Files).Context()
 	return change, err
+}
+
+const gitDepot = "//git/"
+
+// gitContext returns the code around the change, as a review of a changelist has it.
+func gitContext(ctx context.Context, repository *git.Repository, commit string, policy *selection.Policy, files []review.File) (review.Context, error) {
+	p := pack.New(ctx, outline.NewParser(), pack.Bounds, files)
+	tree, err := repository.Output(ctx, "ls-tree", "-r", "-z", "--end-of-options", commit)
+	if err != nil {
+		return p.Context(), fmt.Errorf("list the files of %s: %w", commit, err)
+	}
+	wanted, blobs := map[pack.Lookup]bool{}, map[string]string{}
+	for _, c := range p.Candidates() {
+		wanted[c] = true
+	}
+	for entry := range strings.SplitSeq(tree, "\x00") { // "MODE blob ID", a tab and the path
+		about, name, _ := strings.Cut(entry, "\t")
+		file, isBlob := gitDepot+name, strings.Contains(about, " blob ")
+		if isBlob && (wanted[pack.Lookup{Path: file}] || wanted[pack.Lookup{Path: path.Dir(file), Dir: true}]) && policy.ByPath(file).Reason == "" {
+			blobs[file] = about[strings.LastIndexByte(about, ' ')+1:]
+		}
+	}
+	chosen, texts := p.Choose(slices.Collect(maps.Keys(blobs))), map[string]string{}
+	for _, file := range chosen {
+		content, err := repository.Blob(blobs[file]) //nolint:contextcheck // as in readRange
+		if err != nil {
+			return p.Context(), fmt.Errorf("read %s: %w", file, err)
+		}
+		if text, isText, _ := p4.Texts(nil, content, ""); isText[1] {
+			texts[file] = text[1]
+		}
+	}
+	p.Add(ctx, chosen, texts)
+	return p.Context(), nil
 }
 
 // changedFiles reads the text files that differ between two commits of the git repository

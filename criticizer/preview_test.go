@@ -182,9 +182,10 @@ func TestPreviewAsks(t *testing.T) { // without t.Parallel: it changes the worki
 		}
 	}
 	git("init", "-q")
+	testkit.NoError(t, os.WriteFile("limit.go", []byte("package read\n\nconst sizeLimit = 7\n"), 0o600))
 	for _, text := range []string{
 		"package read\n\nfunc size() int { return 1 }\n",
-		"package read\n\nfunc size() int { return 1 }\n\nfunc open(name string) *os.File {\n\tf, _ := os.Open(name)\n\treturn f\n}\n",
+		"package read\n\nfunc size() int { return sizeLimit }\n\nfunc open(name string) *os.File {\n\tf, _ := os.Open(name)\n\treturn f\n}\n",
 	} {
 		write(text)
 		git("add", ".")
@@ -195,7 +196,7 @@ func TestPreviewAsks(t *testing.T) { // without t.Parallel: it changes the worki
 		t.Fatalf("status %d: %s", got.status, got.err)
 	}
 	contains(t, got.out, "1 finding", "Commits by Ann", "Read files", "//git/read.go:6")
-	contains(t, say(t, model, "preview", "--git", "HEAD~1..HEAD", "--show-context").out, "outcome without findings: clean", "//git/read.go", "func open")
+	contains(t, say(t, model, "preview", "--git", "HEAD~1..HEAD", "--show-context").out, "outcome without findings: clean", "//git/read.go", "func open", "const sizeLimit = 7")
 	for _, args := range [][]string{{"preview"}, {"preview", "12", "--git", "a..b"}, {"preview", "--git", "HEAD"}} {
 		if got := say(t, model, args...); got.status != 2 {
 			t.Errorf("%v: status %d, %s", args, got.status, got.err)
