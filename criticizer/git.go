@@ -16,7 +16,6 @@ import (
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/review/outline"
 	"github.com/criticizer/criticizer/review/pack"
 	"github.com/criticizer/criticizer/review/selection"
 )
@@ -68,7 +67,7 @@ const gitDepot = "//git/"
 
 // gitContext returns the code around the change, as a review of a changelist has it.
 func gitContext(ctx context.Context, repository *git.Repository, commit string, policy *selection.Policy, files []review.File) (review.Context, error) {
-	p := pack.New(ctx, outline.NewParser(), pack.Bounds, files)
+	p := pack.New(ctx, pack.Bounds, files)
 	tree, err := repository.Output(ctx, "ls-tree", "-r", "-z", "--end-of-options", commit)
 	if err != nil {
 		return p.Context(), fmt.Errorf("list the files of %s: %w", commit, err)

@@ -209,7 +209,6 @@ func (v *verification) apply(verdicts []verdict, check *review.Check) {
 var (
 	commentLine = regexp.MustCompile(`^\s*(//|#|/\*|\*|--|;|<!--|%|"""|''')`)
 	statement   = regexp.MustCompile("//|/\\*|\\*/|(?:^|\\s)(?:#|--|;)(?:\\s|$)|[\"'`][^\"'`]*[ \\t<>=][^\"'`]*[\"'`]|\"\"\"|'''|(?:\\pL{2,} ){3}\\pL{2,}")
-	grammars    = sync.OnceValue(outline.NewParser)
 )
 
 // proves reports whether evidence is code that c shows, with at least one line
@@ -253,7 +252,7 @@ func (s section) isCode(l line) bool {
 			}
 		}
 	}
-	parsed := grammars().Of(context.Background(), s.file.path, text.String())
+	parsed := outline.Of(context.Background(), s.file.path, text.String())
 	return parsed.Parsed && len(parsed.Names[at]) > 0
 }
 

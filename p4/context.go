@@ -19,7 +19,7 @@ func (x *fetch) readContext(ctx context.Context) error {
 	if x.cfg.Context.Tokens == 0 {
 		return nil
 	}
-	p := pack.New(ctx, x.parser, x.cfg.Context, x.Files)
+	p := pack.New(ctx, x.cfg.Context, x.Files)
 	defer func() { x.Context = p.Context() }()
 	specs, err := x.listSiblings(ctx, p.Candidates())
 	if err != nil || len(specs) == 0 {

@@ -32,7 +32,6 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/p4/internal/command"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/review/outline"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
@@ -46,7 +45,6 @@ type ChangeFetcher struct {
 	skip      skipper
 	selection *selection.Policy
 	runner    command.Runner
-	parser    *outline.Parser
 	server    atomic.Pointer[server] // nil before the first answer of the server
 }
 
@@ -71,7 +69,7 @@ func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "configure p4: %w", err)
 	}
-	return &ChangeFetcher{cfg: cfg, list: list, owners: owners, authors: authors, skip: skip, selection: policy, parser: outline.NewParser(), runner: command.Runner{
+	return &ChangeFetcher{cfg: cfg, list: list, owners: owners, authors: authors, skip: skip, selection: policy, runner: command.Runner{
 		Log: lg, Path: path, Dir: cfg.StateDir, Port: cfg.Port, User: cfg.User, Ticket: cfg.Ticket, Key: strings.ToUpper(cfg.Fingerprint),
 		Timeout: cfg.Timeout, Grace: cfg.limits.killGrace, MaxOutput: cfg.limits.outputBytes,
 	}}, nil

@@ -21,11 +21,11 @@ import (
 // other languages than Go.
 func TestIdentifiersAreNeverMasked(t *testing.T) {
 	t.Parallel()
-	p, parser := newPipeline(t), outline.NewParser()
+	p := newPipeline(t)
 	spans, lines, languages := 0, 0, map[string]bool{}
 	check := func(path, text string) {
 		text = strings.TrimRight(text, "\n") + "\n"
-		o := parser.Of(t.Context(), path, text)
+		o := outline.Of(t.Context(), path, text)
 		if !o.Parsed {
 			return
 		}

@@ -35,7 +35,7 @@ func TestExamples(t *testing.T) {
 	t.Parallel()
 	a, err := txtar.ParseFile(examples)
 	testkit.NoError(t, err)
-	p, missing := NewParser(), map[*language]bool{}
+	p, missing := newParser(t.TempDir()), map[*language]bool{}
 	for _, l := range languages {
 		missing[l] = true
 	}
@@ -47,7 +47,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		got := show(p.Of(t.Context(), name, text))
+		got := show(Of(t.Context(), name, text))
 		if *update {
 			a.Files[i+1].Data = []byte(got)
 		} else if want := string(a.Files[i+1].Data); got != want {
@@ -65,7 +65,6 @@ func TestExamples(t *testing.T) {
 // A hostile text ends within the limits, and the parser continues.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	p := NewParser()
 	for name, text := range map[string]string{
 		"brackets":    strings.Repeat("(", 1<<20),
 		"no text":     strings.Repeat("\x00\xff\xfe", 1<<16),
@@ -73,26 +72,25 @@ func TestLimits(t *testing.T) {
 		"nothing":     "",
 		"macro lines": strings.Repeat("#define A(x) (x\n#if A\n", 1<<15),
 	} {
-		p.Of(t.Context(), "a.c", text)
-		if o := p.Of(t.Context(), "a.c", "int f(void) { return 1; }\n"); len(o.Definitions) != 1 {
+		Of(t.Context(), "a.c", text)
+		if o := Of(t.Context(), "a.c", "int f(void) { return 1; }\n"); len(o.Definitions) != 1 {
 			t.Errorf("after %s: got %v", name, o.Definitions)
 		}
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := p.parse(stopped, languageOf("a.c"), "int x;"); err == nil {
+	if _, err := shared().parse(stopped, languageOf("a.c"), "int x;"); err == nil {
 		t.Error("a parse goes on after the end of its context")
 	}
 }
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	p := NewParser()
 	var running sync.WaitGroup
 	for range 8 {
 		running.Go(func() {
 			for _, name := range []string{"a.go", "a.py", "a.c"} {
-				p.Of(t.Context(), name, "x = 1\n")
+				Of(t.Context(), name, "x = 1\n")
 			}
 		})
 	}
@@ -102,7 +100,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestEnclosing(t *testing.T) {
 	t.Parallel()
 	text := "class A:\n    def f(self):\n        def g():\n            return 1\n        return g\n    x = 1\ndef h():\n    return 2\n"
-	o := NewParser().Of(t.Context(), "a.py", text)
+	o := Of(t.Context(), "a.py", text)
 	for _, tt := range []struct {
 		line, lines int
 		want        string
@@ -118,10 +116,9 @@ func FuzzOf(f *testing.F) {
 	f.Add("a.py", "class A:\n\tdef f(self): pass\n")
 	f.Add("a.cpp", "UCLASS(a(b)) class X_API A : B { GENERATED_BODY() };")
 	f.Add("a.txt", "head\n body\nend\n")
-	p := NewParser()
 	f.Fuzz(func(t *testing.T, name, text string) {
 		lines := strings.Count(text, "\n") + 1
-		for _, d := range p.Of(t.Context(), name, text).Definitions {
+		for _, d := range Of(t.Context(), name, text).Definitions {
 			if d.First < 1 || d.Last < d.First || d.Last > lines || d.Body < d.First || d.Body > d.Last {
 				t.Errorf("%+v in %d lines", d, lines)
 			}

@@ -10,11 +10,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
@@ -30,18 +33,28 @@ const (
 	keepPages = 512
 )
 
-// A Parser parses files. It is safe for concurrent use. A grammar is compiled when the
-// first file of its language arrives.
-type Parser struct {
+// A parser parses files. It is safe for concurrent use. A grammar is compiled when the
+// first file of its language arrives, or is read from a directory that holds what a process
+// compiled before.
+type parser struct {
 	mu       sync.Mutex
+	cacheDir string // empty for none
 	runtime  wazero.Runtime
 	compiled map[string]wazero.CompiledModule
 	idle     map[*language][]*instance
 }
 
-// NewParser returns a parser.
-func NewParser() *Parser {
-	return &Parser{compiled: map[string]wazero.CompiledModule{}, idle: map[*language][]*instance{}}
+// shared is the parser of the process.
+var shared = sync.OnceValue(func() *parser {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return newParser("")
+	}
+	return newParser(filepath.Join(dir, "criticizer", "grammars"))
+})
+
+func newParser(cacheDir string) *parser {
+	return &parser{cacheDir: cacheDir, compiled: map[string]wazero.CompiledModule{}, idle: map[*language][]*instance{}}
 }
 
 // An instance is a grammar with memory of its own.
@@ -50,7 +63,7 @@ type instance struct {
 	buffer, records, parses api.Function
 }
 
-func (p *Parser) parse(ctx context.Context, l *language, text string) ([]record, error) {
+func (p *parser) parse(ctx context.Context, l *language, text string) ([]record, error) {
 	in, err := p.take(ctx, l)
 	if err != nil {
 		return nil, err
@@ -67,7 +80,7 @@ func (p *Parser) parse(ctx context.Context, l *language, text string) ([]record,
 }
 
 // take returns an idle instance, or a new one.
-func (p *Parser) take(ctx context.Context, l *language) (*instance, error) {
+func (p *parser) take(ctx context.Context, l *language) (*instance, error) {
 	p.mu.Lock()
 	if n := len(p.idle[l]); n > 0 {
 		in := p.idle[l][n-1]
@@ -80,6 +93,7 @@ func (p *Parser) take(ctx context.Context, l *language) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx = experimental.WithMemoryAllocator(ctx, allocator)
 	module, err := p.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithSysNanotime())
 	if err != nil {
 		return nil, fmt.Errorf("start grammar %s: %w", l.grammar, err)
@@ -95,14 +109,9 @@ func (p *Parser) take(ctx context.Context, l *language) (*instance, error) {
 	return in, nil
 }
 
-func (p *Parser) compile(grammar string) (wazero.CompiledModule, error) {
+func (p *parser) compile(grammar string) (wazero.CompiledModule, error) {
 	if c := p.compiled[grammar]; c != nil {
 		return c, nil
-	}
-	ctx := context.Background()
-	if p.runtime == nil {
-		p.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages))
-		wasi_snapshot_preview1.MustInstantiate(ctx, p.runtime) // a system without files and environment
 	}
 	packed, err := grammars.ReadFile("grammars/" + grammar + ".wasm.gz")
 	if err != nil {
@@ -116,10 +125,34 @@ func (p *Parser) compile(grammar string) (wazero.CompiledModule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack grammar %s: %w", grammar, err)
 	}
-	if p.compiled[grammar], err = p.runtime.CompileModule(ctx, code); err != nil {
+	ctx := context.Background()
+	if p.runtime == nil {
+		p.start(ctx)
+	}
+	compiled, err := p.runtime.CompileModule(ctx, code)
+	if err != nil && p.cacheDir != "" { // the directory is full or damaged
+		p.cacheDir = ""
+		p.start(ctx)
+		compiled, err = p.runtime.CompileModule(ctx, code)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("compile grammar %s: %w", grammar, err)
 	}
-	return p.compiled[grammar], nil
+	p.compiled[grammar] = compiled
+	return compiled, nil
+}
+
+// start makes the runtime, with the cache if its directory can be used.
+func (p *parser) start(ctx context.Context) {
+	cfg := wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages)
+	if p.cacheDir != "" {
+		if cache, err := wazero.NewCompilationCacheWithDir(p.cacheDir); err == nil {
+			cfg = cfg.WithCompilationCache(cache)
+		}
+	}
+	p.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
+	wasi_snapshot_preview1.MustInstantiate(ctx, p.runtime) // a system without files and environment
+	p.compiled = map[string]wazero.CompiledModule{}
 }
 
 // call calls a function that returns a negative number for an error.

@@ -64,7 +64,6 @@ type source struct {
 // A Pack is under construction.
 type Pack struct {
 	limits  Limits
-	parser  *outline.Parser
 	files   []*source
 	names   map[string][]int // names on changed lines: the indexes of the files
 	left    int              // bytes of the budget
@@ -73,8 +72,8 @@ type Pack struct {
 }
 
 // New makes a pack with what the changed files hold.
-func New(ctx context.Context, parser *outline.Parser, limits Limits, files []review.File) *Pack {
-	p := &Pack{limits: limits, parser: parser, names: map[string][]int{}, left: limits.Tokens * bytesPerToken}
+func New(ctx context.Context, limits Limits, files []review.File) *Pack {
+	p := &Pack{limits: limits, names: map[string][]int{}, left: limits.Tokens * bytesPerToken}
 	for i, f := range files {
 		if text, err := f.Whole.Text(); err == nil && f.Diff != "" && len(f.Whole) > 0 {
 			s := &source{path: f.DepotPath, lines: strings.SplitAfter(text, "\n"), index: i}
@@ -82,7 +81,7 @@ func New(ctx context.Context, parser *outline.Parser, limits Limits, files []rev
 			p.files = append(p.files, s)
 		}
 	}
-	p.outline(ctx, p.files)
+	outlineAll(ctx, p.files)
 	for _, s := range p.files {
 		for _, line := range s.changed {
 			for _, name := range s.outline.Names[line] {
@@ -122,9 +121,9 @@ func diffLines(diff string) (shown map[int]bool, changed []int) {
 	return shown, changed
 }
 
-// outline parses the sources on all processors. After a while the rest is not parsed, but
+// outlineAll parses the sources on all processors. After a while the rest is not parsed, but
 // read by indentation.
-func (p *Pack) outline(ctx context.Context, sources []*source) {
+func outlineAll(ctx context.Context, sources []*source) {
 	ctx, stop := context.WithTimeout(ctx, outlineTimeout)
 	defer stop()
 	next := make(chan *source)
@@ -132,7 +131,7 @@ func (p *Pack) outline(ctx context.Context, sources []*source) {
 	for range min(runtime.GOMAXPROCS(0), len(sources)) {
 		running.Go(func() {
 			for s := range next {
-				s.outline = p.parser.Of(ctx, s.path, strings.Join(s.lines, ""))
+				s.outline = outline.Around(ctx, s.path, strings.Join(s.lines, ""), s.changed)
 			}
 		})
 	}
@@ -335,7 +334,7 @@ func (p *Pack) Add(ctx context.Context, paths []string, texts map[string]string)
 			sources = append(sources, &source{path: path, lines: strings.SplitAfter(texts[path], "\n"), shown: map[int]bool{}})
 		}
 	}
-	p.outline(ctx, sources)
+	outlineAll(ctx, sources)
 	for _, s := range sources {
 		if before := len(p.context.Blocks); p.addNamed(s, review.TierSiblings, false) > 0 && len(p.context.Blocks) > before {
 			p.context.Sources = append(p.context.Sources, review.Source{Path: s.path, Whole: review.Compress(texts[s.path])})

@@ -64,7 +64,7 @@ func TestTiers(t *testing.T) {
 		"tokens for tier 0": {Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 145}, tier0},
 		"what fits":         {Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 10}, []string{tier0[1], siblings[0]}},
 	} {
-		p := New(t.Context(), outline.NewParser(), tt.limits, []review.File{changed(a, "Limit", "helper", "util.Do", "T{}")})
+		p := New(t.Context(), tt.limits, []review.File{changed(a, "Limit", "helper", "util.Do", "T{}")})
 		chosen := p.Choose([]string{"//d/m/a/z.go", a, b, util})
 		if tt.limits.Files == 2 && !slices.Equal(chosen, []string{util, b}) {
 			t.Errorf("%s: chose %v", name, chosen)
@@ -89,7 +89,7 @@ func TestDefinitionInAnotherChangedFile(t *testing.T) {
 	whole, err := user.Whole.Text()
 	testkit.NoError(t, err)
 	user.Whole = review.Compress(strings.Replace(whole, "func helper", "func gone_", 1))
-	p := New(t.Context(), outline.NewParser(), Limits{Lines: 9, Tokens: 1000}, []review.File{user, definer})
+	p := New(t.Context(), Limits{Lines: 9, Tokens: 1000}, []review.File{user, definer})
 	i := slices.IndexFunc(p.Context().Blocks, func(b review.Block) bool { return slices.Equal(b.Names, []string{"helper"}) })
 	if i < 0 {
 		t.Fatalf("got %v", brief(p.Context()))
@@ -107,7 +107,7 @@ func TestSearchIsLinear(t *testing.T) {
 		for i := range files {
 			all = append(all, changed(fmt.Sprintf("//d/m/a%d.go", i), fmt.Sprintf("a%d, b%d, c%d, d%d", i, i, i, i)))
 		}
-		p := New(t.Context(), outline.NewParser(), Limits{Files: 2}, all)
+		p := New(t.Context(), Limits{Files: 2}, all)
 		return func() {
 			if p.Candidates(); len(p.Choose([]string{"//d/m/b/a_1_test.go", "//d/m/b/b1.go"})) != 2 {
 				t.Error("no file is chosen")
@@ -193,9 +193,8 @@ func TestPathRules(t *testing.T) {
 func FuzzNew(f *testing.F) {
 	f.Add("a.c", "@@ -1,1 +1,2 @@\n-x\n+y\n", "#include \"../../../x.h\"\nint y(void) { return y; }\n")
 	f.Add("a.py", "@@ -0,0 +1,1 @@\n+from ... import {a,b}\n", "from ... import {a,b}\n")
-	parser := outline.NewParser()
 	f.Fuzz(func(t *testing.T, name, diff, text string) {
-		p := New(t.Context(), parser, Limits{Lines: 9, Files: 3, Bytes: 99, Tokens: 99}, []review.File{{DepotPath: "//d/m/" + name, Diff: diff, Whole: review.Compress(text)}})
+		p := New(t.Context(), Limits{Lines: 9, Files: 3, Bytes: 99, Tokens: 99}, []review.File{{DepotPath: "//d/m/" + name, Diff: diff, Whole: review.Compress(text)}})
 		var paths []string
 		for _, c := range p.Candidates() {
 			paths = append(paths, c.Path)
