@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +78,7 @@ func gitContext(ctx context.Context, repository *git.Repository, commit string, 
 	for entry := range strings.SplitSeq(tree, "\x00") { // "MODE blob ID", a tab and the path
 		about, name, _ := strings.Cut(entry, "\t")
 		file, isBlob := gitDepot+name, strings.Contains(about, " blob ")
-		if isBlob && (wanted[pack.Lookup{Path: file}] || wanted[pack.Lookup{Path: path.Dir(file), Dir: true}]) && policy.ByPath(file).Reason == "" {
+		if isBlob && (wanted[pack.Lookup{Path: file}] || wanted[pack.Folder(file)]) && policy.ByPath(file).Reason == "" {
 			blobs[file] = about[strings.LastIndexByte(about, ' ')+1:]
 		}
 	}

@@ -223,6 +223,9 @@ type Lookup struct {
 	Dir  bool
 }
 
+// Folder is the lookup that finds a file among those of its folder.
+func Folder(file string) Lookup { return Lookup{"/" + path.Dir(file[1:]), true} }
+
 // Candidates returns the paths of tier 1, best first. They may not exist.
 func (p *Pack) Candidates() []Lookup {
 	if p.limits.Files == 0 {
@@ -271,7 +274,7 @@ func (p *Pack) Choose(existing []string) []string {
 	names := foldNames(p.names)
 	rank := make(map[string]int, len(existing))
 	for _, file := range existing {
-		rank[file] = max(p.scores[Lookup{Path: file}], p.scores[Lookup{path.Dir(file), true}]) + names.affinity(file)
+		rank[file] = max(p.scores[Lookup{Path: file}], p.scores[Folder(file)]) + names.affinity(file)
 	}
 	slices.SortFunc(existing, func(a, b string) int { return cmp.Or(rank[b]-rank[a], strings.Compare(a, b)) })
 	existing = slices.Compact(existing)

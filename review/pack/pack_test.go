@@ -99,6 +99,16 @@ func TestDefinitionInAnotherChangedFile(t *testing.T) {
 	}
 }
 
+// A file of an imported folder that a changed line names comes before a file that only has a
+// name like one on that line.
+func TestImportedFolderFirst(t *testing.T) {
+	t.Parallel()
+	p := New(t.Context(), Limits{Files: 9}, []review.File{changed("//d/m/a/a.go", "Limit", "util.Do")})
+	if p.Candidates(); p.Choose([]string{"//d/m/a/limit.go", "//d/m/internal/util/x.go"})[0] != "//d/m/internal/util/x.go" {
+		t.Error("the imported folder is not the first")
+	}
+}
+
 // The time to find the files around a change grows with its size, not with its square.
 func TestSearchIsLinear(t *testing.T) {
 	t.Parallel()
