@@ -5,8 +5,7 @@
 // tokens, a literal or comment that holds a name is divided again as a text of its own, and the
 // readers below start at the names, calls and commands that the rules list:
 //
-//   - match.go matches the forms of form.go, which are written as the text looks, on the tokens
-//     beside a name;
+//   - form.go matches forms, which are written as the text looks, on the tokens beside a name;
 //   - value.go reads the value at a place: a literal, a text without quotes, the branches of a condition;
 //   - tree.go reads what is in brackets, block.go what is indented, both as values with their path of
 //     names, which document.go has judged;
@@ -73,7 +72,7 @@ const (
 
 // Index has to be called after the last rule was added.
 func (r *Rules) Index() {
-	r.index = indexOf(r.forms)
+	r.indexForms()
 	var words []lex.Word
 	for i, c := range r.calls {
 		words = append(words, lex.Word{Text: c.word, Index: i, Kind: callWord})
