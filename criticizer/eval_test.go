@@ -123,11 +123,11 @@ func evalCase(t *testing.T, yaml string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{
-		"change.diff":     "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+the harmless words\n",
-		"description.txt": "Change a word.\n", "case.yaml": yaml,
+		"before/a.txt": "x\n", "after/a.txt": "the harmless words\n", "description.txt": "Change a word.\n", "case.yaml": yaml,
 	} {
-		testkit.NoError(t, os.MkdirAll(filepath.Join(dir, "one"), 0o750))
-		testkit.NoError(t, os.WriteFile(filepath.Join(dir, "one", name), []byte(text), 0o600))
+		file := filepath.Join(dir, "one", name)
+		testkit.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+		testkit.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	return dir
 }
@@ -212,4 +212,34 @@ func TestEvalOfCasesBelowOthers(t *testing.T) {
 			t.Errorf("--only %q: status %d: %s", only, got.status, got.err)
 		}
 	}
+}
+
+// A recording is scored again without the model, and compared with another.
+func TestEvalRecordReplayCompare(t *testing.T) {
+	t.Parallel()
+	sim, env := newEvalEnvironment(t)
+	dir := t.TempDir()
+	before, after := filepath.Join(dir, "before"), filepath.Join(dir, "after")
+	recorded := say(t, env, "eval", "record", before, "--only", "go-*")
+	sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"findings":[]}`, Times: 3})
+	if got := say(t, env, "eval", "record", after, "--only", "go-*"); recorded.status != 0 || got.status != 0 {
+		t.Fatalf("%s%s", recorded.err, got.err)
+	}
+	calls := sim.Stats().Calls
+	if got := say(t, env, "eval", "replay", before, "--only", "go-*"); got.status != 0 || got.out != recorded.out || sim.Stats().Calls != calls {
+		t.Errorf("replayed with %d calls: %s\n%s\nrecorded\n%s", sim.Stats().Calls-calls, got.err, got.out, recorded.out)
+	}
+	checkRefusal(t, "another case", say(t, env, "eval", "replay", "--json", before), 1, "the recording does not have this review")
+	checkRefusal(t, "no recording", say(t, env, "eval", "replay", "--json", dir), 1, "recording.json")
+	got := say(t, env, "eval", "compare", before, after)
+	for _, part := range []string{"F1 differs by -", "by the second only: 0", "verdict: ", "of this kind, of which there are "} {
+		if got.status != 0 || !strings.Contains(got.out, part) {
+			t.Errorf("lacks %q: %s%s", part, got.err, got.out)
+		}
+	}
+	one := filepath.Join(dir, "one")
+	if got := say(t, env, "eval", "record", one, "--only", "go-lock-leak"); got.status != 0 {
+		t.Fatal(got.err)
+	}
+	checkRefusal(t, "other cases", say(t, env, "eval", "compare", before, one), 1, "compare reports of the same cases")
 }

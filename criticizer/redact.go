@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/p4/local"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -83,7 +83,7 @@ func (r *redactor) run(ctx context.Context, c *app) (err error) {
 	if r.gitRange != "" || r.before != "" || r.after != "" {
 		read := r.readFiles
 		if r.gitRange != "" {
-			read = func() ([]editedFile, error) { return changedFiles(ctx, r.gitRange) }
+			read = func() ([]local.Edit, error) { return changedFiles(ctx, r.gitRange) }
 		}
 		files, err := read()
 		if err != nil {
@@ -234,30 +234,17 @@ func withoutSurrogates(line []byte) []byte {
 	return line
 }
 
-// An editedFile is both texts of a file; one of them may be empty.
-type editedFile struct {
-	path, before, after string
-	// Of a file in git, as in [review.File]:
-	action  review.Action
-	charset string
-	notes   []review.Note
-	skipped review.SkipReason
-}
-
-// contextLines is the default of p4.context_lines.
-const contextLines = 10
-
 // redactFiles prints the diffs of files as a model would see them. As in a review, the
 // whole texts decide what is masked.
-func (r *redactor) redactFiles(files []editedFile, stdout io.Writer) error {
+func (r *redactor) redactFiles(files []local.Edit, stdout io.Writer) error {
 	var change review.Change
-	for _, f := range files {
-		if len(f.before)+len(f.after) > review.MaxWhole {
-			return failure.Errorf(failure.TooLarge, "redact %s: its texts have more than %d bytes: a review skips such a file", f.path, review.MaxWhole)
+	for _, e := range files {
+		e.Action = review.ActionEdit // what a deleted file had is shown, too
+		f := e.File("")
+		if f.Skipped != "" {
+			return failure.Errorf(failure.TooLarge, "redact %s: its texts have more than %d bytes: a review skips such a file", e.Path, review.MaxWhole)
 		}
-		change.Files = append(change.Files, review.File{
-			DepotPath: f.path, Action: review.ActionEdit, Diff: p4.Diff(f.path, f.before, f.after, contextLines), Whole: review.Compress(f.after),
-		})
+		change.Files = append(change.Files, f)
 	}
 	redacted, err := r.pipeline.Change(change)
 	if err != nil {
@@ -272,7 +259,7 @@ func (r *redactor) redactFiles(files []editedFile, stdout io.Writer) error {
 }
 
 // readFiles reads the files of --before and --after.
-func (r *redactor) readFiles() ([]editedFile, error) {
+func (r *redactor) readFiles() ([]local.Edit, error) {
 	var texts [2]string
 	for i, name := range []string{r.before, r.after} {
 		if name == "" {
@@ -284,5 +271,5 @@ func (r *redactor) readFiles() ([]editedFile, error) {
 		}
 		texts[i] = string(data)
 	}
-	return []editedFile{{path: cmp.Or(r.after, r.before), before: texts[0], after: texts[1]}}, nil
+	return []local.Edit{{Path: cmp.Or(r.after, r.before), Before: texts[0], After: texts[1]}}, nil
 }

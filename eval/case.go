@@ -1,9 +1,11 @@
 package eval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,66 +15,71 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/criticizer/criticizer/internal/git"
+	"github.com/criticizer/criticizer/p4/local"
 	"github.com/criticizer/criticizer/review"
 )
 
-// The files of a case.
+// The files of a case. The texts of the changed files are below beforeDir and afterDir.
 const (
-	diffFile        = "change.diff"
 	descriptionFile = "description.txt"
 	caseFile        = "case.yaml"
+	beforeDir       = "before/"
+	afterDir        = "after/"
 )
 
 // A caseYAML is the content of case.yaml.
 type caseYAML struct {
-	Language  string            `yaml:"language"`
-	Clean     bool              `yaml:"clean"`
-	Hostile   bool              `yaml:"hostile"`
-	Expected  []expectationYAML `yaml:"expected"`
-	Allowed   []expectationYAML `yaml:"allowed"`
-	Forbidden []expectationYAML `yaml:"forbidden"`
-	Markers   []string          `yaml:"markers"`
-	Secrets   []string          `yaml:"secrets"`
+	Language   string            `yaml:"language"`
+	Clean      bool              `yaml:"clean,omitempty"`
+	Hostile    bool              `yaml:"hostile,omitempty"`
+	Repository string            `yaml:"repository,omitempty"` // with Commits in place of the texts
+	Commits    string            `yaml:"commits,omitempty"`    // from..to
+	Expected   []expectationYAML `yaml:"expected"`
+	Allowed    []expectationYAML `yaml:"allowed,omitempty"`
+	Forbidden  []expectationYAML `yaml:"forbidden,omitempty"`
+	Markers    []string          `yaml:"markers,omitempty"`
+	Secrets    []string          `yaml:"secrets,omitempty"`
 }
 
 // An expectationYAML is an [Expectation] in case.yaml.
 type expectationYAML struct {
 	Path     string          `yaml:"path"`
-	Line     int             `yaml:"line"`
-	Lines    string          `yaml:"lines"` // first-last
-	Category review.Category `yaml:"category"`
-	About    []string        `yaml:"about"`
+	Line     int             `yaml:"line,omitempty"`
+	Lines    string          `yaml:"lines,omitempty"` // first-last
+	Category review.Category `yaml:"category,omitempty"`
+	About    []string        `yaml:"about,omitempty"`
 	Says     string          `yaml:"says"`
 }
 
 // A caseParser parses one case and collects its problems.
 type caseParser struct {
 	Case
-	tree     *ast.File
-	problems []error
+	repositories string
+	tree         *ast.File
+	problems     []error
 }
 
-// newCase parses one case from its files. The error lists all problems.
-func newCase(name string, files map[string]string) (Case, error) {
-	p := &caseParser{Case: Case{Name: name, Description: files[descriptionFile]}}
-	known := []string{diffFile, descriptionFile, caseFile}
-	for _, name := range known {
-		if strings.TrimSpace(files[name]) == "" {
-			p.addf("%s: is missing or empty", name)
-		}
-	}
+// newCase parses one case from its files. Its commits are read from a repository below the
+// directory repositories. The error lists all problems.
+func newCase(ctx context.Context, name string, files map[string]string, repositories string) (Case, error) {
+	p := &caseParser{Case: Case{Name: name, description: files[descriptionFile]}, repositories: repositories}
+	before, after := map[string]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if !slices.Contains(known, name) {
+		if path, ok := strings.CutPrefix(name, beforeDir); ok {
+			before[path] = files[name]
+		} else if path, ok := strings.CutPrefix(name, afterDir); ok {
+			after[path] = files[name]
+		} else if name != caseFile && name != descriptionFile {
 			p.addf("%s: is not a file of a case: delete it", name)
 		}
 	}
+	if strings.TrimSpace(files[caseFile]) == "" {
+		p.addf("%s: is missing or empty", caseFile)
+	}
 	if len(p.problems) == 0 {
-		var err error
-		if p.files, err = parseDiff(files[diffFile]); err != nil {
-			p.addf("%s: %w", diffFile, err)
-		} else {
-			p.parse(files[caseFile], files[diffFile])
-		}
+		p.edits = local.Edits(before, after)
+		p.parse(ctx, files[caseFile])
 	}
 	return p.Case, errors.Join(p.problems...)
 }
@@ -95,7 +102,7 @@ func (p *caseParser) check(ok bool, part, format string, args ...any) {
 	p.addf("%s:%d: %s: "+format, append([]any{caseFile, line, part}, args...)...)
 }
 
-func (p *caseParser) parse(text, diff string) {
+func (p *caseParser) parse(ctx context.Context, text string) {
 	var y caseYAML
 	var err error
 	if p.tree, err = parser.ParseBytes([]byte(text), 0); err == nil {
@@ -109,6 +116,16 @@ func (p *caseParser) parse(text, diff string) {
 		return
 	}
 	p.Language, p.Clean, p.Hostile, p.Markers, p.Secrets = y.Language, y.Clean, y.Hostile, y.Markers, y.Secrets
+	if y.Commits != "" {
+		p.check(len(p.edits) == 0 && p.description == "", "commits", "stands beside a description or texts: delete one of both")
+		if err := p.readCommits(ctx, y.Repository, y.Commits); err != nil {
+			p.check(false, "commits", "%w", err)
+			return
+		}
+	} else if len(p.edits) == 0 || strings.TrimSpace(p.description) == "" {
+		p.addf("want %s and files below %s and %s that differ, or commits in %s", descriptionFile, beforeDir, afterDir, caseFile)
+		return
+	}
 	p.Expected = p.expectations("expected", y.Expected)
 	p.Allowed = p.expectations("allowed", y.Allowed)
 	p.Forbidden = p.expectations("forbidden", y.Forbidden)
@@ -118,9 +135,25 @@ func (p *caseParser) parse(text, diff string) {
 	p.check(y.Hostile || len(y.Markers)+len(y.Secrets) == 0, "hostile", "is false, but there are markers or secrets: write hostile: true")
 	p.check(!slices.Contains(y.Markers, ""), "markers", "holds an empty text, which every finding contains")
 	for i, s := range y.Secrets {
-		planted := s != "" && (strings.Contains(diff, s) || strings.Contains(p.Description, s))
-		p.check(planted, fmt.Sprintf("secrets[%d]", i), "is neither in the diff nor in the description")
+		planted := s != "" && (strings.Contains(p.description, s) || slices.ContainsFunc(p.edits, func(e local.Edit) bool { return strings.Contains(e.Before+e.After, s) }))
+		p.check(planted, fmt.Sprintf("secrets[%d]", i), "is neither in the files nor in the description")
 	}
+}
+
+// readCommits reads the change from a repository.
+func (p *caseParser) readCommits(ctx context.Context, name, commits string) error {
+	from, to, ok := strings.Cut(commits, "..")
+	if !ok || from == "" || to == "" || !filepath.IsLocal(name) {
+		return fmt.Errorf("want repository: a directory, such as owner/name, and commits: two of them, such as 1b2c..3d4e")
+	}
+	p.repository, p.commit = filepath.Join(p.repositories, name), to
+	repository, err := git.Open(p.repository)
+	if err != nil {
+		return err
+	}
+	about, edits, err := local.Commits(ctx, repository, from, to, "")
+	p.description, p.edits = about.Description, edits
+	return errors.Join(err, repository.Close())
 }
 
 func (p *caseParser) expectations(list string, written []expectationYAML) []Expectation {
@@ -131,9 +164,9 @@ func (p *caseParser) expectations(list string, written []expectationYAML) []Expe
 		var err error
 		x.Start, x.End, err = y.lines()
 		p.check(err == nil, part, "%w", err)
-		f := findFile(p.files, y.Path)
-		p.check(f != nil, part, "the diff has no file %q", y.Path)
-		p.check(f == nil || x.Start == 0 || f.shows(x.Start, x.End), part, "the diff does not show line %d of %s", x.Start, y.Path)
+		at := slices.IndexFunc(p.edits, func(e local.Edit) bool { return e.Path == y.Path })
+		p.check(at >= 0, part, "the change has no file %q", y.Path)
+		p.check(at < 0 || x.Start <= strings.Count(p.edits[max(at, 0)].After, "\n")+1, part, "%s has no line %d", y.Path, x.Start)
 		p.check(x.Says != "", part, "says is empty: write the finding in a sentence")
 		p.check(y.Category == "" || slices.Contains(review.Categories(), y.Category), part, "category %q: want one of %v", y.Category, review.Categories())
 		out[i] = x

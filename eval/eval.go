@@ -1,15 +1,22 @@
-// Package eval measures the quality of reviews. A case is a change together with
-// the findings of a competent reviewer. An [Evaluator] reviews the case with the
-// product's selection, redaction and reviewer, and compares the findings. The
-// cases in builtin are part of the project; others are directories of the same
-// form, or are imported from public benchmarks.
+// Package eval measures the quality of reviews. A case (case.go) is a change, of whole
+// files or of two commits, together with the findings of a competent reviewer. An
+// [Evaluator] reviews it as a changelist is reviewed and compares the findings (match.go);
+// a [Report] has the figures (score.go). A [Recording] keeps the answers of the model, so
+// that the same reviews can be scored again without it, and [Compare] tells whether one
+// report is better than another. [Import] makes cases of public benchmarks.
 //
 // A finding meets an expectation by its place and its words. That is
 // reproducible, but it ignores meaning.
 package eval
 
 import (
+	"context"
+	"errors"
+
+	"github.com/criticizer/criticizer/internal/git"
+	"github.com/criticizer/criticizer/p4/local"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // A Case is one change with the findings of a competent reviewer.
@@ -20,8 +27,7 @@ type Case struct {
 	Clean bool
 	// Hostile is set if the change tries to steer the review, to break its format
 	// or to leak a secret.
-	Hostile     bool
-	Description string
+	Hostile bool
 	// Expected findings have to be made, Allowed ones may be made, and Forbidden
 	// ones are what an injected instruction asks for.
 	Expected, Allowed, Forbidden []Expectation
@@ -31,7 +37,26 @@ type Case struct {
 	// Secrets are planted in the change and must not be sent to the model.
 	Secrets []string
 
-	files []file
+	description string
+	edits       []local.Edit
+	// repository and commit are where files outside of the change are read, empty: nowhere.
+	repository, commit string
+}
+
+// depot is the depot path of the files of all cases.
+const depot = "//depot/"
+
+// change returns the change after the selection of files, with its context.
+func (c *Case) change(ctx context.Context, policy *selection.Policy) (review.Change, error) {
+	if c.repository == "" {
+		return local.Change(ctx, depot, c.edits, policy, nil)
+	}
+	repository, err := git.Open(c.repository)
+	if err != nil {
+		return review.Change{}, err
+	}
+	change, err := local.Change(ctx, depot, c.edits, policy, &local.Tree{Repository: repository, Commit: c.commit})
+	return change, errors.Join(err, repository.Close())
 }
 
 // The classes of cases, as in the JSON report.

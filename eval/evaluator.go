@@ -37,6 +37,8 @@ type Config struct {
 	Concurrency int
 	// Tolerance is the number of lines by which a finding may miss its place.
 	Tolerance int
+	// Recording is filled or replayed. Default: none.
+	Recording *Recording
 	// Progress receives the number of finished reviews after each one. Its calls do
 	// not overlap. Default nil.
 	Progress func(done, total int)
@@ -97,15 +99,20 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 	done := 0
 	for i := range results {
 		reviews.Go(func() error {
-			c := &cases[i/e.cfg.Runs]
-			r, err := e.measure(ctx, c)
+			c, run := &cases[i/e.cfg.Runs], i%e.cfg.Runs+1
+			shared, err := e.cfg.Recording.attempts(reviewName(c.Name, run))
+			if err == nil {
+				results[i], err = e.measure(ctx, c, shared)
+			}
 			if err != nil {
 				return fmt.Errorf("review case %s: %w", c.Name, err)
 			}
-			r.Run = i%e.cfg.Runs + 1
-			results[i] = r
+			results[i].Run = run
 			mu.Lock()
 			defer mu.Unlock()
+			if e.cfg.Recording != nil {
+				e.cfg.Recording.add(reviewName(c.Name, run), shared)
+			}
 			if done++; e.cfg.Progress != nil {
 				e.cfg.Progress(done, len(results))
 			}
@@ -115,10 +122,17 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 	return results, reviews.Wait()
 }
 
+func reviewName(name string, run int) string { return name + "#" + strconv.Itoa(run) }
+
 // measure reviews one case and compares the findings.
-func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
-	all := &attempts{answers: map[string][]byte{}}
-	draft, err := e.review(ctx, c, all)
+func (e *Evaluator) measure(ctx context.Context, c *Case, all *attempts) (Result, error) {
+	var draft review.Draft
+	var err error
+	if all.Failure != "" { // as recorded
+		err = failure.Errorf(all.Failure, "the recorded review failed")
+	} else {
+		draft, err = e.review(ctx, c, all)
+	}
 	if slices.ContainsFunc(draft.Coverage.Tally().Rest, func(row review.TallyRow) bool { return row.Why == review.SkipUnproven }) {
 		err = failure.Errorf(failure.PromptTruncated, "endpoint did not prove that it read all parts of the case: it is not scored")
 	}
@@ -127,15 +141,20 @@ func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
 		return Result{}, err
 	}
 	r := matcher{e.cfg.Tolerance}.compare(c, draft.Findings)
-	r.Anchors, r.Usage, r.model, r.switched = draft.Anchors, all.used, draft.Model, len(draft.Switches) > 0
+	r.Anchors, r.Usage, r.model, r.switched = draft.Anchors, all.Usage, draft.Model, len(draft.Switches) > 0
 	if err != nil {
-		r.Failure, r.Suppressed = failed, false
+		all.Failure, r.Failure, r.Suppressed = failed, failed, false
 	}
 	return r, nil
 }
 
 func (e *Evaluator) review(ctx context.Context, c *Case, all *attempts) (review.Draft, error) {
-	redacted, err := e.pipeline.Change(c.change(e.policy))
+	change, err := c.change(ctx, e.policy)
+	if err != nil {
+		return review.Draft{}, err
+	}
+	change.Number, change.User, change.Client, change.Description = 1, "author", "eval", c.description
+	redacted, err := e.pipeline.Change(change)
 	if err != nil {
 		return review.Draft{}, err
 	}
@@ -174,7 +193,7 @@ func (e *Evaluator) ask(ctx context.Context, c redaction.Change, all *attempts) 
 func restorePaths(c *Case, shown redaction.Change, findings []review.Finding) {
 	original := map[string]string{}
 	for i, f := range shown.Files {
-		original[f.Path.String()] = c.files[i].path
+		original[f.Path.String()] = c.edits[i].Path
 	}
 	for i := range findings {
 		f := &findings[i]

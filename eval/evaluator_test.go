@@ -55,7 +55,7 @@ func newEvaluator(t *testing.T, p *redaction.Pipeline, r reviewer, cfg Config) *
 
 func oneCase(t *testing.T, changed map[string]string) []Case {
 	t.Helper()
-	cases, err := Read(caseDir(changed))
+	cases, err := Read(t.Context(), caseDir(changed), "")
 	testkit.NoError(t, err)
 	return cases
 }
@@ -112,14 +112,14 @@ func TestFindingsHaveThePathsOfTheCase(t *testing.T) {
 	t.Parallel()
 	const hidden = "src/AKIAZ7Q4M2XWIR3T5KLP/a.go"
 	cases := oneCase(t, map[string]string{
-		"one/change.diff": strings.ReplaceAll(goodDiff, "a.go", hidden), "one/case.yaml": strings.ReplaceAll(goodCase, "a.go", hidden),
+		"one/before/a.go": "", "one/after/a.go": "", "one/after/" + hidden: goodAfter, "one/case.yaml": strings.ReplaceAll(goodCase, "a.go", hidden),
 	})
 	found := finder(func(c redaction.Change) []review.Finding {
 		path := c.Files[0].Path.String()
 		if strings.Contains(path, "AKIA") {
 			t.Errorf("path %s is not redacted", path)
 		}
-		return []review.Finding{{Path: path, StartLine: 11, EndLine: 11, Title: "calls b", Places: []review.Place{{Path: path, StartLine: 12, EndLine: 12}}}}
+		return []review.Finding{{Path: path, StartLine: 4, EndLine: 4, Title: "calls b", Places: []review.Place{{Path: path, StartLine: 5, EndLine: 5}}}}
 	})
 	results, err := newEvaluator(t, newPipeline(t), found, Config{}).Run(t.Context(), cases)
 	if err != nil || results[0].Found != 1 {

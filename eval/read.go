@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -21,13 +22,13 @@ func BuiltIn() ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Read(dir)
+	return Read(context.Background(), dir, "")
 }
 
-// Read returns the cases below a directory, sorted by name. A case is a directory
-// with the files change.diff, description.txt and case.yaml, or a txtar archive of
-// them. The error lists all problems with case, file and line.
-func Read(dir fs.FS) ([]Case, error) {
+// Read returns the cases below a directory, sorted by name. A case is a directory with
+// case.yaml, or a txtar archive of one. Commits are read from repositories below the
+// directory repositories. The error lists all problems with case, file and line.
+func Read(ctx context.Context, dir fs.FS, repositories string) ([]Case, error) {
 	var cases []Case
 	var problems []error
 	err := fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
@@ -44,7 +45,7 @@ func Read(dir fs.FS) ([]Case, error) {
 		if err != nil || files == nil {
 			return err
 		}
-		c, err := newCase(strings.TrimSuffix(name, ".txtar"), files)
+		c, err := newCase(ctx, strings.TrimSuffix(name, ".txtar"), files, repositories)
 		cases, problems = append(cases, c), append(problems, err)
 		if d.IsDir() {
 			return fs.SkipDir
@@ -78,22 +79,16 @@ func readArchive(dir fs.FS, name string) (map[string]string, error) {
 
 // readDir returns the files of a case, nil if the directory is not a case.
 func readDir(dir fs.FS, name string) (map[string]string, error) {
-	entries, err := fs.ReadDir(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == caseFile || e.Name() == diffFile }) {
+	if _, err := fs.Stat(dir, path.Join(name, caseFile)); err != nil {
 		return nil, nil
 	}
 	files := map[string]string{}
-	for _, e := range entries {
-		var data []byte
-		if !e.IsDir() {
-			if data, err = fs.ReadFile(dir, path.Join(name, e.Name())); err != nil {
-				return nil, err
-			}
+	return files, fs.WalkDir(dir, name, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
-		files[e.Name()] = string(data)
-	}
-	return files, nil
+		data, err := fs.ReadFile(dir, at)
+		files[strings.TrimPrefix(strings.TrimPrefix(at, name), "/")] = string(data)
+		return err
+	})
 }

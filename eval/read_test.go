@@ -2,6 +2,7 @@ package eval
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,29 +16,25 @@ import (
 )
 
 const (
-	goodDiff = `diff --git a/a.go b/a.go
---- a/a.go
-+++ b/a.go
-@@ -10,2 +10,3 @@ func a() {
- func a() {
-+	b("planted")
- }
-`
-	goodCase = `language: Go
+	goodBefore = "package a\n\nfunc a() {\n}\n"
+	goodAfter  = "package a\n\nfunc a() {\n\tb(\"planted\")\n}\n"
+	goodCase   = `language: Go
 expected:
   - path: a.go
-    line: 11
+    line: 4
     about: [b]
     says: It calls b.
 `
 )
 
-// caseDir returns a directory with one valid case and the changed files.
+// caseDir returns a directory with one valid case and the changed files; a text of "" leaves
+// a file out.
 func caseDir(changed map[string]string) fs.FS {
-	files := map[string]string{"one/change.diff": goodDiff, "one/description.txt": "Call b.\n", "one/case.yaml": goodCase}
+	files := map[string]string{"one/before/a.go": goodBefore, "one/after/a.go": goodAfter, "one/description.txt": "Call b.\n", "one/case.yaml": goodCase}
+	maps.Copy(files, changed)
 	dir := fstest.MapFS{}
-	for _, set := range []map[string]string{files, changed} {
-		for name, text := range set {
+	for name, text := range files {
+		if text != "" {
 			dir[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 	}
@@ -47,9 +44,9 @@ func caseDir(changed map[string]string) fs.FS {
 func TestDirectoriesAndArchivesAreOneForm(t *testing.T) {
 	t.Parallel()
 	archive := txtar.Format(&txtar.Archive{Files: []txtar.File{
-		{Name: "change.diff", Data: []byte(goodDiff)}, {Name: "description.txt", Data: []byte("Call b.\n")}, {Name: "case.yaml", Data: []byte(goodCase)},
+		{Name: "before/a.go", Data: []byte(goodBefore)}, {Name: "after/a.go", Data: []byte(goodAfter)}, {Name: "description.txt", Data: []byte("Call b.\n")}, {Name: "case.yaml", Data: []byte(goodCase)},
 	}})
-	cases, err := Read(caseDir(map[string]string{"deep/two.txtar": string(archive), "README.md": "no case"}))
+	cases, err := Read(t.Context(), caseDir(map[string]string{"deep/two.txtar": string(archive), "README.md": "no case"}), "")
 	if err != nil || len(cases) != 2 {
 		t.Fatalf("%d cases, %v", len(cases), err)
 	}
@@ -57,7 +54,7 @@ func TestDirectoriesAndArchivesAreOneForm(t *testing.T) {
 		t.Errorf("names %q and %q", cases[0].Name, cases[1].Name)
 	}
 	for _, c := range cases {
-		if c.Language != "Go" || c.class() != ClassDefect || len(c.files) != 1 || c.Expected[0].Start != 11 || c.Expected[0].End != 11 {
+		if c.Language != "Go" || c.class() != ClassDefect || len(c.edits) != 1 || c.Expected[0].Start != 4 || c.Expected[0].End != 4 {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
 	}
@@ -70,11 +67,12 @@ func TestInvalidCases(t *testing.T) {
 		changed map[string]string
 		at      []string
 	}{
-		"no description":           {map[string]string{"one/description.txt": "\n"}, []string{"case one: description.txt: "}},
+		"no description":           {map[string]string{"one/description.txt": "\n"}, []string{"case one: want description.txt"}},
 		"a file too many":          {map[string]string{"one/golden.json": "{}"}, []string{"case one: golden.json: "}},
-		"a diff cut off":           {map[string]string{"one/change.diff": strings.TrimSuffix(goodDiff, " }\n")}, []string{"case one: change.diff: "}},
-		"text before the diff":     {map[string]string{"one/change.diff": "Hello.\n" + goodDiff}, []string{"case one: change.diff: "}},
-		"no diff at all":           {map[string]string{"one/change.diff": "Hello.\n"}, []string{"case one: change.diff: "}},
+		"texts that are equal":     {map[string]string{"one/after/a.go": goodBefore}, []string{"case one: want description.txt"}},
+		"a directory elsewhere":    {map[string]string{"one/case.yaml": "repository: ../x\ncommits: a..b\n", "one/before/a.go": "", "one/after/a.go": "", "one/description.txt": ""}, []string{"case.yaml:2: commits: want repository"}},
+		"no repository":            {map[string]string{"one/case.yaml": "repository: x\ncommits: a..b\n", "one/before/a.go": "", "one/after/a.go": "", "one/description.txt": ""}, []string{"case.yaml:2: commits: open git repository"}},
+		"commits beside texts":     {map[string]string{"one/case.yaml": "repository: x\ncommits: a..b\n"}, []string{"case.yaml:2: commits: stands beside"}},
 		"a misspelt field":         {map[string]string{"one/case.yaml": goodCase + "claen: true\n"}, []string{"case one: case.yaml:7: "}},
 		"what is no YAML":          {map[string]string{"one/case.yaml": "language: [\n"}, []string{"case one: case.yaml:"}},
 		"a wrong type":             {map[string]string{"one/case.yaml": goodCase + "clean: perhaps\n"}, []string{"case one: case.yaml:7: "}},
@@ -82,19 +80,19 @@ func TestInvalidCases(t *testing.T) {
 		"nothing to find":          {map[string]string{"one/case.yaml": "language: Go\n"}, []string{"case.yaml:1: expected: "}},
 		"no language, no findings": {map[string]string{"one/case.yaml": "hostile: true\n"}, []string{"language: ", "expected: "}},
 		"a file that is not there": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "a.go", "b.go", 1)}, []string{"case.yaml:3: expected[0]: "}},
-		"a line that is not shown": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "11", "14", 1)}, []string{"case.yaml:3: expected[0]: "}},
-		"lines the wrong way":      {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 11", "lines: 12-11", 1)}, []string{"case.yaml:3: expected[0]: "}},
-		"line and lines":           {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 11", "line: 11\n    lines: 11-12", 1)}, []string{"case.yaml:3: expected[0]: "}},
+		"a line that is not there": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 4", "line: 14", 1)}, []string{"case.yaml:3: expected[0]: "}},
+		"lines the wrong way":      {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 4", "lines: 5-4", 1)}, []string{"case.yaml:3: expected[0]: "}},
+		"line and lines":           {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 4", "line: 4\n    lines: 4-5", 1)}, []string{"case.yaml:3: expected[0]: "}},
 		"a category of their own":  {map[string]string{"one/case.yaml": strings.Replace(goodCase, "about: [b]", "category: style", 1)}, []string{"case.yaml:3: expected[0]: "}},
 		"a finding that is mute":   {map[string]string{"one/case.yaml": strings.Replace(goodCase, "It calls b.", `""`, 1)}, []string{"case.yaml:3: expected[0]: "}},
 		"a secret nobody planted":  {map[string]string{"one/case.yaml": goodCase + "hostile: true\nsecrets: [planted, other]\n"}, []string{"case.yaml:8: secrets[1]: "}},
 		"markers of a tame case":   {map[string]string{"one/case.yaml": goodCase + "markers: [X]\n"}, []string{"hostile: "}},
 		"a marker that is empty":   {map[string]string{"one/case.yaml": goodCase + "hostile: true\nmarkers: ['']\n"}, []string{"case.yaml:8: markers: "}},
-		"two cases":                {map[string]string{"one/case.yaml": "language: Go\n", "two.txtar": "-- x --\n"}, []string{"case one: ", "case two: change.diff: ", "case two: x: "}},
+		"two cases":                {map[string]string{"one/case.yaml": "language: Go\n", "two.txtar": "-- x --\n"}, []string{"case one: ", "case two: case.yaml: ", "case two: x: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Read(caseDir(tt.changed))
+			_, err := Read(t.Context(), caseDir(tt.changed), t.TempDir())
 			if err == nil {
 				t.Fatal("the case was accepted")
 			}
@@ -105,10 +103,10 @@ func TestInvalidCases(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(fstest.MapFS{}); err == nil {
+	if _, err := Read(t.Context(), fstest.MapFS{}, ""); err == nil {
 		t.Error("a directory without cases was read")
 	}
-	if _, err := Read(os.DirFS(filepath.Join(t.TempDir(), "missing"))); err == nil {
+	if _, err := Read(t.Context(), os.DirFS(filepath.Join(t.TempDir(), "missing")), ""); err == nil {
 		t.Error("a directory that is missing was read")
 	}
 }

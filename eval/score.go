@@ -169,17 +169,22 @@ func sharesOf(results []Result) Scores {
 			}
 		}
 	}
-	var f1 *float64
-	if expected > 0 {
-		f1 = ratio(2*found*t, found*(t+f)+t*expected) // the harmonic mean of precision and recall
-		if f1 == nil {
-			f1 = new(float64)
-		}
-	}
 	return Scores{
-		Precision: ratio(t, t+f), Recall: ratio(found, expected), F1: f1, AnchorRate: ratio(anchored, remarks),
+		Precision: ratio(t, t+f), Recall: ratio(found, expected), F1: harmonic(found, expected, t, f), AnchorRate: ratio(anchored, remarks),
 		FalsePositivesPerCleanChange: ratio(cleanFalse, clean), InjectionSuppressed: ratio(suppressed, hostile),
 	}
+}
+
+// harmonic returns F1, the harmonic mean of precision and recall, nil if nothing is expected.
+func harmonic(found, expected, right, wrong int) *float64 {
+	if expected == 0 {
+		return nil
+	}
+	f1 := ratio(2*found*right, found*(right+wrong)+right*expected)
+	if f1 == nil {
+		f1 = new(float64)
+	}
+	return f1
 }
 
 // ratio returns nil if whole is 0.
@@ -209,16 +214,11 @@ const normal = 1.960
 
 // intervalOf returns the interval of the mean of at least two values.
 func intervalOf(values []float64) Interval {
-	n, middle := float64(len(values)), mean(values)
-	var squares float64
-	for _, v := range values {
-		squares += (v - middle) * (v - middle)
-	}
 	quantile := normal
 	if freedom := len(values) - 1; freedom <= len(student) {
 		quantile = student[freedom-1]
 	}
-	half := quantile * math.Sqrt(squares/(n-1)/n)
+	middle, half := mean(values), quantile*deviation(values)/math.Sqrt(float64(len(values)))
 	return Interval{middle - half, middle + half}
 }
 

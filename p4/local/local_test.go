@@ -1,21 +1,23 @@
-package main
+package local
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/settings"
+	"github.com/criticizer/criticizer/internal/git"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // Each file of the commits is in the change: what cannot be read as text has a reason.
 func TestFilesOfCommits(t *testing.T) { // without t.Parallel: it changes the working directory
 	t.Chdir(t.TempDir())
-	git := func(args ...string) string {
+	run := func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=Ann", "-c", "user.email=ann@example.test"}, args...)...)
 		out, err := cmd.CombinedOutput()
@@ -65,15 +67,15 @@ func TestFilesOfCommits(t *testing.T) { // without t.Parallel: it changes the wo
 			testkit.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 		}
 		if !isAfter {
-			git("init", "-q")
+			run("init", "-q")
 			testkit.NoError(t, os.WriteFile("run.sh", []byte("true\n"), 0o600))
 		} else {
-			git("update-index", "--add", "--cacheinfo", "160000,"+git("rev-parse", "HEAD")+",module")
+			run("update-index", "--add", "--cacheinfo", "160000,"+run("rev-parse", "HEAD")+",module")
 			testkit.NoError(t, os.Chmod("run.sh", 0o700))
 		}
-		git("add", "--ignore-removal", ".")
-		git("add", "-u", ".", ":!module")
-		git("commit", "-q", "-m", "Files")
+		run("add", "--ignore-removal", ".")
+		run("add", "-u", ".", ":!module")
+		run("commit", "-q", "-m", "Files")
 	}
 	cases["module"] = struct {
 		before, after string
@@ -84,8 +86,17 @@ func TestFilesOfCommits(t *testing.T) { // without t.Parallel: it changes the wo
 		want          review.File
 	}{want: review.File{Action: edit, Skipped: review.SkipExecutable}}
 
-	change, err := gitChange(t.Context(), &settings.Config{}, "HEAD~1..HEAD")
+	repository, err := git.Open(".")
 	testkit.NoError(t, err)
+	about, edits, err := Commits(t.Context(), repository, "HEAD~1", "HEAD", "")
+	testkit.NoError(t, err)
+	if about.User != "Ann" || strings.TrimSpace(about.Description) != "Files" || about.Time.IsZero() {
+		t.Errorf("%q by %q at %v", about.Description, about.User, about.Time)
+	}
+	policy, err := selection.New(selection.Config{})
+	testkit.NoError(t, err)
+	change, err := Change(t.Context(), "//git/", edits, policy, &Tree{Repository: repository, Commit: "HEAD"})
+	testkit.NoError(t, errors.Join(err, repository.Close()))
 	for _, f := range change.Files {
 		name := strings.TrimPrefix(f.DepotPath, "//git/")
 		want, known := cases[name]
@@ -97,5 +108,23 @@ func TestFilesOfCommits(t *testing.T) { // without t.Parallel: it changes the wo
 	}
 	for name := range cases {
 		t.Errorf("%s is missing", name)
+	}
+}
+
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	edits := Edits(map[string]string{"same": "x", "gone": "x", "edited": "x\n"}, map[string]string{"same": "x", "new": "y\n", "edited": "z\n"})
+	var got []string
+	for _, e := range edits {
+		f := e.File("//depot/")
+		got = append(got, f.DepotPath+" "+string(f.Action)+" "+string(f.Skipped)+" "+f.Diff)
+	}
+	want := []string{
+		"//depot/edited edit  @@ -1,1 +1,1 @@\n-x\n+z\n",
+		"//depot/gone delete deleted ",
+		"//depot/new add  @@ -0,0 +1,1 @@\n+y\n",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
