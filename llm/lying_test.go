@@ -8,14 +8,17 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -330,6 +333,77 @@ func TestLyingEndpoints(t *testing.T) {
 			t.Logf("| %s | %s | %d | %d |", test.name, failure.ClassOf(err), calls, shared.spent)
 			mustNotShow(t, "log", logs.String(), leak)
 		})
+	}
+}
+
+// An answer that ends before its finish reason is the network's fault, which another attempt may
+// cure, whatever its encoding.
+func TestEarlyEnd(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	for name, send := range map[string]func(w http.ResponseWriter, half []byte){
+		"chunked": func(w http.ResponseWriter, half []byte) {
+			_, _ = w.Write(half)
+			w.(http.Flusher).Flush()
+		},
+		"chunked, with the mark of the end": func(w http.ResponseWriter, half []byte) {
+			if event := bytes.LastIndex(half, []byte("data:")); event > 0 {
+				half = append(half[:event], "data: [DONE]\n\n"...)
+			}
+			_, _ = w.Write(half)
+			w.(http.Flusher).Flush()
+		},
+		"chunked, broken off": func(w http.ResponseWriter, half []byte) {
+			_, _ = w.Write(half)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"with its length": func(w http.ResponseWriter, half []byte) {
+			w.Header().Set("Content-Length", strconv.Itoa(2*len(half)))
+			_, _ = w.Write(half)
+		},
+		"with the length of what is sent": func(w http.ResponseWriter, half []byte) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(half)))
+			_, _ = w.Write(half)
+		},
+		"compressed": func(w http.ResponseWriter, half []byte) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = z.Write(half)
+			_ = z.Close()
+		},
+		"compressed, broken off": func(w http.ResponseWriter, half []byte) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = z.Write(half)
+			_ = z.Flush()
+		},
+	} {
+		for _, whole := range []bool{false, true} {
+			calls := 0
+			r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if req.Method == http.MethodGet {
+					http.NotFound(w, req)
+					return
+				}
+				calls++
+				body, _ := io.ReadAll(req.Body)
+				if whole {
+					body = bytes.Replace(body, []byte(`"stream":true`), []byte(`"stream":false`), 1)
+				}
+				answer := httptest.NewRecorder()
+				sim.ServeHTTP(answer, httptest.NewRequestWithContext(req.Context(), req.Method, req.URL.Path, bytes.NewReader(body)))
+				sent := answer.Body.Bytes()
+				if end := bytes.Index(sent, []byte(`,"finish_reason":"stop"`)); !whole {
+					sent = sent[:end] // before the event of the reason
+				}
+				send(w, sent[:len(sent)*2/3])
+			}))
+			_, err := r.Review(t.Context(), redacted(t, buggy), review.Options{})
+			if class := failure.ClassOf(err); class != failure.NetworkUnreachable || !class.Retryable() || calls != 1 {
+				t.Errorf("%s, whole %t: %v after %d calls", name, whole, err, calls)
+			}
+		}
 	}
 }
 

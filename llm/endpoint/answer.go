@@ -16,7 +16,7 @@ type Answer struct {
 	Model, Content, Refusal string
 	Thinking                string // in a field of its own
 	Finish                  string // as the endpoint words it, "" if it sent none
-	Early                   bool   // the stream ended without a mark of its end
+	Early                   bool   // the stream ended without a finish reason
 	Tools                   bool   // the model called a tool
 	Reasoning               int    // tokens of thinking, as far as they were reported
 	Usage                   review.Usage

@@ -283,10 +283,12 @@ func (a *Answer) receive(stream *openai.ChatCompletionStream, c *call, most int)
 	for {
 		event, err := stream.RecvRaw()
 		if errors.Is(err, io.EOF) {
-			if a.Parts == 0 && !c.cut && !c.ended {
+			switch {
+			case a.Parts > 0 || c.cut: // a proxy may send the mark of the end after a failure
+				a.Early = a.Finish == "" && !c.whole
+			case !c.ended:
 				return malformed(c.header)
 			}
-			a.Early = !c.ended && a.Finish == ""
 			return nil
 		}
 		if err != nil {

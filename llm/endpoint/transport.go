@@ -37,8 +37,9 @@ type call struct {
 	status int
 	header http.Header
 	body   []byte // of a response whose status is not 200
-	ended  bool   // the stream had the mark of its end
-	cut    bool   // the stream ended within an event
+	whole  bool   // it is one JSON value
+	ended  bool   // a stream had the mark of its end
+	cut    bool   // it ended within an event, or within its only one
 }
 
 type callKey struct{}
@@ -282,13 +283,25 @@ func (r *events) line(line []byte, last bool) error {
 		if err != nil {
 			return err
 		}
-		whole := append(append(line, '\n'), rest...)
-		if r.ended = json.Valid(whole); !r.ended {
+		whole := bytes.TrimSpace(slices.Concat(line, []byte("\n"), rest))
+		switch {
+		case json.Valid(whole):
+			r.whole = true
+		case cutOff(whole):
+			r.cut = true
+			return nil
+		default:
 			whole = []byte("0") // any JSON that is not an answer
 		}
 		r.event(whole, false)
 	}
 	return nil
+}
+
+// cutOff reports whether data is the beginning of a JSON object.
+func cutOff(data []byte) bool {
+	var object json.RawMessage
+	return bytes.HasPrefix(data, []byte("{")) && errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&object), io.ErrUnexpectedEOF)
 }
 
 // event puts one event out. The text of an error becomes the value of a field.
@@ -344,6 +357,8 @@ func (e *Endpoint) call(ctx context.Context, limit time.Duration, method, target
 	switch {
 	case err != nil:
 		return nil, broken(err)
+	case cutOff(data):
+		return nil, broken(io.ErrUnexpectedEOF)
 	case json.Unmarshal(data, out) != nil:
 		return nil, malformed(resp.Header)
 	}

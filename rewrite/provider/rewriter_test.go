@@ -66,7 +66,7 @@ func TestFaultsHaveTheirClassAndOneCall(t *testing.T) {
 		llmsim.GatewayTimeout:    failure.UpstreamUnavailable,
 		llmsim.Hang:              failure.NetworkTimeout,
 		llmsim.Drop:              failure.NetworkUnreachable,
-		llmsim.CutBody:           failure.UpstreamInternal,
+		llmsim.CutBody:           failure.NetworkUnreachable,
 		llmsim.Garbage:           failure.UpstreamInternal,
 		llmsim.NotJSON:           failure.SchemaInvalid,
 		llmsim.BadSchema:         failure.SchemaInvalid,
