@@ -181,7 +181,7 @@ func readObject(text, list string) (o object, err error) {
 		key, err := d.Token()
 		name, ok := key.(string)
 		if err != nil || !ok {
-			return o, nil //nolint:nilerr // an object that is not whole is no error here
+			return o, nil //nolint:nilerr // an incomplete object is not an error here
 		}
 		if seen[name] {
 			return o, errors.New("it has a field twice")

@@ -45,7 +45,7 @@ func TestForms(t *testing.T) {
 }
 
 // testMarked redacts a text in which secrets are marked. Every byte of a secret that
-// is no blank or syntax has to be masked, and the number of lines has to stay.
+// is neither blank nor syntax has to be masked, and the number of lines has to stay.
 func testMarked(t *testing.T, p *Pipeline, marked string) {
 	t.Helper()
 	text := strings.NewReplacer("«", "", "»", "").Replace(marked)

@@ -15,7 +15,7 @@ type dialect struct {
 
 type query struct {
 	prompt   string // all messages
-	limit    int    // maximum tokens of the answer; 0 is no limit
+	limit    int    // maximum tokens of the answer; 0 is unlimited
 	model    string
 	customID string // only for a line of a batch
 	stream   bool

@@ -16,8 +16,8 @@ import (
 	"github.com/criticizer/criticizer/notify/evidence"
 )
 
-// A TLSPolicy selects how the connection to the mail server is protected. There
-// is not an opportunistic policy: it would fall back to clear text silently.
+// A TLSPolicy selects how the connection to the mail server is protected. An
+// opportunistic policy is missing, because it would fall back to clear text silently.
 type TLSPolicy string
 
 // The policies.

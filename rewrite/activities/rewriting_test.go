@@ -779,7 +779,7 @@ func TestNothingIsClaimedFromARefusingProvider(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
 		body   string
-		class  string // empty: it is no refusal of the account
+		class  string // empty: the account was not refused
 	}{
 		"a key":                {401, `{"error":{"code":"invalid_api_key"}}`, "AUTH_DENIED"},
 		"a key, with a 400":    {400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xy***."}`, "AUTH_DENIED"},

@@ -61,7 +61,7 @@ func (r *Rewriter) Check(item rewrite.Item, answer rewrite.Answer) error {
 var placeholder = regexp.MustCompile(`\[REDACTED:[a-z0-9-]+:[0-9a-f]+\]`)
 
 // isControl reports whether c controls how a text is shown. The joiners of Persian, Indic scripts
-// and emoji are no such characters.
+// and emoji do not count.
 func isControl(c rune) bool {
 	return unicode.IsControl(c) && !strings.ContainsRune("\n\t\r", c) || unicode.Is(unicode.Cf, c) && c != '\u200c' && c != '\u200d'
 }
