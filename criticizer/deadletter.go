@@ -67,35 +67,52 @@ func (c *app) deadletterShowCommand() *cobra.Command {
 
 func (c *app) resolveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "resolve ID", Short: "Close a dead letter without a replay",
-		Long:    `Closes a dead letter whose review was done by hand or is not needed.`,
-		Example: `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"`,
+		Use: "resolve [ID...]", Short: "Close dead letters without a replay",
+		Long: `Closes dead letters whose review was done by hand or is not needed. They are
+named by ID or chosen by --class, --stage, --changelist and --older-than.`,
+		Example: `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"
+  criticizer deadletter resolve --class INPUT_INVALID --reason "INC-43: started twice" --dry-run`,
 	}
+	choice := chooseLetters(cmd)
 	reason := statementFlag(cmd, "reason", "", "what was done: `TEXT` for the audit log (required)")
-	cmd.RunE = onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
-		if l.State == store.DeadLetterResolved {
-			return advise(fmt.Errorf("dead letter %d is resolved already, %s", l.ID, byWhom(l.ResolvedBy, l.Resolution)),
-				"criticizer deadletter annotate %d --note TEXT adds a note", l.ID)
-		}
-		if err := db.ResolveDeadLetter(ctx, l.ID, c.operator(), *reason); err != nil {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := choice.parse(cmd, args); err != nil {
 			return err
 		}
-		return c.done("dead letter %d, %s: resolved", l.ID, reviewName(l.Changelist, l.Version))
-	})
+		return c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+			letters, err := choice.read(ctx, db)
+			if err != nil {
+				return err
+			}
+			return choice.each(c, letters, "resolve", "as "+c.operator()+"\nreason: "+*reason, "resolved", func(l store.DeadLetter) error {
+				if l.State == store.DeadLetterResolved {
+					return settled(l, fmt.Sprintf("criticizer deadletter annotate %d --note TEXT adds a note", l.ID), "is resolved already, %s", byWhom(l.ResolvedBy, l.Resolution))
+				}
+				return nil
+			}, func(l store.DeadLetter) (string, error) {
+				return "", db.ResolveDeadLetter(ctx, l.ID, c.operator(), *reason)
+			})
+		})(cmd, args)
+	}
 	return cmd
 }
 
 func (c *app) annotateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "annotate ID", Short: "Add a note to a dead letter",
+		Use: "annotate ID", Short: "Add a note to a dead letter, or acknowledge its unexplained replay",
 		Example: `  criticizer deadletter annotate 12 --note "INC-42: key expires in May"`,
 	}
 	note := statementFlag(cmd, "note", "", "`TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
-		if err := db.AnnotateDeadLetter(ctx, l.ID, c.operator(), *note); err != nil {
+		acknowledged, err := db.AnnotateDeadLetter(ctx, l.ID, c.operator(), *note)
+		if err != nil {
 			return err
 		}
-		return c.done("dead letter %d, %s: noted", l.ID, reviewName(l.Changelist, l.Version))
+		said := "noted"
+		if acknowledged > 0 {
+			said += ", and its unexplained replay acknowledged"
+		}
+		return c.done("dead letter %d, %s: %s", l.ID, reviewName(l.Changelist, l.Version), said)
 	})
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 const reason = "INC-42: key renewed"
@@ -83,7 +86,13 @@ func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 	contains(t, s.must("deadletter", "show", second), "page", "escalated: not sent yet")
 	s.count(`CriticizerEscalated = true AND ExecutionStatus = "Failed"`, 1)
 	s.refuses(s.criticizer("deadletter", "replay", first, "--reason", reason), 1, "failed again")
-	s.must("deadletter", "replay", second, "--reason", "INC-42: the right key this time")
+	contains(t, s.must("deadletter", "show", second), "what to do", "pass it to engineering")
+	contains(t, s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--reason", reason), "skipped", "is escalated", "replayed: 0, skipped: 1")
+	s.refuses(s.criticizer("deadletter", "replay", second, "--reason", reason), 1, "--escalated --note TEXT")
+	s.refuses(s.criticizer("deadletter", "replay", second, "--escalated", "--reason", reason), 2, "--note TEXT")
+	s.refuses(s.criticizer("deadletter", "replay", "--class", "AUTH_DENIED", "--escalated", "--note", "x", "--reason", reason), 2, "wants IDs")
+	s.must("deadletter", "replay", second, "--escalated", "--note", "ENG-7: build 8", "--reason", "INC-42: the right key this time")
+	contains(t, s.must("deadletter", "show", second), "annotate: ENG-7: build 8")
 	s.ended(4711)
 	contains(t, s.must("deadletter", "list", "--state", "all"), first, "resolved", second, "resolved", "escalated")
 }
@@ -96,7 +105,7 @@ func TestStockResetIsListedAsUnexplained(t *testing.T) {
 	s.review(4711, errDenied)
 	s.review(4712, errDenied)
 	l := s.open(4711)
-	_, err := s.runs.reset(t.Context(), l, store.ReplayRequest{Reason: "let me try"})
+	_, err := s.runs.reset(t.Context(), l, store.ReplayRequest{Reason: "Reset from the Web UI"})
 	testkit.NoError(t, err)
 	s.ended(4711)
 	out := s.must("deadletter", "list", "--unexplained")
@@ -104,7 +113,75 @@ func TestStockResetIsListedAsUnexplained(t *testing.T) {
 	if strings.Contains(out, "4712") {
 		t.Errorf("a dead letter that was not reset is listed:\n%s", out)
 	}
-	contains(t, s.must("deadletter", "show", s.letterOf(4711)), "UNEXPLAINED", "let me try")
+	contains(t, s.must("deadletter", "show", s.letterOf(4711)), "UNEXPLAINED", "Reset from the Web UI")
+	contains(t, s.must("deadletter", "annotate", s.letterOf(4711), "--note", "INC-5: Ivan tried"), "noted, and its unexplained replay acknowledged")
+	contains(t, s.must("deadletter", "show", s.letterOf(4711)), "acknowledged by olga@", "annotate: INC-5: Ivan tried")
+	if out := s.must("deadletter", "list", "--unexplained"); out != "no dead letters\n" {
+		t.Errorf("after the acknowledgement unexplained are\n%s", out)
+	}
+	_, err = s.runs.reset(t.Context(), s.open(4712), store.ReplayRequest{Reason: "INC-6: the key is right now"})
+	testkit.NoError(t, err)
+	s.ended(4712)
+	if out := s.must("deadletter", "list", "--unexplained"); out != "no dead letters\n" {
+		t.Errorf("a reset with a reason is unexplained:\n%s", out)
+	}
+}
+
+// A replay cannot help while a recipient is refused for good.
+func TestReplayOfARefusedRecipient(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	s.world.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
+	run, err := s.runs.ExecuteWorkflow(t.Context(), contract.StartOptions(requestFor(4711)), workflows.ReviewChangelist, requestFor(4711))
+	testkit.NoError(t, err)
+	if err := run.Get(t.Context(), nil); err == nil {
+		t.Fatal("nobody was refused")
+	}
+	id, alice := s.letterOf(4711), fmt.Sprint(s.deliveryOf(4711, "alice@corp.test"))
+	before := s.digest()
+	a := s.criticizer("deadletter", "replay", id, "--reason", reason)
+	s.refuses(a, 1, "delivery "+alice+" was refused for good")
+	contains(t, a.err, "criticizer delivery resend, readdress or waive "+alice)
+	contains(t, s.must("deadletter", "replay", "--class", "RECIPIENT_REJECTED", "--reason", reason, "--dry-run"), "would be replayed: 0, skipped: 1")
+	contains(t, s.must("deadletter", "replay", "--class", "RECIPIENT_REJECTED", "--reason", reason), "skipped", "replayed: 0, skipped: 1")
+	if after := s.digest(); after != before {
+		t.Errorf("it changed\n%s\nto\n%s", before, after)
+	}
+	s.must("delivery", "waive", alice, "--reason", "INC-1: has left")
+	s.must("deadletter", "replay", id, "--reason", reason)
+	s.ended(4711)
+	contains(t, s.must("status", "4711"), "succeeded")
+}
+
+// Twenty dead letters of three classes are settled by three commands.
+func TestManyDeadLetters(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	for cl := range review.Changelist(20) {
+		s.review(cl+1, []error{errDenied, failure.Errorf(failure.SchemaInvalid, "no JSON"), failure.Errorf(failure.ContentPolicy, "refused")}[min(cl/8, 2)])
+	}
+	before := s.digest()
+	contains(t, s.must("deadletter", "resolve", "--class", "CONTENT_POLICY", "--reason", "INC-3: read by hand", "--dry-run"), "resolve 4 dead letters as olga@", "would be resolved: 4")
+	if after := s.digest(); after != before {
+		t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
+	}
+	contains(t, s.must("deadletter", "resolve", "--class", "CONTENT_POLICY", "--reason", "INC-3: read by hand"), "resolved: 4, skipped: 0, failed: 0")
+	contains(t, s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--reason", reason), "replay 8 dead letters", "replayed: 8, skipped: 0, failed: 0")
+	var results []itemResult
+	if err := json.Unmarshal([]byte(s.must("deadletter", "replay", "--stage", "llm", "--older-than", "1ms", "--reason", reason, "--json")), &results); err != nil || len(results) < 8 {
+		t.Errorf("%+v, %v", results, err)
+	}
+	for cl := range review.Changelist(16) {
+		s.ended(cl + 1)
+	}
+	if out := s.must("deadletter", "list"); out != "no dead letters\n" {
+		t.Errorf("left are\n%s", out)
+	}
+	mixed := s.criticizer("deadletter", "resolve", s.letterOf(1), s.letterOf(20), "--reason", "again")
+	if contains(t, mixed.out, "failed: 2"); mixed.status != 1 {
+		t.Errorf("letters that are resolved: %+v", mixed)
+	}
+	checkRefusal(t, "no filter", s.criticizer("deadletter", "resolve", "--reason", "x"), 2, "wants IDs")
 }
 
 // open is the open dead letter of a changelist.
@@ -140,7 +217,7 @@ func TestReplayOfAClass(t *testing.T) {
 	if n := s.world.Copies("alice@corp.test"); n != 2 {
 		t.Errorf("%d mails, want one each for changelists 2 and 3", n)
 	}
-	if out := s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--reason", reason); out != "nothing to replay\n" {
+	if out := s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--reason", reason); out != "nothing to do\nreplayed: 0, skipped: 0, failed: 0\n" {
 		t.Errorf("a second bulk replay says %q", out)
 	}
 	contains(t, s.must("deadletter", "list"), "SCHEMA_INVALID", "open")

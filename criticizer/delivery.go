@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,132 +62,107 @@ func (c *app) deliveryShowCommand() *cobra.Command {
 	}
 }
 
-// A decision is an operator's decision about one delivery.
-type decision struct {
-	delivery store.OutboxEntry // as it was before
-	settle   time.Duration     // the longest that an attempt may take
-	who, why string
-	operands []string // after the ID
-}
-
-// decide completes a command that carries out a decision: it adds the flag
-// --reason and reads the delivery. apply returns what was done, in a few words.
-func (c *app) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
+// decide completes a command that carries out an operator's decision about deliveries, which are
+// named by ID or chosen by a filter.
+func (c *app) decide(cmd *cobra.Command, done string, apply func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error) *cobra.Command {
+	filter := store.DeliveryFilter{Limit: mostListed}
+	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", errorClasses()...)
+	flagOf(cmd, &filter.Changelist, "changelist", "all of changelist `N`", review.ParseChangelist)
+	flagOf(cmd, &filter.Since, "since", "all whose last attempt began at most `AGE` ago, such as 12h", positive)
+	flagOf(cmd, &filter.Until, "until", "all whose last attempt began more than `AGE` ago", positive)
+	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be done, and exit")
 	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
-	cmd.RunE = onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
+	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error {
+		chosen := filter != store.DeliveryFilter{Limit: mostListed}
+		if chosen == (len(args) > 0) {
+			return badUsage("%s wants an ID, or one of --class, --changelist, --since and --until", cmd.Name())
+		}
 		cfg, err := c.config(settings.RoleOperator)
 		if err != nil {
 			return err
 		}
-		done, err := apply(ctx, db, decision{delivery: d, settle: cfg.Mail.Evidence.Settle, who: c.operator(), why: *reason, operands: operands})
-		if err != nil {
-			return adviseConflict(err, d, cfg.Mail.Evidence.Settle)
+		var deliveries []store.OutboxEntry
+		for _, arg := range args {
+			id, err := parseID("delivery", arg)
+			if err != nil {
+				return err
+			}
+			d, err := findDelivery(ctx, db, id)
+			if err != nil {
+				return err
+			}
+			deliveries = append(deliveries, d)
 		}
-		if err := c.done("delivery %d, %s: %s", d.ID, reviewName(d.Changelist, d.Version), done); err != nil {
+		if chosen {
+			if deliveries, err = db.FindDeliveries(ctx, filter); err != nil {
+				return err
+			}
+			deliveries = slices.DeleteFunc(deliveries, func(d store.OutboxEntry) bool {
+				return d.Status != review.DeliveryFailed && d.Status != review.DeliveryHeld
+			})
+		}
+		if *dryRun {
+			err := printList(c, deliveries, deliveryTable)
+			c.note("would be %s: %d; nothing was done: --dry-run", done, len(deliveries))
 			return err
 		}
-		return c.noteNext(ctx, db, d)
+		as := func(d store.OutboxEntry) itemResult {
+			return itemResult{ID: d.ID, Changelist: d.Changelist, Version: d.Version}
+		}
+		err = forEach(c, deliveries, !chosen, done, as, func(d store.OutboxEntry) (string, error) {
+			return "", adviseConflict(apply(ctx, db, d, cfg.Mail.Evidence.Settle, c.operator(), *reason), d, cfg.Mail.Evidence.Settle)
+		})
+		if err != nil && !errors.Is(err, errReported) {
+			return err
+		}
+		return errors.Join(err, c.noteNext(ctx, db, deliveries))
 	})
 	return cmd
 }
 
 func (c *app) waiveCommand() *cobra.Command {
 	return c.decide(&cobra.Command{
-		Use: "waive ID", Short: "Let a review finish without this recipient",
+		Use: "waive [ID...]", Short: "Let reviews finish without these recipients",
+		Long: `Lets a review finish without a recipient. Without an ID all failed and held
+deliveries of a class, a changelist or a time are waived.`,
 		Example: `  criticizer delivery waive 7 --reason "INC-49: has left the company"`,
-	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
-		return "waived", db.WaiveDelivery(ctx, d.delivery.ID, d.who, d.why)
+	}, "waived", func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ time.Duration, who, why string) error {
+		return db.WaiveDelivery(ctx, d.ID, who, why)
 	})
 }
 
 func (c *app) resendCommand() *cobra.Command {
-	cmd := c.decide(&cobra.Command{
-		Use: "resend [ID]", Short: "Send failed or held deliveries again",
+	return c.decide(&cobra.Command{
+		Use: "resend [ID...]", Short: "Send failed or held deliveries again",
 		Long: `Declares that a mail was not accepted, so that it is sent again, and that its
 address works. Search for a held mail at the mail server first. Without an ID all
 failed and held deliveries of a class, a changelist or a time are sent again.`,
 		Example: `  criticizer delivery resend 8 --reason "INC-46: not in the mail log"
   criticizer delivery resend --class RECIPIENT_REJECTED --since 12h --reason "INC-47: relay repaired" --dry-run`,
-	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
-		return "to be sent again", db.ResendDelivery(ctx, d.delivery.ID, d.settle, d.who, d.why)
+	}, "requeued", func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error {
+		return db.ResendDelivery(ctx, d.ID, settle, who, why)
 	})
-	filter := store.DeliveryFilter{Limit: mostListed}
-	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", errorClasses()...)
-	flagOf(cmd, &filter.Changelist, "changelist", "all of changelist `N`", review.ParseChangelist)
-	flagOf(cmd, &filter.Since, "since", "all whose last attempt began at most `AGE` ago, such as 12h", positive)
-	flagOf(cmd, &filter.Until, "until", "all whose last attempt began more than `AGE` ago", positive)
-	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be sent again, and exit")
-	one := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		chosen := filter != store.DeliveryFilter{Limit: mostListed}
-		switch {
-		case len(args) == 1 && (chosen || *dryRun), len(args) == 0 && !chosen:
-			return badUsage("resend wants an ID, or one of --class, --changelist, --since and --until")
-		case len(args) == 1:
-			return one(cmd, args)
-		}
-		reason := cmd.Flag("reason").Value.String()
-		return c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
-			return c.resendAll(ctx, db, filter, reason, *dryRun)
-		})(cmd, args)
-	}
-	return cmd
-}
-
-// resendAll sends the failed and held deliveries again that filter chooses, and skips those
-// that cannot be sent again now.
-func (c *app) resendAll(ctx context.Context, db *store.DB, filter store.DeliveryFilter, reason string, dryRun bool) error {
-	cfg, err := c.config(settings.RoleOperator)
-	if err != nil {
-		return err
-	}
-	found, err := db.FindDeliveries(ctx, filter)
-	if err != nil {
-		return err
-	}
-	again := []store.OutboxEntry{}
-	skipped := 0
-	for _, d := range found {
-		if d.Status != review.DeliveryFailed && d.Status != review.DeliveryHeld {
-			continue
-		}
-		if !dryRun {
-			err := db.ResendDelivery(ctx, d.ID, cfg.Mail.Evidence.Settle, c.operator(), reason)
-			if failure.ClassOf(err) == failure.WriteConflict {
-				skipped++
-				continue
-			}
-			if err != nil {
-				return err
-			}
-		}
-		again = append(again, d)
-	}
-	if err := printList(c, again, deliveryTable); err != nil {
-		return err
-	}
-	switch {
-	case dryRun:
-		c.note("would be sent again: %d", len(again))
-	default:
-		c.note("to be sent again: %d; left as they are, because an attempt may still run: %d", len(again), skipped)
-		c.note("replay the dead letters of their reviews; criticizer delivery reconcile sends for reviews that have ended")
-	}
-	return nil
 }
 
 func (c *app) readdressCommand() *cobra.Command {
-	return c.decide(&cobra.Command{
+	cmd := &cobra.Command{
 		Use: "readdress ID ADDRESS", Short: "Replace a delivery that was not accepted by one to another address",
 		Example: `  criticizer delivery readdress 7 olga@example.com --reason "INC-50: new address"`,
-	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
-		address, err := review.ParseAddress(d.operands[0])
+	}
+	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
+	cmd.RunE = onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
+		address, err := review.ParseAddress(operands[0])
 		if err != nil {
-			return "", badUsage("parse new address: %w", err)
+			return badUsage("parse new address: %w", err)
 		}
-		id, err := db.ReaddressDelivery(ctx, d.delivery.ID, address, d.who, d.why)
-		return fmt.Sprintf("waived and replaced by delivery %d", id), err
+		id, err := db.ReaddressDelivery(ctx, d.ID, address, c.operator(), *reason)
+		if err != nil {
+			return adviseConflict(err, d, 0)
+		}
+		return errors.Join(c.done("delivery %d, %s: waived and replaced by delivery %d", d.ID, reviewName(d.Changelist, d.Version), id),
+			c.noteNext(ctx, db, []store.OutboxEntry{d}))
 	})
+	return cmd
 }
 
 // adviseConflict adds the hint for a delivery whose status does not allow the
@@ -209,23 +185,29 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 	return advise(err, "criticizer delivery show %d shows its history", d.ID)
 }
 
-// noteNext prints how the review of a delivery continues.
-func (c *app) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntry) error {
-	switch d.JobState {
-	case review.JobRetryableFailed:
-		letters, err := db.DeadLetters(ctx, store.DeadLetterFilter{Changelist: d.Changelist, States: unresolved})
-		if err != nil {
-			return err
+// noteNext prints how the reviews of deliveries continue.
+func (c *app) noteNext(ctx context.Context, db *store.DB, deliveries []store.OutboxEntry) error {
+	letters, err := db.DeadLetters(ctx, store.DeadLetterFilter{States: unresolved})
+	if err != nil {
+		return err
+	}
+	states, ids := map[review.JobState]bool{}, ""
+	for _, d := range deliveries {
+		states[d.JobState] = true
+	}
+	for _, l := range letters {
+		if slices.ContainsFunc(deliveries, func(d store.OutboxEntry) bool { return d.WorkflowID == l.WorkflowID }) {
+			ids += fmt.Sprintf(" %d", l.ID)
 		}
-		for _, l := range letters {
-			if l.Version == d.Version {
-				c.note("to continue its review: criticizer deadletter replay %d --reason TEXT", l.ID)
-			}
-		}
-	case review.JobSucceeded:
-		c.note("its review has ended: criticizer delivery reconcile, or the next scheduled one, sends what is unsent")
-	case review.JobCanceled:
-		c.note("its review was canceled: nothing is sent")
+	}
+	if ids != "" {
+		c.note("to continue the review: criticizer deadletter replay%s --reason TEXT", ids)
+	}
+	if states[review.JobSucceeded] {
+		c.note("if a review has ended, criticizer delivery reconcile, or the next scheduled one, sends what is unsent")
+	}
+	if states[review.JobCanceled] {
+		c.note("if a review was canceled, nothing is sent")
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestOperatorSettlesARefusedRecipient(t *testing.T) {
 			if got.status != 0 {
 				t.Fatalf("got %+v", got)
 			}
-			contains(t, got.out, "delivery "+fmt.Sprint(r.alice), "criticizer deadletter replay 1 --reason")
+			contains(t, got.out, fmt.Sprint(r.alice), "criticizer deadletter replay 1 --reason")
 			if got := r.statusOf(r.alice); got != tc.want {
 				t.Errorf("row is %s, want %s", got, tc.want)
 			}
@@ -153,12 +153,12 @@ func TestResendOfAClass(t *testing.T) {
 	if got := r.run(append(bulk, "--dry-run")...); got.status != 0 || r.statusOf(r.alice) != review.DeliveryFailed {
 		t.Errorf("dry run: %+v, and the row is %s", got, r.statusOf(r.alice))
 	} else {
-		contains(t, got.out, "alice@corp.test", "would be sent again: 1")
+		contains(t, got.out, "alice@corp.test", "would be requeued: 1")
 	}
 	if got := r.run(bulk...); got.status != 0 || r.statusOf(r.alice) != review.DeliveryPending || r.statusOf(r.bob) != review.DeliverySent {
 		t.Errorf("%+v, and the rows are %s and %s", got, r.statusOf(r.alice), r.statusOf(r.bob))
 	} else {
-		contains(t, got.out, "to be sent again: 1")
+		contains(t, got.out, "requeued: 1, skipped: 0, failed: 0", "deadletter replay 1 --reason")
 	}
 	checkRefusal(t, "neither", r.run("resend", "--reason", "INC-1"), 2, "wants an ID")
 	checkRefusal(t, "both", r.run("resend", fmt.Sprint(r.alice), "--class", "TOO_LARGE", "--reason", "INC-1"), 2, "wants an ID")
@@ -198,7 +198,7 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 		"no reason":                    {"waive " + alice, 2, "\"reason\" not set"},
 		"a secret for a reason":        {"waive " + alice + " --reason ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3", 1, "seems to contain a secret"},
 		"a row that does not exist":    {"waive 99 --reason INC-1", 1, "does not exist"},
-		"no row":                       {"waive --reason INC-1", 2, "wants ID"},
+		"no row":                       {"waive --reason INC-1", 2, "wants an ID"},
 		"a word for a row":             {"waive alice --reason INC-1", 2, "is not the ID"},
 		"an address with a header":     {"readdress " + alice + " a@corp.test\r\nBcc:x@corp.test --reason INC-1", 2, "not a mail address"},
 		"an address with a name":       {"readdress " + alice + " Al<a@corp.test> --reason INC-1", 2, "not a mail address"},

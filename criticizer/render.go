@@ -289,6 +289,9 @@ func replayKind(r store.Replay) string {
 	if !r.Explained {
 		kind += ", UNEXPLAINED"
 	}
+	if r.AcknowledgedBy != "" {
+		kind += ", acknowledged by " + printable(r.AcknowledgedBy)
+	}
 	return kind
 }
 

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -18,108 +17,54 @@ func (c *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replay [ID...]", Short: "Run the failed stage of dead letters again",
 		Long: `Runs the failed stage again and the stages after it; completed stages are not
-run again. The dead letters are named by ID or chosen by --class.`,
+run again. The dead letters are named by ID or chosen by --class, --stage,
+--changelist and --older-than.
+
+An escalated dead letter, whose replay failed for the same reason, is left out:
+engineering acts first. Then name it, with --escalated and --note.`,
 		Example: `  criticizer deadletter replay 12 --reason "INC-42: API key renewed"
-  criticizer deadletter replay --class AUTH_DENIED --reason "INC-42: API key renewed" --dry-run`,
+  criticizer deadletter replay --class AUTH_DENIED --reason "INC-42: API key renewed" --dry-run
+  criticizer deadletter replay 14 --escalated --note "INC-42: fixed by build 7" --reason "INC-42: fixed"`,
 	}
-	var filter store.DeadLetterFilter
-	classAndStage(cmd, &filter)
+	choice := chooseLetters(cmd)
 	reason := statementFlag(cmd, "reason", "", "what was fixed: `TEXT` for the audit log (required)")
 	full := cmd.Flags().Bool("full", false, "full restart: run all stages again")
-	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be replayed, and exit")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0 && filter.Class == "":
-			return badUsage("replay wants IDs of dead letters, or --class CLASS")
-		case len(args) > 0 && (filter.Class != "" || filter.Stage != ""):
-			return badUsage("replay wants IDs or --class, not both")
-		case len(args) == 0:
-			filter.States = unresolved
+	escalated := cmd.Flags().Bool("escalated", false, "also replay escalated ones, which must be named")
+	note := cmd.Flags().String("note", "", "what engineering has found or done: `TEXT` for the audit log, with --escalated")
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if err := choice.parse(cmd, args); err != nil {
+			return err
 		}
-		for _, arg := range args {
-			id, err := parseID("dead letter", arg)
-			if err != nil {
+		if *escalated != (*note != "") || *escalated && !choice.named() {
+			return badUsage("--escalated wants IDs and --note TEXT")
+		}
+		if *escalated {
+			if *note, err = statement("note", *note); err != nil {
 				return err
 			}
-			if !slices.Contains(filter.IDs, id) {
-				filter.IDs = append(filter.IDs, id)
-			}
 		}
-		db, cfg, err := c.database(cmd.Context())
+		ctx := cmd.Context()
+		db, cfg, err := c.database(ctx)
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		temporal, err := dialTemporal(cmd.Context(), cfg)
+		temporal, err := dialTemporal(ctx, cfg)
 		if err != nil {
 			return err
 		}
 		defer temporal.Close()
-		return c.replay(cmd.Context(), replayer{db, temporal, c.operator(), *reason, *full}, filter, *dryRun)
+		letters, err := choice.read(ctx, db)
+		if err != nil {
+			return err
+		}
+		r := replayer{db, temporal, c.operator(), *reason, *note, *full}
+		from := map[bool]string{false: "failed", true: "first"}[*full]
+		how := fmt.Sprintf("from the %s stage, as %s\nreason: %s", from, r.who, r.reason)
+		return choice.each(c, letters, "replay", how, "replayed", func(l store.DeadLetter) error { return r.refuses(ctx, l) },
+			func(l store.DeadLetter) (string, error) { return r.replay(ctx, l.ID) })
 	}
 	return cmd
-}
-
-// A replayResult is the result of the replay of one dead letter.
-type replayResult struct {
-	ID         int64             `json:"id"`
-	Changelist review.Changelist `json:"changelist"`
-	Version    review.Version    `json:"review_version"`
-	Result     string            `json:"result"` // replayed, skipped or failed
-	RunID      string            `json:"run_id,omitempty"`
-	Error      string            `json:"error,omitempty"`
-}
-
-// replay replays the dead letters that filter chooses, one after another, and reports on
-// each. One that is named and cannot be replayed is a failure; one that is chosen by its class
-// is skipped. If one of the IDs does not exist, none is replayed: it may be a typing error.
-func (c *app) replay(ctx context.Context, r replayer, filter store.DeadLetterFilter, dryRun bool) error {
-	letters, err := r.db.DeadLetters(ctx, filter)
-	if err != nil {
-		return err
-	}
-	for _, id := range filter.IDs {
-		if !slices.ContainsFunc(letters, func(l store.DeadLetter) bool { return l.ID == id }) {
-			return advise(fmt.Errorf("dead letter %d does not exist: nothing was replayed", id), "criticizer deadletter list shows the unresolved ones")
-		}
-	}
-	replayable := slices.DeleteFunc(slices.Clone(letters), func(l store.DeadLetter) bool { return notReplayable(l) != nil })
-	if len(replayable) > 0 && c.format != formatJSON {
-		from := "the failed stage"
-		if r.full {
-			from = "the first stage"
-		}
-		fmt.Fprintf(c.stdout, "replay %s from %s, as %s\nreason: %s\n", plural(len(replayable), "dead letter"), from, r.who, r.reason)
-		writeTable(c.stdout, "  ", deadLetterTable.rows(replayable))
-	}
-	if dryRun {
-		c.note("nothing was done: --dry-run")
-		return c.print(letters, func(io.Writer) {})
-	}
-	results, failed := []replayResult{}, false
-	for _, l := range letters {
-		result := replayResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version, Result: "replayed"}
-		run, err := r.replay(ctx, l.ID)
-		_, settled := errors.AsType[settledError](err)
-		switch {
-		case err == nil:
-			result.RunID = run
-		case settled && len(filter.IDs) == 0:
-			result.Result, result.Error = "skipped", err.Error()
-		default:
-			failed = true
-			result.Result, result.Error = "failed", err.Error()
-			c.report(err)
-		}
-		results = append(results, result)
-	}
-	err = printList(c, results, table[replayResult]{"nothing to replay", []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, func(r replayResult) []any {
-		return []any{r.ID, versionCell(r.Changelist, r.Version), r.Result, r.RunID + r.Error}
-	}})
-	if err == nil && failed {
-		return errReported
-	}
-	return err
 }
 
 // A replayer replays a dead letter (processing 8.5): it records the request, resets the run,
@@ -128,31 +73,45 @@ type replayer struct {
 	db          *store.DB
 	runs        runs
 	who, reason string
+	note        string // of engineering about an escalated letter, or empty
 	full        bool
 }
-
-// A settledError means that a dead letter needs no replay: it is resolved, or
-// another run has taken its place.
-type settledError struct{ error }
-
-func (s settledError) Unwrap() error { return s.error }
 
 func settled(l store.DeadLetter, hint, format string, args ...any) error {
 	return settledError{advise(fmt.Errorf("dead letter %d %s", l.ID, fmt.Sprintf(format, args...)), "%s", hint)}
 }
 
-// notReplayable returns why a dead letter cannot be replayed in its state, or nil.
-func notReplayable(l store.DeadLetter) error {
+// refuses returns why a dead letter cannot be replayed in its state, or nil. A stage notify whose
+// recipients are all settled, one of them as refused, would fail again.
+func (r replayer) refuses(ctx context.Context, l store.DeadLetter) error {
 	status := fmt.Sprintf("criticizer status %d shows the state of its review", l.Changelist)
 	switch {
-	case l.State == store.DeadLetterOpen, l.Interrupted:
-		return nil
 	case l.State == store.DeadLetterResolved:
 		return settled(l, "to review the changelist again, use criticizer-starter change-commit with a new --review-version", "is resolved: there is nothing to replay")
 	case l.State == store.DeadLetterFailedAgain:
 		return settled(l, status, "was replayed already and failed again: replay its new dead letter")
+	case l.State != store.DeadLetterOpen && !l.Interrupted:
+		return settled(l, status, "is being replayed already")
+	case l.Escalated && r.note == "":
+		return settled(l, fmt.Sprintf("pass it to engineering; after their fix: criticizer deadletter replay %d --escalated --note TEXT --reason TEXT", l.ID), "is escalated: its replay failed for the same reason")
+	case l.ErrorClass != failure.RecipientRejected:
+		return nil
 	}
-	return settled(l, status, "is being replayed already")
+	rows, err := r.db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: l.Changelist})
+	refused := int64(0)
+	for _, d := range rows {
+		switch {
+		case d.Version != l.Version:
+		case d.Status == review.DeliveryPending:
+			return nil
+		case d.Status == review.DeliveryFailed:
+			refused = d.ID
+		}
+	}
+	if err == nil && refused != 0 {
+		return settled(l, fmt.Sprintf("criticizer delivery resend, readdress or waive %d; then replay", refused), "would fail again: delivery %d was refused for good, and no other waits", refused)
+	}
+	return err
 }
 
 // replay replays one dead letter and returns the ID of the new run. It reads the
@@ -170,8 +129,13 @@ func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err er
 	if err != nil {
 		return "", err
 	}
-	if err := notReplayable(l); err != nil {
+	if err := r.refuses(ctx, l); err != nil {
 		return "", err
+	}
+	if r.note != "" {
+		if _, err := r.db.AnnotateDeadLetter(ctx, l.ID, r.who, r.note); err != nil {
+			return "", err
+		}
 	}
 	current, err := r.runs.current(ctx, l.WorkflowID)
 	switch {

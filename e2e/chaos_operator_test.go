@@ -69,7 +69,7 @@ func (in *chaosInstallation) replay(n int) (held int) {
 	}
 	in.decode(&letters, in.operator("deadletter", "list", "--json"))
 	for _, letter := range letters {
-		in.operator("deadletter", "replay", fmt.Sprint(letter.ID), "--reason", "chaos: the fault is over")
+		in.operator("deadletter", "replay", fmt.Sprint(letter.ID), "--escalated", "--note", "chaos: a fault that came twice", "--reason", "chaos: the fault is over")
 	}
 	return held
 }

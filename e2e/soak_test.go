@@ -230,7 +230,7 @@ func (s *soak) replay() {
 	}
 	s.criticizerJSON(&letters, "deadletter", "list", "--state", "open")
 	for _, letter := range letters {
-		if r := s.execute(nil, "criticizer", "deadletter", "replay", strconv.FormatInt(letter.ID, 10), "--reason", "soak: the outage is over"); r.status != exitOK {
+		if r := s.execute(nil, "criticizer", "deadletter", "replay", strconv.FormatInt(letter.ID, 10), "--escalated", "--note", "soak: a fault that came twice", "--reason", "soak: the outage is over"); r.status != exitOK {
 			s.t.Logf("replay of dead letter %d: %s", letter.ID, r.stderr)
 		}
 	}

@@ -80,7 +80,7 @@ type DeadLetter struct {
 	// Escalated: the letter's replay failed for the same reason
 	// (processing 8.5).
 	Escalated bool `json:"escalated"`
-	// Unexplained: a reset of the run has no replay record.
+	// Unexplained: a reset of the run has no reason, and no operator has acknowledged it.
 	Unexplained bool `json:"unexplained"`
 	// Interrupted: a replay was requested, and whether it began is unknown.
 	Interrupted bool       `json:"interrupted"`
@@ -114,6 +114,9 @@ func (d *DB) DeadLetters(ctx context.Context, f DeadLetterFilter) ([]DeadLetter,
 		Stage: string(f.Stage), OlderThan: f.OlderThan, Escalated: f.Escalated, Unexplained: f.Unexplained,
 	})
 	return postgres.Convert("read dead letters", rows, err, func(r db.DeadLettersRow) DeadLetter {
+		if r.Escalated {
+			r.Payload.Hint = failure.EscalatedHint
+		}
 		return DeadLetter{
 			ID: r.ID, WorkflowID: r.WorkflowID, RunID: r.RunID, Changelist: r.ChangelistID, Version: r.ReviewVersion,
 			State: DeadLetterState(r.State), Escalated: r.Escalated, Unexplained: r.Unexplained, Interrupted: r.Interrupted,
@@ -142,14 +145,19 @@ func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, reason string
 	return err
 }
 
-// AnnotateDeadLetter adds a note to a letter's trail.
-func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string) error {
-	return d.inTx(ctx, "annotate dead letter", func(q *db.Queries) error {
+// AnnotateDeadLetter adds a note to a letter's trail. The note acknowledges the letter's
+// unexplained replays, whose number it returns.
+func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string) (acknowledged int64, err error) {
+	err = d.inTx(ctx, "annotate dead letter", func(q *db.Queries) (err error) {
 		if _, err := q.DeadLetterState(ctx, id); err != nil {
 			return postgres.Missing("dead letter", id, err)
 		}
+		if acknowledged, err = q.AcknowledgeReplays(ctx, db.AcknowledgeReplaysParams{DeadLetterID: id, Who: who}); err != nil {
+			return err
+		}
 		return auditLetter(ctx, q, who, "annotate", id, map[string]any{"note": note})
 	})
+	return acknowledged, err
 }
 
 // Trail returns the audit log of a letter, oldest first.
@@ -216,10 +224,14 @@ func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.P
 			outage = fmt.Sprintf("the circuit breaker of stage %s is open since %s: its reviews wait and need no replay", o.Stage, o.Since.UTC().Format(time.RFC3339))
 		}
 	}
+	hint := row.ErrorClass.Describe().Hint
+	if row.Reason == failure.PageEscalated {
+		hint = failure.EscalatedHint
+	}
 	return failure.Page{
 		ID: row.ID, Outage: outage, Reason: row.Reason,
 		Changelist: int64(row.ChangelistID), ReviewVersion: int(row.ReviewVersion),
-		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: row.ErrorClass.Describe().Hint, LastFailureAt: row.LastFailureAt,
+		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: hint, LastFailureAt: row.LastFailureAt,
 		DeadLetterID: row.DeadLetterID, WorkflowID: row.WorkflowID, RunID: row.RunID,
 	}, row.AcceptedBy, row.Attempts, err == nil, postgres.Interpret("claim page", err)
 }

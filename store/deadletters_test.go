@@ -93,7 +93,7 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // (processing 
 		t.Errorf("dead letter is %s, want resolved", got)
 	}
 	traces := query[string](t, conn, `select string_agg(concat_ws(' ', new_run_id, who, reason, explained), ';') from criticizer.replays`)
-	if traces != "run2 olga TICKET-1 f" { // no request was recorded before the reset
+	if traces != "run2 olga TICKET-1 t" {
 		t.Errorf("replays hold %q", traces)
 	}
 	audited := query[string](t, conn, `select string_agg(claimed || ' ' || action || ' ' || object, ';') from criticizer.audit_log`)
@@ -186,7 +186,7 @@ func TestBeginReplayOfAnyRun(t *testing.T) {
 			if letters != tt.letters {
 				t.Errorf("dead letters are %q, want %q", letters, tt.letters)
 			}
-			records := query[int](t, conn, `select count(*)::int from criticizer.replays where new_run_id = 'run9' and who = 'olga' and reason = 'TICKET-1' and not explained`)
+			records := query[int](t, conn, `select count(*)::int from criticizer.replays where new_run_id = 'run9' and who = 'olga' and reason = 'TICKET-1' and explained`)
 			if want := query[int](t, conn, `select count(*)::int from criticizer.dead_letters`); records != want {
 				t.Errorf("%d replay records of %d letters", records, want)
 			}
@@ -345,7 +345,7 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	t.Parallel()
 	books, operator, _, letter := dead(t, failure.AuthDenied)
 	r := request(t, operator, letter.ID, false)
-	must(books.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "ui", Reason: "let me try"}))(t)
+	must(books.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "ui", Reason: "Reset from the Web UI"}))(t)
 	testkit.NoError(t, operator.ConfirmReplay(t.Context(), r, "run3")) // what olga asked for came second
 	replays := must(operator.Replays(t.Context(), letter.ID))(t)
 	if len(replays) != 2 || replays[0].Explained || !replays[1].Explained {
@@ -366,6 +366,21 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	if len(listed) != 1 || listed[0].ID != letter.ID {
 		t.Errorf("unexplained are %+v", listed)
 	}
+	if n := must(operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga@desk", "it was Ivan"))(t); n != 1 {
+		t.Errorf("%d replays are acknowledged, want 1", n)
+	}
+	if r := must(operator.Replays(t.Context(), letter.ID))(t)[0]; r.AcknowledgedBy != "olga@desk" || !r.Explained || onlyUnexplained(t, operator) != 0 {
+		t.Errorf("after the acknowledgement the replay is %+v", r)
+	}
+	must(books.BeginReplay(t.Context(), of(1), review.Replay{DeadRunID: "run1", NewRunID: "run5", Identity: "ivan@desk", Reason: "INC-8: by hand"}))(t)
+	if onlyUnexplained(t, operator) != 0 {
+		t.Error("a reset with a reason is unexplained")
+	}
+}
+
+func onlyUnexplained(t *testing.T, operator *store.DB) int {
+	t.Helper()
+	return len(must(operator.DeadLetters(t.Context(), store.DeadLetterFilter{Unexplained: true}))(t))
 }
 
 func TestRequestReplayGuardsTheState(t *testing.T) {
@@ -422,10 +437,10 @@ func TestDecisionsLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	for range 2 { // the second time changes nothing
 		testkit.NoError(t, operator.ConfirmReplay(t.Context(), requested, "run2"))
 	}
-	testkit.NoError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))
+	must(operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))(t)
 	testkit.NoError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "reviewed by hand"))
 	wantClass(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "again"), failure.WriteConflict)
-	wantClass(t, operator.AnnotateDeadLetter(t.Context(), letter.ID+1, "olga", "x"), failure.NotFound)
+	wantClass(t, errOf(operator.AnnotateDeadLetter(t.Context(), letter.ID+1, "olga", "x")), failure.NotFound)
 	trail := must(operator.Trail(t.Context(), letter.ID))(t)
 	var actions []string
 	for _, e := range trail {

@@ -73,13 +73,15 @@ func recordReplay(ctx context.Context, q *db.Queries, workflowID string, r revie
 
 // A Replay is a replay record of a dead letter.
 type Replay struct {
-	DeadLetterID int64     `json:"dead_letter_id"`
-	NewRunID     string    `json:"new_run_id"`
-	Who          string    `json:"who"`
-	Reason       string    `json:"reason"`
-	Explained    bool      `json:"explained"` // its reason was recorded before the reset
-	Full         bool      `json:"full"`      // restarted from the first stage
-	StartedAt    time.Time `json:"started_at"`
+	DeadLetterID int64  `json:"dead_letter_id"`
+	NewRunID     string `json:"new_run_id"`
+	Who          string `json:"who"`
+	Reason       string `json:"reason"`
+	Explained    bool   `json:"explained"` // by a request, by the reason that Temporal was given, or by an acknowledgement
+	// AcknowledgedBy is the operator who has acknowledged a reset without a reason.
+	AcknowledgedBy string    `json:"acknowledged_by,omitempty"`
+	Full           bool      `json:"full"` // restarted from the first stage
+	StartedAt      time.Time `json:"started_at"`
 }
 
 // Replays returns the replay records of the letters, oldest first.

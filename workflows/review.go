@@ -317,7 +317,11 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, do func() 
 			return err
 		}
 		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
-			r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", deadLetter.Stage, deadLetter.ErrorClass, deadLetter.Hint))
+			hint := deadLetter.Hint
+			if recorded.Escalated {
+				hint = failure.EscalatedHint
+			}
+			r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", deadLetter.Stage, deadLetter.ErrorClass, hint))
 			shown := []temporal.SearchAttributeUpdate{contract.AttributeErrorClass.ValueSet(string(deadLetter.ErrorClass))}
 			if recorded.Escalated {
 				shown = append(shown, contract.AttributeEscalated.ValueSet(true))

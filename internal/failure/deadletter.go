@@ -8,6 +8,10 @@ import (
 	"unicode/utf8"
 )
 
+// EscalatedHint is what to do about a dead letter whose replay failed for the same reason
+// (processing 8.5).
+const EscalatedHint = "its replay failed for the same reason: pass it to engineering; after their fix, replay it with --escalated and --note"
+
 // A DeadLetter describes a stage that failed for the last time (processing 8.4: class,
 // stage, stack, sanitized context, times, attempts). It is stored in Postgres and is
 // part of the workflow's failure: the field names are wire format.

@@ -10,6 +10,23 @@ import (
 	"time"
 )
 
+const acknowledgeReplays = `-- name: AcknowledgeReplays :execrows
+update criticizer.replays set acknowledged_by = $1::text, acknowledged_at = now() where dead_letter_id = $2 and not explained
+`
+
+type AcknowledgeReplaysParams struct {
+	Who          string
+	DeadLetterID int64
+}
+
+func (q *Queries) AcknowledgeReplays(ctx context.Context, arg AcknowledgeReplaysParams) (int64, error) {
+	result, err := q.db.Exec(ctx, acknowledgeReplays, arg.Who, arg.DeadLetterID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const closeReplayRequest = `-- name: CloseReplayRequest :execrows
 update criticizer.replay_requests set new_run_id = $1::text
 where id = $2 and new_run_id is null and withdrawn_at is null
@@ -232,7 +249,7 @@ func (q *Queries) ReplayDeadLetters(ctx context.Context, arg ReplayDeadLettersPa
 
 const replays = `-- name: Replays :many
 select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.reason, r.reason)::text as reason,
-       r.explained, coalesce(q.full_restart, false)::boolean as "full", r.started_at
+       r.explained, coalesce(r.acknowledged_by, '')::text as acknowledged_by, coalesce(q.full_restart, false)::boolean as "full", r.started_at
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id
 where r.dead_letter_id = any ($1::bigint[])
@@ -240,13 +257,14 @@ order by r.id
 `
 
 type ReplaysRow struct {
-	DeadLetterID int64
-	NewRunID     string
-	Who          string
-	Reason       string
-	Explained    bool
-	Full         bool
-	StartedAt    time.Time
+	DeadLetterID   int64
+	NewRunID       string
+	Who            string
+	Reason         string
+	Explained      bool
+	AcknowledgedBy string
+	Full           bool
+	StartedAt      time.Time
 }
 
 func (q *Queries) Replays(ctx context.Context, ids []int64) ([]ReplaysRow, error) {
@@ -264,6 +282,7 @@ func (q *Queries) Replays(ctx context.Context, ids []int64) ([]ReplaysRow, error
 			&i.Who,
 			&i.Reason,
 			&i.Explained,
+			&i.AcknowledgedBy,
 			&i.Full,
 			&i.StartedAt,
 		); err != nil {

@@ -470,9 +470,9 @@ create table criticizer.replay_requests (
 );
 create index replay_requests_of_letter on criticizer.replay_requests (dead_letter_id);
 
--- The replay records: who reset a run, and why. A reset without a request is
--- unexplained, even if Temporal has a reason for it: the reason must be
--- recorded before the reset.
+-- The replay records: who reset a run, and why. A reset is explained by an operator's request,
+-- by the reason that its caller gave Temporal, or by an operator who has acknowledged it. The
+-- Temporal UI has a text of its own in place of a reason.
 create table criticizer.replays (
     id             bigint generated always as identity primary key,
     dead_letter_id bigint      not null,
@@ -481,7 +481,12 @@ create table criticizer.replays (
     reason         text        not null,
     started_at     timestamptz not null default now(),
     request_id     bigint,
-    explained      boolean     not null generated always as (request_id is not null) stored,
+    acknowledged_by text,
+    acknowledged_at timestamptz,
+    explained      boolean     not null generated always as (
+        request_id is not null or acknowledged_at is not null
+        or (trim(reason) <> '' and reason not ilike 'reset from the web ui%')) stored,
+    constraint replays_acknowledged_by_somebody check ((acknowledged_by is null) = (acknowledged_at is null)),
     constraint replays_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
     constraint replays_of_request foreign key (request_id) references criticizer.replay_requests (id),
     constraint replays_run_unique unique (dead_letter_id, new_run_id),
@@ -1001,7 +1006,7 @@ grant select on
 grant update on criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
 grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;
 grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
-grant insert, update (request_id) on criticizer.replays to criticizer_operator;
+grant insert, update (request_id, acknowledged_by, acknowledged_at) on criticizer.replays to criticizer_operator;
 grant insert (who, reason, allowed, embargoed) on criticizer.allowlist_versions to criticizer_operator;
 grant update (accepted_by, accepted_at) on criticizer.findings to criticizer_operator;
 grant insert, update, delete on criticizer.opinions to criticizer_operator;

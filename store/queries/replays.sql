@@ -27,7 +27,7 @@ select former.id from criticizer.dead_letters former where former.workflow_id = 
 
 -- name: Replays :many
 select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.reason, r.reason)::text as reason,
-       r.explained, coalesce(q.full_restart, false)::boolean as "full", r.started_at
+       r.explained, coalesce(r.acknowledged_by, '')::text as acknowledged_by, coalesce(q.full_restart, false)::boolean as "full", r.started_at
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id
 where r.dead_letter_id = any (@ids::bigint[])
@@ -75,3 +75,6 @@ where l.workflow_id = @workflow_id and l.state = 'replaying'
     where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
       and not exists (select from criticizer.replays r where r.request_id = q.id))
 returning l.id;
+
+-- name: AcknowledgeReplays :execrows
+update criticizer.replays set acknowledged_by = @who::text, acknowledged_at = now() where dead_letter_id = @dead_letter_id and not explained;

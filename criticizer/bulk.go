@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+// An itemResult is what a command did with one of several dead letters or deliveries.
+type itemResult struct {
+	ID         int64             `json:"id"`
+	Changelist review.Changelist `json:"changelist"`
+	Version    review.Version    `json:"review_version"`
+	Result     string            `json:"result"` // what was done, skipped or failed
+	RunID      string            `json:"run_id,omitempty"`
+	Error      string            `json:"error,omitempty"`
+}
+
+// A settledError means that nothing has to be done, or nothing can be done yet, about an item.
+type settledError struct{ error }
+
+func (s settledError) Unwrap() error { return s.error }
+
+// forEach acts on items, one after another, and reports on each and on all; done is what it does to
+// one. An item that a filter chose and about which nothing is to be done is skipped; if it was
+// named, it has failed. The exit status is 1 if one has failed.
+func forEach[T any](c *app, items []T, named bool, done string, as func(T) itemResult, act func(T) (run string, err error)) error {
+	results, counts := []itemResult{}, map[string]int{}
+	for _, item := range items {
+		run, err := act(item)
+		if err != nil && named && len(items) == 1 {
+			return err
+		}
+		result := as(item)
+		result.Result, result.RunID = done, run
+		_, settled := errors.AsType[settledError](err)
+		switch {
+		case err == nil:
+		case !named && (settled || failure.ClassOf(err) == failure.WriteConflict):
+			result.Result, result.Error = "skipped", err.Error()
+		default:
+			result.Result, result.Error = "failed", err.Error()
+			c.report(err)
+		}
+		counts[result.Result]++
+		results = append(results, result)
+	}
+	err := printList(c, results, table[itemResult]{"nothing to do", []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, func(r itemResult) []any {
+		return []any{r.ID, versionCell(r.Changelist, r.Version), r.Result, r.RunID + r.Error}
+	}})
+	if !named || len(results) > 1 {
+		c.note("%s: %d, skipped: %d, failed: %d", done, counts[done], counts["skipped"], counts["failed"])
+	}
+	if err == nil && counts["failed"] > 0 {
+		return errReported
+	}
+	return err
+}
+
+// A letterChoice are the dead letters that a command acts on: named by ID, or chosen by a filter.
+type letterChoice struct {
+	filter store.DeadLetterFilter
+	dryRun bool
+}
+
+// chooseLetters adds the flags of the choice.
+func chooseLetters(cmd *cobra.Command) *letterChoice {
+	choice := new(letterChoice)
+	classAndStage(cmd, &choice.filter)
+	flagOf(cmd, &choice.filter.Changelist, "changelist", "only those of this changelist `N`", review.ParseChangelist)
+	flagOf(cmd, &choice.filter.OlderThan, "older-than", "only those recorded more than this `DURATION` ago", positive)
+	cmd.Flags().BoolVar(&choice.dryRun, "dry-run", false, "print what would be done, and exit")
+	return choice
+}
+
+func (c *letterChoice) named() bool { return len(c.filter.IDs) > 0 }
+
+// parse reads the operands.
+func (c *letterChoice) parse(cmd *cobra.Command, args []string) error {
+	f := &c.filter
+	chosen := f.Class != "" || f.Stage != "" || f.Changelist != 0 || f.OlderThan != 0
+	switch {
+	case len(args) == 0 && !chosen:
+		return badUsage("%s wants IDs of dead letters, or a filter such as --class CLASS", cmd.Name())
+	case len(args) > 0 && chosen:
+		return badUsage("%s wants IDs or a filter, not both", cmd.Name())
+	case len(args) == 0:
+		f.States = unresolved
+	}
+	for _, arg := range args {
+		id, err := parseID("dead letter", arg)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(f.IDs, id) {
+			f.IDs = append(f.IDs, id)
+		}
+	}
+	return nil
+}
+
+// read returns the letters. If one of the IDs does not exist, the command does nothing: it may be a
+// typing error.
+func (c *letterChoice) read(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {
+	letters, err := db.DeadLetters(ctx, c.filter)
+	for _, id := range c.filter.IDs {
+		if err == nil && !slices.ContainsFunc(letters, func(l store.DeadLetter) bool { return l.ID == id }) {
+			err = advise(fmt.Errorf("dead letter %d does not exist: nothing was done", id), "criticizer deadletter list --state all shows all dead letters")
+		}
+	}
+	return letters, err
+}
+
+// each acts on the letters, or with --dry-run prints those on which it would act. verb and how say
+// what it does, and refuses returns why a letter is left out.
+func (c *letterChoice) each(con *app, letters []store.DeadLetter, verb, how, done string, refuses func(store.DeadLetter) error, act func(store.DeadLetter) (run string, err error)) error {
+	possible := slices.DeleteFunc(slices.Clone(letters), func(l store.DeadLetter) bool { return refuses(l) != nil })
+	if len(possible) > 0 && con.format != formatJSON {
+		fmt.Fprintf(con.stdout, "%s %s %s\n", verb, plural(len(possible), "dead letter"), how)
+		writeTable(con.stdout, "  ", deadLetterTable.rows(possible))
+	}
+	if c.dryRun {
+		con.note("would be %s: %d, skipped: %d; nothing was done: --dry-run", done, len(possible), len(letters)-len(possible))
+		return con.print(possible, func(io.Writer) {})
+	}
+	as := func(l store.DeadLetter) itemResult {
+		return itemResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version}
+	}
+	return forEach(con, letters, c.named(), done, as, func(l store.DeadLetter) (string, error) {
+		if err := refuses(l); err != nil {
+			return "", err
+		}
+		return act(l)
+	})
+}
