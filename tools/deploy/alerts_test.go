@@ -15,12 +15,14 @@ func TestAlertRules(t *testing.T) {
 		t.Skip("SKIPPED: promtool is not installed (Debian package prometheus)")
 	}
 	dir := t.TempDir()
-	for name, of := range map[string]string{"alerts.yml": docs + "/alerts.yml", "test.yml": "testdata/alerts_test.yml"} {
+	for name, of := range map[string]string{
+		"alerts.yml": docs + "/alerts.yml", "test.yml": "testdata/alerts_test.yml", "rewrite_test.yml": "testdata/alerts_rewrite_test.yml",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), read(t, of), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "test.yml"}} {
+	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "test.yml", "rewrite_test.yml"}} {
 		cmd := exec.CommandContext(t.Context(), promtool, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

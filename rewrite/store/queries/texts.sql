@@ -18,8 +18,9 @@ insert into complaint_rewrite.audit_log (claimed, action, object, detail) values
 
 -- name: Figures :many
 -- The metrics that rewrite/docs/rewrite.md lists.
-select 'complaint_rewrite_jobs'::text as name, jsonb_build_object('status', status)::jsonb as labels, count(*)::double precision as figure
-from complaint_rewrite.jobs group by status
+select 'complaint_rewrite_jobs'::text as name, jsonb_build_object('status', s.status)::jsonb as labels, count(j.job_id)::double precision as figure
+from unnest(array['queued', 'processing', 'batch_submitted', 'completed', 'failed', 'canceled']) s (status)
+left join complaint_rewrite.jobs j on j.status = s.status group by s.status
 union all
 select 'complaint_rewrite_oldest_seconds', '{}'::jsonb,
        coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::double precision
