@@ -3,13 +3,20 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -119,5 +126,86 @@ func TestRewrite(t *testing.T) {
 		if strings.Contains(in.log.String(), part) {
 			t.Errorf("the log holds %q", part)
 		}
+	}
+}
+
+// An operator cancels, terminates or resets a run on the real server: its calls in flight are finished
+// and paid once, its other jobs return to the queue while the calls last and lose no attempt, and the
+// next runs execute them.
+func TestRewriteRunIsEnded(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, "")
+	var calls atomic.Int32
+	var hold atomic.Pointer[chan struct{}] // until it is closed, calls do not end
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/responses") {
+			calls.Add(1)
+			<-*hold.Load()
+		}
+		in.model.ServeHTTP(w, r)
+	}))
+	t.Cleanup(provider.Close)
+	in.serveRewrites(provider.URL+"/v1", "COMPLAINT_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1")
+	waitFor(t, "the schedules", func() bool { return in.execute(nil, "complaint-rewrite", "run").status == 0 })
+	ctx := t.Context()
+	for name, end := range map[string]func(run *commonpb.WorkflowExecution) error{
+		"cancel": func(run *commonpb.WorkflowExecution) error {
+			return in.namespace.CancelWorkflow(ctx, run.WorkflowId, "")
+		},
+		"terminate": func(run *commonpb.WorkflowExecution) error {
+			return in.namespace.TerminateWorkflow(ctx, run.WorkflowId, "", "tested")
+		},
+		"reset": func(run *commonpb.WorkflowExecution) error {
+			_, err := in.namespace.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+				Namespace: in.temporal.Name, WorkflowExecution: run, Reason: "tested", RequestId: uuid.NewString(), WorkflowTaskFinishEventId: 4,
+			})
+			return err
+		},
+	} {
+		const jobs = 7
+		calls.Store(0)
+		release := make(chan struct{})
+		hold.Store(&release)
+		var lines bytes.Buffer
+		for range jobs {
+			line, err := json.Marshal(rewriteJob("You never clean up "+uuid.NewString(), "async"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines.Write(append(line, '\n'))
+		}
+		in.write("jobs.jsonl", 0o600, lines.String())
+		in.output("complaint-rewrite", "enqueue", "--file", in.path("jobs.jsonl"))
+		waitFor(t, "the calls of the run to "+name, func() bool {
+			if calls.Load() == 0 {
+				in.execute(nil, "complaint-rewrite", "run", "rewrite_async")
+			}
+			return calls.Load() == 4
+		})
+		open, err := in.namespace.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: in.temporal.Name, Query: "WorkflowType = 'rewrite_async' and ExecutionStatus = 'Running'",
+		})
+		if err != nil || len(open.Executions) != 1 {
+			t.Fatalf("%s: %v runs, %v", name, open.GetExecutions(), err)
+		}
+		if err := end(open.Executions[0].Execution); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var states []string
+		if !poll(testTimeout, 100*time.Millisecond, func() bool {
+			states = in.queryStrings(`select status || ' ' || attempt_count || ' ' || count(*) from complaint_rewrite.jobs
+				where status <> 'completed' group by status, attempt_count order by status`)
+			return slices.Equal(states, []string{"processing 0 4", "queued 0 3"})
+		}) {
+			t.Errorf("%s: while the calls last, the jobs are %q", name, states)
+		}
+		close(release)
+		in.drainRewrites()
+		if n := calls.Load(); n != jobs {
+			t.Errorf("%s: %d calls for %d jobs", name, n, jobs)
+		}
+	}
+	if failed := in.queryStrings(`select last_error from complaint_rewrite.jobs where status <> 'completed' or attempt_count > 0`); len(failed) > 0 {
+		t.Errorf("jobs have lost attempts: %q", failed)
 	}
 }

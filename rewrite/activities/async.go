@@ -28,6 +28,12 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 		return fmt.Errorf("claim jobs of the async lane: %w", err)
 	}
 	defer a.extend(ctx, claim)()
+	// A canceled or terminated run releases its other jobs before its calls have ended.
+	defer context.AfterFunc(ctx, func() {
+		if err := a.releaseRest(ctx, claim); err != nil {
+			a.lg.WarnContext(ctx, "release of jobs failed", "run_id", runID, "error_class", failure.ClassOf(err))
+		}
+	})()
 	lane := &lane{Activities: a, claim: claim, models: map[rewrite.Model]*model{}}
 	var calls errgroup.Group // in-flight calls run to completion: they are already billed
 	calls.SetLimit(a.cfg.Concurrency)

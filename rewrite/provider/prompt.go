@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"text/template"
 
@@ -21,59 +20,15 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// Each directory is one version of the prompts. A released version never changes: a
-// job's routing decision names its version.
-//
 //go:embed prompts
 var promptFiles embed.FS
 
 // NewestPrompts is the version of the prompts for jobs that name none.
 const NewestPrompts = "v1"
 
-// prompts is one version of the prompts.
-type prompts struct {
-	system  map[rewrite.Strength]*template.Template
-	message *template.Template
-	schema  json.RawMessage
-}
-
-func loadPrompts() (map[string]prompts, error) {
-	versions, err := promptFiles.ReadDir("prompts")
-	if err != nil {
-		return nil, err
-	}
-	loaded := map[string]prompts{}
-	for _, v := range versions {
-		if loaded[v.Name()], err = loadVersion(path.Join("prompts", v.Name())); err != nil {
-			return nil, fmt.Errorf("load the prompts of version %s: %w", v.Name(), err)
-		}
-	}
-	return loaded, nil
-}
-
-func loadVersion(dir string) (p prompts, err error) {
-	p.system = map[rewrite.Strength]*template.Template{}
-	for _, s := range rewrite.Strengths() {
-		name := string(s) + ".md"
-		t, err := template.New(name).ParseFS(promptFiles, path.Join(dir, name))
-		if err != nil {
-			return p, err
-		}
-		rules, err := promptFiles.ReadFile(path.Join(dir, "rules.md"))
-		if err != nil {
-			return p, err
-		}
-		if _, err = t.New("rules").Parse(string(rules)); err != nil {
-			return p, err
-		}
-		p.system[s] = t
-	}
-	if p.message, err = template.ParseFS(promptFiles, path.Join(dir, "message.md")); err != nil {
-		return p, err
-	}
-	p.schema, err = promptFiles.ReadFile(path.Join(dir, "answer.schema.json"))
-	return p, err
-}
+// prompts are the templates by version. A released version never changes: a job's routing decision
+// names its version.
+var prompts = map[string]*template.Template{"v1": template.Must(template.ParseFS(promptFiles, "prompts/v1/*.md"))}
 
 type prompt struct {
 	model, system, user string
@@ -93,21 +48,22 @@ type data struct {
 // render renders an item, the same in every call, so that a batch that is uploaded
 // again is the same batch. The system message, which providers can cache, is the same
 // for all items of one strength and language pair.
-func (p prompts) render(item rewrite.Item) (prompt, error) {
+func render(version string, item rewrite.Item) (prompt, error) {
+	texts, known := prompts[version]
+	if !known {
+		return prompt{}, failure.Errorf(failure.AdapterUnsupported, "unknown prompt version %q", version)
+	}
 	from, to := languageName(item.Languages.From), languageName(item.Languages.To)
 	d := data{From: from, To: to, Translated: from != to, Nonce: nonce(item), Text: item.Text}
 	for _, name := range slices.Sorted(maps.Keys(item.Preferences)) {
 		d.Preferences = append(d.Preferences, fmt.Sprintf("%s: %s", name, item.Preferences[name]))
 	}
-	system := p.system[item.Strength]
-	if system == nil {
-		return prompt{}, failure.Errorf(failure.InputInvalid, "render prompt: unknown strength %q", item.Strength)
-	}
 	var instructions, message bytes.Buffer
-	if err := cmp.Or(system.Execute(&instructions, d), p.message.Execute(&message, d)); err != nil {
+	schema, err := promptFiles.ReadFile("prompts/" + version + "/answer.schema.json")
+	if err := cmp.Or(err, texts.ExecuteTemplate(&instructions, string(item.Strength)+".md", d), texts.ExecuteTemplate(&message, "message.md", d)); err != nil {
 		return prompt{}, failure.Errorf(failure.InvariantViolated, "render prompt: %w", err)
 	}
-	return prompt{model: item.Model, system: instructions.String(), user: message.String(), schema: p.schema}, nil
+	return prompt{model: item.Model, system: instructions.String(), user: message.String(), schema: schema}, nil
 }
 
 // nonce returns the delimiter of an item's texts in the prompt: a hash of the texts. A

@@ -13,11 +13,7 @@ import (
 
 func rendered(t *testing.T, item rewrite.Item) prompt {
 	t.Helper()
-	versions, err := loadPrompts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := versions["v1"].render(item)
+	p, err := render("v1", item)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,18 +53,13 @@ type Provider struct {
 type Rewriter struct {
 	pipeline  *redaction.Pipeline
 	cfg       Config
-	prompts   map[string]prompts
 	endpoints map[string]*endpoint.Endpoint // by provider
 }
 
 // New returns a rewriter for the providers of cfg. It makes no call. Its errors have
 // class [failure.ConfigInvalid].
-func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (*Rewriter, error) {
-	versions, err := loadPrompts()
-	if err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
-	}
-	r := &Rewriter{pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[string]*endpoint.Endpoint{}}
+func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (r *Rewriter, err error) {
+	r = &Rewriter{pipeline: pipeline, cfg: cfg, endpoints: map[string]*endpoint.Endpoint{}}
 	for name, p := range cfg.Providers {
 		keyHeader := "" // a bearer token
 		if name == "google" {
@@ -124,11 +119,7 @@ func (r *Rewriter) prompt(to rewrite.RoutingDecision, item rewrite.Item) (prompt
 	if err := r.pipeline.VerifyTexts(texts...); err != nil {
 		return prompt{}, err
 	}
-	version, known := r.prompts[to.PromptVersion]
-	if !known {
-		return prompt{}, failure.Errorf(failure.AdapterUnsupported, "unknown prompt version %q", to.PromptVersion)
-	}
-	p, err := version.render(item)
+	p, err := render(to.PromptVersion, item)
 	p.model, p.maxAnswerTokens = to.Model, r.cfg.MaxAnswerTokens
 	return p, err
 }

@@ -18,28 +18,14 @@ import (
 
 var a *activities.Activities
 
-// Register registers the workflows under the names of the workers.
+// Register registers a workflow under the name of each worker.
 func Register(w worker.WorkflowRegistry) {
-	for name, run := range map[rewrite.Worker]func(workflow.Context) (store.Run, error){
-		rewrite.Submitter: Submit, rewrite.Collector: Collect, rewrite.AsyncLane: Execute,
+	for name, work := range map[rewrite.Worker]any{
+		rewrite.Submitter: a.SubmitBatches, rewrite.Collector: a.CollectBatches, rewrite.AsyncLane: a.ExecuteJobs,
 	} {
-		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: string(name)})
+		once := func(ctx workflow.Context) (store.Run, error) { return run(ctx, name, work) }
+		w.RegisterWorkflowWithOptions(once, workflow.RegisterOptions{Name: string(name)})
 	}
-}
-
-// Submit runs the batch submitter once.
-func Submit(ctx workflow.Context) (store.Run, error) {
-	return run(ctx, rewrite.Submitter, a.SubmitBatches)
-}
-
-// Collect runs the batch collector once.
-func Collect(ctx workflow.Context) (store.Run, error) {
-	return run(ctx, rewrite.Collector, a.CollectBatches)
-}
-
-// Execute runs the async lane once.
-func Execute(ctx workflow.Context) (store.Run, error) {
-	return run(ctx, rewrite.AsyncLane, a.ExecuteJobs)
 }
 
 // run dispatches one run (rewrite 5): a local activity counts the pending items. Without
