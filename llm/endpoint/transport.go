@@ -191,6 +191,9 @@ func (t *transport) send(req *http.Request, c *call, key secret.Value) (*http.Re
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode/100 == 2 { // gateways answer with 201 or 206, too
+		resp.StatusCode = http.StatusOK
+	}
 	c.status, c.header = resp.StatusCode, resp.Header
 	switch {
 	case resp.StatusCode != http.StatusOK:
