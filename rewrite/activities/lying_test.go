@@ -53,7 +53,7 @@ func requestOf(r *http.Request) (name, id string) {
 		id = parts[1]
 	}
 	names := map[string]string{
-		"POST responses 1": onCall, "POST files 1": onUpload, "GET files 3": onContent,
+		"POST responses 1": onCall, "POST files 1": onUpload, "GET files 2": onFile, "GET files 3": onContent,
 		"POST batches 1": onCreate, "GET batches 1": onList, "GET batches 2": onPoll,
 	}
 	return names[fmt.Sprint(r.Method, " ", parts[0], " ", len(parts))], id // deletions and cancellations have no name
@@ -256,6 +256,7 @@ func (r *rig) checkLie(t *testing.T, l *liar, i int, ids []string) {
 // The requests about which a provider lies.
 const (
 	onUpload  = "upload"
+	onFile    = "file" // its status
 	onCreate  = "create"
 	onList    = "list" // about one entry
 	onPoll    = "poll"
@@ -418,7 +419,7 @@ func counts(total, completed int) map[string]any {
 }
 
 func lies() []lie {
-	return slices.Concat([]lie{{name: "none"}}, submissionLies(), pollLies(), fileLies(), callLies())
+	return slices.Concat([]lie{{name: "none"}}, submissionLies(), pollLies(), fileLies(), callLies(), refusalsInWords())
 }
 
 func submissionLies() []lie {
@@ -573,4 +574,127 @@ func callLies() []lie {
 		{name: "call: slow", at: on(onCall, slowly)},
 		{name: "call: compressed", at: on(onCall, zipped)},
 	}
+}
+
+// problem is the body of an error.
+func problem(code, message string) string {
+	body, _ := json.Marshal(map[string]any{"error": map[string]any{"code": code, "message": message}})
+	return string(body)
+}
+
+// whenMany refuses requests about more than three jobs.
+func whenMany(status int, body string) tale {
+	return func(x *exchange, _ int) {
+		if bytes.Count(x.body, []byte("custom_id")) > 3 {
+			x.say(status, body)
+			return
+		}
+		x.pass()
+	}
+}
+
+// rejected replies that a batch failed, with errors of any form.
+func rejected(n int, errors string) tale {
+	return times(n, func(x *exchange, _ int) { x.say(200, `{"id":"`+x.batch+`","status":"failed","errors":`+errors+`}`) })
+}
+
+func utf16(s string) string {
+	return "\xff\xfe" + strings.Join(strings.Split(s, ""), "\x00") + "\x00"
+}
+
+// What gateways and other servers than OpenAI's were reported to do.
+func refusalsInWords() []lie {
+	const budget = `{"error":{"message":"ExceededBudget: User=x over budget. Spend=10.0, Budget=10.0","type":"budget_exceeded","param":null,"code":"400"}}`
+	const region = `{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported"}}`
+	const key = `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: x***y"}`
+	return []lie{
+		{name: "upload: over budget", at: on(onUpload, refuse(6, 400, budget))},
+		{name: "upload: wrong region", at: on(onUpload, refuse(5, 403, region))},
+		{name: "upload: refused key as 400", at: on(onUpload, refuse(5, 400, key))},
+		{name: "upload: no credit", at: on(onUpload, refuse(4, 402, html))},
+		{name: "upload: an error with status 200", at: on(onUpload, refuse(2, 200, problem("server_error", "oops")))},
+		{name: "upload: one file too large", at: on(onUpload, whenMany(400, problem("file_too_large", "The file is too large")))},
+		{name: "upload: only one job fits", at: on(onUpload, func(x *exchange, _ int) {
+			if bytes.Count(x.body, []byte("custom_id")) > 1 {
+				x.say(413, html)
+				return
+			}
+			x.pass()
+		})},
+		{name: "upload: one job is unprocessable", at: on(onUpload, culprit(422)), lost: 1},
+		{name: "upload: redirected", at: on(onUpload, refuse(2, 307, html))},
+		{name: "file status: pending", at: on(onFile, set(4, map[string]any{"status": "pending"}))},
+		{name: "file status: a page", at: on(onFile, refuse(always, 200, html))},
+		{name: "file status: not found", at: on(onFile, refuse(always, 404, html))},
+		{name: "file status: not found, creation too early", at: map[string]tale{onFile: refuse(always, 404, html), onCreate: refuse(3, 404, problem("", "Input file not found"))}},
+
+		{name: "create: over budget", at: on(onCreate, refuse(6, 400, budget))},
+		{name: "create: wrong region", at: on(onCreate, refuse(5, 400, region))},
+		{name: "create: conflict", at: on(onCreate, refuse(2, 409, html))},
+		{name: "create: executed, then a conflict", at: on(onCreate, after(1, 409, html))},
+		{name: "create: executed, then not found", at: on(onCreate, after(1, 404, html))},
+		{name: "create: executed, then too early", at: on(onCreate, after(1, 400, problem("", "The file is not processed yet")))},
+		{name: "create: executed, then a rate limit", at: on(onCreate, after(1, 429, html))},
+		{name: "create: executed, then a timeout", at: on(onCreate, after(1, 408, html))},
+		{name: "create: executed, then a refused key", at: on(onCreate, after(1, 401, html))},
+		{name: "create: unprocessable", at: on(onCreate, refuse(8, 422, `{"detail":[{"loc":["body"],"msg":"field required"}]}`))},
+		{name: "create: no credit with status 200", at: on(onCreate, refuse(2, 200, problem("insufficient_quota", "You exceeded your current quota")))},
+		{name: "create: too many batches", at: on(onCreate, refuse(4, 400, problem("batch_limit_exceeded", "Too many batches")))},
+		{name: "create: too many lines by code", at: on(onCreate, whenMany(400, problem("too_many_lines", "The file has too many lines")))},
+		{name: "create: too much enqueued, in words", at: on(onCreate, whenMany(400, problem("", "Enqueued token limit reached for m. Limit: 90,000 enqueued tokens")))},
+		{name: "create: another input file in the reply", at: on(onCreate, set(1, map[string]any{"input_file_id": "file-x"}))},
+		{name: "create: status 201", at: on(onCreate, func(x *exchange, _ int) { _, body := x.real(); x.say(201, string(body)) })},
+		{name: "create: no metadata in the reply", at: on(onCreate, set(always, map[string]any{"metadata": nil, "request_counts": []int{1}}))},
+
+		{name: "poll: an error with status 200", at: on(onPoll, refuse(3, 200, problem("server_error", "oops")))},
+		{name: "poll: status in capitals", at: on(onPoll, change(always, swap(`"status":"completed"`, `"status":"COMPLETED"`)))},
+		{name: "poll: succeeded", at: on(onPoll, change(always, swap(`"status":"completed"`, `"status":"succeeded"`)))},
+		{name: "poll: canceled with one l", at: on(onPoll, change(always, swap(`"status":"completed"`, `"status":"canceled"`)))},
+		{name: "poll: expired before the files", at: on(onPoll, set(2, map[string]any{"status": "expired", "output_file_id": nil}))},
+		{name: "poll: finalizing for ever", at: on(onPoll, set(always, map[string]any{"status": "finalizing"}))},
+		{name: "poll: failed, errors are a text", at: on(onPoll, rejected(1, `"Enqueued token limit reached for m"`)), paid: 2},
+		{name: "poll: failed, the reason in words", at: on(onPoll, rejected(1, `{"data":[{"code":null,"message":"Enqueued token limit reached for m"}]}`)), paid: 2},
+		{name: "poll: failed, errors are null", at: on(onPoll, rejected(1, `{"data":null}`)), paid: 2},
+		{name: "poll: failed, every line is refused", at: on(onPoll, rejected(1, `{"data":[`+strings.TrimSuffix(lines(1, jobsPerLie()), ",")+`]}`)), paid: 2},
+		{name: "poll: failed, billing", at: on(onPoll, rejected(2, `{"data":[{"code":"billing_hard_limit_reached"}]}`)), paid: 3},
+		{name: "poll: failed, organization disabled", at: on(onPoll, rejected(2, `{"data":[{"code":"organization_disabled","line":1}]}`)), paid: 3},
+
+		{name: "file: text after the object", at: on(onContent, each(2, func(l []string) []string { l[0] += " # end"; return l }))},
+		{name: "file: a NUL in a rewrite", at: on(onContent, top(1, swap("kitchen", "kitchen\\\\u0000"))), paid: 2},
+		{name: "file: an error after the result", at: on(onContent, each(always, func(l []string) []string {
+			return append(l, `{`+customID.FindString(l[0])+`,"response":null,"error":{"code":"server_error"}}`)
+		}))},
+		{name: "file: UTF-16", at: on(onContent, change(2, utf16))},
+		{name: "file: blanks around IDs", at: on(onContent, change(2, swap(`"custom_id":"`, `"custom_id":" `)))},
+		{name: "file: no status in a line", at: on(onContent, change(always, swap(`"status_code":200`, `"x":1`)))},
+		{name: "file: empty errors", at: on(onContent, change(always, swap(`"error":null`, `"error":{}`)))},
+		{name: "file: errors are false", at: on(onContent, change(always, swap(`"error":null`, `"error":false`)))},
+		{name: "file: a comment first", at: on(onContent, each(always, func(l []string) []string { return append([]string{"# results"}, l...) }))},
+		{name: "file: compressed in two parts", at: on(onContent, change(always, func(s string) string { return zip(half(s)) + zip(s[len(s)/2:]) }))},
+		{name: "file: status 206", at: on(onContent, func(x *exchange, _ int) { _, body := x.real(); x.say(206, string(body)) })},
+		{name: "file: redirected", at: on(onContent, refuse(2, 302, html))},
+
+		{name: "call: over budget", at: on(onCall, refuse(6, 400, budget))},
+		{name: "call: wrong region", at: on(onCall, refuse(6, 400, region))},
+		{name: "call: refused key as 400", at: on(onCall, refuse(6, 400, key))},
+		{name: "call: no credit with status 200", at: on(onCall, refuse(4, 200, `{"status":"failed","output":[],"error":{"code":"insufficient_quota"}}`))},
+		{name: "call: refused key in words with status 200", at: on(onCall, refuse(4, 200, `{"error":"Incorrect API key provided"}`))},
+		{name: "call: overloaded", at: on(onCall, refuse(1, 529, html))},
+		{name: "call: unsupported parameter", at: on(onCall, refuse(6, 400, problem("unsupported_parameter", "Unsupported parameter: 'text.format'")))},
+		{name: "call: an unknown refusal", at: on(onCall, refuse(6, 451, html))},
+		{name: "call: redirected", at: on(onCall, refuse(2, 308, html))},
+		{name: "call: one job is refused", at: on(onCall, culprit(400)), lost: 1},
+		{name: "call: one job is unprocessable", at: on(onCall, culprit(422)), lost: 1},
+		{name: "call: empty", at: on(onCall, refuse(1, 200, ""))},
+		{name: "call: connection ends first", at: on(onCall, times(2, func(*exchange, int) { panic(http.ErrAbortHandler) }))},
+	}
+}
+
+// lines returns problems with the lines from one to another.
+func lines(from, to int) string {
+	var all strings.Builder
+	for n := from; n <= to; n++ {
+		fmt.Fprintf(&all, `{"code":"invalid_json_line","line":%d},`, n)
+	}
+	return all.String()
 }

@@ -290,6 +290,12 @@ func (a *Activities) createProcessed(ctx context.Context, s store.Submission) (c
 		status, _ := a.parts.Provider.FileStatus(ctx, s.RoutingDecision, s.InputFileID)
 		if !slices.Contains([]string{"pending", "running", "processing", "validating", "in_progress", "not_started", "notRunning"}, status) {
 			created, err = a.parts.Provider.Create(ctx, s.RoutingDecision, s.InputFileID, s.BatchID)
+			if err != nil && !slices.Contains(ambiguous, failure.ClassOf(err)) { // a gateway may refuse what the provider has executed
+				found, unseen := a.parts.Provider.Find(ctx, s.RoutingDecision, s.BatchID, s.InputFileID, time.Now().Add(-skew))
+				if unseen == nil && len(found) > 0 {
+					return found[0], nil
+				}
+			}
 			early := slices.Contains([]failure.Class{failure.EndpointRefused, failure.NotFound, failure.InputInvalid, failure.WriteConflict}, failure.ClassOf(err))
 			if err == nil || !early || errors.Is(err, rewrite.ErrNoRoom) || status == "processed" || try == mostTries {
 				return created, err

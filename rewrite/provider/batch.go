@@ -175,21 +175,39 @@ func batchOf(b object) rewrite.ProviderBatch {
 	if problems == nil {
 		problems = b.object("errors").list("data")
 	}
+	if problems == nil && b.text("errors") != "" {
+		problems = []json.RawMessage{b["errors"]}
+	}
 	for _, raw := range problems {
 		p := objectOf(raw)
 		code := p.text("code")
-		batch.Problems = append(batch.Problems, rewrite.BatchProblem{
-			Code: codeOf(code), Line: p.number("line"), Capacity: capacityCode.MatchString(code), Endpoint: endpointCode.MatchString(code),
-		})
+		problem := rewrite.BatchProblem{Code: codeOf(code), Line: p.number("line"), Capacity: capacityCode.MatchString(code), Endpoint: endpointCode.MatchString(code)}
+		if !problem.Capacity && !problem.Endpoint { // in words?
+			switch failure.ClassOf(endpoint.Refused(http.StatusOK, raw)) {
+			case failure.RateLimited, failure.QuotaExhausted:
+				problem.Capacity = true
+			case failure.AuthDenied, failure.PermissionDenied, failure.NotFound, failure.ConfigInvalid:
+				problem.Endpoint = true
+			}
+		}
+		batch.Problems = append(batch.Problems, problem)
 	}
 	return batch
 }
 
 // statusOf converts the provider's status; an unknown one is not final.
 func statusOf(s string) rewrite.BatchStatus {
-	switch status := rewrite.BatchStatus(s); status {
-	case rewrite.BatchValidating, rewrite.BatchCompleted, rewrite.BatchFailed, rewrite.BatchExpired, rewrite.BatchCancelled:
-		return status
+	switch strings.ToLower(s) {
+	case "validating":
+		return rewrite.BatchValidating
+	case "completed", "succeeded", "success", "ended", "finished", "done":
+		return rewrite.BatchCompleted
+	case "failed", "error":
+		return rewrite.BatchFailed
+	case "expired", "timeout_exceeded", "timed_out":
+		return rewrite.BatchExpired
+	case "cancelled", "canceled":
+		return rewrite.BatchCancelled
 	}
 	return rewrite.BatchInProgress
 }

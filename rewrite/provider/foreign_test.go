@@ -44,6 +44,8 @@ func TestForeignLines(t *testing.T) {
 		"filtered":                   {`{"custom_id":"j","response":{"status_code":400,"body":{"error":{"code":"content_filter","innererror":{"code":"x"},"param":7}}}}`, failure.ContentPolicy},
 		"not executed, with a text":  {`{"custom_id":"j","response":null,"error":"expired"}`, failure.UpstreamInternal},
 		"expired":                    {`{"custom_id":"j","response":"","error":{"code":"batch_expired","message":[]}}`, failure.UpstreamUnavailable},
+		"no status":                  {`{"custom_id":"j","response":{"body":{` + chat + `}}}`, ""},
+		"no status, an error":        {`{"custom_id":"j","response":{"body":{"error":{"code":"insufficient_quota"}}}}`, failure.QuotaExhausted},
 		"the ID and nothing else":    {`{"custom_id":"j","response":7,"error":[]}`, failure.UpstreamInternal},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +128,11 @@ func TestForeignBatches(t *testing.T) {
 		"a limit without a known code": {`"status":"failed","errors":{"data":[{"code":"enqueued_request_limit_exceeded"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "enqueued_request_limit_exceeded", Capacity: true}}}},
 		"created in fractions":         {`"status":"completed","created_at":1774437191.5,"output_file_id":"o"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted, CreatedAt: time.Unix(1774437191, 0).UTC(), OutputFileID: "o"}},
 		"created as a text":            {`"status":"completed","created_at":"2026-03-25T11:13:11Z"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted, CreatedAt: time.Date(2026, 3, 25, 11, 13, 11, 0, time.UTC)}},
+		"errors are a text":            {`"status":"failed","errors":"Enqueued token limit reached for m"`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "unknown", Capacity: true}}}},
+		"a reason in words":            {`"status":"failed","errors":{"data":[{"code":null,"message":"Incorrect API key provided"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "unknown", Endpoint: true}}}},
+		"status in capitals":           {`"status":"COMPLETED"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted}},
+		"status of others":             {`"status":"succeeded"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted}},
+		"canceled with one l":          {`"status":"canceled"`, rewrite.ProviderBatch{Status: rewrite.BatchCancelled}},
 		"counts are texts":             {`"status":"completed","request_counts":{"completed":"3","failed":[]},"output_file_id":{}`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted, Lines: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,11 +50,15 @@ func (a adapter) result(raw []byte) (line rewrite.Line) {
 	entry := objectOf(raw)
 	line.JobID = entry.text("custom_id")
 	response := entry.object("response")
-	switch status := response.number("status_code"); {
+	status, body := response.number("status_code"), response.object("body")
+	if _, named := response["status_code"]; !named && body != nil { // not every server names it
+		status = http.StatusOK
+	}
+	switch {
 	case line.JobID == "":
-	case status == http.StatusOK && (response.object("body") != nil || !entry.hasError()):
-		line.Answer, line.Err = a.read(response.object("body"))
-	case status >= http.StatusBadRequest && response.object("body") == nil:
+	case status == http.StatusOK && (body != nil || !entry.hasError()):
+		line.Answer, line.Err = a.read(body)
+	case status >= http.StatusBadRequest && body == nil:
 		line.Err = endpoint.Refused(status, entry["error"])
 	case status >= http.StatusBadRequest:
 		line.Err = endpoint.Refused(status, response["body"])
