@@ -1,6 +1,7 @@
 package token
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
@@ -11,46 +12,43 @@ import (
 // escaped, commented, joined or logged. A key is read as pieces of base64, usually one
 // per line.
 
+const (
+	maxKey     = 64 << 10 // a block of key material; the largest RSA keys have 13 kB
+	maxKeyLine = 512      // a line of a key with what stands around it
+)
+
 // pem masks the key with the BEGIN or END line of the trigger. A hunk may show only
 // one of the two.
-func pem(c *scan, _, begin, end int) {
+func pem(c *scan, begin, end int) {
 	labelEnd := lex.Run(c.s, end, &labelSet, 80)
 	label := strings.NewReplacer("%20", " ", "+", " ").Replace(c.s[end:labelEnd])
-	switch {
-	case !strings.Contains(strings.ToUpper(label), "PRIVATE"):
-	case strings.EqualFold(c.s[end-len("END"):end], "END"):
-		c.key("key block", c.keyBegin(begin))
-		c.keyEnd = max(c.keyEnd, begin)
-	default:
-		c.key("key block", lex.Run(c.s, labelEnd, &dashSet, 8))
+	if !strings.Contains(strings.ToUpper(label), "PRIVATE") {
+		return
 	}
-}
-
-// keyBegin returns where the first line of the key begins that ends before the END line
-// at end: the lines above, down to what was read, as long as they have long pieces.
-func (c *scan) keyBegin(end int) int {
-	least := max(c.keyEnd, end-maxKey)
-	at := max(least, lex.LineBegin(c.s, max(0, lex.LineBegin(c.s, end)-1)))
+	if !strings.EqualFold(c.s[end-len("END"):end], "END") {
+		c.key("key block", lex.Run(c.s, labelEnd, &dashSet, 8))
+		return
+	}
+	// The key begins in the lines above, down to what was read, as long as they have long pieces.
+	least := max(c.keyEnd, begin-maxKey)
+	at := max(least, lex.LineBegin(c.s, max(0, lex.LineBegin(c.s, begin)-1)))
 	for at > least {
-		begin := max(least, lex.LineBegin(c.s, at-1))
-		if !hasLongRun(c.s[begin:at]) {
+		above := max(least, lex.LineBegin(c.s, at-1))
+		if !longRun.MatchString(c.s[above:at]) {
 			break
 		}
-		at = begin
+		at = above
 	}
-	return at
+	c.key("key block", at)
+	c.keyEnd = max(c.keyEnd, begin)
 }
 
-// hasLongRun reports whether a line has a piece of a key that is not the last one.
-func hasLongRun(line string) bool {
-	for i := 0; i < len(line); i++ {
-		end := lex.Run(line, i, &lex.KeySet, len(line))
-		if end-i >= 40 || end-i >= 16 && hasDigit(line[i:end]) {
-			return true
-		}
-		i = end
-	}
-	return false
+// longRun matches a piece of a key that is not the last one.
+var longRun = regexp.MustCompile(`[0-9A-Za-z+/=]{16}`)
+
+// putty masks the private lines of a PuTTY key file, whose number begins at i.
+func putty(c *scan, _, i int) {
+	c.key("putty key", lex.LineEndWithin(c.s, i, 64))
 }
 
 // key masks the key that begins after i.
@@ -68,6 +66,9 @@ func (c *scan) key(rule string, i int) {
 		c.keyEnd = p.end
 	}
 }
+
+// A piece is a run of base64 in a key.
+type piece struct{ start, end int }
 
 // keyPieces returns the pieces of the key that begins after i. Between two pieces are
 // marks, or each piece is on a line with something else before it: the time of a log, a
@@ -126,10 +127,8 @@ func isPiece(s string, p piece, glued bool, width int) bool {
 		return true
 	case !glued:
 		return false
-	case width >= 8 && n == width: // a key in short lines
-		return true
 	case width < 40:
-		return n >= 12 && hasDigit(text) || strings.HasPrefix(text, "MI")
+		return n == width && n >= 8 || strings.HasPrefix(text, "MI") // a key in short lines
 	}
 	return n >= 16 || judge.IsRandom(text)
 }
@@ -140,7 +139,7 @@ func endsKey(s string, p piece) bool {
 	rest, next := skipGlue(s, p.end), lex.LineEndWithin(s, p.end, maxGap)
 	padded := s[p.end-1] == '='
 	if strings.HasPrefix(s[rest:], "-----") {
-		return padded || strings.ContainsAny(s[p.end:rest], "\n\\") || p.end == rest && hasDigit(s[p.start:p.end])
+		return padded || strings.ContainsAny(s[p.end:rest], "\n\\")
 	}
 	return (padded || rest >= next) && strings.Contains(s[next:lex.LineEndWithin(s, next, maxKeyLine)], "-----END")
 }
@@ -169,45 +168,27 @@ func (c *scan) keyBodies(sections []int) {
 			continue
 		}
 		pieces := keyPieces(c.s, at)
-		if len(pieces) == 0 {
+		if len(pieces) < 2 {
 			continue
 		}
 		final := pieces[len(pieces)-1].end
-		rest := c.s[final:min(len(c.s), final+80)]
-		if lex.ContainsAny(rest, judge.Heads("publicend")) || len(pieces) < 2 && !strings.Contains(rest, "PRIVATE KEY") {
+		if lex.ContainsAny(c.s[final:min(len(c.s), final+80)], judge.Heads("publicend")) {
 			continue
 		}
-		for i, p := range pieces {
-			if p.end-p.start > width || i > 0 && !strings.Contains(c.s[pieces[i-1].end:p.start], "\n") {
-				break
-			}
+		for _, p := range pieces {
 			c.report("private-key", "key body", "", p.start, p.end)
 		}
 	}
 }
 
-// putty masks the private lines of a PuTTY key file, whose number begins at i.
-func putty(c *scan, _, _, i int) {
-	c.key("putty key", lex.LineEndWithin(c.s, i, 64))
-}
+const maxDocument = 8 << 10 // a JSON web key, on either side of its kty
 
-// A piece is a run of base64 in a key.
-type piece struct{ start, end int }
-
-const (
-	maxKey     = 64 << 10 // a block of key material; the largest RSA keys have 13 kB
-	maxKeyLine = 512      // a line of a key with what stands around it
-)
-
-var (
-	dashSet  = lex.SetOf("-")
-	glueSet  = lex.SetOf(" \t\r\n\"'`,;#*>|&.()")
-	labelSet = lex.SetOf("-\n").Complement()
-)
+// keyMember matches a value of base64 and the name of its field or element.
+var keyMember = regexp.MustCompile("([0-9A-Za-z]+)[\\s\"'`]*[:=>][\\s\"'`:=<>]*([0-9A-Za-z+/=_-]{16,})")
 
 // keyMembers masks the base64 behind the names of private members of a JSON web key, whose
 // kty is s[begin:end], or of an RSAKeyValue in XML.
-func keyMembers(c *scan, _, begin, end int) {
+func keyMembers(c *scan, begin, end int) {
 	if begin < c.documentEnd || c.s[begin] != '<' && (lex.IsAlnum(lex.ByteAt(c.s, begin-1)) || lex.ContinuesWord(c.s, end)) {
 		return
 	}
@@ -217,27 +198,16 @@ func keyMembers(c *scan, _, begin, end int) {
 	if i := strings.IndexAny(c.s[end:stop], "}\x01"); i >= 0 {
 		stop = end + i
 	}
-	for ; at < stop; at++ {
-		next := lex.Run(c.s, at, &lex.Base64Set, stop-at)
-		if next-at >= 16 && judge.Words("keymember")[c.fieldBefore(at)] {
-			c.report("private-key", "member of a key", "", at, next)
+	for _, m := range keyMember.FindAllStringSubmatchIndex(c.s[at:stop], -1) {
+		if judge.Words("keymember")[c.s[at+m[2]:at+m[3]]] {
+			c.report("private-key", "member of a key", "", at+m[4], at+m[5])
 		}
-		at = next
 	}
 	c.documentEnd = stop
 }
 
-const maxDocument = 8 << 10 // a JSON web key, on either side of its kty
-
-var fieldGap = lex.SetOf(" \t\r\n\"'`:=<>")
-
-// fieldBefore returns the name of the field or element whose value begins at i, or "".
-func (c *scan) fieldBefore(i int) string {
-	end := lex.RunBack(c.s, i, &fieldGap, maxGap)
-	if !strings.ContainsAny(c.s[end:i], ":=>") {
-		return ""
-	}
-	return c.s[lex.RunBack(c.s, end, &lex.CodeIdent, 12):end]
-}
-
-func hasDigit(text string) bool { return strings.ContainsAny(text, lex.Digits) }
+var (
+	dashSet  = lex.SetOf("-")
+	glueSet  = lex.SetOf(" \t\r\n\"'`,;#*>|&.()")
+	labelSet = lex.SetOf("-\n").Complement()
+)

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
@@ -34,8 +35,8 @@ var inRun = lex.SetOf(lex.Digits, lex.Letters, "_-+/=.:!")
 
 // longRun masks the tokens in the run s[begin:end].
 func (c *scan) longRun(begin, end int) {
-	if isTicketLine(c.s, begin, end) {
-		c.report("p4-ticket", "p4 ticket", "", end-32, end)
+	if ends := end == len(c.s) || lex.SpaceSet.Has(c.s[end]) || lex.QuoteSet.Has(c.s[end]); ends && c.s[end-ticketLen-1] == ':' && ticketLine.MatchString(c.s[begin:end]) {
+		c.report("p4-ticket", "p4 ticket", "", end-ticketLen, end)
 		return
 	}
 	found := len(c.found)
@@ -57,17 +58,10 @@ func (c *scan) longRun(begin, end int) {
 	}
 }
 
-// isTicketLine reports whether a run is a line of a .p4tickets file,
-// host:port=user:TICKET, or of the output of p4 tickets.
-func isTicketLine(s string, begin, end int) bool {
-	text := s[begin:end]
-	if len(text) < 36 || (end < len(s) && !lex.SpaceSet.Has(s[end]) && !lex.QuoteSet.Has(s[end])) {
-		return false
-	}
-	ticket := text[len(text)-32:]
-	return text[len(text)-33] == ':' && lex.AllIn(ticket, &lex.UpperHex) && !lex.AllIn(ticket, &lex.DigitSet) &&
-		strings.ContainsAny(text[:len(text)-33], "=:")
-}
+// ticketLine matches a line of a .p4tickets file, host:port=user:TICKET, or of the output of p4 tickets.
+var ticketLine = regexp.MustCompile(`[=:].*:[0-9A-F]{32}$`)
+
+const ticketLen = 32
 
 // Generic is the rule of random tokens of no known format.
 const Generic = "generic random token"

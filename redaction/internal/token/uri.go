@@ -2,6 +2,7 @@ package token
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -13,85 +14,50 @@ import (
 // lines of password files, and what only the policy masks.
 
 // uri masks the password, or the token, in the URI whose "://" is s[at:begin].
-func uri(c *scan, _, at, begin int) {
+func uri(c *scan, at, begin int) {
 	if begin < c.uriEnd || lex.RunBack(c.s, at, &schemeSet, 24) == at {
 		return
 	}
-	userinfo, ok := userinfoOf(c.authorityAt(begin))
-	if !ok {
-		return
-	}
-	user, password, _ := c.cutUser(userinfo)
-	if password == "" { // a userinfo without a password can be a token
-		if judge.IsVeryRandom(user) || len(user) >= 32 && judge.IsRandom(user) {
-			c.report("uri-token", "uri user", "", begin, begin+len(user))
-		}
-		return
-	}
-	if c.isDummyPassword(password) {
-		return
-	}
-	start := begin + len(user) + 1
-	c.report("uri-password", "uri", "", start, start+len(password))
-	if !c.contextFree && len(user) > 2 && !c.Names.IsPlaceholder(user) && !judge.IsReference(user) {
-		c.report("uri-user", "uri", "", begin, begin+len(user))
-	}
-}
-
-// authorityAt returns the authority at begin with what follows it, up to another
-// URI or, in a list of hosts, a comma.
-func (c *scan) authorityAt(begin int) string {
-	end := lex.Run(c.s, begin, &uriSet, 512)
-	c.uriEnd = end
-	authority, _, _ := strings.Cut(c.s[begin:end], "://")
-	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
+	c.uriEnd = lex.Run(c.s, begin, &uriSet, 512)
+	authority, _, _ := strings.Cut(c.s[begin:c.uriEnd], "://")
+	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 { // a list of hosts
 		authority = authority[:i]
 		c.uriEnd = begin + i
 	}
-	return authority
-}
-
-// cutUser cuts a userinfo at the first colon that is not part of a placeholder.
-func (r *Rules) cutUser(userinfo string) (user, password string, ok bool) {
-	for i := 0; i < len(userinfo); i++ {
-		if n := r.Names.PlaceholderLen(userinfo[i:]); n > 0 {
-			i += n - 1
-		} else if userinfo[i] == ':' {
-			return userinfo[:i], userinfo[i+1:], true
+	if strings.IndexByte(authority, '@') < 0 {
+		return
+	}
+	m := userinfoForm.FindStringSubmatch(authority)
+	if m == nil {
+		return
+	}
+	colon := 0 // the first one that is not part of a placeholder
+	for colon < len(m[1]) && m[1][colon] != ':' {
+		colon += max(1, c.Names.PlaceholderLen(m[1][colon:]))
+	}
+	user, password := m[1][:colon], strings.TrimPrefix(m[1][colon:], ":")
+	switch {
+	case password == "": // a userinfo without a password can be a token
+		if judge.IsVeryRandom(user) {
+			c.report("uri-token", "uri user", "", begin, begin+len(user))
+		}
+	case !c.isDummyPassword(password):
+		start := begin + len(user) + 1
+		c.report("uri-password", "uri", "", start, start+len(password))
+		if !c.contextFree && len(user) > 2 && !c.Names.IsPlaceholder(user) && !judge.IsReference(user) {
+			c.report("uri-user", "uri", "", begin, begin+len(user))
 		}
 	}
-	return userinfo, "", false
 }
 
-// userinfoOf returns the userinfo of an authority and what follows it. A password
-// may hold any byte but @, so the last @ before the path counts. An @ in the path
-// counts only if the text before it cannot be a host.
-func userinfoOf(authority string) (string, bool) {
-	path := strings.IndexAny(authority, "/?#")
-	if path < 0 {
-		path = len(authority)
-	}
-	if at := strings.LastIndexByte(authority[:path], '@'); at > 0 {
-		return authority[:at], true
-	}
-	colon := strings.IndexByte(authority[:path], ':')
-	at := strings.LastIndexByte(authority, '@')
-	if colon < 0 || at < path || isPort(authority[colon+1:path]) || !lex.IsAlnum(lex.ByteAt(authority, at+1)) ||
-		strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
-		return "", false
-	}
-	return authority[:at], true
-}
-
-// isPort reports whether s, after a host and a colon, is a port or a variable.
-func isPort(s string) bool {
-	return s == "" || lex.AllIn(s, &lex.DigitSet) || strings.IndexByte("$%{<:*", s[0]) >= 0
-}
+// userinfoForm matches the userinfo of an authority and what follows it. A password may hold any byte but
+// @, so the last @ before the path counts. An @ in the path counts only if the text before it is no port.
+var userinfoForm = regexp.MustCompile(`^([^/?#]*|[^:/?#@]*:[^0-9$%{<:*/?#][^@=&]*)@`)
 
 // isDummyPassword reports whether the password of a URI is not a real one.
 func (r *Rules) isDummyPassword(s string) bool {
-	return r.Names.IsPlaceholder(s) && len(s) > 2 || judge.IsReference(s) || lex.BeginsWith(s, judge.Heads("filledin")) || strings.HasPrefix(s, "$") && judge.IsIdentifier(s[1:]) ||
-		judge.Words("dummy")[strings.ToLower(s)] || len(s) > 8 && judge.IsCommonWords(s, 0)
+	return r.Names.IsPlaceholder(s) && len(s) > 2 || judge.IsReference(s) || lex.BeginsWith(s, judge.Heads("filledin")) || judge.Words("dummy")[strings.ToLower(s)] ||
+		len(s) > 8 && judge.IsCommonWords(s, 0)
 }
 
 // reportAfter masks s[at:end] without its prefix up to mark, the user.
@@ -103,7 +69,7 @@ func (c *scan) reportAfter(mark, class, rule string, at, end int) {
 }
 
 // oracle masks the password of user/password@host, which begins at begin.
-func oracle(c *scan, _, _, begin int) {
+func oracle(c *scan, _, begin int) {
 	text, _, ok := strings.Cut(c.s[begin:min(len(c.s), begin+128)], "@")
 	if ok && strings.IndexFunc(text, unicode.IsSpace) < 0 {
 		c.reportAfter("/", "uri-password", "oracle connection", begin, begin+len(text))
@@ -111,12 +77,12 @@ func oracle(c *scan, _, _, begin int) {
 }
 
 // dsn masks the password in a MySQL data source name, user:password@tcp(host).
-func dsn(c *scan, _, at, _ int) {
+func dsn(c *scan, at, _ int) {
 	c.reportAfter(":", "uri-password", "data source name", lex.RunBack(c.s, at, &uriSet, 128), at)
 }
 
 // pgpass masks the last field of host:port:database:user:password, with the port at begin.
-func pgpass(c *scan, _, begin, end int) {
+func pgpass(c *scan, begin, end int) {
 	line := strings.TrimSpace(c.s[end:lex.LineEndWithin(c.s, end, 512)])
 	fields := strings.SplitN(line, ":", 3)
 	host := lex.RunBack(c.s, begin, &pgHostSet, 255)
@@ -128,7 +94,7 @@ func pgpass(c *scan, _, begin, end int) {
 
 // userinfo masks the password of user:password@host, where the host has a domain or a
 // port. The @ is at at.
-func userinfo(c *scan, _, at, _ int) {
+func userinfo(c *scan, at, _ int) {
 	begin := lex.RunBack(c.s, at, &userinfoSet, 64)
 	user, password, _ := strings.Cut(c.s[begin:at], ":")
 	end := lex.Run(c.s, at+1, &hostSet, 255)
@@ -141,7 +107,7 @@ func userinfo(c *scan, _, at, _ int) {
 }
 
 // email masks the address around the @ at at (security 9.5.2).
-func email(c *scan, _, at, _ int) {
+func email(c *scan, at, _ int) {
 	begin, end := lex.RunBack(c.s, at, &mailSet, 64), lex.Run(c.s, at+1, &hostSet, 255)
 	host := strings.TrimRight(c.s[at+1:end], ".-")
 	dot := strings.LastIndexByte(host, '.')
@@ -151,7 +117,7 @@ func email(c *scan, _, at, _ int) {
 }
 
 // host masks the name that ends in the internal suffix s[begin:end].
-func host(c *scan, _, begin, end int) {
+func host(c *scan, begin, end int) {
 	if !lex.ContinuesWord(c.s, end) && !(lex.ByteAt(c.s, end) == '.' && lex.IsAlnum(lex.ByteAt(c.s, end+1))) && !lex.IsAlnum(lex.ByteAt(c.s, begin-1)) {
 		c.report("internal-host", "policy", "", lex.RunBack(c.s, begin, &hostSet, 255), end)
 	}
@@ -161,7 +127,7 @@ func host(c *scan, _, begin, end int) {
 var privateNets = []string{"10.", "172.", "192.168.", "169.254.", "fc", "fd", "fe8", "fe9", "fea", "feb"}
 
 // internalIP masks the address of a private network that begins at i.
-func internalIP(c *scan, _, i, _ int) {
+func internalIP(c *scan, i, _ int) {
 	if before := lex.ByteAt(c.s, i-1); lex.IsAlnum(before) || before == '.' || before == ':' {
 		return
 	}
