@@ -119,9 +119,7 @@ var strong, medium, weak, vendor = bitsOf(Strong), bitsOf(Medium), bitsOf(Weak),
 // look like a key.
 var classifiers = []classifier{
 	{name: "too short", is: func(c *Candidate) bool { return len(c.text) < 3 }, then: left},
-	{name: "too short for a key", strengths: weak | vendor, bindings: ^bitsOf(Item), is: func(c *Candidate) bool { return len(c.text) < 12 }, then: left},
 	{name: "the name itself", is: func(c *Candidate) bool { return strings.EqualFold(c.text, c.Name.Ident) }, then: left},
-	{name: "placeholder", is: func(c *Candidate) bool { return c.Names.IsPlaceholder(c.text) }, then: left},
 	{name: "reference", is: ofText(IsReference), then: left},
 	{name: "escaped bytes", is: func(c *Candidate) bool {
 		return strings.Count(c.text, `\x`)*4+strings.Count(c.text, `\u`)*6+strings.Count(c.text, `\U`)*10+3 >= len(c.text)
@@ -129,9 +127,7 @@ var classifiers = []classifier{
 	{name: "schema", is: func(c *Candidate) bool {
 		return lex.BeginsWith(c.text, heads["schema"]) || strings.HasPrefix(c.text, "scram-sha-")
 	}, then: left},
-	{name: "public key", is: func(c *Candidate) bool {
-		return lex.BeginsWith(c.text, heads["publickey"]) || strings.HasPrefix(c.text, "MI") && strings.Contains(c.text, "IjANBgkqhkiG9w0BAQEFAA")
-	}, then: left},
+	{name: "public key", is: func(c *Candidate) bool { return lex.BeginsWith(c.text, heads["publickey"]) }, then: left},
 	{name: "function of another name", bindings: bitsOf(Called), is: func(c *Candidate) bool {
 		return c.Names.Of(c.Name.Ident[strings.LastIndexByte(c.Name.Ident, '.')+1:]).Strength == NoName
 	}, then: left},
@@ -141,9 +137,8 @@ var classifiers = []classifier{
 	{name: "number of a row", is: func(c *Candidate) bool { return lex.AllIn(c.text, &lex.DigitSet) && lastWordOf(c.Name.Ident) == "id" }, then: left},
 	{name: "name of a resource", is: namesResource, then: left},
 	{name: "term in an element", bindings: bitsOf(Element), is: func(c *Candidate) bool {
-		return c.text[0] == '`' || strings.Contains(c.text, ".") && !hasDigit(c.text) && isChain(c.text)
+		return c.text[0] == '`' || strings.Contains(c.text, ".") && isChain(c.text)
 	}, then: left},
-
 	{name: "result of a test", bindings: bitsOf(Assigned), quotes: onlyBare, is: func(c *Candidate) bool { return c.Name.Ident == "PASS" && lex.ByteAt(c.S, c.Name.End) == ':' }, then: left},
 	{name: "element of a list", bindings: bitsOf(Item), is: isItem, then: masked, otherwise: left},
 	{name: "value of a map", bindings: bitsOf(Member), is: isMember, then: masked, otherwise: left},
@@ -175,7 +170,7 @@ var classifiers = []classifier{
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
 
 	{name: "number", strengths: weak, is: ofText(isNumber), then: left},
-	{name: "user and password in base64", strengths: weak, is: func(c *Candidate) bool { return IsEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
+	{name: "user and password in base64", strengths: weak, is: ofText(IsEncodedPair), then: masked},
 	{name: "SHA-1 of a lock file", strengths: weak, quotes: onlyBare, is: func(c *Candidate) bool {
 		return len(c.text) == 40 && lex.AllIn(c.text, &lex.LowerHex) && lex.ByteAt(c.S, c.Name.End) == ':'
 	}, then: left},

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
@@ -107,11 +108,9 @@ func (n *Names) Words() (words []string) {
 
 // Of returns the name ident.
 func (n *Names) Of(ident string) Name {
-	if !lex.AllIn(ident, &lex.IdentSet) && strings.IndexFunc(ident, func(r rune) bool { return r >= 0x80 }) >= 0 {
-		for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-			if i := slices.IndexFunc(n.stems, func(s stem) bool { return same(s.text, ident) }); i >= 0 {
-				return Name{Ident: "password", Strength: n.stems[i].strength, Rule: n.stems[i].rule}
-			}
+	if strings.IndexFunc(ident, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		if i := slices.IndexFunc(n.stems, func(s stem) bool { return strings.EqualFold(s.text, ident) }); i >= 0 {
+			return Name{Ident: "password", Strength: n.stems[i].strength, Rule: n.stems[i].rule}
 		}
 	}
 	strength, rule := n.rate(ident)
@@ -147,7 +146,7 @@ func (n Name) IsPassword() bool {
 // IsPlural reports whether n names several secrets, such as passwords.
 func (n Name) IsPlural() bool {
 	final := lastWordOf(n.Ident)
-	return n.Strength == Strong && (lists["plural"][final] || strings.HasSuffix(final, "passwords"))
+	return n.Strength == Strong && lists["plural"][final]
 }
 
 // Class returns the class of the secrets that n names.
@@ -179,8 +178,8 @@ func (n *Names) rate(ident string) (Strength, string) {
 	switch {
 	case vendor != nil && strength == Weak:
 		best, strength = vendor, Medium
-	case strength == Weak && isID(words):
-		return NoName, ""
+	case strength == Weak && len(words) > 1 && strings.TrimSuffix(lastWord(words), "s") == "id" && !lists["secretid"][words[len(words)-2]] && !slices.Contains(words, "key"):
+		return NoName, "" // a number, such as user_id
 	}
 	if describesSecret(words) {
 		strength = min(strength, Weak)
@@ -239,12 +238,6 @@ func describesSecret(words []string) bool {
 	return final != lastWord(words) && lists["about"][final] || len(words) > 1 && (lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] }))
 }
 
-// isID reports whether the words of a weak name are those of a number, such as user_id.
-func isID(words []string) bool {
-	n := len(words)
-	return n > 1 && strings.TrimSuffix(words[n-1], "s") == "id" && !lists["secretid"][words[n-2]] && !slices.Contains(words, "key")
-}
-
 // SplitWords returns the words of an identifier in lower case.
 func SplitWords(ident string) []string {
 	words := make([]string, 0, 4)
@@ -262,12 +255,7 @@ func lastWord(words []string) string {
 }
 
 // lastWordOf returns the last word of an identifier in lower case, or "".
-func lastWordOf(ident string) (final string) {
-	for w := range wordsOf(ident) {
-		final = w
-	}
-	return strings.ToLower(final)
-}
+func lastWordOf(ident string) string { return lastWord(SplitWords(ident)) }
 
 // wordsOf yields the words of an identifier as they are spelled.
 func wordsOf(ident string) iter.Seq[string] {
@@ -304,5 +292,42 @@ func IsConstant(ident string) bool {
 
 // IsFlag reports whether the identifier at a is a flag of a command line.
 func IsFlag(s string, a int) bool {
-	return lex.ByteAt(s, a) == '-' || lex.ByteAt(s, a-1) == '-'
+	return lex.ByteAt(s, a) == '-'
+}
+
+const (
+	// PlaceholderHead begins every placeholder.
+	PlaceholderHead = "[REDACTED:"
+	// TagLen is the length of the tag of a placeholder, in hex digits.
+	TagLen = 4
+)
+
+// PlaceholderLen returns the length of the placeholder that s begins with, or 0. Only the
+// exact form with a class of the rules counts: something similar could hide a secret.
+func (n *Names) PlaceholderLen(s string) int {
+	size := ShapeLen(s)
+	if size > 0 && !n.Classes[s[len(PlaceholderHead):size-len(":]")-TagLen]] {
+		return 0
+	}
+	return size
+}
+
+// ShapeLen returns the length of the placeholder of any class that s begins with, or 0.
+func ShapeLen(s string) int {
+	rest, ok := strings.CutPrefix(s, PlaceholderHead)
+	if !ok {
+		return 0
+	}
+	class, rest, ok := strings.Cut(rest[:min(len(rest), 48)], ":")
+	if !ok || !ValidClass(class) || len(rest) <= TagLen || rest[TagLen] != ']' || !lex.AllIn(rest[:TagLen], &lex.LowerHex) {
+		return 0
+	}
+	return len(PlaceholderHead) + len(class) + 1 + TagLen + 1
+}
+
+var classSet = lex.SetOf(lex.Lowers, lex.Digits, "-")
+
+// ValidClass reports whether s is the name of a class.
+func ValidClass(s string) bool {
+	return len(s) > 0 && len(s) <= 32 && lex.AllIn(s, &classSet)
 }

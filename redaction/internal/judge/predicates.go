@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/lex"
@@ -26,28 +27,21 @@ func namesResource(c *Candidate) bool {
 }
 
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its value, as in SQL
-// and command lines, and not what a sentence such as "pass 'x' to f" or a message is about.
+// and command lines, and not what a sentence such as "pass `x` to f" or a message is about.
 func isSpacedQuoted(c *Candidate) bool {
-	switch {
-	case IsFlag(c.S, c.Name.Begin):
-		return true
-	case lex.ByteAt(c.S, c.Start-1) == '`', c.InCode: // a term in a text, or what code calls the name for
-		return !strings.EqualFold(c.Name.Ident, "pass") && !strings.ContainsAny(c.text, "/=") && (IsHumanMade(c.text) || IsRandom(c.text) && !IsWordy(c.text))
-	}
-	return !strings.EqualFold(c.Name.Ident, "pass") && !lex.BeginsWith(c.S[c.Next:], []string{" not found", " already ", " does not"})
+	return IsFlag(c.S, c.Name.Begin) || lex.ByteAt(c.S, c.Start-1) != '`' && !c.InCode && !lex.BeginsWith(c.S[c.Next:], []string{" not found", " already ", " does not"})
 }
 
 // isSpacedBare reports whether text without quotes after a name and a blank is
 // its value: of a flag, a line of a netrc file, a command.
 func isSpacedBare(c *Candidate) bool {
-	s := c.S
-	line := strings.ToLower(strings.TrimLeft(s[lex.LineBegin(s, c.Name.Begin):c.Name.Begin], " \t"))
+	line := strings.ToLower(strings.TrimLeft(c.S[lex.LineBegin(c.S, c.Name.Begin):c.Name.Begin], " \t"))
 	switch {
 	case IsKeyLike(c.text):
 		return true
 	case IsSource(c.text):
 		return false
-	case IsFlag(s, c.Name.Begin):
+	case IsFlag(c.S, c.Name.Begin):
 		return true
 	case line == "":
 		return lists["directive"][c.Name.Ident]
@@ -72,7 +66,7 @@ func isHumanKey(c *Candidate) bool {
 
 func isServiceKey(c *Candidate) bool {
 	first, _, path := strings.Cut(c.text, "/")
-	return !(path && IsWordy(first)) && IsKeyLike(c.text) || IsUUID(c.text) || len(c.text) >= 14 && IsRandom(c.text) && shapeOf(c.text).other == 0
+	return !(path && IsWordy(first)) && IsKeyLike(c.text) || len(c.text) >= 14 && IsRandom(c.text) && shapeOf(c.text).other == 0
 }
 
 // after returns the byte that follows the candidate and blanks.
@@ -101,22 +95,12 @@ func IsWordLike(text string) bool {
 	return shapeOf(text).letters() == len(text) && !IsGibberish(text)
 }
 
-// isPassphrase reports whether text is up to seven words with a digit among
-// them and without the words of a sentence about a password, or four groups of
-// four letters, such as the application passwords of mail services.
+// isPassphrase reports whether text is up to seven words with a digit among them and without
+// the words of a sentence about a password.
 func isPassphrase(text string) bool {
 	words := strings.Fields(text)
-	if len(words) < 2 || len(words) > 7 || len(text) > 64 || strings.ContainsAny(text, "<>(){}[]:;,\"|\\") {
-		return false
-	}
-	groups := len(words) == 4
-	for _, w := range words {
-		if lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] {
-			return false
-		}
-		groups = groups && len(w) == 4 && lex.AllIn(w, &lex.LowerSet)
-	}
-	return groups || hasDigit(text)
+	return hasDigit(text) && len(words) > 1 && len(words) <= 7 && len(text) <= 64 && !strings.ContainsAny(text, "<>(){}[]:;,\"|\\") &&
+		!slices.ContainsFunc(words, func(w string) bool { return lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] })
 }
 
 // isWritten reports whether a word of prose can only be a password that a
@@ -126,16 +110,14 @@ func isWritten(c *Candidate) bool {
 	if !c.Name.IsPassword() || !lex.IsAlnum(text[0]) || strings.ContainsAny(text, "()=<>[]{};:,\"'`/|\\") || !IsHumanMade(text) {
 		return false
 	}
-	sh := shapeOf(text)
-	return sh.digit > 0 && (lex.CountIn(text, &passwordMarks) > 0 || sh.upper > 0 && sh.lower > 0)
+	return hasDigit(text) && (lex.CountIn(text, &passwordMarks) > 0 || IsMixedCase(text))
 }
 
 // isNoArgument reports whether text, which is where a command or a call takes a secret,
 // is none: a flag, a path, a word for a secret.
 func isNoArgument(c *Candidate) bool {
 	text := c.text
-	return text[0] == '-' || IsCommonWords(text, 0) || IsPath(text) || IsProse(text) && !isPassphrase(text) || IsCode(text) ||
-		IsSource(text) && !c.Quoted
+	return text[0] == '-' || IsCommonWords(text, 0) || IsPath(text) || IsProse(text) && !isPassphrase(text) || IsCode(text)
 }
 
 // isItem reports whether an element of a list is a secret. It is strict: lists of
@@ -150,7 +132,7 @@ func isItem(c *Candidate) bool {
 	case c.Name.Strength == Strong && (final == "" || lists["password"][final]):
 		return (IsMixed(text) || IsHumanMade(text)) && !looksLikeVersion(text)
 	}
-	return IsUUID(text) || (IsKeyLike(text) || IsVeryRandom(text)) && lex.AllIn(text, &bearerSet)
+	return IsKeyLike(text) || IsVeryRandom(text)
 }
 
 // isMember reports whether a value of a map is a secret. The members of a map of passwords may have any
@@ -170,9 +152,7 @@ func isMember(c *Candidate) bool {
 
 // isOfMany reports whether an element of a list or map of passwords is one: it has a digit or a mark.
 func isOfMany(text string) bool {
-	sh := shapeOf(text)
-	return sh.letters() > 0 && len(text) >= 5 && (sh.digit > 0 || lex.CountIn(text, &passwordMarks) > 0) && !looksLikeVersion(text) &&
-		!namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
+	return len(text) >= 5 && lex.CountIn(text, &lex.LetterSet) > 0 && (hasDigit(text) || lex.CountIn(text, &passwordMarks) > 0) && !namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
 }
 
 // namesAlgorithm reports whether text is names of algorithms, such as sha-256.
@@ -200,7 +180,6 @@ func IsCommunity(text string) bool {
 
 // Sets of bytes of values.
 var (
-	bearerSet     = lex.SetOf(lex.Digits, lex.Letters, "_-.~+/=|:!")
 	dottedSet     = lex.SetOf(lex.Digits, lex.Lowers, "._-")
 	numberSet     = lex.SetOf(lex.Hexes, ".xX_uUlL")
 	passwordMarks = lex.SetOf("!@#$%^&*?~+=")

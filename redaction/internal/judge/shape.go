@@ -163,7 +163,7 @@ func IsVeryRandom(s string) bool {
 		return false
 	}
 	isHex := lex.AllIn(s, &lex.HexSet) // has 16 different bytes at most
-	return (isHex && entropy(s) > 2.6 || entropy(s) > 3.2) && (sh.switches >= 4 || !isHex && IsGibberish(s)) &&
+	return (isHex || entropy(s) > 3.2) && (sh.switches >= 4 || !isHex && IsGibberish(s)) &&
 		!looksLikeVersion(s) && !IsUUID(s) && !IsWordy(s)
 }
 
@@ -186,7 +186,7 @@ func IsWordy(s string) bool {
 		core := strings.Trim(w, lex.Digits)
 		letters += len(core)
 		digit += len(w) - len(core)
-		if len(core) >= 3 && isPlainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
+		if len(core) >= 3 && isPlainWord(core) || isAlgorithm(core) {
 			inWords += len(core)
 		}
 	}

@@ -130,10 +130,10 @@ func (n *Names) IsPlaceholder(text string) bool {
 // IsReference reports whether text is a variable, a template or a mask such as ****.
 func IsReference(text string) bool {
 	t := text
-	if text == "" || !lex.IsAlnum(text[0]) || !lex.IsAlnum(lex.LastByte(text)) {
+	if !lex.IsAlnum(lex.ByteAt(text, 0)) || !lex.IsAlnum(lex.LastByte(text)) {
 		t = strings.Trim(text, " \t\"'`\\")
 	}
-	return t == "" || isEnclosed(t) || isVariableOf(t) || lex.BeginsWith(t, referenceHeads) || isMask(t) ||
+	return t == "" || isEnclosed(t) || isVariableOf(t) || lex.BeginsWith(t, heads["reference"]) || isMask(t) ||
 		strings.Contains(t, "${") && !strings.Contains(t, "://") || strings.Contains(t, "{{")
 }
 
@@ -163,11 +163,8 @@ func isVariableOf(text string) bool {
 // isMask reports whether text is one or two different bytes, or cut short.
 func isMask(text string) bool {
 	n := lex.Distinct(text)
-	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") || strings.Contains(text, "****") ||
-		n == 1 || n <= 2 && len(text) >= 6 && shapeOf(text).digit < len(text) || strings.Trim(text, ".-_…•") == ""
+	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") || strings.Contains(text, "****") || n == 1 || n == 2 && len(text) >= 6
 }
-
-var referenceHeads = heads["reference"]
 
 // IsCommonWords reports whether text is words of no secret, each with up to spare digits.
 func IsCommonWords(text string, spare int) bool {
@@ -190,9 +187,6 @@ func IsCommonWords(text string, spare int) bool {
 
 // isCommonCompound reports whether w is a row of common words.
 func isCommonCompound(w string) bool {
-	if len(w) > 256 {
-		return false
-	}
 	reach := make([]bool, len(w)+1)
 	reach[0] = true
 	for i := range len(w) {
