@@ -43,6 +43,7 @@ func TestReference(t *testing.T) {
 	const file = "../docs/reference/criticizer.md"
 	var page strings.Builder
 	root := newTree()
+	withFlags := map[string]string{} // the first command with these flags
 	page.WriteString("<!-- Generated: go test ./criticizer -run TestReference -update -->\n# The command criticizer\n")
 	for _, cmd := range commands(root) {
 		if isCobras(cmd) || !cmd.Runnable() && cmd.Long == "" {
@@ -53,7 +54,12 @@ func TestReference(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "\n%s\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
 		flags := regexp.MustCompile(`(?m)^ +(-h, )?--help .*\n`).ReplaceAllString(cmd.NonInheritedFlags().FlagUsages(), "")
-		if flags != "" && (cmd.Runnable() || cmd == root) {
+		switch first := withFlags[flags]; {
+		case flags == "" || !cmd.Runnable() && cmd != root:
+		case first != "" && strings.Count(flags, "\n") > 2:
+			fmt.Fprintf(&page, "\nFlags: those of %s.\n", first)
+		default:
+			withFlags[flags] = cmd.CommandPath()
 			fmt.Fprintf(&page, "\n%s\n", indented(flags, "  "))
 		}
 		if cmd.Example != "" {
