@@ -139,7 +139,7 @@ func TestWorkerMetrics(t *testing.T) {
 	t.Run("in Prometheus", func(t *testing.T) { in.checkPrometheus(t, url) })
 }
 
-// checkSeriesCount checks the number of series that docs/observability.md promises:
+// checkSeriesCount limits the number of series:
 // each one costs memory in the monitoring system.
 func (s scrape) checkSeriesCount(t *testing.T) {
 	t.Helper()
