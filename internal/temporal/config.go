@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -103,7 +105,7 @@ func (c *Config) checkFiles(profile envconfig.ClientConfigProfile) error {
 	}
 	for _, path := range private {
 		if info, err := os.Stat(path); err == nil && secret.Exposed(info, 0o007) {
-			return fmt.Errorf("everyone can access %s, run chmod o-rwx", path)
+			return fmt.Errorf("everyone can access it, run chmod o-rwx %q", path)
 		}
 	}
 	return nil
@@ -130,13 +132,21 @@ func (c *Config) Check(p *config.Problems) {
 	if c.problem != nil {
 		p.Add(true, "profile", strings.ReplaceAll(c.problem.Error(), ": ", ", "), "correct the profile, TEMPORAL_PROFILE or TEMPORAL_CONFIG_FILE")
 	}
+	p.Add(!c.hasPort(), "address", strconv.Quote(c.Address)+" is not host and port", "write it as 127.0.0.1:7233, without a scheme")
 }
 
-// Connections returns the connection to the server. A profile that cannot be used counts as
+// hasPort reports whether the address is that of a gRPC server: host:port or dns:///host:port.
+func (c *Config) hasPort() bool {
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(c.Address, "dns:///"))
+	_, number := strconv.ParseUint(port, 10, 16)
+	return err == nil && number == nil
+}
+
+// Connections returns the connection to the server. A profile or address that cannot be used counts as
 // encrypted: Check reports it.
 func (c *Config) Connections() []config.Connection {
 	return []config.Connection{{
-		Field: "address", Host: config.HostOf(c.Address), Encrypted: c.Client.ConnectionOptions.TLS != nil || c.problem != nil,
+		Field: "address", Host: config.HostOf(c.Address), Encrypted: c.Client.ConnectionOptions.TLS != nil || c.problem != nil || !c.hasPort(),
 		Hint: "enable TLS in the profile", SecretField: "api_key", Secret: c.APIKey,
 	}}
 }

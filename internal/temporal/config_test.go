@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,22 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 }
 
 // A client certificate that was replaced is used for the next connection.
+// An address is host and port; the two mistakes of newcomers have one sentence each.
+func TestAddressIsHostAndPort(t *testing.T) {
+	t.Parallel()
+	for address, refused := range map[string]bool{
+		"127.0.0.1:7233": false, "[::1]:7233": false, "dns:///temporal.example.com:7233": false,
+		"http://127.0.0.1:7233": true, "127.0.0.1": true, "127.0.0.1:": true, "http://127.0.0.1": true,
+	} {
+		c := read(t, "temporal:\n  address: "+strconv.Quote(address)+"\n", nil)
+		problems := config.Problems{AllowClearText: []string{"temporal"}}
+		program.Check(&c, &problems)
+		if err := problems.Err(); (err != nil) != refused || refused && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "without a scheme")) {
+			t.Errorf("%s: %v, want it refused: %t", address, err, refused)
+		}
+	}
+}
+
 func TestTemporalCertificateIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

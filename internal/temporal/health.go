@@ -57,7 +57,7 @@ func IsDenied(err error) bool {
 func (n Namespace) CreateAttributes(missing map[string]enumspb.IndexedValueType) string {
 	var commands []string
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		commands = append(commands, fmt.Sprintf("temporal operator search-attribute create -n %s --name %s --type %s", n.Name, name, missing[name]))
+		commands = append(commands, fmt.Sprintf("temporal operator search-attribute create --address %s --namespace %s --name %s --type %s", n.address, n.Name, name, missing[name]))
 	}
 	return strings.Join(commands, "; ")
 }
@@ -75,8 +75,8 @@ func (n Namespace) MissingAttributes(ctx context.Context, keys ...temporal.Searc
 		case !ok:
 			missing[key.GetName()] = key.GetValueType()
 		case has != key.GetValueType():
-			return nil, failure.Errorf(failure.ConfigInvalid, "search attribute %s of namespace %s has type %s, want %s: temporal operator search-attribute remove -n %s --name %[1]s; %[6]s",
-				key.GetName(), n.Name, has, key.GetValueType(), n.Name, n.CreateAttributes(map[string]enumspb.IndexedValueType{key.GetName(): key.GetValueType()}))
+			return nil, failure.Errorf(failure.ConfigInvalid, "search attribute %s of namespace %s has type %s, want %s: temporal operator search-attribute remove --address %s --namespace %[2]s --name %[1]s; %[6]s",
+				key.GetName(), n.Name, has, key.GetValueType(), n.address, n.CreateAttributes(map[string]enumspb.IndexedValueType{key.GetName(): key.GetValueType()}))
 		}
 	}
 	return missing, nil

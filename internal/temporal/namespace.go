@@ -5,10 +5,16 @@ package temporal
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
@@ -17,6 +23,7 @@ import (
 type Namespace struct {
 	client.Client
 	Name    string
+	address string
 	onClose func()
 }
 
@@ -32,14 +39,29 @@ func (n Namespace) Close() {
 func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 	options := cfg.Client
 	options.HostPort, options.Namespace, options.Logger = cfg.Address, cfg.Name, lg
+	connection := &options.ConnectionOptions
+	connection.DialOptions = append(slices.Clone(connection.DialOptions), grpc.WithChainUnaryInterceptor(cfg.explainNamespace))
 	options.MetricsHandler, options.Interceptors = cfg.Metrics, cfg.Interceptors
 	// Payloads are references and counts: compression would take longer than it saves.
-	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	connection.GrpcCompression = &client.GrpcCompressionNone{}
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
 		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, connectError{err})
 	}
-	return Namespace{c, cfg.Name, cfg.OnClose}, nil
+	return Namespace{c, cfg.Name, cfg.Address, cfg.OnClose}, nil
+}
+
+// explainNamespace adds to the error about a missing namespace how to create it, which is the
+// same for each call and each program.
+func (c Config) explainNamespace(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	err := call(ctx, method, request, reply, conn, opts...)
+	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](serviceerror.FromStatus(status.Convert(err))); missing {
+		refused := status.Convert(err).Proto()
+		refused.Message = fmt.Sprintf("namespace %[2]s does not exist at %[1]s: correct temporal.namespace, or create it: "+
+			"temporal operator namespace create --address %[1]s --namespace %[2]s --retention 720h", c.Address, c.Name)
+		return status.FromProto(refused).Err()
+	}
+	return err
 }
 
 // A connectError shows the innermost layer of a gRPC error: the person who submits a
