@@ -151,6 +151,9 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 	case isFailure:
 		return fmt.Errorf("review of changelist %d failed (%s): %s", a.Changelist, failed.Type(), failed.Message())
 	}
+	if ctx.Err() != nil {
+		return cli.Advise(errors.New("interrupted: the review continues without this command"), fmt.Sprintf("to see its state: criticizer status %d", a.Changelist))
+	}
 	return fmt.Errorf("wait for review of changelist %d: %w", a.Changelist, err)
 }
 

@@ -30,6 +30,20 @@ func TestLineOfAReview(t *testing.T) {
 	}
 }
 
+// A trigger prints each reason of a refused configuration, on its one line.
+func TestTriggerPrintsTheWholeReason(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{"CRITICIZER_CONFIG": "/dev/null", "CRITICIZER_TEMPORAL_ADDRESS": "http://127.0.0.1", "CRITICIZER_SHELF_QUIET": "-1s"}
+	var said strings.Builder
+	err := run(t.Context(), []string{"--trigger", "change-commit", "4711"}, func(name string) string { return vars[name] }, strings.NewReader(""), &said, io.Discard)
+	testkit.NoError(t, err)
+	for _, reason := range []string{"temporal.address: ", "without a scheme", "shelf.quiet: is not positive", "; "} {
+		if !strings.Contains(said.String(), reason) || strings.Count(said.String(), "\n") != 1 {
+			t.Errorf("%q is missing, or it is not one line: %q", reason, said.String())
+		}
+	}
+}
+
 // A server passes the changelist as an argument, or in a dictionary on the standard input,
 // with triggers.io=1. A renumbered changelist has its final number. Here Temporal is down: the
 // request is in the spool.

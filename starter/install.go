@@ -81,7 +81,7 @@ func (i *installer) lines(a *app) (string, error) {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
 	command := i.program
-	file := cmp.Or(a.configPath, a.getenv("CRITICIZER_CONFIG"), trigger.Program.DefaultPath)
+	file := trigger.Program.File(a.configPath, a.getenv)
 	if _, err := os.Stat(file); err == nil { // else there is none: a.load has checked it
 		if i.configFile, err = filepath.Abs(file); err != nil {
 			return "", fmt.Errorf("find the configuration: %w", err)
@@ -154,7 +154,7 @@ func checkFile(file string) error {
 			return err
 		}
 		if secret.Exposed(info, 0o002) && info.Mode()&os.ModeSticky == 0 {
-			return fmt.Errorf("every account can write %s and so change what the Perforce server runs: run chmod o-w", name)
+			return fmt.Errorf("every account can write %s and so change what the Perforce server runs: run chmod o-w %[1]q", name)
 		}
 		if name == filepath.Dir(name) {
 			return nil
@@ -169,7 +169,7 @@ func (s spool) check() (waiting int, err error) {
 	}
 	requests, err := s.list()
 	if err == nil && len(requests) >= s.limit {
-		err = fmt.Errorf("spool %s is full: %d requests: run criticizer-starter drain", s.dir, len(requests))
+		err = fmt.Errorf("spool %s is full: %d requests: to start them: criticizer-starter drain", s.dir, len(requests))
 	}
 	if err != nil {
 		return 0, err

@@ -127,8 +127,8 @@ func runAsTrigger(stdout io.Writer, execute func() error) {
 	select {
 	case err := <-done:
 		if err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			fmt.Fprintf(stdout, "criticizer: no review was started: %s\n", first)
+			reason := strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(strings.TrimSpace(err.Error()))
+			fmt.Fprintf(stdout, "criticizer: no review was started: %s\n", reason)
 		}
 	case <-time.After(defaultTimeout):
 		fmt.Fprintf(stdout, "criticizer: no review was started within %v\n", defaultTimeout)

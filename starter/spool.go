@@ -195,7 +195,7 @@ func (s spool) list() ([]string, error) {
 		return nil, nil
 	}
 	if err == nil && secret.Exposed(info, 0o077) {
-		return nil, fmt.Errorf("spool directory %s (starter.spool_dir) is accessible to other accounts, who could start reviews: run chmod 700", s.dir)
+		return nil, fmt.Errorf("spool directory %s (starter.spool_dir) is accessible to other accounts, who could start reviews: run chmod 700 %[1]q", s.dir)
 	}
 	entries, errRead := os.ReadDir(s.dir)
 	if err = errors.Join(err, errRead); err != nil {
