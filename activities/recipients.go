@@ -73,7 +73,7 @@ type Decision struct {
 const (
 	noAddress = "has no usable address"
 	outside   = "has an address outside of mail.allowed_domains"
-	bounced   = "has an address that bounced: criticizer delivery resend of that delivery lifts it"
+	bounced   = "has an address that bounced, until an operator resends that delivery"
 )
 
 // Decide keeps the order given, author first. A person with several spellings of an

@@ -55,7 +55,7 @@ status is 1 unless all paths may be read.`,
 		if err := printList(c, checked, results); err != nil || denied == 0 {
 			return err
 		}
-		return advise(fmt.Errorf("%d of %d paths may not be read", denied, len(paths)), "to widen the list, change p4.allowed_paths and run criticizer allowlist apply")
+		return advise(fmt.Errorf("%d of %d paths may not be read", denied, len(paths)), "to widen the list, change p4.allowed_paths, then: "+applyCommand)
 	}
 	return cmd
 }
@@ -76,7 +76,7 @@ func (c *app) allowList() (list store.AllowList, checked p4.AllowList, err error
 func checkedList(list store.AllowList) (p4.AllowList, error) {
 	checked, err := p4.NewAllowList(list.Allowed, list.Embargoed)
 	if err != nil {
-		return checked, advise(failure.New(failure.ConfigInvalid, err), "write entries such as //depot/project/...; docs/security.md has the rules")
+		return checked, advise(failure.New(failure.ConfigInvalid, err), "write entries such as //depot/project/...; for the rules: criticizer help security.md")
 	}
 	return checked, nil
 }
@@ -98,15 +98,23 @@ func (c *app) allowlistShowCommand() *cobra.Command {
 				for _, line := range list.Changes(store.AllowList{}) {
 					fmt.Fprintln(w, strings.TrimPrefix(line, "+"))
 				}
-				if len(changes) == 0 {
+				switch {
+				case applied.ID == 0:
+					fmt.Fprintf(w, "NOT in force, as no list was applied")
+				case len(changes) > 0:
+					fmt.Fprintf(w, "NOT in force: it differs from version %d by\n  %s", applied.ID, strings.Join(changes, "\n  "))
+				default:
 					fmt.Fprintf(w, "in force: version %d, applied %s %s\n", applied.ID, stamp(applied.AppliedAt), byWhom(applied.Who, applied.Reason))
-				} else {
-					fmt.Fprintf(w, "NOT in force: it differs from version %d; to apply it: criticizer allowlist apply\n  %s\n", applied.ID, strings.Join(changes, "\n  "))
+					return
 				}
+				fmt.Fprintf(w, "\nto apply it: %s\n", applyCommand)
 			})
 		}),
 	}
 }
+
+// applyCommand puts the configured list in force.
+const applyCommand = `criticizer allowlist apply --reason "WHY"`
 
 func (c *app) allowlistApplyCommand() *cobra.Command {
 	cmd := &cobra.Command{

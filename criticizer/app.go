@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/internal/cli"
@@ -49,7 +48,7 @@ func (c *app) config(roles ...settings.Role) (*settings.Config, error) {
 		err = cfg.Check(roles...)
 	}
 	if err != nil {
-		return nil, advise(err, "docs/configuration.md describes every field")
+		return nil, advise(err, "for every setting: criticizer help configuration.md")
 	}
 	return cfg, nil
 }
@@ -71,11 +70,11 @@ func (c *app) database(ctx context.Context) (*store.DB, *settings.Config, error)
 	}
 	db, err := store.Open(ctx, quiet, cfg.DatabaseConfig(), store.RoleOperator)
 	if err != nil {
-		return nil, nil, adviseDatabase(err)
+		return nil, nil, adviseDatabase(cfg, err)
 	}
 	if err := db.CheckSchema(ctx); err != nil {
 		db.Close()
-		return nil, nil, adviseDatabase(err)
+		return nil, nil, adviseDatabase(cfg, err)
 	}
 	return db, cfg, nil
 }
@@ -92,14 +91,24 @@ func (c *app) onDatabase(act func(ctx context.Context, db *store.DB, args []stri
 	}
 }
 
-// adviceLogin is the hint for a database that refuses the login.
-const adviceLogin = "correct user and password in CRITICIZER_DATABASE_URL, or in the file of CRITICIZER_DATABASE_URL_FILE"
+// sourceOf names where a secret comes from: its file, or its variable.
+func sourceOf(variable string, s secret.Value) string {
+	file, _ := s.File()
+	return cmp.Or(file, variable)
+}
 
-func adviseDatabase(err error) error {
-	if failure.ClassOf(err) == failure.AuthDenied {
-		return advise(err, adviceLogin)
+// adviseDatabase adds what to do about a database that cannot be used.
+func adviseDatabase(cfg *settings.Config, err error) error {
+	url := sourceOf("CRITICIZER_DATABASE_URL", cfg.Database.URL)
+	switch failure.ClassOf(err) {
+	case failure.AuthDenied:
+		return advise(err, "correct user and password in %s", url)
+	case failure.PermissionDenied: // the error has the statement
+		return advise(err, "or name a login that has the role in %s", url)
+	case failure.ConfigInvalid:
+		return advise(err, "correct %s if it names the wrong database; to create roles and schema: criticizer migrate", url)
 	}
-	return advise(err, "check that Postgres is up and that CRITICIZER_DATABASE_URL names it; criticizer migrate creates the schema")
+	return advise(err, "check that Postgres is up and that %s names it", url)
 }
 
 // onRow returns a command's function that reads the dead letter or delivery whose ID is the
@@ -136,12 +145,10 @@ func (c *app) onTemporal(act func(ctx context.Context, temporal runs, args []str
 	}
 }
 
-const adviceTemporal = "check that the Temporal server is up and that temporal.address names it"
-
 func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
 	n, err := temporal.Dial(ctx, log.NewStructuredLogger(quiet), cfg.Temporal)
 	if err != nil {
-		return runs{}, advise(err, adviceTemporal)
+		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
 	}
 	return runs{n, cfg.Temporal.Name}, nil
 }
@@ -223,9 +230,6 @@ func (c *app) report(err error) int {
 
 // hintOf returns the hint of err itself, or else the hint of its class.
 func hintOf(err error) string {
-	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
-		return "correct temporal.namespace, or create it: temporal operator namespace create"
-	}
 	hint := cli.HintOf(err)
 	if class := failure.ClassOf(err); hint == "" && class != failure.Unknown {
 		hint, _, _ = strings.Cut(class.Describe().Hint, ", then replay") // which is for dead letters only

@@ -55,10 +55,10 @@ func (c *app) readArtifact(ctx context.Context, ns review.Namespace, ref review.
 	}
 	db, err := store.Open(ctx, quiet, cfg.DatabaseConfig(), store.RoleReader)
 	if failure.ClassOf(err) == failure.PermissionDenied {
-		return nil, c.refuseAccess(ctx, ref, why)
+		return nil, c.refuseAccess(ctx, cfg, ref, why)
 	}
 	if err != nil {
-		return nil, adviseDatabase(err)
+		return nil, adviseDatabase(cfg, err)
 	}
 	defer db.Close()
 	stored, err := artifact.New(db.AuditedReader(ns, c.operator(), why), cfg.ArtifactConfig(ns))
@@ -69,7 +69,7 @@ func (c *app) readArtifact(ctx context.Context, ns review.Namespace, ref review.
 }
 
 // refuseAccess records that a person without the role tried to read an artifact.
-func (c *app) refuseAccess(ctx context.Context, ref review.ArtifactRef, reason string) error {
+func (c *app) refuseAccess(ctx context.Context, cfg *settings.Config, ref review.ArtifactRef, reason string) error {
 	err := failure.Errorf(failure.PermissionDenied, "read artifact %s: the login of CRITICIZER_DATABASE_URL lacks the role %s", ref, store.RoleReader)
 	if db, _, openErr := c.database(ctx); openErr == nil {
 		defer db.Close()
@@ -77,7 +77,7 @@ func (c *app) refuseAccess(ctx context.Context, ref review.ArtifactRef, reason s
 			return fmt.Errorf("%w; and the refusal could not be recorded: %w", err, auditErr)
 		}
 	}
-	return advise(err, "have a database administrator grant %s to people who may read raw content", store.RoleReader)
+	return advise(err, "if you may read it, have an administrator of the database run: %s", cfg.Database.Grant(string(store.RoleReader)))
 }
 
 func namespaceOf(ref review.ArtifactRef) (review.Namespace, error) {

@@ -113,7 +113,7 @@ func (c *letterChoice) read(ctx context.Context, db *store.DB) ([]store.DeadLett
 	letters, err := db.DeadLetters(ctx, c.filter)
 	for _, id := range c.filter.IDs {
 		if err == nil && !slices.ContainsFunc(letters, func(l store.DeadLetter) bool { return l.ID == id }) {
-			err = advise(fmt.Errorf("dead letter %d does not exist: nothing was done", id), "criticizer deadletter list --state all shows all dead letters")
+			err = advise(fmt.Errorf("dead letter %d does not exist: nothing was done", id), "to list all dead letters: criticizer deadletter list --state all")
 		}
 	}
 	return letters, err

@@ -14,7 +14,7 @@ import (
 func (c *app) deadletterCommand() *cobra.Command {
 	return group("deadletter", "List, show, replay, resolve or annotate dead letters",
 		`A dead letter records a stage of a review that used its attempt budget or met an
-error that no retry can fix. docs/runbook.md has the action for each class.`,
+error that no retry can fix. For the action of each class: criticizer help runbook.md`,
 		c.deadletterListCommand(), c.deadletterShowCommand(), c.replayCommand(), c.resolveCommand(), c.annotateCommand())
 }
 
@@ -86,7 +86,7 @@ named by ID or chosen by --class, --stage, --changelist and --older-than.`,
 			}
 			return choice.each(c, letters, "resolve", "as "+c.operator()+"\nreason: "+*reason, "resolved", func(l store.DeadLetter) error {
 				if l.State == store.DeadLetterResolved {
-					return settled(l, fmt.Sprintf("criticizer deadletter annotate %d --note TEXT adds a note", l.ID), "is resolved already, %s", byWhom(l.ResolvedBy, l.Resolution))
+					return settled(l, fmt.Sprintf(`to add a note: criticizer deadletter annotate %d --note "TEXT"`, l.ID), "is resolved already, %s", byWhom(l.ResolvedBy, l.Resolution))
 				}
 				return nil
 			}, func(l store.DeadLetter) (string, error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +30,7 @@ Its status is one of
   held     possibly sent, and no evidence shows it; needs an operator's decision
   waived   an operator decided that it need not be sent
 
-docs/delivery.md has the steps of a repair.`,
+criticizer help delivery.md has the steps of a repair.`,
 		c.deliveryListCommand(), c.deliveryShowCommand(), c.waiveCommand(), c.readdressCommand(), c.resendCommand(), c.reconcileCommand())
 }
 
@@ -172,17 +174,17 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 	case failure.ClassOf(err) != failure.WriteConflict:
 		return err
 	case d.Status == review.DeliverySent:
-		return advise(err, "a sent delivery is not sent again: criticizer-starter change-commit --review-version %d %d makes a new review", d.Version+1, d.Changelist)
+		return advise(err, "a sent delivery is not sent again; to make a new review: criticizer-starter change-commit --review-version %d %d", d.Version+1, d.Changelist)
 	case d.Begun && d.JobState == review.JobInProgress:
 		return advise(err, "wait until the review has ended: it searches for the mail itself")
 	case d.Begun && time.Since(*d.LastAttemptAt) < settle:
 		return advise(err, "its last attempt may take until %s (mail.settle): search for the mail after that, then decide", stamp(d.LastAttemptAt.Add(settle)))
 	case d.Begun || d.NotificationID != "":
-		return advise(err, "find out from the mail server whether it was accepted; then criticizer delivery resend or waive %d", d.ID)
+		return advise(err, `find out from the mail server whether it was accepted; if not: criticizer delivery resend %d --reason "WHY"; if it was: criticizer delivery waive %[1]d --reason "WHY"`, d.ID)
 	case d.Status == review.DeliveryPending:
-		return advise(err, "it is sent when the review continues; criticizer status %d shows the review", d.Changelist)
+		return advise(err, "it is sent when the review continues; to see the review: criticizer status %d", d.Changelist)
 	}
-	return advise(err, "criticizer delivery show %d shows its history", d.ID)
+	return advise(err, "to see its history: criticizer delivery show %d", d.ID)
 }
 
 // noteNext prints how the reviews of deliveries continue.
@@ -191,20 +193,20 @@ func (c *app) noteNext(ctx context.Context, db *store.DB, deliveries []store.Out
 	if err != nil {
 		return err
 	}
-	states, ids := map[review.JobState]bool{}, ""
+	states, ids := map[review.JobState]bool{}, []string{}
 	for _, d := range deliveries {
 		states[d.JobState] = true
 	}
 	for _, l := range letters {
 		if slices.ContainsFunc(deliveries, func(d store.OutboxEntry) bool { return d.WorkflowID == l.WorkflowID }) {
-			ids += fmt.Sprintf(" %d", l.ID)
+			ids = append(ids, strconv.FormatInt(l.ID, 10))
 		}
 	}
-	if ids != "" {
-		c.note("to continue the review: criticizer deadletter replay%s --reason TEXT", ids)
+	if len(ids) > 0 {
+		c.note(`to continue the review: criticizer deadletter replay %s --reason "WHY"`, strings.Join(ids, " "))
 	}
 	if states[review.JobSucceeded] {
-		c.note("if a review has ended, criticizer delivery reconcile, or the next scheduled one, sends what is unsent")
+		c.note("if a review has ended, the next reconciliation sends what is unsent; to run one now: criticizer delivery reconcile")
 	}
 	if states[review.JobCanceled] {
 		c.note("if a review was canceled, nothing is sent")
@@ -227,6 +229,8 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 			switch {
 			case failure.ClassOf(err) == failure.NotFound:
 				return advise(err, "start a worker that serves the stage workflows: it creates the schedule")
+			case errors.Is(ctx.Err(), context.Canceled):
+				return advise(errContinues, "to see what is unsent: criticizer top")
 			case errors.Is(ctx.Err(), context.DeadlineExceeded):
 				return advise(fmt.Errorf("the reconciliation has not ended after %s", reconcileTimeout),
 					"it continues in the background; check that a worker serves the stage notify and that the mail server responds")
@@ -247,7 +251,7 @@ func reconciledRows(r activities.Reconciled) [][]string {
 		{r.Confirmed, "confirmed: sent, and the mail server has a record"},
 		{r.Settled, "found to be accepted, and marked sent"},
 		{r.Sent, "sent now"},
-		{r.Refused, "permanently refused: criticizer delivery list --status failed"},
+		{r.Refused, "permanently refused; to list them: criticizer delivery list --status failed"},
 		{r.Requeued, "held, found not to be accepted, and released"},
 		{r.Unproven, "marked sent without a record at the mail server: see the worker's log"},
 		{r.Notices, "authors notified that their change is not reviewed"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/store"
 )
@@ -166,10 +168,10 @@ func (c *app) checks(roles []settings.Role, model bool) []check {
 	cfg, err := settings.Load(c.configPath, c.getenv)
 	if err != nil {
 		return []check{{"config", func(context.Context, *findings) error {
-			return advise(err, "fix it first, the other checks depend on it: docs/configuration.md describes every field")
+			return advise(err, "the other checks depend on it; for every setting: criticizer help configuration.md")
 		}}}
 	}
-	i := installation{cfg, roles}
+	i := installation{cfg, roles, settings.Program.File(c.configPath, c.getenv)}
 	if cfg.CheckClearText(roles...) != nil { // no check may send what no worker would
 		return []check{{"config", i.configuration}}
 	}
@@ -178,25 +180,30 @@ func (c *app) checks(roles []settings.Role, model bool) []check {
 	}
 	notifies := i.serves(settings.RoleNotify)
 	sendsMail := notifies || i.serves(settings.RoleWorkflows) && cfg.OnCall.Address != ""
+	mailNeeds := []string{"mail"}
+	if notifies {
+		mailNeeds = append(mailNeeds, "evidence")
+	}
 	var wanted []check
 	for _, ch := range []struct {
 		check
-		when bool
+		when  bool
+		needs []string // sections: the check of the configuration reports what they lack
 	}{
-		{check{"config", i.configuration}, true},
-		{check{"secrets", i.secrets}, true},
-		{check{"oncall", i.onCall}, i.serves(settings.RoleWorkflows)},
-		{check{"postgres", i.postgres}, true},
-		{check{"temporal", i.temporal}, true},
-		{check{"breakers", i.breakers}, slices.ContainsFunc(breakerRoles, i.serves)},
-		{check{"p4", i.perforce}, i.serves(settings.RoleFetch)},
-		{check{"allowlist", i.allowList}, i.serves(settings.RoleFetch)},
-		{check{"model", i.model}, i.serves(settings.RoleLLM)},
-		{check{"mail", i.mail}, sendsMail},
-		{check{"journal", i.journal}, sendsMail},
-		{check{"bounces", i.bounces}, sendsMail},
+		{check{"config", i.configuration}, true, nil},
+		{check{"secrets", i.secrets}, true, nil},
+		{check{"oncall", i.onCall}, i.serves(settings.RoleWorkflows), nil},
+		{check{"postgres", i.postgres}, true, []string{"database"}},
+		{check{"temporal", i.temporal}, true, []string{"temporal"}},
+		{check{"breakers", i.breakers}, slices.ContainsFunc(breakerRoles, i.serves), []string{"database"}},
+		{check{"p4", i.perforce}, i.serves(settings.RoleFetch), []string{"p4"}},
+		{check{"allowlist", i.allowList}, i.serves(settings.RoleFetch), []string{"p4", "database"}},
+		{check{"model", i.model}, i.serves(settings.RoleLLM), []string{"llm", "redaction"}},
+		{check{"mail", i.mail}, sendsMail, mailNeeds},
+		{check{"journal", i.journal}, sendsMail, mailNeeds},
+		{check{"bounces", i.bounces}, sendsMail, mailNeeds},
 	} {
-		if ch.when {
+		if ch.when && (ch.needs == nil || cfg.CheckSections(ch.needs...) == nil) {
 			wanted = append(wanted, ch.check)
 		}
 	}
@@ -219,6 +226,7 @@ func (c *app) checks(roles []settings.Role, model bool) []check {
 type installation struct {
 	cfg   *settings.Config
 	roles []settings.Role
+	file  string // of the configuration
 }
 
 func (i installation) serves(role settings.Role) bool { return slices.Contains(i.roles, role) }
@@ -229,14 +237,20 @@ func (i installation) configuration(_ context.Context, found *findings) error {
 		found.ok("has everything that %s need", strings.Join(texts(i.roles), ", "))
 		return nil
 	}
-	_, problems, _ := strings.Cut(err.Error(), "\n")
-	for problem := range strings.Lines(problems) {
-		problem = strings.TrimSpace(problem)
-		if at := strings.LastIndex(problem, ": "); at >= 0 {
-			found.fail(advise(errors.New(problem[:at]), "%s", problem[at+2:]))
-		} else {
-			found.fail(errors.New(problem))
-		}
+	// The one mistake of which most problems are a result.
+	if _, missing := os.Stat(i.file); missing != nil {
+		found.fail(advise(fmt.Errorf("no configuration was read: %s does not exist", i.file), "name the file with --config; to write one: criticizer help install.md"))
+	}
+	if len(i.cfg.Secrets(i.roles...)) == 0 {
+		found.fail(advise(errors.New("no secret is set: this shell does not have the environment of the workers"), "read it, such as with: set -a; . /etc/criticizer/worker-all.env; set +a"))
+	}
+	problems, _ := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err)
+	for _, err := range problems.Unwrap() {
+		p, _ := errors.AsType[config.Problem](err)
+		found.fail(advise(fmt.Errorf("%s: %s", p.Field, p.What), "%s", p.Hint))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (i installation) secrets(_ context.Context, found *findings) error {
 	for _, s := range i.cfg.Secrets(i.roles...) {
 		if strings.HasSuffix(s.Variable, "_KEYSET") {
 			if err := artifact.CheckKeyset(s.Value, i.cfg.Artifacts.KEK); err != nil {
-				found.fail(advise(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri; criticizer keyset create makes a first one"))
+				found.fail(advise(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri"))
 				continue
 			}
 		}
@@ -57,7 +57,7 @@ func (i installation) secrets(_ context.Context, found *findings) error {
 		case path == "":
 			found.ok("%s is set in the environment; its age is unknown", s.Variable)
 		case old > maxSecretAge:
-			found.warn("rotate it; docs/security.md describes how without an interruption", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24))
+			found.warn("rotate it; how, without an interruption: criticizer help security.md", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24))
 		default:
 			found.ok("%s is %s old, in %s", s.Variable, age(old), path)
 		}
@@ -68,7 +68,7 @@ func (i installation) secrets(_ context.Context, found *findings) error {
 func (i installation) postgres(ctx context.Context, found *findings) error {
 	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), "")
 	if err != nil {
-		return adviseDatabase(err)
+		return adviseDatabase(i.cfg, err)
 	}
 	defer db.Close()
 	begun := time.Now()
@@ -86,10 +86,10 @@ func (i installation) postgres(ctx context.Context, found *findings) error {
 		found.ok("its clock agrees with this machine's")
 	}
 	if server.Superuser {
-		found.warn("give the stages logins of their own: docs/security.md lists the roles", "the login is a superuser: the database does not restrict the stages")
+		found.warn("give the stages logins of their own; for the roles: criticizer help security.md", "the login is a superuser: the database does not restrict the stages")
 	}
 	if err := db.CheckSchema(ctx); err != nil { // a migration also creates the roles
-		return advise(err, "run criticizer migrate; docs/upgrade.md has the order")
+		return advise(err, "stop the workers of another build first, then: criticizer migrate")
 	}
 	found.ok("this build works with the schema")
 	var taken []string
@@ -97,7 +97,7 @@ func (i installation) postgres(ctx context.Context, found *findings) error {
 		role := databaseRoles[r]
 		db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), role)
 		if err != nil {
-			found.fail(advise(err, "as an administrator of the database: grant %s to the login of CRITICIZER_DATABASE_URL", role))
+			found.fail(adviseDatabase(i.cfg, err))
 			continue
 		}
 		db.Close()
@@ -126,7 +126,7 @@ func checkClock(skew, slack time.Duration) error {
 }
 
 func (i installation) temporal(ctx context.Context, found *findings) error {
-	const advice = "check that the Temporal server is up, temporal.address, temporal.namespace, and certificates and API key of the profile"
+	const advice = "check that the Temporal server is up, temporal.address, and certificates and API key of the profile"
 	n, err := dialTemporal(ctx, i.cfg)
 	if err != nil {
 		return advise(err, advice)
@@ -134,10 +134,10 @@ func (i installation) temporal(ctx context.Context, found *findings) error {
 	defer n.Close()
 	kept, err := n.Retention(ctx)
 	if err != nil {
-		return advise(err, "%s; temporal operator namespace create creates a namespace", advice)
+		return advise(err, advice)
 	}
 	if kept < minRetention {
-		found.warn("temporal operator namespace update --retention 720h -n "+i.cfg.Temporal.Name,
+		found.warn(fmt.Sprintf("run: temporal operator namespace update --address %s --namespace %s --retention 720h", i.cfg.Temporal.Address, i.cfg.Temporal.Name),
 			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, age(kept))
 	} else {
 		found.ok("namespace %s keeps histories for %s", i.cfg.Temporal.Name, age(kept))
@@ -255,7 +255,7 @@ func (i installation) refusedByPerforce(err error) error {
 	case class == failure.ConfigInvalid && strings.Contains(err.Error(), "p4.fingerprint"):
 		return advise(err, "set p4.fingerprint to what p4d -Gf prints on the server's host")
 	case class == failure.AuthDenied:
-		return advise(err, "p4 -p %s -u %s login -a -p prints a ticket: write it to the file of CRITICIZER_P4_TICKET_FILE", cfg.Port, cfg.User)
+		return advise(err, "write a ticket to %s; to print one: p4 -p %s -u %s login -a -p", sourceOf("CRITICIZER_P4_TICKET", cfg.Ticket), cfg.Port, cfg.User)
 	}
 	return err
 }
@@ -265,7 +265,7 @@ func (i installation) allowList(ctx context.Context, found *findings) error {
 	if _, err := checkedList(list); err != nil {
 		return err
 	}
-	const apply = `check the list, then run criticizer allowlist apply --reason "WHY"`
+	const apply = "check the list, then: " + applyCommand
 	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), store.RoleFetch)
 	if err != nil {
 		return advise(err, "fix what the check postgres reports first")
@@ -336,7 +336,7 @@ func (i installation) refusedByModel(err error) error {
 	case failure.NetworkUnreachable, failure.NetworkTimeout:
 		return advise(err, "check llm.base_url, %s: that it is up, and that this machine may reach it", i.cfg.LLM.BaseURL)
 	case failure.AuthDenied:
-		return advise(err, "renew the key in the file of OPENAI_API_KEY_FILE")
+		return advise(err, "renew the key in %s", sourceOf("OPENAI_API_KEY", i.cfg.LLM.APIKey))
 	}
 	return err
 }
@@ -344,7 +344,7 @@ func (i installation) refusedByModel(err error) error {
 func (i installation) mail(ctx context.Context, found *findings) error {
 	keys, err := i.cfg.NewEvidenceKeys()
 	if err != nil {
-		return advise(err, "set CRITICIZER_EVIDENCE_KEY_FILE to a file with the output of criticizer keyset evidence")
+		return advise(err, "set CRITICIZER_EVIDENCE_KEY_FILE to a file with the output of: criticizer keyset evidence")
 	}
 	provider, err := i.cfg.NewMailProvider(quiet, i.cfg.MailServer(keys))
 	if err != nil {
@@ -352,7 +352,7 @@ func (i installation) mail(ctx context.Context, found *findings) error {
 	}
 	err = provider.Ping(ctx)
 	if failure.ClassOf(err) == failure.AuthDenied {
-		return advise(err, "correct the account and its password or key: docs/configuration.md, section mail")
+		return advise(err, "correct the account and its password or key, section mail of: criticizer help configuration.md")
 	}
 	if err == nil {
 		found.ok("%s accepts mail from %s", i.cfg.Mail.Provider, i.cfg.Mail.Server.From)
@@ -363,7 +363,7 @@ func (i installation) mail(ctx context.Context, found *findings) error {
 func (i installation) journal(ctx context.Context, found *findings) error {
 	box := i.cfg.Mail.Evidence.Journal
 	if box.Host == "" && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.Evidence.MTALog == "" {
-		found.warn("set mail.journal or mail.mta_log: docs/delivery.md describes how",
+		found.warn("set mail.journal or mail.mta_log; how: criticizer help delivery.md",
 			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")
 	}
 	if err := checkMailbox(ctx, found, box); err != nil || box.Host == "" {

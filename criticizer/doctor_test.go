@@ -1,10 +1,14 @@
 package main
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/settings"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -33,6 +37,28 @@ func TestOldPostgres(t *testing.T) {
 	}
 }
 
+// The one mistake comes first, and what it makes impossible is not checked.
+func TestDoctorNamesTheMistakeFirst(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "criticizer.yaml")
+	c := &app{getenv: func(name string) string { return map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}[name] }}
+	checks := c.checks(workerRoles, false)
+	for _, ch := range checks {
+		if slices.Contains([]string{"postgres", "p4", "allowlist", "model", "mail"}, ch.name) {
+			t.Errorf("%s is checked without its configuration", ch.name)
+		}
+	}
+	i := installation{cfg: &settings.Config{}, roles: workerRoles, file: missing}
+	var found findings
+	testkit.NoError(t, i.configuration(t.Context(), &found))
+	if len(found) < 10 || !strings.Contains(found[0].Detail, missing+" does not exist") || !strings.Contains(found[1].Detail, "no secret is set") {
+		t.Errorf("found %+v", found)
+	}
+	if last := found[len(found)-1]; last.Fix == "" || strings.Contains(last.Detail, last.Fix) {
+		t.Errorf("problem and fix are not apart: %+v", last)
+	}
+}
+
 // A check would send a ticket or a password to a host that no worker may connect to.
 func TestDoctorSendsNothingInClear(t *testing.T) {
 	t.Parallel()
@@ -52,7 +78,7 @@ func TestDoctorSendsNothingInClear(t *testing.T) {
 		}
 	}
 	vars["CRITICIZER_ALLOW_CLEARTEXT"] = "temporal,p4"
-	if got := len(c.checks(workerRoles, false)); got < 5 {
+	if got := len(c.checks(workerRoles, false)); got < 4 {
 		t.Errorf("%d checks run with what is allowed", got)
 	}
 }

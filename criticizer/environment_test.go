@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
@@ -101,12 +102,18 @@ func requestFor(cl review.Changelist) review.Request {
 func (s *environment) review(cl review.Changelist, model ...error) {
 	s.t.Helper()
 	s.world.Fail("Review", model...)
+	if err := s.start(cl).Get(s.t.Context(), nil); (err != nil) != (len(model) > 0) {
+		s.t.Fatalf("review of %d ended with %v", cl, err)
+	}
+}
+
+// start starts the review of a changelist.
+func (s *environment) start(cl review.Changelist) client.WorkflowRun {
+	s.t.Helper()
 	req := requestFor(cl)
 	run, err := s.runs.ExecuteWorkflow(s.t.Context(), contract.StartOptions(req), workflows.ReviewChangelist, req)
 	testkit.NoError(s.t, err)
-	if err := run.Get(s.t.Context(), nil); (err != nil) != (len(model) > 0) {
-		s.t.Fatalf("review of %d ended with %v", cl, err)
-	}
+	return run
 }
 
 // ended waits until a changelist's newest run has ended.

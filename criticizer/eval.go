@@ -26,8 +26,8 @@ import (
 func (c *app) evalCommand() *cobra.Command {
 	cmd := c.evaluationCommand("eval", "Measure how well the configured model reviews", `Measures how well the configured model reviews cases, and compares its findings
 with the expected ones. The default cases are built in. The model's endpoint
-receives every case, redacted. docs/eval.md explains every figure and the format of
-a case.
+receives every case, redacted. criticizer help eval.md explains every figure and
+the format of a case.
 
 It needs the sections llm, selection and redaction of the configuration.
 
@@ -45,7 +45,7 @@ redacted.`,
 wrote: no model is asked. It needs the same cases, prompts and settings, and fails
 at the first question that the recording does not answer. Another --tolerance and
 other expectations score the same answers again.`, "  criticizer eval replay before --tolerance 3", func(ctx context.Context, e *evaluation, args []string) (err error) {
-			const again = "criticizer eval record DIR makes a recording: with the same cases and settings, which prompts and model belong to"
+			const again = "a recording answers the same cases, settings, prompts and model; to make one: criticizer eval record DIR"
 			if e.cfg.Recording, err = eval.ReadRecording(args[0]); err != nil {
 				return advise(err, again)
 			}
@@ -87,7 +87,7 @@ type evaluation struct {
 func (e *evaluation) run(ctx context.Context, c *app) error {
 	cases, err := e.cases(ctx)
 	if err != nil {
-		return advise(err, "docs/eval.md describes the format of a case")
+		return advise(err, "for the format of a case: criticizer help eval.md")
 	}
 	cfg, err := c.configWithKey(settings.RoleEval)
 	if err != nil {
@@ -129,7 +129,7 @@ func (e *evaluation) run(ctx context.Context, c *app) error {
 	err = c.print(report, evalReport(report).print)
 	if err == nil && report.RedactionLeaks > 0 {
 		return advise(fmt.Errorf("%s sent to the model", plural(report.RedactionLeaks, "planted secret")),
-			"redaction missed them: criticizer redact --explain shows what it masks in a text")
+			"redaction missed them; to see what it masks in a text: criticizer redact --explain < FILE")
 	}
 	return err
 }
@@ -171,12 +171,12 @@ such cases tell 5 points apart.`,
 			for i := range reports {
 				var err error
 				if reports[i], err = eval.ReadReport(args[i]); err != nil {
-					return advise(err, "criticizer eval record DIR makes a report")
+					return advise(err, "to make a report: criticizer eval record DIR")
 				}
 			}
 			compared, err := eval.Compare(reports[0], reports[1])
 			if err != nil {
-				return advise(err, "criticizer eval record DIR makes a report; give both the same --cases, --only and --runs")
+				return advise(err, "give both the same --cases, --only and --runs; to make a report: criticizer eval record DIR")
 			}
 			return c.print(compared, func(w io.Writer) {
 				rows := [][]string{{"REPORT", "MODEL", "PRECISION", "RECALL", "F1", "FP/CLEAN", "TOKENS", "COST"}}

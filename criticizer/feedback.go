@@ -33,7 +33,7 @@ func (c *app) decideCommand(name, short, done string, decide func(db *store.DB, 
 	cmd := &cobra.Command{Use: name + " TOKEN", Short: short, Example: "  criticizer feedback " + name + ` k3vq2mzt5abcd --reason "closed by the caller"`}
 	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		const hint = "criticizer feedback list shows the tokens of findings with feedback, criticizer review show --format json all of a review"
+		const hint = "to list the tokens of findings with feedback: criticizer feedback list"
 		token, ok := review.ParseFeedbackToken(args[0])
 		if !ok {
 			return advise(badUsage("%q is not a token", printable(args[0])), hint)

@@ -20,12 +20,12 @@ import (
 )
 
 func (c *app) keysetCommand() *cobra.Command {
-	return group("keyset", "Make and rotate the keys that encrypt stored data", `Each keyset is a secret: give it only to the stages that need it
-(docs/security.md). With artifacts.kek_uri, the files are encrypted by that key.`,
+	return group("keyset", "Make and rotate the keys that encrypt stored data", `Each keyset is a secret: give it only to the stages that need it (criticizer help
+security.md). With artifacts.kek_uri, the files are encrypted by that key.`,
 		c.keysetCreateCommand(),
 		c.evidenceKeyCommand(),
 		c.keysetChangeCommand("rotate", "Print a keyset with a new primary key", `Prints the keyset in FILE with a new primary key. What older keys have encrypted
-stays readable. docs/security.md has the order in which the stages get it.`, artifact.RotateKeyset),
+stays readable. criticizer help security.md has the order in which the stages get it.`, artifact.RotateKeyset),
 		c.keysetChangeCommand("prune", "Print a keyset with its primary key only", `Prints the keyset in FILE with its primary key only. What older keys have encrypted
 is lost: wait until it has expired, at most 30 days after the rotation.`, artifact.PruneKeyset),
 	)
@@ -108,7 +108,7 @@ func (c *app) keysetChangeCommand(name, short, long string, change func(secret.V
 			}
 			changed, err := change(old, kek)
 			if err != nil {
-				return advise(err, "name the file of a keyset that criticizer keyset create has made")
+				return advise(err, "name the file of a keyset; to make one: criticizer keyset create DIR")
 			}
 			fmt.Fprintln(c.stdout, changed.Reveal())
 			return nil
@@ -130,7 +130,8 @@ func (c *app) evidenceKeyCommand() *cobra.Command {
 		Use: "evidence", Short: "Print a new or rotated value for CRITICIZER_EVIDENCE_KEY",
 		Long: `Prints a new value for CRITICIZER_EVIDENCE_KEY, the secret of stage notify that
 makes its mails and posts recognizable. With --rotate it prints the present value
-with another key, which signs from one hour later on (docs/delivery.md).`,
+with another key, which signs from one hour later on (criticizer
+help delivery.md).`,
 		Example:     "  criticizer keyset evidence > /etc/criticizer/secrets/evidence-key",
 		Annotations: map[string]string{rawOutput: "yes"},
 	}

@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/docs"
 	"github.com/criticizer/criticizer/internal/cli"
 )
 
@@ -35,9 +38,15 @@ func (c *app) run(ctx context.Context, args []string) int {
 	return c.exitStatus(err)
 }
 
+// errContinues is the error of an interrupted wait for work that a worker does.
+var errContinues = errors.New("interrupted: the work continues without this command")
+
 // interrupted marks an error as the result of Ctrl-C, so that the hint does not
 // blame the network.
 func interrupted(err error) error {
+	if errors.Is(err, errContinues) {
+		return err
+	}
 	return advise(fmt.Errorf("interrupted: %w", err), "changes made before the interrupt are kept")
 }
 
@@ -52,17 +61,30 @@ func (c *app) rootCommand() *cobra.Command {
 	root := group("criticizer", "Show, repair and check reviews", `Shows reviews, repairs what failed, and checks an installation.
 
 A command that runs for more than 2 seconds reports its progress on standard
-error, except with --json.
+error, except with --json. The documentation is part of the command: criticizer
+help README.md lists its pages.
 
-Exit status: 0 done, 1 failed, 2 wrong usage.`,
-		c.topCommand(), c.statusCommand(), c.whyCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand(),
-		c.deadletterCommand(), c.deliveryCommand(),
-		c.previewCommand(), c.rulesCommand(), c.allowlistCommand(), c.redactCommand(), c.artifactCommand(),
-		c.doctorCommand(), c.evalCommand(), c.migrateCommand(), c.keysetCommand(),
-	)
+Exit status: 0 done, 1 failed, 2 wrong usage.`)
+	for _, part := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Reviews", []*cobra.Command{c.topCommand(), c.statusCommand(), c.whyCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand()}},
+		{"Repair", []*cobra.Command{c.deadletterCommand(), c.deliveryCommand(), c.artifactCommand()}},
+		{"What is reviewed, and how", []*cobra.Command{c.previewCommand(), c.rulesCommand(), c.allowlistCommand(), c.redactCommand(), c.evalCommand()}},
+		{"Installation", []*cobra.Command{c.doctorCommand(), c.migrateCommand(), c.keysetCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: part.title, Title: part.title + ":"})
+		for _, cmd := range part.commands {
+			cmd.GroupID = part.title
+			root.AddCommand(cmd)
+		}
+	}
+	addPages(root)
 	root.Example = `  criticizer doctor
   criticizer status 4711
-  criticizer help deadletter`
+  criticizer help deadletter
+  criticizer help runbook.md`
 	root.Version = strings.TrimPrefix(cli.Version("criticizer"), "criticizer ")
 	c.format = formatTable
 	flags := root.PersistentFlags()
@@ -76,6 +98,17 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
 	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	root.PersistentPreRunE = c.prepare
 	return root
+}
+
+// addPages adds the pages of docs as topics of the command help.
+func addPages(root *cobra.Command) {
+	pages, err := fs.Glob(docs.Pages, "*.md")
+	must(err)
+	for _, name := range pages {
+		text, err := docs.Pages.ReadFile(name)
+		must(err)
+		root.AddCommand(&cobra.Command{Use: name, Short: "The page " + name, Long: string(text), Hidden: true})
+	}
 }
 
 // group returns a command that only holds others.

@@ -2,11 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
-
-	"go.temporal.io/api/serviceerror"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/store"
@@ -67,7 +64,7 @@ func TestHintsOfWrongUsage(t *testing.T) {
 		{[]string{"deadletter", "lst", "--help"}, "hint: did you mean list? "},
 		{[]string{"status"}, "hint: see criticizer status --help\n"},
 		{[]string{"deadletter"}, "hint: see criticizer deadletter --help\n"},
-		{[]string{"feedback", "accept", "abc", "--reason", "x"}, "hint: criticizer feedback list shows"},
+		{[]string{"feedback", "accept", "abc", "--reason", "x"}, "hint: to list the tokens of findings with feedback: criticizer feedback list"},
 		{[]string{"status", "--nonsense", "4711"}, "hint: see criticizer status --help\n"},
 		{[]string{"status", "4711", "-o", "xml"}, "hint: see criticizer status --help\n"},
 		{[]string{"keyset", "create", "--json", "x"}, "hint: see criticizer keyset create --help\n"},
@@ -86,7 +83,6 @@ func TestHintsOfFailures(t *testing.T) {
 		err  error
 		want string
 	}{
-		"no namespace":      {advise(fmt.Errorf("ask: %w", serviceerror.NewNamespaceNotFound("x")), "check that it is up"), "correct temporal.namespace, or create it: temporal operator namespace create"},
 		"a class":           {failure.Errorf(failure.NetworkUnreachable, "away"), "check DNS, routing and that the endpoint is up"},
 		"Ctrl-C":            {interrupted(failure.Errorf(failure.NetworkUnreachable, "read jobs: context canceled")), "changes made before the interrupt are kept"},
 		"an unknown error":  {errors.New("oh"), ""},

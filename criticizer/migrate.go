@@ -16,7 +16,7 @@ func (c *app) migrateCommand() *cobra.Command {
 		Use: "migrate", Short: "Migrate the database schema to this build's version",
 		Long: `Migrates the database schema to this build's version and prints the steps. The
 login of CRITICIZER_DATABASE_URL must own the database. The command may be run
-again. Stop the workers of another build first (docs/upgrade.md).`,
+again. Stop the workers of another build first (criticizer help upgrade.md).`,
 		Annotations: map[string]string{rawOutput: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.config(settings.RoleOperator)

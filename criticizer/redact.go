@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/p4/local"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -120,7 +121,8 @@ func (r *redactor) newPipeline(c *app) (*redaction.Pipeline, error) {
 	policy.Emails, policy.InternalIPs = policy.Emails || r.cfg.Emails, policy.InternalIPs || r.cfg.InternalIPs
 	policy.HostSuffixes, policy.RuleFiles = append(policy.HostSuffixes, r.cfg.HostSuffixes...), append(policy.RuleFiles, r.rules...)
 	policy.MaxBytes = r.cfg.MaxBytes
-	if file := cmp.Or(c.configPath, c.getenv("CRITICIZER_CONFIG")); file != "" {
+	file := settings.Program.File(c.configPath, c.getenv)
+	if _, err := os.Stat(file); err == nil {
 		fmt.Fprintf(c.stderr, "redaction as configured in %s\n", printable(file))
 	}
 	return cfg.NewPipeline(policy.Key)

@@ -27,11 +27,13 @@ func newTree() *cobra.Command {
 	return root
 }
 
-// commands lists all commands of the tree.
+// commands lists all commands of the tree, without the pages of docs.
 func commands(root *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{root}
 	for _, child := range root.Commands() {
-		all = append(all, commands(child)...)
+		if !child.Hidden {
+			all = append(all, commands(child)...)
+		}
 	}
 	return all
 }

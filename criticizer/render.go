@@ -76,7 +76,7 @@ func (v reviewView) fields() fields {
 	f.add("skipped", "%s", v.SkippedBy)
 	f.add("coverage", "%s", v.Coverage)
 	if v.SkippedBy == "" && (v.Outcome == review.OutcomeNotReviewed || v.Outcome == review.OutcomePartial) {
-		f.add("left out", "listed by criticizer review show %d --review-version %d", v.Changelist, v.Version)
+		f.add("left out", "to list it: criticizer review show %d --review-version %d", v.Changelist, v.Version)
 	}
 	switch {
 	case !v.temporalAsked:
@@ -371,7 +371,7 @@ func (v deliveryView) print(w io.Writer) {
 	f.add("confirmed", "%s", stampIf(v.ConfirmedAt))
 	f.add("refused", "%s", v.ErrorClass)
 	if v.BouncedAt != nil {
-		f.add("bounced", "%s: reviews leave this address out until criticizer delivery resend %d", stamp(*v.BouncedAt), v.ID)
+		f.add("bounced", `%s; reviews leave this address out until it is sent again: criticizer delivery resend %d --reason "WHY"`, stamp(*v.BouncedAt), v.ID)
 	}
 	writeTable(w, "", f)
 	for _, a := range v.Tries {

@@ -84,16 +84,16 @@ func settled(l store.DeadLetter, hint, format string, args ...any) error {
 // refuses returns why a dead letter cannot be replayed in its state, or nil. A stage notify whose
 // recipients are all settled, one of them as refused, would fail again.
 func (r replayer) refuses(ctx context.Context, l store.DeadLetter) error {
-	status := fmt.Sprintf("criticizer status %d shows the state of its review", l.Changelist)
+	status := fmt.Sprintf("to see the state of its review: criticizer status %d", l.Changelist)
 	switch {
 	case l.State == store.DeadLetterResolved:
-		return settled(l, "to review the changelist again, use criticizer-starter change-commit with a new --review-version", "is resolved: there is nothing to replay")
+		return settled(l, fmt.Sprintf("to review the changelist again: criticizer-starter change-commit --review-version %d %d", l.Version+1, l.Changelist), "is resolved: there is nothing to replay")
 	case l.State == store.DeadLetterFailedAgain:
 		return settled(l, status, "was replayed already and failed again: replay its new dead letter")
 	case l.State != store.DeadLetterOpen && !l.Interrupted:
 		return settled(l, status, "is being replayed already")
 	case l.Escalated && r.note == "":
-		return settled(l, fmt.Sprintf("pass it to engineering; after their fix: criticizer deadletter replay %d --escalated --note TEXT --reason TEXT", l.ID), "is escalated: its replay failed for the same reason")
+		return settled(l, fmt.Sprintf(`pass it to engineering; after their fix: criticizer deadletter replay %d --escalated --note "WHAT THEY FIXED" --reason "WHY"`, l.ID), "is escalated: its replay failed for the same reason")
 	case l.ErrorClass != failure.RecipientRejected:
 		return nil
 	}
@@ -109,7 +109,7 @@ func (r replayer) refuses(ctx context.Context, l store.DeadLetter) error {
 		}
 	}
 	if err == nil && refused != 0 {
-		return settled(l, fmt.Sprintf("criticizer delivery resend, readdress or waive %d; then replay", refused), "would fail again: delivery %d was refused for good, and no other waits", refused)
+		return settled(l, fmt.Sprintf(`readdress it, resend it, or do without it, then replay; to do without it: criticizer delivery waive %d --reason "WHY"`, refused), "would fail again: delivery %d was refused for good, and no other waits", refused)
 	}
 	return err
 }
@@ -122,7 +122,7 @@ func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err er
 		return "", err
 	}
 	if !ok {
-		return "", settledError{advise(fmt.Errorf("dead letter %d is being replayed by another operator", id), "criticizer deadletter show %d shows the result", id)}
+		return "", settledError{advise(fmt.Errorf("dead letter %d is being replayed by another operator", id), "to see the result: criticizer deadletter show %d", id)}
 	}
 	defer release()
 	l, err := findDeadLetter(ctx, r.db, id)
@@ -143,7 +143,7 @@ func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err er
 		return "", advise(fmt.Errorf("dead letter %d cannot be replayed: %w", l.ID, err),
 			"start the review again: criticizer-starter change-commit --review-version %d --key %s %d", l.Version, l.WorkflowID, l.Changelist)
 	case err != nil:
-		return "", advise(err, adviceTemporal)
+		return "", err
 	case current.ID != l.RunID && l.State == store.DeadLetterOpen && current.closed:
 		l.RunID = current.ID // an earlier replay was terminated: continue from its run
 	case current.ID != l.RunID:
@@ -206,6 +206,6 @@ func (r replayer) finish(ctx context.Context, l store.DeadLetter, current runVie
 			return r.confirm(ctx, l, pending, current.ID)
 		}
 	}
-	return "", settled(l, fmt.Sprintf("criticizer status %d shows the state of its review", l.Changelist),
+	return "", settled(l, fmt.Sprintf("to see the state of its review: criticizer status %d", l.Changelist),
 		"was reset by other means: run %s has taken its place", current.ID)
 }

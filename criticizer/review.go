@@ -98,7 +98,7 @@ func (c *app) readReport(ctx context.Context, cl review.Changelist, v review.Ver
 	defer db.Close()
 	ref, err := db.ReportOf(ctx, cl, v)
 	if err != nil {
-		return review.Report{}, advise(err, "criticizer status %d shows the state of its reviews", cl)
+		return review.Report{}, advise(err, "to see the state of its reviews: criticizer status %d", cl)
 	}
 	body, err := c.readArtifact(ctx, review.NamespaceReport, ref, why)
 	if err != nil {

@@ -70,7 +70,8 @@ func (c *app) rulesCommand() *cobra.Command {
 	}
 	return group("rules", "Show which rule pack applies to a path, or list the packs",
 		`The packs come from rules.depot and llm.rules of the configuration, and from
-this build. Both commands check all of them first (docs/rules.md).`, check, list)
+this build. Both commands check all of them first
+(criticizer help rules.md).`, check, list)
 }
 
 func (c *app) rules(ctx context.Context) (*rules.Set, error) {
@@ -80,7 +81,7 @@ func (c *app) rules(ctx context.Context) (*rules.Set, error) {
 	}
 	set, err := cfg.NewRules()
 	if err != nil {
-		return nil, advise(err, "docs/rules.md describes the format of rule files")
+		return nil, advise(err, "for the format of rule files: criticizer help rules.md")
 	}
 	if len(cfg.Rules.Depot) == 0 {
 		return set, nil
@@ -98,7 +99,7 @@ func (c *app) rules(ctx context.Context) (*rules.Set, error) {
 			return nil, fmt.Errorf("read rules.depot: %s does not exist", f.Path)
 		}
 		if set, err = set.WithTeam(fmt.Sprintf("%s#%d", f.Path, f.Revision), f.Text); err != nil {
-			return nil, advise(err, "docs/rules.md describes the format of rule files; reviews leave this file out")
+			return nil, advise(err, "reviews leave this file out; for the format: criticizer help rules.md")
 		}
 	}
 	return set, nil

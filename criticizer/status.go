@@ -33,7 +33,7 @@ and cost, the dropped findings, the deliveries, the dead letters and their repla
 			defer db.Close()
 			views, err := readRows(cmd.Context(), db, cl)
 			if err == nil && len(views) == 0 {
-				err = advise(fmt.Errorf("changelist %d has no review", cl), "criticizer why %d says why", cl)
+				err = advise(fmt.Errorf("changelist %d has no review", cl), "to see why: criticizer why %d", cl)
 			}
 			if err != nil {
 				return err
@@ -183,12 +183,12 @@ func found[T any](row T, err error, hint string) (T, error) {
 
 func findDeadLetter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
 	l, err := db.DeadLetter(ctx, id)
-	return found(l, err, "criticizer deadletter list --state all shows all dead letters")
+	return found(l, err, "to list all dead letters: criticizer deadletter list --state all")
 }
 
 func findDelivery(ctx context.Context, db *store.DB, id int64) (store.OutboxEntry, error) {
 	d, err := db.FindDelivery(ctx, id)
-	return found(d, err, "criticizer delivery list shows all deliveries")
+	return found(d, err, "to list all deliveries: criticizer delivery list")
 }
 
 func keyOf(d store.OutboxEntry) review.DeliveryKey {

@@ -80,7 +80,7 @@ func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (over
 	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []deadLetterCount{}, Stages: []stageView{}}
 	figures, err := db.Figures(ctx)
 	if err != nil {
-		err = adviseDatabase(err)
+		err = adviseDatabase(cfg, err)
 	} else {
 		o.Reviews = map[string]int{}
 	}
@@ -109,7 +109,7 @@ func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (over
 	}
 	outages, errOutages := db.Outages(ctx)
 	if err == nil && errOutages != nil {
-		err = adviseDatabase(errOutages)
+		err = adviseDatabase(cfg, errOutages)
 	}
 	temporal, errTemporal := dialTemporal(ctx, cfg)
 	if errTemporal != nil {
@@ -119,7 +119,7 @@ func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (over
 	for _, queue := range contract.WatchedQueues() {
 		v, errStage := temporal.stage(ctx, queue)
 		if errStage != nil {
-			return o, errors.Join(err, advise(errStage, "criticizer doctor checks the installation"))
+			return o, errors.Join(err, advise(errStage, "to check the installation: criticizer doctor"))
 		}
 		for _, outage := range outages {
 			if outage.Stage == v.Stage {

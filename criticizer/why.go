@@ -116,12 +116,12 @@ func (v reviewView) explainReview() explanation {
 	switch v.State {
 	case review.JobInProgress:
 		e.Why += ": " + cmp.Or(strings.Join(v.waits(), "; "), "nothing is known to stop it")
-		e.Next = "criticizer top shows queues, workers and breakers"
+		e.Next = "to see queues, workers and breakers: criticizer top"
 	case review.JobRetryableFailed:
 		for _, l := range v.DeadLetters {
 			if isUnresolved(l.DeadLetter) {
 				e.Why += fmt.Sprintf(": stage %s failed with %s, %s; dead letter %d is %s", l.Stage, l.ErrorClass, l.ErrorClass.Describe().Meaning, l.ID, l.State)
-				e.Next = fmt.Sprintf("criticizer deadletter show %d; %s", l.ID, l.Hint)
+				e.Next = fmt.Sprintf("%s; to see all of it: criticizer deadletter show %d", l.Hint, l.ID)
 			}
 		}
 		if n := v.Notice; n != nil {
@@ -135,7 +135,7 @@ func (v reviewView) explainReview() explanation {
 			e.Why, e.Next = e.Why+": skipped, "+string(v.SkippedBy), "change the rule; then "+again
 		case v.Outcome == review.OutcomeNotReviewed, v.Outcome == review.OutcomePartial:
 			e.Why += ": " + cmp.Or(v.Tally.Reason, v.Coverage)
-			e.Next = fmt.Sprintf("criticizer why %d --files lists what was left out", v.Changelist)
+			e.Next = fmt.Sprintf("to list what was left out: criticizer why %d --files", v.Changelist)
 		default:
 			e.Why += ": " + v.Coverage
 		}
@@ -222,7 +222,7 @@ func explainDelivery(ctx context.Context, db *store.DB, d store.OutboxEntry) (wh
 		if d.ConfirmedAt != nil {
 			why += ", and seen there later"
 		}
-		return why, fmt.Sprintf("search the mailbox and its spam folder; then the server's log, by the key of criticizer delivery show %d", d.ID), nil
+		return why, fmt.Sprintf("search the mailbox and its spam folder; then the server's log, by the key of: criticizer delivery show %d", d.ID), nil
 	}
 	tries, err := db.Attempts(ctx, d.ID)
 	if err != nil {
@@ -234,7 +234,7 @@ func explainDelivery(ctx context.Context, db *store.DB, d store.OutboxEntry) (wh
 			failed, _, _ = strings.Cut("; last failure: "+printable(a.Detail), "\n")
 		}
 	}
-	act := fmt.Sprintf("criticizer delivery show %d, then criticizer delivery resend, readdress or waive %[1]d", d.ID)
+	act := fmt.Sprintf("resend, readdress or waive it; to see its attempts: criticizer delivery show %d", d.ID)
 	switch {
 	case d.Status == review.DeliveryWaived:
 		trail, err := db.DeliveryTrail(ctx, d.ID)
@@ -262,7 +262,7 @@ func explainNoReview(ctx context.Context, db *store.DB, cfg *settings.Config, te
 	letters, err := db.DeadLetters(ctx, store.DeadLetterFilter{Changelist: cl})
 	for _, l := range letters {
 		refusal, _, _ := strings.Cut(l.LastStack, "\n")
-		all = append(all, explanation{About: "trigger", Why: "its request was refused: " + refusal, Next: fmt.Sprintf("criticizer deadletter show %d", l.ID)})
+		all = append(all, explanation{About: "trigger", Why: "its request was refused: " + refusal, Next: fmt.Sprintf("to see all of it: criticizer deadletter show %d", l.ID)})
 	}
 	if err != nil || temporal == nil || len(all) > 0 {
 		return all, err
@@ -271,11 +271,11 @@ func explainNoReview(ctx context.Context, db *store.DB, cfg *settings.Config, te
 		Namespace: temporal.name, Query: fmt.Sprintf("%s = %d", contract.AttributeChangelist.GetName(), cl),
 	})
 	if err != nil {
-		return nil, advise(fmt.Errorf("list runs of changelist %d: %w", cl, err), adviceTemporal)
+		return nil, fmt.Errorf("list runs of changelist %d: %w", cl, err)
 	}
 	for _, run := range found.GetExecutions() {
 		e := explanation{About: "trigger", Why: fmt.Sprintf("workflow %s is %s and has not opened a job", run.GetExecution().GetWorkflowId(), strings.ToLower(run.GetStatus().String()))}
-		if e.Next = "criticizer top: a worker has to serve the stage workflows"; run.GetType().GetName() == contract.SettleShelf {
+		if e.Next = "a worker has to serve the stage workflows; to see its queue: criticizer top"; run.GetType().GetName() == contract.SettleShelf {
 			e.Why, e.Next = e.Why+": a shelf is reviewed when it has not changed for shelf.quiet", ""
 		}
 		all = append(all, e)
@@ -283,7 +283,7 @@ func explainNoReview(ctx context.Context, db *store.DB, cfg *settings.Config, te
 	if len(all) > 0 {
 		return all, nil
 	}
-	e := explanation{About: "trigger", Next: fmt.Sprintf("on the Perforce host: criticizer-starter drain; then criticizer-starter change-commit --wait %d", cl)}
+	e := explanation{About: "trigger", Next: fmt.Sprintf("on the Perforce host: criticizer-starter drain; then: criticizer-starter change-commit --wait %d", cl)}
 	switch since, mark, known, err := db.CatchUpMark(ctx, cfg.ServerID); {
 	case err != nil:
 		return nil, err
@@ -317,9 +317,9 @@ func explainSpool(dir string, cl review.Changelist) (all []explanation) {
 		if err != nil || json.Unmarshal(body, &req) != nil || req.Changelist != cl {
 			continue
 		}
-		e := explanation{About: "trigger", Why: "its request waits in the spool since " + stamp(info.ModTime()), Next: "criticizer-starter drain"}
+		e := explanation{About: "trigger", Why: "its request waits in the spool since " + stamp(info.ModTime()), Next: "to start it now: criticizer-starter drain"}
 		if !strings.HasSuffix(name, ".json") {
-			e.Why, e.Next = "its request was set aside as "+name+": Temporal refuses it", "criticizer-starter change-commit "+cl.String()+" prints why"
+			e.Why, e.Next = "its request was set aside as "+name+": Temporal refuses it", "to see why: criticizer-starter change-commit "+cl.String()
 		}
 		all = append(all, e)
 	}

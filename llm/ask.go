@@ -264,7 +264,7 @@ func (e unusableError) Error() string {
 	if e.stored == "" {
 		return "answer of the model is unusable: " + e.why
 	}
-	return fmt.Sprintf("answer of the model is unusable: %s (criticizer artifact show %s prints it)", e.why, e.stored)
+	return fmt.Sprintf(`answer of the model is unusable: %s; to read it: criticizer artifact show %s --reason "WHY"`, e.why, e.stored)
 }
 
 // store stores an unusable answer for people, and returns "" if that fails.

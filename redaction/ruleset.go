@@ -180,7 +180,7 @@ func (rs *ruleset) addExample(rules []rule, verb, line string) error {
 func (rs *ruleset) addOff(f []string) error {
 	name := strings.Join(f, " ")
 	if !slices.ContainsFunc(rs.rules, func(r rule) bool { return r.name == name }) {
-		return fmt.Errorf("no rule above is named %q: criticizer redact --explain prints the names", name)
+		return fmt.Errorf("no rule above is named %q; to see the names: criticizer redact --explain < FILE", name)
 	}
 	rs.off[name] = true
 	return nil

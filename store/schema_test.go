@@ -83,7 +83,7 @@ func TestEmptyDatabaseMustBeMigrated(t *testing.T) {
 	t.Parallel()
 	err := storetest.NewEmpty(t).Open(t, "").CheckSchema(t.Context())
 	wantClass(t, err, failure.ConfigInvalid)
-	if !strings.Contains(err.Error(), "run criticizer migrate") {
+	if !strings.Contains(err.Error(), "run: criticizer migrate") {
 		t.Error(err)
 	}
 }

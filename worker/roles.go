@@ -242,7 +242,7 @@ func addChannels(r *runtime, n *activities.Notifier, keys *evidence.Keys) []queu
 // requireAppliedAllowList fails if the configured allow list is not the applied
 // one. Applying a list records who changed it, when and why (security 9.1.5).
 func (r *runtime) requireAppliedAllowList(ctx context.Context, db *store.DB) error {
-	const hint = `check the list, then run: criticizer --config FILE allowlist apply --reason "WHY", with the configuration file of this worker`
+	const hint = `check the list, then, with the configuration of this worker: criticizer allowlist apply --reason "WHY"`
 	applied, err := db.AppliedAllowList(ctx)
 	if failure.ClassOf(err) == failure.NotFound {
 		return failure.Errorf(failure.ConfigInvalid, "p4.allowed_paths was never applied: %s", hint)

@@ -46,7 +46,7 @@ func (r *runtime) checkOf(variable string) func(secret.Value) error {
 		},
 		"CRITICIZER_EVIDENCE_KEY": evidence.Check,
 		"CRITICIZER_REDACTION_KEY": func(secret.Value) error {
-			return errors.New("it must be the same for redact and llm at any time: restart both, as docs/security.md says")
+			return errors.New("it must be the same for redact and llm at any time: restart both, as in: criticizer help security.md")
 		},
 		"CRITICIZER_ONCALL_WEBHOOK_URL": func(s secret.Value) error {
 			renewed := *r.cfg

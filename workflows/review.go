@@ -68,7 +68,7 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 	}
 	if id := workflow.GetInfo(ctx).WorkflowExecution.ID; id != req.Key {
 		return review.Result{}, refusal(ctx, fmt.Sprintf("workflow ID %q is not the idempotency key %q: "+
-			"start the review with criticizer-starter change-commit %d, or start this workflow with the key as its ID", id, req.Key, req.Changelist))
+			"start this workflow with the key as its ID, or the review with: criticizer-starter change-commit %d", id, req.Key, req.Changelist))
 	}
 	r := &reviewState{req: req, progress: Progress{Changelist: req.Changelist}}
 	if err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (Progress, error) { return r.progress, nil }); err != nil {

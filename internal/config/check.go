@@ -54,7 +54,13 @@ func Validate(name string, of any) error {
 	return p.Err()
 }
 
-// Problems collects what is wrong with a configuration, each as "field: problem: hint".
+// A Problem is one thing that is wrong with a configuration.
+type Problem struct{ Field, What, Hint string }
+
+// Error returns "field: problem: hint".
+func (p Problem) Error() string { return p.Field + ": " + p.What + ": " + p.Hint }
+
+// Problems collects what is wrong with a configuration, each as a [Problem].
 // Methods that get the name of a field look for it in the section that is checked. A field
 // with a secret is reported by its variable.
 type Problems struct {
@@ -83,9 +89,8 @@ func (p *Problems) Add(wrong bool, field, what, hint string) {
 		return
 	}
 	// A struct that embeds an inline one has its methods, too.
-	problem := fmt.Sprintf("%s: %s: %s", p.nameOf(field), what, hint)
-	if !slices.ContainsFunc(p.found, func(err error) bool { return err.Error() == problem }) {
-		p.found = append(p.found, errors.New(problem))
+	if problem := (Problem{p.nameOf(field), what, hint}); !slices.Contains(p.found, error(problem)) {
+		p.found = append(p.found, problem)
 	}
 }
 
@@ -96,7 +101,7 @@ func (p *Problems) Require(field, value, hint string) {
 
 // RequireSecret refuses a secret that is not set.
 func (p *Problems) RequireSecret(field string, s secret.Value, hint string) {
-	p.Add(!s.IsSet(), field, "is not set", "set it to "+hint+", or "+p.nameOf(field)+"_FILE to a file with it")
+	p.Add(!s.IsSet(), field, "is not set", "set it, or "+p.nameOf(field)+"_FILE to a file with it; it is "+hint)
 }
 
 // OneOf refuses a value that is not in the list.

@@ -23,6 +23,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,21 +66,20 @@ func (p Program) Read(into any, path string, getenv func(string) string) error {
 	return nil
 }
 
+// File returns the file that [Program.Read] reads. It may be missing only if it is DefaultPath.
+func (p Program) File(path string, getenv func(string) string) string {
+	return cmp.Or(path, getenv(p.Prefix+"_CONFIG"), p.DefaultPath)
+}
+
 func (p Program) readFile(path string, getenv func(string) string) (string, []byte, error) {
-	variable := p.Prefix + "_CONFIG"
-	if path == "" {
-		path = getenv(variable)
-	}
-	optional := path == ""
-	if optional {
-		path = p.DefaultPath
-	}
+	optional := path == "" && getenv(p.Prefix+"_CONFIG") == ""
+	path = p.File(path, getenv)
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && optional:
 		return path, nil, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return path, nil, fmt.Errorf("read configuration: %s does not exist: correct --config or %s", path, variable)
+		return path, nil, fmt.Errorf("read configuration: %s does not exist: correct --config or %s_CONFIG", path, p.Prefix)
 	case err != nil:
 		return path, nil, fmt.Errorf("read configuration: %w", err)
 	}

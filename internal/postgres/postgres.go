@@ -32,6 +32,15 @@ type Config struct {
 	ClearText bool
 }
 
+// Grant returns the statement that gives the login of the URL a role.
+func (c Config) Grant(role string) string {
+	login := "LOGIN"
+	if cfg, err := c.parse(); err == nil {
+		login = cfg.ConnConfig.User
+	}
+	return "grant " + role + " to " + pgx.Identifier{login}.Sanitize()
+}
+
 // Open connects to the database as role, or as the login if role is empty, with TLS unless it
 // is on this host. The pool has the URL's pool_max_conns connections, by default 4 or one per
 // CPU, whichever is more. Each new connection reads user and password from the URL, so that
@@ -63,7 +72,7 @@ func Open(ctx context.Context, where Config, role string) (*pgxpool.Pool, error)
 		case f != nil && (f.Upstream == "3D000" || f.Upstream == "22023"): // no database or no role
 			err = fmt.Errorf("%w: create and migrate the database first", err)
 		case class == failure.PermissionDenied:
-			err = fmt.Errorf("%w: grant the role to the login", err)
+			err = fmt.Errorf("%w: have an administrator of the database run: %s", err, where.Grant(role))
 		}
 		return nil, err
 	}

@@ -91,7 +91,7 @@ end $$`
 func (s Schema) Check(ctx context.Context, pool *pgxpool.Pool) error {
 	missing, err := s.missing(ctx, pool, pool.Config().ConnConfig)
 	if err == nil && len(missing) > 0 {
-		err = failure.Errorf(failure.ConfigInvalid, "database lacks migration %s: run %s of this build", missing[0].name, s.Command)
+		err = failure.Errorf(failure.ConfigInvalid, "database lacks migration %s of this build: run: %s", missing[0].name, s.Command)
 	}
 	return err
 }
@@ -125,8 +125,10 @@ func (s Schema) missing(ctx context.Context, q querier, where *pgx.ConnConfig) (
 		applied, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	err = Interpret("read migrations", err)
-	other := failure.ClassOf(err) == failure.ConfigInvalid || failure.ClassOf(err) == failure.PermissionDenied // not the table of this build
-	if err != nil && !other {
+	switch class := failure.ClassOf(err); {
+	case class == failure.PermissionDenied && where.RuntimeParams["role"] == "":
+		return nil, failure.Errorf(failure.ConfigInvalid, "the login %s may not read the table migrations of database %s: use the login that owns the database, if it is of this build", where.User, where.Database)
+	case err != nil && class != failure.ConfigInvalid && class != failure.PermissionDenied: // there is no such table, or it is not that of this build
 		return nil, err
 	}
 	if len(applied) == 0 {
@@ -149,8 +151,8 @@ func (s Schema) missing(ctx context.Context, q querier, where *pgx.ConnConfig) (
 // refuse returns the error about a database whose schema is not of this build.
 func (s Schema) refuse(where *pgconn.Config) error {
 	return failure.Errorf(failure.ConfigInvalid, "database %s has the schema of another build, whose fingerprint this build does not know: deploy that build, "+
-		"or give up the data, create the database again and run %s; "+
-		`this command drops it: psql --host=%s --port=%d --username=%s --dbname=postgres --command='drop database "%s" with (force)'`,
+		"or give up the data, create the database again and run: %s; "+
+		`to drop it: psql --host=%s --port=%d --username=%s --dbname=postgres --command='drop database "%s" with (force)'`,
 		where.Database, s.Command, where.Host, where.Port, where.User, where.Database)
 }
 

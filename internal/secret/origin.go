@@ -68,7 +68,7 @@ func (o *origin) read() (Value, error) {
 		return Value{}, fmt.Errorf("read %s: %w: correct the variable, or the permissions of the path", o.variable, err)
 	}
 	if Exposed(info, 0o007) {
-		return Value{}, fmt.Errorf("%s names %s, which everyone can access: run chmod o-rwx", o.variable, o.path)
+		return Value{}, fmt.Errorf("%s names %s, which everyone can access: run chmod o-rwx %[2]q", o.variable, o.path)
 	}
 	if info.Size() > maxFileBytes {
 		return Value{}, fmt.Errorf("%s names %s of %d bytes: want at most %d", o.variable, o.path, info.Size(), maxFileBytes)

@@ -97,6 +97,13 @@ func (cfg *Config) Check(roles ...Role) error {
 	return nil
 }
 
+// CheckSections is [Config.Check] for single sections.
+func (cfg *Config) CheckSections(sections ...string) error {
+	p := config.Problems{AllowClearText: cfg.AllowClearText}
+	Program.Check(cfg, &p, sections...)
+	return p.Err()
+}
+
 // CheckClearText returns an error if a process with the roles would send something in clear.
 // [Config.Check] includes it.
 func (cfg *Config) CheckClearText(roles ...Role) error {
@@ -143,11 +150,11 @@ var KeysetPurposes = []string{"raw", "redacted", "report", "answers"}
 // command criticizer keyset create makes all.
 type Keysets struct {
 	// Encrypts raw changes: stages fetch and redact.
-	Raw secret.Value `yaml:"raw" env:"CRITICIZER_RAW_KEYSET" required:"a Tink keyset"`
+	Raw secret.Value `yaml:"raw" env:"CRITICIZER_RAW_KEYSET" required:"a Tink keyset, made by: criticizer keyset create DIR"`
 	// Encrypts redacted changes: stages redact and llm.
-	Redacted secret.Value `yaml:"redacted" env:"CRITICIZER_REDACTED_KEYSET" required:"a Tink keyset"`
+	Redacted secret.Value `yaml:"redacted" env:"CRITICIZER_REDACTED_KEYSET" required:"a Tink keyset, made by: criticizer keyset create DIR"`
 	// Encrypts reports: stages llm and notify.
-	Report secret.Value `yaml:"report" env:"CRITICIZER_REPORT_KEYSET" required:"a Tink keyset"`
+	Report secret.Value `yaml:"report" env:"CRITICIZER_REPORT_KEYSET" required:"a Tink keyset, made by: criticizer keyset create DIR"`
 	// Encrypts answers of the model: stage llm.
-	Answers secret.Value `yaml:"answers" env:"CRITICIZER_ANSWERS_KEYSET" required:"a Tink keyset"`
+	Answers secret.Value `yaml:"answers" env:"CRITICIZER_ANSWERS_KEYSET" required:"a Tink keyset, made by: criticizer keyset create DIR"`
 }

@@ -33,7 +33,7 @@ const Life = 30 * 24 * time.Hour
 // Config holds the keys.
 type Config struct {
 	// Keys that sign the tokens, one per line.
-	Key secret.Value `yaml:"key" required:"the output of criticizer keyset evidence"`
+	Key secret.Value `yaml:"key" required:"the output of: criticizer keyset evidence"`
 }
 
 const (
@@ -124,7 +124,7 @@ func parse(text secret.Value) ([]key, error) {
 }
 
 func invalid(format string, args ...any) error {
-	return failure.Errorf(failure.ConfigInvalid, "evidence key: %s: make one with criticizer keyset evidence", fmt.Sprintf(format, args...))
+	return failure.Errorf(failure.ConfigInvalid, "evidence key: %s: make one with: criticizer keyset evidence", fmt.Sprintf(format, args...))
 }
 
 func (k *Keys) keys() []key {

@@ -195,7 +195,7 @@ func classify(ctx context.Context, at step, err error, secrets ...string) error 
 	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect && at != stepHello {
 		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s with a reply to another command; nothing was sent", at)
 	}
-	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that Host and Port are right and the mail server is up: %w", at, withoutReply(err))
+	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that mail.host and mail.port are right and the mail server is up: %w", at, withoutReply(err))
 }
 
 // unansweredClass returns the class of an error other than a negative reply,

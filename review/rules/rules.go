@@ -126,7 +126,7 @@ func (b *Set) readFile(name string) error {
 		return err
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("%s: everyone may write to it, and its content is part of the prompt: run chmod o-w", name)
+		return fmt.Errorf("%s: everyone may write to it, and its content is part of the prompt: run chmod o-w %[1]q", name)
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {

@@ -109,7 +109,7 @@ func openKeys(ks secret.Value, kek KEK, ns string) (*keys, error) {
 	}
 	seal, err := aead.New(handle)
 	if err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is not for authenticated encryption: create one with criticizer keyset")
+		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is not for authenticated encryption: create one with: criticizer keyset create DIR")
 	}
 	clear, err := KEK{}.write(handle)
 	if err != nil {
