@@ -46,9 +46,6 @@ func (r *Rules) AddCall(f []string) ([]judge.Subject, error) {
 // call masks the secret argument of a call, if it is a literal.
 func (d *reader) call(rg *region, h hit) {
 	f := &d.calls[h.index]
-	if b := h.begin; b > 0 && lex.IsAlnum(d.s[b]) && lex.IsAlnum(d.s[b-1]) && !lex.IsUpper(d.s[b]) {
-		return
-	}
 	how := functionForms[f.how]
 	n := judge.Name{Begin: h.begin, End: h.end, Strength: how.strength, Rule: f.name}
 	d.arguments(rg.cursorAt(h.end), func(i int, lit literal, ok bool) bool {
@@ -65,41 +62,26 @@ func (d *reader) arguments(c cursor, found func(i int, lit literal, ok bool) boo
 	for i := 0; ; i++ {
 		c = c.skip(true)
 		lit, ok := d.literalAt(c, judge.Called)
-		next, isSimple := argument(d, c, lit)
-		if !found(i, lit, ok && isSimple) || !next.is(",") {
-			return next
+		if ok {
+			behind := lit.next.skip(true)
+			ok = behind.text() == "" || behind.isKind(lex.Mark) && strings.Contains(",.;)]}'\"", behind.text())
 		}
-		c = next.next()
-	}
-}
-
-// argument returns what is behind the argument at c, and whether it is the literal alone.
-func argument(d *reader, c cursor, lit literal) (next cursor, isSimple bool) {
-	depth, isSimple := 0, true
-	for range min(512, 16+max(0, d.budget)) { // tokens of an argument
-		d.budget--
-		d.work++
-		t, ok := c.token()
-		if !ok {
-			return c, isSimple
+		for depth, rest := 0, min(512, 16+max(0, d.budget)); depth > 0 || !c.is(","); c = c.next() { // tokens of the argument
+			if text := c.text(); c.isKind(lex.Mark) && strings.Contains("([{", text) {
+				depth++
+			} else if c.isKind(lex.Mark) && strings.Contains(")]}", text) {
+				depth--
+			}
+			if rest--; depth < 0 || rest < 0 || c.text() == "" || c.is(";") {
+				found(i, lit, ok)
+				return c
+			}
+			d.budget--
+			d.work++
 		}
-		behind := int(t.Start) >= lit.end
-		switch text := c.text(); text {
-		case "(", "[", "{":
-			depth++
-		case ")", "]", "}":
-			if depth--; depth < 0 {
-				return c, isSimple
-			}
-		case ",", ";":
-			if depth == 0 || text == ";" {
-				return c, isSimple
-			}
-		case ".", "'", `"`:
-		default:
-			isSimple = isSimple && !(behind && t.Kind == lex.Mark || behind && t.Kind == lex.Name && c.before() != "." || t.Kind == lex.Literal && int(t.Inner) != lit.start && int(t.Start) != lit.start)
+		if !found(i, lit, ok) {
+			return c
 		}
 		c = c.next()
 	}
-	return c, false
 }

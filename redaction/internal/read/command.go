@@ -17,7 +17,7 @@ type command struct {
 	flags []string
 }
 
-var commandForms = []string{"flag", "glued", "pair", "gluedpair", "next", "word", "last", "pipe", "pipepair", "second"}
+var commandForms = []string{"flag", "pair", "next", "word", "second", "last", "pipe", "pipepair"}
 
 // AddCommand reads "command HOW WORD... : FLAG..." without the first word.
 func (r *Rules) AddCommand(f []string) ([]judge.Subject, error) {
@@ -42,42 +42,49 @@ func (r *Rules) AddCommand(f []string) ([]judge.Subject, error) {
 	return subjects, nil
 }
 
-// A shell reads the arguments of a command.
-type shell struct {
-	*reader
-	*command
-	n judge.Name
-}
-
-// command looks for the secrets that the command of the hit takes.
+// command masks the secrets that the command of the hit takes.
 func (d *reader) command(rg *region, h hit) {
 	c := &d.commands[h.index]
-	before := lex.ByteAt(d.s, h.begin-1)
-	if h.begin < d.commandEnd[h.index] || lex.IsAlnum(before) || before == '_' ||
-		c.how != "glued" && h.end < len(d.s) && lex.IdentSet.Has(d.s[h.end]) && !strings.HasPrefix(d.s[h.end:], ".exe ") { // mysql also begins mysqldump
+	if before := lex.ByteAt(d.s, h.begin-1); h.begin < d.commandEnd[h.index] || lex.IsAlnum(before) || before == '_' {
 		return
 	}
-	sh := shell{d, c, judge.Name{Begin: h.begin, End: h.end, Strength: judge.Strong, Rule: c.name}}
-	if c.how == "pipe" || c.how == "pipepair" {
-		sh.piped(rg)
-		return
+	n := judge.Name{Begin: h.begin, End: h.end, Strength: judge.Strong, Rule: c.name}
+	found := func(lit literal) {
+		if strings.HasSuffix(c.how, "pair") { // the secret is behind the user
+			i := strings.IndexAny(d.s[lit.start:lit.end], ":%,") + 1
+			if lit.start += i; i == 0 || strings.HasPrefix(d.s[lit.start:], "//") {
+				return
+			}
+		}
+		d.secret(n, "", judge.Argument, lit, "")
 	}
 	at := rg.cursorAt(h.end)
+	for at.offset() < h.end { // mysql also begins mysqldump
+		at = at.next()
+	}
 	if outer, ok := at.leave(); ok { // an element of a list
 		at = outer
 	}
 	args, end := shellWords(d, at)
-	d.commandEnd[h.index] = end
 	switch c.how {
-	case "next", "word", "second", "last":
-		if at.offset() > h.end || wordGap.Has(lex.ByteAt(d.s, h.end)) {
-			sh.positional(args)
+	case "pipe", "pipepair":
+		if lit, ok := d.piped(rg, c, n); ok {
+			found(lit)
+		}
+		return
+	case "flag", "pair":
+		for i := range args {
+			d.flagValues(c, args[i:], found)
 		}
 	default:
-		for i := range args {
-			sh.flagValue(args[i:])
+		if at.offset() == h.end && !wordGap.Has(lex.ByteAt(d.s, h.end)) {
+			break
+		}
+		if lit, ok := d.positional(c, args); ok {
+			found(lit)
 		}
 	}
+	d.commandEnd[h.index] = end
 }
 
 var (
@@ -121,38 +128,11 @@ func shellWords(d *reader, c cursor) (words []literal, end int) {
 	}
 }
 
-// positional masks the argument that is the secret of a command that takes it without a flag.
-func (sh shell) positional(args []literal) {
-	i := 0
-	switch {
-	case sh.how == "last":
-		flagged := len(sh.flags) == 0
-		args = slices.DeleteFunc(args, func(lit literal) bool {
-			text := sh.s[lit.start:lit.end]
-			isFlag := !lit.quoted && strings.HasPrefix(text, "-")
-			flagged = flagged || isFlag && strings.Contains(text, sh.flags[0])
-			return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
-		})
-		if i = max(1, len(args)-1); !flagged {
-			return
-		}
-	case sh.how == "second", len(args) > 1 && judge.Words("digit")[sh.s[args[0].start:args[0].end]]: // how the secret is encrypted
-		i = 1
-	}
-	if i >= len(args) {
-		return
-	}
-	lit := args[i]
-	text := sh.s[lit.start:lit.end]
-	if sh.how == "next" && (lit.quoted || judge.IsRandom(text)) || sh.how != "next" && judge.IsCommunity(text) && strings.IndexByte(`\*+`, text[0]) < 0 && lex.LastByte(text) != ':' {
-		sh.secret(sh.n, "", judge.Argument, lit, "")
-	}
-}
-
-// flagValue masks the value of the flag that is the first of args.
-func (sh shell) flagValue(args []literal) {
-	text := sh.s[args[0].start:args[0].end]
-	for _, flag := range sh.flags {
+// flagValues calls found for the value of the flag that is the first of args: the rest of it, as in -px1, or the next
+// word. A value that follows a letter directly has a digit or is gibberish, unlike another flag that begins so.
+func (d *reader) flagValues(c *command, args []literal, found func(literal)) {
+	text := d.s[args[0].start:args[0].end]
+	for _, flag := range c.flags {
 		rest, ok := strings.CutPrefix(text, flag)
 		if !ok {
 			continue
@@ -160,60 +140,66 @@ func (sh shell) flagValue(args []literal) {
 		value := args[0]
 		value.start = value.end - len(rest)
 		switch {
-		case rest == "" || rest == "=": // the value is the next word
+		case rest == "" || rest == "=":
 			if len(args) == 1 {
 				return
 			}
 			value = args[1]
 		case rest[0] == '=':
 			value.start++
-		case !strings.HasPrefix(sh.how, "glued") || lex.IsAlnum(lex.LastByte(flag)) && !strings.ContainsAny(rest, lex.Digits) && !judge.IsGibberish(rest):
+		case lex.IsAlnum(lex.LastByte(flag)) && !strings.ContainsAny(rest, lex.Digits) && !judge.IsGibberish(rest):
 			continue
 		}
-		sh.mask(value)
-	}
-}
-
-// mask masks the value of a flag, or the part of it behind the user, if the command takes such a pair.
-func (sh shell) mask(lit literal) {
-	lit = unquoted(sh.s, lit)
-	if strings.HasSuffix(sh.how, "pair") {
-		text := sh.s[lit.start:lit.end]
-		i := strings.IndexAny(text, ":%,")
-		if i < 0 || strings.HasPrefix(text[i+1:], "//") {
-			return
+		if inner := d.s[value.start:value.end]; len(inner) > 2 && lex.QuoteSet.Has(inner[0]) && inner[len(inner)-1] == inner[0] { // --pw='x'
+			value = literal{value.start + 1, value.end - 1, true, value.next}
 		}
-		lit.start += i + 1
+		found(value)
 	}
-	sh.secret(sh.n, "", judge.Argument, unquoted(sh.s, lit), "")
 }
 
-// unquoted removes the quotes around a part of a word.
-func unquoted(s string, lit literal) literal {
-	if text := s[lit.start:lit.end]; len(text) > 2 && lex.QuoteSet.Has(text[0]) && text[len(text)-1] == text[0] {
-		return literal{lit.start + 1, lit.end - 1, true, lit.next}
+// positional returns the argument that is the secret of a command that takes it without a flag.
+func (d *reader) positional(c *command, args []literal) (lit literal, ok bool) {
+	i, text := 0, func(lit literal) string { return d.s[lit.start:lit.end] }
+	switch {
+	case c.how == "last": // of at least two that are no flags
+		flagged := len(c.flags) == 0
+		args = slices.DeleteFunc(args, func(lit literal) bool {
+			isFlag := !lit.quoted && strings.HasPrefix(text(lit), "-")
+			flagged = flagged || isFlag && strings.Contains(text(lit), c.flags[0])
+			return text(lit) == "" || isFlag || !lit.quoted && text(lit)[0] == '/' && strings.IndexByte(text(lit)[1:], '/') < 0
+		})
+		if i = max(1, len(args)-1); !flagged {
+			return literal{}, false
+		}
+	case c.how == "second", len(args) > 1 && judge.Words("digit")[text(args[0])]: // how the secret is encrypted
+		i = 1
 	}
-	return lit
+	if i >= len(args) {
+		return literal{}, false
+	}
+	word := text(args[i])
+	if c.how == "next" {
+		return args[i], args[i].quoted || judge.IsMixed(word)
+	}
+	return args[i], judge.IsCommunity(word) && strings.IndexByte(`\*+`, word[0]) < 0 && lex.LastByte(word) != ':'
 }
 
-// piped masks what an echo, a printf, a literal before the bar, or a word after <<<
-// writes into the command.
-func (sh shell) piped(rg *region) {
-	s, n := sh.s, sh.n
-	from, stop := max(rg.from, lex.LineBegin(s, n.Begin)), min(rg.to, lex.LineEndWithin(s, n.End, 4<<10))
-	rest := s[n.End:stop]
-	if len(sh.flags) > 0 && !strings.Contains(rest, sh.flags[0]) {
-		return
+// piped returns what an echo, a printf, or a literal before the bar, or a word after <<< writes into the command n.
+func (d *reader) piped(rg *region, c *command, n judge.Name) (lit literal, ok bool) {
+	from, stop := max(rg.from, lex.LineBegin(d.s, n.Begin)), min(rg.to, lex.LineEndWithin(d.s, n.End, 4<<10))
+	before, rest := d.s[from:n.Begin], d.s[n.End:stop]
+	if len(c.flags) > 0 && !strings.Contains(rest, c.flags[0]) {
+		return literal{}, false
 	}
-	at, bar := -1, strings.LastIndexByte(s[from:n.Begin], '|')
+	at := -1
 	for _, mark := range []string{"<<<", "<(echo "} {
 		if i := strings.Index(rest, mark); i >= 0 {
-			at, bar = n.End+i+len(mark), -1
+			at = n.End + i + len(mark)
 			break
 		}
 	}
-	if bar >= 0 {
-		producer := strings.TrimRight(s[from:from+bar], " \t)")
+	if bar := strings.LastIndexByte(before, '|'); at < 0 && bar >= 0 {
+		producer := strings.TrimRight(before[:bar], " \t)")
 		stop = from + len(producer)
 		for _, word := range []string{"echo ", "printf ", "Write-Output "} {
 			if i := strings.LastIndex(producer, word); i >= 0 {
@@ -225,11 +211,12 @@ func (sh shell) piped(rg *region) {
 		}
 	}
 	if at < 0 {
-		return
+		return literal{}, false
 	}
-	args, _ := shellWords(sh.reader, rg.cursorAt(at))
-	args = slices.DeleteFunc(args, func(lit literal) bool { return lit.end > stop || s[lit.start] == '-' }) // flags such as -n
-	if len(args) == 1 || len(args) > 1 && args[0].quoted {
-		sh.mask(args[0])
+	args, _ := shellWords(d, rg.cursorAt(at))
+	args = slices.DeleteFunc(args, func(lit literal) bool { return lit.end > stop || d.s[lit.start] == '-' }) // flags such as -n
+	if len(args) == 0 || len(args) > 1 && !args[0].quoted {
+		return literal{}, false
 	}
+	return args[0], true
 }
