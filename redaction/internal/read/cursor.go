@@ -115,22 +115,16 @@ func (c cursor) offset() int {
 	return c.rg.to
 }
 
-// closers skips what may close around a name: the end of the literal that it is in,
-// brackets, a brace in quotes.
+// closers skips what may close around a name: the end of the literal that it is in, brackets.
 func (c cursor) closers() cursor {
-	quoted := false
 	for n := range 6 {
 		if outer, ok := c.leave(); ok {
-			c, quoted = outer, true
+			c = outer
 			continue
 		}
-		switch text := c.text(); {
-		case !c.isKind(lex.Mark):
-			return c
-		case text == "]", text == ")", text == "}" && quoted, text == "*" && n == 0, (text == `"` || text == "'" || text == "`") && !c.rg.code:
-		case (text == "?" || text == "!") && c.next().is(":"):
-		default:
-			return c
+		text := c.text()
+		if !c.isKind(lex.Mark) || text != "]" && text != ")" && !(text == "*" && n == 0) && (!lex.QuoteSet.Has(text[0]) || c.rg.code) {
+			break
 		}
 		c = c.next()
 	}

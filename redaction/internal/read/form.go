@@ -214,9 +214,6 @@ type matcher struct {
 // match masks the values of the forms around the name n. Of the forms with a value
 // behind n, only the longest one that matches counts.
 func match(d *reader, n judge.Name, before, after cursor) {
-	for before.i > 0 && before.rg.toks[before.i-1].Kind == lex.Mark && strings.IndexByte("$@&*#", before.before()[0]) >= 0 {
-		before.i--
-	}
 	var buffer [64]int
 	bound := false
 	for _, i := range d.formsAt(after, buffer[:0]) {
@@ -225,16 +222,14 @@ func match(d *reader, n judge.Name, before, after cursor) {
 		if bound && f.behind || !m.backward(before, f.before) || !m.forward(after, f.after) {
 			continue
 		}
-		found, secret := len(m.values) > 0, false
 		for _, lit := range m.values {
-			secret = d.candidate(n, f.name, f.bind, lit) || secret
+			d.candidate(n, f.name, f.bind, lit)
 		}
+		found := len(m.values) > 0
 		if m.hasPlace {
-			found, secret = d.value(n, f.name, f.bind, m.place, m.line)
+			found = d.value(n, f.name, f.bind, m.place, m.line)
 		}
-		if f.behind && found && (secret || f.bind != judge.Written) { // a sentence binds only a secret
-			bound = true
-		}
+		bound = bound || f.behind && found
 	}
 }
 

@@ -16,24 +16,24 @@ type literal struct {
 	next cursor
 }
 
-// value masks the secrets of the value at c, which n names. line is set if it is on the
-// line behind the name. found is set if there is a value, secret if it is one.
-func (d *reader) value(n judge.Name, place string, bind judge.Binding, c cursor, line bool) (found, secret bool) {
+// value masks the secrets of the value at c, which n names, and reports whether there is a value. line is set if it is
+// on the line behind the name.
+func (d *reader) value(n judge.Name, place string, bind judge.Binding, c cursor, line bool) bool {
 	if (bind == judge.Assigned || bind == judge.Fallback) && n.Strength >= judge.Medium && d.Names.PlaceholderLen(d.s[c.offset():]) == 0 {
 		if line && c.rg.bare && !c.is("{") && !c.is("[") {
 			if indented(d, n, place, c) {
-				return true, true
+				return true
 			}
 		} else if container(d, n, place, c) {
-			return true, true
+			return true
 		}
 		d.branches(n, place, c)
 	}
 	lit, found := d.literalAt(c, bind)
-	if !found || line && !onNextLine(d, n, c, lit) {
-		return false, false
+	if found = found && (!line || onNextLine(d, n, c, lit)); found {
+		d.candidate(n, place, bind, trimmed(d.s, bind, lit))
 	}
-	return true, d.candidate(n, place, bind, trimmed(d.s, bind, lit))
+	return found
 }
 
 // afterOperator skips what may stand between an operator and its value: the head of a here
@@ -74,11 +74,9 @@ func afterOperator(c cursor) (at cursor, line bool) {
 // onNextLine reports whether a literal on the line below the name n is its value. Text
 // without quotes has to be alone on a line that is indented deeper, and no word.
 func onNextLine(d *reader, n judge.Name, c cursor, lit literal) bool {
-	colon, deeper := c.back().before() == ":", indent(d.s, lit.start) > indent(d.s, n.Begin)
-	if lit.quoted && c.rg.code && colon { // of a language that ends a head with a colon, such as if password:
-		return lit.next.is(",") || lit.next.is("}")
-	} else if lit.quoted {
-		return !colon || deeper
+	deeper := indent(d.s, lit.start) > indent(d.s, n.Begin)
+	if lit.quoted {
+		return deeper || c.back().before() != ":"
 	}
 	text, after := d.s[lit.start:lit.end], lit.next.skip(false)
 	return deeper && (after.text() == "" || after.isKind(lex.Newline)) && (judge.IsMixed(text) || judge.IsHumanMade(text)) && !strings.HasSuffix(text, ":")
@@ -281,8 +279,6 @@ func (d *reader) branches(n judge.Name, place string, c cursor) {
 			depth--
 		}
 		conditional = conditional || strings.HasPrefix(text, "?")
-		if text != "(" || before != "default" { // default("x")
-			before = strings.ToLower(text[:min(len(text), 16)])
-		}
+		before = strings.ToLower(text[:min(len(text), 16)])
 	}
 }
