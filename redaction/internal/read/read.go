@@ -225,6 +225,9 @@ func (d *reader) name(rg *region, at int, h hit) {
 		a = max(rg.from, lex.RunBack(d.s, a, &lex.IdentSet, maxName))
 		b = min(rg.to, lex.Run(d.s, b, &lex.IdentSet, maxName))
 		d.nameEnd = b
+		for b > h.end && (d.s[b-1] == '.' || d.s[b-1] == '-' || d.s[b-1] == '$') { // of a sentence
+			b--
+		}
 		if i := strings.LastIndexByte(d.s[a:b], '.'); i > 0 && lex.ByteAt(d.s, b) == '(' && judge.Words("method")[strings.ToLower(d.s[a+i+1:b])] {
 			b = a + i
 		}

@@ -209,9 +209,6 @@ func container(d *reader, n judge.Name, place string, c cursor) bool {
 	if !ok {
 		return false
 	}
-	if value, ok := behindType(open); ok {
-		return container(d, n, place, value)
-	}
 	if open.offset() < d.listEnd {
 		return true
 	}
@@ -224,18 +221,6 @@ func container(d *reader, n judge.Name, place string, c cursor) bool {
 	d.listEnd = end.offset()
 	d.judgeAll(values, place)
 	return !open.is("(") && (first.Kind != lex.Literal || isMap) && open == c
-}
-
-// behindType returns the value behind a type in brackets, as in key: [u8; 4] = [1, 2, 3, 4].
-func behindType(c cursor) (cursor, bool) {
-	const most = 8 // tokens of a type
-	for range most {
-		if c = c.next(); c.is("]") {
-			c = c.next().skip(false)
-			return c.next().skip(true), c.is("=")
-		}
-	}
-	return c, false
 }
 
 // opening returns the bracket that begins the list, map or bytes at c, behind its type:
@@ -252,8 +237,6 @@ func opening(c cursor) (cursor, bool) {
 		switch {
 		case text == "{", text == "[" && k == 0 && !at.next().is("]"), text == "(" && k == 0:
 			return at, k == 0 || c.rg.code || c.rg.outer == nil
-		case text == "[" && !at.next().is("]") && word != "" && (judge.Words("bytes")[word] || word == "vec"):
-			return at, true
 		case text == "(":
 			return at, judge.Words("bytes")[word] || judge.Words("collection")[strings.ToLower(word)]
 		case t.Kind == lex.Name:

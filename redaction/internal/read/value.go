@@ -94,9 +94,6 @@ func (d *reader) literalAt(c cursor, bind judge.Binding) (literal, bool) {
 		if t.Kind == lex.Literal {
 			return trim(d.s, literal{int(t.Inner), int(t.InnerEnd), true, at.next()}), true
 		}
-		if lit, ok := delimited(at); ok {
-			return lit, true
-		}
 		arg, ok := unwrapCall(at)
 		if !ok {
 			break
@@ -131,22 +128,6 @@ func literalPrefix(c cursor) cursor {
 		return at
 	}
 	return c
-}
-
-// delimited reads the literal in the quoting operators of Perl and Ruby at c, such as q(...) and %q{...}.
-func delimited(c cursor) (literal, bool) {
-	s, i := c.rg.s[:c.rg.to], c.offset()
-	for _, pair := range judge.Heads("delimiter") {
-		open, end, _ := strings.Cut(pair, "_")
-		if !strings.HasPrefix(s[i:], open) {
-			continue
-		}
-		start := i + len(open)
-		text, _, ok := strings.Cut(s[start:lex.LineEndWithin(s, start, 4<<10)], end)
-		stop := start + len(text)
-		return literal{start, stop, true, c.rg.cursorAt(stop + len(end))}, ok
-	}
-	return literal{}, false
 }
 
 var calleeSet = lex.SetOf(lex.Digits, lex.Letters, "_.:[]<>")
