@@ -65,7 +65,6 @@ const (
 	callWord uint8 = iota
 	commandWord
 	insertWord
-	copyWord
 	nameWord
 	otherName // not of ASCII letters: the word itself is the name
 )
@@ -80,10 +79,9 @@ func (r *Rules) Index() {
 	for i, c := range r.commands {
 		words = append(words, lex.Word{Text: c.word, Index: i, Kind: commandWord})
 	}
-	for _, w := range []string{"insert into ", "replace into ", "insert ignore into "} {
+	for _, w := range []string{"insert into ", "replace into ", "insert ignore into ", "copy "} {
 		words = append(words, lex.Word{Text: w, Kind: insertWord})
 	}
-	words = append(words, lex.Word{Text: "copy ", Kind: copyWord})
 	for _, w := range r.Names.Words() {
 		kind := nameWord
 		if !lex.AllIn(w, &lex.IdentSet) {
@@ -199,8 +197,6 @@ func (d *reader) hit(rg *region, at int, h hit) {
 		d.command(rg, h)
 	case insertWord:
 		insert(d, rg, h)
-	case copyWord:
-		copyRows(d, rg, h)
 	default:
 		d.name(rg, at, h)
 	}

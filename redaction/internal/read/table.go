@@ -113,85 +113,68 @@ func insert(d *reader, rg *region, h hit) {
 	if h.begin < d.insertEnd {
 		return
 	}
-	columns, c, ok := columns(d, rg.cursorAt(h.end))
-	if !ok {
-		return
-	}
+	columns, c := columns(d, rg.cursorAt(h.end))
 	const most = 64 // tokens between the columns and the values
-	for k := 0; ; k++ {
+	word := ""
+	for k := 0; len(columns) > 0 && k < most && word != "values" && word != "value" && word != "select" && word != "stdin"; k++ {
 		c = c.skip(true)
-		word := strings.ToLower(c.text())
-		if word == "" || word == ";" || k == most {
+		if word = strings.ToLower(c.text()); word == "" || word == ";" {
 			return
 		}
-		if c = c.next(); word == "values" || word == "value" {
-			break
-		} else if word == "select" {
-			rowValues(d, columns, c)
-			return
-		}
+		c = c.next()
 	}
-	for c = c.skip(true); c.is("("); c = c.skip(true) {
-		if c = rowValues(d, columns, c.next()); c.is(")") {
-			c = c.next().skip(true)
-		}
-		if c.is(",") {
-			c = c.next()
-		}
-		d.insertEnd = c.offset()
-	}
-}
-
-// rowValues masks the values of one row at c by their columns and returns what is behind them.
-func rowValues(d *reader, columns []judge.Name, c cursor) cursor {
-	return d.arguments(c, func(i int, lit literal, ok bool) bool {
+	cell := func(i int, lit literal, ok bool) bool {
 		if ok && i < len(columns) && columns[i].Strength != judge.NoName {
 			d.secret(columns[i], "column of a row", judge.Paired, lit, "")
 		}
 		return true
-	})
+	}
+	switch word {
+	case "select":
+		d.arguments(c, cell)
+	case "stdin": // COPY users (name, password) FROM stdin; and rows up to \.
+		for at := lex.LineEnd(d.s[:rg.to], c.offset()); at < rg.to && d.s[at] != '\\' && d.s[at] != 1; {
+			row, next := d.row(at, rg.to, '\t')
+			for i, lit := range row {
+				cell(i, lit, true)
+			}
+			at = next
+		}
+	case "values", "value":
+		for c = c.skip(true); c.is("("); c = c.skip(true) {
+			if c = d.arguments(c.next(), cell); c.is(")") {
+				c = c.next().skip(true)
+			}
+			if c.is(",") {
+				c = c.next()
+			}
+			d.insertEnd = c.offset()
+		}
+	}
 }
 
 // columns reads the table and the columns of a statement: users (name, password).
-func columns(d *reader, c cursor) (columns []judge.Name, next cursor, ok bool) {
+func columns(d *reader, c cursor) (columns []judge.Name, next cursor) {
 	const most = 16 // tokens of the name of the table
 	for k := 0; !c.is("("); k++ {
-		if _, more := c.token(); !more || k == most {
-			return nil, c, false
+		if c.text() == "" || k == most {
+			return nil, c
 		}
 		c = c.next()
 	}
 	name := ""
 	for c = c.next(); ; c = c.next() {
-		t, more := c.token()
+		t, _ := c.token()
 		switch text := c.text(); {
-		case !more, text == "(":
-			return nil, c, false
+		case text == "", text == "(":
+			return nil, c
 		case text == ",", text == ")":
 			columns = append(columns, d.cache.Of(d.Names, name))
 			if name = ""; text == ")" {
-				return columns, c.next(), true
+				return columns, c.next()
 			}
 		case t.Kind == lex.Name, t.Kind == lex.Literal:
 			name = strings.Trim(name+"_"+strings.ReplaceAll(d.s[t.Inner:t.InnerEnd], " ", "_"), "_")
 		}
-	}
-}
-
-// copyRows masks the columns of the rows behind COPY users (name, password) FROM stdin; up to \.
-func copyRows(d *reader, rg *region, h hit) {
-	columns, c, ok := columns(d, rg.cursorAt(h.end))
-	if !ok || !strings.EqualFold(c.skip(true).text(), "from") || !strings.EqualFold(c.skip(true).next().skip(true).text(), "stdin") {
-		return
-	}
-	at := lex.LineEnd(d.s[:rg.to], c.offset())
-	for at < rg.to && !strings.HasPrefix(d.s[at:], `\.`) && d.s[at] != 1 {
-		row, next := d.row(at, rg.to, '\t')
-		for i, lit := range row {
-			if i < len(columns) && columns[i].Strength != judge.NoName {
-				d.secret(columns[i], "column of a row", judge.Paired, lit, "")
-			}
-		}
-		at = next
 	}
 }
