@@ -17,7 +17,6 @@ type block struct {
 	levels  []level
 	anchors map[string]value
 	values  []value
-	keys    []part
 }
 
 // A level is a member or item whose lines are indented deeper than it.
@@ -26,9 +25,6 @@ type level struct {
 	step   *step
 	isItem bool
 }
-
-// A part is text[from:to].
-type part struct{ from, to int }
 
 // read reads the lines from at on, which are below root, and returns where they end.
 func (b *block) read(at int, root *step) int {
@@ -68,7 +64,6 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 	key, size := keyOf(line)
 	if key != "" {
 		b.under(level{indent, nil, false}, key)
-		b.keys = append(b.keys, part{begin, begin + size})
 	} else if !item && !b.whole {
 		return begin, false
 	}
@@ -192,9 +187,8 @@ func indented(d *reader, n judge.Name, place string, c cursor) bool {
 	return end > at
 }
 
-// document returns the scalars of a text whose language is one of documents, and the names of their members,
-// which are not secrets.
-func (d *reader) document(rg *region) (values []value, keys []part) {
+// document returns the scalars of a text whose language is one of documents.
+func (d *reader) document(rg *region) (values []value) {
 	name := d.lang.Name
 	if d.lang == lex.Unknown {
 		name = d.guess()
@@ -203,7 +197,7 @@ func (d *reader) document(rg *region) (values []value, keys []part) {
 	case "yaml":
 		b := block{reader: d, rg: rg, whole: true}
 		b.read(0, &step{})
-		return b.values, b.keys
+		return b.values
 	case "json", "hcl", "toml", "ini":
 		for c := (cursor{rg, 0}); c.i < len(rg.toks); c = c.next() {
 			var more []value
@@ -211,7 +205,7 @@ func (d *reader) document(rg *region) (values []value, keys []part) {
 			values = append(values, more...)
 		}
 	}
-	return values, keys
+	return values
 }
 
 // guess returns the language of documents that a text without a known name may be in, or "".
@@ -232,12 +226,4 @@ func (d *reader) guess() string {
 		return "yaml"
 	}
 	return ""
-}
-
-// withoutKeys removes spans in the names of members.
-func withoutKeys(spans []judge.Span, keys []part) []judge.Span {
-	return slices.DeleteFunc(spans, func(s judge.Span) bool {
-		i, found := slices.BinarySearchFunc(keys, s.Start, func(p part, at int) int { return p.from - at })
-		return found || i > 0 && keys[i-1].to > s.Start
-	})
 }

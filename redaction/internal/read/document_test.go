@@ -174,6 +174,5 @@ func valuesOf(t *testing.T, file, text string) []value {
 	names := judge.NewNames()
 	names.Index()
 	d := &reader{Rules: &Rules{Names: names}, s: text, lang: lex.Of(file), cache: &judge.Cache{}}
-	values, _ := d.document(&region{s: text, toks: lex.Lex(text, 0, len(text), d.lang), to: len(text), bare: true})
-	return values
+	return d.document(&region{s: text, toks: lex.Lex(text, 0, len(text), d.lang), to: len(text), bare: true})
 }

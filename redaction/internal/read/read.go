@@ -123,10 +123,8 @@ func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
 	}
 	b.hits, b.tokens = hits, lex.Append(b.tokens[:0], text, 0, len(text), l)
 	root := &region{s: text, toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
-	values, keys := d.document(root)
-	d.judgeAll(values, inDocument)
+	d.judgeAll(d.document(root), inDocument)
 	d.region(root, hits, 0)
-	d.Found = withoutKeys(d.Found, keys)
 	return d.Result
 }
 
@@ -151,7 +149,7 @@ type reader struct {
 	work int
 }
 
-// region reads the hits, which are in the region, in order.
+// region reads around the hits, which are in the region, in order.
 func (d *reader) region(rg *region, hits []hit, depth int) {
 	at := 0
 	for len(hits) > 0 {
@@ -169,8 +167,20 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 		t := rg.toks[at]
 		inner := t.Kind == lex.Literal || t.Kind == lex.Comment
 		if !inner || h.begin < int(t.Inner) || h.end > int(t.InnerEnd) || depth == maxDepth {
-			d.hit(rg, at, h)
-			hits = hits[1:]
+			if hits = hits[1:]; d.inPlaceholder(h.begin) {
+				continue
+			}
+			d.work += hitWork
+			switch h.kind {
+			case callWord:
+				d.call(rg, h)
+			case commandWord:
+				d.command(rg, h)
+			case insertWord:
+				insert(d, rg, h)
+			default:
+				d.name(rg, at, h)
+			}
 			continue
 		}
 		n := sort.Search(len(hits), func(i int) bool { return hits[i].begin >= int(t.InnerEnd) })
@@ -181,24 +191,6 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 		sub.toks = lex.Lex(d.s, sub.from, sub.to, lex.Unknown)
 		d.region(sub, hits[:n], depth+1)
 		hits = hits[n:]
-	}
-}
-
-// hit reads around a word in the token at at.
-func (d *reader) hit(rg *region, at int, h hit) {
-	if d.inPlaceholder(h.begin) {
-		return
-	}
-	d.work += hitWork
-	switch h.kind {
-	case callWord:
-		d.call(rg, h)
-	case commandWord:
-		d.command(rg, h)
-	case insertWord:
-		insert(d, rg, h)
-	default:
-		d.name(rg, at, h)
 	}
 }
 
