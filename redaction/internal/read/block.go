@@ -15,7 +15,7 @@ type block struct {
 	whole   bool
 	base    int // the indentation of the line with the name
 	levels  []level
-	anchors map[string]value
+	anchors map[string]literal
 	values  []value
 }
 
@@ -28,7 +28,7 @@ type level struct {
 
 // read reads the lines from at on, which are below root, and returns where they end.
 func (b *block) read(at int, root *step) int {
-	b.levels, b.anchors = []level{{-1, root, false}}, map[string]value{}
+	b.levels, b.anchors = []level{{-1, root, false}}, map[string]literal{}
 	for at < b.rg.to {
 		stop := min(b.rg.to, lex.LineEnd(b.s, at))
 		begin := lex.Run(b.s[:stop], at, &lex.BlankSet, stop-at)
@@ -68,7 +68,16 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 		return begin, false
 	}
 	top := b.levels[len(b.levels)-1].step
-	begin, anchor := tagged(b.s, begin+size, begin+len(line))
+	end := begin + len(line)
+	begin = lex.Run(b.s[:end], begin+size, &lex.BlankSet, end)
+	anchor := ""
+	for begin < end && (b.s[begin] == '&' || b.s[begin] == '!') { // an anchor or a tag
+		after := lex.Run(b.s[:end], begin, &lex.NotBlank, end)
+		if b.s[begin] == '&' {
+			anchor = b.s[begin+1 : after]
+		}
+		begin = lex.Run(b.s[:end], after, &lex.BlankSet, end)
+	}
 	v := value{path: top, bind: judge.Assigned}
 	if top.name == "" {
 		v.bind = judge.Item
@@ -89,14 +98,18 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 		b.values = append(b.values, values...)
 		return lex.LineEnd(b.s, behind.offset()), true
 	case text[0] == '*':
-		v.lit, next = b.anchors[strings.TrimSpace(text[1:])].lit, stop
+		v.lit, next = b.anchors[strings.TrimSpace(text[1:])], stop
 	default:
-		v.lit, next = b.scalar(begin, stop)
+		text, _, _ = strings.Cut(text, " #")
+		v.lit, next = trim(b.s, literal{start: begin, end: begin + len(text)}), stop
+		if t, _ := b.rg.cursorAt(begin).token(); t.Kind == lex.Literal && int(t.Start) == begin { // it may have several lines
+			v.lit, next = literal{start: int(t.Inner), end: int(t.InnerEnd), quoted: true}, min(b.rg.to, lex.LineEnd(b.s, int(t.End)))
+		}
 	}
 	if v.lit.start < v.lit.end {
 		v.lit.next = b.rg.cursorAt(v.lit.end)
 		b.values = append(b.values, v)
-		b.anchors[anchor] = v
+		b.anchors[anchor] = v.lit
 	}
 	return next, true
 }
@@ -127,42 +140,6 @@ func keyOf(line string) (key string, size int) {
 		return "", 0
 	}
 	return strings.Trim(line[:i+k], "\"'\ufeff"), min(len(line), i+k+1)
-}
-
-// tagged returns where the scalar in s[at:end] begins, behind blanks, tags and its anchor.
-func tagged(s string, at, end int) (begin int, anchor string) {
-	for {
-		at = lex.Run(s[:end], at, &lex.BlankSet, end-at)
-		if at == end || s[at] != '&' && s[at] != '!' {
-			break
-		}
-		next := lex.Run(s[:end], at, &lex.NotBlank, end-at)
-		if s[at] == '&' {
-			anchor = s[at+1 : next]
-		}
-		at = next
-	}
-	return at, anchor
-}
-
-// scalar reads the scalar at at, whose line ends at stop. One in quotes may have several lines. next is where the
-// line behind it begins.
-func (b *block) scalar(at, stop int) (lit literal, next int) {
-	to := b.rg.to
-	if q := b.s[at]; q == '"' || q == '\'' {
-		for i := at + 1; i < to; i++ {
-			switch {
-			case b.s[i] == '\\' && q == '"', b.s[i] == q && lex.ByteAt(b.s[:to], i+1) == q && q == '\'':
-				i++
-			case strings.HasPrefix(b.s[i:to], "{{"): // a template may have quotes
-				i += max(0, strings.Index(b.s[i:min(to, i+256)], "}}"))
-			case b.s[i] == q:
-				return literal{start: at + 1, end: i, quoted: true}, min(to, lex.LineEnd(b.s, i))
-			}
-		}
-	}
-	text, _, _ := strings.Cut(b.s[at:stop], " #")
-	return trim(b.s, literal{start: at, end: at + len(text)}), stop
 }
 
 // indented masks the secrets in the lines at c that are below the name. It reports whether there are such lines.

@@ -52,7 +52,7 @@ var documents = []struct{ file, name, text, want string }{
 		c = it''s`},
 	{"a.yaml", "templates", "{{- if .Values.x }}\na: {{ .Values.a | quote }}\nb: \"{{ .Values.b | default \"x\" }}\"\n{{- end }}\nc: {{ .r }}:{{ .t }}\n{{ include \"labels\" . | nindent 4 }}\nd: <%= x %>\n", `
 		a = <{{ .Values.a | quote }}>
-		b = {{ .Values.b | default "x" }}
+		b = {{ .Values.b | default
 		c = <{{ .r }}:{{ .t }}>
 		d = <<%= x %>>`},
 	{"a.yaml", "byte order mark", "\ufeffa: b\nc: d\n", `

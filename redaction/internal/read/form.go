@@ -22,8 +22,8 @@ type form struct {
 	bind judge.Binding
 	// before are the elements before NAME, the nearest first, and after those behind it.
 	before, after []element
-	// behind is set if the value is behind NAME.
-	behind bool
+	// behind is set if the value is behind NAME, isIdent if NAME has no members.
+	behind, isIdent bool
 	// size is the number of elements that have to be there.
 	size int
 }
@@ -49,7 +49,7 @@ const (
 	exactToken  elementKind = iota // the token text
 	anyWord                        // WORD
 	wordOf                         // @LIST
-	nameItself                     // NAME
+	nameItself                     // NAME, IDENT
 	nameQuote                      // QUOTE, or a quote around NAME
 	closers                        // CLOSE
 	skipped                        // ...
@@ -58,7 +58,7 @@ const (
 )
 
 // elementWords are the words of forms with a meaning of their own.
-var elementWords = map[string]elementKind{"NAME": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "...": skipped, "LINE": beginOfLine}
+var elementWords = map[string]elementKind{"NAME": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "...": skipped, "LINE": beginOfLine}
 
 // A gap is what may be between an element and the value behind it.
 type gap uint8
@@ -91,7 +91,7 @@ func (r *Rules) AddForm(f []string) (subjects []judge.Subject, err error) {
 	}
 	out := form{name: "form " + text, bind: judge.Binding(bind), before: slices.Clone(elements[:at]), after: elements[at+1:]}
 	slices.Reverse(out.before)
-	out.behind = slices.ContainsFunc(out.after, is(anyValue))
+	out.behind, out.isIdent = slices.ContainsFunc(out.after, is(anyValue)), elements[at].text == "IDENT"
 	out.size = len(elements)
 	if slices.ContainsFunc(elements, is(closers)) {
 		out.size--
@@ -219,7 +219,7 @@ func match(d *reader, n judge.Name, before, after cursor) {
 	for _, i := range d.formsAt(after, buffer[:0]) {
 		f := &d.forms[i]
 		m := matcher{reader: d, bind: f.bind}
-		if bound && f.behind || !m.backward(before, f.before) || !m.forward(after, f.after) {
+		if bound && f.behind || f.isIdent && !judge.IsIdentifier(n.Ident) || !m.backward(before, f.before) || !m.forward(after, f.after) {
 			continue
 		}
 		for _, lit := range m.values {

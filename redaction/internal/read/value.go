@@ -49,12 +49,7 @@ func afterOperator(c cursor) (at cursor, line bool) {
 	case text == "":
 		return at, false
 	case lex.BeginsWith(c.rg.s[at.offset():], []string{"<<", "$(cat <<"}):
-		const most = 64 // tokens of the line with the head
-		for k := at; k.i < at.i+most && k.text() != ""; k = k.next() {
-			if k.isKind(lex.Newline) {
-				return k.next(), false
-			}
-		}
+		return at.rg.cursorAt(lex.LineEndWithin(at.rg.s[:at.rg.to], at.offset(), 4<<10)), false
 	case text[0] == '|', text[0] == '>':
 		k := at.next()
 		for k.is("-") || k.is("+") || k.is("2") || k.is("4") {
