@@ -153,6 +153,7 @@ func NewReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Description: change.Description.String(),
 		Findings:    draft.Findings,
 		Coverage:    draft.Coverage,
+		Unread:      draft.Unread,
 		Gaps:        change.Gaps,
 		Restricted:  change.Restricted,
 		Empty:       change.Empty,

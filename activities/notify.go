@@ -108,8 +108,10 @@ func (n *Notifier) Notify(ctx context.Context, p StageParams) (NotifyResult, err
 	for _, e := range chosen.excluded {
 		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(p.Request.Changelist), "reason", person(e.User)+" "+e.Why)
 	}
-	if err := n.prepareChannels(ctx, report); err != nil {
-		return NotifyResult{}, err
+	if !chosen.quiet {
+		if err := n.prepareChannels(ctx, report); err != nil {
+			return NotifyResult{}, err
+		}
 	}
 	var result NotifyResult
 	for tried := map[int64]bool{}; ; {

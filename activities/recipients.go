@@ -123,6 +123,7 @@ type choice struct {
 	unresolved []string // users without a usable address
 	outside    []string // users with an address outside of the allowed domains
 	excluded   []review.Excluded
+	quiet      bool // there is nothing new to notify anybody of
 	// roles are by address, also of people who are not notified: an operator may notify them.
 	roles map[string]review.Role
 }

@@ -506,6 +506,31 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 	}
 }
 
+// A rerun for gaps mails only findings that the version before lacks, and nothing without one.
+func TestRerunMailsOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string][]review.Finding{"nothing new": nil, "a new finding": {{Path: "b.go", Title: "new", Quote: "y"}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.finish(t)
+			rerun, report := review.Request{Changelist: 4711, Version: 2, ServerID: "p4", Key: "review-p4-4711-v2", OnlyNew: true}, findings()
+			report.Version, report.Findings = 2, append(report.Findings, more...)
+			if _, err := m.db.OpenJob(t.Context(), rerun, "run"); err != nil {
+				t.Fatal(err)
+			}
+			testkit.NoError(t, m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}))
+			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.db.Keep(t, report)}); err != nil {
+				t.Fatal(err)
+			}
+			mails := m.fakes.Mails()
+			if len(mails) != len(more) || len(more) > 0 && (len(mails[0].Findings) != 1 || mails[0].Findings[0].Title != "new") {
+				t.Errorf("mailed %+v", mails)
+			}
+		})
+	}
+}
+
 // A dead letter of an early stage that stays open becomes one mail "not reviewed" to the author,
 // even if a worker dies in between. A later replay still sends the digest.
 func TestNoticeToTheAuthor(t *testing.T) {

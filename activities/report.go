@@ -49,7 +49,12 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 	if policy.Bounced, err = n.Outbox.Bounced(ctx, addressesOf(known)); err != nil {
 		return review.Report{}, choice{}, failed(cl, "read bounced addresses", err)
 	}
-	chosen := policy.choose(known, report.Outcome)
+	quiet, outcome := p.Request.OnlyNew && len(report.Findings) == 0, report.Outcome
+	if quiet { // as if nobody wanted to hear of it
+		outcome, policy.CleanTo = review.OutcomeClean, CleanToNobody
+	}
+	chosen := policy.choose(known, outcome)
+	chosen.quiet = quiet
 	for _, person := range known {
 		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil && policy.ReplyToAuthor {
 			report.ReplyTo = address
@@ -134,6 +139,9 @@ func (n *Notifier) compare(ctx context.Context, report *review.Report, req revie
 	switch {
 	case err == nil:
 		report.Progress = review.Compare(earlier, *report)
+		if req.OnlyNew {
+			report.Findings = slices.DeleteFunc(report.Findings, func(f review.Finding) bool { return !report.Progress.IsNew(f) })
+		}
 	case failure.ClassOf(err).Retryable():
 		return err
 	default:

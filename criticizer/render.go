@@ -77,6 +77,9 @@ func (v reviewView) fields() fields {
 	f.add("coverage", "%s", v.Coverage)
 	if v.SkippedBy == "" && (v.Outcome == review.OutcomeNotReviewed || v.Outcome == review.OutcomePartial) {
 		f.add("left out", "to list it: criticizer review show %d --review-version %d", v.Changelist, v.Version)
+		for i, u := range v.Gaps {
+			f.add(firstOnly(i, "not read"), "%s", strings.TrimSpace(fmt.Sprintf("%s %s: %s %s %s", u.Path, u.Lines, u.Why, u.Class, u.Context)))
+		}
 	}
 	switch {
 	case !v.temporalAsked:

@@ -13,10 +13,11 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/export"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 func (c *app) reviewCommand() *cobra.Command {
-	return group("review", "List reviews, or print the report of one", "", c.reviewListCommand(), c.reviewShowCommand())
+	return group("review", "List reviews, print the report of one, or review again what was left out", "", c.reviewListCommand(), c.reviewShowCommand(), c.reviewRerunCommand())
 }
 
 func (c *app) reviewListCommand() *cobra.Command {
@@ -42,7 +43,11 @@ its current stage. It needs Postgres only; criticizer status also asks Temporal.
 var reportFormats = map[string]func(io.Writer, review.Report) error{
 	"text": func(w io.Writer, r review.Report) error {
 		text, _, err := mail.Bodies(r, mail.Config{})
-		return write(w, text, err)
+		if err = write(w, text, err); err == nil && len(r.Unread) > 0 {
+			fmt.Fprintln(w)
+			writeTable(w, "", unreadTable.rows(r.Unread))
+		}
+		return err
 	},
 	"html": func(w io.Writer, r review.Report) error {
 		_, html, err := mail.Bodies(r, mail.Config{})
@@ -110,4 +115,81 @@ func (c *app) readReport(ctx context.Context, cl review.Changelist, v review.Ver
 	}
 	report.Links = cfg.Links.Links
 	return report, nil
+}
+
+// unreadTable lists the parts that no model could read.
+var unreadTable = table[review.Unread]{"", []string{"NOT READ", "LINES", "CLASS", "REASON", "ENDPOINT"}, func(u review.Unread) []any {
+	return []any{u.Path, u.Lines, u.Class, u.Why, u.Context}
+}}
+
+func (c *app) reviewRerunCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rerun CHANGELIST", Short: "Review again what no model could read",
+		Long: `Starts the next version of a changelist's review. Parts whose answers are stored
+are not asked for again. Recipients and channels get only findings that the version
+before lacks; without one, they get nothing. criticizer-starter change-commit
+--review-version makes a review that is reported as a whole.`,
+		Example: `  criticizer review rerun 4711 --gaps --reason "INC-42: the filter of the endpoint is corrected"`,
+	}
+	gaps := cmd.Flags().Bool("gaps", false, "review the parts that were left out (required)")
+	must(cmd.MarkFlagRequired("gaps"))
+	reason := statementFlag(cmd, "reason", "", "what was changed: `TEXT` for the audit log (required)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cl, err := parseChangelist(args[0])
+		if err != nil {
+			return err
+		}
+		if !*gaps {
+			return badUsage("rerun wants --gaps")
+		}
+		db, cfg, err := c.database(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		last, err := rerunnable(cmd.Context(), db, cl)
+		if err != nil {
+			return err
+		}
+		temporal, err := dialTemporal(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer temporal.Close()
+		req := review.Request{Changelist: cl, Version: last.Version + 1, ServerID: last.ServerID, OnlyNew: true}
+		req.Key = review.DefaultKey(req.ServerID, cl, req.Version)
+		if err := db.RecordRerun(cmd.Context(), req, c.operator(), *reason); err != nil {
+			return err
+		}
+		run, err := temporal.ExecuteWorkflow(cmd.Context(), contract.StartOptions(req), contract.ReviewChangelist, req)
+		if err != nil {
+			return advise(fmt.Errorf("start review of changelist %d: %w", cl, err), "criticizer status %d shows its reviews", cl)
+		}
+		return c.print(req, func(w io.Writer) {
+			fmt.Fprintf(w, "review of changelist %d version %d started\n  workflow %s run %s\n", cl, req.Version, req.Key, run.GetRunID())
+		})
+	}
+	return cmd
+}
+
+// rerunnable returns the newest review of a changelist if it left something out.
+func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.ReviewRow, error) {
+	rows, err := db.Reviews(ctx, cl)
+	if err != nil {
+		return store.ReviewRow{}, err
+	}
+	status := fmt.Sprintf("criticizer status %d shows its reviews", cl)
+	if len(rows) == 0 {
+		return store.ReviewRow{}, advise(fmt.Errorf("changelist %d has no review", cl), "%s", status)
+	}
+	switch last := rows[len(rows)-1]; {
+	case last.Shelved:
+		return last, advise(fmt.Errorf("changelist %d is a shelf", cl), "shelve it again, or submit it")
+	case last.State != review.JobSucceeded:
+		return last, advise(fmt.Errorf("version %d of the review of changelist %d is %s", last.Version, cl, last.State), "%s", status)
+	case last.SkippedBy != "" || last.Outcome != review.OutcomePartial && last.Outcome != review.OutcomeNotReviewed:
+		return last, advise(fmt.Errorf("version %d of the review of changelist %d left nothing out: it is %s", last.Version, cl, last.Outcome), "%s", status)
+	default:
+		return last, nil
+	}
 }

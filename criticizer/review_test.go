@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
@@ -48,6 +49,31 @@ func TestReviewsAreListed(t *testing.T) {
 	}
 	if out := listed() + listed("--json"); strings.Contains(out, "@") || strings.Contains(out, "//depot") {
 		t.Errorf("it shows an address or a path: %s", out)
+	}
+}
+
+// A review that left parts out is started again, for a reason; one that read all is not.
+func TestReviewRerun(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	s.review(4711)
+	args := []string{"review", "rerun", "4711", "--gaps", "--reason", "INC-42: the filter is corrected"}
+	checkRefusal(t, "of a review that read all", s.criticizer(args...), 1, "left nothing out")
+	checkRefusal(t, "of no review", s.criticizer("review", "rerun", "4713", "--gaps", "--reason", "x"), 1, "4713 has no review")
+	checkRefusal(t, "without --gaps", s.criticizer("review", "rerun", "4711", "--reason", "x"), 2, "gaps")
+	coverage := activitiestest.Read("//depot/a.go")
+	coverage[0].Lines = append(coverage[0].Lines, review.Lines{First: 2, Last: 3, State: review.LinesHidden, Why: review.SkipRefused})
+	s.world.SetDraft(review.Draft{Coverage: coverage, Unread: []review.Unread{{Path: "//depot/a.go", Lines: "2-3", Why: review.SkipRefused, Class: "CONTENT_POLICY", Context: "400 content_filter"}}})
+	s.review(4712)
+	contains(t, s.must("status", "4712"), "not read", "//depot/a.go 2-3: "+string(review.SkipRefused)+" CONTENT_POLICY 400 content_filter")
+	args[2] = "4712"
+	contains(t, s.must(args...), "review of changelist 4712 version 2 started", "review-p4-4712-v2")
+	testkit.NoError(t, s.runs.GetWorkflow(t.Context(), "review-p4-4712-v2", "").Get(t.Context(), nil))
+	contains(t, s.must("status", "4712"), "version 1", "version 2", "succeeded, partial")
+	var reason string
+	err := s.database.Conn(t).QueryRow(t.Context(), `select detail ->> 'reason' from criticizer.audit_log where action = 'review.rerun' and object = 'review:review-p4-4712-v2'`).Scan(&reason)
+	if err != nil || reason != "INC-42: the filter is corrected" {
+		t.Errorf("recorded %q, error %v", reason, err)
 	}
 }
 

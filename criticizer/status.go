@@ -58,8 +58,10 @@ and cost, the dropped findings, the deliveries, the dead letters and their repla
 // deadletter and delivery read the parts that they show, and render.go prints them.
 type reviewView struct {
 	store.ReviewRow
-	Run        *runView       `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
-	Provenance *review.Record `json:"provenance,omitempty"` // nil until a model has reviewed it
+	// Gaps are the parts that no model could read, for 30 days.
+	Gaps       []review.Unread `json:"gaps,omitempty"`
+	Run        *runView        `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
+	Provenance *review.Record  `json:"provenance,omitempty"` // nil until a model has reviewed it
 	// Recipients are the people around the change, for 30 days.
 	Recipients  []store.RecipientDecision `json:"recipients,omitempty"`
 	Notice      *store.NoticeRow          `json:"notice,omitempty"` // to the author, that the review waits
@@ -119,12 +121,13 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	letters, errLetters := db.DeadLetters(ctx, store.DeadLetterFilter{Changelist: cl})
 	records, errRecords := db.ReviewRecords(ctx, cl)
 	outages, errOutages := db.Outages(ctx)
-	if err := errors.Join(err, errDeliveries, errRecipients, errNotices, errLetters, errRecords, errOutages); err != nil {
+	gaps, errGaps := db.Gaps(ctx, cl)
+	if err := errors.Join(err, errGaps, errDeliveries, errRecipients, errNotices, errLetters, errRecords, errOutages); err != nil {
 		return nil, err
 	}
 	views := make([]reviewView, len(rows))
 	for i, row := range rows {
-		v := reviewView{ReviewRow: row, Deliveries: []store.OutboxEntry{}, DeadLetters: []deadLetterView{}}
+		v := reviewView{ReviewRow: row, Gaps: gaps[row.Version], Deliveries: []store.OutboxEntry{}, DeadLetters: []deadLetterView{}}
 		if record, ok := records[row.Version]; ok {
 			v.Provenance = &record
 		}

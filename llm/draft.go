@@ -3,12 +3,14 @@ package llm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/fix"
 )
@@ -39,7 +41,7 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 			Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage, Anchors: run.counts.Anchors, Dropped: run.counts.Dropped,
 			FixesDropped: run.counts.Fixes, Check: check, Switches: run.switches, Proofs: run.proofs, Rules: run.sources,
 		},
-		Findings: final, Coverage: run.coverage(run.parts), Context: run.context,
+		Findings: final, Coverage: run.coverage(run.parts), Unread: run.unreadParts(), Context: run.context,
 	}
 	return d, nil
 }
@@ -75,6 +77,29 @@ func (run *run) checkFix(f review.Finding) review.Finding {
 		run.counts.Fixes[why]++
 	}
 	return f
+}
+
+// unreadParts lists what no call could read.
+func (run *run) unreadParts() (parts []review.Unread) {
+	for _, o := range run.omitted {
+		u := review.Unread{Why: o.why}
+		if e, ok := errors.AsType[*failure.Error](o.err); ok {
+			u.Class, u.Context = string(e.Class), strings.TrimSpace(e.Upstream+" "+e.RequestID)
+		}
+		for _, s := range o.part {
+			first, last := 0, 0
+			for _, h := range s.hunks {
+				for _, l := range h.lines {
+					if last = max(last, l.number); first == 0 {
+						first = l.number
+					}
+				}
+			}
+			u.Path, u.Lines = s.file.path, fmt.Sprintf("%d-%d", first, last)
+			parts = append(parts, u)
+		}
+	}
+	return parts
 }
 
 // coverage says what became of each changed line, if the model has read the given parts.

@@ -78,6 +78,10 @@ func TestPartThatCannotBeAnswered(t *testing.T) {
 				if err != nil || judged(d) != review.OutcomePartial || len(d.Findings) == 0 || read(d) == 0 || read(d)+len(unread(d)) != files {
 					t.Fatalf("draft %+v, error %v", d, err)
 				}
+				gap := review.Unread{Path: sick, Lines: d.Unread[0].Lines, Why: test.reason, Class: string(test.class), Context: d.Unread[0].Context}
+				if !slices.Contains(d.Unread, gap) || !strings.HasPrefix(gap.Lines, "1-") || (gap.Context == "") != strings.Contains("a content filter, prose", name) {
+					t.Errorf("unread are %+v, want %+v", d.Unread, gap)
+				}
 				if unread(d)[sick] != test.reason {
 					t.Errorf("omitted %v, want %s: %s", unread(d), sick, test.reason)
 				}

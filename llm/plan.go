@@ -118,7 +118,7 @@ func (run *run) newTask(ctx context.Context, q question) (task, bool) {
 		t.setAside = run.maxTokens(t.question, run.cfg.MaxAnswerTokens)
 	}
 	if t.setAside > run.left {
-		run.omitted = append(run.omitted, omission{q.part, review.SkipOverBudget})
+		run.omitted = append(run.omitted, omission{q.part, review.SkipOverBudget, nil})
 		return task{}, false
 	}
 	run.left -= t.setAside

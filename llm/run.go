@@ -53,10 +53,12 @@ type run struct {
 	switches []review.Switch // of models that answered instead of the first one
 }
 
-// An omission is a part that no call could read.
+// An omission is a part that no call could read, with the error of the last one, nil if none
+// was made.
 type omission struct {
 	part chunk
 	why  review.SkipReason
+	err  error
 }
 
 // A result is the decoded and filtered answer about a chunk.
@@ -238,7 +240,7 @@ func (run *run) givenUp(t task) review.SkipReason {
 // leaveOut records that c was not read in full, and err if the endpoint is the cause.
 func (run *run) leaveOut(c chunk, why review.SkipReason, err error) {
 	run.mu.Lock()
-	run.omitted = append(run.omitted, omission{c, why})
+	run.omitted = append(run.omitted, omission{c, why, err})
 	if class := failure.ClassOf(err); class == failure.PromptTruncated || class == failure.TooLarge {
 		run.lost++
 	}

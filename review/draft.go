@@ -6,7 +6,19 @@ type Draft struct {
 	Record
 	Findings []Finding
 	Coverage Coverage
+	Unread   []Unread
 	Context  ContextUse
+}
+
+// An Unread is a part of a change that was planned to be read, and that no model could read.
+type Unread struct {
+	Path  string     `json:"path"`
+	Lines string     `json:"lines"` // of the new content, such as 12-40
+	Why   SkipReason `json:"why"`
+	// Class is the class of the model's last error, empty if a budget is the cause, and Context
+	// the endpoint's status, code and request ID, as far as it named them.
+	Class   string `json:"error_class,omitempty"`
+	Context string `json:"context,omitempty"`
 }
 
 // A ContextUse counts the blocks of code around the change, in all calls.

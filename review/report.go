@@ -146,6 +146,7 @@ type Report struct {
 	Reason     string      `json:"reason,omitempty"`
 	Findings   []Finding   `json:"findings"`
 	Coverage   Coverage    `json:"coverage"`
+	Unread     []Unread    `json:"unread,omitempty"` // of the lines that Coverage calls hidden
 	Redactions []Redaction `json:"redactions,omitempty"`
 	Unresolved []string    `json:"unresolved,omitempty"`
 	// Gaps are what could not be read beside the files.

@@ -49,6 +49,8 @@ type Request struct {
 	Key string `json:"idempotency_key"`
 	// Shelved requests a review of the shelf of the changelist.
 	Shelved bool `json:"shelved,omitempty"`
+	// OnlyNew is set if the review is to report only findings that the version before lacks.
+	OnlyNew bool `json:"only_new,omitempty"`
 	// ShelvedAt is when the trigger saw the shelf, zero if that is not known.
 	ShelvedAt time.Time `json:"shelved_at,omitzero"`
 }

@@ -134,6 +134,8 @@ var violations = map[string][]string{
 
 	"criticizer.outcomes_of_report": {`insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
 		values (1, 1, 'r', 'clean', 0, false, 'c', '{}'), (1, 1, 'r', 'findings', 1, false, 'c', '{}')`},
+	"criticizer.gaps_of_report": {`insert into criticizer.gaps (changelist_id, review_version, report, position, path, lines, why, class, context)
+		values (1, 1, 'r', 1, 'a', '1-2', 'w', '', ''), (1, 1, 'r', 1, 'b', '1-2', 'w', '', '')`},
 	"criticizer.outcomes_adopted_from_review": {`insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally, of_changelist)
 		values (1, 1, 'r', 'clean', 0, false, 'c', '{}', 1)`},
 
@@ -231,6 +233,7 @@ const otherRows = `
 insert into criticizer.catch_up (server_id, since, mark) values ('p4', 1, 1);
 insert into criticizer.review_records (changelist_id, review_version) values (1, 1);
 insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally) values (1, 1, 'r', 'clean', 0, false, 'c', '{}');
+insert into criticizer.gaps (changelist_id, review_version, report, position, path, lines, why, class, context) values (1, 1, 'r', 1, 'a', '1-2', 'w', '', '');
 insert into criticizer.token_days (day, tokens) values (now(), 1);
 insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (1, 1, false, '', 0);
 insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('olga', 'T-1', '{//depot/...}', '{}');

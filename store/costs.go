@@ -75,12 +75,31 @@ func (d *DB) RecordReview(ctx context.Context, r review.Report, ref review.Artif
 		if err != nil {
 			return err
 		}
+		err = q.RecordGaps(ctx, db.RecordGapsParams{ChangelistID: r.Changelist, ReviewVersion: r.Version, Report: string(ref), Gaps: encoded(append([]review.Unread{}, r.Unread...))})
+		if err != nil {
+			return err
+		}
 		t := r.Tally()
 		return q.RecordOutcome(ctx, db.RecordOutcomeParams{
 			ChangelistID: r.Changelist, ReviewVersion: r.Version, Report: ref, Outcome: r.Outcome, Findings: len(r.Findings), StandIn: r.StandIn,
 			Coverage: strings.TrimSpace(t.Text() + " " + t.Aside()), Tally: t,
 		})
 	})
+}
+
+// Gaps returns what no model could read in the reviews of a changelist.
+func (d *DB) Gaps(ctx context.Context, cl review.Changelist) (map[review.Version][]review.Unread, error) {
+	rows, err := d.q.GapsOfChangelist(ctx, cl)
+	gaps := map[review.Version][]review.Unread{}
+	for _, g := range rows {
+		gaps[g.ReviewVersion] = append(gaps[g.ReviewVersion], review.Unread{Path: g.Path, Lines: g.Lines, Why: review.SkipReason(g.Why), Class: g.Class, Context: g.Context})
+	}
+	return gaps, postgres.Interpret("read the gaps of reviews", err)
+}
+
+// RecordRerun records in the audit log who asked for another version of a review, and why.
+func (d *DB) RecordRerun(ctx context.Context, req review.Request, who, reason string) error {
+	return postgres.Interpret("record rerun", audit(ctx, d.q, "review:"+req.Key, who, "review.rerun", map[string]any{"reason": reason}))
 }
 
 // ReviewRecords returns how the reviews of a changelist were made.

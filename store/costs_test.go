@@ -86,6 +86,19 @@ func TestReviewRecord(t *testing.T) {
 	if len(got) != 1 || !reflect.DeepEqual(got[1], want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+	gaps := []review.Unread{{Path: "a.go", Lines: "12-40", Why: review.SkipRefused, Class: "CONTENT_POLICY", Context: "400 content_filter"}, {Path: "b.go", Lines: "1-2", Why: review.SkipOverBudget}}
+	must(d.Open(t, store.RoleBookkeeping).OpenJob(t.Context(), review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "k"}, "run"))(t)
+	for range 2 {
+		testkit.NoError(t, llm.RecordReview(t.Context(), review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomePartial, Unread: gaps}, "report:2"))
+	}
+	must(d.Conn(t).Exec(t.Context(), `update criticizer.jobs set report = 'report:2', outcome = 'partial', findings = 0, coverage = '', state = 'succeeded', finished_at = now()`))(t)
+	if got := must(operator.Gaps(t.Context(), 4711))(t); !reflect.DeepEqual(got, map[review.Version][]review.Unread{1: gaps}) {
+		t.Errorf("gaps are %+v", got)
+	}
+	must(d.Conn(t).Exec(t.Context(), `update criticizer.gaps set recorded_at = now() - interval '31 days'`))(t)
+	if _, _, err := d.Open(t, store.RoleRetention).ForgetMetadata(t.Context()); err != nil || len(must(operator.Gaps(t.Context(), 4711))(t)) != 0 {
+		t.Errorf("gaps stay after 30 days, error %v", err)
+	}
 	none, tokens, err := llm.ReviewUsage(t.Context(), 4712, 1)
 	testkit.NoError(t, err)
 	if none != (review.Usage{}) || tokens != 0 {

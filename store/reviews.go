@@ -16,6 +16,7 @@ import (
 // A ReviewRow is a review as an operator sees it: the job with its times.
 type ReviewRow struct {
 	review.Job
+	ServerID   string     `json:"-"`
 	CreatedAt  time.Time  `json:"created_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
@@ -29,7 +30,7 @@ type ReviewRow struct {
 }
 
 func asReviewRow(j db.Job, standIn bool) ReviewRow {
-	return ReviewRow{Job: asJob(j), CreatedAt: j.CreatedAt, UpdatedAt: j.UpdatedAt, FinishedAt: j.FinishedAt, StandIn: standIn, ClosedHow: postgres.OrZero(j.ClosedHow)}
+	return ReviewRow{Job: asJob(j), ServerID: j.ServerID, CreatedAt: j.CreatedAt, UpdatedAt: j.UpdatedAt, FinishedAt: j.FinishedAt, StandIn: standIn, ClosedHow: postgres.OrZero(j.ClosedHow)}
 }
 
 // Reviews returns the reviews of a changelist, by version.

@@ -12,6 +12,78 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const gapsOfChangelist = `-- name: GapsOfChangelist :many
+select j.review_version, g.path, g.lines, g.why, g.class, g.context
+from criticizer.jobs j
+join criticizer.outcomes o using (changelist_id, review_version, report)
+join criticizer.gaps g on g.changelist_id = coalesce(o.of_changelist, o.changelist_id)
+    and g.review_version = coalesce(o.of_version, o.review_version) and g.report = o.report
+where j.changelist_id = $1
+order by j.review_version, g.position
+`
+
+type GapsOfChangelistRow struct {
+	ReviewVersion review.Version
+	Path          string
+	Lines         string
+	Why           string
+	Class         string
+	Context       string
+}
+
+// A submit may have adopted the report of its shelf's review.
+func (q *Queries) GapsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]GapsOfChangelistRow, error) {
+	rows, err := q.db.Query(ctx, gapsOfChangelist, changelistID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []GapsOfChangelistRow
+	for rows.Next() {
+		var i GapsOfChangelistRow
+		if err := rows.Scan(
+			&i.ReviewVersion,
+			&i.Path,
+			&i.Lines,
+			&i.Why,
+			&i.Class,
+			&i.Context,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const recordGaps = `-- name: RecordGaps :exec
+insert into criticizer.gaps (changelist_id, review_version, report, position, path, lines, why, class, context)
+select $1, $2, $3, position, gap ->> 'path', gap ->> 'lines', gap ->> 'why',
+       coalesce(gap ->> 'error_class', ''), coalesce(gap ->> 'context', '')
+from jsonb_array_elements($4::jsonb) with ordinality as each (gap, position)
+on conflict do nothing
+`
+
+type RecordGapsParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+	Report        string
+	Gaps          []byte
+}
+
+func (q *Queries) RecordGaps(ctx context.Context, arg RecordGapsParams) error {
+	_, err := q.db.Exec(ctx, recordGaps,
+		arg.ChangelistID,
+		arg.ReviewVersion,
+		arg.Report,
+		arg.Gaps,
+	)
+	return err
+}
+
 const recordOutcome = `-- name: RecordOutcome :exec
 insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
 values ($1, $2, $3, $4, $5, $6, $7, $8)

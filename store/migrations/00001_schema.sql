@@ -143,6 +143,22 @@ create table criticizer.outcomes (
 );
 create index outcomes_recorded on criticizer.outcomes (recorded_at);
 
+-- The parts of a change that no model could read, of a report.
+create table criticizer.gaps (
+    changelist_id  bigint      not null,
+    review_version integer     not null,
+    report         text        not null,
+    position       integer     not null,
+    path           text        not null, -- redacted
+    lines          text        not null, -- such as 12-40
+    why            text        not null, -- review.SkipReason
+    class          text        not null, -- failure.Class of the model's last error, or empty
+    context        text        not null, -- status, code and request ID of the endpoint, or empty
+    recorded_at    timestamptz not null default now(),
+    constraint gaps_of_report primary key (changelist_id, review_version, report, position)
+);
+create index gaps_recorded on criticizer.gaps (recorded_at);
+
 -- Lets a submit use the report of its shelf's review, if both had the same content. Stage
 -- fetch recorded the contents; the caller names no outcome.
 create function criticizer.adopt_outcome(changelist bigint, version integer, adopted text) returns bigint
@@ -728,6 +744,7 @@ begin
     update criticizer.findings set path = ''
     where path <> '' and reported_at <= now() - interval '720 hours' and accepted_at is null;
     get diagnostics paths = row_count;
+    delete from criticizer.gaps where recorded_at <= now() - interval '720 hours';
 end $$;
 comment on function criticizer.forget_metadata is
     'Addresses that work and paths are kept for 30 days; who forgets them cannot read them.';
@@ -958,6 +975,7 @@ grant select, insert (id, body, ttl), update (body, ttl) on answer.artifacts to 
 grant select, insert, update on criticizer.token_days, criticizer.review_records to criticizer_llm;
 grant insert (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)
     on criticizer.outcomes to criticizer_llm;
+grant insert (changelist_id, review_version, report, position, path, lines, why, class, context) on criticizer.gaps to criticizer_llm;
 grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, path, rule, category, severity, verbatim),
       select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles, severity, accepted_at)
     on criticizer.findings to criticizer_llm;
@@ -998,7 +1016,7 @@ grant usage on schema raw, redacted, report, answer to criticizer_operator;
 grant select (id, stored_at, expires_at)
     on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts to criticizer_operator;
 grant select on
-    criticizer.jobs, criticizer.contents, criticizer.outcomes, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
+    criticizer.jobs, criticizer.contents, criticizer.outcomes, criticizer.gaps, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
     criticizer.deliveries, criticizer.delivery_attempts, criticizer.notices, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays,
     criticizer.pages, criticizer.findings, criticizer.opinions, criticizer.token_days, criticizer.review_records,
     criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.outages, criticizer.restores

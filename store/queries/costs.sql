@@ -43,6 +43,23 @@ insert into criticizer.outcomes (changelist_id, review_version, report, outcome,
 values (@changelist_id, @review_version, @report, @outcome, @findings, @stand_in, @coverage, @tally)
 on conflict do nothing;
 
+-- name: RecordGaps :exec
+insert into criticizer.gaps (changelist_id, review_version, report, position, path, lines, why, class, context)
+select @changelist_id, @review_version, @report, position, gap ->> 'path', gap ->> 'lines', gap ->> 'why',
+       coalesce(gap ->> 'error_class', ''), coalesce(gap ->> 'context', '')
+from jsonb_array_elements(@gaps::jsonb) with ordinality as each (gap, position)
+on conflict do nothing;
+
+-- name: GapsOfChangelist :many
+-- A submit may have adopted the report of its shelf's review.
+select j.review_version, g.path, g.lines, g.why, g.class, g.context
+from criticizer.jobs j
+join criticizer.outcomes o using (changelist_id, review_version, report)
+join criticizer.gaps g on g.changelist_id = coalesce(o.of_changelist, o.changelist_id)
+    and g.review_version = coalesce(o.of_version, o.review_version) and g.report = o.report
+where j.changelist_id = @changelist_id
+order by j.review_version, g.position;
+
 -- name: ReviewRecords :many
 select review_version, record from criticizer.review_records
 where changelist_id = @changelist_id and record is not null
