@@ -2,8 +2,8 @@ package rewrite
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
+	"strings"
 )
 
 // A Lane separates rewrites within one language from those that also translate.
@@ -23,32 +23,14 @@ func (p LanguagePair) Lane() Lane {
 	return CrossLanguage
 }
 
-// A BatchKey is what all jobs of one batch have in common (rewrite 9). Adapter and URL
-// are part of it: a batch is sent to one endpoint in one wire format.
-type BatchKey struct {
-	Provider      string
-	AdapterKind   AdapterKind
-	BaseURL       string
-	Model         string
-	PromptVersion string
-	PolicyVersion string
-	Lane          Lane
-	Languages     LanguagePair
-	Part          string // of a rejected batch; see [Job]
-}
-
-// BatchKey returns the key of the batches that the job may join.
-func (j Job) BatchKey() BatchKey {
+// BatchKey returns what all jobs of one batch have in common (rewrite 9), which names the batch in
+// logs. Adapter and URL are part of it: a batch is sent to one endpoint in one wire format. No part
+// has blanks.
+func (j Job) BatchKey() string {
 	d := j.Routing
-	return BatchKey{
-		d.Provider, d.AdapterKind, d.BaseURL, d.Model, d.PromptVersion, d.PolicyVersion, j.Languages.Lane(), j.Languages, j.BatchPart,
-	}
-}
-
-// String names the group in logs and listings.
-func (k BatchKey) String() string {
-	return fmt.Sprintf("%s/%s prompt %s policy %s %s %s>%s",
-		k.Provider, k.Model, k.PromptVersion, k.PolicyVersion, k.Lane, k.Languages.From, k.Languages.To)
+	return strings.Join([]string{
+		d.ModelKey(), d.BaseURL, d.PromptVersion, d.PolicyVersion, string(j.Languages.Lane()), j.Languages.From, j.Languages.To, j.BatchPart,
+	}, " ")
 }
 
 // Half names a half, 1 or 2, of the jobs of a part; a part without a name is all of batch id.

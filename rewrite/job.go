@@ -7,7 +7,7 @@
 // workers run on schedules. In each run, a worker claims jobs, up to a limit:
 //
 //   - The async lane sends one request per job.
-//   - The batch submitter groups jobs by [BatchKey], uploads them and creates a batch at
+//   - The batch submitter groups jobs by [Job.BatchKey], uploads them and creates a batch at
 //     the provider.
 //   - The batch collector polls the batches and reads the results of those that ended.
 //

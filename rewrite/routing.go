@@ -42,15 +42,10 @@ type RoutingDecision struct {
 	MaxRetries *int `json:"max_retries,omitempty"`
 }
 
-// A Model is one model of a provider in one wire format.
-type Model struct {
-	Provider    string
-	AdapterKind AdapterKind
-	Name        string
+// ModelKey names the model of the decision, in one wire format.
+func (d RoutingDecision) ModelKey() string {
+	return d.Provider + " " + string(d.AdapterKind) + " " + d.Model
 }
-
-// ModelKey returns the model of the decision.
-func (d RoutingDecision) ModelKey() Model { return Model{d.Provider, d.AdapterKind, d.Model} }
 
 // Validate returns an error about the first invalid field.
 func (d RoutingDecision) Validate() error {

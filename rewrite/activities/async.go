@@ -34,7 +34,7 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 			a.lg.WarnContext(ctx, "release of jobs failed", "run_id", runID, "error_class", failure.ClassOf(err))
 		}
 	})()
-	lane := &lane{Activities: a, claim: claim, models: map[rewrite.Model]*model{}}
+	lane := &lane{Activities: a, claim: claim, models: map[string]*model{}}
 	var calls errgroup.Group // in-flight calls run to completion: they are already billed
 	calls.SetLimit(a.cfg.Concurrency)
 	for _, job := range claimed {
@@ -71,7 +71,7 @@ type lane struct {
 
 	mu     sync.Mutex
 	broken bool // a write failed
-	models map[rewrite.Model]*model
+	models map[string]*model
 }
 
 // A model is what a run has seen of one model.

@@ -36,7 +36,7 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 	if err != nil {
 		return a.release(ctx, claim, err)
 	}
-	stopped := map[rewrite.Model]bool{} // it accepts no more batches in this run
+	stopped := map[string]bool{} // it accepts no more batches in this run
 	for _, group := range groupsOf(prepared) {
 		model := group[0].job.Routing.ModelKey()
 		if stopped[model] {
@@ -88,7 +88,7 @@ func (a *Activities) prepare(ctx context.Context, claim rewrite.Claim, claimed [
 // groups' oldest jobs.
 func groupsOf(prepared []preparedJob) [][]preparedJob {
 	var groups [][]preparedJob
-	index := map[rewrite.BatchKey]int{}
+	index := map[string]int{}
 	for _, p := range prepared {
 		i, known := index[p.job.BatchKey()]
 		if !known {

@@ -38,8 +38,7 @@ type settings struct {
 	// Tink keyset that encrypts texts: workers and backends. The command keyset makes one.
 	Keyset secret.Value `yaml:"keyset" required:"a Tink keyset"`
 	// Key in a key management service that encrypts the keyset, such as
-	// hcvault://vault.example.com:8200/transit/keys/rewrite. Unset if the keyset is in clear
-	// text.
+	// hcvault://vault.example.com:8200/transit/keys/rewrite.
 	KEKURI string `yaml:"kek_uri"`
 	// Token for the key management service.
 	KEKToken secret.Value `yaml:"kek_token"`
@@ -64,8 +63,7 @@ type settings struct {
 	OpenAI providerSettings `yaml:"openai"`
 	// Provider google, with the adapter gemini_generate.
 	Google providerSettings `yaml:"google"`
-	// Provider other, a server with the protocol of OpenAI and the adapters openai_responses
-	// and openai_chat.
+	// Provider other, a server with the protocol of OpenAI.
 	Other otherSettings `yaml:"other"`
 }
 
@@ -79,11 +77,11 @@ type runSettings struct {
 	// Seconds after which a claim expires and its job is queued again. More than
 	// max_runtime_seconds and timeout together.
 	ClaimTimeoutSeconds int `yaml:"claim_timeout_seconds" default:"0" check:"not-negative"`
-	// Seconds between a failed attempt of a job and the next: after the first, the
-	// second, and so on; the last value repeats.
+	// Seconds between an attempt of a job and the next: after the first, the second, and so
+	// on; the last value repeats.
 	RetryBackoffSeconds []int `yaml:"retry_backoff_seconds"`
-	// How often in a row a provider may refuse a job for what is not the job's, such as the key, the
-	// account, the model or what is enqueued, before that counts an attempt.
+	// How often in a row a job may be refused for what is not its own before that counts an
+	// attempt.
 	MaxCapacityRounds int `yaml:"max_capacity_rounds" default:"100" check:"positive"`
 	// How often the async lane runs.
 	AsyncEvery time.Duration `yaml:"async_every" default:"0s" check:"not-negative"`
@@ -99,15 +97,14 @@ type batchSettings struct {
 	// Largest number of tokens of one model in batches at the provider; the limit of
 	// the account.
 	MaxEnqueuedTokens int `yaml:"max_enqueued_tokens" default:"2000000" check:"positive"`
-	// How long one worker has a batch to itself to submit or collect it. If it is
-	// not known whether the provider has a batch, it is looked up after that time.
+	// How long one worker has a batch to itself to submit or collect it.
 	Lease time.Duration `yaml:"lease" default:"10m" check:"positive"`
 }
 
 type routeSettings struct {
-	// Provider: openai, google or other.
+	// openai, google or other.
 	Provider string `yaml:"provider" default:"openai" oneof:"openai google other"`
-	// Protocol: openai_responses, openai_chat or gemini_generate.
+	// openai_responses, openai_chat or gemini_generate.
 	AdapterKind string `yaml:"adapter_kind" default:"openai_responses" oneof:"openai_responses openai_chat gemini_generate"`
 	// Model that rewrites.
 	Model string `yaml:"model" required:"a model of the provider"`

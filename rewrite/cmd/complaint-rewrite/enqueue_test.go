@@ -2,18 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of the documented example
 
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
@@ -236,27 +232,6 @@ func TestSealAndResult(t *testing.T) {
 	}
 }
 
-// TestMain is the program complaint-rewrite if it is called by that name: a backend calls it.
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "complaint-rewrite" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// enqueue is the example in rewrite/docs/rewrite.md.
-func enqueue(ctx context.Context, db *sql.DB, order string) (jobID, status string, err error) {
-	seal := exec.CommandContext(ctx, "complaint-rewrite", "seal")
-	seal.Stdin = strings.NewReader(order)
-	sealed, err := seal.Output()
-	if err != nil {
-		return "", "", err
-	}
-	err = db.QueryRowContext(ctx, `select job_id, status from complaint_rewrite.enqueue($1)`, string(sealed)).Scan(&jobID, &status)
-	return jobID, status, err
-}
-
 // documented returns the block of a language in rewrite/docs/rewrite.md.
 func documented(t *testing.T, language string) string {
 	t.Helper()
@@ -268,56 +243,4 @@ func documented(t *testing.T, language string) string {
 		t.Fatalf("rewrite/docs/rewrite.md has no block in %s", language)
 	}
 	return block
-}
-
-// asBackend lets the programs that the test starts find the command and its configuration.
-func (b backend) asBackend(t *testing.T) {
-	t.Helper()
-	this, err := os.Executable()
-	testkit.NoError(t, err)
-	dir := t.TempDir()
-	testkit.NoError(t, os.Symlink(this, filepath.Join(dir, "complaint-rewrite")))
-	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for name, value := range b.env {
-		t.Setenv(name, value)
-	}
-}
-
-func TestDocumentedGo(t *testing.T) {
-	b := newBackend(t)
-	b.asBackend(t)
-	source, err := os.ReadFile("enqueue_test.go")
-	if err != nil || !strings.Contains(string(source), documented(t, "go")) {
-		t.Errorf("the function of the page is not the one that this test runs: %v", err)
-	}
-	db, err := sql.Open("pgx", b.db.URL.Reveal())
-	testkit.NoError(t, err)
-	defer func() { _ = db.Close() }()
-	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(t.Context(), `set role complaint_rewrite_backend`); err != nil {
-		t.Fatal(err)
-	}
-	order, err := json.Marshal(jobFields())
-	testkit.NoError(t, err)
-	id, status, err := enqueue(t.Context(), db, string(order))
-	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
-		t.Errorf("job %q is %q, %v", id, status, err)
-	}
-}
-
-func TestDocumentedPython(t *testing.T) {
-	for _, program := range []string{"python3", "psql"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("SKIPPED: %s is not installed", program)
-		}
-	}
-	b := newBackend(t)
-	b.asBackend(t)
-	cmd := exec.CommandContext(t.Context(), "python3", "-c", documented(t, "python"), b.db.URL.Reveal())
-	cmd.Env = append(os.Environ(), "PGOPTIONS=-c role=complaint_rewrite_backend")
-	out, err := cmd.CombinedOutput()
-	id, status, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	if err != nil || len(id) != 36 || status != "queued" || b.jobs(t) != 1 {
-		t.Errorf("%v, output %q", err, out)
-	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -244,17 +243,12 @@ func explainRefusal(ctx context.Context, queue *store.Queue, action, id string, 
 		return err
 	}
 	job, lookup := queue.Job(ctx, id)
-	switch {
-	case lookup != nil:
+	if lookup != nil {
 		return adviseJob(lookup)
-	case job.Status.Final():
-		return cli.Advise(fmt.Errorf("%s job %s: it is %s, which is final", action, id, job.Status),
-			"enqueue the message again under a new rewrite_request_id if it is still wanted")
-	case job.BatchID != nil:
-		return cli.Advise(fmt.Errorf("%s job %s: it is in batch %s, which its provider may have", action, id, *job.BatchID),
-			"wait for the collector, cancel the job, or end the batch with complaint-rewrite batch abandon")
 	}
-	return cli.Advise(errors.New(action+" job "+id+": it has no attempt left"), "it fails when its claim is stale")
+	return cli.Advise(fmt.Errorf("%s job %s: it is %s, after attempt %d of %d", action, id, job.Status, job.AttemptCount, job.MaxAttempts),
+		"a final job is enqueued again under another rewrite_request_id, a batch that the provider may have ends with complaint-rewrite batch abandon, "+
+			"and a claimed job without an attempt left fails when its claim is stale")
 }
 
 func (a *app) stats() *cobra.Command {

@@ -67,7 +67,7 @@ func TestJobs(t *testing.T) {
 
 	b.must(t, []string{"is queued"}, "requeue", ids[1], "--reason", "T-1: the window is open")
 	b.must(t, []string{"is canceled"}, "cancel", ids[2], "--reason", "T-2: withdrawn")
-	b.refuses(t, false, "it is canceled, which is final", "cancel", ids[2], "--reason", "T-2")
+	b.refuses(t, false, "it is canceled", "cancel", ids[2], "--reason", "T-2")
 	b.refuses(t, false, "does not exist", "requeue", uuid.NewString(), "--reason", "T-2")
 	b.refuses(t, false, "--reason is empty", "cancel", ids[0])
 	b.refuses(t, false, "seems to contain a secret", "cancel", ids[0], "--reason", "password=hunter2-hunter2")
