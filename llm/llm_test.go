@@ -279,6 +279,24 @@ func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 	}
 }
 
+// Fence and check codes are new in every attempt. The parts of a file that is in several
+// calls are not.
+func TestNextAttemptHasTheSameParts(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	shared := newAttempts()
+	r, _ := newReviewer(t, sim)
+	c := redacted(t, added("//depot/a.go", slices.Repeat([]string{"call(one, two)"}, 4_000)...))
+	for range 4 {
+		if d, err := r.Review(t.Context(), c, shared.options()); err != nil || read(d) != 1 {
+			t.Fatalf("read %d, %v", read(d), err)
+		}
+	}
+	if calls := sim.Stats().Calls; calls < 2 || calls > 4 {
+		t.Errorf("%d calls in four attempts", calls)
+	}
+}
+
 func TestFailureStartsNoOtherCall(t *testing.T) {
 	t.Parallel()
 	r := withFaults(t, small, llmsim.Fault{Kind: llmsim.InvalidKey})

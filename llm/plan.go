@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -64,15 +66,20 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 	return run, run.plan(ctx, shown, limit)
 }
 
+// nonceTokens bounds the tokens of the fence, which is there seven times, and of the last code.
+// Counted, they would differ from review to review, and the chunks would end elsewhere: no
+// cached answer would be found.
+const nonceTokens = 8 * 32
+
 // plan packs files into chunks and sets tokens aside for those that the budget
 // has room for. The layout depends on the whole budget and not on what is left of
 // it, so that it is the same in every attempt.
 func (run *run) plan(ctx context.Context, files []*file, limit int) error {
-	empty, err := run.prompt(question{about: run.about}, "")
-	if err != nil {
-		return err
+	var frame strings.Builder
+	if err := messages.Execute(&frame, userMessage{Text: run.about}); err != nil {
+		return failure.Errorf(failure.InvariantViolated, "render the prompt: %w", err)
 	}
-	run.fixed = empty.tokens
+	run.fixed = countTokens(run.system) + countTokens(frame.String()) + nonceTokens
 	run.room = limit - run.fixed
 	run.room -= codeTokens(run.room)
 	want, reserve := 0, 0 // up to a quarter of each prompt, but not of a small one, is for code around the change
