@@ -27,6 +27,7 @@ type Recording struct {
 
 // Recorded is one recorded review.
 type Recorded struct {
+	// Answers are null for a question without a usable answer.
 	Answers map[string]json.RawMessage `json:"answers,omitempty"`
 	Usage   review.Usage               `json:"usage"`
 	Failure failure.Class              `json:"failure,omitempty"`
@@ -121,8 +122,15 @@ func (a *attempts) options() review.Options {
 func (a *attempts) Get(_ context.Context, key string) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	answer, ok := a.Answers[key]
-	a.missing = a.missing || !ok
+	answer, asked := a.Answers[key]
+	switch {
+	case string(answer) == "null":
+		return nil, nil
+	case !asked && a.replayed:
+		a.missing = true
+	case !asked:
+		a.Answers[key] = json.RawMessage("null") // until there is one
+	}
 	return answer, nil
 }
 

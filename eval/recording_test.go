@@ -22,6 +22,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/p4/local"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -30,9 +31,13 @@ func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
 	cases, err := BuiltIn()
 	testkit.NoError(t, err)
-	cases = append(cases[:6:6], cases[len(cases)-1])
+	large := Case{Name: "large", Language: "Go", Clean: true, description: "One of two parts has no usable answer.", edits: local.Edits(nil, map[string]string{
+		"a.go": strings.Repeat("call(one, two)\n", 2_500), "b.go": strings.Repeat("other(one, two)\n", 2_500),
+	})}
+	cases = append(cases[:6:6], cases[len(cases)-1], large)
 	pipeline := newPipeline(t)
-	r, model := askModel(t, pipeline, llmsim.Fault{Kind: llmsim.NotJSON, Times: 2}) // the first case has no usable answer
+	r, model := askModel(t, pipeline, llmsim.Fault{Kind: llmsim.NotJSON, Match: "other(one", Times: 4},
+		llmsim.Fault{Kind: llmsim.NotJSON, Times: 2}) // the first case has no usable answer
 	recording := NewRecording("0123456789abcdef")
 	recorded, err := newEvaluator(t, pipeline, r, Config{Runs: 2, Recording: recording}).Run(t.Context(), cases)
 	testkit.NoError(t, err)
