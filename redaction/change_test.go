@@ -279,7 +279,7 @@ func TestConfiguredRules(t *testing.T) {
 func TestPanickingDetectorBlocks(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
-	p.engine.tokens, p.engine.ruleset.read = token.Rules{}, read.Rules{}
+	p.engine.tokens, p.engine.read = token.Rules{}, read.Rules{}
 	_, err := p.String("password = " + password)
 	checkErr := p.Check([]byte(`{}`))
 	for _, err := range []error{err, checkErr} {

@@ -1,21 +1,28 @@
 package redaction
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/redaction/internal/read"
 	"github.com/criticizer/criticizer/redaction/internal/token"
 )
 
 // engineVersion changes when the code masks something else. Data files are hashed.
 const engineVersion = "13"
 
-// An engine finds secrets in one text. It holds the rules and no state.
+// An engine finds secrets in one text. It holds the parsed rules of all kinds and no state.
 type engine struct {
-	*ruleset
+	rules  []rule
+	names  *judge.Names
+	tokens token.Rules
+	read   read.Rules
+	// off has the names of the rules that are switched off.
+	off map[string]bool
 	// examples has the first example of each rule.
 	examples map[string]string
 }
@@ -23,16 +30,21 @@ type engine struct {
 // newEngine returns the engine with the built-in rules and those of cfg, whose
 // examples it proves. A test proves the examples of the built-in rules.
 func newEngine(cfg Config) (*engine, error) {
-	rules, err := builtinRules()
-	if err != nil {
+	e := &engine{names: judge.NewNames(), off: map[string]bool{}, examples: map[string]string{}}
+	e.tokens.Names, e.read.Names = e.names, e.names
+	if err := e.parse(builtinRules); err != nil {
 		return nil, err
 	}
-	builtin := len(rules.rules)
-	if err := rules.parse("rules", cfg.Rules); err != nil {
+	builtin := len(e.rules)
+	if err := e.parse(cfg.Rules); err != nil {
 		return nil, err
 	}
-	own := slices.Clone(rules.rules[builtin:])
-	rules.dropOff()
+	own := slices.Clone(e.rules[builtin:])
+	off := func(name string) bool { return e.off[name] }
+	e.rules = slices.DeleteFunc(e.rules, func(r rule) bool { return off(r.name) })
+	e.names.Drop(off)
+	e.tokens.Drop(off)
+	e.read.Drop(off)
 	policy := token.Policy{Emails: cfg.Emails, InternalIPs: cfg.InternalIPs}
 	for _, h := range cfg.HostSuffixes {
 		h = strings.ToLower(strings.TrimLeft(h, "*."))
@@ -41,11 +53,10 @@ func newEngine(cfg Config) (*engine, error) {
 		}
 		policy.HostSuffixes = append(policy.HostSuffixes, h)
 	}
-	rules.names.Index()
-	rules.tokens.Index(policy)
-	rules.read.Index()
-	e := &engine{ruleset: rules, examples: map[string]string{}}
-	for _, r := range slices.Backward(rules.rules) {
+	e.names.Index()
+	e.tokens.Index(policy)
+	e.read.Index()
+	for _, r := range slices.Backward(e.rules) {
 		if len(r.hits) > 0 {
 			e.examples[r.name] = r.hits[0]
 		}
@@ -74,17 +85,16 @@ func (e *engine) scan(sides []side, l *lex.Language) (r scanned) {
 
 // scanSide reads a side, as it is and unfolded.
 func (e *engine) scanSide(s side, l *lex.Language) (r scanned) {
-	v, sections := &view{text: s.text}, s.sections
-	for v != nil {
-		of := e.read.Read(v.text, l, v.segments == nil && !s.partial)
+	for i, v := range viewsOf(s.text) {
+		of := e.read.Read(v.text, l, i == 0 && !s.partial)
+		var sections []int
+		if i == 0 {
+			sections = s.sections
+		}
 		tokens, none := e.tokens.Scan(v.text, sections)
 		r.spans = v.spans(r.spans, s.text, append(of.Found, withoutNames(v.text, tokens, l)...))
 		r.left = v.spans(r.left, s.text, append(of.Left, none...))
 		r.hidden = v.spans(r.hidden, s.text, of.Open)
-		if v.segments != nil {
-			break
-		}
-		v, sections = unfold(s.text), nil
 	}
 	return scanned{e.withoutPlaceholders(s.text, merge(r.spans)), merge(r.left), merge(r.hidden)}
 }
@@ -105,12 +115,9 @@ func withoutNames(text string, spans []judge.Span, l *lex.Language) []judge.Span
 
 // contextFreeRule returns the rule that masks something in s, as it is or unfolded,
 // without context, or "".
-func (e *engine) contextFreeRule(s string) string {
-	if rule := e.tokens.ContextFree(s); rule != "" {
-		return rule
+func (e *engine) contextFreeRule(s string) (rule string) {
+	for _, v := range viewsOf(s) {
+		rule = cmp.Or(rule, e.tokens.ContextFree(v.text))
 	}
-	if v := unfold(s); v != nil {
-		return e.tokens.ContextFree(v.text)
-	}
-	return ""
+	return rule
 }

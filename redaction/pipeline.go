@@ -16,6 +16,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 	"github.com/criticizer/criticizer/review"
 )
@@ -83,7 +84,7 @@ func New(cfg Config) (*Pipeline, error) {
 // version hashes everything but the key that decides what is masked.
 func version(cfg Config) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q\n%q\n%t %t %q %d", builtinDigest, cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
+	fmt.Fprintf(h, "%s%s\n%q\n%t %t %q %d", builtinRules, judge.Digest, cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
 	return engineVersion + "-" + hex.EncodeToString(h.Sum(nil)[:6])
 }
 

@@ -61,6 +61,14 @@ func (v *view) ranges(start, end int) (out [][2]int) {
 	return out
 }
 
+// viewsOf returns a text, and the view of its unfolded lines if there are any.
+func viewsOf(s string) []*view {
+	if v := unfold(s); v != nil {
+		return []*view{{text: s}, v}
+	}
+	return []*view{{text: s}}
+}
+
 // unfold returns the view of the lines of s that hold zero-width characters, look-alike letters, NULs,
 // escapes of URLs, HTML and JSON, or joined literals, with each replaced by the text that it encodes, or
 // nil if no line has one. The view is read in addition to s.
