@@ -39,6 +39,7 @@ type Tier int
 const (
 	TierChange   Tier = 0 // from files of the change
 	TierSiblings Tier = 1 // from files beside it
+	TierCalls    Tier = 2 // from both, and only for the verification
 )
 
 // A BlockKind is what a block is. It is shown to the model and is wire format.
@@ -49,6 +50,7 @@ const (
 	BlockEnclosing  BlockKind = "enclosing"  // the rest of the function or type around a hunk
 	BlockImports    BlockKind = "imports"    // what a changed file imports
 	BlockDefinition BlockKind = "definition" // the definition of a name on a changed line
+	BlockCall       BlockKind = "call"       // a call of a function whose head is edited
 )
 
 // A RuleFile is a file with rule packs of a team, as it was in the depot before the change.

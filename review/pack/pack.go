@@ -25,15 +25,17 @@ import (
 type Limits struct {
 	// Lines is the longest function or type that is shown whole.
 	Lines int
-	// Files and Bytes bound the files of tier 1 that are read.
-	Files int
-	Bytes int64
+	// Files bounds the files of tier 1 that are read because of their place, and Named
+	// those that are read because their name is in a name that the change uses. Bytes
+	// bounds all of them.
+	Files, Named int
+	Bytes        int64
 	// Tokens bounds the whole pack, at bytesPerToken.
 	Tokens int
 }
 
 // Bounds are the limits of the product.
-var Bounds = Limits{Lines: 120, Files: 20, Bytes: 400_000, Tokens: 30_000}
+var Bounds = Limits{Lines: 120, Files: 20, Named: 8, Bytes: 800_000, Tokens: 30_000}
 
 const (
 	bytesPerToken  = 3
@@ -43,11 +45,15 @@ const (
 	maxCandidates, maxImports = 1_000, 1_000
 	// minShared is the length of what a file's name and another name must share at least.
 	minShared = 4
+	// around is how many lines before and after an edit in a longer function are shown, and
+	// beside how many before and after a call.
+	around, beside = 20, 2
 	// maxDefinition is how many lines of a definition are shown, maxHead how many of a
 	// longer one, and maxComment how many of the comment above it.
 	maxDefinition, maxHead, maxComment = 30, 6, 4
-	// maxPlaces is how many definitions of one name are shown.
-	maxPlaces = 3
+	// maxPlaces is how many definitions of one name are shown. The name of a variable of
+	// fewer than minName bytes is not looked up.
+	maxPlaces, minName = 3, 2
 )
 
 // A source is a text with its outline and the lines that are shown already.
@@ -66,6 +72,9 @@ type Pack struct {
 	limits  Limits
 	files   []*source
 	names   map[string][]int // names on changed lines: the indexes of the files
+	places  map[string]int   // of their definitions that are shown
+	edited  map[string][]int // functions whose heads are edited: the indexes of their files
+	calls   map[string]int   // of these that are shown
 	left    int              // bytes of the budget
 	context review.Context
 	scores  map[Lookup]int // of the candidates
@@ -73,9 +82,9 @@ type Pack struct {
 
 // New makes a pack with what the changed files hold.
 func New(ctx context.Context, limits Limits, files []review.File) *Pack {
-	p := &Pack{limits: limits, names: map[string][]int{}, left: limits.Tokens * bytesPerToken}
+	p := &Pack{limits: limits, names: map[string][]int{}, places: map[string]int{}, edited: map[string][]int{}, calls: map[string]int{}, left: limits.Tokens * bytesPerToken}
 	for i, f := range files {
-		if text, err := f.Whole.Text(); err == nil && f.Diff != "" && len(f.Whole) > 0 {
+		if text, err := f.Whole.Text(); err == nil && f.Diff != "" && len(f.Whole) > 0 && !prose.MatchString(f.DepotPath) {
 			s := &source{path: f.DepotPath, lines: strings.SplitAfter(text, "\n"), index: i}
 			s.shown, s.changed = diffLines(f.Diff)
 			p.files = append(p.files, s)
@@ -85,16 +94,25 @@ func New(ctx context.Context, limits Limits, files []review.File) *Pack {
 	for _, s := range p.files {
 		for _, line := range s.changed {
 			for _, name := range s.outline.Names[line] {
-				if at := p.names[name]; len(at) == 0 || at[len(at)-1] != s.index {
+				if at := p.names[name]; len(name) >= minName && (len(at) == 0 || at[len(at)-1] != s.index) {
 					p.names[name] = append(at, s.index)
 				}
+			}
+		}
+	}
+	for _, s := range p.files {
+		for _, d := range s.outline.Definitions {
+			first, isHead := slices.BinarySearch(s.changed, d.First)
+			isHead = isHead || first < len(s.changed) && s.changed[first] <= d.Body
+			end, _ := slices.BinarySearch(s.changed, d.Last+1)
+			if isNew := end-first > d.Last-d.First; d.Kind == outline.Function && len(d.Name) >= minName && isHead && !isNew {
+				p.edited[d.Name] = append(p.edited[d.Name], s.index)
 			}
 		}
 	}
 	for _, step := range []func(*source){
 		p.addEnclosing,
 		func(s *source) { p.addNamed(s, review.TierChange, true) },
-		p.addImports,
 		func(s *source) { p.addNamed(s, review.TierChange, false) },
 	} {
 		for _, s := range p.files {
@@ -142,8 +160,41 @@ func outlineAll(ctx context.Context, sources []*source) {
 	running.Wait()
 }
 
-// Context returns the pack.
-func (p *Pack) Context() review.Context { return p.context }
+// addCalls adds a few calls of the functions whose heads the change edits: the verification
+// judges a changed contract by the code that relies on it.
+func (p *Pack) addCalls(s *source) {
+	if len(p.edited) == 0 {
+		return
+	}
+	for i, line := range s.lines {
+		if comment.MatchString(line) {
+			continue
+		}
+		for _, m := range called.FindAllStringSubmatch(line[:min(len(line), 1024)], 16) {
+			name, n := m[1], i+1
+			isHead := func(d outline.Definition) bool { return d.Name == name && d.First <= n && n <= d.Body }
+			if p.edited[name] != nil && p.calls[name] < maxPlaces && !s.shown[n] && !slices.ContainsFunc(s.outline.Definitions, isHead) {
+				p.calls[name]++
+				p.add(s, review.TierCalls, review.BlockCall, n-beside, n+beside, p.edited[name], name)
+			}
+		}
+	}
+}
+
+// called matches the name of what a line calls.
+var called = regexp.MustCompile(`([\pL_$][\pL\p{Nd}_$]*)\(`)
+
+// prose matches files without code.
+var prose = regexp.MustCompile(`(?i)\.(?:md|markdown|rst|adoc|txt|tex)$`)
+
+// Context returns the pack. Imports are last: what is imported is shown already.
+func (p *Pack) Context() review.Context {
+	for _, s := range p.files {
+		p.addCalls(s)
+		p.addImports(s)
+	}
+	return p.context
+}
 
 // add adds the lines from first to last that are not shown, within the budget.
 func (p *Pack) add(s *source, tier review.Tier, kind review.BlockKind, first, last int, serves []int, names ...string) {
@@ -174,30 +225,47 @@ func (p *Pack) addEnclosing(s *source) {
 		case d.Last-d.First < p.limits.Lines:
 			p.add(s, review.TierChange, review.BlockEnclosing, d.First, d.Last, []int{s.index})
 		default:
-			p.add(s, review.TierChange, review.BlockEnclosing, d.First, min(d.Body, d.First+maxHead), []int{s.index})
+			p.addAround(s, d, line)
 		}
 	}
 }
 
-// addNamed adds the definitions in a file of names on the changed lines of all files, or,
-// with own, of the file itself. It returns how many there are.
-func (p *Pack) addNamed(s *source, tier review.Tier, own bool) (added int) {
-	places := map[string]int{}
+// addAround adds, of a long function, the head, the lines around a changed one, and the first
+// lines of the blocks that it is in, by their indentation.
+func (p *Pack) addAround(s *source, d outline.Definition, line int) {
+	show := func(first, last int) { p.add(s, review.TierChange, review.BlockEnclosing, first, last, []int{s.index}) }
+	show(d.First, min(d.Body, d.First+maxHead))
+	show(max(d.First, line-around), min(d.Last, line+around))
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+	inner := indent(s.lines[line-1])
+	for i := line - 1; i > d.Body && inner > 0; i-- {
+		text := s.lines[i-1]
+		if isOuter := indent(text) < inner && strings.TrimSpace(text) != "" && text[0] != '#' && !label.MatchString(text); isOuter {
+			inner = indent(text)
+			show(i, i)
+		}
+	}
+}
+
+// label matches a label of C at the margin.
+var label = regexp.MustCompile(`^\w+:\s*$`)
+
+// addNamed adds the definitions in a file of names on the changed lines of other files, or,
+// with own, of the file itself.
+func (p *Pack) addNamed(s *source, tier review.Tier, own bool) {
 	for _, d := range s.outline.Definitions {
 		serves := p.names[d.Name]
 		_, isOwn := slices.BinarySearch(serves, s.index)
-		if d.Name == "" || serves == nil || own && !isOwn || places[d.Name] == maxPlaces {
+		if d.Name == "" || serves == nil || tier == review.TierChange && own != isOwn || p.places[d.Name] == maxPlaces {
 			continue
 		}
-		places[d.Name]++
-		added++
+		p.places[d.Name]++
 		first, last := s.withComment(d.First), d.Last
 		if last-d.First >= maxDefinition {
 			last = min(max(d.Body, d.First+1), d.First+maxHead)
 		}
 		p.add(s, tier, review.BlockDefinition, first, last, serves, d.Name)
 	}
-	return added
 }
 
 // withComment returns the first line of the comment above a line, or the line.
@@ -212,8 +280,13 @@ func (s *source) withComment(line int) int {
 var comment = regexp.MustCompile(`^\s*(//|\*|/\*|#:|--)`)
 
 func (p *Pack) addImports(s *source) {
-	for _, i := range s.outline.Imports {
-		p.add(s, review.TierChange, review.BlockImports, i.First, i.Last, []int{s.index})
+	for i := 0; i < len(s.outline.Imports); i++ {
+		first, last := s.outline.Imports[i].First, s.outline.Imports[i].Last
+		for i+1 < len(s.outline.Imports) && s.outline.Imports[i+1].First <= last+2 { // an empty line separates groups
+			i++
+			last = s.outline.Imports[i].Last
+		}
+		p.add(s, review.TierChange, review.BlockImports, first, last, []int{s.index})
 	}
 }
 
@@ -247,9 +320,15 @@ func (p *Pack) Candidates() []Lookup {
 	return out
 }
 
-// best returns the best candidates that are not changed files, each once.
+// best returns the best candidates that are not changed files, each once. The folders of the
+// changed files are the first: they are few, and the imports of a large file are many.
 func (p *Pack) best(all []candidate) (best []candidate) {
-	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		if a.score == scoreFolder != (b.score == scoreFolder) {
+			return cmp.Compare(a.score, b.score)
+		}
+		return b.score - a.score
+	})
 	seen := map[Lookup]bool{}
 	for _, s := range p.files {
 		seen[Lookup{Path: s.path}] = true
@@ -263,22 +342,44 @@ func (p *Pack) best(all []candidate) (best []candidate) {
 	return best
 }
 
-// Choose returns the files to read, of those candidates that exist: at most limits.Files, best
-// first.
+// Choose returns the files to read, of those candidates that exist: the best limits.Files, and
+// limits.Named whose names suggest that they define what the change uses. A header that
+// declares all of a module, as many in C, leads to its folder, and not to these files.
 func (p *Pack) Choose(existing []string) []string {
-	changed := map[string]bool{}
+	changed, ends := map[string]bool{}, map[string]bool{}
 	for _, s := range p.files {
-		changed[s.path] = true
+		changed[s.path], ends[path.Ext(s.path)] = true, true
 	}
-	existing = slices.DeleteFunc(existing, func(file string) bool { return changed[file] })
-	names := foldNames(p.names)
+	existing = slices.DeleteFunc(existing, func(file string) bool {
+		return changed[file] || pathRules[strings.ToLower(path.Ext(file))] == nil && !ends[path.Ext(file)]
+	})
+	names := foldNames(p.undefined())
 	rank := make(map[string]int, len(existing))
 	for _, file := range existing {
 		rank[file] = max(p.scores[Lookup{Path: file}], p.scores[Folder(file)]) + names.affinity(file)
 	}
 	slices.SortFunc(existing, func(a, b string) int { return cmp.Or(rank[b]-rank[a], strings.Compare(a, b)) })
 	existing = slices.Compact(existing)
-	return existing[:min(len(existing), p.limits.Files)]
+	first := min(len(existing), p.limits.Files)
+	chosen, rest := existing[:first:first], existing[first:]
+	slices.SortStableFunc(rest, func(a, b string) int { return names.affinity(b) - names.affinity(a) })
+	for _, file := range rest[:min(len(rest), p.limits.Named)] {
+		if names.affinity(file) > 0 {
+			chosen = append(chosen, file)
+		}
+	}
+	return chosen
+}
+
+// undefined returns the names on changed lines that no changed file defines.
+func (p *Pack) undefined() map[string][]int {
+	names := maps.Clone(p.names)
+	for _, s := range p.files {
+		for _, d := range s.outline.Definitions {
+			delete(names, d.Name)
+		}
+	}
+	return names
 }
 
 // foldedNames are names without case and underscores: a change may have 100,000, and
@@ -309,7 +410,7 @@ func (n foldedNames) affinity(file string) int {
 	case n.each[fold(path.Base(path.Dir(file)))]:
 		score = 20
 	}
-	if testWords.MatchString(strings.TrimSuffix(path.Base(file), path.Ext(file))) {
+	if isTest.MatchString(path.Base(file)) {
 		score -= 40
 	}
 	return score
@@ -339,7 +440,9 @@ func (p *Pack) Add(ctx context.Context, paths []string, texts map[string]string)
 	}
 	outlineAll(ctx, sources)
 	for _, s := range sources {
-		if before := len(p.context.Blocks); p.addNamed(s, review.TierSiblings, false) > 0 && len(p.context.Blocks) > before {
+		before := len(p.context.Blocks)
+		p.addNamed(s, review.TierSiblings, false)
+		if p.addCalls(s); len(p.context.Blocks) > before {
 			p.context.Sources = append(p.context.Sources, review.Source{Path: s.path, Whole: review.Compress(texts[s.path])})
 		}
 	}

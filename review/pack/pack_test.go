@@ -50,21 +50,22 @@ func TestTiers(t *testing.T) {
 	t.Parallel()
 	all := Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 1000}
 	const a, b, util = "//d/m/a/a.go", "//d/m/a/b.go", "//d/m/internal/util/util.go"
-	texts := map[string]string{util: "package util\n\n// Do does.\nfunc Do() {}\n\nfunc Other() {}\n", b: "package a\n\ntype T struct{}\n"}
-	tier0 := []string{"0 enclosing " + a + ":12+31 ", "0 enclosing " + a + ":44+1 ", "0 definition " + a + ":5+2 Limit", "0 definition " + a + ":8+3 helper", "0 imports " + a + ":3+1 "}
-	siblings := []string{"1 definition " + util + ":3+2 Do", "1 definition " + b + ":3+1 T"}
+	texts := map[string]string{util: "package util\n\n// Do does.\nfunc Do() {}\n\nfunc Other() {}\n", b: "package a\n\ntype Tree struct{}\n"}
+	tier0 := []string{"0 enclosing " + a + ":12+31 ", "0 enclosing " + a + ":44+1 ", "0 definition " + a + ":5+2 Limit", "0 definition " + a + ":8+3 helper"}
+	siblings := []string{"1 definition " + util + ":3+2 Do", "1 definition " + b + ":3+1 Tree"}
+	imports := []string{"0 imports " + a + ":3+1 "}
 	for name, tt := range map[string]struct {
 		limits Limits
 		want   []string
 	}{
-		"all":               {all, slices.Concat(tier0, siblings)},
-		"a short function":  {Limits{Lines: 5, Files: 2, Bytes: 1000, Tokens: 1000}, slices.Concat([]string{"0 enclosing " + a + ":12+1 "}, tier0[2:], siblings)},
-		"few bytes":         {Limits{Lines: 120, Files: 2, Bytes: 60, Tokens: 1000}, slices.Concat(tier0, siblings[:1])},
-		"no files":          {Limits{Lines: 120, Tokens: 1000}, tier0},
-		"tokens for tier 0": {Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 145}, tier0},
+		"all":               {all, slices.Concat(tier0, siblings, imports)},
+		"a short function":  {Limits{Lines: 5, Files: 2, Bytes: 1000, Tokens: 1000}, slices.Concat([]string{"0 enclosing " + a + ":12+1 ", "0 enclosing " + a + ":23+20 ", tier0[1]}, tier0[2:], siblings, imports)},
+		"few bytes":         {Limits{Lines: 120, Files: 2, Bytes: 60, Tokens: 1000}, slices.Concat(tier0, siblings[:1], imports)},
+		"no files":          {Limits{Lines: 120, Tokens: 1000}, slices.Concat(tier0, imports)},
+		"tokens for tier 0": {Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 133}, tier0},
 		"what fits":         {Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 10}, []string{tier0[1], siblings[0]}},
 	} {
-		p := New(t.Context(), tt.limits, []review.File{changed(a, "Limit", "helper", "util.Do", "T{}")})
+		p := New(t.Context(), tt.limits, []review.File{changed(a, "Limit", "helper", "util.Do", "Tree{}")})
 		chosen := p.Choose([]string{"//d/m/a/z.go", a, b, util})
 		if tt.limits.Files == 2 && !slices.Equal(chosen, []string{util, b}) {
 			t.Errorf("%s: chose %v", name, chosen)
@@ -96,6 +97,58 @@ func TestDefinitionInAnotherChangedFile(t *testing.T) {
 	}
 	if b := p.Context().Blocks[i]; b.Path != "//d/m/b.go" || b.Tier != review.TierChange || !slices.Equal(b.For, []int{0}) {
 		t.Errorf("got %+v", b)
+	}
+}
+
+// Of a long function, the context has the head, the lines around an edit, and what encloses
+// them. Imports are one block, with the empty line between groups.
+func TestLongFunction(t *testing.T) {
+	t.Parallel()
+	lines := []string{"#include <a.h>", "#include <b.h>", "", "#include \"c.h\"", "int long_one(int x)", "{", "  while (x) {"}
+	for len(lines) < 100 {
+		lines = append(lines, "    step();")
+	}
+	lines[49], lines[50], lines[51] = "    if (y) {", "#if Z", "out:"
+	for i := 60; i < 99; i++ {
+		lines[i] = "      inner();"
+	}
+	lines = append(lines, "    }", "  }", "}", "")
+	f := review.File{DepotPath: "//d/m/a.c", Action: review.ActionEdit, Whole: review.Compress(strings.Join(lines, "\n")), Diff: "@@ -89,0 +90,1 @@\n+      inner();\n"}
+	got := brief(New(t.Context(), Limits{Lines: 50, Tokens: 10_000}, []review.File{f}).Context())
+	const at = "0 enclosing //d/m/a.c:"
+	if want := []string{at + "5+2 ", at + "70+20 ", at + "91+13 ", at + "60+1 ", at + "7+1 ", "0 imports //d/m/a.c:1+4 "}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A call of a function whose head is edited is shown, from the change and from beside it; not
+// its definition, and nothing of a function that is new.
+func TestCallsOfAnEditedHead(t *testing.T) {
+	t.Parallel()
+	file := func(name, text, diff string) review.File {
+		return review.File{DepotPath: "//d/m/" + name, Action: review.ActionEdit, Whole: review.Compress(text), Diff: diff}
+	}
+	p := New(t.Context(), Limits{Lines: 9, Files: 9, Bytes: 1000, Tokens: 1000}, []review.File{
+		file("a.go", "package a\n\nfunc edited(n int) int {\n\treturn n\n}\n\nfunc added() {\n}\n", "@@ -3,1 +3,1 @@\n-func edited() int {\n+func edited(n int) int {\n@@ -6,0 +7,2 @@\n+func added() {\n+}\n"),
+		file("b.go", "package a\n\nvar x = 1\n", "@@ -3,0 +3,1 @@\n+var x = 1\n"),
+	})
+	p.Add(t.Context(), []string{"//d/m/c.go"}, map[string]string{"//d/m/c.go": "package a\n\nfunc use() {\n\tadded()\n\t// edited()\n\n\n\tedited()\n\tunedited()\n}\n"})
+	calls := slices.DeleteFunc(p.Context().Blocks, func(b review.Block) bool { return b.Kind != review.BlockCall })
+	if got := brief(review.Context{Blocks: calls}); !slices.Equal(got, []string{"2 call //d/m/c.go:6+5 edited"}) || len(p.Context().Sources) != 1 {
+		t.Errorf("got %q, %d sources", got, len(p.Context().Sources))
+	}
+}
+
+// Beside the files in their place, those are read whose names are in a name that the change
+// uses and does not define. Prose, and files of other languages, are not code.
+func TestFilesByName(t *testing.T) {
+	t.Parallel()
+	f := changed("//d/m/a/a.go", "util.treeFind", "helper")
+	p := New(t.Context(), Limits{Files: 1, Named: 2}, []review.File{f, {DepotPath: "//d/m/a/x.md", Diff: "@@ -1,0 +1,1 @@\n+other\n", Whole: review.Compress("other\n")}})
+	p.Candidates()
+	got := p.Choose([]string{"//d/m/internal/util/x.go", "//d/m/a/helper.go", "//d/m/a/other.go", "//d/m/a/tree.go", "//d/m/a/tree.mod", "//d/m/a/zoo.go"})
+	if !slices.Equal(got, []string{"//d/m/internal/util/x.go", "//d/m/a/tree.go"}) {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -143,6 +196,9 @@ func TestCandidatesTakeLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if used := (after.Sys - before.Sys) >> 20; len(found) != maxCandidates || used > 100 {
 		t.Errorf("%d candidates, %d MB", len(found), used)
+	}
+	if folder := Folder("//d/a/b/c/d/e/f/g/h/0.c"); !slices.Contains(found, folder) {
+		t.Errorf("%v is not looked up", folder)
 	}
 }
 

@@ -88,6 +88,9 @@ const testRoot = "/src/test/"
 // testWords are the words of a test in the name of a file.
 var testWords = regexp.MustCompile(`^test_|(?:_test|_unittest|\.test|\.spec|Tests?)$`)
 
+// isTest matches the name of a file with tests.
+var isTest = regexp.MustCompile(`^test_.*\.pyi?$|(?:_test|_unittest|\.test|\.spec|Tests?)\.\w+$`)
+
 // stem is the name of a file without its end and the words of a test.
 func stem(depotPath string) string {
 	name := path.Base(depotPath)
