@@ -72,7 +72,7 @@ type Config struct {
 	Verify VerifyMode `yaml:"verify" default:"high" oneof:"off on low medium high critical"`
 	// Code around the change in the calls that review it (docs/context.md): none, file
 	// (from the changed files), or all (from files beside them, too).
-	ReviewContext ContextMode `yaml:"review_context" default:"file" oneof:"none file all"`
+	ReviewContext ContextMode `yaml:"review_context" default:"all" oneof:"none file all"`
 	// Rule files, and directories of files that end in .yaml. They take precedence
 	// over the shipped rules (docs/rules.md).
 	RuleFiles []string `yaml:"rules"`

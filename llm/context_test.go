@@ -17,9 +17,10 @@ import (
 const (
 	fromChange  = "\tif len(p.free) == 0 { return nil } // tier 0"
 	fromSibling = "\tfree []*Conn // tier 1"
+	fromCaller  = "\tpool.Take() // tier 2"
 )
 
-// withContext is [edited] with a block of tier 0 and one of tier 1. Each has n more lines.
+// withContext is [edited] with a block of each tier. Those of tier 0 and 1 have n more lines.
 func withContext(t *testing.T, n int) redaction.Change {
 	t.Helper()
 	filler := strings.Repeat("\tlater() // and more of it\n", n)
@@ -30,14 +31,18 @@ func withContext(t *testing.T, n int) redaction.Change {
 	c, err := newPipeline(t).Change(review.Change{
 		Number: 4711, User: "ann", Description: canary, Files: []review.File{file, added("//depot/main/other.go", "x := 1")},
 		Context: review.Context{
-			Sources: []review.Source{{Path: "//depot/main/conn.go", Whole: review.Compress(fromSibling + "\n// the caller holds the lock\n" + filler)}},
+			Sources: []review.Source{
+				{Path: "//depot/main/conn.go", Whole: review.Compress(fromSibling + "\n// the caller holds the lock\n" + filler)},
+				{Path: "//depot/main/use.go", Whole: review.Compress(fromCaller + "\n")},
+			},
 			Blocks: []review.Block{
 				{Tier: review.TierChange, Kind: review.BlockEnclosing, Path: file.DepotPath, Line: 14, Lines: n + 1, For: []int{0}},
 				{Tier: review.TierSiblings, Kind: review.BlockDefinition, Path: "//depot/main/conn.go", Line: 1, Lines: n + 2, For: []int{0}, Names: []string{"free"}},
+				{Tier: review.TierCalls, Kind: review.BlockCall, Path: "//depot/main/use.go", Line: 1, Lines: 1, For: []int{0}, Names: []string{"Take"}},
 			},
 		},
 	})
-	if err != nil || len(c.Context) != 2 {
+	if err != nil || len(c.Context) != 3 {
 		t.Fatalf("%d blocks, error %v", len(c.Context), err)
 	}
 	return c
@@ -58,12 +63,12 @@ func TestContextGoesToItsCalls(t *testing.T) {
 		r := withFaults(t, func(c *Config) { c.Verify, c.ReviewContext = VerifyOn, test.review }, answers(answerWith(fields{}))...)
 		d, err := r.Review(t.Context(), withContext(t, 0), review.Options{})
 		sent := r.sent
-		if err != nil || read(d) != 2 || d.Context != (review.ContextUse{Shown: 2}) || len(sent.all) != 2 {
+		if err != nil || read(d) != 2 || d.Context != (review.ContextUse{Shown: 3}) || len(sent.all) != 2 {
 			t.Fatalf("%+v: %d calls, draft %+v, error %v", test, len(sent.all), d, err)
 		}
-		for i, want := range [][]string{test.reviewed, {fromChange, fromSibling}} {
+		for i, want := range [][]string{test.reviewed, {fromChange, fromSibling, fromCaller}} {
 			user := sent.messages(t, i)[1]
-			for _, line := range []string{fromChange, fromSibling} {
+			for _, line := range []string{fromChange, fromSibling, fromCaller} {
 				if got := strings.Count(user, line); got != strings.Count(strings.Join(want, "\n"), line) {
 					t.Errorf("%+v: call %d shows %q %d times", test, i+1, line, got)
 				}
@@ -117,8 +122,8 @@ func TestContextIsLeftOutNotTheChange(t *testing.T) {
 		use   review.ContextUse
 		calls int
 	}{
-		"a prompt that is too small":          {3_000, llmsim.Config{}, review.ContextUse{LeftOut: 1}, 1},
-		"an endpoint that refuses the prompt": {600, llmsim.Config{ContextTokens: 5_000}, review.ContextUse{LeftOut: 1}, 2},
+		"a prompt that is too small":          {3_000, llmsim.Config{}, review.ContextUse{LeftOut: 2}, 1},
+		"an endpoint that refuses the prompt": {600, llmsim.Config{ContextTokens: 5_000}, review.ContextUse{LeftOut: 2}, 2},
 	} {
 		r := simulate(t, llmsim.New(test.sim), nil)
 		d, err := r.Review(t.Context(), withContext(t, test.lines), review.Options{})
@@ -144,9 +149,9 @@ func TestContextIsProven(t *testing.T) {
 		}}
 		r, _ := newReviewer(t, endpoint)
 		d, err := r.Review(t.Context(), withContext(t, 400), review.Options{})
-		want, use := 1, review.ContextUse{Shown: 1}
+		want, use := 1, review.ContextUse{Shown: 2}
 		if limit == 0 {
-			want, use = 3, review.ContextUse{LeftOut: 1} // once more, then without
+			want, use = 3, review.ContextUse{LeftOut: 2} // once more, then without
 		}
 		if err != nil || read(d) != 2 || calls != want || d.Context != use {
 			t.Errorf("%s: %d calls, draft %+v, error %v", name, calls, d, err)

@@ -229,10 +229,12 @@ const (
 	ContextNone ContextMode = "none"
 	ContextFile ContextMode = "file" // from the files of the change
 	ContextAll  ContextMode = "all"  // from files beside them, too
+	// contextOfCheck is all, and the calls of edited functions: the mode of verifications.
+	contextOfCheck ContextMode = "check"
 )
 
 func (m ContextMode) covers(t review.Tier) bool {
-	return m == ContextAll || m == ContextFile && t == review.TierChange
+	return m == contextOfCheck || m == ContextAll && t != review.TierCalls || m == ContextFile && t == review.TierChange
 }
 
 // A block is code around the change: lines of one file in one hunk.

@@ -82,14 +82,14 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 	run.fixed = countTokens(run.system) + countTokens(frame.String()) + nonceTokens
 	run.room = limit - run.fixed
 	run.room -= codeTokens(run.room)
-	want, reserve := 0, 0 // up to a quarter of each prompt, but not of a small one, is for code around the change
+	want, reserve := 0, 0 // up to a third of each prompt, but not of a small one, is for code around the change
 	for _, b := range run.blocks {
 		if run.cfg.ReviewContext.covers(b.tier) {
 			want += section{b.file, b.hunks}.tokens()
 		}
 	}
 	if limit >= 2*minPromptTokens {
-		reserve = min(want, run.room/4)
+		reserve = min(want, run.room/3)
 	}
 	calls := run.cfg.MaxTokensPerReview / (limit + run.cfg.MaxAnswerTokens)
 	chunks := pack(files, run.room-reserve, calls*(run.room-reserve))

@@ -107,7 +107,7 @@ func (run *run) verifications(found []candidate) []*verification {
 		flagged := slices.DeleteFunc(slices.Clone(v.part), func(s section) bool {
 			return !slices.ContainsFunc(v.findings, func(f *candidate) bool { return f.Path == s.file.path })
 		})
-		v.pack, v.use = run.contextOf(flagged, ContextAll, run.room-shown.tokens()-countTokens(v.listed)-2*codeTokens(0), v.context)
+		v.pack, v.use = run.contextOf(flagged, contextOfCheck, run.room-shown.tokens()-countTokens(v.listed)-2*codeTokens(0), v.context)
 	}
 	return all
 }
