@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -57,6 +58,11 @@ func (c *app) deadletterShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			cfg, err := c.config(settings.RoleOperator)
+			if err != nil {
+				return err
+			}
+			letter.TemporalURL = cfg.Temporal.RunURL(l.WorkflowID, l.RunID)
 			return c.print(letter, func(w io.Writer) {
 				letter.print(w, "")
 				letter.printDetails(w)

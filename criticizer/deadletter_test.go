@@ -30,6 +30,10 @@ func TestReplayFromTheFailedStage(t *testing.T) {
 	s.review(4711, errDenied)
 	id := s.letterOf(4711)
 	contains(t, s.must("deadletter", "list"), "ID", "CHANGELIST", id, "4711 v1", "llm", "AUTH_DENIED", "open")
+	run := "https://ui.example.com/namespaces/" + s.runs.name + "/workflows/review-p4-4711-v1/"
+	ui := map[string]string{"CRITICIZER_TEMPORAL_UI_URL": "https://ui.example.com/"}
+	contains(t, s.with(ui, "deadletter", "show", id).out, "in Temporal", run+s.open(4711).RunID)
+	contains(t, s.with(ui, "status", "4711").out, "in Temporal", run)
 	contains(t, s.must("deadletter", "show", id), "AUTH_DENIED in stage llm", "state", "open", "what to do", "renew the credential", "last error:", "model refused the key")
 	before := s.digest()
 	contains(t, s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--stage", "llm", "--reason", reason, "--dry-run"),

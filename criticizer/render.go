@@ -248,6 +248,7 @@ func (v deadLetterView) print(w io.Writer, indent string) {
 	f.add("review", "%s", reviewName(v.Changelist, v.Version))
 	f.add("workflow", "%s", v.WorkflowID)
 	f.add("failed run", "%s", v.RunID)
+	f.add("in Temporal", "%s", v.TemporalURL)
 	f.add("state", "%s", strings.TrimSpace(string(v.State)+" "+marks(v.DeadLetter)))
 	f.add("meaning", "%s", about.Meaning)
 	f.add("attempts", "%d, from %s to %s", v.Attempts, stamp(v.FirstFailureAt), stamp(v.LastFailureAt))

@@ -78,9 +78,10 @@ type reviewView struct {
 // A deadLetterView is one dead letter.
 type deadLetterView struct {
 	store.DeadLetter
-	Replays []store.Replay     `json:"replays"`
-	Page    *store.PageState   `json:"page,omitempty"`
-	Trail   []store.AuditEntry `json:"trail"`
+	Replays     []store.Replay     `json:"replays"`
+	Page        *store.PageState   `json:"page,omitempty"`
+	Trail       []store.AuditEntry `json:"trail"`
+	TemporalURL string             `json:"temporal_url,omitempty"` // of the failed run
 }
 
 // A deliveryView is one row of the outbox, as delivery show prints it.
@@ -101,6 +102,9 @@ func askTemporal(ctx context.Context, cfg *settings.Config, views []reviewView) 
 	}
 	for i := range views {
 		v := &views[i]
+		for n, l := range v.DeadLetters {
+			v.DeadLetters[n].TemporalURL = cfg.Temporal.RunURL(l.WorkflowID, l.RunID)
+		}
 		switch run, err := temporal.current(ctx, v.WorkflowID); {
 		case err == nil:
 			v.Run = &run

@@ -25,6 +25,7 @@ func TestFigures(t *testing.T) {
 	}{
 		"criticizer_reviews":                    {map[string]string{"state": "in_progress"}, 1, 1},
 		"criticizer_dead_letters":               {map[string]string{"state": "open", "stage": "llm", "class": "UNKNOWN"}, 1, 1},
+		"criticizer_dead_letters_in_a_row":      {map[string]string{"class": "UNKNOWN"}, 1, 1},
 		"criticizer_dead_letters_escalated":     {nil, 1, 1},
 		"criticizer_dead_letter_oldest_seconds": {nil, 7200, 7260},
 		"criticizer_replays_unexplained":        {nil, 1, 1},

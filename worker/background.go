@@ -71,7 +71,7 @@ func (r *runtime) sendPages(ctx context.Context, db *store.DB) error {
 		r.lg.WarnContext(ctx, "no one is paged: set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
 		return nil
 	}
-	r.background(ctx, oncall.New(r.lg, db, channels...).Run)
+	r.background(ctx, oncall.New(r.lg, db, r.cfg.Temporal.RunURL, channels...).Run)
 	return nil
 }
 

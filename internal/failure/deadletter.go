@@ -111,6 +111,10 @@ type Page struct {
 	DeadLetterID  int64      `json:"dead_letter_id"`
 	WorkflowID    string     `json:"workflow_id"`
 	RunID         string     `json:"run_id"`
+	// RunbookURL and TemporalURL are the page of the runbook and the run in Temporal's UI. The
+	// sender of a page sets them; TemporalURL is empty if temporal.ui_url is.
+	RunbookURL  string `json:"runbook_url"`
+	TemporalURL string `json:"temporal_url,omitempty"`
 	// Outage states that the circuit breaker of the stage is not closed, if so.
 	Outage string `json:"outage,omitempty"`
 }

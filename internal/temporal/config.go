@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -37,6 +38,10 @@ type Config struct {
 	ConfigFile string `yaml:"config_file" env:"TEMPORAL_CONFIG_FILE"`
 	// API key of the namespace. Unset: the profile's key, or none.
 	APIKey secret.Value `yaml:"api_key" env:"TEMPORAL_API_KEY"`
+
+	// URL of the Temporal UI, such as https://temporal.example.com, to which pages and
+	// dead letters link. Empty: no links.
+	UIURL string `yaml:"ui_url" check:"http-url"`
 
 	// Client has TLS, credentials and headers of the connection. The API key is read for
 	// every call, and the client certificate for every connection: both can be rotated.
@@ -133,6 +138,14 @@ func (c *Config) Check(p *config.Problems) {
 		p.Add(true, "profile", strings.ReplaceAll(c.problem.Error(), ": ", ", "), "correct the profile, TEMPORAL_PROFILE or TEMPORAL_CONFIG_FILE")
 	}
 	p.Add(!c.hasPort(), "address", strconv.Quote(c.Address)+" is not host and port", "write it as 127.0.0.1:7233, without a scheme")
+}
+
+// RunURL returns the page of a run in the Temporal UI, or "" if its URL is not set.
+func (c Config) RunURL(workflowID, runID string) string {
+	if c.UIURL == "" {
+		return ""
+	}
+	return strings.TrimRight(c.UIURL, "/") + "/namespaces/" + url.PathEscape(c.Name) + "/workflows/" + url.PathEscape(workflowID) + "/" + url.PathEscape(runID)
 }
 
 // hasPort reports whether the address is that of a gRPC server: host:port or dns:///host:port.

@@ -44,6 +44,10 @@ func text(p failure.Page) string {
 	if p.Outage != "" {
 		p.Hint += "; " + p.Outage
 	}
+	links := "Runbook  " + p.RunbookURL + "\n"
+	if p.TemporalURL != "" {
+		links += "Temporal " + p.TemporalURL + "\n"
+	}
 	return fmt.Sprintf(`The review of changelist %d (version %d) is dead-lettered in stage %s with %s.
 %s
 
@@ -54,8 +58,8 @@ What to do: %s.
 Workflow %s
 Run      %s
 Failed   %s
-`, p.Changelist, p.ReviewVersion, p.Stage, p.ErrorClass, explanations[p.Reason], p.Hint, p.DeadLetterID,
-		p.WorkflowID, p.RunID, p.LastFailureAt.UTC().Format(time.RFC3339))
+%s`, p.Changelist, p.ReviewVersion, p.Stage, p.ErrorClass, explanations[p.Reason], p.Hint, p.DeadLetterID,
+		p.WorkflowID, p.RunID, p.LastFailureAt.UTC().Format(time.RFC3339), links)
 }
 
 // A Webhook posts pages as JSON to a URL.

@@ -76,13 +76,17 @@ const (
 type Pager struct {
 	lg       *slog.Logger
 	outbox   outbox
+	runURL   func(workflowID, runID string) string
 	channels []Channel
 }
 
-// New returns a pager. A pager without channels would mark pages as sent: do
+// runbook is the page of the action for each class.
+const runbook = "https://github.com/criticizer/criticizer/blob/main/docs/runbook.md#the-five-steps"
+
+// New returns a pager. runURL returns the page of a run in Temporal's UI, or "". A pager without channels would mark pages as sent: do
 // not run one, so that the pages stay in the outbox.
-func New(lg *slog.Logger, pages outbox, channels ...Channel) *Pager {
-	return &Pager{lg, pages, channels}
+func New(lg *slog.Logger, pages outbox, runURL func(workflowID, runID string) string, channels ...Channel) *Pager {
+	return &Pager{lg, pages, runURL, channels}
 }
 
 // Run empties the outbox until ctx ends. It polls an empty outbox.
@@ -106,6 +110,7 @@ func (p *Pager) next(ctx context.Context) bool {
 	lease := leaseMargin + channelTimeout*time.Duration(len(p.channels))
 	page, notified, attempt, ok, err := p.outbox.ClaimPage(ctx, lease)
 	if err == nil && ok {
+		page.RunbookURL, page.TemporalURL = runbook, p.runURL(page.WorkflowID, page.RunID)
 		if p.notifyAll(ctx, page, notified, attempt) {
 			err = p.outbox.MarkPageSent(ctx, page.ID)
 		} else {

@@ -63,6 +63,8 @@ func (d *receiver) seen() (requests, accepted, keys int) {
 	return d.requests, len(d.accepted), len(d.keys)
 }
 
+func temporalUI(workflowID, runID string) string { return "https://ui/" + workflowID + "/" + runID }
+
 // run runs a pager over a real outbox with one page in it, and returns whether the
 // outbox has the page as sent.
 func run(t *testing.T, lg *slog.Logger, channels ...oncall.Channel) (sent func() bool) {
@@ -78,7 +80,7 @@ func run(t *testing.T, lg *slog.Logger, channels ...oncall.Channel) (sent func()
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { oncall.New(lg, db, channels...).Run(ctx) })
+	running.Go(func() { oncall.New(lg, db, temporalUI, channels...).Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() }) // before the database goes
 	return func() bool {
 		page, err := db.PageOf(t.Context(), 1)
@@ -99,7 +101,8 @@ func TestPageIsDeliveredOnceTheWebhookIsUp(t *testing.T) {
 		t.Errorf("paged %d times with %d idempotency keys, want one of each", accepted, keys)
 	}
 	page := d.accepted[0]
-	if page["changelist"] != 4711.0 || page["error_class"] != "INVARIANT_VIOLATED" || page["stage"] != "llm" || page["hint"] == "" || page["workflow_id"] != "review-p4-4711-v1" {
+	if page["changelist"] != 4711.0 || page["error_class"] != "INVARIANT_VIOLATED" || page["stage"] != "llm" || page["hint"] == "" || page["workflow_id"] != "review-p4-4711-v1" ||
+		page["temporal_url"] != "https://ui/review-p4-4711-v1/run1" || !strings.Contains(page["runbook_url"].(string), "/docs/runbook.md#") {
 		t.Errorf("the page is %v", page)
 	}
 	for field := range page {
@@ -124,7 +127,8 @@ func TestFailedChannelDoesNotRepeatTheOthers(t *testing.T) {
 		t.Fatalf("%d mails, want 1", len(mails))
 	}
 	m := <-mails
-	if m[0] != "criticizer-page-1" || m[1] != "[criticizer] bug: INVARIANT_VIOLATED in stage llm of CL 4711" || !strings.Contains(m[2], "criticizer deadletter show 1\n") {
+	if m[0] != "criticizer-page-1" || m[1] != "[criticizer] bug: INVARIANT_VIOLATED in stage llm of CL 4711" || !strings.Contains(m[2], "criticizer deadletter show 1\n") ||
+		!strings.Contains(m[2], "\nTemporal https://ui/review-p4-4711-v1/run1\n") || !strings.Contains(m[2], "\nRunbook  https://") {
 		t.Errorf("the page is %q", m)
 	}
 }

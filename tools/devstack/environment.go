@@ -89,7 +89,8 @@ func (e *environment) startTemporal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.settings.temporalAddress, e.temporalURL = server.address, server.uiURL+"/namespaces/"+temporalNamespace
+	e.settings.temporalAddress, e.settings.temporalUI = server.address, server.uiURL
+	e.temporalURL = server.uiURL + "/namespaces/" + temporalNamespace
 	return nil
 }
 

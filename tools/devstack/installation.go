@@ -75,6 +75,7 @@ func shellQuote(s string) string {
 type settings struct {
 	serverID        string
 	temporalAddress string
+	temporalUI      string
 	p4Port, p4User  string
 	allowed         []string // depot paths; empty: from the environment
 	modelURL        string   // empty: the default, or from the environment
@@ -96,7 +97,7 @@ func (in installation) writeConfig(s settings) error {
 	}
 	config := map[string]any{
 		"server_id": s.serverID,
-		"temporal":  map[string]any{"address": s.temporalAddress, "namespace": temporalNamespace},
+		"temporal":  map[string]any{"address": s.temporalAddress, "namespace": temporalNamespace, "ui_url": s.temporalUI},
 		"starter":   map[string]any{"spool_dir": filepath.Join(in.dir, "spool")},
 		"p4":        p4,
 		"llm":       llm,
