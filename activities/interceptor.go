@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	server "github.com/criticizer/criticizer/internal/temporal"
 )
 
 // An Interceptor decides for every failed attempt whether Temporal retries it, and after
@@ -63,7 +64,7 @@ type inbound struct {
 func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
 	ctx, stop := keepHeartbeating(ctx)
 	defer stop()
-	ctx, done := untilStopped(ctx, in.policy.Stopping, in.policy.Grace)
+	ctx, done := server.UntilStopped(ctx, in.policy.Stopping, in.policy.Grace)
 	defer done()
 	began := time.Now()
 	result, err := in.attempt(ctx, input)

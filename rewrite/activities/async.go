@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -120,7 +121,7 @@ func (l *lane) execute(ctx context.Context, job rewrite.Job) error {
 	// A canceled or terminated run ends after its calls, which are billed; a worker that stops has no time for them.
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.CallTimeout)
 	defer cancel()
-	stopping := func() bool { return errors.Is(context.Cause(ctx), errStopping) }
+	stopping := func() bool { return errors.Is(context.Cause(ctx), temporal.ErrStopping) }
 	defer context.AfterFunc(ctx, func() {
 		if stopping() {
 			cancel()

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	server "github.com/criticizer/criticizer/internal/temporal"
 )
 
 // An Interceptor reports the failed attempts of activities to Temporal, which retries all of
@@ -24,10 +25,6 @@ type Interceptor struct {
 	// be shorter than the worker's WorkerStopTimeout, so that the attempt can still report.
 	Grace time.Duration
 }
-
-// errStopping is the cause of an attempt that ends because its worker stops; Temporal's are those of
-// a run that was canceled, terminated or reset.
-var errStopping = errors.New("the worker stops")
 
 // InterceptActivity implements [interceptor.WorkerInterceptor].
 func (i *Interceptor) InterceptActivity(ctx context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
@@ -43,13 +40,13 @@ type inbound struct {
 
 // ExecuteActivity implements [interceptor.ActivityInboundInterceptor].
 func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
-	attempt, cancel := context.WithCancelCause(ctx)
+	attempt, done := server.UntilStopped(ctx, nil, in.policy.Grace)
 	running, end := context.WithCancel(context.WithoutCancel(ctx)) // a canceled attempt runs until its calls have ended
-	go in.policy.watch(running, cancel)
+	go heartbeat(running)
 	result, err := in.Next.ExecuteActivity(attempt, input)
 	end()
 	cause := context.Cause(attempt)
-	cancel(nil)
+	done()
 	if temporal.IsCanceledError(cause) {
 		return nil, cause
 	}
@@ -67,25 +64,16 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	})
 }
 
-// watch sends three heartbeats per heartbeat timeout of the attempt, and cancels it once the
-// worker has been asked to stop and the grace period is over. The SDK would cancel it after
-// its own wait; a report of the attempt would then be lost with the process.
-func (i *Interceptor) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	var beat <-chan time.Time
-	if timeout := activity.GetInfo(ctx).HeartbeatTimeout; timeout > 0 {
-		ticker := time.NewTicker(timeout / 3)
-		defer ticker.Stop()
-		beat = ticker.C
+// heartbeat sends three heartbeats per heartbeat timeout, if the activity has one, until ctx ends.
+func heartbeat(ctx context.Context) {
+	timeout := activity.GetInfo(ctx).HeartbeatTimeout
+	if timeout == 0 {
+		return
 	}
-	stopping, over := activity.GetWorkerStopChannel(ctx), (<-chan time.Time)(nil)
-	for {
+	for beat := time.Tick(timeout / 3); ; {
 		select {
 		case <-beat:
 			activity.RecordHeartbeat(ctx)
-		case <-stopping:
-			stopping, over = nil, time.After(i.Grace)
-		case <-over:
-			cancel(errStopping)
 		case <-ctx.Done():
 			return
 		}

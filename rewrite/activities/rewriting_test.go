@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	server "github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/rewrite"
@@ -304,7 +305,7 @@ func TestFailuresOfCalls(t *testing.T) {
 func TestCanceledRun(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]error{
-		"canceled": temporal.NewCanceledError(), "terminated": serviceerror.NewNotFound("workflow execution already completed"), "stopped": errStopping,
+		"canceled": temporal.NewCanceledError(), "terminated": serviceerror.NewNotFound("workflow execution already completed"), "stopped": server.ErrStopping,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -315,7 +316,7 @@ func TestCanceledRun(t *testing.T) {
 			r.provider.provider = newClient(t, r.pipeline, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				if req.Method == http.MethodPost {
 					cancel(cause)
-					if cause == errStopping { //nolint:errorlint // the same value
+					if cause == server.ErrStopping { //nolint:errorlint // the same value
 						_, _ = io.Copy(io.Discard, req.Body) // then the end of the connection is noticed
 						<-req.Context().Done()
 						return
@@ -329,7 +330,7 @@ func TestCanceledRun(t *testing.T) {
 			_ = w.execute(ctx, run) // perhaps that a text could not be read any more
 			got, attempts := r.statuses(t), r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`)
 			done, lost := 1, 0
-			if cause == errStopping { //nolint:errorlint // the same value
+			if cause == server.ErrStopping { //nolint:errorlint // the same value
 				done, lost = 0, 1
 			}
 			if got[rewrite.Completed] != done || got[rewrite.Queued] != 5-done || attempts != lost {

@@ -119,7 +119,7 @@ func (c *settings) examine(ctx context.Context) (results []checkResult) {
 		}
 		models, err := rewriter.Models(ctx, name)
 		report("provider", name+" accepts the key", err)
-		if err == nil && name == c.Route.Provider && !slices.Contains(models, c.Route.Model) { // not every provider lists all
+		if err == nil && len(models) > 0 && name == c.Route.Provider && !slices.Contains(models, c.Route.Model) { // not every provider lists all
 			warn("provider", fmt.Sprintf("%s does not list %s among its %d models", name, c.Route.Model, len(models)), "correct route.model if jobs wait with NOT_FOUND")
 		}
 	}

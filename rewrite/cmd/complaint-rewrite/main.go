@@ -115,11 +115,11 @@ func writeTable(w io.Writer, empty string, rows [][]any) {
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		line := ""
-		for _, cell := range row {
-			line += strings.Map(printable, fmt.Sprint(cell)) + "\t"
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.Map(printable, fmt.Sprint(cell))
 		}
-		fmt.Fprintln(out, strings.TrimRight(line, "\t"))
+		fmt.Fprintln(out, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
 	_ = out.Flush()
 }
