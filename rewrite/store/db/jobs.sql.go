@@ -617,12 +617,17 @@ func (q *Queries) Result(ctx context.Context, jobID string) ([]byte, error) {
 }
 
 const routeJobs = `-- name: RouteJobs :exec
-update complaint_rewrite.jobs set routing_decision = $1, updated_at = now()
-where status = 'queued' and execution_mode is null and job_id in (
-    select job_id from complaint_rewrite.jobs where status = 'queued' and execution_mode is null order by created_at, job_id limit $2)
+with unrouted as materialized (
+    select q.job_id from complaint_rewrite.jobs q
+    where q.status = 'queued' and q.execution_mode is null
+    order by q.created_at, q.job_id
+    limit $2
+    for update skip locked)
+update complaint_rewrite.jobs j set routing_decision = $1, updated_at = now()
+from unrouted where j.job_id = unrouted.job_id
 `
 
-// Routes the oldest jobs that have no decision.
+// Routes the oldest jobs that have no decision. Two runs may route at once: each takes its own jobs.
 func (q *Queries) RouteJobs(ctx context.Context, routingDecision json.RawMessage, maxJobs int) error {
 	_, err := q.db.Exec(ctx, routeJobs, routingDecision, maxJobs)
 	return err

@@ -16,10 +16,15 @@ where (j.status = 'queued' and (j.not_before_at is null or j.not_before_at <= no
    or (j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interval);
 
 -- name: RouteJobs :exec
--- Routes the oldest jobs that have no decision.
-update complaint_rewrite.jobs set routing_decision = @routing_decision, updated_at = now()
-where status = 'queued' and execution_mode is null and job_id in (
-    select job_id from complaint_rewrite.jobs where status = 'queued' and execution_mode is null order by created_at, job_id limit @max_jobs);
+-- Routes the oldest jobs that have no decision. Two runs may route at once: each takes its own jobs.
+with unrouted as materialized (
+    select q.job_id from complaint_rewrite.jobs q
+    where q.status = 'queued' and q.execution_mode is null
+    order by q.created_at, q.job_id
+    limit @max_jobs
+    for update skip locked)
+update complaint_rewrite.jobs j set routing_decision = @routing_decision, updated_at = now()
+from unrouted where j.job_id = unrouted.job_id;
 
 -- name: RecoverStaleClaims :execrows
 -- Ends claims that have timed out and counts an attempt (rewrite 7.2), unless the run may
