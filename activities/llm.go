@@ -33,9 +33,10 @@ type reviewer interface {
 	Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error)
 }
 
-// answers stores answers of the model, encrypted, by a hash of the question.
+// answers stores answers of the model, encrypted, by a hash of the question. An answer belongs to the
+// review that stored it last.
 type answers interface {
-	PutAs(ctx context.Context, name string, body []byte) error
+	PutAs(ctx context.Context, of review.Owner, name string, body []byte) error
 	// GetAs returns failure.ArtifactExpired for an answer that is not stored.
 	GetAs(ctx context.Context, name string) ([]byte, error)
 }
@@ -180,7 +181,7 @@ func (c *Model) options(ctx context.Context, req review.Request) (review.Options
 		return review.Options{}, failed(req.Changelist, "read tokens spent", err)
 	}
 	return review.Options{
-		Cache:     answerCache{c.Answers},
+		Cache:     answerCache{c.Answers, req.Owner()},
 		Budget:    tokenBudget{c.Accounts, req, c.TokensPerDay},
 		Spent:     spent,
 		FindWrong: c.Accounts.AcceptedWrong,
@@ -192,7 +193,10 @@ func (c *Model) options(ctx context.Context, req review.Request) (review.Options
 }
 
 // answerCache implements [review.AnswerCache].
-type answerCache struct{ answers }
+type answerCache struct {
+	answers
+	of review.Owner
+}
 
 func (a answerCache) Get(ctx context.Context, key string) ([]byte, error) {
 	body, err := a.GetAs(ctx, key)
@@ -203,7 +207,7 @@ func (a answerCache) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (a answerCache) Put(ctx context.Context, key string, answer []byte) error {
-	return a.PutAs(ctx, key, answer)
+	return a.PutAs(ctx, a.of, key, answer)
 }
 
 // tokenBudget implements [review.TokenBudget] for one review.

@@ -70,7 +70,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`)
 		commands []*cobra.Command
 	}{
 		{"Reviews", []*cobra.Command{c.topCommand(), c.statusCommand(), c.whyCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand()}},
-		{"Repair", []*cobra.Command{c.deadletterCommand(), c.deliveryCommand(), c.artifactCommand()}},
+		{"Repair", []*cobra.Command{c.deadletterCommand(), c.deliveryCommand(), c.artifactCommand(), c.forgetCommand()}},
 		{"What is reviewed, and how", []*cobra.Command{c.previewCommand(), c.rulesCommand(), c.allowlistCommand(), c.redactCommand(), c.evalCommand()}},
 		{"Installation", []*cobra.Command{c.doctorCommand(), c.migrateCommand(), c.keysetCommand()}},
 	} {

@@ -59,10 +59,14 @@ func (v reviewView) printExcluded(w io.Writer) {
 }
 
 func stateText(r store.ReviewRow) string {
-	if r.State != review.JobSucceeded {
-		return string(r.State)
+	text := string(r.State)
+	if r.State == review.JobSucceeded {
+		text += fmt.Sprintf(", %s, %s", r.Outcome.Named(r.StandIn), plural(r.Findings, "finding"))
 	}
-	return fmt.Sprintf("%s, %s, %s", r.State, r.Outcome.Named(r.StandIn), plural(r.Findings, "finding"))
+	if r.Forgotten {
+		text += ", forgotten"
+	}
+	return text
 }
 
 func (v reviewView) fields() fields {

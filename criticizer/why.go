@@ -113,6 +113,10 @@ report, as criticizer review show does, with the same role and keyset.`,
 func (v reviewView) explainReview() explanation {
 	e := explanation{v.Version, "review", stateText(v.ReviewRow), ""}
 	again := fmt.Sprintf("criticizer-starter change-commit --review-version %d %d", v.Version+1, v.Changelist)
+	if v.Forgotten {
+		e.Why += ": " + v.ClosedHow
+		return e
+	}
 	switch v.State {
 	case review.JobInProgress:
 		e.Why += ": " + cmp.Or(strings.Join(v.waits(), "; "), "nothing is known to stop it")

@@ -157,7 +157,9 @@ type Job struct {
 	// SkippedBy is the rule by which the change was not reviewed, or empty.
 	SkippedBy SkipRule `json:"skipped_by,omitempty"`
 	// Shelved is set for the review of a shelf.
-	Shelved    bool   `json:"shelved,omitempty"`
+	Shelved bool `json:"shelved,omitempty"`
+	// Forgotten is set if an operator has deleted what was stored about the review.
+	Forgotten  bool   `json:"forgotten,omitempty"`
 	WorkflowID string `json:"workflow_id,omitempty"`
 	RunID      string `json:"run_id,omitempty"`
 }

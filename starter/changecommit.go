@@ -141,7 +141,7 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 	switch {
 	case err == nil:
 		a.State, a.Outcome, a.Findings, a.StandIn = result.Job.State, result.Job.Outcome, result.Job.Findings, result.StandIn
-		a.Coverage = result.Job.Coverage
+		a.Coverage, a.Forgotten = result.Job.Coverage, result.Job.Forgotten
 		a.Version = result.Job.Version // higher than requested if reviews of the shelf used that version
 		a.Duplicate = a.Duplicate || result.Duplicate
 		if a.Changelist = result.Job.Changelist; a.Changelist != asked {
@@ -218,6 +218,8 @@ type answer struct {
 	StandIn bool `json:"stand_in,omitempty"`
 	// Coverage says what was reviewed, as the mail does.
 	Coverage string `json:"coverage,omitempty"`
+	// Forgotten is set if an operator has deleted what was stored about the review.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // print prints what is known of a review, and returns the error that it ended with. A
@@ -251,6 +253,8 @@ func (a answer) line() string {
 		return fmt.Sprintf("review of %s is spooled: %s", a.subject(), a.Reason)
 	case a.Shelved:
 		return fmt.Sprintf("review of %s starts when the shelf has not changed for a while", a.subject())
+	case a.Forgotten:
+		return fmt.Sprintf("review of %s was forgotten: nothing is reviewed or sent", a.subject())
 	case a.Duplicate:
 		return fmt.Sprintf("review of %s exists already: %s", a.subject(), a.summary())
 	case a.State != review.JobInProgress:

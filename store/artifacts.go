@@ -150,6 +150,24 @@ func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, er
 	return total, postgres.Interpret("purge reviews", err)
 }
 
+// A Forgotten counts what was deleted about a changelist.
+type Forgotten struct {
+	Artifacts  int `json:"artifacts"`
+	Findings   int `json:"findings"`
+	Deliveries int `json:"deliveries"` // whose address was replaced by a digest
+}
+
+// ForgetChangelist deletes what is stored about a changelist. Jobs and outcomes stay, so that a later
+// request of the same version is answered, and the audit log. The error has class WRITE_CONFLICT
+// if a review is in progress, or a delivery in doubt.
+func (d *DB) ForgetChangelist(ctx context.Context, cl review.Changelist, who, reason string) (Forgotten, error) {
+	row, err := d.q.ForgetChangelist(ctx, db.ForgetChangelistParams{Changelist: int64(cl), Who: who, Reason: reason})
+	if err == nil && row.Refusal != "" {
+		return Forgotten{}, failure.Errorf(failure.WriteConflict, "forget changelist %d: %s", cl, row.Refusal)
+	}
+	return Forgotten{row.Artifacts, row.Findings, row.Deliveries}, postgres.Interpret("forget changelist", err)
+}
+
 // ForgetMetadata forgets the addresses of deliveries and the paths of findings that are
 // older than 30 days, and returns their numbers. A forgotten address is replaced by a
 // keyed digest, by which [DB.PrepareDeliveries] still finds its row. Addresses of running

@@ -18,8 +18,8 @@ import (
 //
 //   - run: the request is new, or its own job has not succeeded. An existing job is
 //     returned with its run: if that is not runID, [DB.BeginReplay] makes it so.
-//   - duplicate: the job succeeded, or its key or version belongs to another
-//     job; that job is returned.
+//   - duplicate: the job succeeded or was forgotten, or its key or version belongs to
+//     another job; that job is returned.
 //   - refused: a higher version of the changelist exists, or the job is of another
 //     Perforce server; that job is returned.
 func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error) {
@@ -53,7 +53,7 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 		// Another change with the same number.
 		return review.OpenResult{Decision: review.DecisionRefused, Job: asJob(job), OtherServer: job.ServerID}, nil
 	case job.IdempotencyKey == req.Key && sameVersion:
-		if job.State != review.JobSucceeded {
+		if job.State != review.JobSucceeded && job.ForgottenAt == nil {
 			decision = review.DecisionRun
 		}
 		if job.RunID != runID {
@@ -215,6 +215,7 @@ func asJob(j db.Job) review.Job {
 		Coverage:   postgres.OrZero(j.Coverage),
 		SkippedBy:  postgres.OrZero(j.SkippedBy),
 		Shelved:    j.Shelved,
+		Forgotten:  j.ForgottenAt != nil,
 		WorkflowID: j.IdempotencyKey,
 		RunID:      j.RunID,
 	}

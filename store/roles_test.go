@@ -91,6 +91,7 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`update criticizer.jobs set skipped_by = 'users'`:    nil,
 		`update criticizer.jobs set purged = true`:           nil,
 		`select criticizer.finish_job('k', 'report:1')`:      {store.RoleBookkeeping},
+		`select criticizer.forget_changelist(1, 'olga', 'T-1')`: {store.RoleOperator},
 		`select criticizer.skip_job('k', 'users')`:           {store.RoleBookkeeping},
 		`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k3', 3, 1, 's', 'r')`:                                       {store.RoleBookkeeping},
 		`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, state, outcome) values ('k3', 3, 1, 's', 'r', 'succeeded', 'clean')`: nil,

@@ -92,6 +92,9 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 		"CancelJob": func(ctx context.Context, req review.Request) error {
 			return s.books.CancelJob(ctx, req.Key, "canceled by olga: tested")
 		},
+		"ForgetChangelist": func(ctx context.Context, req review.Request) error {
+			return errOf(s.operator.ForgetChangelist(ctx, req.Changelist, "olga", "T-1"))
+		},
 		"CloseEnded": func(ctx context.Context, req review.Request) error {
 			return errOf(s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated"))
 		},
@@ -154,6 +157,10 @@ func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
 			}
 			_, err := s.notify.RequeueUnproven(ctx, d, false)
 			return err
+		},
+		"ForgetChangelist": func(ctx context.Context, d review.Delivery) error {
+			exec(t, s.conn, `update criticizer.jobs set state = 'canceled', outcome = null, finished_at = now() where changelist_id = $1`, d.Key.Changelist)
+			return errOf(s.operator.ForgetChangelist(ctx, d.Key.Changelist, "olga", "T-1"))
 		},
 		"WaiveDelivery": func(ctx context.Context, d review.Delivery) error {
 			return s.operator.WaiveDelivery(ctx, d.ID, "olga", "T-1")

@@ -79,7 +79,7 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 	case temporal.IsCanceledError(err):
 		return review.Result{}, r.cancel(ctx, err)
 	case errors.Is(err, errDuplicate):
-		r.show(ctx, "done: the review exists already")
+		r.show(ctx, map[bool]string{false: "done: the review exists already", true: "done: the review was forgotten"}[r.job.Forgotten])
 		return review.Result{Job: r.job, Duplicate: true}, nil
 	case errors.Is(err, errSuperseded):
 		return review.Result{Job: r.job, Duplicate: true}, r.showOutcome(ctx, review.OutcomeSuperseded)

@@ -111,10 +111,10 @@ func (s *Store) Put(ctx context.Context, of review.Owner, body []byte) (review.A
 	return s.put(ctx, of, slices.Concat(header(of), body), body)
 }
 
-// PutAs stores body under a name of the caller, such as the hash of a request, and
-// replaces the body before. The stored form does not reveal the name.
-func (s *Store) PutAs(ctx context.Context, name string, body []byte) error {
-	_, err := s.put(ctx, review.Owner{}, []byte(named+name), body)
+// PutAs stores body for the review of, under a name of the caller, such as the hash of a
+// request, and replaces the body before. The stored form does not reveal the name.
+func (s *Store) PutAs(ctx context.Context, of review.Owner, name string, body []byte) error {
+	_, err := s.put(ctx, of, []byte(named+name), body)
 	return err
 }
 
@@ -156,13 +156,13 @@ func (s *Store) seal(of review.Owner, identity, body []byte) (id string, sealed 
 	return id, append(head, sealed...), nil
 }
 
-// GetAs returns the last body stored under name. Errors are as for [Store.Get].
+// GetAs returns the last body stored under name, for any review. Errors are as for [Store.Get].
 func (s *Store) GetAs(ctx context.Context, name string) ([]byte, error) {
 	k, err := s.currentKeys()
 	if err != nil {
 		return nil, err
 	}
-	return s.Get(ctx, review.Owner{}, s.ref(k.id([]byte(named+name))))
+	return s.Show(ctx, s.ref(k.id([]byte(named+name))))
 }
 
 // Pseudonym returns a keyed hash of a user. While the keyset is the same, so is the
@@ -200,8 +200,8 @@ func (s *Store) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef
 	return s.Open(id, sealed)
 }
 
-// Show returns the bytes of ref for an operator, without a check of the review to which
-// they belong. Errors are as for [Store.Get].
+// Show returns the bytes of ref without a check of the review to which they belong. Errors are as
+// for [Store.Get].
 func (s *Store) Show(ctx context.Context, ref review.ArtifactRef) ([]byte, error) {
 	id, sealed, err := s.load(ctx, ref)
 	if err != nil {

@@ -384,8 +384,8 @@ func TestNamedArtifacts(t *testing.T) {
 	keyset := newKeyset(t)
 	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceAnswer, keyset)
-	for _, body := range []string{"first", "second"} {
-		testkit.NoError(t, s.PutAs(t.Context(), "question", []byte(body)))
+	for i, body := range []string{"first", "second"} {
+		testkit.NoError(t, s.PutAs(t.Context(), review.Owner{Changelist: review.Changelist(i + 1), Version: 1}, "question", []byte(body)))
 	}
 	got, err := s.GetAs(t.Context(), "question")
 	if err != nil || string(got) != "second" {

@@ -26,6 +26,37 @@ func (q *Queries) CountOverdue(ctx context.Context, grace time.Duration) (int64,
 	return overdue, err
 }
 
+const forgetChangelist = `-- name: ForgetChangelist :one
+select coalesce(refusal, '')::text as refusal, coalesce(artifacts, 0)::integer as artifacts, coalesce(findings, 0)::integer as findings,
+       coalesce(addresses, 0)::integer as deliveries
+from criticizer.forget_changelist($1::bigint, $2::text, $3::text)
+`
+
+type ForgetChangelistParams struct {
+	Changelist int64
+	Who        string
+	Reason     string
+}
+
+type ForgetChangelistRow struct {
+	Refusal    string
+	Artifacts  int
+	Findings   int
+	Deliveries int
+}
+
+func (q *Queries) ForgetChangelist(ctx context.Context, arg ForgetChangelistParams) (ForgetChangelistRow, error) {
+	row := q.db.QueryRow(ctx, forgetChangelist, arg.Changelist, arg.Who, arg.Reason)
+	var i ForgetChangelistRow
+	err := row.Scan(
+		&i.Refusal,
+		&i.Artifacts,
+		&i.Findings,
+		&i.Deliveries,
+	)
+	return i, err
+}
+
 const readArtifact = `-- name: ReadArtifact :one
 
 select criticizer.read_artifact($1, $2, $3, $4)::bytea as body

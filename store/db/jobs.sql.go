@@ -35,7 +35,7 @@ const cancelReplacedJob = `-- name: CancelReplacedJob :one
 update criticizer.jobs
 set state = 'canceled', run_id = $1, updated_at = now(), finished_at = now(), closed_how = 'superseded: a newer version of the review has succeeded'
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
 `
 
 type CancelReplacedJobParams struct {
@@ -68,6 +68,7 @@ func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobPa
 		&i.CheckedAt,
 		&i.Purged,
 		&i.ClosedHow,
+		&i.ForgottenAt,
 	)
 	return i, err
 }
@@ -243,7 +244,7 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 }
 
 const decidingJob = `-- name: DecidingJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
@@ -286,6 +287,7 @@ func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, 
 		&i.CheckedAt,
 		&i.Purged,
 		&i.ClosedHow,
+		&i.ForgottenAt,
 	)
 	return i, err
 }
@@ -371,7 +373,7 @@ insert into criticizer.jobs (idempotency_key, changelist_id, review_version, ask
 select $1, $2, greatest($3::integer, top + 1),
        case when top >= $3::integer then $3::integer end, $4, $5
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = $2) as known
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
 `
 
 type InsertJobParams struct {
@@ -415,12 +417,13 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.CheckedAt,
 		&i.Purged,
 		&i.ClosedHow,
+		&i.ForgottenAt,
 	)
 	return i, err
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -448,12 +451,13 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.CheckedAt,
 		&i.Purged,
 		&i.ClosedHow,
+		&i.ForgottenAt,
 	)
 	return i, err
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, coalesce(o.stand_in, false)::boolean as stand_in, coalesce(o.tally, '{}')::jsonb as tally
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, j.forgotten_at, coalesce(o.stand_in, false)::boolean as stand_in, coalesce(o.tally, '{}')::jsonb as tally
 from criticizer.jobs j
 left join criticizer.outcomes o using (changelist_id, review_version, report)
 where j.changelist_id = $1
@@ -498,6 +502,7 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.Job.CheckedAt,
 			&i.Job.Purged,
 			&i.Job.ClosedHow,
+			&i.Job.ForgottenAt,
 			&i.StandIn,
 			&i.Tally,
 		); err != nil {
@@ -522,7 +527,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -550,6 +555,7 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.CheckedAt,
 		&i.Purged,
 		&i.ClosedHow,
+		&i.ForgottenAt,
 	)
 	return i, err
 }
@@ -562,7 +568,7 @@ with newest as (
       and ($3::interval = interval '0' or created_at > now() - $3::interval)
     order by id desc
     limit $4::bigint)
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, j.forgotten_at, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
@@ -638,6 +644,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.Job.CheckedAt,
 			&i.Job.Purged,
 			&i.Job.ClosedHow,
+			&i.Job.ForgottenAt,
 			&i.Letter,
 			&i.LetterStage,
 			&i.LetterClass,
@@ -659,7 +666,7 @@ const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
 set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null, closed_how = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -692,6 +699,7 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.CheckedAt,
 		&i.Purged,
 		&i.ClosedHow,
+		&i.ForgottenAt,
 	)
 	return i, err
 }

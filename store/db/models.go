@@ -82,6 +82,7 @@ type Job struct {
 	CheckedAt      *time.Time
 	Purged         bool
 	ClosedHow      *string
+	ForgottenAt    *time.Time
 }
 
 type Outage struct {

@@ -80,7 +80,8 @@ create table criticizer.jobs (
     asked_version   integer,                        -- version asked for, if reviews of the shelf had taken it
     checked_at      timestamptz,                    -- when Temporal was last asked for the run's state
     purged          boolean     not null default false, -- the rows of the review were deleted by policy
-    closed_how      text,                           -- how the run of a canceled review ended: who ended it, and why
+    closed_how      text,                           -- who ended the run of a canceled review, or forgot the review, and why
+    forgotten_at    timestamptz,                    -- when an operator deleted what was stored about the review
     constraint jobs_key_unique unique (idempotency_key),
     constraint jobs_version_unique unique (changelist_id, review_version),
     constraint jobs_key_present check (idempotency_key <> ''),
@@ -781,6 +782,85 @@ end $$;
 comment on function criticizer.purge_reviews is
     'Only rows of reviews that succeeded more than 30 days ago are deleted, and their jobs stay.';
 
+-- The bodies of artifacts begin with a clear header: the format, and the changelist as a varint
+-- (store/artifact).
+create function criticizer.artifact_header(changelist bigint) returns bytea
+    language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+    header bytea := '\x01';
+    rest bigint := changelist;
+begin
+    while rest >= 128 loop
+        header := header || set_byte('\x00', 0, (rest % 128 + 128)::int);
+        rest := rest / 128;
+    end loop;
+    return header || set_byte('\x00', 0, rest::int);
+end $$;
+
+-- Deletes what is stored about all reviews of a changelist, unless one is in progress or an
+-- attempt to send is in doubt, which refusal then says. Jobs, outcomes, costs and keyed digests of
+-- addresses stay: a later trigger of the same version finds the job, and sends nothing.
+create function criticizer.forget_changelist(changelist bigint, who text, reason text,
+        out refusal text, out artifacts bigint, out findings bigint, out addresses bigint)
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    letters bigint[];
+    deleted bigint;
+    part text;
+begin
+    if coalesce(who, '') = '' or coalesce(reason, '') = '' then
+        raise exception 'forget changelist: who or reason is empty'
+            using errcode = 'insufficient_privilege', hint = 'give the name of the operator and the reason';
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('criticizer changelist ' || changelist, 0));
+    perform from criticizer.jobs j where j.changelist_id = changelist for update;
+    perform from criticizer.deliveries d where d.changelist_id = changelist for update;
+    letters := array(select l.id from criticizer.dead_letters l where l.changelist_id = changelist for update);
+    refusal := case
+        when not exists (select from criticizer.jobs j where j.changelist_id = changelist) then 'it has no review'
+        when exists (select from criticizer.jobs j where j.changelist_id = changelist and j.state = 'in_progress')
+          or exists (select from criticizer.dead_letters l where l.id = any (letters) and l.state = 'replaying') then 'a review of it is in progress'
+        when exists (select from criticizer.deliveries d where d.changelist_id = changelist and d.begun)
+          or exists (select from criticizer.notices n where n.changelist_id = changelist and n.begun_at is not null and not n.final)
+            then 'a mail about it is in doubt: it may have been sent, and a look-up needs the address' end;
+    if refusal is not null then
+        return;
+    end if;
+    artifacts := 0;
+    foreach part in array array['raw', 'redacted', 'report', 'answer'] loop
+        execute format('update %I.artifacts set stored_at = least(stored_at, now() - interval ''1 second''), expires_at = now()
+            where substring(body for octet_length($1)) = $1', part) using criticizer.artifact_header(changelist);
+        execute format('delete from %I.artifacts where expires_at = now() and substring(body for octet_length($1)) = $1', part)
+            using criticizer.artifact_header(changelist);
+        get diagnostics deleted = row_count;
+        artifacts := artifacts + deleted;
+    end loop;
+    foreach part in array array['replays', 'replay_requests', 'pages'] loop
+        execute format('delete from criticizer.%I where dead_letter_id = any ($1)', part) using letters;
+    end loop;
+    delete from criticizer.dead_letters where id = any (letters);
+    delete from criticizer.findings f where f.changelist_id = changelist;
+    get diagnostics findings = row_count;
+    delete from criticizer.delivery_attempts a using criticizer.deliveries d where d.id = a.delivery_id and d.changelist_id = changelist;
+    update criticizer.deliveries d
+    set recipient = case when d.channel = 'mail' and d.recipient not like 'forgotten:%' then criticizer.forgotten_recipient(d) else d.recipient end,
+        status = case when d.status in ('pending', 'failed', 'held') then 'waived' else d.status end, bounced_at = null
+    where d.changelist_id = changelist;
+    get diagnostics addresses = row_count;
+    foreach part in array array['recipients', 'notices', 'contents'] loop
+        execute format('delete from criticizer.%I where changelist_id = $1', part) using changelist;
+    end loop;
+    update criticizer.jobs j
+    set forgotten_at = now(), updated_at = now(), closed_how = 'forgotten by ' || who || ': ' || reason,
+        state = case when j.state = 'succeeded' then j.state else 'canceled' end
+    where j.changelist_id = changelist;
+    insert into criticizer.audit_log (claimed, action, object, detail)
+    values (who, 'forget', 'changelist:' || changelist,
+            jsonb_build_object('reason', reason, 'artifacts', artifacts, 'findings', findings, 'deliveries', addresses));
+end $$;
+comment on function criticizer.forget_changelist is
+    'An operator deletes what is stored about one changelist, and what shows that it was reviewed and mailed stays.';
+
 ---------------------------------------------------------------------- audit log
 
 -- No role may set at, actor or role.
@@ -1037,6 +1117,7 @@ grant select on
     criticizer.audit_log, criticizer.figures, criticizer.watch, criticizer.outages, criticizer.restores
     to criticizer_operator;
 grant update on criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
+grant execute on function criticizer.forget_changelist to criticizer_operator;
 grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;
 grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
 grant insert, update (request_id, acknowledged_by, acknowledged_at) on criticizer.replays to criticizer_operator;

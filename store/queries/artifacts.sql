@@ -10,3 +10,8 @@ select ((select count(*) from raw.artifacts where expires_at < now() - @grace::i
      + (select count(*) from redacted.artifacts where expires_at < now() - @grace::interval)
      + (select count(*) from report.artifacts where expires_at < now() - @grace::interval)
      + (select count(*) from answer.artifacts where expires_at < now() - @grace::interval))::bigint as overdue;
+
+-- name: ForgetChangelist :one
+select coalesce(refusal, '')::text as refusal, coalesce(artifacts, 0)::integer as artifacts, coalesce(findings, 0)::integer as findings,
+       coalesce(addresses, 0)::integer as deliveries
+from criticizer.forget_changelist(@changelist::bigint, @who::text, @reason::text);

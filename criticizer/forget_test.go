@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/contract"
+)
+
+// What a changelist left is deleted, that of another stays, and a later trigger sends nothing.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	conn := s.database.Conn(t)
+	stored := func(cl review.Changelist) (text string) {
+		t.Helper()
+		row := conn.QueryRow(t.Context(), `select concat_ws(' ',
+			(select count(*) from raw.artifacts where starts_with(encode(body, 'hex'), encode(criticizer.artifact_header($1), 'hex'))),
+			(select count(*) from redacted.artifacts where starts_with(encode(body, 'hex'), encode(criticizer.artifact_header($1), 'hex'))),
+			(select count(*) from report.artifacts where starts_with(encode(body, 'hex'), encode(criticizer.artifact_header($1), 'hex'))),
+			(select count(*) from criticizer.findings where changelist_id = $1), (select count(*) from criticizer.recipients where changelist_id = $1),
+			(select count(*) from criticizer.deliveries where changelist_id = $1 and recipient like '%@%'), (select count(*) from criticizer.dead_letters where changelist_id = $1))`, int64(cl))
+		testkit.NoError(t, row.Scan(&text))
+		return text
+	}
+	s.review(4711)
+	s.review(300, errDenied)
+	s.review(5)
+	if got := stored(4711) + "; " + stored(300); got != "1 1 1 1 2 2 0; 1 1 0 0 2 0 1" {
+		t.Fatalf("before, stored is %s", got)
+	}
+	other := stored(5)
+	contains(t, s.must("forget", "4711", "--reason", "PRIV-3: a customer's data"), "changelist 4711 is forgotten: 3 artifacts, 1 finding, 2 addresses, 1 run in Temporal")
+	contains(t, s.must("forget", "300", "--reason", "PRIV-3: a customer's data"), "changelist 300 is forgotten: 2 artifacts, 0 findings")
+	if got := stored(4711) + "; " + stored(300) + "; " + stored(5); got != "0 0 0 0 0 0 0; 0 0 0 0 0 0 0; "+other {
+		t.Errorf("after, stored is %s", got)
+	}
+	contains(t, s.must("status", "4711"), "succeeded, findings, 1 finding, forgotten", "forgotten by olga@", "PRIV-3: a customer's data")
+	contains(t, s.must("why", "300"), "forgotten by olga@")
+	if out := s.must("status", "4711", "--json") + s.must("status", "300", "--json") + s.must("delivery", "list", "--changelist", "4711", "--json"); strings.Contains(out, "@corp.test") {
+		t.Errorf("an address is left: %s", out)
+	}
+	s.count("CriticizerChangelist = 4711 or CriticizerChangelist = 300", 0)
+
+	calls, mails := s.world.Calls("Review"), s.world.Calls("Send")
+	for _, cl := range []review.Changelist{4711, 300} { // the trigger comes again
+		run, err := s.runs.ExecuteWorkflow(t.Context(), contract.StartOptions(requestFor(cl)), workflows.ReviewChangelist, requestFor(cl))
+		testkit.NoError(t, err)
+		var result review.Result
+		if err := run.Get(t.Context(), &result); err != nil || !result.Duplicate || !result.Job.Forgotten {
+			t.Errorf("the trigger is answered %+v, %v", result, err)
+		}
+	}
+	if s.world.Calls("Review") != calls || s.world.Calls("Send") != mails || stored(4711) != "0 0 0 0 0 0 0" {
+		t.Error("the trigger made a review or a mail")
+	}
+}
+
+func TestForgetIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	forget := func() answer { return say(t, r.env, "forget", "4711", "--reason", "PRIV-3") }
+	checkRefusal(t, "an unknown changelist", say(t, r.env, "forget", "1", "--reason", "PRIV-3"), 1, "it has no review")
+	checkRefusal(t, "no reason", say(t, r.env, "forget", "4711"), 2, `"reason" not set`)
+	rows, err := r.notify.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"})
+	r.must(err)
+	carol, err := r.notify.BeginDelivery(t.Context(), rows[2])
+	r.must(err)
+	checkRefusal(t, "a mail in doubt", forget(), 1, "is in doubt")
+	r.must(r.notify.AbandonDelivery(t.Context(), carol))
+	r.env["CRITICIZER_TEMPORAL_ADDRESS"] = "127.0.0.1:1"
+	checkRefusal(t, "without Temporal", forget(), 1, "Temporal's history of it is not deleted")
+	var left []deliveryView
+	if got := r.run("list", "--json"); json.Unmarshal([]byte(got.out), &left) != nil || len(left) != 3 || strings.Contains(got.out, "@") || strings.Contains(got.out, `"pending"`) {
+		t.Errorf("left are %+v", got)
+	}
+}
