@@ -40,7 +40,7 @@ backups.`,
 		defer db.Close()
 		gone, err := db.ForgetChangelist(cmd.Context(), cl, c.operator(), *reason)
 		if failure.ClassOf(err) == failure.WriteConflict {
-			return advise(err, "criticizer why %d shows its reviews and deliveries: end or cancel the review, settle the delivery, then try again", cl)
+			return advise(err, "criticizer why %d; end the review that it shows, or settle the delivery", cl)
 		}
 		if err != nil {
 			return err

@@ -290,6 +290,7 @@ func TestHintsWork(t *testing.T) {
 	testkit.NoError(t, err)
 	_, err = s.database.Open(t, store.RoleNotify).PrepareDeliveries(t.Context(), 4715, 1, []string{"alice@corp.test"})
 	testkit.NoError(t, err)
+	follow(nil, append(why, "forget", "4715")...)
 	pending := deliveryOf(s, 4715)
 	follow(nil, append(why, "delivery", "resend", pending)...)
 	s.must(append(why, "delivery", "waive", pending)...)
