@@ -19,7 +19,7 @@ func (c *app) forgetCommand() *cobra.Command {
 		Use: "forget CHANGELIST", Short: "Delete what is stored about a changelist",
 		Long: `Deletes the artifacts, findings, feedback and dead letters of all reviews of a
 changelist, replaces the addresses of its deliveries by keyed digests, and
-deletes its closed runs in Temporal. Unsent mails are not sent.
+lets Temporal delete its closed runs. Unsent mails are not sent.
 
 It is refused while a review is in progress or a mail is in doubt. Job, outcome
 and cost stay, so that a later trigger of the same version is answered, and the

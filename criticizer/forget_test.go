@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -44,7 +45,12 @@ func TestForget(t *testing.T) {
 	if out := s.must("status", "4711", "--json") + s.must("status", "300", "--json") + s.must("delivery", "list", "--changelist", "4711", "--json"); strings.Contains(out, "@corp.test") {
 		t.Errorf("an address is left: %s", out)
 	}
-	s.count("CriticizerChangelist = 4711 or CriticizerChangelist = 300", 0)
+	for _, cl := range []review.Changelist{4711, 300} {
+		testkit.Eventually(t, "deleted in Temporal", func() bool {
+			_, err := s.runs.current(t.Context(), requestFor(cl).Key)
+			return errors.Is(err, errForgotten)
+		})
+	}
 
 	calls, mails := s.world.Calls("Review"), s.world.Calls("Send")
 	for _, cl := range []review.Changelist{4711, 300} { // the trigger comes again

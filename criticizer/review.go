@@ -163,7 +163,7 @@ before lacks; without one, they get nothing. criticizer-starter change-commit
 		}
 		run, err := temporal.ExecuteWorkflow(cmd.Context(), contract.StartOptions(req), contract.ReviewChangelist, req)
 		if err != nil {
-			return advise(fmt.Errorf("start review of changelist %d: %w", cl, err), "criticizer status %d shows its reviews", cl)
+			return advise(fmt.Errorf("start review of changelist %d: %w", cl, err), "criticizer status %d", cl)
 		}
 		return c.print(req, func(w io.Writer) {
 			fmt.Fprintf(w, "review of changelist %d version %d started\n  workflow %s run %s\n", cl, req.Version, req.Key, run.GetRunID())
@@ -178,7 +178,7 @@ func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.
 	if err != nil {
 		return store.ReviewRow{}, err
 	}
-	status := fmt.Sprintf("criticizer status %d shows its reviews", cl)
+	status := fmt.Sprintf("criticizer status %d", cl)
 	if len(rows) == 0 {
 		return store.ReviewRow{}, advise(fmt.Errorf("changelist %d has no review", cl), "%s", status)
 	}

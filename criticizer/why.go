@@ -152,6 +152,9 @@ func (v reviewView) explainLeftOut() (all []explanation) {
 	for _, r := range v.Tally.Rest {
 		all = append(all, explanation{v.Version, "files", fmt.Sprintf("%s %s: %s", plural(r.Files, "file"), r.State, r.Why), ""})
 	}
+	for _, u := range v.Gaps {
+		all = append(all, explanation{v.Version, "files", strings.TrimSpace(fmt.Sprintf("%s, lines %s: %s %s %s", printable(u.Path), u.Lines, u.Why, u.Class, u.Context)), ""})
+	}
 	if p := v.Provenance; p != nil && len(p.Dropped) > 0 {
 		all = append(all, explanation{v.Version, "remarks", "dropped: " + tally(review.DropReasons(), p.Dropped), ""})
 	}

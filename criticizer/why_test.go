@@ -73,9 +73,9 @@ func TestWhy(t *testing.T) {
 		{Path: "//depot/a.go", Lines: []review.Lines{{First: 1, Last: 1, State: review.LinesShown}}},
 		{Path: "//depot/b.go", Lines: []review.Lines{{First: 4, Last: 7, State: review.LinesHidden, Why: review.SkipNotShown}}},
 		{Path: "//depot/c.png", Lines: []review.Lines{{State: review.LinesByDesign, Why: review.SkipBinary}}},
-	}, Record: review.Record{Model: "fake", Dropped: map[review.DropReason]int{review.DropNitpick: 2}}})
+	}, Unread: []review.Unread{{Path: "//depot/b.go", Lines: "4-7", Why: review.SkipRefused, Class: "CONTENT_POLICY", Context: "400"}}, Record: review.Record{Model: "fake", Dropped: map[review.DropReason]int{review.DropNitpick: 2}}})
 	s.review(101)
-	contains(t, why("101"), "succeeded, partial", "1 of 3 files were not reviewed in full", "why 101 --files", "1 file hidden: "+string(review.SkipNotShown), "1 file by design: "+string(review.SkipBinary), "dropped: 2 nitpick")
+	contains(t, why("101"), "succeeded, partial", "1 of 3 files were not reviewed in full", "why 101 --files", "1 file hidden: "+string(review.SkipNotShown), "1 file by design: "+string(review.SkipBinary), "//depot/b.go, lines 4-7: "+string(review.SkipRefused)+" CONTENT_POLICY 400", "dropped: 2 nitpick")
 
 	// A dead letter, and its author's notice.
 	s.review(102, errDenied)

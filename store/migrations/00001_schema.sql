@@ -847,7 +847,7 @@ begin
         status = case when d.status in ('pending', 'failed', 'held') then 'waived' else d.status end, bounced_at = null
     where d.changelist_id = changelist;
     get diagnostics addresses = row_count;
-    foreach part in array array['recipients', 'notices', 'contents'] loop
+    foreach part in array array['recipients', 'notices', 'contents', 'gaps'] loop
         execute format('delete from criticizer.%I where changelist_id = $1', part) using changelist;
     end loop;
     update criticizer.jobs j
