@@ -26,7 +26,7 @@ func (s *Server) respond(r *http.Request, f Fault, serve func() reply) reply {
 	switch {
 	case failed:
 	case !s.authorized(r):
-		out = apiErrors[InvalidKey].reply()
+		out = refuse(InvalidKey)
 	default:
 		out = serve().damaged(f.Kind)
 	}
@@ -39,15 +39,23 @@ func (s *Server) respond(r *http.Request, f Fault, serve func() reply) reply {
 // reply returns the reply to a fault that prevents the operation; ok is false
 // for other faults.
 func (k FaultKind) reply() (r reply, ok bool) {
-	if e, ok := apiErrors[k]; ok {
-		return e.reply(), true
-	}
 	if status, ok := htmlReplies[k]; ok {
 		body := fmt.Sprintf("<html><body><h1>%d %s</h1></body></html>\n", status, http.StatusText(status))
 		return reply{status: status, header: http.Header{"Content-Type": {"text/html"}}, body: []byte(body)}, true
 	}
+	if apiErrors[k].status > 0 {
+		return refuse(k), true
+	}
 	r = reply{hang: k == Hang, drop: k == Drop}
 	return r, r.hang || r.drop
+}
+
+// refuse returns the error of a fault kind, as the API words it.
+func refuse(k FaultKind) reply {
+	e := apiErrors[k]
+	return jsonReply(e.status, map[string]any{
+		"error": map[string]any{"message": e.message, "type": e.kind, "param": nil, "code": orNull(e.code)},
+	})
 }
 
 // damaged returns the reply of an executed operation under fault k.
@@ -59,12 +67,6 @@ func (r reply) damaged(k FaultKind) reply {
 		return reply{drop: true}
 	}
 	return r
-}
-
-func (e apiError) reply() reply {
-	return jsonReply(e.status, map[string]any{
-		"error": map[string]any{"message": e.message, "type": e.kind, "param": nil, "code": orNull(e.code)},
-	})
 }
 
 func jsonReply(status int, v any) reply {
@@ -96,7 +98,7 @@ func (s *Server) authorized(r *http.Request) bool {
 // caller holds s.mu.
 func (s *Server) complete(d dialect, id string, q query, f Fault) reply {
 	if s.cfg.ContextTokens > 0 && tokens(q.prompt) > s.cfg.ContextTokens {
-		return apiErrors[ContextLength].reply()
+		return refuse(ContextLength)
 	}
 	var m message
 	if complaint, ok := parseComplaint(q.prompt); ok {

@@ -19,9 +19,7 @@ const (
 	Forbidden         FaultKind = "forbidden"          // 403
 	ModelNotFound     FaultKind = "model_not_found"    // 404 model_not_found
 	NotFound          FaultKind = "not_found"          // 404 on a file or batch
-	RequestTimeout    FaultKind = "request_timeout"    // 408
 	Conflict          FaultKind = "conflict"           // 409
-	TooLarge          FaultKind = "too_large"          // 413
 	RateLimit         FaultKind = "rate_limit"         // 429 rate_limit_exceeded
 	InsufficientQuota FaultKind = "insufficient_quota" // 429 insufficient_quota
 	Internal          FaultKind = "internal"           // 500 server_error
@@ -154,9 +152,7 @@ var apiErrors = map[FaultKind]apiError{
 	Forbidden:         {403, "invalid_request_error", "", "You are not allowed to sample from this model."},
 	ModelNotFound:     {404, "invalid_request_error", "model_not_found", "The model does not exist or you do not have access to it."},
 	NotFound:          {404, "invalid_request_error", "", "No such object."},
-	RequestTimeout:    {408, "invalid_request_error", "", "Request timed out."},
 	Conflict:          {409, "invalid_request_error", "", "Another request is in progress."},
-	TooLarge:          {413, "invalid_request_error", "", "Request too large."},
 	RateLimit:         {429, "requests", "rate_limit_exceeded", "Rate limit reached for requests."},
 	InsufficientQuota: {429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota, please check your plan and billing details."},
 	Internal:          {500, "server_error", "", "The server had an error while processing your request."},

@@ -66,7 +66,7 @@ type Server struct {
 	faults   []Fault
 	stats    Stats
 	rewrites map[string]int // number of rewrites by message
-	files    map[string]*file
+	files    map[string][]byte
 	batches  []*batch // oldest first
 	lastID   int      // of files and batches
 }
@@ -76,7 +76,7 @@ func New(cfg Config) *Server {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	s := &Server{cfg: cfg, mux: http.NewServeMux(), rewrites: map[string]int{}, files: map[string]*file{}}
+	s := &Server{cfg: cfg, mux: http.NewServeMux(), rewrites: map[string]int{}, files: map[string][]byte{}}
 	s.stats.ByFault = map[FaultKind]int{}
 	s.mux.HandleFunc("POST /v1/chat/completions", s.model(chat))
 	s.mux.HandleFunc("POST /v1/responses", s.model(responses))
@@ -119,48 +119,43 @@ func (s *Server) Rewrites() map[string]int {
 
 // model serves model calls in one wire format.
 func (s *Server) model(d dialect) http.HandlerFunc {
+	return s.serve(func(w http.ResponseWriter, r *http.Request, body []byte) reply {
+		s.stats.Calls++
+		if s.cfg.Record != nil {
+			_, _ = s.cfg.Record.Write(append(slices.Clip(body), '\n'))
+		}
+		sum := sha256.Sum256(body)
+		id := fmt.Sprintf("%s%04d", hex.EncodeToString(sum[:6]), s.stats.Calls)
+		w.Header().Set("X-Request-Id", "req_"+id)
+		q, ok := d.read(body)
+		if !ok {
+			return refuse(BadRequest)
+		}
+		f := s.takeFault(Model, q)
+		return s.respond(r, f, func() reply { return s.complete(d, id, q, f) })
+	})
+}
+
+// operation serves an operation other than a model call.
+func (s *Server) operation(op Operation, serve func(r *http.Request) reply) http.HandlerFunc {
+	return s.serve(func(_ http.ResponseWriter, r *http.Request, body []byte) reply {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return s.respond(r, s.takeFault(op, query{}), func() reply { return serve(r) })
+	})
+}
+
+// serve reads the request, has answer answer it with s.mu held, and sends that.
+func (s *Server) serve(answer func(http.ResponseWriter, *http.Request, []byte) reply) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 		if err != nil {
 			return // the client disconnected, or the body is too long
 		}
 		s.mu.Lock()
-		id := s.recordCall(body)
-		out := apiErrors[BadRequest].reply()
-		if q, ok := d.read(body); ok {
-			f := s.takeFault(Model, q)
-			out = s.respond(r, f, func() reply { return s.complete(d, id, q, f) })
-		}
-		s.mu.Unlock()
-		w.Header().Set("X-Request-Id", "req_"+id)
-		send(w, r, out)
-	}
-}
-
-// operation serves an operation other than a model call.
-func (s *Server) operation(op Operation, serve func(r *http.Request) reply) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-		if err != nil {
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		s.mu.Lock()
-		f := s.takeFault(op, query{})
-		out := s.respond(r, f, func() reply { return serve(r) })
+		out := answer(w, r, body)
 		s.mu.Unlock()
 		send(w, r, out)
 	}
-}
-
-// recordCall counts a call and returns its ID. The caller holds s.mu.
-func (s *Server) recordCall(body []byte) string {
-	s.stats.Calls++
-	if s.cfg.Record != nil {
-		_, _ = s.cfg.Record.Write(append(slices.Clip(body), '\n'))
-	}
-	sum := sha256.Sum256(body)
-	return fmt.Sprintf("%s%04d", hex.EncodeToString(sum[:6]), s.stats.Calls)
 }
 
 func (s *Server) listModels(*http.Request) reply {
