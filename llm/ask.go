@@ -79,14 +79,6 @@ func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 	return p, err
 }
 
-// request returns the request that asks model.
-func (r *Reviewer) request(model string, p sentPrompt, limit int) endpoint.Request {
-	return endpoint.Request{
-		Model: model, System: p.system, User: p.user, Tokens: p.tokens, MaxTokens: limit, Format: endpoint.FormatSchema, Name: "review",
-		Schema: json.RawMessage(r.prompts.schema), Fields: r.fields,
-	}
-}
-
 // ask returns the answer to q: the cached answer, or else the answer of the first model
 // that can answer. setAside is the part of the review's budget reserved for q.
 func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer, error) {
@@ -179,7 +171,10 @@ func (run *run) call(ctx context.Context, model string, q question, note string,
 	if err != nil {
 		return cachedAnswer{}, err
 	}
-	answer, err := run.endpoint.Ask(ctx, run.request(model, p, limit))
+	answer, err := run.endpoint.Ask(ctx, endpoint.Request{
+		Model: model, System: p.system, User: p.user, Tokens: p.tokens, MaxTokens: limit, Format: endpoint.FormatSchema, Name: "review",
+		Schema: json.RawMessage(run.prompts.schema), Fields: run.fields,
+	})
 	if err != nil {
 		run.addUsage(run.settleFailed(ctx, grant, p.tokens, answer, err), "", false)
 		return cachedAnswer{}, err

@@ -76,19 +76,18 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change, prompts bool
 		Files: make([]FilePreview, len(c.Files)), Chunks: []ChunkPreview{}, Budget: r.cfg.MaxTokensPerReview,
 		Tokens: r.cfg.MaxTokensPerReview - run.left, Rules: run.guide.packs, RulesLeftOut: run.guide.left,
 	}
-	at := map[*file]*FilePreview{}
 	var planned []question
 	for _, t := range run.tasks {
 		planned = append(planned, t.question)
 	}
+	at := map[*file]*FilePreview{}
 	out.Coverage = run.coverage(planned)
 	for i, f := range c.Files {
-		_, why := out.Coverage[i].Worst()
-		out.Files[i] = FilePreview{Path: f.Path.String(), Action: f.Action, Reason: why}
+		out.Files[i] = FilePreview{Path: f.Path.String(), Action: f.Action}
+		_, out.Files[i].Reason = out.Coverage[i].Worst()
 		if file := run.files[i]; file != nil {
 			at[file] = &out.Files[i]
-			at[file].Tokens = section{file, file.hunks}.tokens()
-			at[file].Rules = run.guides.packsOf(file.path)
+			at[file].Tokens, at[file].Rules = section{file, file.hunks}.tokens(), run.guides.packsOf(file.path)
 		}
 	}
 	for n, t := range run.tasks {

@@ -36,12 +36,16 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 	for _, v := range all {
 		calls.Go(func() (err error) {
 			defer run.recoverInto(&err)
-			verdicts, err := run.askVerdicts(ctx, v)
+			answer, err := run.ask(ctx, v.question, 0)
 			over, isOver := errors.AsType[overBudgetError](err)
 			if err != nil && v.pack != nil && ctx.Err() == nil && (isOver || splitsFor(err) > 0) { // a smaller prompt may succeed
 				v.use, v.pack = review.ContextUse{LeftOut: v.use.LeftOut + v.use.Shown}, nil
-				verdicts, err = run.askVerdicts(ctx, v)
+				answer, err = run.ask(ctx, v.question, 0)
 				over, isOver = errors.AsType[overBudgetError](err)
+			}
+			var verdicts []verdict
+			if err == nil && json.Unmarshal(answer.Answer, &verdicts) != nil {
+				return failure.Errorf(failure.InvariantViolated, "decode cached verdicts: not in the format of this version")
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -58,7 +62,18 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 				return nil
 			}
 			run.context = run.context.Add(v.use)
-			v.apply(verdicts, &check)
+			for _, d := range verdicts {
+				switch f := v.findings[d.Finding-1]; {
+				case d.Rejected:
+					check.Rejected++
+				case d.Drop:
+					f.refuted = true
+					check.Removed++
+				default:
+					f.Severity = d.Severity
+					check.Lowered++
+				}
+			}
 			return nil
 		})
 	}
@@ -130,19 +145,6 @@ type verdict struct {
 	Rejected bool            `json:"rejected,omitempty"` // for lack of evidence
 }
 
-// askVerdicts asks for the verdicts on some findings.
-func (run *run) askVerdicts(ctx context.Context, v *verification) ([]verdict, error) {
-	answer, err := run.ask(ctx, v.question, 0)
-	if err != nil {
-		return nil, err
-	}
-	var verdicts []verdict
-	if err := json.Unmarshal(answer.Answer, &verdicts); err != nil {
-		return nil, failure.Errorf(failure.InvariantViolated, "decode cached verdicts: not in the format of this version")
-	}
-	return verdicts, nil
-}
-
 // render renders the findings. They were redacted, and none of their lines can pass
 // for a line of the prompt.
 func (v *verification) render() string {
@@ -184,23 +186,6 @@ func (v *verification) judge(objections []objection) []verdict {
 		out = append(out, d)
 	}
 	return out
-}
-
-// apply applies verdicts to the findings.
-func (v *verification) apply(verdicts []verdict, check *review.Check) {
-	for _, d := range verdicts {
-		f := v.findings[d.Finding-1]
-		switch {
-		case d.Rejected:
-			check.Rejected++
-		case d.Drop:
-			f.refuted = true
-			check.Removed++
-		default:
-			f.Severity = d.Severity
-			check.Lowered++
-		}
-	}
 }
 
 // An author's statements about the code are not evidence: a line that only holds a comment,
