@@ -203,8 +203,8 @@ func (b *batch) json() map[string]any {
 // execute answers the lines of b and stores its files. The output has the
 // reverse order of the input. The caller holds s.mu.
 func (s *Server) execute(b *batch) {
-	requests := b.validate(s.files[b.input])
-	if b.problem != "" {
+	var requests []batchRequest
+	if requests, b.problem, b.line = b.validate(s.files[b.input]); b.problem != "" {
 		b.status = "failed"
 		return
 	}
@@ -266,20 +266,16 @@ func (s *Server) answerLine(b *batch, i int, r batchRequest) reply {
 	return s.complete(d, fmt.Sprintf("%s_%d", b.id, i), q, f).damaged(f.Kind)
 }
 
-// validate parses the input file, or sets the problem of b. As at OpenAI, this happens after
-// the batch was created.
-func (b *batch) validate(input []byte) (requests []batchRequest) {
-	fail := func(code string, line int) []batchRequest {
-		b.problem, b.line = code, line
-		return nil
-	}
+// validate parses the input file; code is why the batch fails, "" if it does not. As at OpenAI,
+// this happens after the batch was created.
+func (b *batch) validate(input []byte) (requests []batchRequest, code string, line int) {
 	switch {
 	case b.fate == OutOfRoom:
-		return fail("token_limit_exceeded", 0)
+		return nil, "token_limit_exceeded", 0
 	case b.fate == BadFile:
-		return fail("invalid_json_line", 1)
+		return nil, "invalid_json_line", 1
 	case len(input) == 0: // deleted
-		return fail("empty_file", 0)
+		return nil, "empty_file", 0
 	}
 	var model string
 	seen := map[string]bool{}
@@ -287,7 +283,7 @@ func (b *batch) validate(input []byte) (requests []batchRequest) {
 		n := len(requests) + 1
 		var r batchRequest
 		if json.Unmarshal(raw, &r) != nil {
-			return fail("invalid_json_line", n)
+			return nil, "invalid_json_line", n
 		}
 		q, _ := batchEndpoints[b.endpoint].read(r.Body)
 		if n == 1 {
@@ -295,14 +291,14 @@ func (b *batch) validate(input []byte) (requests []batchRequest) {
 		}
 		switch {
 		case seen[r.CustomID]:
-			return fail("duplicate_custom_id", n)
+			return nil, "duplicate_custom_id", n
 		case r.URL != b.endpoint || r.Method != http.MethodPost:
-			return fail("url_mismatch", n)
+			return nil, "url_mismatch", n
 		case q.model != model:
-			return fail("model_mismatch", n)
+			return nil, "model_mismatch", n
 		}
 		seen[r.CustomID] = true
 		requests = append(requests, r)
 	}
-	return requests
+	return requests, "", 0
 }

@@ -14,19 +14,24 @@ import (
 //go:embed rules.yaml
 var rulesFile []byte
 
+// A Remark is what a rule and its findings say.
+type Remark struct {
+	Title       string  `yaml:"title" json:"title"`
+	Severity    string  `yaml:"severity" json:"severity"`
+	Category    string  `yaml:"category" json:"category"`
+	Confidence  float64 `yaml:"confidence" json:"confidence"`
+	Explanation string  `yaml:"explanation" json:"explanation"`
+	Suggestion  string  `yaml:"suggestion" json:"suggestion"`
+}
+
 // A rule reports one kind of defect in added lines; see rules.yaml.
 type rule struct {
-	Title       string   `yaml:"title"`
-	Exts        []string `yaml:"exts"` // names of groups of file extensions
-	Severity    string   `yaml:"severity"`
-	Category    string   `yaml:"category"`
-	Confidence  float64  `yaml:"confidence"`
-	Line        pattern  `yaml:"line"`
-	Not         pattern  `yaml:"not"`
-	Next        pattern  `yaml:"next"`
-	NotNear     pattern  `yaml:"not_near"`
-	Explanation string   `yaml:"explanation"`
-	Suggestion  string   `yaml:"suggestion"`
+	Remark  `yaml:",inline"`
+	Exts    []string `yaml:"exts"` // names of groups of file extensions
+	Line    pattern  `yaml:"line"`
+	Not     pattern  `yaml:"not"`
+	Next    pattern  `yaml:"next"`
+	NotNear pattern  `yaml:"not_near"`
 	// Fix matches what With replaces in a reported line. Unset: no replacement.
 	Fix  pattern `yaml:"fix"`
 	With string  `yaml:"with"`
@@ -71,17 +76,12 @@ const maxPerRule = 3
 
 // A finding is one finding in the answer schema of the prompt.
 type finding struct {
-	Path        string  `json:"path"`
-	Quote       string  `json:"quote"`
-	Line        int     `json:"line"`
-	Trigger     string  `json:"trigger"`
-	Explanation string  `json:"explanation"`
-	Category    string  `json:"category"`
-	Severity    string  `json:"severity"`
-	Confidence  float64 `json:"confidence"`
-	Title       string  `json:"title"`
-	Suggestion  string  `json:"suggestion"`
-	Replacement string  `json:"replacement"`
+	Path    string `json:"path"`
+	Quote   string `json:"quote"`
+	Line    int    `json:"line"`
+	Trigger string `json:"trigger"`
+	Remark
+	Replacement string `json:"replacement"`
 }
 
 // review applies all rules to the change in a prompt.
@@ -104,14 +104,11 @@ func (r rule) apply(f changedFile) []finding {
 		if l.mark != '+' || len(r.Exts) > 0 && isComment(f.ext, l.text) || !r.matches(l.text, following(f.lines, i)) {
 			continue
 		}
-		fixed := ""
+		f := finding{Path: f.path, Quote: l.text, Line: l.number, Remark: r.Remark}
 		if r.Fix.Regexp != nil && r.Fix.MatchString(l.text) {
-			fixed = r.Fix.ReplaceAllString(l.text, r.With)
+			f.Replacement = r.Fix.ReplaceAllString(l.text, r.With)
 		}
-		found = append(found, finding{
-			Path: f.path, Severity: r.Severity, Category: r.Category, Confidence: r.Confidence,
-			Title: r.Title, Explanation: r.Explanation, Suggestion: r.Suggestion, Quote: l.text, Line: l.number, Replacement: fixed,
-		})
+		found = append(found, f)
 		if len(found) == maxPerRule {
 			break
 		}
