@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/criticizer/criticizer/redaction"
@@ -148,7 +149,21 @@ var families = map[string]family{
 	"Go map":      {"a.go", "package a\n1\nvar passwords = map[string]string{\n1\"note\": \"2x\",\n1\"bob\": \"Xk29fQpL7wZr\",\n1}\n1", "//", readGoText},
 	"Go call":     {"a.go", "package a\n1\nvar _ = login(\n1\"bob\" + \"2x\",\n1\"Xk29fQpL7wZr\",\n1)\n1", "//", readGoText},
 	"XML element": {"a.xml", "<a>\n1<note>2x</note>\n1<password>\n1Xk29fQpL7wZr\n1</password>\n1</a>\n1", "", readXMLText},
-	"CSV column":  {"a.csv", "name,note,password\n1ann,2x,Tulip7garden\n1bob,y,Xk29fQpL7wZr\n1", "#", func(text string) (string, error) { return text, nil }},
+	"JSON list":   {"a.json", "{\"note\": \"2x\",\n1\"passwords\": [\n1\"Tulip7garden\",\n1\"Xk29fQpL7wZr\"\n1]}\n1", "", readJSONText},
+	"TOML table":  {"a.toml", "note = \"2x\"\n1[passwords]\n1ann = \"Tulip7garden\"\n1bob = \"Xk29fQpL7wZr\"\n1", "#", readTOMLText},
+	"HCL block":   {"a.tf", "note = \"2x\"\n1variable \"db\" {\n1  default = \"Xk29fQpL7wZr\"\n1  sensitive = true\n1}\n1", "#", readSame},
+	"SQL rows":    {"a.sql", "-- 2x\n1INSERT INTO users (name, password) VALUES\n1('ann', 'Tulip7garden'),\n1('bob', 'Xk29fQpL7wZr');\n1", "--", readSame},
+	"shell":       {"a.sh", "note=2x\n1export DB_PASSWORD=Xk29fQpL7wZr\n1", "#", readSame},
+	"CSV column":  {"a.csv", "name,note,password\n1ann,2x,Tulip7garden\n1bob,y,Xk29fQpL7wZr\n1", "#", readSame},
+}
+
+// readSame is for formats in which comments and blank lines between rows and statements never change a value.
+func readSame(text string) (string, error) { return text, nil }
+
+func readTOMLText(text string) (string, error) {
+	var v any
+	err := toml.Unmarshal([]byte(text), &v)
+	return fmt.Sprint(v), err
 }
 
 func readYAMLText(text string) (string, error) {

@@ -69,7 +69,10 @@ func sidesOf(raw string, isDiff bool) []side {
 		return []side{{text: raw, shown: []shown{{0, len(raw), 0}}}}
 	}
 	var after, before sideBuilder
-	after.Grow(len(raw))
+	for _, b := range []*sideBuilder{&after, &before} {
+		b.Grow(len(raw))
+		b.shown = make([]shown, 0, strings.Count(raw, "\n"))
+	}
 	for at, end := 0, 0; at < len(raw); at = end {
 		end = lex.LineEnd(raw, at)
 		if isHeader(raw, at, end) {
@@ -133,19 +136,21 @@ func isHeader(raw string, at, end int) bool {
 	case '+':
 		return strings.HasPrefix(raw[at:], "+++ ") && strings.HasPrefix(raw[strings.LastIndexByte(raw[:max(0, at-1)], '\n')+1:], "--- ")
 	}
-	return lex.BeginsWith(raw[at:end], hunkHeads)
+	return strings.IndexByte("@d=I", raw[at]) >= 0 && lex.BeginsWith(raw[at:end], []string{"@@", "diff --git ", "==== ", "Index: "})
 }
-
-var hunkHeads = []string{"@@", "diff --git ", "==== ", "Index: "}
 
 // markLen returns the length of the mark before the text of a line of a hunk: one byte in unified
 // diffs, two in diffs that put a blank after the mark.
 func markLen(line string) int {
-	switch {
-	case strings.IndexByte("+- ", line[0]) >= 0, lex.BeginsWith(line, []string{">\n", "<\n"}):
+	switch line[0] {
+	case '+', '-', ' ':
 		return 1
-	case lex.BeginsWith(line, []string{"> ", "< ", "! "}):
-		return 2
+	case '>', '<', '!':
+		if next := lex.ByteAt(line, 1); next == ' ' {
+			return 2
+		} else if next == '\n' && line[0] != '!' {
+			return 1
+		}
 	}
 	return 0
 }

@@ -52,13 +52,26 @@ func TestFarSecret(t *testing.T) {
 	testDocument(t, "a.yaml", "kind: Secret\nmetadata:\n  annotations:\n"+strings.ReplaceAll(filler, "note", "n")+"data:\n  cfg: «aHVudGVyLWtsNDM3b0xE»\n---\nkind: ConfigMap\ndata:\n  cfg: aHVudGVyLWtsNDM3b0xE\n")
 }
 
-// A text that is cut within a container of secrets counts as hidden.
+// A text that is cut within a container of secrets is masked to its end. Where a bracket is missing, that counts as hidden.
 func TestCutDocument(t *testing.T) {
 	t.Parallel()
 	e := newTestPipeline(t, Config{}).engine
-	for _, text := range []string{`{"a": 1, "passwords": {"bob": "Fj0rdWater9", "eve": "Tulip7gar`, `{"a": 1, "passwords": ["Fj0rdWater9",`} {
-		if got := e.scan(sidesOf(text, false), lex.Of("a.json")); len(got.hidden) == 0 || len(got.spans) == 0 {
-			t.Errorf("%q: masked %v, hidden %v", text, got.spans, got.hidden)
+	for _, c := range []struct {
+		file, text string
+		hidden     bool
+	}{
+		{"a.json", `{"a": 1, "passwords": {"bob": "Fj0rdWater9", "eve": "Tulip7gar`, true},
+		{"a.json", `{"a": 1, "passwords": ["Fj0rdWater9", "Tulip7gar`, true},
+		{"a.yaml", "passwords:\n  bob: Fj0rdWater9\n  eve: Tulip7gar", false},
+		{"a.yaml", "passwords:\n  bob: \"Fj0rdWater9\"\n  eve: \"Tulip7gar", false},
+		{"a.yaml", "passwords:\n  - Fj0rdWater9\n  - 'Tulip7gar", false},
+		{"a.toml", "[passwords]\nbob = \"Fj0rdWater9\"\neve = \"Tulip7gar", false},
+		{"a.sql", "INSERT INTO users (name, password) VALUES\n  ('bob', 'Fj0rdWater9'),\n  ('eve', 'Tulip7gar", false},
+	} {
+		got := e.scan(sidesOf(c.text, false), lex.Of(c.file))
+		pt := part{raw: c.text, scanned: got}
+		if out := pt.rendered(); strings.Contains(out, "Fj0rd") || strings.Contains(out, "Tulip") || len(got.hidden) == 0 == c.hidden {
+			t.Errorf("%s: masked %q, hidden %v", c.file, out, got.hidden)
 		}
 	}
 	if got := e.scan(sidesOf(`{"passwords": {"bob": "Fj0rdWater9"}, "a": {"b": "c`, false), lex.Of("a.json")); len(got.hidden) > 0 {

@@ -68,7 +68,7 @@ func (pt *part) hiddenLines() (out []Hidden) {
 			inKey = key && len(value) >= 40
 			switch {
 			case !changed, isNumbers(value), key, strings.HasPrefix(s.Rule, "token "):
-			case isActive(value), strings.Contains(s.value, "\n"), pt.raw[s.end] == '(':
+			case isActive(value), strings.Contains(s.value, "\n"), lex.ByteAt(pt.raw, s.end) == '(':
 				add(line, hiddenValue)
 			case kind == lex.Code && !pt.covered(s), isScript && (before == "" || strings.IndexByte(";&|(`", lex.LastByte(before)) >= 0):
 				add(line, hiddenCode)

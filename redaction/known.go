@@ -64,32 +64,30 @@ func (pt *part) maskKnown(v *values) {
 	if len(v.lengths) == 0 {
 		return
 	}
-	var more []span
-	at := 0
-	for i := 0; i <= len(pt.spans); i++ {
+	more, rest := []span(nil), pt.spans
+	for at := 0; at+minKnown <= len(pt.raw); {
 		stop := len(pt.raw)
-		if i < len(pt.spans) {
-			stop = pt.spans[i].start
+		if len(rest) > 0 {
+			stop = rest[0].start
 		}
-		for at+minKnown <= stop {
-			end := at + 1
-			for _, n := range v.lengths[pt.raw[at:at+minKnown]] {
-				if at+n > stop {
-					continue
-				}
-				if s := v.found[pt.raw[at:at+n]]; s != nil && isWhole(pt.raw, at, at+n) {
-					known := *s
-					known.start, known.end, known.Rule = at, at+n, "found elsewhere"
-					more = append(more, known)
-					end = known.end
-					break
-				}
+		if at+minKnown > stop {
+			at, rest = rest[0].end, rest[1:]
+			continue
+		}
+		end := at + 1
+		for _, n := range v.lengths[pt.raw[at:at+minKnown]] {
+			if at+n > stop {
+				continue
 			}
-			at = end
+			if s := v.found[pt.raw[at:at+n]]; s != nil && isWhole(pt.raw, at, at+n) {
+				end = at + n
+				known := *s
+				known.start, known.end, known.Rule = at, end, "found elsewhere"
+				more = append(more, known)
+				break
+			}
 		}
-		if i < len(pt.spans) {
-			at = pt.spans[i].end
-		}
+		at = end
 	}
 	if len(more) > 0 {
 		pt.spans = merge(append(more, pt.spans...))
