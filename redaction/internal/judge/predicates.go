@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -96,12 +97,14 @@ func IsWordLike(text string) bool {
 }
 
 // isPassphrase reports whether text is up to seven words with a digit among them and without
-// the words of a sentence about a password.
+// the words of a sentence about a password, or an application password of a mail service.
 func isPassphrase(text string) bool {
 	words := strings.Fields(text)
-	return hasDigit(text) && len(words) > 1 && len(words) <= 7 && len(text) <= 64 && !strings.ContainsAny(text, "<>(){}[]:;,\"|\\") &&
+	return appPassword.MatchString(text) || hasDigit(text) && len(words) > 1 && len(words) <= 7 && len(text) <= 64 && !strings.ContainsAny(text, "<>(){}[]:;,\"|\\") &&
 		!slices.ContainsFunc(words, func(w string) bool { return lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] })
 }
+
+var appPassword = regexp.MustCompile(`^[a-z]{4}( [a-z]{4}){3}$`)
 
 // isWritten reports whether a word of prose can only be a password that a
 // person made up: it has a mark or capitals among its letters and digits.
