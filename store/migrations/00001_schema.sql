@@ -967,20 +967,22 @@ union all
     select 'criticizer_dead_letters', jsonb_build_object('state', state, 'stage', stage, 'class', error_class), count(*)
     from criticizer.dead_letters group by state, stage, error_class
 union all
-    select 'criticizer_dead_letters_in_a_row', jsonb_build_object('class', error_class), count(*)
-    from criticizer.dead_letters
-    where state in ('open', 'replaying')
-        and recorded_at > coalesce((select max(finished_at) from criticizer.jobs where state = 'succeeded' and skipped_by is null), '-infinity')
-    group by error_class
+    select 'criticizer_dead_letters_in_a_row', jsonb_build_object('class', error_class), count(*) filter (where
+        state in ('open', 'replaying')
+        and recorded_at > coalesce((select max(finished_at) from criticizer.jobs where state = 'succeeded' and skipped_by is null), '-infinity'))
+    from criticizer.dead_letters group by error_class
 union all
-    select 'criticizer_review_outcomes', jsonb_build_object('outcome', outcome), count(*)
-    from criticizer.jobs where state = 'succeeded' and finished_at > now() - interval '24 hours' group by outcome
+    select 'criticizer_review_outcomes', jsonb_build_object('outcome', o), count(j)
+    from unnest(array['clean', 'findings', 'partial', 'not_reviewed']) o
+    left join criticizer.jobs j on j.outcome = o and j.finished_at > now() - interval '24 hours' group by o
 union all
-    select 'criticizer_findings', jsonb_build_object('severity', severity), count(*)
-    from criticizer.findings where reported_at > now() - interval '24 hours' group by severity
+    select 'criticizer_findings', jsonb_build_object('severity', s), count(f)
+    from unnest(array['critical', 'high', 'medium', 'low']) s
+    left join criticizer.findings f on f.severity = s and f.reported_at > now() - interval '24 hours' group by s
 union all
-    select 'criticizer_opinions', jsonb_build_object('opinion', opinion), count(*)
-    from criticizer.opinions where said_at > now() - interval '30 days' group by opinion
+    select 'criticizer_opinions', jsonb_build_object('opinion', o), count(p)
+    from unnest(array['useful', 'wrong']) o
+    left join criticizer.opinions p on p.opinion = o and p.said_at > now() - interval '30 days' group by o
 union all
     select 'criticizer_review_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(created_at)), 0)
     from criticizer.jobs where state = 'in_progress'
