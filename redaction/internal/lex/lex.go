@@ -250,18 +250,11 @@ func (x *lexer) closing(o *opener, i int) (innerEnd, end int) {
 		case c == '\n' && !o.lines:
 			return x.unclosed(o, i, j)
 		case c == '\\' && !o.raw:
-			if j+1 < limit && s[j+1] == '\n' && !o.lines && x.l.Kind != Code && x.l.Kind != Shell {
-				return x.unclosed(o, i, j)
-			}
 			j++
 		case c == q[0] && strings.HasPrefix(s[j:limit], q):
-			next := ByteAt(s, j+len(q))
 			switch {
 			case o.doubled && strings.HasPrefix(s[j+len(q):limit], q) && (j > i && !o.loose || IsAlnum(ByteAt(s, j+2*len(q)))):
 				j += 2*len(q) - 1
-			case o.loose && q == `"` && IsAlnum(next) && j > i && strings.Trim(s[i:j], "{[( ") == "": // a text in quotes that holds quotes
-				return 0, -1
-			case o.loose && q == "'" && IsAlnum(next) && j > i && IsAlnum(s[j-1]): // an apostrophe in the text
 			case len(q) == 3: // """"
 				end = Run(s, j+3, &QuoteSet, limit-j-3)
 				return end - 3, end
