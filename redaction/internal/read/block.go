@@ -95,7 +95,10 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 		v.lit = trim(b.s, literal{start: stop, end: min(next, b.rg.to)})
 	case (text[0] == '{' || text[0] == '[') && !strings.HasPrefix(text, "{{") && b.Names.PlaceholderLen(text) == 0:
 		values, behind := b.tree(b.rg.cursorAt(begin), top, false, false)
-		b.values = append(b.values, values...)
+		for _, v := range values {
+			v.lit.quoted = true // a scalar without quotes is not code
+			b.values = append(b.values, v)
+		}
 		return lex.LineEnd(b.s, behind.offset()), true
 	case text[0] == '*':
 		v.lit, next = b.anchors[strings.TrimSpace(text[1:])], stop

@@ -17,7 +17,7 @@ type command struct {
 	flags []string
 }
 
-var commandForms = []string{"flag", "pair", "next", "word", "second", "last", "pipe", "pipepair"}
+var commandForms = []string{"flag", "glued", "pair", "next", "word", "second", "last", "pipe", "pipepair"}
 
 // AddCommand reads "command HOW WORD... : FLAG..." without the first word.
 func (r *Rules) AddCommand(f []string) ([]judge.Subject, error) {
@@ -72,7 +72,7 @@ func (d *reader) command(rg *region, h hit) {
 			found(lit)
 		}
 		return
-	case "flag", "pair":
+	case "flag", "glued", "pair":
 		for i := range args {
 			d.flagValues(c, args[i:], found)
 		}
@@ -141,7 +141,7 @@ func (d *reader) flagValues(c *command, args []literal, found func(literal)) {
 		value.start = value.end - len(rest)
 		switch {
 		case rest == "" || rest == "=":
-			if len(args) == 1 {
+			if len(args) == 1 || c.how == "glued" {
 				return
 			}
 			value = args[1]
