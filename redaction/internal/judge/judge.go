@@ -173,7 +173,7 @@ var classifiers = []classifier{
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
 
 	{name: "number", strengths: weak, is: ofText(isNumber), then: left},
-	{name: "user and password in base64", strengths: weak, is: ofText(IsEncodedPair), then: masked},
+	{name: "user and password in base64", strengths: weak, is: func(c *Candidate) bool { return IsEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
 	{name: "SHA-1 of a lock file", strengths: weak, quotes: onlyBare, is: func(c *Candidate) bool {
 		return len(c.text) == 40 && lex.AllIn(c.text, &lex.LowerHex) && lex.ByteAt(c.S, c.Name.End) == ':'
 	}, then: left},

@@ -30,7 +30,13 @@ func namesResource(c *Candidate) bool {
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its value, as in SQL
 // and command lines, and not what a sentence such as "pass `x` to f" or a message is about.
 func isSpacedQuoted(c *Candidate) bool {
-	return IsFlag(c.S, c.Name.Begin) || lex.ByteAt(c.S, c.Start-1) != '`' && !c.InCode && !lex.BeginsWith(c.S[c.Next:], []string{" not found", " already ", " does not"})
+	switch {
+	case IsFlag(c.S, c.Name.Begin):
+		return true
+	case lex.ByteAt(c.S, c.Start-1) == '`', c.InCode: // a term in a text, or what code calls the name for, unlike #define PASSWORD "..."
+		return !strings.EqualFold(c.Name.Ident, "pass") && !strings.ContainsAny(c.text, "/=") && (IsHumanMade(c.text) || IsRandom(c.text))
+	}
+	return !strings.EqualFold(c.Name.Ident, "pass") && !lex.BeginsWith(c.S[c.Next:], []string{" not found", " already ", " does not"})
 }
 
 // isSpacedBare reports whether text without quotes after a name and a blank is
@@ -155,7 +161,8 @@ func isMember(c *Candidate) bool {
 
 // isOfMany reports whether an element of a list or map of passwords is one: it has a digit or a mark.
 func isOfMany(text string) bool {
-	return len(text) >= 5 && lex.CountIn(text, &lex.LetterSet) > 0 && (hasDigit(text) || lex.CountIn(text, &passwordMarks) > 0) && !namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
+	return len(text) >= 5 && lex.CountIn(text, &lex.LetterSet) > 0 && (hasDigit(text) || lex.CountIn(text, &passwordMarks) > 0) && !looksLikeVersion(text) &&
+		!namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
 }
 
 // namesAlgorithm reports whether text is names of algorithms, such as sha-256.

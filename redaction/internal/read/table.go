@@ -28,14 +28,17 @@ func table(d *reader, rg *region, n judge.Name) {
 	sep := d.s[begin+mark]
 	head, at := d.row(begin, end, sep)
 	columns := make([]judge.Name, 0, len(head))
+	named := 0
 	for _, lit := range head {
 		name := strings.Trim(d.s[lit.start:lit.end], " \"'`\ufeff")
-		if !isColumn(name) {
+		if isColumn(name) {
+			named++
+		} else if name != "" {
 			return
 		}
 		columns = append(columns, d.cache.Of(d.Names, identifier.Replace(name)))
 	}
-	if len(columns) < 2 || !slices.ContainsFunc(columns, func(n judge.Name) bool { return n.Strength >= judge.Medium }) {
+	if named < 2 || !slices.ContainsFunc(columns, func(n judge.Name) bool { return n.Strength >= judge.Medium }) {
 		return
 	}
 	for rows := 0; at < rg.to && d.s[at] != 1; {
@@ -45,7 +48,7 @@ func table(d *reader, rg *region, n judge.Name) {
 		case line == "" || line[0] == '#' || strings.HasPrefix(line, "//"):
 			at = lex.LineEnd(d.s, at)
 			continue
-		case len(row) < 2, rows == 0 && len(row) != len(columns):
+		case d.lang.Name != "csv" && (len(row) < 2 || rows == 0 && len(row) != len(columns)):
 			return
 		}
 		for i, lit := range row {

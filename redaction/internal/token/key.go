@@ -199,7 +199,7 @@ func keyMembers(c *scan, begin, end int) {
 		stop = end + i
 	}
 	for _, m := range keyMember.FindAllStringSubmatchIndex(c.s[at:stop], -1) {
-		if judge.Words("keymember")[c.s[at+m[2]:at+m[3]]] {
+		if judge.Words("keymember")[c.s[at+m[2]:at+m[3]]] && lex.ByteAt(c.s, at+m[5]) != '(' { // not a call
 			c.report("private-key", "member of a key", "", at+m[4], at+m[5])
 		}
 	}
