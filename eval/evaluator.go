@@ -153,7 +153,7 @@ func (e *Evaluator) review(ctx context.Context, c *Case, all *attempts) (review.
 	if err != nil {
 		return review.Draft{}, err
 	}
-	change.Number, change.User, change.Client, change.Description = 1, "author", "eval", c.description
+	change.Number, change.User, change.Description = 1, "author", c.description
 	redacted, err := e.pipeline.Change(change)
 	if err != nil {
 		return review.Draft{}, err

@@ -27,8 +27,6 @@ type Config struct {
 	// Account that reads changes: a standard user. It needs read permission on the allowed
 	// paths, list permission on //... and no other.
 	User string `yaml:"user" required:"the account that reads changes"`
-	// P4CHARSET, for a server in unicode mode. Empty: utf8 for such a server.
-	Charset string `yaml:"charset"`
 	// Charset of text that is not UTF-8, such as windows-1252, windows-1251, shift_jis, euc-kr
 	// or gb18030. Lines in any other charset count as not read. Empty: the charset is a guess.
 	CharsetFallback string `yaml:"charset_fallback"`
@@ -122,7 +120,7 @@ var fingerprint = regexp.MustCompile(`^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$`)
 
 // Check implements the checks of package config.
 func (c Config) Check(p *config.Problems) {
-	for field, value := range map[string]string{"port": c.Port, "user": c.User, "charset": c.Charset} {
+	for field, value := range map[string]string{"port": c.Port, "user": c.User} {
 		p.Add(value != "" && !plainValue.MatchString(value), field, "is not one word without a dash before it", "write it as p4 info does")
 	}
 	p.Add(c.Fingerprint != "" && !fingerprint.MatchString(c.Fingerprint), "fingerprint", "is not the fingerprint of a key", "write the 20 pairs of digits that p4d -Gf prints")

@@ -25,7 +25,6 @@ func TestNewRefuses(t *testing.T) {
 		"a port that runs a shell":     func(c *Config) { c.Port = "rsh:sh" },
 		"no user":                      func(c *Config) { c.User = "" },
 		"a user of two words":          func(c *Config) { c.User = "a b" },
-		"a charset that is an option":  func(c *Config) { c.Charset = "-C" },
 		"an empty allow list":          func(c *Config) { c.Allowed = nil },
 		"an allow list of all depots":  func(c *Config) { c.Allowed = []string{"//..."} },
 		"a malformed embargo":          func(c *Config) { c.Embargoed = []string{"x"} },

@@ -132,7 +132,7 @@ func (s *server) changeSpec(ctx context.Context, number review.Changelist, how r
 	for _, rec := range records {
 		if at, timeErr := time.Parse("2006/01/02 15:04:05", rec.Fields["Date"]); timeErr == nil && rec.Fields["Change"] == number.String() {
 			return s.parseDescription(number, map[string]string{
-				"user": rec.Fields["User"], "client": rec.Fields["Client"], "desc": rec.Fields["Description"], "status": rec.Fields["Status"],
+				"user": rec.Fields["User"], "desc": rec.Fields["Description"], "status": rec.Fields["Status"],
 				"changeType": rec.Fields["Type"], "time": strconv.FormatInt(at.Unix(), 10),
 			}, how)
 		}
@@ -205,7 +205,7 @@ func (s *server) parseDescription(number review.Changelist, fields map[string]st
 	}
 	d.charset, _ = charsetOf(texts, s.charset)
 	d.charset = cmp.Or(d.charset, s.charset, defaultCharset)
-	d.User, d.Client, d.Description = d.name(fields["user"]), d.name(fields["client"]), d.decode(fields["desc"])
+	d.User, d.Description = d.name(fields["user"]), d.decode(fields["desc"])
 	seconds, err := strconv.ParseInt(fields["time"], 10, 64)
 	if err != nil {
 		return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe reported no time of submission")

@@ -45,7 +45,6 @@ func TestHugeChange(t *testing.T) {
 		last       bool
 	}{
 		"by its user":                        {skip: SkipRules{Users: []string{"ann"}}, skipped: review.SkipRuleUser},
-		"by its client":                      {skip: SkipRules{Clients: []string{"ann-*"}}, skipped: review.SkipRuleClient},
 		"by its description":                 {skip: SkipRules{Tags: []string{"#noreview"}}, skipped: review.SkipRuleTag},
 		"by its common path":                 {skip: SkipRules{Paths: []string{"//depot/import/..."}}, skipped: review.SkipRulePaths},
 		"its common path is wider":           {skip: SkipRules{Paths: []string{"//depot/import/a.c"}}},

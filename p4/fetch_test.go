@@ -27,7 +27,7 @@ func TestFetchReadsMetadata(t *testing.T) {
 	)}
 	change, err := f.fetch(12)
 	testkit.NoError(t, err)
-	if change.Number != 12 || change.User != "ann" || change.Client != "ws" || change.Description != "Grüße\n" {
+	if change.Number != 12 || change.User != "ann" || change.Description != "Grüße\n" {
 		t.Errorf("change = %+v", change)
 	}
 	if want := time.Date(1999, 7, 23, 19, 33, 52, 0, time.UTC); !change.Time.Equal(want) {

@@ -30,7 +30,7 @@ func FuzzDescribe(f *testing.F) {
 		if len(d.files) != numbered(fields, "depotFile") || (d.Empty == "") != (len(d.files) > 0) {
 			t.Errorf("%d files, empty because %q", len(d.files), d.Empty)
 		}
-		if !utf8.ValidString(d.Description + d.User + d.Client) {
+		if !utf8.ValidString(d.Description + d.User) {
 			t.Error("the description is not UTF-8")
 		}
 		for _, file := range d.files {
@@ -46,22 +46,22 @@ func FuzzDescribe(f *testing.F) {
 // No text of the configuration or of a change becomes an option, a second argument, a
 // variable or a program.
 func FuzzArguments(f *testing.F) {
-	f.Add("ssl:perforce:1666", "criticizer", "utf8", "//depot/a#3")
-	f.Add("-p", "-u", "-C", "-o")
-	f.Add("rsh:sh -c id", "a b", "", "//depot/-x")
-	f.Add("JSH:id", "root", "", "//depot/x")
-	f.Add("JSH", "root", "", "//depot/x")
-	f.Add("1666", "root\nP4PORT=evil", "none\x00", "@12\r\n-x")
-	f.Fuzz(func(t *testing.T, port, user, charset, operand string) {
+	f.Add("ssl:perforce:1666", "criticizer", "//depot/a#3")
+	f.Add("-p", "-u", "-o")
+	f.Add("rsh:sh -c id", "a b", "//depot/-x")
+	f.Add("JSH:id", "root", "//depot/x")
+	f.Add("JSH", "root", "//depot/x")
+	f.Add("1666", "root\nP4PORT=evil", "@12\r\n-x")
+	f.Fuzz(func(t *testing.T, port, user, operand string) {
 		checkVector(t, command.Cmd{Name: "print", Flags: []string{"-q"}, Operands: []string{"//depot/first", operand}})
 		checkVector(t, command.Cmd{Name: "print", Lines: []string{operand}})
 		cfg := config.Default[Config]()
-		cfg.Port, cfg.User, cfg.Charset, cfg.Allowed = port, user, charset, []string{"//depot/..."}
+		cfg.Port, cfg.User, cfg.Allowed = port, user, []string{"//depot/..."}
 		if config.Validate("p4", &cfg) != nil {
 			return
 		}
-		env := command.Runner{Dir: "/state", Port: cfg.Port, User: cfg.User, Charset: cfg.Charset}.Environ()
-		want := map[string]string{"P4PORT": port, "P4USER": user, "P4CHARSET": charset}
+		env := command.Runner{Dir: "/state", Port: cfg.Port, User: cfg.User, Charset: "utf8"}.Environ()
+		want := map[string]string{"P4PORT": port, "P4USER": user, "P4CHARSET": "utf8"}
 		for _, variable := range env {
 			name, value, _ := strings.Cut(variable, "=")
 			if wanted, ours := want[name]; ours && value != wanted || strings.ContainsAny(variable, "\x00\r\n") {

@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,22 +71,22 @@ type server struct {
 // connect asks a server for its info and determines the character set. A server in
 // unicode mode refuses clients without one, so it may be asked twice.
 func (f *ChangeFetcher) connect(ctx context.Context) (*server, error) {
-	r, charset := f.runner, f.cfg.Charset
-	r.Charset = cmp.Or(charset, "none")
+	r := f.runner
+	r.Charset = "none"
 	info, wantsUnicode, err := askInfo(ctx, r)
 	if wrong, ok := errors.AsType[command.UntrustedKey](err); ok {
 		if err = f.trust(wrong); err == nil {
 			info, wantsUnicode, err = askInfo(ctx, r)
 		}
 	}
-	if wantsUnicode && charset == "" {
+	if wantsUnicode {
 		r.Charset = "utf8"
 		info, _, err = askInfo(ctx, r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask the p4 server for its info: %w", err)
 	}
-	if charset == "" && info.Unicode {
+	if info.Unicode {
 		r.Charset = "utf8"
 	}
 	r.Broker = info.Broker

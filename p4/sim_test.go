@@ -81,7 +81,7 @@ new
 	simulated, err := simFetcher(t, depot).Read(t.Context(), 12, review.ReadOptions{})
 	testkit.NoError(t, err)
 	for _, c := range []*review.Change{&scripted, &simulated} {
-		c.Time, c.Client = time.Time{}, ""
+		c.Time = time.Time{}
 	}
 	if len(scripted.Files) != 3 || !reflect.DeepEqual(scripted, simulated) {
 		t.Errorf("from the script\n%+v, from p4sim\n%+v", scripted, simulated)

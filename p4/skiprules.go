@@ -15,8 +15,6 @@ import (
 type SkipRules struct {
 	// p4 users whose changes are skipped; * matches any text, as in build-*.
 	Users []string `yaml:"users"`
-	// Clients (workspaces) whose changes are skipped; * matches any text.
-	Clients []string `yaml:"clients"`
 	// Depot paths, such as //depot/generated/...; a change is skipped if they
 	// contain all its files.
 	Paths []string `yaml:"paths"`
@@ -34,7 +32,7 @@ type skipper struct {
 
 func newSkipper(rules SkipRules) (s skipper, err error) {
 	s.SkipRules = rules
-	for _, pattern := range slices.Concat(rules.Users, rules.Clients) {
+	for _, pattern := range rules.Users {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			return s, fmt.Errorf("skip rule %q is not a pattern: write a name, in which * matches any text", pattern)
 		}
@@ -59,8 +57,6 @@ func (s skipper) match(d description, caseHandling string) review.SkipRule {
 	switch {
 	case matchesAny(s.Users, d.User):
 		return review.SkipRuleUser
-	case matchesAny(s.Clients, d.Client):
-		return review.SkipRuleClient
 	case slices.ContainsFunc(s.tags, func(tag *regexp.Regexp) bool { return tag.MatchString(d.Description) }):
 		return review.SkipRuleTag
 	case len(s.Paths) > 0 && s.skipsAll(d, caseHandling):

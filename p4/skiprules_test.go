@@ -23,8 +23,6 @@ func TestSkipRules(t *testing.T) {
 		{"the user", SkipRules{Users: []string{"Ann"}}, "Mend.", files, review.SkipRuleUser},
 		{"users of a pattern", SkipRules{Users: []string{"build-*", "a*"}}, "Mend.", files, review.SkipRuleUser},
 		{"another user", SkipRules{Users: []string{"an"}}, "Mend.", files, ""},
-		{"the client", SkipRules{Clients: []string{"*-ws"}}, "Mend.", files, review.SkipRuleClient},
-		{"another client", SkipRules{Clients: []string{"ann"}}, "Mend.", files, ""},
 		{"all files in a tree", SkipRules{Paths: []string{"//depot/gen/..."}}, "Mend.", files, review.SkipRulePaths},
 		{"all files, named", SkipRules{Paths: []string{"//depot/gen/a.c", "//depot/gen/b.c"}}, "Mend.", files, review.SkipRulePaths},
 		{"one file elsewhere", SkipRules{Paths: []string{"//depot/gen/..."}}, "Mend.", mixed, ""},
@@ -64,12 +62,11 @@ func TestNewSkipperRefuses(t *testing.T) {
 	t.Parallel()
 	for name, rules := range map[string]SkipRules{
 		"a malformed pattern": {Users: []string{"build-["}},
-		"an empty pattern":    {Clients: []string{""}},
+		"an empty pattern":    {Users: []string{""}},
 		"a local path":        {Paths: []string{"depot/..."}},
 		"a blank tag":         {Tags: []string{" "}},
 		"a depot":             {Paths: []string{"//depot"}},
 		"a wildcard":          {Paths: []string{"//depot/*/gen"}},
-		"a malformed client":  {Clients: []string{"[a"}},
 	} {
 		if _, err := newSkipper(rules); err == nil {
 			t.Errorf("%s is accepted", name)

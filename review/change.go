@@ -24,7 +24,6 @@ type Change struct {
 	// notified.
 	Restricted  bool      `json:"restricted,omitempty"`
 	User        string    `json:"user"`
-	Client      string    `json:"client"`
 	Time        time.Time `json:"time"`
 	Description string    `json:"description"`
 	Jobs        []string  `json:"jobs,omitempty"`
@@ -102,10 +101,9 @@ type SkipRule string
 
 // The rules by which changes are skipped.
 const (
-	SkipRuleUser   SkipRule = "the user is in skip.users"
-	SkipRuleClient SkipRule = "the client is in skip.clients"
-	SkipRulePaths  SkipRule = "all files are in skip.paths"
-	SkipRuleTag    SkipRule = "the description has a tag of skip.description_tags"
+	SkipRuleUser  SkipRule = "the user is in skip.users"
+	SkipRulePaths SkipRule = "all files are in skip.paths"
+	SkipRuleTag   SkipRule = "the description has a tag of skip.description_tags"
 	// The following rules are not configured.
 	SkipRuleGone  SkipRule = "the shelf does not exist on this server"
 	SkipRuleSame  SkipRule = "the shelf has not changed since its last review"
