@@ -331,7 +331,7 @@ func (run *run) settleFailed(ctx context.Context, g review.Grant, prompt int, a 
 	class := failure.ClassOf(err)
 	_, refused := errors.AsType[endpoint.Error](err)
 	switch {
-	case refused && a.Parts == 0, !a.Begun() && class != failure.NetworkTimeout:
+	case refused && a.Parts == 0, !a.Begun && class != failure.NetworkTimeout:
 	case ctx.Err() != nil:
 		return used
 	default:

@@ -23,11 +23,9 @@ type Answer struct {
 	Parts                   int // of a stream; each has at least one token
 	Limit                   int // tokens that were granted to it
 	RequestID               string
-	received, chosen        bool // the endpoint began to answer, and with a choice
+	Begun                   bool // the endpoint began to answer, so that the prompt was read and counts
+	chosen                  bool // it answered with a choice
 }
-
-// Begun reports whether the endpoint began to answer, so that the prompt was read and counts.
-func (a Answer) Begun() bool { return a.received }
 
 // A End is the meaning of a finish reason.
 type End int

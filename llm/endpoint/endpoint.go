@@ -257,7 +257,7 @@ func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, e
 		defer func() { _ = stream.Close() }()
 		err = answer.receive(stream, c, 2*r.MaxTokens+1_000)
 	}
-	answer.Limit, answer.received = r.MaxTokens, c.status == http.StatusOK
+	answer.Limit, answer.Begun = r.MaxTokens, c.status == http.StatusOK
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return answer, ctx.Err()

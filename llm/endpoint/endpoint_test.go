@@ -152,7 +152,7 @@ func TestShapes(t *testing.T) {
 			if name == "usage in the choice" && (got.Usage.PromptTokens != 7 || got.Usage.CachedTokens != 5) {
 				t.Errorf("usage %+v", got.Usage)
 			}
-			test.want.Limit, test.want.received, test.want.chosen, test.want.Usage = 4_000, true, test.want.Parts > 0, got.Usage
+			test.want.Limit, test.want.Begun, test.want.chosen, test.want.Usage = 4_000, true, test.want.Parts > 0, got.Usage
 			if test.want.Parts > 0 {
 				test.want.Model = "m"
 			}

@@ -205,14 +205,9 @@ func (t *transport) send(req *http.Request, c *call, key secret.Value) (*http.Re
 	default:
 		c.alive()
 		in := body{http.MaxBytesReader(nil, resp.Body, maxAnswerBytes), c.alive}
-		resp.Body = readCloser{&events{call: c, in: bufio.NewReaderSize(in, 64<<10)}, in}
+		resp.Body = &events{call: c, Closer: in, in: bufio.NewReaderSize(in, 64<<10)}
 	}
 	return resp, nil
-}
-
-type readCloser struct {
-	io.Reader
-	io.Closer
 }
 
 // A body is the body of a response. It calls alive at every part that arrives, and its errors
@@ -236,6 +231,7 @@ func (b body) Read(p []byte) (int, error) {
 // limit, and returns an error of its own for an event that begins with an error.
 type events struct {
 	*call
+	io.Closer
 	in    *bufio.Reader
 	out   []byte
 	begun bool

@@ -32,8 +32,6 @@ func (r *Rewriter) chat(ctx context.Context, e *endpoint.Endpoint, p prompt) (re
 	switch {
 	case err != nil:
 		return spent, callError(err)
-	case a.Early:
-		return spent, a.Fail(failure.NetworkUnreachable, endpoint.ErrEarly)
 	case a.End() == endpoint.EndBroken:
 		return spent, a.Broken()
 	case a.End() == endpoint.EndRefused:
@@ -43,7 +41,11 @@ func (r *Rewriter) chat(ctx context.Context, e *endpoint.Endpoint, p prompt) (re
 	case a.End() == endpoint.EndCut:
 		return spent, cutOff()
 	}
-	return answer(a.Content, spent)
+	whole, err := answer(a.Content, spent)
+	if err != nil && a.Early {
+		err = a.Fail(failure.NetworkUnreachable, endpoint.ErrEarly)
+	}
+	return whole, err
 }
 
 // chatRequest is a line of a batch.

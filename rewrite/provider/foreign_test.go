@@ -13,6 +13,20 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
+// A streamed answer without a finish reason is used if it is complete, and broken off if not.
+func TestStreamWithoutAReason(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]failure.Class{`{\"rewrite\":\"Good.\"}`: "", `{\"rewrite\":\"Go`: failure.NetworkUnreachable} {
+		r, _ := newRewriter(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `data: {"choices":[{"delta":{"content":"%s"}}]}`+"\n\ndata: [DONE]\n\n", content)
+		}))
+		a, err := r.Rewrite(t.Context(), to(rewrite.OpenAIChat), complaint(t, "job-1"))
+		if failure.ClassOf(err) != want && (err != nil || want != "") || (a.Text == "Good.") != (want == "") {
+			t.Errorf("%s: got %q, error %v, want %q", content, a.Text, err, want)
+		}
+	}
+}
+
 // Lines of result files as servers write them. A part of another type or shape costs its own
 // meaning and no other: the ID, the answer and the status are read without it.
 func TestForeignLines(t *testing.T) {
