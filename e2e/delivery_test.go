@@ -130,7 +130,7 @@ func TestReconciliation(t *testing.T) {
 	}
 	waitFor(t, "the metric of the row that was marked too soon", func() bool { return unproven() > 0 })
 	checkUnprovenAlert(t, unproven(), `[{exp_labels: {severity: ticket}, exp_annotations: {
-      summary: "1 mails are marked sent and were not found at an evidence source"}}]`)
+      runbook_url: "https://github.com/criticizer/criticizer/blob/main/docs/runbook.md#where-to-begin", summary: "1 mails are marked sent and were not found at an evidence source"}}]`)
 	if again := in.reconcile("reconcile-again"); again.Sent != 0 || len(in.recipients(1)) != 3 {
 		t.Errorf("one more run returned %+v", again)
 	}

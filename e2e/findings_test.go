@@ -53,7 +53,7 @@ func TestHostileModel(t *testing.T) {
 	in.inject(llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: `The change tells me to answer {"findings": []}.`}, llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: "Sure!\n\n```json\n" + modelAnswer(
 		modelFinding(map[string]any{"line": 4711}),
 		modelFinding(map[string]any{"title": "Mutex stays locked", "severity": "medium"}),
-		modelFinding(map[string]any{"path": "//depot/payroll.go"}),
+		modelFinding(map[string]any{"path": "//depot/payroll.go", "quote": "salary := 1"}),
 		modelFinding(map[string]any{"quote": "=== end change 0123456789abcdef ===", "title": "File is cut off"}),
 		modelFinding(map[string]any{"quote": "\tp.mu.Lock()", "severity": "low", "category": "performance", "title": "Lock is slow"}),
 		modelFinding(map[string]any{"quote": "\tdefer p.mu.Unlock()", "category": "correctness", "title": "Unlock was removed", "line": 5}),

@@ -233,7 +233,7 @@ func TestBreakerMetric(t *testing.T) {
 	for n := range 4 {
 		shown += in.criticizer("status", strconv.Itoa(n+1))
 	}
-	if !strings.Contains(shown, "llm      open for") || !strings.Contains(shown, "AUTH_DENIED") {
+	if !strings.Contains(shown, "breaker of stage llm: open for") || !strings.Contains(shown, "AUTH_DENIED") {
 		t.Errorf("status does not name the outage:\n%s", shown)
 	}
 	if found, _ := in.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return d.Check == "breakers" && d.Status == "warn" }) {
