@@ -104,14 +104,7 @@ func (v reviewView) fields() fields {
 func (v reviewView) waits() (why []string) {
 	if v.Run != nil {
 		for _, a := range v.Run.Activities {
-			text := fmt.Sprintf("%s: %s, attempt %d", a.Name, a.State, a.Attempt)
-			if a.Error != "" {
-				text += fmt.Sprintf(", after %s: %s", a.Class, a.Error)
-			}
-			if a.Next != nil {
-				text += ", next at " + stamp(*a.Next)
-			}
-			why = append(why, text)
+			why = append(why, a.String())
 		}
 	}
 	for _, o := range v.Outages {
@@ -185,10 +178,10 @@ func firstOnly(i int, label string) string {
 	return ""
 }
 
-var reviewTable = table[store.RecentReview]{
+var reviewTable = table[listedReview]{
 	empty:  "no reviews",
 	header: []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"},
-	cells: func(r store.RecentReview) []any {
+	cells: func(r listedReview) []any {
 		outcome, findings := "-", "-"
 		if r.Outcome != "" {
 			outcome, findings = r.Outcome.Named(r.StandIn), fmt.Sprint(r.Findings)
@@ -201,8 +194,8 @@ var reviewTable = table[store.RecentReview]{
 	},
 }
 
-// reviewDetail returns why a review was skipped or failed, or the stage it is in.
-func reviewDetail(r store.RecentReview) string {
+// reviewDetail returns why a review was skipped, failed or ended, or what it waits for.
+func reviewDetail(r listedReview) string {
 	var words []string
 	if r.Shelved {
 		words = append(words, "shelf")
@@ -219,6 +212,7 @@ func reviewDetail(r store.RecentReview) string {
 	if r.Stage != "" {
 		words = append(words, "in stage "+string(r.Stage))
 	}
+	words = append(append(words, r.ClosedHow), r.Waits...)
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "; ")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -94,15 +95,15 @@ func TestReviewTable(t *testing.T) {
 	t.Parallel()
 	begun := time.Now().Add(-time.Hour)
 	ended := begun.Add(90 * time.Second)
-	reviewed := func(j review.Job, end *time.Time) store.RecentReview {
+	reviewed := func(j review.Job, end *time.Time) listedReview {
 		j.Changelist, j.Version = 4711, 2
-		return store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}
+		return listedReview{RecentReview: store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}}
 	}
 	waits := reviewed(review.Job{State: review.JobInProgress}, nil)
 	waits.Stage = review.StageLLM
 	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
 	var out strings.Builder
-	writeTable(&out, "", reviewTable.rows([]store.RecentReview{waits, reviewed(skipped, &ended)}))
+	writeTable(&out, "", reviewTable.rows([]listedReview{waits, reviewed(skipped, &ended)}))
 	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
 4711 v2     in_progress  -             -         %[1]s  1h00m so far  in stage llm
 4711 v2     succeeded    not_reviewed  0         %[1]s  1m            shelf; skipped: the changelist was shelved again before the review was over
@@ -162,7 +163,7 @@ func TestReviewIsRendered(t *testing.T) {
 		ReviewRow: store.ReviewRow{CreatedAt: at, FinishedAt: &at, Job: review.Job{
 			Changelist: 4711, Version: 2, WorkflowID: "review-p4-4711-v2", RunID: "run-2", State: review.JobSucceeded, Outcome: review.OutcomePartial, Findings: 2,
 		}},
-		Run: &runView{ID: "run-2", Status: "Completed", Activities: []activityView{{"llm", "waiting", 3, "RATE_LIMITED", "model is busy", &at}}},
+		Run: &runView{ID: "run-2", Status: "Completed", Activities: []temporal.Pending{{Name: "llm", State: "waiting", Attempt: 3, Class: "RATE_LIMITED", Error: "model is busy", Next: &at}}},
 		Provenance: &review.Record{
 			Model: "m-1", PromptDigest: strings.Repeat("ab", 32),
 			Usage:        review.Usage{Calls: 3, PromptTokens: 700, CompletionTokens: 50, CachedTokens: 100, Kept: 1},

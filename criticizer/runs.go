@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -29,23 +28,11 @@ var errForgotten = errors.New("the workflow is not known to Temporal")
 
 // A runView is the current run of a review.
 type runView struct {
-	ID         string         `json:"run_id"`
-	Status     string         `json:"status"`
-	Activities []activityView `json:"activities,omitempty"` // that have not ended
+	ID         string             `json:"run_id"`
+	Status     string             `json:"status"`
+	Activities []temporal.Pending `json:"activities,omitempty"` // that have not ended
 
 	closed bool
-}
-
-// An activityView is an activity that has not ended.
-type activityView struct {
-	Name    string `json:"name"`
-	State   string `json:"state"` // waiting, running or paused
-	Attempt int    `json:"attempt"`
-	// Class and Error are those of the last attempt, empty if none has failed; Next is when the
-	// next attempt begins, if it waits for one.
-	Class string     `json:"error_class,omitempty"`
-	Error string     `json:"error,omitempty"`
-	Next  *time.Time `json:"next_attempt_at,omitempty"`
 }
 
 // current describes the newest run of a workflow. The error is errForgotten if there is none.
@@ -59,18 +46,8 @@ func (r runs) current(ctx context.Context, workflowID string) (runView, error) {
 	}
 	info := described.RawResponse.GetWorkflowExecutionInfo()
 	view := runView{ID: info.GetExecution().GetRunId(), Status: info.GetStatus().String(), closed: !temporal.IsOpen(info.GetStatus())}
-	for _, p := range described.RawResponse.GetPendingActivities() {
-		a := activityView{Name: p.GetActivityId(), State: "waiting", Attempt: int(p.GetAttempt()),
-			Class: p.GetLastFailure().GetApplicationFailureInfo().GetType(), Error: p.GetLastFailure().GetMessage()}
-		switch {
-		case p.GetPaused():
-			a.State = "paused"
-		case p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED:
-			a.State = "running"
-		case p.GetNextAttemptScheduleTime() != nil:
-			a.Next = new(p.GetNextAttemptScheduleTime().AsTime())
-		}
-		view.Activities = append(view.Activities, a)
+	if !view.closed {
+		view.Activities = r.PendingOf(ctx, described.RawResponse)
 	}
 	return view, nil
 }

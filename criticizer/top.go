@@ -62,6 +62,7 @@ type stageView struct {
 	Reviews *int64 `json:"reviews,omitempty"` // nil if the queue is not that of a stage
 	Waiting int64  `json:"waiting"`           // tasks that wait for a worker
 	OldestS int    `json:"oldest_seconds"`
+	Stuck   string `json:"stuck,omitempty"` // what keeps workers from the queue
 	// Outages are the circuit breakers of the stage that are not closed, one per worker.
 	Outages []store.Outage `json:"outages,omitempty"`
 }
@@ -139,7 +140,7 @@ func (r runs) stage(ctx context.Context, queue string) (stageView, error) {
 	if err != nil {
 		return stageView{}, fmt.Errorf("read task queue %s: %w", queue, err)
 	}
-	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds())}
+	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), Stuck: state.Stuck()}
 	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(stage)) {
 		counted, err := r.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 			Namespace: r.Name,
@@ -178,10 +179,12 @@ func (o overview) print(w io.Writer) {
 			reviews = fmt.Sprint(*s.Reviews)
 		}
 		switch {
-		case s.Stage == contract.StageOf(contract.QueueBookkeeping):
-			breaker = "" // it has none
 		case len(s.Outages) > 0:
 			breaker = outageText(s.Outages[0])
+		case s.Stuck != "":
+			breaker = s.Stuck
+		case s.Stage == contract.StageOf(contract.QueueBookkeeping):
+			breaker = "" // it has none
 		}
 		stageRows = append(stageRows, row(s.Stage, reviews, s.Waiting, age(time.Duration(s.OldestS)*time.Second), breaker))
 	}

@@ -10,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -131,6 +135,22 @@ func TestWhoEndedAReview(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.must("why", "1"), "attempt 2") && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 	}
 	contains(t, s.must("why", "1"), "in_progress", "llm: waiting, attempt 2, after UPSTREAM_UNAVAILABLE: ", "the model is away", "next at ")
+	for _, command := range []string{"status 1", "review list", "review list --json"} {
+		contains(t, s.must(strings.Fields(command)...), "attempt 2, after UPSTREAM_UNAVAILABLE: ", "the model is away", "next at ")
+	}
+	_, err := s.runs.WorkflowService().UpdateTaskQueueConfig(t.Context(), &workflowservice.UpdateTaskQueueConfigRequest{
+		Namespace: s.runs.name, Identity: "olga@desk", TaskQueue: contract.QueueLLM, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		UpdateQueueRateLimit: &workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate{RateLimit: &taskqueuepb.RateLimit{}, Reason: "INC-7: maintenance"},
+	})
+	testkit.NoError(t, err)
+	for _, command := range []string{"why 1", "status 1", "review list", "top"} {
+		contains(t, s.must(strings.Fields(command)...), "llm", "limited to 0 tasks per second by olga@desk: INC-7: maintenance")
+	}
+	_, err = s.database.Conn(t).Exec(t.Context(), `insert into criticizer.outages (stage, worker, since, half_open, class, reason) values ('llm', 'w1', now() - interval '5 minutes', false, 'AUTH_DENIED', 'the key is refused')`)
+	testkit.NoError(t, err)
+	for _, command := range []string{"why 1", "status 1", "review list", "top"} {
+		contains(t, s.must(strings.Fields(command)...), "open for 5m at w1, AUTH_DENIED: the key is refused")
+	}
 	testkit.NoError(t, s.runs.CancelWorkflow(t.Context(), requestFor(1).Key, ""))
 	testkit.NoError(t, s.runs.TerminateWorkflow(t.Context(), requestFor(2).Key, "", "INC-7: too expensive"))
 	if err := begun[1].Get(t.Context(), nil); err == nil {
@@ -143,6 +163,36 @@ func TestWhoEndedAReview(t *testing.T) {
 	contains(t, s.must("why", "1"), "review  canceled by ", ": no reason given", "--review-version 2 1", "alice, author: not notified, the review was canceled")
 	contains(t, s.must("why", "2"), "was terminated by ", ": INC-7: too expensive", "--review-version 2 2")
 	contains(t, s.must("status", "2"), "ended", "was terminated by ", "INC-7")
+	contains(t, s.must("review", "list", "--state", "canceled"), "canceled by ")
+}
+
+// A queue without a worker, or with a limit that an operator has set, is named.
+func TestWhyAQueueWaits(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		state temporal.QueueState
+		want  string
+	}{
+		"served":             {temporal.QueueState{Served: true}, ""},
+		"without a worker":   {temporal.QueueState{}, "no worker serves its queue"},
+		"limited":            {temporal.QueueState{Served: true, Limited: "limited to 0 per second by olga: INC-7"}, "limited to 0 per second by olga: INC-7"},
+		"limited, no worker": {temporal.QueueState{Limited: "limited to 0"}, "no worker serves its queue limited to 0"},
+	} {
+		if got := tt.state.Stuck(); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+	s := newEnvironment(t)
+	s.stop()
+	_, err := s.runs.ExecuteWorkflow(t.Context(), contract.StartOptions(requestFor(1)), workflows.ReviewChangelist, requestFor(1))
+	testkit.NoError(t, err)
+	_, err = s.database.Open(t, store.RoleBookkeeping).OpenJob(t.Context(), requestFor(1), "run")
+	testkit.NoError(t, err)
+	now, err := s.runs.DescribeWorkflow(t.Context(), requestFor(1).Key, "")
+	testkit.NoError(t, err)
+	if p := s.runs.PendingOf(t.Context(), now.RawResponse); len(p) != 1 || p[0].Name != "next step" || p[0].State != "waiting" {
+		t.Errorf("pending are %+v", p)
+	}
 }
 
 // deliveryOf returns the ID of the delivery to an address.

@@ -74,7 +74,7 @@ func connectAndStart(ctx context.Context, cfg *trigger.Config, req review.Reques
 	}
 	defer n.Close()
 	if waiting != nil {
-		defer reportUnserved(ctx, n, waiting)()
+		defer reportWaits(ctx, n, req.Key, waiting)()
 	}
 	a, err := startReview(ctx, cfg, n, req, waiting != nil)
 	if err == nil && waiting == nil {
@@ -202,15 +202,16 @@ func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet
 	return a, nil
 }
 
-// How long reportUnserved waits before each look.
+// How long reportWaits waits before each look.
 const (
 	firstLook = 3 * time.Second
 	nextLook  = 30 * time.Second
 )
 
-// reportUnserved writes to w which stages of a review no worker has served in the last
-// minutes, until stop is called: without a worker a review never starts.
-func reportUnserved(ctx context.Context, n temporal.Namespace, w io.Writer) (stop func()) {
+// reportWaits writes to w what a review waits for, until stop is called: stages that no worker has
+// served in the last minutes, and each new failure with the time of the next attempt.
+func reportWaits(ctx context.Context, n temporal.Namespace, key string, w io.Writer) (stop func()) {
+	told := map[string]bool{}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -222,7 +223,17 @@ func reportUnserved(ctx context.Context, n temporal.Namespace, w io.Writer) (sto
 			case <-time.After(wait):
 			}
 			if stages := strings.Join(unserved(ctx, n), ","); stages != "" {
-				fmt.Fprintf(w, programName+" change-commit: no worker serves %s: the review waits until one starts with --roles %[1]s\n", stages)
+				fmt.Fprintf(w, programName+" change-commit: no worker serves %s: the review waits until one starts with --roles %[1]s, or until its circuit breaker closes\n", stages)
+			}
+			described, err := n.DescribeWorkflow(ctx, key, "")
+			if err != nil {
+				continue
+			}
+			for _, p := range n.PendingOf(ctx, described.RawResponse) {
+				if text := p.String(); (p.Error != "" || p.Stuck != "") && !told[text] {
+					told[text] = true
+					fmt.Fprintf(w, programName+" change-commit: %s\n", text)
+				}
 			}
 		}
 	}()

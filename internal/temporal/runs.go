@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
@@ -73,6 +75,69 @@ func (n Namespace) ResetOf(ctx context.Context, workflowID, runID string) (ident
 		return true
 	})
 	return identity, reason, err
+}
+
+// A Pending is an activity of a run that has not ended, or the run's next step.
+type Pending struct {
+	Name    string `json:"name"`
+	State   string `json:"state"` // waiting, running or paused
+	Attempt int    `json:"attempt"`
+	// Class and Error are those of the last attempt, empty if none has failed; Next is when the
+	// next attempt begins, if it waits for one.
+	Class string     `json:"error_class,omitempty"`
+	Error string     `json:"error,omitempty"`
+	Next  *time.Time `json:"next_attempt_at,omitempty"`
+	// Stuck says what keeps the workers from it, if anything.
+	Stuck string `json:"stuck,omitempty"`
+}
+
+// String says what the activity does or waits for, in one line.
+func (p Pending) String() string {
+	text := fmt.Sprintf("%s: %s, attempt %d", p.Name, p.State, p.Attempt)
+	if p.Error != "" {
+		first, _, _ := strings.Cut(p.Error, "\n")
+		text += fmt.Sprintf(", after %s: %s", p.Class, first)
+	}
+	if p.Next != nil {
+		text += ", next at " + p.Next.UTC().Format("2006-01-02 15:04:05Z")
+	}
+	if p.Stuck != "" {
+		text += ", " + p.Stuck
+	}
+	return text
+}
+
+// PendingOf returns what a run does or waits for. If a queue cannot be described, nothing is said
+// about it.
+func (n Namespace) PendingOf(ctx context.Context, described *workflowservice.DescribeWorkflowExecutionResponse) (all []Pending) {
+	for _, a := range described.GetPendingActivities() {
+		p := Pending{Name: a.GetActivityId(), State: "waiting", Attempt: int(a.GetAttempt()),
+			Class: a.GetLastFailure().GetApplicationFailureInfo().GetType(), Error: a.GetLastFailure().GetMessage()}
+		switch {
+		case a.GetPaused():
+			p.State = "paused"
+		case a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED:
+			p.State = "running"
+		default:
+			if a.GetNextAttemptScheduleTime() != nil {
+				p.Next = new(a.GetNextAttemptScheduleTime().AsTime())
+			}
+			if queue := a.GetActivityOptions().GetTaskQueue().GetName(); queue != "" {
+				state, err := n.QueueState(ctx, queue, false)
+				if err == nil {
+					p.Stuck = state.Stuck()
+				}
+			}
+		}
+		all = append(all, p)
+	}
+	if task := described.GetPendingWorkflowTask(); task.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && len(all) == 0 {
+		state, err := n.QueueState(ctx, described.GetExecutionConfig().GetTaskQueue().GetName(), true)
+		if err == nil {
+			all = append(all, Pending{Name: "next step", State: "waiting", Attempt: int(task.GetAttempt()), Stuck: state.Stuck()})
+		}
+	}
+	return all
 }
 
 // EachEvent calls see with the events of a run until see returns false.
