@@ -31,8 +31,8 @@ func (p Progress) details() string {
 	if p.Author != "" {
 		by = ", by " + p.Author
 	}
-	return fmt.Sprintf("Changelist %s%s, review version %d: **%s**\n\n*Pending Activities* has attempts, the last failure and the next attempt; "+
-		"`criticizer why %d` says why it waits, how it ended, and what to do.", change, by, p.Version, p.Now, p.Changelist)
+	return fmt.Sprintf("Changelist %s%s, review version %d: **%s**\n\n*Pending Activities* has attempts, the last failure and the next attempt. "+
+		"Why it waits, how it ended, and what to do: criticizer why %d", change, by, p.Version, p.Now, p.Changelist)
 }
 
 // show makes now the current details of the review. It adds nothing to the history.

@@ -55,7 +55,7 @@ func TestProgressOnTheRealServer(t *testing.T) {
 	}
 	var shown sdkpb.WorkflowMetadata
 	c.ask(t, "__temporal_workflow_metadata", &shown)
-	if want := "Changelist [4711](https://swarm.test/changes/4711), by a person, review version 1: **" + want.Now + "**\n"; !strings.HasPrefix(shown.GetCurrentDetails(), want) || !strings.Contains(shown.GetCurrentDetails(), "`criticizer why 4711`") {
+	if want := "Changelist [4711](https://swarm.test/changes/4711), by a person, review version 1: **" + want.Now + "**\n"; !strings.HasPrefix(shown.GetCurrentDetails(), want) || !strings.Contains(shown.GetCurrentDetails(), "criticizer why 4711") {
 		t.Errorf("details are %q, want %q", shown.GetCurrentDetails(), want)
 	}
 	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
