@@ -1,5 +1,6 @@
 # One image for every command: /criticizer-worker, /criticizer, /criticizer-starter and
-# /complaint-rewrite, static, without a base image. /sbom lists their modules.
+# /complaint-rewrite, static, without a base image. /sbom lists their modules; /triage has the
+# scripts for an incident, to be copied out.
 #
 #   docker build -t criticizer .
 #
@@ -61,6 +62,7 @@ LABEL org.opencontainers.image.title=criticizer org.opencontainers.image.descrip
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /root-of-image /
 COPY --from=build /out /
+COPY tools/triage /triage
 COPY --from=p4 / /
 USER 65532:65532
 ENV PATH=/:/usr/local/bin

@@ -169,7 +169,7 @@ func TestTriageScriptsExplainThemselves(t *testing.T) {
 	t.Parallel()
 	o := operator{&installation{t: t}, append(os.Environ(), "CRITICIZER_TRIAGE_COMMAND=true")}
 	for _, script := range scripts {
-		expect(t, script+" -h", o.run(exitOK, script, "-h"), "usage: tools/triage/"+script)
+		expect(t, script+" -h", o.run(exitOK, script, "-h"), "usage: ../tools/triage/"+script)
 		if out, err := exec.Command("sh", "-n", "../tools/triage/"+script).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", script, err, out)
 		}

@@ -8,7 +8,8 @@
 # retention, also after a replay has succeeded. Therefore no script relies on that
 # list: a review is dead-lettered if its *current* run failed with a dead letter.
 
-me=tools/triage/${0##*/}
+me=$0
+dir=$(dirname "$0")
 tab=$(printf '\t')
 
 # The error classes; the same as in docs/runbook.md.
@@ -40,7 +41,7 @@ usage_error() {
 # ---- Arguments
 
 check_class() {
-    one_of "$1" "$classes" || usage_error "there is no error class '$1'" "see docs/runbook.md for the classes, such as AUTH_DENIED"
+    one_of "$1" "$classes" || usage_error "there is no error class '$1'" "criticizer help runbook.md lists the classes, such as AUTH_DENIED"
 }
 
 check_stage() {
@@ -127,7 +128,7 @@ last_error() {
 # error_hint prints the hint for the last error.
 error_hint() {
     case $(last_error) in
-    *'not found for ID'*) echo "tools/triage/list prints the ids of dead-lettered reviews; Temporal deletes runs after the retention" ;;
+    *'not found for ID'*) echo "$dir/list prints the ids of dead-lettered reviews; Temporal deletes runs after the retention" ;;
     *) echo "check the address: TEMPORAL_ADDRESS is '${TEMPORAL_ADDRESS-}', TEMPORAL_NAMESPACE is '${TEMPORAL_NAMESPACE-}'" ;;
     esac
 }
