@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -117,11 +118,11 @@ func (p *Pipeline) Change(c review.Change) (Change, error) {
 	return out, nil
 }
 
-// change fills the texts of the change with the raw ones, which no Verify accepts, and redacts them in
-// place. With an error, it returns raw texts.
-func (p *Pipeline) change(c review.Change) (out Change, err error) {
-	defer recoverBlocked(&err)
+// unredacted returns the change with its raw texts, which no Verify accepts, but for diffs and the texts of
+// blocks.
+func unredacted(c review.Change) Change {
 	raw := func(s string) Text { return Text{s: s} }
+	out := Change{Number: c.Number, User: raw(c.User), SubmittedAt: c.Time, Gaps: c.Gaps, Restricted: c.Restricted, Empty: c.Empty}
 	legible := func(s string, gap review.Gap) Text {
 		if readable(strings.ToValidUTF8(s, "\uFFFD")) {
 			return raw(s)
@@ -131,7 +132,6 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 		}
 		return Text{}
 	}
-	out = Change{Number: c.Number, User: raw(c.User), SubmittedAt: c.Time, Gaps: c.Gaps, Restricted: c.Restricted, Empty: c.Empty}
 	out.Description = legible(c.Description, review.GapDescription)
 	for _, job := range c.Jobs {
 		out.Jobs = append(out.Jobs, legible(job, review.GapJobs))
@@ -145,26 +145,23 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 			Charset: f.Charset, Notes: f.Notes, Skipped: f.Skipped, Open: slices.Clone(f.Open),
 		})
 	}
-	blocks := map[string][]int{} // that are not added yet, by path
-	for i, b := range c.Context.Blocks {
+	for _, b := range c.Context.Blocks {
 		out.Context = append(out.Context, Block{Tier: b.Tier, Kind: b.Kind, Path: raw(b.Path), Line: b.Line, For: b.For, Names: raw(strings.Join(b.Names, " "))})
-		blocks[b.Path] = append(blocks[b.Path], i)
 	}
+	return out
+}
+
+// change redacts the texts of the unredacted change in place. With an error, it returns raw texts.
+func (p *Pipeline) change(c review.Change) (out Change, err error) {
+	defer recoverBlocked(&err)
+	out = unredacted(c)
 	pl := &payload{Pipeline: p, scope: "changelist " + c.Number.String()}
 	for _, t := range out.texts() {
 		if t.s != "" {
 			pl.add(t.s, t)
 		}
 	}
-	// addBlocks adds the blocks of a whole file, with what the whole file reveals masked.
-	addBlocks := func(path string, whole side, found []span) {
-		for _, i := range blocks[path] {
-			from, to := lineRange(whole.text, c.Context.Blocks[i])
-			pt := pl.add(whole.text[from:to], &out.Context[i].Text)
-			pt.spans = side{shown: []shown{{from, to, 0}}}.project(found)
-		}
-		delete(blocks, path)
-	}
+	isRead := map[string]bool{} // whole, by path
 	diffs, quotes := make([]*part, len(c.Files)), make([][]Text, len(c.Files))
 	for i, f := range c.Files {
 		quotes[i] = make([]Text, len(f.Open))
@@ -175,28 +172,18 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 			out.Files[i].Skipped = review.SkipNotDecodable
 			continue
 		}
-		var whole side
+		var whole string
 		var found []span
 		if diffs[i], whole, found, err = pl.addFile(f, &out.Files[i].Diff); err != nil {
 			return out, failure.Errorf(failure.RedactionBlocked, "redact file %d of changelist %d: %w", i+1, c.Number, err)
 		}
 		if diffs[i].isWhole {
-			addBlocks(f.DepotPath, whole, found)
+			pl.addBlocks(out.Context, c.Context.Blocks, f.DepotPath, whole, found)
+			isRead[f.DepotPath] = true
 		}
 	}
-	for _, source := range c.Context.Sources {
-		if len(blocks[source.Path]) == 0 {
-			continue
-		}
-		text, err := source.Whole.Text()
-		if err != nil {
-			return out, failure.Errorf(failure.RedactionBlocked, "redact the context of changelist %d: %w", c.Number, err)
-		}
-		whole := sidesOf(strings.ToValidUTF8(text, "\uFFFD"), false)[0]
-		addBlocks(source.Path, whole, pl.scanWhole(whole, lex.Of(source.Path)).spans)
-	}
-	if len(blocks) > 0 {
-		return out, failure.Errorf(failure.RedactionBlocked, "redact the context of changelist %d: %d files have blocks and no text", c.Number, len(blocks))
+	if err := pl.addContext(out.Context, c.Context, isRead); err != nil {
+		return out, failure.Errorf(failure.RedactionBlocked, "redact the context of changelist %d: %w", c.Number, err)
 	}
 	if err := pl.redact(); err != nil {
 		return out, err
@@ -212,6 +199,36 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	}
 	out.Redactions = pl.counts()
 	return out, nil
+}
+
+// addContext adds the blocks of files that are not in the change.
+func (pl *payload) addContext(out []Block, c review.Context, isRead map[string]bool) error {
+	for _, source := range c.Sources {
+		if isRead[source.Path] {
+			continue
+		}
+		text, err := source.Whole.Text()
+		if err != nil {
+			return err
+		}
+		text = strings.ToValidUTF8(text, "\uFFFD")
+		pl.addBlocks(out, c.Blocks, source.Path, text, pl.scanWhole(text, lex.Of(source.Path)).spans)
+		isRead[source.Path] = true
+	}
+	if i := slices.IndexFunc(c.Blocks, func(b review.Block) bool { return !isRead[b.Path] }); i >= 0 {
+		return fmt.Errorf("block %d has no text", i+1)
+	}
+	return nil
+}
+
+// addBlocks adds the blocks of a whole file, with what the whole file reveals masked.
+func (pl *payload) addBlocks(out []Block, blocks []review.Block, path, text string, found []span) {
+	for i, b := range blocks {
+		if b.Path == path {
+			from, to := lineRange(text, b)
+			pl.add(text[from:to], &out[i].Text).spans = side{shown: []shown{{from, to, 0}}}.project(found)
+		}
+	}
 }
 
 // lineRange returns the range of the lines of a block in the text of its file.

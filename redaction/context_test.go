@@ -58,6 +58,21 @@ func TestContextIsMaskedAndSealed(t *testing.T) {
 	}
 }
 
+// The lines of a block are those of the file, although a patch is read as the sides of a diff.
+func TestBlockOfAPatch(t *testing.T) {
+	t.Parallel()
+	raw := contextChange("x")
+	raw.Context.Sources = []review.Source{{Path: "//depot/b.patch", Whole: review.Compress("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-password = \"Fj0rdWater9\"\n+password = \"Tulip7garden\"\n x\n")}}
+	raw.Context.Blocks = []review.Block{{Path: "//depot/b.patch", Line: 4, Lines: 2}}
+	c, err := newTestPipeline(t, Config{}).Change(raw)
+	if err != nil || len(c.Context) != 1 {
+		t.Fatalf("%d blocks, %v", len(c.Context), err)
+	}
+	if text := c.Context[0].Text.String(); !strings.HasPrefix(text, "-password = \"[REDACTED:") || !strings.Contains(text, "\n+password = \"[REDACTED:") {
+		t.Errorf("got %q", text)
+	}
+}
+
 // A text beside the files that is not text is left out, and the change is not.
 func TestUnreadableTextIsAGap(t *testing.T) {
 	t.Parallel()

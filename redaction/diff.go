@@ -43,23 +43,23 @@ func (s side) project(spans []span) (out []span) {
 
 // A sideBuilder assembles a side.
 type sideBuilder struct {
-	strings.Builder
+	text     strings.Builder
 	shown    []shown
 	sections []int
 }
 
 // show appends text, which is at at in the raw text.
 func (b *sideBuilder) show(text string, at int) {
-	b.shown = append(b.shown, shown{b.Len(), b.Len() + len(text), at})
-	b.WriteString(text)
+	b.shown = append(b.shown, shown{b.text.Len(), b.text.Len() + len(text), at})
+	b.text.WriteString(text)
 }
 
 // section begins a section.
 func (b *sideBuilder) section() {
-	if b.Len() > 0 {
-		b.WriteString(lex.SectionEnd)
+	if b.text.Len() > 0 {
+		b.text.WriteString(lex.SectionEnd)
 	}
-	b.sections = append(b.sections, b.Len())
+	b.sections = append(b.sections, b.text.Len())
 }
 
 // sidesOf returns the sides of a text: itself, or the new and the old side if it is a diff. The old side
@@ -70,7 +70,7 @@ func sidesOf(raw string, isDiff bool) []side {
 	}
 	var after, before sideBuilder
 	for _, b := range []*sideBuilder{&after, &before} {
-		b.Grow(len(raw))
+		b.text.Grow(len(raw))
 		b.shown = make([]shown, 0, strings.Count(raw, "\n"))
 	}
 	for at, end := 0, 0; at < len(raw); at = end {
@@ -80,17 +80,19 @@ func sidesOf(raw string, isDiff bool) []side {
 			after.show(raw[at:end], at)
 			continue
 		}
-		for next := end; end < len(raw); end = next {
-			if next = lex.LineEnd(raw, end); isHeader(raw, end, next) {
+		for end < len(raw) {
+			next := lex.LineEnd(raw, end)
+			if isHeader(raw, end, next) {
 				break
 			}
+			end = next
 		}
 		addHunk(&after, &before, raw, at, end)
 	}
 	var out []side
 	for _, b := range []*sideBuilder{&after, &before} {
-		if b.Len() > 0 {
-			out = append(out, side{b.String(), b.shown, true, b.sections})
+		if b.text.Len() > 0 {
+			out = append(out, side{b.text.String(), b.shown, true, b.sections})
 		}
 	}
 	return out
@@ -207,7 +209,7 @@ func wholeSides(diff, text string) ([]side, error) {
 				start++ // a hunk without new lines stands after the line
 			}
 			for line < start && next < len(text) {
-				before.WriteString(pass())
+				before.text.WriteString(pass())
 			}
 			const far = 8 << 10 // a heading is one of the lines above
 			above := max(0, next-far)
@@ -230,6 +232,6 @@ func wholeSides(diff, text string) ([]side, error) {
 	if !removes {
 		return []side{after}, nil
 	}
-	before.WriteString(text[next:])
-	return []side{after, {text: before.String(), shown: before.shown}}, nil
+	before.text.WriteString(text[next:])
+	return []side{after, {text: before.text.String(), shown: before.shown}}, nil
 }

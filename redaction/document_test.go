@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/redaction/internal/lex"
-
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // TestDocuments masks the marked values of the documents in testdata/documents.txtar, and nothing else.

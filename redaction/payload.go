@@ -49,8 +49,8 @@ func (pl *payload) add(raw string, out *Text) *part {
 }
 
 // addFile appends the diff of a file, and masks in it what the whole file reveals. Secrets outside of the
-// hunks become known values. It returns the new side of the file, if it is known.
-func (pl *payload) addFile(f review.File, out *Text) (pt *part, after side, found []span, err error) {
+// hunks become known values. It returns the new text of the file, if it is known, and what was found in it.
+func (pl *payload) addFile(f review.File, out *Text) (pt *part, after string, found []span, err error) {
 	pt = pl.add(f.Diff, out)
 	pt.isDiff, pt.lang = true, lex.Of(f.DepotPath)
 	sides := sidesOf(pt.raw, true)
@@ -61,16 +61,16 @@ func (pl *payload) addFile(f review.File, out *Text) (pt *part, after side, foun
 			sides, err = wholeSides(pt.raw, strings.ToValidUTF8(text, "\uFFFD"))
 		}
 		if err != nil {
-			return nil, side{}, nil, err
+			return nil, "", nil, err
 		}
 	}
 	for i, s := range sides {
 		pt.literals = append(pt.literals, s.project(literalsOf(s.text, pt.lang))...)
 		if pt.isWhole {
-			of := pl.scanWhole(s, pt.lang)
+			of := pl.scanWhole(s.text, pt.lang)
 			pt.spans, pt.hidden = append(pt.spans, s.project(of.spans)...), append(pt.hidden, s.project(of.hidden)...)
 			if i == 0 {
-				after, found = s, of.spans
+				after, found = s.text, of.spans
 			}
 		}
 	}
@@ -80,8 +80,8 @@ func (pl *payload) addFile(f review.File, out *Text) (pt *part, after side, foun
 }
 
 // scanWhole reads a whole file. Its secrets become known values.
-func (pl *payload) scanWhole(s side, l *lex.Language) scanned {
-	of := pl.engine.scanSide(s, l)
+func (pl *payload) scanWhole(text string, l *lex.Language) scanned {
+	of := pl.engine.scan(sidesOf(text, false), l)
 	pl.known.add(of.spans, isSpecific)
 	return of
 }

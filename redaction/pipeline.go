@@ -141,22 +141,24 @@ func (p *Pipeline) Explain(s, file string, isDiff bool) (t Text, masked, nearMis
 // Findings redacts the texts of findings before they are stored or mailed: a
 // model wrote them, so they are untrusted.
 func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
+	out := slices.Clone(fs)
 	texts := make([][8]Text, len(fs))
+	fieldsOf := func(f *review.Finding) [8]*string {
+		return [8]*string{&f.Path, &f.Title, &f.Explanation, &f.Suggestion, &f.Quote, &f.Replacement, &f.Before, &f.After}
+	}
 	pl := &payload{Pipeline: p, scope: "findings"}
-	for i, f := range fs {
-		for j, s := range []string{f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote, f.Replacement, f.Before, f.After} {
-			pl.add(s, &texts[i][j])
+	for i := range out {
+		for j, s := range fieldsOf(&out[i]) {
+			pl.add(*s, &texts[i][j])
 		}
 	}
 	if err := pl.redact(); err != nil {
 		return nil, err
 	}
-	out := make([]review.Finding, len(fs))
-	for i, f := range fs {
-		t := texts[i]
-		f.Path, f.Title, f.Explanation, f.Suggestion = t[0].s, t[1].s, t[2].s, t[3].s
-		f.Quote, f.Replacement, f.Before, f.After = t[4].s, t[5].s, t[6].s, t[7].s
-		out[i] = f
+	for i := range out {
+		for j, s := range fieldsOf(&out[i]) {
+			*s = texts[i][j].s
+		}
 	}
 	return out, nil
 }
@@ -218,19 +220,14 @@ func (p *Pipeline) Check(body []byte) (err error) {
 	if rule := p.engine.contextFreeRule(string(body)); rule != "" {
 		return failure.Errorf(failure.RedactionBlocked, "check request: the body holds a secret that rule %s masks", rule)
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	for {
+	for d := json.NewDecoder(bytes.NewReader(body)); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			return nil
-		}
-		if err != nil {
+		} else if err != nil {
 			return failure.Errorf(failure.RedactionBlocked, "check request: the body cannot be decoded")
 		}
-		s, ok := token.(string)
-		if !ok {
-			continue
-		}
+		s, _ := token.(string)
 		if rule := p.engine.contextFreeRule(s); rule != "" {
 			return failure.Errorf(failure.RedactionBlocked, "check request: a string of the body holds a secret that rule %s masks", rule)
 		}

@@ -2,12 +2,13 @@
 // [Text] comes out. Only this package can make a Text, and the model client
 // accepts nothing else (security 9.5).
 //
-// [Pipeline.Change] and [Pipeline.String] are the entry points. engine.go is the spine: a text is
-// read in views, the sides of a diff (diff.go) and lines without escapes or invisible characters
-// (unfold.go); for each view, package read finds what is bound to the name of a secret, and package
-// token what needs no name. span.go merges their findings. payload.go masks what was found in one
-// text in all texts that are sent together, whole.go reads whole files beside their diffs, and
-// hidden.go finds the lines that show less than a reviewer has to see.
+// [Pipeline.Change] and [Pipeline.String] are the entry points, and payload.go is the spine: what is sent
+// together is read until nothing more is found, and a secret of one text is masked in all (known.go).
+// engine.go reads one text: its sides if it is a diff (diff.go), each as it is and without escapes or
+// invisible characters (unfold.go). In each of them package read finds what is bound to the name of a
+// secret, and package token what needs no name; span.go maps it back to the text. rules.go parses their
+// rules. change.go redacts and seals a change, and hidden.go finds the lines that show less than a reviewer
+// has to see.
 package redaction
 
 import (
