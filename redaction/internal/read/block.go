@@ -94,12 +94,7 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 		}
 		v.lit = trim(b.s, literal{start: stop, end: min(next, b.rg.to)})
 	case (text[0] == '{' || text[0] == '[') && !strings.HasPrefix(text, "{{") && b.Names.PlaceholderLen(text) == 0:
-		values, behind := b.tree(b.rg.cursorAt(begin), top, false, false)
-		for _, v := range values {
-			v.lit.quoted = true // a scalar without quotes is not code
-			b.values = append(b.values, v)
-		}
-		return lex.LineEnd(b.s, behind.offset()), true
+		return b.flow(begin, top), true
 	case text[0] == '*':
 		v.lit, next = b.anchors[strings.TrimSpace(text[1:])], stop
 	default:
@@ -115,6 +110,16 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 		b.anchors[anchor] = v.lit
 	}
 	return next, true
+}
+
+// flow reads the list or map in brackets at begin, and returns where the line behind it begins.
+func (b *block) flow(begin int, top *step) (next int) {
+	values, behind := b.tree(b.rg.cursorAt(begin), top, false, false)
+	for _, v := range values {
+		v.lit.quoted = true // a scalar without quotes is not code
+		b.values = append(b.values, v)
+	}
+	return lex.LineEnd(b.s, behind.offset())
 }
 
 // under adds a level below those that it is indented deeper than. Items may be indented like the key of their list.
