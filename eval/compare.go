@@ -85,7 +85,7 @@ func Compare(first, second Report) (c Comparison, err error) {
 	}
 	c.F1 = difference(order)
 	c.McNemar = mcNemar(c.OnlyFirst, c.OnlySecond)
-	draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same reports give the same figures
+	draw := rand.New(rand.NewPCG(1, 2)) // the same reports give the same figures
 	differences := make([]float64, resamples)
 	sample := make([]*pair, len(order))
 	for i := range differences {

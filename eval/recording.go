@@ -71,7 +71,7 @@ func ReadReport(path string) (r Report, err error) {
 }
 
 func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	text, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}

@@ -167,21 +167,21 @@ func poolConfig(where Config, role string) (*pgxpool.Config, error) {
 }
 
 // Check returns an error of class CONFIG_INVALID unless the database may be opened.
-func (where Config) Check() error {
-	_, err := where.parse()
+func (c Config) Check() error {
+	_, err := c.parse()
 	return err
 }
 
 // parse drops the parser's error: it may quote the URL, which may contain a password.
-func (where Config) parse() (*pgxpool.Config, error) {
-	if !where.URL.IsSet() {
+func (c Config) parse() (*pgxpool.Config, error) {
+	if !c.URL.IsSet() {
 		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is not set")
 	}
-	cfg, err := pgxpool.ParseConfig(where.URL.Reveal())
+	cfg, err := pgxpool.ParseConfig(c.URL.Reveal())
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is malformed: want postgres://user@host:port/database")
 	}
-	if host := clearTextHost(cfg.ConnConfig.Config); host != "" && !where.ClearText {
+	if host := clearTextHost(cfg.ConnConfig.Config); host != "" && !c.ClearText {
 		return nil, failure.Errorf(failure.ConfigInvalid, "open database: CRITICIZER_DATABASE_URL permits a connection to %s without TLS: "+
 			"add sslmode=verify-full to it, or database to allow_cleartext", host)
 	}
