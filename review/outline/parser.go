@@ -89,12 +89,13 @@ func (p *parser) take(ctx context.Context, l *language) (*instance, error) {
 		return in, nil
 	}
 	compiled, err := p.compile(l.grammar) //nolint:contextcheck // the next file of the language needs it, too
+	runtime := p.runtime                  // which compile may replace
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	ctx = experimental.WithMemoryAllocator(ctx, allocator)
-	module, err := p.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithSysNanotime())
+	module, err := runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithSysNanotime())
 	if err != nil {
 		return nil, fmt.Errorf("start grammar %s: %w", l.grammar, err)
 	}

@@ -166,14 +166,21 @@ func (p *Pack) addCalls(s *source) {
 	if len(p.edited) == 0 {
 		return
 	}
+	heads := map[string]map[int]bool{} // the lines of the heads of edited functions
+	for _, d := range s.outline.Definitions {
+		for n := d.First; n <= d.Body && p.edited[d.Name] != nil; n++ {
+			if heads[d.Name] == nil {
+				heads[d.Name] = map[int]bool{}
+			}
+			heads[d.Name][n] = true
+		}
+	}
 	for i, line := range s.lines {
 		if comment.MatchString(line) {
 			continue
 		}
 		for _, m := range called.FindAllStringSubmatch(line[:min(len(line), 1024)], 16) {
-			name, n := m[1], i+1
-			isHead := func(d outline.Definition) bool { return d.Name == name && d.First <= n && n <= d.Body }
-			if p.edited[name] != nil && p.calls[name] < maxPlaces && !s.shown[n] && !slices.ContainsFunc(s.outline.Definitions, isHead) {
+			if name, n := m[1], i+1; p.edited[name] != nil && p.calls[name] < maxPlaces && !s.shown[n] && !heads[name][n] {
 				p.calls[name]++
 				p.add(s, review.TierCalls, review.BlockCall, n-beside, n+beside, p.edited[name], name)
 			}
@@ -218,27 +225,35 @@ func (p *Pack) add(s *source, tier review.Tier, kind review.BlockKind, first, la
 
 // addEnclosing adds the rest of the functions and types around the changed lines.
 func (p *Pack) addEnclosing(s *source) {
-	for _, line := range s.changed {
+	for i, line := range s.changed {
 		d, ok := s.outline.Enclosing(line, p.limits.Lines)
 		switch {
 		case !ok:
 		case d.Last-d.First < p.limits.Lines:
 			p.add(s, review.TierChange, review.BlockEnclosing, d.First, d.Last, []int{s.index})
 		default:
-			p.addAround(s, d, line)
+			before := d.Body
+			if i > 0 {
+				before = max(before, s.changed[i-1])
+			}
+			p.addAround(s, d, line, before)
 		}
 	}
 }
 
 // addAround adds, of a long function, the head, the lines around a changed one, and the first
-// lines of the blocks that it is in, by their indentation.
-func (p *Pack) addAround(s *source, d outline.Definition, line int) {
+// lines of the blocks that it is in, by their indentation. The search for these ends before
+// the line before: its own blocks are shown.
+func (p *Pack) addAround(s *source, d outline.Definition, line, before int) {
+	if p.left <= 0 {
+		return
+	}
 	show := func(first, last int) { p.add(s, review.TierChange, review.BlockEnclosing, first, last, []int{s.index}) }
 	show(d.First, min(d.Body, d.First+maxHead))
 	show(max(d.First, line-around), min(d.Last, line+around))
 	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 	inner := indent(s.lines[line-1])
-	for i := line - 1; i > d.Body && inner > 0; i-- {
+	for i := line - 1; i > before && inner > 0; i-- {
 		text := s.lines[i-1]
 		if isOuter := indent(text) < inner && strings.TrimSpace(text) != "" && text[0] != '#' && !label.MatchString(text); isOuter {
 			inner = indent(text)

@@ -282,3 +282,23 @@ func TestDiffLines(t *testing.T) {
 		t.Errorf("shown %v, changed %v", shown, changed)
 	}
 }
+
+// The search for the blocks around an edit ends at the edit before it: a long function that is
+// new as a whole takes eight times as long for eight times the lines.
+func TestLongFunctionIsLinear(t *testing.T) {
+	of := func(lines int) func() {
+		s := &source{path: "//d/a.go", shown: map[int]bool{}}
+		s.outline.Definitions = []outline.Definition{{Name: "f", Kind: outline.Function, First: 1, Body: 1, Last: lines + 2}}
+		s.lines = []string{"func f() {\n", "\tif x {\n"}
+		for n := range lines {
+			s.lines = append(s.lines, "\t\tcall()\n")
+			s.changed = append(s.changed, n+3)
+			s.shown[n+3] = true
+		}
+		return func() {
+			p := &Pack{limits: Bounds, left: 1000}
+			p.addEnclosing(s)
+		}
+	}
+	cputest.Linear(t, 30, 4*time.Millisecond, of(2_500), of(20_000))
+}
