@@ -123,9 +123,13 @@ func check(schema *jsonschema.Schema, raw json.RawMessage) error {
 	if err != nil {
 		return errors.New("does not parse")
 	}
-	v, violates := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
-	if !violates {
+	err = schema.Validate(value)
+	v, ok := errors.AsType[*jsonschema.ValidationError](err)
+	switch {
+	case err == nil:
 		return nil
+	case !ok:
+		return errors.New("does not follow the schema at its root")
 	}
 	for len(v.Causes) > 0 {
 		v = v.Causes[0]

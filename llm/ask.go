@@ -82,14 +82,14 @@ func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 // ask returns the answer to q: the cached answer, or else the answer of the first model
 // that can answer. setAside is the part of the review's budget reserved for q.
 func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer, error) {
-	run.giveBack(setAside)
+	defer func() { run.giveBack(setAside) }()
 	if a, ok := run.cached(ctx, q); ok {
 		run.addUsage(review.Usage{Kept: 1}, a.Model, true)
 		return a, nil
 	}
 	var errs []error
 	for i, model := range run.cfg.models() {
-		answer, err := run.askModel(ctx, model, q)
+		answer, err := run.askModel(ctx, model, q, &setAside)
 		if err == nil {
 			if i > 0 {
 				run.switched(ctx, model, errs[0])
@@ -119,12 +119,12 @@ const thinkingFactor = 3
 
 // askModel asks q of one model, and once more if the answer is unusable, with the reason, or if
 // thinking used up its limit, with the larger limit that the budget has room for.
-func (run *run) askModel(ctx context.Context, model string, q question) (cachedAnswer, error) {
+func (run *run) askModel(ctx context.Context, model string, q question, setAside *int) (cachedAnswer, error) {
 	prompt := run.maxTokens(q, 0)
 	limit := run.answerLimit(model, prompt, run.cfg.MaxAnswerTokens)
 	note := ""
 	for again := false; ; again = true {
-		answer, err := run.call(ctx, model, q, note, limit)
+		answer, err := run.call(ctx, model, q, note, limit, setAside)
 		thought, thinking := errors.AsType[thinkingLimitError](err)
 		why, unusable := reasonOf(err)
 		run.mu.Lock()
@@ -162,12 +162,12 @@ func reasonOf(err error) (why string, ok bool) {
 
 // call sends q to a model, counts what that cost, and returns the answer if it is proven and
 // usable.
-func (run *run) call(ctx context.Context, model string, q question, note string, limit int) (cachedAnswer, error) {
+func (run *run) call(ctx context.Context, model string, q question, note string, limit int, setAside *int) (cachedAnswer, error) {
 	p, err := run.prompt(q, note)
 	if err != nil {
 		return cachedAnswer{}, err
 	}
-	grant, err := run.reserve(ctx, run.maxTokens(q, limit))
+	grant, err := run.reserve(ctx, run.maxTokens(q, limit), setAside)
 	if err != nil {
 		return cachedAnswer{}, err
 	}
@@ -282,9 +282,12 @@ type overBudgetError struct{ reason review.SkipReason }
 func (e overBudgetError) Error() string { return "model not asked: " + string(e.reason) }
 
 // reserve takes the largest number of tokens that a call may use out of the budget of the
-// review and out of the one that all reviews share.
-func (run *run) reserve(ctx context.Context, tokens int) (review.Grant, error) {
+// review and out of the one that all reviews share. What is set aside for the first call
+// counts towards it.
+func (run *run) reserve(ctx context.Context, tokens int, setAside *int) (review.Grant, error) {
 	run.mu.Lock()
+	run.left += *setAside
+	*setAside = 0
 	enough := run.left >= tokens
 	if enough {
 		run.left -= tokens

@@ -225,16 +225,22 @@ func (run *run) reviewSmaller(ctx context.Context, t task, smaller []question, w
 	return nil
 }
 
-// givenUp returns why t is not asked, or "": the endpoint has read nothing for too long. If that
-// cost nothing, another part is still tried.
+// givenUp returns why t is not asked, or "": the endpoint has read nothing for too long. If
+// that was expensive, other pieces of a first part are not tried; if it cost nothing, another
+// part is.
 func (run *run) givenUp(t task) review.SkipReason {
 	run.mu.Lock()
 	defer run.mu.Unlock()
+	class := failure.ClassOf(run.unread)
 	_, free := errors.AsType[endpoint.Error](run.unread)
-	if free && t.splits == 0 || run.lost < maxLost && (run.lost == 0 || len(run.parts) > 0) {
-		return ""
+	if free && t.splits == 0 {
+		run.lost = 0
 	}
-	return unanswerable[failure.ClassOf(run.unread)]
+	first := len(run.parts) == 0 && (class == failure.PromptTruncated || t.splits > 0 && !free)
+	if run.lost >= maxLost || run.lost > 0 && first {
+		return unanswerable[class]
+	}
+	return ""
 }
 
 // leaveOut records that c was not read in full, and err if the endpoint is the cause.
