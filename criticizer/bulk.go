@@ -53,7 +53,7 @@ func forEach[T any](c *app, items []T, named bool, done string, as func(T) itemR
 		counts[result.Result]++
 		results = append(results, result)
 	}
-	err := printList(c, results, table[itemResult]{"nothing to do", []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, func(r itemResult) []any {
+	err := printList(c, results, table[itemResult]{empty: "nothing to do", header: []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, cells: func(r itemResult) []any {
 		return []any{r.ID, versionCell(r.Changelist, r.Version), r.Result, r.RunID + r.Error}
 	}})
 	if !named || len(results) > 1 {

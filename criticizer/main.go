@@ -89,12 +89,12 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`)
 	c.format = formatTable
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else /etc/criticizer/criticizer.yaml if it exists)")
-	flags.FuncP("output", "o", "output `FORMAT`: table or json (default table)", func(text string) (err error) {
-		c.format, err = oneOf(formatTable, formatJSON)(text)
+	flags.FuncP("output", "o", "output `FORMAT`: table, wide (more columns of a list) or json (default table)", func(text string) (err error) {
+		c.format, err = oneOf(formatTable, formatWide, formatJSON)(text)
 		return err
 	})
 	flags.BoolVar(&c.json, "json", false, "short for -o json")
-	must(root.RegisterFlagCompletionFunc("output", fixed(formatTable, formatJSON)))
+	must(root.RegisterFlagCompletionFunc("output", fixed(formatTable, formatWide, formatJSON)))
 	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	root.PersistentPreRunE = c.prepare
 	return root

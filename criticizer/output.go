@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,6 +23,7 @@ type format string
 
 const (
 	formatTable format = "table"
+	formatWide  format = "wide" // the table of a list with more columns
 	formatJSON  format = "json"
 )
 
@@ -39,6 +41,19 @@ type table[T any] struct {
 	empty  string // printed in place of a table without rows
 	header []string
 	cells  func(T) []any // of the row of an item
+	// wide are further columns of formatWide.
+	wide      []string
+	wideCells func(T) []any
+}
+
+// widened returns t with its further columns.
+func (t table[T]) widened() table[T] {
+	if t.wide == nil {
+		return t
+	}
+	return table[T]{empty: t.empty, header: slices.Concat(t.header, t.wide), cells: func(item T) []any {
+		return append(t.cells(item), t.wideCells(item)...)
+	}}
 }
 
 // rows returns the header and a row for each item.
@@ -52,6 +67,9 @@ func (t table[T]) rows(items []T) [][]string {
 
 // printList writes items as JSON or as a table.
 func printList[T any](c *app, items []T, t table[T]) error {
+	if c.format == formatWide {
+		t = t.widened()
+	}
 	return c.print(items, func(w io.Writer) {
 		if len(items) == 0 {
 			fmt.Fprintln(w, t.empty)

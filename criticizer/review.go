@@ -170,7 +170,7 @@ func (c *app) readReport(ctx context.Context, cl review.Changelist, v review.Ver
 }
 
 // unreadTable lists the parts that no model could read.
-var unreadTable = table[review.Unread]{"", []string{"NOT READ", "LINES", "CLASS", "REASON", "ENDPOINT"}, func(u review.Unread) []any {
+var unreadTable = table[review.Unread]{header: []string{"NOT READ", "LINES", "CLASS", "REASON", "ENDPOINT"}, cells: func(u review.Unread) []any {
 	return []any{u.Path, u.Lines, u.Class, u.Why, u.Context}
 }}
 
