@@ -204,6 +204,10 @@ func TestURIsArePositive(t *testing.T) {
 		{"Go MySQL", `"svc:Summer2024!@tcp(db1:3306)/app"`, "Summer2024!"},
 		{"an @ in the password", "mongodb+srv://svc:p@ss135!@c0.test/x", "p@ss135!"},
 		{"a token for a user", "https://" + hex40[:32] + "@o12.ingest.sentry.test/34", hex40[:32]},
+		{"a / behind a digit", "postgres://bob:9aB/xY12k@db/x", "9aB/xY12k"},
+		{"a ? behind a digit", "amqp://svc:7f?Qz81kd@mq", "7f?Qz81kd"},
+		{"a = and two /", "redis://app:4=K/d/9sQ@cache", "4=K/d/9sQ"},
+		{"a UUID for a user", "https://6ba7b810-9dad-41d1-80b4-00c04fd430c8@git.corp.test/x", "6ba7b810-9dad-41d1-80b4-00c04fd430c8"},
 		{"two hosts", "http://ab:b1234567@h1/x,http://ab:b1234567@h2/x", "b1234567"},
 	})
 }
@@ -319,6 +323,7 @@ func TestCodeIsNotRedacted(t *testing.T) {
 		"func hashPassword(password string) (string, error) {",
 		"this.password = password;", "Token:     result.Pending.Token,", "client_secret=settings.OAUTH_CLIENT_SECRET,",
 		"password?: string | undefined;", "MIN_PASSWORD_LENGTH = 12", `cache_key = f"user:{user_id}:profile:{version}"`,
+		`"http://localhost:PORT/api/v1/users/@me"`, "http://h:8080/@a/b", "https://esm.test:443/@scope/pkg@1.2.3",
 		"git@github.com:a/b.git", "https://example.com/path@version/file", "publicKeyToken=31bf3856ad364e35",
 		keyBlock("CERTIFICATE", 6), keyBlock("PUBLIC KEY", 4), "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCgvqgSti/XaGLTr1nngSxwXTtZT94 bob@ws",
 		"@@ -9,4 +9,9 @@\n " + strings.Repeat(certificateBody+"\n ", 3) + "-----END CERTIFICATE-----\n+x\n",

@@ -31,14 +31,15 @@ func uri(c *scan, at, begin int) {
 	if m == nil {
 		return
 	}
+	userinfo := m[1] + m[2]
 	colon := 0 // the first one that is not part of a placeholder
-	for colon < len(m[1]) && m[1][colon] != ':' {
-		colon += max(1, c.Names.PlaceholderLen(m[1][colon:]))
+	for colon < len(userinfo) && userinfo[colon] != ':' {
+		colon += max(1, c.Names.PlaceholderLen(userinfo[colon:]))
 	}
-	user, password := m[1][:colon], strings.TrimPrefix(m[1][colon:], ":")
+	user, password := userinfo[:colon], strings.TrimPrefix(userinfo[colon:], ":")
 	switch {
 	case password == "": // a userinfo without a password can be a token
-		if judge.IsVeryRandom(user) {
+		if judge.IsVeryRandom(user) || len(user) >= 32 && judge.IsRandom(user) {
 			c.report("uri-token", "uri user", "", begin, begin+len(user))
 		}
 	case !c.isDummyPassword(password):
@@ -50,9 +51,10 @@ func uri(c *scan, at, begin int) {
 	}
 }
 
-// userinfoForm matches the userinfo of an authority and what follows it. A password may hold any byte but
-// @, so the last @ before the path counts. An @ in the path counts only if the text before it is no port.
-var userinfoForm = regexp.MustCompile(`^([^/?#]*|[^:/?#@]*:[^0-9$%{<:*/?#][^@=&]*)@`)
+// userinfoForm matches the userinfo of an authority. The last @ before the path counts. A password may also
+// hold the marks of a path: an @ behind the first / ? or # counts if what is between the colon and that mark
+// is neither a port nor a variable, at most one more / follows, and a host is behind the @.
+var userinfoForm = regexp.MustCompile(`^(?:([^/?#]*)@|([^:/?#@]*:(?:[0-9]+[^0-9/?#@]|[^0-9$%{<:*/?#@])[^/?#@]*[/?#][^@=&/]*(?:/[^@=&/]*)?)@[0-9A-Za-z])`)
 
 // isDummyPassword reports whether the password of a URI is not a real one.
 func (r *Rules) isDummyPassword(s string) bool {
