@@ -128,7 +128,7 @@ func isPiece(s string, p piece, glued bool, width int) bool {
 	case !glued:
 		return false
 	case width < 40:
-		return n == width && n >= 8 || strings.HasPrefix(text, "MI") // a key in short lines
+		return n == width && n >= 8 || n >= 12 && judge.IsMixedCase(text) || strings.HasPrefix(text, "MI") // a key in short lines
 	}
 	return n >= 16 || judge.IsRandom(text)
 }
