@@ -146,7 +146,7 @@ func (n Name) IsPassword() bool {
 // IsPlural reports whether n names several secrets, such as passwords.
 func (n Name) IsPlural() bool {
 	final := lastWordOf(n.Ident)
-	return n.Strength == Strong && lists["plural"][final] || lists["accounts"][final]
+	return n.Strength == Strong && (lists["plural"][final] || strings.HasSuffix(final, "passwords")) || lists["accounts"][final]
 }
 
 // Class returns the class of the secrets that n names.

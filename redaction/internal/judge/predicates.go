@@ -137,7 +137,7 @@ func isItem(c *Candidate) bool {
 	case strings.ContainsAny(text, " \\"), strings.Count(text, ".") > 1: // a name such as com.example.app
 		return false
 	case c.Name.IsPlural():
-		return isOfMany(text)
+		return c.isOfMany()
 	case c.Name.Strength == Strong && (final == "" || lists["password"][final]):
 		return (IsMixed(text) || IsHumanMade(text)) && !looksLikeVersion(text)
 	}
@@ -152,15 +152,20 @@ func isMember(c *Candidate) bool {
 	case lists["digest"][strings.ToLower(c.Own)], strings.ContainsAny(text, " \\"):
 		return false
 	case c.Name.IsPlural():
-		return isOfMany(text)
+		return c.isOfMany()
 	case lists["about"][lastWordOf(c.Own)]:
 		return false
 	}
 	return c.Name.Strength == Strong && IsHumanMade(text) && !IsIdentifier(text) || IsRandom(text) && isItem(c)
 }
 
-// isOfMany reports whether an element of a list or map of passwords is one: it has a digit or a mark.
-func isOfMany(text string) bool {
+// isOfMany reports whether an element of a list or map of passwords is one: it has a digit or a mark. Among
+// credentials are also providers, regions and versions, which are short or have no capitals and one digit.
+func (c *Candidate) isOfMany() bool {
+	text := c.text
+	if c.Name.Strength != Strong && !IsHumanMade(text) && !IsVeryRandom(text) && !(len(text) >= 8 && IsMixedCase(text)) {
+		return false
+	}
 	return len(text) >= 5 && lex.CountIn(text, &lex.LetterSet) > 0 && (hasDigit(text) || lex.CountIn(text, &passwordMarks) > 0) && !looksLikeVersion(text) &&
 		!namesAlgorithm(text) && !lex.ContainsAny(strings.ToLower(text), heads["secretname"])
 }

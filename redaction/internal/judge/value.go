@@ -163,7 +163,8 @@ func isVariableOf(text string) bool {
 // isMask reports whether text is one or two different bytes, or cut short.
 func isMask(text string) bool {
 	n := lex.Distinct(text)
-	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") || strings.Contains(text, "****") || n == 1 || n == 2 && len(text) >= 6
+	return strings.HasSuffix(text, "...") || strings.HasSuffix(text, "…") || strings.Contains(text, "****") ||
+		n == 1 || n == 2 && len(text) >= 6 && shapeOf(text).digit < len(text)
 }
 
 // IsCommonWords reports whether text is words of no secret, each with up to spare digits.
