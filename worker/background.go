@@ -35,7 +35,8 @@ func (r *runtime) watchReviews(ctx context.Context, db *store.DB) {
 }
 
 // closeEnded reads the jobs before the runs: a run closes its job before it ends, and a
-// reset gives the job another run.
+// reset gives the job another run. The log does not have how the run ended: the text of the
+// person who terminated it may hold a secret or an address.
 func (r *runtime) closeEnded(ctx context.Context, db *store.DB) error {
 	unfinished, err := db.ClaimUnfinished(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (r *runtime) closeEnded(ctx context.Context, db *store.DB) error {
 			return err
 		}
 		if state != "" {
-			r.lg.WarnContext(ctx, "review ended without closing its job", "workflow_id", u.WorkflowID, "end", how, "state", string(state))
+			r.lg.WarnContext(ctx, "review ended without closing its job", "workflow_id", u.WorkflowID, "state", string(state))
 		}
 	}
 	return nil
