@@ -79,7 +79,11 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 	case temporal.IsCanceledError(err):
 		return review.Result{}, r.cancel(ctx, err)
 	case errors.Is(err, errDuplicate):
-		r.show(ctx, map[bool]string{false: "done: the review exists already", true: "done: the review was forgotten"}[r.job.Forgotten])
+		phase := "done: the review exists already"
+		if r.job.Forgotten {
+			phase = "done: the review was forgotten"
+		}
+		r.show(ctx, phase)
 		return review.Result{Job: r.job, Duplicate: true}, nil
 	case errors.Is(err, errSuperseded):
 		return review.Result{Job: r.job, Duplicate: true}, r.showOutcome(ctx, review.OutcomeSuperseded)
@@ -143,7 +147,10 @@ func (r *reviewState) fetch(ctx workflow.Context) error {
 		return err
 	}
 	r.fetched, r.skipped = result, result.SkippedBy
-	r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[result.ByBot]
+	r.progress.Author = "a person"
+	if result.ByBot {
+		r.progress.Author = "a bot"
+	}
 	if result.Shelf == 0 {
 		return nil
 	}
