@@ -135,11 +135,6 @@ func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err er
 	if err := r.refuses(ctx, l); err != nil {
 		return "", err
 	}
-	if r.note != "" {
-		if _, err := r.db.AnnotateDeadLetter(ctx, l.ID, r.who, r.note); err != nil {
-			return "", err
-		}
-	}
 	current, err := r.runs.current(ctx, l.WorkflowID)
 	switch {
 	case errors.Is(err, errForgotten):
@@ -161,7 +156,7 @@ func (r replayer) replay(ctx context.Context, id int64) (newRunID string, err er
 // if the reset certainly did not happen; if that is unknown, the next replay
 // finds out.
 func (r replayer) reset(ctx context.Context, l store.DeadLetter) (newRunID string, err error) {
-	request, err := r.db.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: r.who, Reason: r.reason, Full: r.full})
+	request, err := r.db.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: r.who, Reason: r.reason, Note: r.note, Full: r.full})
 	if err != nil {
 		return "", err
 	}

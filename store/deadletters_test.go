@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -381,6 +382,23 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 func onlyUnexplained(t *testing.T, operator *store.DB) int {
 	t.Helper()
 	return len(must(operator.DeadLetters(t.Context(), store.DeadLetterFilter{Unexplained: true}))(t))
+}
+
+// The note of a replay is kept in the audit log; an unexplained reset stays so.
+func TestNoteOfAReplayAcknowledgesNothing(t *testing.T) {
+	t.Parallel()
+	_, operator, d, letter := dead(t, failure.AuthDenied)
+	exec(t, d.Conn(t), `insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select id, 'run2', 'ivan@desk', '' from criticizer.dead_letters`)
+	must(operator.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter.ID, Who: "olga@desk", Reason: "TICKET-2", Note: "ENG-7: build 8"}))(t)
+	if onlyUnexplained(t, operator) != 1 {
+		t.Error("the reset is acknowledged")
+	}
+	trail := must(operator.Trail(t.Context(), letter.ID))(t)
+	if !slices.ContainsFunc(trail, func(e store.AuditEntry) bool {
+		return e.Action == "annotate" && strings.Contains(string(e.Detail), "ENG-7: build 8")
+	}) {
+		t.Errorf("the trail is %+v", trail)
+	}
 }
 
 func TestRequestReplayGuardsTheState(t *testing.T) {

@@ -100,6 +100,9 @@ type ReplayRequest struct {
 	Who          string
 	Reason       string
 	Full         bool // restart from the first stage
+	// Note is what engineering has found about an escalated letter, or empty. It is kept in the
+	// audit log only and, unlike AnnotateDeadLetter, acknowledges nothing.
+	Note string
 }
 
 // HoldDeadLetter keeps other operators from replaying the letter until release is
@@ -138,6 +141,11 @@ func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest,
 		if err != nil {
 			return err
 		}
+		if r.Note != "" {
+			if err := auditLetter(ctx, q, r.Who, "annotate", r.DeadLetterID, map[string]any{"note": r.Note}); err != nil {
+				return err
+			}
+		}
 		return auditLetter(ctx, q, r.Who, "request replay", r.DeadLetterID, map[string]any{"request": r.ID, "reason": r.Reason, "full": r.Full})
 	})
 	return r, err
@@ -171,7 +179,7 @@ func (d *DB) InterruptedReplay(ctx context.Context, letter int64) (r ReplayReque
 	if postgres.NoRow(err) {
 		return ReplayRequest{}, false, nil
 	}
-	return ReplayRequest(row), err == nil, postgres.Interpret("read replay request", err)
+	return ReplayRequest{ID: row.ID, DeadLetterID: row.DeadLetterID, Who: row.Who, Reason: row.Reason, Full: row.Full}, err == nil, postgres.Interpret("read replay request", err)
 }
 
 // ConfirmReplay records that the reset has created the run newRunID, and who requested it
