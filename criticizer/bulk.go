@@ -120,9 +120,18 @@ func (c *letterChoice) read(ctx context.Context, db *store.DB) ([]store.DeadLett
 }
 
 // each acts on the letters, or with --dry-run prints those on which it would act. verb and how say
-// what it does, and refuses returns why a letter is left out.
+// what it does, and refuses returns a settledError if a letter is left out.
 func (c *letterChoice) each(con *app, letters []store.DeadLetter, verb, how, done string, refuses func(store.DeadLetter) error, act func(store.DeadLetter) (run string, err error)) error {
-	possible := slices.DeleteFunc(slices.Clone(letters), func(l store.DeadLetter) bool { return refuses(l) != nil })
+	possible := []store.DeadLetter{}
+	for _, l := range letters {
+		err := refuses(l)
+		if _, left := errors.AsType[settledError](err); err != nil && !left {
+			return err
+		}
+		if err == nil {
+			possible = append(possible, l)
+		}
+	}
 	if len(possible) > 0 && con.format != formatJSON {
 		fmt.Fprintf(con.stdout, "%s %s %s\n", verb, plural(len(possible), "dead letter"), how)
 		writeTable(con.stdout, "  ", deadLetterTable.rows(possible))

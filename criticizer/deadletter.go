@@ -75,7 +75,8 @@ func (c *app) resolveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resolve [ID...]", Short: "Close dead letters without a replay",
 		Long: `Closes dead letters whose review was done by hand or is not needed. They are
-named by ID or chosen by --class, --stage, --changelist and --older-than.`,
+named by ID or chosen by --class, --stage, --changelist and --older-than. A dead
+letter that is being replayed must be named.`,
 		Example: `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"
   criticizer deadletter resolve --class INPUT_INVALID --reason "INC-43: started twice" --dry-run`,
 	}
@@ -91,8 +92,11 @@ named by ID or chosen by --class, --stage, --changelist and --older-than.`,
 				return err
 			}
 			return choice.each(c, letters, "resolve", "as "+c.operator()+"\nreason: "+*reason, "resolved", func(l store.DeadLetter) error {
-				if l.State == store.DeadLetterResolved {
+				switch {
+				case l.State == store.DeadLetterResolved:
 					return settled(l, fmt.Sprintf(`to add a note: criticizer deadletter annotate %d --note "TEXT"`, l.ID), "is resolved already, %s", byWhom(l.ResolvedBy, l.Resolution))
+				case l.State == store.DeadLetterReplaying && !l.Interrupted && !choice.named(): // its next failure is escalated only if it is replaying
+					return settled(l, fmt.Sprintf("to see the state of its review: criticizer status %d", l.Changelist), "is being replayed: name it to resolve it nevertheless")
 				}
 				return nil
 			}, func(l store.DeadLetter) (string, error) {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -248,7 +250,10 @@ func TestInterruptedReplayIsCompleted(t *testing.T) {
 				}
 			}
 			contains(t, s.must("deadletter", "list"), "replaying", "interrupted")
+			contains(t, s.must("deadletter", "resolve", "--class", "AUTH_DENIED", "--reason", reason, "--dry-run"), "would be resolved: 1")
 			contains(t, s.must("deadletter", "replay", s.letterOf(4711), "--reason", reason), "replayed", run)
+			contains(t, s.must("deadletter", "resolve", "--class", "AUTH_DENIED", "--reason", reason), "skipped", "is being replayed", "resolved: 0, skipped: 1")
+			contains(t, s.must("deadletter", "resolve", s.letterOf(4711), "--reason", reason, "--dry-run"), "would be resolved: 1")
 			s.refuses(s.criticizer("deadletter", "replay", s.letterOf(4711), "--reason", reason), 1, "is being replayed already")
 			s.work()
 			s.ended(4711)
@@ -321,6 +326,18 @@ func TestReplayThatTemporalRejects(t *testing.T) {
 				t.Errorf("the request was not withdrawn:\n%s", out)
 			}
 		})
+	}
+}
+
+// A dry run does not count a dead letter as skipped if its state cannot be read.
+func TestDryRunReportsAnError(t *testing.T) {
+	t.Parallel()
+	lost := failure.Errorf(failure.NetworkUnreachable, "connection lost")
+	choice := letterChoice{dryRun: true}
+	err := choice.each(&app{stdout: io.Discard, stderr: io.Discard}, make([]store.DeadLetter, 1), "replay", "", "replayed",
+		func(store.DeadLetter) error { return lost }, nil)
+	if !errors.Is(err, lost) {
+		t.Errorf("the error is %v, want %v", err, lost)
 	}
 }
 
