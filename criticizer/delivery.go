@@ -65,8 +65,8 @@ func (c *app) deliveryShowCommand() *cobra.Command {
 }
 
 // decide completes a command that carries out an operator's decision about deliveries, which are
-// named by ID or chosen by a filter.
-func (c *app) decide(cmd *cobra.Command, done string, apply func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error) *cobra.Command {
+// named by ID or chosen by a filter. allows returns whether the state of a delivery allows it.
+func (c *app) decide(cmd *cobra.Command, done string, allows func(d store.OutboxEntry, settle time.Duration) bool, apply func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error) *cobra.Command {
 	filter := store.DeliveryFilter{Limit: mostListed}
 	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", errorClasses()...)
 	flagOf(cmd, &filter.Changelist, "changelist", "all of changelist `N`", review.ParseChangelist)
@@ -104,20 +104,26 @@ func (c *app) decide(cmd *cobra.Command, done string, apply func(ctx context.Con
 			})
 		}
 		if *dryRun {
-			err := printList(c, deliveries, deliveryTable)
-			c.note("would be %s: %d; nothing was done: --dry-run", done, len(deliveries))
+			possible := slices.DeleteFunc(slices.Clone(deliveries), func(d store.OutboxEntry) bool { return !allows(d, cfg.Mail.Evidence.Settle) })
+			err := printList(c, possible, deliveryTable)
+			c.note("would be %s: %d, skipped: %d; nothing was done: --dry-run", done, len(possible), len(deliveries)-len(possible))
 			return err
 		}
 		as := func(d store.OutboxEntry) itemResult {
 			return itemResult{ID: d.ID, Changelist: d.Changelist, Version: d.Version}
 		}
+		var decided []store.OutboxEntry
 		err = forEach(c, deliveries, !chosen, done, as, func(d store.OutboxEntry) (string, error) {
-			return "", adviseConflict(apply(ctx, db, d, cfg.Mail.Evidence.Settle, c.operator(), *reason), d, cfg.Mail.Evidence.Settle)
+			if err := apply(ctx, db, d, cfg.Mail.Evidence.Settle, c.operator(), *reason); err != nil {
+				return "", adviseConflict(err, d, cfg.Mail.Evidence.Settle)
+			}
+			decided = append(decided, d)
+			return "", nil
 		})
 		if err != nil && !errors.Is(err, errReported) {
 			return err
 		}
-		return errors.Join(err, c.noteNext(ctx, db, deliveries))
+		return errors.Join(err, c.noteNext(ctx, db, decided))
 	})
 	return cmd
 }
@@ -128,7 +134,9 @@ func (c *app) waiveCommand() *cobra.Command {
 		Long: `Lets a review finish without a recipient. Without an ID all failed and held
 deliveries of a class, a changelist or a time are waived.`,
 		Example: `  criticizer delivery waive 7 --reason "INC-49: has left the company"`,
-	}, "waived", func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ time.Duration, who, why string) error {
+	}, "waived", func(d store.OutboxEntry, _ time.Duration) bool {
+		return d.Status != review.DeliverySent && d.Status != review.DeliveryWaived
+	}, func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ time.Duration, who, why string) error {
 		return db.WaiveDelivery(ctx, d.ID, who, why)
 	})
 }
@@ -141,7 +149,15 @@ address works. Search for a held mail at the mail server first. Without an ID al
 failed and held deliveries of a class, a changelist or a time are sent again.`,
 		Example: `  criticizer delivery resend 8 --reason "INC-46: not in the mail log"
   criticizer delivery resend --class RECIPIENT_REJECTED --since 12h --reason "INC-47: relay repaired" --dry-run`,
-	}, "requeued", func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error {
+	}, "requeued", func(d store.OutboxEntry, settle time.Duration) bool {
+		switch {
+		case d.Begun && time.Since(*d.LastAttemptAt) < settle:
+			return false
+		case d.Status == review.DeliveryWaived, d.Status == review.DeliveryPending && (d.Begun || d.NotificationID != ""):
+			return d.JobState != review.JobInProgress
+		}
+		return d.Status == review.DeliveryFailed || d.Status == review.DeliveryHeld
+	}, func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error {
 		return db.ResendDelivery(ctx, d.ID, settle, who, why)
 	})
 }
@@ -187,7 +203,8 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 	return advise(err, "to see its history: criticizer delivery show %d", d.ID)
 }
 
-// noteNext prints how the reviews of deliveries continue.
+// noteNext prints how the reviews of deliveries continue. It names the dead letters whose replay
+// is not refused.
 func (c *app) noteNext(ctx context.Context, db *store.DB, deliveries []store.OutboxEntry) error {
 	letters, err := db.DeadLetters(ctx, store.DeadLetterFilter{States: unresolved})
 	if err != nil {
@@ -198,7 +215,14 @@ func (c *app) noteNext(ctx context.Context, db *store.DB, deliveries []store.Out
 		states[d.JobState] = true
 	}
 	for _, l := range letters {
-		if slices.ContainsFunc(deliveries, func(d store.OutboxEntry) bool { return d.WorkflowID == l.WorkflowID }) {
+		if !slices.ContainsFunc(deliveries, func(d store.OutboxEntry) bool { return d.WorkflowID == l.WorkflowID }) {
+			continue
+		}
+		err := replayer{db: db}.refuses(ctx, l)
+		if _, refused := errors.AsType[settledError](err); err != nil && !refused {
+			return err
+		}
+		if err == nil {
 			ids = append(ids, strconv.FormatInt(l.ID, 10))
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
@@ -22,6 +24,7 @@ type refusal struct {
 	t          *testing.T
 	env        map[string]string
 	notify     *store.DB
+	conn       *pgx.Conn
 	alice, bob int64
 }
 
@@ -30,7 +33,7 @@ var refused = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: 
 func newRefusal(t *testing.T) refusal {
 	t.Helper()
 	d := storetest.New(t)
-	r := refusal{t: t, notify: d.Open(t, store.RoleNotify), env: map[string]string{
+	r := refusal{t: t, notify: d.Open(t, store.RoleNotify), conn: d.Conn(t), env: map[string]string{
 		"CRITICIZER_DATABASE_URL": d.URL.Reveal(), "CRITICIZER_CONFIG": "/dev/null",
 	}}
 	books := d.Open(t, store.RoleBookkeeping)
@@ -182,6 +185,36 @@ func TestAttemptsAndExclusionsAreShown(t *testing.T) {
 	testkit.NoError(t, notify.RecordAttempt(t.Context(), row, review.Attempt{Result: "UPSTREAM_UNAVAILABLE", Answer: "451 4.3.0", Detail: "it asks to try again later"}))
 	contains(t, say(t, env, "delivery", "show", fmt.Sprint(row.ID)).out, "attempt 1, begun", "UPSTREAM_UNAVAILABLE", "451 4.3.0", "try again later")
 	contains(t, say(t, env, "status", "4711").out, "not notified", "carol", "opted out")
+}
+
+// A dry run of named deliveries counts those whose state allows the decision.
+func TestDryRunOfNamedDeliveries(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	for _, tc := range []struct{ decision, say string }{{"waive", "waived"}, {"resend", "requeued"}} {
+		got := r.run(tc.decision, fmt.Sprint(r.alice), fmt.Sprint(r.bob), "--reason", "INC-1", "--dry-run")
+		if contains(t, got.out, "alice@corp.test", "would be "+tc.say+": 1, skipped: 1"); strings.Contains(got.out, "bob@corp.test") {
+			t.Errorf("%s of a row that was sent: %s", tc.decision, got.out)
+		}
+	}
+}
+
+// The next step of a decision leaves out letters whose replay is refused, and reviews of which no
+// delivery was changed.
+func TestNextStepIsPossible(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	bob := fmt.Sprint(r.bob)
+	none := r.run("waive", bob, bob, "--reason", "INC-1")
+	if contains(t, none.out, "failed: 2"); strings.Contains(none.out, "deadletter replay") {
+		t.Errorf("after two refused decisions: %s", none.out)
+	}
+	_, err := r.conn.Exec(t.Context(), `update criticizer.dead_letters set escalated = true`)
+	r.must(err)
+	escalated := r.run("waive", fmt.Sprint(r.alice), "--reason", "INC-1")
+	if contains(t, escalated.out, "waived"); strings.Contains(escalated.out, "deadletter replay") {
+		t.Errorf("for an escalated letter: %s", escalated.out)
+	}
 }
 
 func TestBadDecisionChangesNothing(t *testing.T) {
