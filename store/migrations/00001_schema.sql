@@ -1099,7 +1099,8 @@ grant select, insert (idempotency_key, changelist_id, review_version, asked_vers
 grant update (state, run_id, updated_at, finished_at, checked_at) on criticizer.jobs to criticizer_bookkeeping, criticizer_operator;
 grant update (closed_how) on criticizer.jobs to criticizer_bookkeeping;
 grant execute on function criticizer.finish_job, criticizer.skip_job to criticizer_bookkeeping;
-grant select, insert on criticizer.replays to criticizer_bookkeeping;
+grant select on criticizer.replays to criticizer_bookkeeping;
+grant insert (dead_letter_id, new_run_id, who, reason, request_id) on criticizer.replays to criticizer_bookkeeping, criticizer_operator;
 grant select on criticizer.replay_requests, criticizer.contents, criticizer.outcomes, criticizer.figures to criticizer_bookkeeping;
 grant select, update (due_at) on criticizer.watch to criticizer_bookkeeping;
 grant select, insert, update, delete on criticizer.outages
@@ -1122,7 +1123,7 @@ grant update on criticizer.deliveries, criticizer.dead_letters to criticizer_ope
 grant execute on function criticizer.forget_changelist to criticizer_operator;
 grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;
 grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
-grant insert, update (request_id, acknowledged_by, acknowledged_at) on criticizer.replays to criticizer_operator;
+grant update (request_id, acknowledged_by, acknowledged_at) on criticizer.replays to criticizer_operator;
 grant insert (who, reason, allowed, embargoed) on criticizer.allowlist_versions to criticizer_operator;
 grant update (accepted_by, accepted_at) on criticizer.findings to criticizer_operator;
 grant insert, update, delete on criticizer.opinions to criticizer_operator;
