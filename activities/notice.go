@@ -18,8 +18,8 @@ type notices interface {
 	// that time. It holds the letter locked meanwhile, so that no replay begins.
 	BeginNotice(ctx context.Context, openFor time.Duration) (review.Notice, bool, error)
 	// MarkNotice records that an attempt begins, or, if it is not in doubt, that the last
-	// attempt was certainly not accepted.
-	MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) error
+	// attempt was certainly not accepted. ok is false if the changelist was forgotten meanwhile.
+	MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) (ok bool, err error)
 	// PostponeNotice records why a notice is not sent before a later run.
 	PostponeNotice(ctx context.Context, n review.Notice, why string) error
 	// EndNotice records that a notice was sent, or, with an empty ID, why it never will be.
@@ -80,7 +80,7 @@ func (r *reconciliation) sendNotice(ctx context.Context, notice review.Notice) e
 		}
 	}
 	begun := time.Now() // before the row's time, so that Send's limit on its age holds
-	if err := r.Outbox.MarkNotice(ctx, notice, true); err != nil {
+	if ok, err := r.Outbox.MarkNotice(ctx, notice, true); err != nil || !ok {
 		return err
 	}
 	at := notice.FailedAt.UTC().Format(time.RFC3339)
@@ -99,7 +99,8 @@ func (r *reconciliation) sendNotice(ctx context.Context, notice review.Notice) e
 	case class == failure.RecipientRejected:
 		return r.Outbox.EndNotice(ctx, notice, "", "has an address that the mail server refuses")
 	case class != failure.Unknown && class != failure.DeliveryAmbiguous:
-		err = errors.Join(err, r.Outbox.MarkNotice(ctx, notice, false))
+		_, unmarked := r.Outbox.MarkNotice(ctx, notice, false)
+		err = errors.Join(err, unmarked)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
@@ -531,6 +533,17 @@ func TestRerunMailsOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
+// forgetting is an outbox whose changelist is forgotten after a notice has begun.
+type forgetting struct {
+	activitiestest.Database
+	t *testing.T
+}
+
+func (f forgetting) MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) (bool, error) {
+	f.Exec(f.t, `select criticizer.forget_changelist(4711, 'olga', 'INC-1')`)
+	return f.Database.MarkNotice(ctx, n, inDoubt)
+}
+
 // A dead letter of an early stage that stays open becomes one mail "not reviewed" to the author,
 // even if a worker dies in between. A later replay still sends the digest.
 func TestNoticeToTheAuthor(t *testing.T) {
@@ -557,6 +570,7 @@ func TestNoticeToTheAuthor(t *testing.T) {
 		"refused":              {func(m mailing) { m.fakes.Fail("Send", failure.Errorf(failure.RecipientRejected, "no")) }, 2, 0, "refuses"},
 		"the letter is young":  {func(m mailing) { m.stage.Policy.NotReviewedAfter = 9 * time.Hour }, 2, 0, ""},
 		"turned off":           {func(m mailing) { m.stage.Policy.NotReviewedAfter = 0 }, 2, 0, ""},
+		"forgotten meanwhile":  {func(m mailing) { m.stage.Outbox = forgetting{m.db, t} }, 2, 0, ""},
 		"a replay runs":        {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set state = 'replaying'`) }, 2, 0, ""},
 		"the stage was notify": {func(m mailing) { m.db.Exec(t, `update criticizer.dead_letters set stage = 'notify'`) }, 2, 0, ""},
 	} {

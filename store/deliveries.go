@@ -309,9 +309,10 @@ func (d *DB) BeginNotice(ctx context.Context, openFor time.Duration) (n review.N
 }
 
 // MarkNotice records that an attempt begins, or, if it is not in doubt, that the last attempt
-// was certainly not accepted.
-func (d *DB) MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) error {
-	return postgres.Interpret("mark notice", d.q.MarkNotice(ctx, db.MarkNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version, InDoubt: inDoubt}))
+// was certainly not accepted. ok is false if the changelist was forgotten meanwhile.
+func (d *DB) MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) (ok bool, err error) {
+	marked, err := d.q.MarkNotice(ctx, db.MarkNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version, InDoubt: inDoubt})
+	return marked == 1, postgres.Interpret("mark notice", err)
 }
 
 // PostponeNotice records why a notice is not sent before a later run.

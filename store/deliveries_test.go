@@ -713,12 +713,12 @@ func TestBeginNotice(t *testing.T) {
 		t.Errorf("after it was postponed: %+v, %t", again, ok)
 	}
 	exec(t, conn, `update criticizer.notices set begun_at = now() - interval '9 hours'`)
-	testkit.NoError(t, notify.MarkNotice(t.Context(), n, true))
+	must(notify.MarkNotice(t.Context(), n, true))(t)
 	older()
 	if again, ok := begin(); !ok || !again.Again || time.Since(again.Begun) > time.Hour {
 		t.Errorf("after its worker died: %+v, %t, want the begin of the last attempt", again, ok)
 	}
-	testkit.NoError(t, notify.MarkNotice(t.Context(), n, false))
+	must(notify.MarkNotice(t.Context(), n, false))(t)
 	older()
 	if again, ok := begin(); !ok || again.Again {
 		t.Errorf("after an attempt that was certainly not accepted: %+v, %t", again, ok)
@@ -740,6 +740,10 @@ func TestBeginNotice(t *testing.T) {
 	}
 	if got := must(d.Open(t, store.RoleOperator).Notices(t.Context(), 4711))(t); len(got) != 1 || got[0].NotifiedAt == nil {
 		t.Errorf("the operator reads %+v", got)
+	}
+	exec(t, conn, `delete from criticizer.notices`)
+	if must(notify.MarkNotice(t.Context(), n, true))(t) {
+		t.Error("a forgotten notice is marked")
 	}
 }
 

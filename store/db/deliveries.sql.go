@@ -630,7 +630,7 @@ func (q *Queries) LiftBounces(ctx context.Context, id int64) error {
 	return err
 }
 
-const markNotice = `-- name: MarkNotice :exec
+const markNotice = `-- name: MarkNotice :execrows
 update criticizer.notices set begun_at = case when $1::boolean then now() end, why = null
 where changelist_id = $2 and review_version = $3 and kind = 'not_reviewed'
 `
@@ -641,9 +641,12 @@ type MarkNoticeParams struct {
 	ReviewVersion review.Version
 }
 
-func (q *Queries) MarkNotice(ctx context.Context, arg MarkNoticeParams) error {
-	_, err := q.db.Exec(ctx, markNotice, arg.InDoubt, arg.ChangelistID, arg.ReviewVersion)
-	return err
+func (q *Queries) MarkNotice(ctx context.Context, arg MarkNoticeParams) (int64, error) {
+	result, err := q.db.Exec(ctx, markNotice, arg.InDoubt, arg.ChangelistID, arg.ReviewVersion)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const markSentIfNotSent = `-- name: MarkSentIfNotSent :execrows

@@ -164,7 +164,7 @@ select changelist::bigint as changelist, version::integer as version, stage::tex
        failed_at::timestamptz as failed_at, begun::timestamptz as begun, again::boolean as again, now()::timestamptz as now
 from criticizer.begin_notice(@open_for::interval);
 
--- name: MarkNotice :exec
+-- name: MarkNotice :execrows
 update criticizer.notices set begun_at = case when @in_doubt::boolean then now() end, why = null
 where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
 
