@@ -68,11 +68,13 @@ report, as criticizer review show does, with the same role and keyset.`,
 		if temporal != nil {
 			defer temporal.Close()
 		}
-		var answers []explanation
+		answers := []explanation{} // not null in JSON
 		if len(views) == 0 {
-			if answers, err = explainNoReview(ctx, db, cfg, temporal, cl); err != nil {
+			none, err := explainNoReview(ctx, db, cfg, temporal, cl)
+			if err != nil {
 				return err
 			}
+			answers = append(answers, none...)
 		}
 		for _, v := range views {
 			mails, err := v.explainMails(ctx, db, person)
@@ -129,7 +131,14 @@ func (v reviewView) explainReview() explanation {
 			}
 		}
 		if n := v.Notice; n != nil {
-			e.Why += "; the author " + cmp.Or(n.Why, "was told so at "+stampIf(n.NotifiedAt))
+			switch {
+			case n.Why != "":
+				e.Why += "; the author " + n.Why
+			case n.NotifiedAt != nil:
+				e.Why += "; the author was told so at " + stampIf(n.NotifiedAt)
+			default: // the row is written before the mail is sent
+				e.Why += "; the author may or may not have been told yet"
+			}
 		}
 	case review.JobCanceled:
 		e.Why, e.Next = cmp.Or(v.ClosedHow, e.Why), "if it is still wanted: "+again

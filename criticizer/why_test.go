@@ -87,6 +87,10 @@ func TestWhy(t *testing.T) {
 		"next: renew the credential", "criticizer deadletter show "+s.letterOf(102), "alice, author: to be decided")
 	exec(`insert into criticizer.notices (changelist_id, review_version, kind, why, final) values (102, 1, 'not_reviewed', 'opted out (mail.opt_out)', true)`)
 	contains(t, why("102"), "the author opted out (mail.opt_out)")
+	exec(`update criticizer.notices set why = null, final = false, begun_at = now()`)
+	contains(t, why("102"), "the author may or may not have been told yet")
+	exec(`update criticizer.notices set final = true, notified_at = now(), notification_id = 'm'`)
+	contains(t, why("102"), "the author was told so at 2")
 
 	// Skipped, superseded, canceled, terminated.
 	s.world.SetChange(review.Change{User: "alice", SkippedBy: review.SkipRuleUser})
@@ -115,6 +119,9 @@ func TestWhy(t *testing.T) {
 	away := s.with(map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}, "why", "100")
 	if contains(t, away.out, "succeeded"); away.status != 1 {
 		t.Errorf("without Temporal: %+v", away)
+	}
+	if none := s.with(map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}, "why", "15", "--json"); none.out != "[]\n" {
+		t.Errorf("nothing to say is %q in JSON", none.out)
 	}
 }
 
