@@ -69,6 +69,8 @@ type Decision struct {
 	as review.Recipient
 }
 
+const findingsOnly = "gets findings only (mail.clean_to)"
+
 // The reasons that are shown to the other recipients.
 const (
 	noAddress = "has no usable address"
@@ -99,7 +101,7 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 		case seen[address]:
 			continue
 		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
-			why = "gets findings only (mail.clean_to)"
+			why = findingsOnly
 		case len(seen) >= p.Max:
 			why = "is over the limit of recipients per review"
 		default:

@@ -191,7 +191,7 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 // row was requeued, or an operator decided to send it.
 func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 	report, chosen, err := r.compose(ctx, StageParams{
-		Request: review.Request{Changelist: d.Key.Changelist, Version: d.Key.Version}, Input: d.Report,
+		Request: review.Request{Changelist: d.Key.Changelist, Version: d.Key.Version, OnlyNew: d.OnlyNew}, Input: d.Report,
 	})
 	if failure.ClassOf(err) == failure.ArtifactExpired {
 		return r.expire(ctx, d)

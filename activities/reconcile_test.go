@@ -508,26 +508,60 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 	}
 }
 
-// A rerun for gaps mails only findings that the version before lacks, and nothing without one.
+// A rerun for gaps mails only findings that the version before lacks, also when a mail is sent
+// later, and nothing without one or if the report of that version has expired.
 func TestRerunMailsOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string][]review.Finding{"nothing new": nil, "a new finding": {{Path: "b.go", Title: "new", Quote: "y"}}} {
+	for name, tc := range map[string]struct {
+		more    []review.Finding
+		expired bool
+	}{
+		"nothing new":             {},
+		"a new finding":           {more: []review.Finding{{Path: "b.go", Title: "new", Quote: "y"}}},
+		"nothing to compare with": {more: []review.Finding{{Path: "b.go", Title: "new", Quote: "y"}}, expired: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
+			if tc.expired {
+				m.input = "report:gone"
+			}
 			m.finish(t)
 			rerun, report := review.Request{Changelist: 4711, Version: 2, ServerID: "p4", Key: "review-p4-4711-v2", OnlyNew: true}, findings()
-			report.Version, report.Findings = 2, append(report.Findings, more...)
+			report.Version, report.Findings = 2, append(report.Findings, tc.more...)
 			if _, err := m.db.OpenJob(t.Context(), rerun, "run"); err != nil {
 				t.Fatal(err)
 			}
 			testkit.NoError(t, m.db.SaveRecipients(t.Context(), 4711, 2, []review.Recipient{{User: "alice", Address: alice, Role: review.RoleAuthor}}))
-			if _, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: m.db.Keep(t, report)}); err != nil {
-				t.Fatal(err)
+			ref := m.db.Keep(t, report)
+			_, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: rerun, Input: ref})
+			if tc.expired {
+				if classOf(err) != failure.ArtifactExpired || len(m.fakes.Mails()) != 0 {
+					t.Errorf("mailed %+v, error %v", m.fakes.Mails(), err)
+				}
+				return
 			}
+			testkit.NoError(t, err)
+			if len(tc.more) == 0 {
+				var why string
+				m.db.Scan(t, `select why from criticizer.recipients where review_version = 2`, nil, &why)
+				if len(m.fakes.Mails()) != 0 || why != "has nothing new since version 1" {
+					t.Errorf("mailed %+v; alice %s", m.fakes.Mails(), why)
+				}
+				return
+			}
+			_, err = m.db.PrepareDeliveries(t.Context(), 4711, 2, []string{bob}) // by an operator, later
+			testkit.NoError(t, err)
+			m.db.Exec(t, `update criticizer.jobs set state = 'succeeded', outcome = 'findings', findings = 2, finished_at = now(), report = $1 where review_version = 2`, string(ref))
+			m.reconcile(t)
 			mails := m.fakes.Mails()
-			if len(mails) != len(more) || len(more) > 0 && (len(mails[0].Findings) != 1 || mails[0].Findings[0].Title != "new") {
-				t.Errorf("mailed %+v", mails)
+			if len(mails) != 2 {
+				t.Fatalf("mailed %+v", mails)
+			}
+			for _, mail := range mails {
+				if len(mail.Findings) != 1 || mail.Findings[0].Title != "new" {
+					t.Errorf("mailed %+v", mail)
+				}
 			}
 		})
 	}

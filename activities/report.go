@@ -54,7 +54,13 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 		outcome, policy.CleanTo = review.OutcomeClean, CleanToNobody
 	}
 	chosen := policy.choose(known, outcome)
-	chosen.quiet = quiet
+	if chosen.quiet = quiet; quiet {
+		for i, e := range chosen.excluded {
+			if e.Why == findingsOnly {
+				chosen.excluded[i].Why = fmt.Sprintf("has nothing new since version %d", report.Earlier)
+			}
+		}
+	}
 	for _, person := range known {
 		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil && policy.ReplyToAuthor {
 			report.ReplyTo = address
@@ -121,7 +127,7 @@ func (n *Notifier) report(ctx context.Context, of review.Owner, ref review.Artif
 
 // compare adds to the report of a rerun, or of the submit of a shelf, what changed since
 // the earlier report. If that has expired or cannot be decrypted, a retry does not help:
-// the mail then has no comparison.
+// the mail then has no comparison. A review that is to report only what is new fails instead.
 func (n *Notifier) compare(ctx context.Context, report *review.Report, req review.Request) error {
 	before, err := n.Outbox.EarlierReport(ctx, req.Changelist, req.Version)
 	if err != nil {
@@ -132,7 +138,7 @@ func (n *Notifier) compare(ctx context.Context, report *review.Report, req revie
 		report.Adopt(req, before.Until)
 		return nil
 	}
-	if before.Report == "" {
+	if before.Report == "" && !req.OnlyNew {
 		return nil
 	}
 	earlier, err := n.report(ctx, review.Owner{Changelist: before.Changelist, Version: before.Version}, before.Report)
@@ -144,6 +150,8 @@ func (n *Notifier) compare(ctx context.Context, report *review.Report, req revie
 		}
 	case failure.ClassOf(err).Retryable():
 		return err
+	case req.OnlyNew:
+		return fmt.Errorf("find what is new since version %d: %w", before.Version, err)
 	default:
 		n.Log.InfoContext(ctx, "earlier report not compared", "changelist", int64(report.Changelist),
 			"review_version", int(report.Version), "earlier", int(before.Version), "error", err)

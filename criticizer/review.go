@@ -179,8 +179,9 @@ func (c *app) reviewRerunCommand() *cobra.Command {
 		Use: "rerun CHANGELIST", Short: "Review again what no model could read",
 		Long: `Starts the next version of a changelist's review. Parts whose answers are stored
 are not asked for again. Recipients and channels get only findings that the version
-before lacks; without one, they get nothing. criticizer-starter change-commit
---review-version makes a review that is reported as a whole.`,
+before lacks; without one, they get nothing. The report of that version must not
+have expired. criticizer-starter change-commit --review-version makes a review that
+is reported as a whole.`,
 		Example: `  criticizer review rerun 4711 --gaps --reason "INC-42: the filter of the endpoint is corrected"`,
 	}
 	gaps := cmd.Flags().Bool("gaps", false, "review the parts that were left out (required)")
@@ -234,13 +235,20 @@ func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.
 	if len(rows) == 0 {
 		return store.ReviewRow{}, advise(fmt.Errorf("changelist %d has no review", cl), "%s", status)
 	}
-	switch last := rows[len(rows)-1]; {
+	last := rows[len(rows)-1]
+	stored, err := db.ReportIsStored(ctx, review.Owner{Changelist: cl, Version: last.Version})
+	switch {
+	case err != nil:
+		return last, err
 	case last.Shelved:
 		return last, advise(fmt.Errorf("changelist %d is a shelf", cl), "shelve it again, or submit it")
 	case last.State != review.JobSucceeded:
 		return last, advise(fmt.Errorf("version %d of the review of changelist %d is %s", last.Version, cl, last.State), "%s", status)
 	case last.SkippedBy != "" || last.Outcome != review.OutcomePartial && last.Outcome != review.OutcomeNotReviewed:
 		return last, advise(fmt.Errorf("version %d of the review of changelist %d left nothing out: it is %s", last.Version, cl, last.Outcome), "%s", status)
+	case !stored:
+		return last, advise(fmt.Errorf("the report of version %d of the review of changelist %d has expired: what is new cannot be found", last.Version, cl),
+			"to review the change as a whole: criticizer-starter change-commit --review-version %d %d", last.Version+1, cl)
 	default:
 		return last, nil
 	}

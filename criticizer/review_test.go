@@ -71,6 +71,14 @@ func TestReviewRerun(t *testing.T) {
 	s.review(4712)
 	contains(t, s.must("status", "4712"), "not read", "//depot/a.go 2-3: "+string(review.SkipRefused)+" CONTENT_POLICY 400 content_filter")
 	args[2] = "4712"
+	expire := func(from, to string) {
+		t.Helper()
+		_, err := s.database.Conn(t).Exec(t.Context(), `update criticizer.jobs set report = replace(report, $1, $2) where changelist_id = 4712`, from, to)
+		testkit.NoError(t, err)
+	}
+	expire("report:", "report:gone")
+	checkRefusal(t, "of a review whose report has expired", s.criticizer(args...), 1, "the report of version 1 of the review of changelist 4712 has expired")
+	expire("report:gone", "report:")
 	contains(t, s.must(args...), "review of changelist 4712 version 2 started", "review-p4-4712-v2")
 	testkit.NoError(t, s.runs.GetWorkflow(t.Context(), "review-p4-4712-v2", "").Get(t.Context(), nil))
 	contains(t, s.must("status", "4712"), "version 1", "version 2", "succeeded, partial")

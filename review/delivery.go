@@ -124,6 +124,8 @@ type DueDelivery struct {
 	JobState JobState
 	// Report is the report of a succeeded review, or empty.
 	Report ArtifactRef
+	// OnlyNew is that of the review's [Request].
+	OnlyNew bool
 	// Confirmed is set once there was evidence of the mail. Later its absence means
 	// nothing, because evidence expires.
 	Confirmed bool

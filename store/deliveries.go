@@ -235,7 +235,7 @@ func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Durat
 	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: limit})
 	return postgres.Convert("read due deliveries", rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {
 		return review.DueDelivery{
-			Delivery: byOurClock(asDelivery(r.Delivery), r.Now), JobState: r.JobState, Report: postgres.OrZero(r.Report),
+			Delivery: byOurClock(asDelivery(r.Delivery), r.Now), JobState: r.JobState, Report: postgres.OrZero(r.Report), OnlyNew: r.OnlyNew,
 			Confirmed: r.Delivery.ConfirmedAt != nil, Evidence: postgres.OrZero(r.Delivery.Evidence),
 		}
 	})

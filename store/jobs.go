@@ -46,7 +46,7 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 		decision = review.DecisionRun
 		job, err = q.InsertJob(ctx, db.InsertJobParams{
 			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int(req.Version),
-			ServerID: req.ServerID, RunID: runID,
+			ServerID: req.ServerID, RunID: runID, OnlyNew: req.OnlyNew,
 		})
 	case err != nil:
 	case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID:

@@ -65,6 +65,12 @@ func (d *DB) ReportOfReview(ctx context.Context, of review.Owner) (review.Artifa
 	return review.ArtifactRef(ref), postgres.Interpret("find report of review", err)
 }
 
+// ReportIsStored reports whether a review has a report that has not expired.
+func (d *DB) ReportIsStored(ctx context.Context, of review.Owner) (bool, error) {
+	stored, err := d.q.ReportIsStored(ctx, db.ReportIsStoredParams{ChangelistID: of.Changelist, ReviewVersion: of.Version})
+	return stored, postgres.Interpret("find report of review", err)
+}
+
 // A RecentReview is one review of a list.
 type RecentReview struct {
 	ReviewRow

@@ -35,7 +35,7 @@ const cancelReplacedJob = `-- name: CancelReplacedJob :one
 update criticizer.jobs
 set state = 'canceled', run_id = $1, updated_at = now(), finished_at = now(), closed_how = 'superseded: a newer version of the review has succeeded'
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new
 `
 
 type CancelReplacedJobParams struct {
@@ -69,6 +69,7 @@ func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobPa
 		&i.Purged,
 		&i.ClosedHow,
 		&i.ForgottenAt,
+		&i.OnlyNew,
 	)
 	return i, err
 }
@@ -244,7 +245,7 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 }
 
 const decidingJob = `-- name: DecidingJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
@@ -288,6 +289,7 @@ func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, 
 		&i.Purged,
 		&i.ClosedHow,
 		&i.ForgottenAt,
+		&i.OnlyNew,
 	)
 	return i, err
 }
@@ -369,11 +371,11 @@ func (q *Queries) HasNewerReview(ctx context.Context, idempotencyKey string) (bo
 }
 
 const insertJob = `-- name: InsertJob :one
-insert into criticizer.jobs (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id)
+insert into criticizer.jobs (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id, only_new)
 select $1, $2, greatest($3::integer, top + 1),
-       case when top >= $3::integer then $3::integer end, $4, $5
+       case when top >= $3::integer then $3::integer end, $4, $5, $6
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = $2) as known
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new
 `
 
 type InsertJobParams struct {
@@ -382,6 +384,7 @@ type InsertJobParams struct {
 	ReviewVersion  int
 	ServerID       string
 	RunID          string
+	OnlyNew        bool
 }
 
 // Inserts the version asked for, or the next one if reviews of the shelf have
@@ -393,6 +396,7 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		arg.ReviewVersion,
 		arg.ServerID,
 		arg.RunID,
+		arg.OnlyNew,
 	)
 	var i Job
 	err := row.Scan(
@@ -418,12 +422,13 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.Purged,
 		&i.ClosedHow,
 		&i.ForgottenAt,
+		&i.OnlyNew,
 	)
 	return i, err
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -452,12 +457,13 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.Purged,
 		&i.ClosedHow,
 		&i.ForgottenAt,
+		&i.OnlyNew,
 	)
 	return i, err
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, j.forgotten_at, coalesce(o.stand_in, false)::boolean as stand_in, coalesce(o.tally, '{}')::jsonb as tally
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, j.forgotten_at, j.only_new, coalesce(o.stand_in, false)::boolean as stand_in, coalesce(o.tally, '{}')::jsonb as tally
 from criticizer.jobs j
 left join criticizer.outcomes o using (changelist_id, review_version, report)
 where j.changelist_id = $1
@@ -503,6 +509,7 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.Job.Purged,
 			&i.Job.ClosedHow,
 			&i.Job.ForgottenAt,
+			&i.Job.OnlyNew,
 			&i.StandIn,
 			&i.Tally,
 		); err != nil {
@@ -527,7 +534,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -556,6 +563,7 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.Purged,
 		&i.ClosedHow,
 		&i.ForgottenAt,
+		&i.OnlyNew,
 	)
 	return i, err
 }
@@ -568,7 +576,7 @@ with newest as (
       and ($3::interval = interval '0' or created_at > now() - $3::interval)
     order by id desc
     limit $4::bigint)
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, j.forgotten_at, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.coverage, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, j.purged, j.closed_how, j.forgotten_at, j.only_new, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        case when j.state <> 'in_progress' then ''
             when exists (select from criticizer.deliveries d
@@ -645,6 +653,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.Job.Purged,
 			&i.Job.ClosedHow,
 			&i.Job.ForgottenAt,
+			&i.Job.OnlyNew,
 			&i.Letter,
 			&i.LetterStage,
 			&i.LetterClass,
@@ -666,7 +675,7 @@ const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
 set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null, closed_how = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -700,8 +709,27 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.Purged,
 		&i.ClosedHow,
 		&i.ForgottenAt,
+		&i.OnlyNew,
 	)
 	return i, err
+}
+
+const reportIsStored = `-- name: ReportIsStored :one
+select exists (
+    select from criticizer.jobs j join report.artifacts a on a.id = split_part(j.report, ':', 2)
+    where j.changelist_id = $1 and j.review_version = $2 and a.expires_at > now())::boolean
+`
+
+type ReportIsStoredParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+func (q *Queries) ReportIsStored(ctx context.Context, arg ReportIsStoredParams) (bool, error) {
+	row := q.db.QueryRow(ctx, reportIsStored, arg.ChangelistID, arg.ReviewVersion)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const reportOfReview = `-- name: ReportOfReview :one

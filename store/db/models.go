@@ -83,6 +83,7 @@ type Job struct {
 	Purged         bool
 	ClosedHow      *string
 	ForgottenAt    *time.Time
+	OnlyNew        bool
 }
 
 type Outage struct {

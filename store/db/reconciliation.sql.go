@@ -25,7 +25,7 @@ func (q *Queries) CountMissing(ctx context.Context) (int, error) {
 }
 
 const dueDeliveries = `-- name: DueDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, d.bounced_at, d.missing_at, j.state as job_state, j.report, now()::timestamptz as now
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, d.bounced_at, d.missing_at, j.state as job_state, j.report, j.only_new, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
@@ -52,6 +52,7 @@ type DueDeliveriesRow struct {
 	Delivery Delivery
 	JobState review.JobState
 	Report   *review.ArtifactRef
+	OnlyNew  bool
 	Now      time.Time
 }
 
@@ -98,6 +99,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.Delivery.MissingAt,
 			&i.JobState,
 			&i.Report,
+			&i.OnlyNew,
 			&i.Now,
 		); err != nil {
 			return nil, err

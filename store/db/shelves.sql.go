@@ -55,7 +55,7 @@ func (q *Queries) InsertShelfJob(ctx context.Context, arg InsertShelfJobParams) 
 }
 
 const jobOfShelfEvent = `-- name: JobOfShelfEvent :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at from criticizer.jobs where shelf_event = $1::text
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new from criticizer.jobs where shelf_event = $1::text
 `
 
 func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, error) {
@@ -84,6 +84,7 @@ func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, 
 		&i.Purged,
 		&i.ClosedHow,
 		&i.ForgottenAt,
+		&i.OnlyNew,
 	)
 	return i, err
 }

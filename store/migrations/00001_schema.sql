@@ -82,6 +82,7 @@ create table criticizer.jobs (
     purged          boolean     not null default false, -- the rows of the review were deleted by policy
     closed_how      text,                           -- who ended the run of a canceled review, or forgot the review, and why
     forgotten_at    timestamptz,                    -- when an operator deleted what was stored about the review
+    only_new        boolean     not null default false, -- the review reports only findings that the version before lacks
     constraint jobs_key_unique unique (idempotency_key),
     constraint jobs_version_unique unique (changelist_id, review_version),
     constraint jobs_key_present check (idempotency_key <> ''),
@@ -1086,7 +1087,7 @@ grant update (why) on criticizer.recipients to criticizer_notify;
 grant execute on function criticizer.begin_notice to criticizer_notify;
 grant select, insert, update on criticizer.opinions to criticizer_notify;
 grant select (token, changelist_id, review_version, fingerprint, place_fingerprints, place, shingles) on criticizer.findings to criticizer_notify;
-grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by)
+grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by, only_new)
     on criticizer.jobs to criticizer_notify;
 grant select (changelist_id, review_version, report, of_changelist, of_version) on criticizer.outcomes to criticizer_notify;
 grant execute on function criticizer.adopt_outcome to criticizer_notify;
@@ -1094,7 +1095,7 @@ grant execute on function criticizer.adopt_outcome to criticizer_notify;
 -- The bookkeeping role reads whether every recipient was notified, not the
 -- recipients.
 grant select, insert, update on criticizer.dead_letters, criticizer.pages, criticizer.catch_up to criticizer_bookkeeping;
-grant select, insert (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id, shelved, shelf_event)
+grant select, insert (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id, shelved, shelf_event, only_new)
     on criticizer.jobs to criticizer_bookkeeping;
 grant update (state, run_id, updated_at, finished_at, checked_at) on criticizer.jobs to criticizer_bookkeeping, criticizer_operator;
 grant update (closed_how) on criticizer.jobs to criticizer_bookkeeping;

@@ -17,9 +17,9 @@ for update;
 -- name: InsertJob :one
 -- Inserts the version asked for, or the next one if reviews of the shelf have
 -- taken it.
-insert into criticizer.jobs (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id)
+insert into criticizer.jobs (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id, only_new)
 select @idempotency_key, @changelist_id, greatest(@review_version::integer, top + 1),
-       case when top >= @review_version::integer then @review_version::integer end, @server_id, @run_id
+       case when top >= @review_version::integer then @review_version::integer end, @server_id, @run_id, @only_new
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = @changelist_id) as known
 returning *;
 
@@ -156,6 +156,11 @@ limit 1;
 
 -- name: ReportOfReview :one
 select coalesce(report, '')::text from criticizer.jobs where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: ReportIsStored :one
+select exists (
+    select from criticizer.jobs j join report.artifacts a on a.id = split_part(j.report, ':', 2)
+    where j.changelist_id = @changelist_id and j.review_version = @review_version and a.expires_at > now())::boolean;
 
 -- name: CreditOfChangelists :many
 -- What all reviews of each submitted changelist say. One of them has to have read it, and the

@@ -6,7 +6,7 @@
 -- servers bounce after five days. When it is older than watch, it is checked once a week if no
 -- source has had evidence of it, until its address is forgotten. It is not checked while its
 -- review runs, which has counted the recipient as notified.
-select sqlc.embed(d), j.state as job_state, j.report, now()::timestamptz as now
+select sqlc.embed(d), j.state as job_state, j.report, j.only_new, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
