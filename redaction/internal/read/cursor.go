@@ -115,15 +115,17 @@ func (c cursor) offset() int {
 	return c.rg.to
 }
 
-// closers skips what may close around a name: the end of the literal that it is in, brackets.
+// closers skips what may close around a name: the end of the literal that it is in, brackets,
+// and the brace behind a name in quotes.
 func (c cursor) closers() cursor {
+	quoted := false
 	for n := range 6 {
 		if outer, ok := c.leave(); ok {
-			c = outer
+			c, quoted = outer, true
 			continue
 		}
 		text := c.text()
-		if !c.isKind(lex.Mark) || text != "]" && text != ")" && !(text == "*" && n == 0) && (!lex.QuoteSet.Has(text[0]) || c.rg.code) {
+		if !c.isKind(lex.Mark) || text != "]" && text != ")" && !(text == "}" && quoted) && !(text == "*" && n == 0) && (!lex.QuoteSet.Has(text[0]) || c.rg.code) {
 			break
 		}
 		c = c.next()

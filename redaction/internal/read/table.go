@@ -136,7 +136,7 @@ func insert(d *reader, rg *region, h hit) {
 	case "select":
 		d.arguments(c, cell)
 	case "stdin": // COPY users (name, password) FROM stdin; and rows up to \.
-		for at := lex.LineEnd(d.s[:rg.to], c.offset()); at < rg.to && d.s[at] != '\\' && d.s[at] != 1; {
+		for at := lex.LineEnd(d.s[:rg.to], c.offset()); at < rg.to && d.s[at] != 1 && !strings.HasPrefix(d.s[at:], `\.`); {
 			row, next := d.row(at, rg.to, '\t')
 			for i, lit := range row {
 				cell(i, lit, true)
