@@ -20,10 +20,11 @@ import (
 type form struct {
 	name string
 	bind judge.Binding
+	word string // NAME, CONSTANT or IDENT
 	// before are the elements before NAME, the nearest first, and after those behind it.
 	before, after []element
-	// behind is set if the value is behind NAME, isIdent if NAME has no members.
-	behind, isIdent bool
+	// behind is set if the value is behind NAME.
+	behind bool
 	// size is the number of elements that have to be there.
 	size int
 }
@@ -49,16 +50,17 @@ const (
 	exactToken  elementKind = iota // the token text
 	anyWord                        // WORD
 	wordOf                         // @LIST
-	nameItself                     // NAME, IDENT
+	nameItself                     // NAME, CONSTANT, IDENT
 	nameQuote                      // QUOTE, or a quote around NAME
 	closers                        // CLOSE
 	skipped                        // ...
 	anyValue                       // VALUE or "VALUE"
+	anyType                        // TYPE
 	beginOfLine                    // LINE
 )
 
 // elementWords are the words of forms with a meaning of their own.
-var elementWords = map[string]elementKind{"NAME": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "...": skipped, "LINE": beginOfLine}
+var elementWords = map[string]elementKind{"NAME": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "TYPE": anyType, "WORD": anyWord, "CLOSE": closers, "...": skipped, "LINE": beginOfLine}
 
 // A gap is what may be between an element and the value behind it.
 type gap uint8
@@ -89,9 +91,9 @@ func (r *Rules) AddForm(f []string) (subjects []judge.Subject, err error) {
 	if at < 0 || !slices.ContainsFunc(elements, is(anyValue)) || len(elements) > maxElements {
 		return nil, fmt.Errorf("the form has %d elements: want up to %d with one NAME and a VALUE", len(elements), maxElements)
 	}
-	out := form{name: "form " + text, bind: judge.Binding(bind), before: slices.Clone(elements[:at]), after: elements[at+1:]}
+	out := form{name: "form " + text, bind: judge.Binding(bind), word: elements[at].text, before: slices.Clone(elements[:at]), after: elements[at+1:]}
 	slices.Reverse(out.before)
-	out.behind, out.isIdent = slices.ContainsFunc(out.after, is(anyValue)), elements[at].text == "IDENT"
+	out.behind = slices.ContainsFunc(out.after, is(anyValue))
 	out.size = len(elements)
 	if slices.ContainsFunc(elements, is(closers)) {
 		out.size--
@@ -219,7 +221,7 @@ func match(d *reader, n judge.Name, before, after cursor) {
 	for _, i := range d.formsAt(after, buffer[:0]) {
 		f := &d.forms[i]
 		m := matcher{reader: d, bind: f.bind}
-		if bound && f.behind || f.isIdent && !judge.IsIdentifier(n.Ident) || !m.backward(before, f.before) || !m.forward(after, f.after) {
+		if bound && f.behind || f.word == "IDENT" && !judge.IsIdentifier(n.Ident) || f.word == "CONSTANT" && !judge.IsConstant(n.Ident) || !m.backward(before, f.before) || !m.forward(after, f.after) {
 			continue
 		}
 		for _, lit := range m.values {
@@ -256,6 +258,8 @@ func (m *matcher) forward(c cursor, elements []element) bool {
 			c, ok = c.leave()
 		case closers:
 			c = c.closers()
+		case anyType:
+			c, ok = c.skip(false).skipType()
 		case anyValue:
 			c, ok = m.valueAt(e, c, k == len(elements)-1)
 		default:
@@ -290,6 +294,13 @@ func (m *matcher) backward(c cursor, elements []element) bool {
 		if c = at; c.i == 0 {
 			return false
 		}
+		if e.kind == anyValue && !e.quoted { // what is between blanks
+			for c.i > 0 && c.back() == c {
+				c.i--
+			}
+			m.values = append(m.values, trimmed(m.s, m.bind, literal{c.offset(), at.offset(), false, at}))
+			continue
+		}
 		c.i--
 		if !e.matches(c) {
 			return false
@@ -300,6 +311,27 @@ func (m *matcher) backward(c cursor, elements []element) bool {
 	}
 	return true
 }
+
+// skipType skips a type on one line, such as &str, string[], Map<String, String> and str | None. Outside brackets, it
+// has no commas, and no name follows another.
+func (c cursor) skipType() (next cursor, ok bool) {
+	depth, afterName := 0, false
+	for begin := c; ; c = c.next() {
+		text := c.text()
+		switch {
+		case c.isKind(lex.Blank):
+			continue
+		case c.isKind(lex.Name) && (depth > 0 || !afterName):
+		case c.isKind(lex.Mark) && (lex.AllIn(text, &typeMarks) || text == "::" || depth > 0 && (text == "," || text == ";")):
+			depth += strings.Count(text, "[") + strings.Count(text, "<") - strings.Count(text, "]") - strings.Count(text, ">")
+		default:
+			return c, c != begin && depth == 0
+		}
+		afterName = c.isKind(lex.Name)
+	}
+}
+
+var typeMarks = lex.SetOf(".<>[]?*|&")
 
 // matches reports whether an element of one token matches the one behind c.
 func (e *element) matches(c cursor) bool {
