@@ -34,7 +34,7 @@ type shownReview struct {
 }
 
 // reviewAndShow reviews the changelists, and prints the list of the reviews and the report
-// with the most findings, as it was mailed. It returns errFailedReviews if some reviews failed.
+// with the most findings, as it was mailed; of the sample also one with masked secrets. It returns errFailedReviews if some reviews failed.
 func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error {
 	reviewAll := e.reviewAll
 	if e.depot.sample {
@@ -60,12 +60,19 @@ func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error
 			}
 		}
 	}
+	var shown []review.Changelist
 	if most.Findings > 0 {
-		text, err := e.criticizer(ctx, "review", "show", most.Changelist.String())
+		shown = append(shown, most.Changelist)
+	}
+	if e.depot.sample {
+		shown = append(shown, sampleSecrets)
+	}
+	for _, cl := range shown {
+		text, err := e.criticizer(ctx, "review", "show", cl.String())
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "\n$ criticizer review show %d\n%s\n", most.Changelist, text)
+		fmt.Fprintf(stdout, "\n$ criticizer review show %d\n%s\n", cl, text)
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d %w: see the list of reviews, and %s", failed, errFailedReviews, filepath.Join(e.stack.base, "log", "worker.log"))

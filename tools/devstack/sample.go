@@ -15,11 +15,12 @@ import (
 )
 
 // The sample depot is what demo and up review if no other depot is named: a small game
-// server, see harbor.txtar. Its last submitted change meets an expired ticket, and its
-// last change is a shelf.
+// server, see harbor.txtar. Its last submitted change meets an expired ticket, its
+// last change is a shelf, and one adds secrets.
 const (
-	sampleShelf  review.Changelist = 113
-	sampleReason                   = "demo: the ticket of the account was renewed"
+	sampleShelf   review.Changelist = 113
+	sampleSecrets review.Changelist = 107
+	sampleReason                    = "demo: the ticket of the account was renewed"
 )
 
 // sampleDepot returns the sample depot of the clone.
