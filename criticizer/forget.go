@@ -2,15 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/workflows/contract"
 )
 
@@ -39,29 +41,47 @@ backups.`,
 		}
 		defer db.Close()
 		gone, err := db.ForgetChangelist(cmd.Context(), cl, c.operator(), *reason)
-		if failure.ClassOf(err) == failure.WriteConflict {
-			return advise(err, "criticizer why %d; end the review that it shows, or settle the delivery", cl)
-		}
 		if err != nil {
-			return err
+			return adviseForget(err, cl)
 		}
-		temporal, err := dialTemporal(cmd.Context(), cfg)
+		related := ""
+		for _, other := range gone.Related {
+			related += fmt.Sprintf("; the same change has reviews as changelist %d: criticizer forget %[1]d --reason \"WHY\"", other)
+		}
+		server, err := dialTemporal(cmd.Context(), cfg)
 		runs := 0
 		if err == nil {
-			defer temporal.Close()
-			runs, err = temporal.forget(cmd.Context(), cl)
+			defer server.Close()
+			runs, err = server.forget(cmd.Context(), cl)
 		}
 		if err != nil {
 			return advise(fmt.Errorf("changelist %d is forgotten, but Temporal's history of it is not deleted: %w", cl, err),
-				"run the same command again when Temporal responds, or wait for the end of its retention")
+				"run the same command again when Temporal responds, or wait for the end of its retention%s", related)
 		}
-		return c.done("changelist %d is forgotten: %s, %s, %s, %s in Temporal", cl,
-			plural(gone.Artifacts, "artifact"), plural(gone.Findings, "finding"), fmt.Sprintf("%d addresses", gone.Deliveries), plural(runs, "run"))
+		return c.done("changelist %d is forgotten: %s, %s, %d addresses, %s in Temporal%s", cl,
+			plural(gone.Artifacts, "artifact"), plural(gone.Findings, "finding"), gone.Deliveries, plural(runs, "run"), related)
 	}
 	return cmd
 }
 
-// forget deletes the closed runs of a changelist, and returns their number.
+// adviseForget adds to a refusal what ends its cause.
+func adviseForget(err error, cl review.Changelist) error {
+	refusal, _ := errors.AsType[store.ForgetRefusal](err)
+	switch refusal {
+	case store.ForgetNoReview:
+		return advise(err, "correct the number; to see the reviews that are stored: criticizer review list")
+	case store.ForgetInProgress:
+		return advise(err, "wait until it has ended, or end it; to see what it waits for: criticizer why %d", cl)
+	case store.ForgetDeliveryInDoubt:
+		return advise(err, "it may have been sent, and a search for it needs the address; to see which, then resend or waive it: criticizer delivery list --changelist %d", cl)
+	case store.ForgetNoticeInDoubt:
+		return advise(err, "it may have been sent, and a search for it needs the address; run the same command again 7 days after the attempt")
+	}
+	return err
+}
+
+// forget deletes the closed runs of a changelist, and returns their number. A paused run is open.
+// Temporal lists a run for a moment after it is deleted.
 func (r runs) forget(ctx context.Context, cl review.Changelist) (deleted int, err error) {
 	var page []byte
 	for first := true; first || len(page) > 0; first = false {
@@ -73,12 +93,15 @@ func (r runs) forget(ctx context.Context, cl review.Changelist) (deleted int, er
 			return deleted, fmt.Errorf("list runs of changelist %d: %w", cl, err)
 		}
 		for _, run := range found.GetExecutions() {
-			if run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			if temporal.IsOpen(run.GetStatus()) {
 				continue
 			}
 			_, err := r.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 				Namespace: r.name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetExecution().GetWorkflowId(), RunId: run.GetExecution().GetRunId()},
 			})
+			if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+				continue
+			}
 			if err != nil {
 				return deleted, fmt.Errorf("delete run %s: %w", run.GetExecution().GetRunId(), err)
 			}

@@ -1,11 +1,22 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
@@ -70,7 +81,9 @@ func TestForgetIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRefusal(t)
 	forget := func() answer { return say(t, r.env, "forget", "4711", "--reason", "PRIV-3") }
-	checkRefusal(t, "an unknown changelist", say(t, r.env, "forget", "1", "--reason", "PRIV-3"), 1, "it has no review")
+	unknown := say(t, r.env, "forget", "1", "--reason", "PRIV-3")
+	checkRefusal(t, "an unknown changelist", unknown, 1, "it has no review")
+	contains(t, unknown.err, "correct the number")
 	checkRefusal(t, "no reason", say(t, r.env, "forget", "4711"), 2, `"reason" not set`)
 	rows, err := r.notify.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"})
 	r.must(err)
@@ -83,5 +96,47 @@ func TestForgetIsRefused(t *testing.T) {
 	var left []deliveryView
 	if got := r.run("list", "--json"); json.Unmarshal([]byte(got.out), &left) != nil || len(left) != 3 || strings.Contains(got.out, "@") || strings.Contains(got.out, `"pending"`) {
 		t.Errorf("left are %+v", got)
+	}
+}
+
+// closedRuns is a Temporal server whose list has a run that it has deleted, and a paused one.
+type closedRuns struct {
+	client.Client
+	service deletion
+}
+
+// A deletion records the runs that a Temporal server deletes.
+type deletion struct {
+	workflowservice.WorkflowServiceClient
+	runs []string
+}
+
+func (c *closedRuns) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	list := &workflowservice.ListWorkflowExecutionsResponse{}
+	for run, status := range map[string]enumspb.WorkflowExecutionStatus{
+		"gone": enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, "failed": enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, "paused": enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
+	} {
+		list.Executions = append(list.Executions, &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: "w", RunId: run}, Status: status})
+	}
+	return list, nil
+}
+
+func (c *closedRuns) WorkflowService() workflowservice.WorkflowServiceClient { return &c.service }
+
+func (d *deletion) DeleteWorkflowExecution(_ context.Context, r *workflowservice.DeleteWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.DeleteWorkflowExecutionResponse, error) {
+	if r.GetWorkflowExecution().GetRunId() == "gone" {
+		return nil, serviceerror.NewNotFound("workflow execution not found")
+	}
+	d.runs = append(d.runs, r.GetWorkflowExecution().GetRunId())
+	return nil, nil
+}
+
+// A paused run is open and stays; one that is deleted already does not stop the others.
+func TestForgetDeletesClosedRuns(t *testing.T) {
+	t.Parallel()
+	server := &closedRuns{}
+	deleted, err := runs{Namespace: temporal.Namespace{Client: server}}.forget(t.Context(), 4711)
+	if err != nil || deleted != 1 || !slices.Equal(server.service.runs, []string{"failed"}) {
+		t.Errorf("deleted %d runs, %q, error %v; want the failed one", deleted, server.service.runs, err)
 	}
 }

@@ -290,6 +290,7 @@ func TestHintsWork(t *testing.T) {
 	testkit.NoError(t, err)
 	_, err = s.database.Open(t, store.RoleNotify).PrepareDeliveries(t.Context(), 4715, 1, []string{"alice@corp.test"})
 	testkit.NoError(t, err)
+	follow(nil, append(why, "forget", "1")...)
 	follow(nil, append(why, "forget", "4715")...)
 	pending := deliveryOf(s, 4715)
 	follow(nil, append(why, "delivery", "resend", pending)...)
@@ -310,6 +311,7 @@ func TestHintsWork(t *testing.T) {
 	s.ended(4717)
 	held := deliveryOf(s, 4717, review.DeliveryPending)
 	settled := map[string]string{"CRITICIZER_MAIL_SETTLE": "1ns"}
+	follow(nil, append(why, "forget", "4717")...)
 	follow(settled, append(why, "delivery", "readdress", held, "other@corp.test")...)
 	_, err = s.database.Conn(t).Exec(t.Context(), `update criticizer.deliveries set status = 'failed', notified_at = null, error_class = 'RECIPIENT_REJECTED', bounced_at = now() where id = $1`, sent)
 	testkit.NoError(t, err)
@@ -324,6 +326,14 @@ func TestHintsWork(t *testing.T) {
 	}
 	follow(nil, append(why, "deadletter", "replay", fmt.Sprint(taken.ID))...)
 	release()
+
+	// A changelist that has reviews under the number of its shelf, too.
+	s.review(4719)
+	s.review(4720)
+	_, err = s.database.Conn(t).Exec(t.Context(), `insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (4720, 1, false, '', 4719)
+		on conflict on constraint contents_of_review do update set shelf_of = excluded.shelf_of`)
+	testkit.NoError(t, err)
+	follow(nil, append(why, "forget", "4720")...)
 
 	for _, h := range hintsInSource(t) {
 		if strings.HasPrefix(h.command, "criticizer help ") && s.criticizer(words(h.command)[1:]...).status == 0 {

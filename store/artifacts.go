@@ -150,22 +150,41 @@ func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, er
 	return total, postgres.Interpret("purge reviews", err)
 }
 
-// A Forgotten counts what was deleted about a changelist.
+// A Forgotten counts what was deleted about a changelist, and names the changelists that have more
+// about the same change: the other numbers of a renumbered shelf.
 type Forgotten struct {
-	Artifacts  int `json:"artifacts"`
-	Findings   int `json:"findings"`
-	Deliveries int `json:"deliveries"` // whose address was replaced by a digest
+	Artifacts  int                 `json:"artifacts"`
+	Findings   int                 `json:"findings"`
+	Deliveries int                 `json:"deliveries"` // whose address was replaced by a digest
+	Related    []review.Changelist `json:"related,omitempty"`
 }
 
+// A ForgetRefusal is an error that says why [DB.ForgetChangelist] deletes nothing.
+type ForgetRefusal string
+
+// The refusals, in the words of the function forget_changelist.
+const (
+	ForgetNoReview        ForgetRefusal = "it has no review"
+	ForgetInProgress      ForgetRefusal = "a review of it is in progress"
+	ForgetDeliveryInDoubt ForgetRefusal = "a delivery of it is in doubt"
+	ForgetNoticeInDoubt   ForgetRefusal = "a notice to its author is in doubt"
+)
+
+func (r ForgetRefusal) Error() string { return string(r) }
+
 // ForgetChangelist deletes what is stored about a changelist. Jobs and outcomes stay, so that a later
-// request of the same version is answered, and the audit log. The error has class WRITE_CONFLICT
-// if a review is in progress, or a delivery in doubt.
+// request of the same version is answered, and the audit log. An error of class WRITE_CONFLICT wraps
+// a [ForgetRefusal].
 func (d *DB) ForgetChangelist(ctx context.Context, cl review.Changelist, who, reason string) (Forgotten, error) {
 	row, err := d.q.ForgetChangelist(ctx, db.ForgetChangelistParams{Changelist: int64(cl), Who: who, Reason: reason})
 	if err == nil && row.Refusal != "" {
-		return Forgotten{}, failure.Errorf(failure.WriteConflict, "forget changelist %d: %s", cl, row.Refusal)
+		return Forgotten{}, failure.Errorf(failure.WriteConflict, "forget changelist %d: %w", cl, ForgetRefusal(row.Refusal))
 	}
-	return Forgotten{row.Artifacts, row.Findings, row.Deliveries}, postgres.Interpret("forget changelist", err)
+	gone := Forgotten{Artifacts: row.Artifacts, Findings: row.Findings, Deliveries: row.Deliveries}
+	for _, other := range row.Related {
+		gone.Related = append(gone.Related, review.Changelist(other))
+	}
+	return gone, postgres.Interpret("forget changelist", err)
 }
 
 // ForgetMetadata forgets the addresses of deliveries and the paths of findings that are

@@ -28,7 +28,7 @@ func (q *Queries) CountOverdue(ctx context.Context, grace time.Duration) (int64,
 
 const forgetChangelist = `-- name: ForgetChangelist :one
 select coalesce(refusal, '')::text as refusal, coalesce(artifacts, 0)::integer as artifacts, coalesce(findings, 0)::integer as findings,
-       coalesce(addresses, 0)::integer as deliveries
+       coalesce(addresses, 0)::integer as deliveries, coalesce(related, '{}')::bigint[] as related
 from criticizer.forget_changelist($1::bigint, $2::text, $3::text)
 `
 
@@ -43,6 +43,7 @@ type ForgetChangelistRow struct {
 	Artifacts  int
 	Findings   int
 	Deliveries int
+	Related    []int64
 }
 
 func (q *Queries) ForgetChangelist(ctx context.Context, arg ForgetChangelistParams) (ForgetChangelistRow, error) {
@@ -53,6 +54,7 @@ func (q *Queries) ForgetChangelist(ctx context.Context, arg ForgetChangelistPara
 		&i.Artifacts,
 		&i.Findings,
 		&i.Deliveries,
+		&i.Related,
 	)
 	return i, err
 }

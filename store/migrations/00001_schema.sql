@@ -799,10 +799,11 @@ begin
 end $$;
 
 -- Deletes what is stored about all reviews of a changelist, unless one is in progress or an
--- attempt to send is in doubt, which refusal then says. Jobs, outcomes, costs and keyed digests of
--- addresses stay: a later trigger of the same version finds the job, and sends nothing.
+-- attempt to send is in doubt, which refusal (store.ForgetRefusal) then says. Jobs, outcomes, costs
+-- and keyed digests of addresses stay: a later trigger of the same version finds the job, and sends
+-- nothing. related are the other numbers of a renumbered shelf whose reviews are not forgotten.
 create function criticizer.forget_changelist(changelist bigint, who text, reason text,
-        out refusal text, out artifacts bigint, out findings bigint, out addresses bigint)
+        out refusal text, out artifacts bigint, out findings bigint, out addresses bigint, out related bigint[])
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     letters bigint[];
@@ -814,24 +815,27 @@ begin
             using errcode = 'insufficient_privilege', hint = 'give the name of the operator and the reason';
     end if;
     perform pg_advisory_xact_lock(hashtextextended('criticizer changelist ' || changelist, 0));
-    perform from criticizer.jobs j where j.changelist_id = changelist for update;
+    -- A row that refers to a job may be inserted meanwhile: begin_notice has the letter, then inserts.
+    perform from criticizer.jobs j where j.changelist_id = changelist for no key update;
     perform from criticizer.deliveries d where d.changelist_id = changelist for update;
     letters := array(select l.id from criticizer.dead_letters l where l.changelist_id = changelist for update);
     refusal := case
         when not exists (select from criticizer.jobs j where j.changelist_id = changelist) then 'it has no review'
         when exists (select from criticizer.jobs j where j.changelist_id = changelist and j.state = 'in_progress')
           or exists (select from criticizer.dead_letters l where l.id = any (letters) and l.state = 'replaying') then 'a review of it is in progress'
-        when exists (select from criticizer.deliveries d where d.changelist_id = changelist and d.begun)
-          or exists (select from criticizer.notices n where n.changelist_id = changelist and n.begun_at is not null and not n.final)
-            then 'a mail about it is in doubt: it may have been sent, and a look-up needs the address' end;
+        when exists (select from criticizer.deliveries d where d.changelist_id = changelist and d.begun and d.status in ('pending', 'held'))
+            then 'a delivery of it is in doubt'
+        -- The notice of a settled dead letter is not looked up again: its doubt ends with time.
+        when exists (select from criticizer.notices n where n.changelist_id = changelist and not n.final and n.begun_at > now() - interval '7 days')
+            then 'a notice to its author is in doubt' end;
     if refusal is not null then
         return;
     end if;
     artifacts := 0;
     foreach part in array array['raw', 'redacted', 'report', 'answer'] loop
-        execute format('update %I.artifacts set stored_at = least(stored_at, now() - interval ''1 second''), expires_at = now()
+        execute format('update %I.artifacts set stored_at = least(stored_at, now() - interval ''1 second''), expires_at = least(expires_at, now())
             where substring(body for octet_length($1)) = $1', part) using criticizer.artifact_header(changelist);
-        execute format('delete from %I.artifacts where expires_at = now() and substring(body for octet_length($1)) = $1', part)
+        execute format('delete from %I.artifacts where expires_at <= now() and substring(body for octet_length($1)) = $1', part)
             using criticizer.artifact_header(changelist);
         get diagnostics deleted = row_count;
         artifacts := artifacts + deleted;
@@ -845,9 +849,16 @@ begin
     delete from criticizer.delivery_attempts a using criticizer.deliveries d where d.id = a.delivery_id and d.changelist_id = changelist;
     update criticizer.deliveries d
     set recipient = case when d.channel = 'mail' and d.recipient not like 'forgotten:%' then criticizer.forgotten_recipient(d) else d.recipient end,
-        status = case when d.status in ('pending', 'failed', 'held') then 'waived' else d.status end, bounced_at = null
+        status = case when d.status in ('pending', 'failed', 'held') then 'waived' else d.status end, begun = false, bounced_at = null
     where d.changelist_id = changelist;
     get diagnostics addresses = row_count;
+    related := array(
+        select j.changelist_id from criticizer.jobs j
+        where j.changelist_id <> changelist and j.forgotten_at is null and (
+            j.changelist_id in (select c.shelf_of from criticizer.contents c where c.changelist_id = changelist)
+            or j.changelist_id in (select o.of_changelist from criticizer.outcomes o where o.changelist_id = changelist)
+            or j.changelist_id in (select c.changelist_id from criticizer.contents c where c.shelf_of = changelist))
+        group by j.changelist_id order by j.changelist_id);
     foreach part in array array['recipients', 'notices', 'contents', 'gaps'] loop
         execute format('delete from criticizer.%I where changelist_id = $1', part) using changelist;
     end loop;

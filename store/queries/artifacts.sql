@@ -13,5 +13,5 @@ select ((select count(*) from raw.artifacts where expires_at < now() - @grace::i
 
 -- name: ForgetChangelist :one
 select coalesce(refusal, '')::text as refusal, coalesce(artifacts, 0)::integer as artifacts, coalesce(findings, 0)::integer as findings,
-       coalesce(addresses, 0)::integer as deliveries
+       coalesce(addresses, 0)::integer as deliveries, coalesce(related, '{}')::bigint[] as related
 from criticizer.forget_changelist(@changelist::bigint, @who::text, @reason::text);
