@@ -53,6 +53,7 @@ func TestForget(t *testing.T) {
 	}
 	contains(t, s.must("status", "4711"), "succeeded, findings, 1 finding, forgotten", "forgotten by olga@", "PRIV-3: a customer's data")
 	contains(t, s.must("why", "300"), "forgotten by olga@")
+	checkRefusal(t, "a rerun", s.criticizer("review", "rerun", "4711", "--gaps", "--reason", "INC-42"), 1, "the review of changelist 4711 is forgotten")
 	if out := s.must("status", "4711", "--json") + s.must("status", "300", "--json") + s.must("delivery", "list", "--changelist", "4711", "--json"); strings.Contains(out, "@corp.test") {
 		t.Errorf("an address is left: %s", out)
 	}

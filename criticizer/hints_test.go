@@ -334,6 +334,7 @@ func TestHintsWork(t *testing.T) {
 		on conflict on constraint contents_of_review do update set shelf_of = excluded.shelf_of`)
 	testkit.NoError(t, err)
 	follow(nil, append(why, "forget", "4720")...)
+	follow(nil, append(why, "review", "rerun", "4720", "--gaps")...)
 
 	for _, h := range hintsInSource(t) {
 		if strings.HasPrefix(h.command, "criticizer help ") && s.criticizer(words(h.command)[1:]...).status == 0 {

@@ -242,6 +242,9 @@ func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.
 		return last, err
 	case last.Shelved:
 		return last, advise(fmt.Errorf("changelist %d is a shelf", cl), "shelve it again, or submit it")
+	case last.Forgotten:
+		return last, advise(fmt.Errorf("the review of changelist %d is forgotten: the parts that were read are not known", cl),
+			"to review the change as a whole: criticizer-starter change-commit --review-version %d %d", last.Version+1, cl)
 	case last.State != review.JobSucceeded:
 		return last, advise(fmt.Errorf("version %d of the review of changelist %d is %s", last.Version, cl, last.State), "%s", status)
 	case last.SkippedBy != "" || last.Outcome != review.OutcomePartial && last.Outcome != review.OutcomeNotReviewed:
