@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	commonpb "go.temporal.io/api/common/v1"
@@ -44,9 +45,9 @@ backups.`,
 		if err != nil {
 			return adviseForget(err, cl)
 		}
-		related := ""
+		var related strings.Builder
 		for _, other := range gone.Related {
-			related += fmt.Sprintf("; the same change has reviews as changelist %d: criticizer forget %[1]d --reason \"WHY\"", other)
+			fmt.Fprintf(&related, "; the same change has reviews as changelist %d: criticizer forget %[1]d --reason \"WHY\"", other)
 		}
 		server, err := dialTemporal(cmd.Context(), cfg)
 		runs := 0
@@ -56,10 +57,10 @@ backups.`,
 		}
 		if err != nil {
 			return advise(fmt.Errorf("changelist %d is forgotten, but Temporal's history of it is not deleted: %w", cl, err),
-				"run the same command again when Temporal responds, or wait for the end of its retention%s", related)
+				"run the same command again when Temporal responds, or wait for the end of its retention%s", related.String())
 		}
 		return c.done("changelist %d is forgotten: %s, %s, %d addresses, %s in Temporal%s", cl,
-			plural(gone.Artifacts, "artifact"), plural(gone.Findings, "finding"), gone.Deliveries, plural(runs, "run"), related)
+			plural(gone.Artifacts, "artifact"), plural(gone.Findings, "finding"), gone.Deliveries, plural(runs, "run"), related.String())
 	}
 	return cmd
 }
