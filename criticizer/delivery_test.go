@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
@@ -24,7 +22,7 @@ type refusal struct {
 	t          *testing.T
 	env        map[string]string
 	notify     *store.DB
-	conn       *pgx.Conn
+	db         *storetest.Database
 	alice, bob int64
 }
 
@@ -33,7 +31,7 @@ var refused = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: 
 func newRefusal(t *testing.T) refusal {
 	t.Helper()
 	d := storetest.New(t)
-	r := refusal{t: t, notify: d.Open(t, store.RoleNotify), conn: d.Conn(t), env: map[string]string{
+	r := refusal{t: t, notify: d.Open(t, store.RoleNotify), db: d, env: map[string]string{
 		"CRITICIZER_DATABASE_URL": d.URL.Reveal(), "CRITICIZER_CONFIG": "/dev/null",
 	}}
 	books := d.Open(t, store.RoleBookkeeping)
@@ -209,7 +207,7 @@ func TestNextStepIsPossible(t *testing.T) {
 	if contains(t, none.out, "failed: 2"); strings.Contains(none.out, "deadletter replay") {
 		t.Errorf("after two refused decisions: %s", none.out)
 	}
-	_, err := r.conn.Exec(t.Context(), `update criticizer.dead_letters set escalated = true`)
+	_, err := r.db.Conn(t).Exec(t.Context(), `update criticizer.dead_letters set escalated = true`)
 	r.must(err)
 	escalated := r.run("waive", fmt.Sprint(r.alice), "--reason", "INC-1")
 	if contains(t, escalated.out, "waived"); strings.Contains(escalated.out, "deadletter replay") {
