@@ -59,8 +59,8 @@ backups.`,
 			return advise(fmt.Errorf("changelist %d is forgotten, but Temporal's history of it is not deleted: %w", cl, err),
 				"run the same command again when Temporal responds, or wait for the end of its retention%s", related.String())
 		}
-		return c.done("changelist %d is forgotten: %s, %s, %d addresses, %s in Temporal%s", cl,
-			plural(gone.Artifacts, "artifact"), plural(gone.Findings, "finding"), gone.Deliveries, plural(runs, "run"), related.String())
+		return c.done("changelist %d is forgotten: %s, %s, %s, %s in Temporal%s", cl,
+			plural(gone.Artifacts, "artifact"), plural(gone.Findings, "finding"), plural(gone.Deliveries, "recipient"), plural(runs, "run"), related.String())
 	}
 	return cmd
 }

@@ -46,7 +46,7 @@ func TestForget(t *testing.T) {
 		t.Fatalf("before, stored is %s", got)
 	}
 	other := stored(5)
-	contains(t, s.must("forget", "4711", "--reason", "PRIV-3: a customer's data"), "changelist 4711 is forgotten: 3 artifacts, 1 finding, 2 addresses, 1 run in Temporal")
+	contains(t, s.must("forget", "4711", "--reason", "PRIV-3: a customer's data"), "changelist 4711 is forgotten: 3 artifacts, 1 finding, 2 recipients, 1 run in Temporal")
 	contains(t, s.must("forget", "300", "--reason", "PRIV-3: a customer's data"), "changelist 300 is forgotten: 2 artifacts, 0 findings")
 	if got := stored(4711) + "; " + stored(300) + "; " + stored(5); got != "0 0 0 0 0 0 0; 0 0 0 0 0 0 0; "+other {
 		t.Errorf("after, stored is %s", got)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
@@ -158,7 +159,10 @@ func (c *app) readReport(ctx context.Context, cl review.Changelist, v review.Ver
 		return review.Report{}, advise(err, "to see the state of its reviews: criticizer status %d", cl)
 	}
 	body, err := c.readArtifact(ctx, review.NamespaceReport, ref, why)
-	if err != nil {
+	switch {
+	case failure.ClassOf(err) == failure.ArtifactExpired:
+		return review.Report{}, advise(fmt.Errorf("report of changelist %d is not stored any more: it has expired, or an operator had it forgotten", cl), "to see which: criticizer why %d", cl)
+	case err != nil:
 		return review.Report{}, err
 	}
 	var report review.Report
