@@ -164,9 +164,19 @@ func (b builder) wantFiles(at string) {
 			b.t.Errorf("%s is %s of %d, want %s of %d", name, info.Mode(), stat.Uid, want.mode, want.owner)
 		}
 	}
+	scripts, err := filepath.Glob(root + "/tools/triage/*")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, script := range scripts {
+		name := filepath.Base(script)
+		if got, err := os.ReadFile(filepath.Join(at, "triage", name)); err != nil || string(got) != string(read(b.t, script)) {
+			b.t.Errorf("/triage/%s is not the script of the tree: %v", name, err)
+		}
+	}
 	out, err := exec.CommandContext(b.t.Context(), "find", at, "-type", "f").Output()
-	if n := strings.Count(string(out), "\n"); err != nil || n != 10 {
-		b.t.Errorf("the image has %d files, want 10:\n%s", n, strings.ReplaceAll(string(out), at, ""))
+	if n, want := strings.Count(string(out), "\n"), 10+len(scripts); err != nil || n != want {
+		b.t.Errorf("the image has %d files, want %d:\n%s", n, want, strings.ReplaceAll(string(out), at, ""))
 	}
 }
 
