@@ -83,8 +83,8 @@ func (t *Tree) addTo(ctx context.Context, p *pack.Pack, root string, policy *sel
 	}
 	for entry := range strings.SplitSeq(listed, "\x00") { // "MODE blob ID", a tab and the path
 		about, name, _ := strings.Cut(entry, "\t")
-		file, isBlob := root+name, strings.Contains(about, " blob ")
-		if isBlob && (wanted[pack.Lookup{Path: file}] || wanted[pack.Folder(file)]) && policy.ByPath(file).Reason == "" {
+		file, isFile := root+name, strings.Contains(about, " blob ") && !strings.HasPrefix(about, symlink)
+		if isFile && (wanted[pack.Lookup{Path: file}] || wanted[pack.Folder(file)]) && policy.ByPath(file).Reason == "" {
 			blobs[file] = about[strings.LastIndexByte(about, ' ')+1:]
 		}
 	}
@@ -104,14 +104,10 @@ func (t *Tree) addTo(ctx context.Context, p *pack.Pack, root string, policy *sel
 
 // Edits returns the edits that lead from one set of texts, by path, to another.
 func Edits(before, after map[string]string) (edits []Edit) {
-	paths := slices.Sorted(maps.Keys(before))
-	for path := range after {
-		if _, ok := before[path]; !ok {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	all := map[string]string{}
+	maps.Copy(all, before)
+	maps.Copy(all, after)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
 		was, existed := before[path]
 		is, exists := after[path]
 		switch {
@@ -168,6 +164,8 @@ func Commits(ctx context.Context, repository *git.Repository, from, to, charset 
 		switch {
 		case words[1] == submodule:
 			e.Skipped = review.SkipUnknownType
+		case words[1] == symlink:
+			e.Skipped = review.SkipSymlink
 		case !isText[1] && selection.IsBinary(e.Path):
 			e.Skipped = review.SkipBinary
 		case !isText[1]:
@@ -185,5 +183,6 @@ func Commits(ctx context.Context, repository *git.Repository, from, to, charset 
 // Modes of files in git.
 const (
 	submodule  = "160000"
+	symlink    = "120000"
 	executable = "100755"
 )

@@ -72,6 +72,7 @@ func TestFilesOfCommits(t *testing.T) { // without t.Parallel: it changes the wo
 		} else {
 			run("update-index", "--add", "--cacheinfo", "160000,"+run("rev-parse", "HEAD")+",module")
 			testkit.NoError(t, os.Chmod("run.sh", 0o700))
+			testkit.NoError(t, os.Symlink("edit.c", "link.c"))
 		}
 		run("add", "--ignore-removal", ".")
 		run("add", "-u", ".", ":!module")
@@ -81,6 +82,10 @@ func TestFilesOfCommits(t *testing.T) { // without t.Parallel: it changes the wo
 		before, after string
 		want          review.File
 	}{want: review.File{Action: add, Skipped: review.SkipUnknownType}}
+	cases["link.c"] = struct {
+		before, after string
+		want          review.File
+	}{want: review.File{Action: add, Skipped: review.SkipSymlink}}
 	cases["run.sh"] = struct {
 		before, after string
 		want          review.File
