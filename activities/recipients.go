@@ -125,7 +125,7 @@ type choice struct {
 	unresolved []string // users without a usable address
 	outside    []string // users with an address outside of the allowed domains
 	excluded   []review.Excluded
-	quiet      bool // there is nothing new to notify anybody of
+	quiet      bool // there is no new finding to report
 	// roles are by address, also of people who are not notified: an operator may notify them.
 	roles map[string]review.Role
 }

@@ -50,7 +50,7 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 		return review.Report{}, choice{}, failed(cl, "read bounced addresses", err)
 	}
 	quiet, outcome := p.Request.OnlyNew && len(report.Findings) == 0, report.Outcome
-	if quiet { // as if nobody wanted to hear of it
+	if quiet { // with no new finding, no recipient is notified
 		outcome, policy.CleanTo = review.OutcomeClean, CleanToNobody
 	}
 	chosen := policy.choose(known, outcome)
@@ -151,7 +151,8 @@ func (n *Notifier) compare(ctx context.Context, report *review.Report, req revie
 	case failure.ClassOf(err).Retryable():
 		return err
 	case req.OnlyNew:
-		return fmt.Errorf("find what is new since version %d: %w", before.Version, err)
+		return fmt.Errorf("find what is new since version %d: %w: resolve this dead letter, and review the change as a whole: criticizer-starter change-commit --review-version %d %d",
+			before.Version, err, req.Version+1, req.Changelist)
 	default:
 		n.Log.InfoContext(ctx, "earlier report not compared", "changelist", int64(report.Changelist),
 			"review_version", int(report.Version), "earlier", int(before.Version), "error", err)

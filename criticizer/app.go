@@ -103,8 +103,8 @@ func adviseDatabase(cfg *settings.Config, err error) error {
 	switch failure.ClassOf(err) {
 	case failure.AuthDenied:
 		return advise(err, "correct user and password in %s", url)
-	case failure.PermissionDenied: // the error has the statement
-		return advise(err, "or name a login that has the role in %s", url)
+	case failure.PermissionDenied:
+		return advise(err, "grant this login the role %s, or name one that has it in %s", store.RoleOperator, url)
 	case failure.ConfigInvalid:
 		return advise(err, "correct %s if it names the wrong database; to create roles and schema: criticizer migrate", url)
 	}

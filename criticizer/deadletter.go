@@ -36,7 +36,7 @@ func (c *app) deadletterListCommand() *cobra.Command {
 	classAndStage(cmd, &filter)
 	flagOf(cmd, &filter.OlderThan, "older-than", "only those recorded more than `DURATION` ago", positive)
 	cmd.Flags().BoolVar(&filter.Escalated, "escalated", false, "only those whose replay failed for the same reason")
-	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only those that were reset without a replay record")
+	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only those with a reset that has no reason and is not acknowledged")
 	wordFlag(cmd, &state, "state", "only in this `STATE`: open, replaying, failed_again, resolved or all (default open and replaying)",
 		append(deadLetterStates, all)...)
 	return list(c, cmd, nil, deadLetterTable, func(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {

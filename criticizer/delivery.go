@@ -151,6 +151,8 @@ failed and held deliveries of a class, a changelist or a time are sent again.`,
   criticizer delivery resend --class RECIPIENT_REJECTED --since 12h --reason "INC-47: relay repaired" --dry-run`,
 	}, "requeued", func(d store.OutboxEntry, settle time.Duration) bool {
 		switch {
+		case d.IsForgotten():
+			return false
 		case d.Begun && time.Since(*d.LastAttemptAt) < settle:
 			return false
 		case d.Status == review.DeliveryWaived, d.Status == review.DeliveryPending && (d.Begun || d.NotificationID != ""):
@@ -189,6 +191,8 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 	switch {
 	case failure.ClassOf(err) != failure.WriteConflict:
 		return err
+	case d.IsForgotten():
+		return advise(err, "to make a new review: criticizer-starter change-commit --review-version %d %d", d.Version+1, d.Changelist)
 	case d.Status == review.DeliverySent:
 		return advise(err, "a sent delivery is not sent again; to make a new review: criticizer-starter change-commit --review-version %d %d", d.Version+1, d.Changelist)
 	case d.Begun && d.JobState == review.JobInProgress:

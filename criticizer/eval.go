@@ -158,12 +158,12 @@ func (e *evaluation) cases(ctx context.Context) ([]eval.Case, error) {
 
 func (c *app) evalCompareCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "compare A B", Short: "Tell whether the second of two reports is better",
+		Use: "compare A B", Short: "Report whether the second of two reports is better",
 		Long: `Compares two reports about the same cases: directories of criticizer eval record,
 or files with the output of criticizer eval --json. The second is better or worse
 if the 95 % interval of the difference of F1, by a paired bootstrap over the
-cases, does not have 0. Otherwise it cannot be told, and the command says how many
-such cases tell 5 points apart.`,
+cases, does not have 0. Otherwise the verdict is open, and the command says how
+many such cases distinguish 5 points.`,
 		Example:     "  criticizer eval compare before after",
 		Annotations: map[string]string{noProgress: "yes"},
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -72,7 +72,7 @@ func adviseForget(err error, cl review.Changelist) error {
 	case store.ForgetNoReview:
 		return advise(err, "correct the number; to see the reviews that are stored: criticizer review list")
 	case store.ForgetInProgress:
-		return advise(err, "wait until it has ended, or end it; to see what it waits for: criticizer why %d", cl)
+		return advise(err, "wait until it has ended, or end it; a replay that was interrupted ends when it is repeated or its dead letter is resolved; to see which: criticizer why %d", cl)
 	case store.ForgetDeliveryInDoubt:
 		return advise(err, "it may have been sent, and a search for it needs the address; to see which, then resend or waive it: criticizer delivery list --changelist %d", cl)
 	case store.ForgetNoticeInDoubt:

@@ -28,10 +28,11 @@ func gitChange(ctx context.Context, cfg *settings.Config, commits string) (chang
 	return change, err
 }
 
-// changedFiles reads the text files that differ between two commits.
+// changedFiles reads the text files that differ between two commits, and names those that are
+// too large.
 func changedFiles(ctx context.Context, commits string) (files []local.Edit, err error) {
 	err = onCommits(ctx, commits, "", func(_ review.Change, edits []local.Edit, _ *local.Tree) error {
-		files = slices.DeleteFunc(edits, func(e local.Edit) bool { return e.Skipped != "" })
+		files = slices.DeleteFunc(edits, func(e local.Edit) bool { return e.Skipped != "" && e.Skipped != review.SkipTooLarge })
 		return nil
 	})
 	return files, err
@@ -49,7 +50,7 @@ func onCommits(ctx context.Context, commits, charset string, use func(about revi
 	}
 	about, edits, err := local.Commits(ctx, repository, from, to, charset)
 	if err == nil {
-		err = use(about, edits, &local.Tree{Repository: repository, Commit: to})
+		err = use(about, edits, &local.Tree{Repository: repository, Commit: to, Charset: charset})
 	}
 	return errors.Join(err, repository.Close())
 }

@@ -20,8 +20,9 @@ import (
 )
 
 func (c *app) keysetCommand() *cobra.Command {
-	return group("keyset", "Make and rotate the keys that encrypt stored data", `Each keyset is a secret: give it only to the stages that need it (criticizer help
-security.md). With artifacts.kek_uri, the files are encrypted by that key.`,
+	return group("keyset", "Make and rotate the keys that encrypt stored data", `Each keyset is a secret: give it only to the stages that need it; for the list:
+criticizer help security.md. With artifacts.kek_uri, the files are encrypted by that
+key.`,
 		c.keysetCreateCommand(),
 		c.evidenceKeyCommand(),
 		c.keysetChangeCommand("rotate", "Print a keyset with a new primary key", `Prints the keyset in FILE with a new primary key. What older keys have encrypted
@@ -130,8 +131,7 @@ func (c *app) evidenceKeyCommand() *cobra.Command {
 		Use: "evidence", Short: "Print a new or rotated value for CRITICIZER_EVIDENCE_KEY",
 		Long: `Prints a new value for CRITICIZER_EVIDENCE_KEY, the secret of stage notify that
 makes its mails and posts recognizable. With --rotate it prints the present value
-with another key, which signs from one hour later on (criticizer
-help delivery.md).`,
+with another key, which signs from one hour later on: criticizer help delivery.md.`,
 		Example:     "  criticizer keyset evidence > /etc/criticizer/secrets/evidence-key",
 		Annotations: map[string]string{rawOutput: "yes"},
 	}

@@ -220,7 +220,7 @@ is reported as a whole.`,
 		}
 		run, err := temporal.ExecuteWorkflow(cmd.Context(), contract.StartOptions(req), contract.ReviewChangelist, req)
 		if err != nil {
-			return advise(fmt.Errorf("start review of changelist %d: %w", cl, err), "criticizer status %d", cl)
+			return advise(fmt.Errorf("start version %d of the review of changelist %d: %w", req.Version, cl, err), "to see whether it runs already: criticizer status %d", cl)
 		}
 		return c.print(req, func(w io.Writer) {
 			fmt.Fprintf(w, "review of changelist %d version %d started\n  workflow %s run %s\n", cl, req.Version, req.Key, run.GetRunID())
@@ -235,13 +235,14 @@ func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.
 	if err != nil {
 		return store.ReviewRow{}, err
 	}
-	status := fmt.Sprintf("criticizer status %d", cl)
+	status := fmt.Sprintf("to see the state of its reviews: criticizer status %d", cl)
 	if len(rows) == 0 {
 		return store.ReviewRow{}, advise(fmt.Errorf("changelist %d has no review", cl), "%s", status)
 	}
 	last := rows[len(rows)-1]
 	stored, err := db.ReportIsStored(ctx, review.Owner{Changelist: cl, Version: last.Version})
-	switch {
+	gaps, errGaps := db.Gaps(ctx, cl)
+	switch err = errors.Join(err, errGaps); {
 	case err != nil:
 		return last, err
 	case last.Shelved:
@@ -256,6 +257,9 @@ func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.
 	case !stored:
 		return last, advise(fmt.Errorf("the report of version %d of the review of changelist %d has expired: what is new cannot be found", last.Version, cl),
 			"to review the change as a whole: criticizer-starter change-commit --review-version %d %d", last.Version+1, cl)
+	case len(gaps[last.Version]) == 0:
+		return last, advise(fmt.Errorf("version %d of the review of changelist %d has no part that the model did not answer: another review leaves out the same", last.Version, cl),
+			"to see what it left out: criticizer why %d", cl)
 	default:
 		return last, nil
 	}

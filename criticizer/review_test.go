@@ -63,6 +63,11 @@ func TestReviewRerun(t *testing.T) {
 	s.review(4711)
 	args := []string{"review", "rerun", "4711", "--gaps", "--reason", "INC-42: the filter is corrected"}
 	checkRefusal(t, "of a review that read all", s.criticizer(args...), 1, "left nothing out")
+	hidden := activitiestest.Read("//depot/a.go")
+	hidden[0].Lines = append(hidden[0].Lines, review.Lines{First: 2, Last: 3, State: review.LinesHidden, Why: review.SkipLongLine})
+	s.world.SetDraft(review.Draft{Coverage: hidden})
+	s.review(4714)
+	checkRefusal(t, "of lines that no model is asked about", s.criticizer("review", "rerun", "4714", "--gaps", "--reason", "x"), 1, "no part that the model did not answer")
 	checkRefusal(t, "of no review", s.criticizer("review", "rerun", "4713", "--gaps", "--reason", "x"), 1, "4713 has no review")
 	checkRefusal(t, "without --gaps", s.criticizer("review", "rerun", "4711", "--reason", "x"), 2, "gaps")
 	coverage := activitiestest.Read("//depot/a.go")

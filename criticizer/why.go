@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,7 +88,7 @@ report, as criticizer review show does, with the same role and keyset.`,
 			answers = append(answers, mails...)
 		}
 		if files && len(views) > 0 {
-			lines, err := c.leftOut(ctx, cl)
+			lines, err := c.leftOut(ctx, cl, views)
 			if err != nil {
 				return err
 			}
@@ -124,7 +125,11 @@ func (v reviewView) explainReview() explanation {
 		e.Why += ": " + cmp.Or(strings.Join(v.waits(), "; "), "nothing is known to stop it")
 		e.Next = "to see queues, workers and breakers: criticizer top"
 	case review.JobRetryableFailed:
+		e.Next = "if it is still wanted: " + again
 		for _, l := range v.DeadLetters {
+			if l.ResolvedAt != nil {
+				e.Why += fmt.Sprintf(": dead letter %d was resolved %s", l.ID, byWhom(l.ResolvedBy, l.Resolution))
+			}
 			if isUnresolved(l.DeadLetter) {
 				e.Why += fmt.Sprintf(": stage %s failed with %s, %s; dead letter %d is %s", l.Stage, l.ErrorClass, l.ErrorClass.Describe().Meaning, l.ID, l.State)
 				e.Next = fmt.Sprintf("%s; to see all of it: criticizer deadletter show %d", l.Hint, l.ID)
@@ -135,9 +140,9 @@ func (v reviewView) explainReview() explanation {
 			case n.Why != "":
 				e.Why += "; the author " + n.Why
 			case n.NotifiedAt != nil:
-				e.Why += "; the author was told so at " + stampIf(n.NotifiedAt)
+				e.Why += "; the author was notified at " + stampIf(n.NotifiedAt)
 			default: // the row is written before the mail is sent
-				e.Why += "; the author may or may not have been told yet"
+				e.Why += "; a mail to the author is being sent, or its result is unknown"
 			}
 		}
 	case review.JobCanceled:
@@ -170,8 +175,15 @@ func (v reviewView) explainLeftOut() (all []explanation) {
 	return all
 }
 
-// leftOut lists the files and lines that the newest report does not cover, from the report.
-func (c *app) leftOut(ctx context.Context, cl review.Changelist) (all []explanation, err error) {
+// leftOut lists the files and lines that the newest report does not cover, from the report. That
+// may be one of a shelf, which the review has adopted.
+func (c *app) leftOut(ctx context.Context, cl review.Changelist, views []reviewView) (all []explanation, err error) {
+	var newest review.Version
+	for _, v := range views {
+		if v.Outcome != "" {
+			newest = v.Version
+		}
+	}
 	report, err := c.readReport(ctx, cl, 0, fmt.Sprintf("criticizer why %d --files", cl))
 	for _, f := range report.Coverage {
 		if state, why := f.Worst(); why != "" {
@@ -179,7 +191,7 @@ func (c *app) leftOut(ctx context.Context, cl review.Changelist) (all []explanat
 			if lines != "" {
 				lines = ", lines " + lines
 			}
-			all = append(all, explanation{report.Version, "files", fmt.Sprintf("%s%s: %s, %s", cmp.Or(f.Path, "a file"), lines, state, why), ""})
+			all = append(all, explanation{newest, "files", fmt.Sprintf("%s%s: %s, %s", cmp.Or(f.Path, "a file"), lines, state, why), ""})
 		}
 	}
 	return all, err
@@ -209,6 +221,8 @@ func (v reviewView) explainMails(ctx context.Context, db *store.DB, person strin
 			all = append(all, explanation{v.Version, "mail", name + ": not notified, the review was skipped", ""})
 		case v.State == review.JobCanceled:
 			all = append(all, explanation{v.Version, "mail", name + ": not notified, the review was canceled", ""})
+		case v.State == review.JobRetryableFailed && !slices.ContainsFunc(v.DeadLetters, func(l deadLetterView) bool { return isUnresolved(l.DeadLetter) }):
+			all = append(all, explanation{v.Version, "mail", name + ": not notified, the review stopped", ""})
 		default:
 			all = append(all, explanation{v.Version, "mail", name + ": to be decided, stage notify has not begun", ""})
 		}
@@ -255,8 +269,8 @@ func explainDelivery(ctx context.Context, db *store.DB, d store.OutboxEntry) (wh
 	case d.Status == review.DeliveryWaived:
 		trail, err := db.DeliveryTrail(ctx, d.ID)
 		for _, e := range trail {
-			if e.Action == "waive" || e.Action == "readdress" {
-				why = e.Action + "d " + byWhom(e.Claimed, textOf(e))
+			if done := map[string]string{"waive": "waived", "readdress": "readdressed"}[e.Action]; done != "" {
+				why = done + " " + byWhom(e.Claimed, textOf(e))
 			}
 		}
 		return cmp.Or(why, "waived"), "", err

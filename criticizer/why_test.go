@@ -71,6 +71,9 @@ func TestWhy(t *testing.T) {
 	contains(t, why("100", "bob"), "the address bounced at")
 	s.must("delivery", "waive", fmt.Sprint(s.deliveryOf(100, "bob@corp.test")), "--reason", "INC-9: has left")
 	contains(t, why("100", "bob"), "waived by olga@", "INC-9: has left")
+	exec(`update criticizer.deliveries set status = 'failed', error_class = 'RECIPIENT_REJECTED', notified_at = null, notification_id = null where recipient = 'alice@corp.test'`)
+	s.must("delivery", "readdress", fmt.Sprint(s.deliveryOf(100, "alice@corp.test")), "dora@corp.test", "--reason", "INC-9: her successor")
+	contains(t, why("100", "alice"), "readdressed by olga@", "INC-9: her successor")
 
 	// A clean review goes to the author; lines were hidden, so it is partial.
 	s.world.SetDraft(review.Draft{Coverage: review.Coverage{
@@ -88,9 +91,12 @@ func TestWhy(t *testing.T) {
 	exec(`insert into criticizer.notices (changelist_id, review_version, kind, why, final) values (102, 1, 'not_reviewed', 'opted out (mail.opt_out)', true)`)
 	contains(t, why("102"), "the author opted out (mail.opt_out)")
 	exec(`update criticizer.notices set why = null, final = false, begun_at = now()`)
-	contains(t, why("102"), "the author may or may not have been told yet")
+	contains(t, why("102"), "a mail to the author is being sent, or its result is unknown")
 	exec(`update criticizer.notices set final = true, notified_at = now(), notification_id = 'm'`)
-	contains(t, why("102"), "the author was told so at 2")
+	contains(t, why("102"), "the author was notified at 2")
+
+	s.must("deadletter", "resolve", s.letterOf(102), "--reason", "INC-3: reviewed by hand")
+	contains(t, why("102"), "retryable_failed: dead letter "+s.letterOf(102)+" was resolved by olga@", "INC-3: reviewed by hand", "--review-version 2 102", "alice, author: not notified, the review stopped")
 
 	// Skipped, superseded, canceled, terminated.
 	s.world.SetChange(review.Change{User: "alice", SkippedBy: review.SkipRuleUser})
@@ -112,7 +118,7 @@ func TestWhy(t *testing.T) {
 	contains(t, why("105"), "has not changed for shelf.quiet")
 
 	var answers []explanation
-	if err := json.Unmarshal([]byte(why("100", "--json")), &answers); err != nil || len(answers) != 3 || answers[0].About != "review" || answers[2].Version != 1 {
+	if err := json.Unmarshal([]byte(why("100", "--json")), &answers); err != nil || len(answers) != 4 || answers[0].About != "review" || answers[2].Version != 1 {
 		t.Errorf("%+v, %v", answers, err)
 	}
 	contains(t, s.criticizer("status", "1").err, "has no review", "to see why: criticizer why 1")

@@ -3,7 +3,7 @@
 // [Evaluator] reviews it as a changelist is reviewed and compares the findings (match.go);
 // a [Report] has the figures (score.go). A [Recording] keeps the answers of the model, so
 // that the same reviews can be scored again without it, and [Compare] tells whether one
-// report is better than another. [Import] makes cases of public benchmarks.
+// report is better than another. [ImportAACR] makes cases of a public benchmark.
 //
 // A finding meets an expectation by its place and its words. That is
 // reproducible, but it ignores meaning.

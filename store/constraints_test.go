@@ -118,11 +118,11 @@ var violations = map[string][]string{
 	"criticizer.dead_letters_stage_present":    {`update criticizer.dead_letters set stage = ''`},
 	"criticizer.dead_letters_payload_complete": {`update criticizer.dead_letters set payload = payload - 'last_stack'`}, // (processing 8.4)
 
-	"criticizer.replays_of_dead_letter":           {`update criticizer.replays set dead_letter_id = -1`},
-	"criticizer.replays_run_unique":               {`insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select dead_letter_id, 'r2', '', '' from criticizer.replays`},
-	"criticizer.replays_acknowledged_by_somebody": {`update criticizer.replays set acknowledged_at = now()`},
-	"criticizer.replays_run_present":              {`update criticizer.replays set new_run_id = ''`},
-	"criticizer.replays_of_request":               {`update criticizer.replays set request_id = -1`},
+	"criticizer.replays_of_dead_letter":          {`update criticizer.replays set dead_letter_id = -1`},
+	"criticizer.replays_run_unique":              {`insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select dead_letter_id, 'r2', '', '' from criticizer.replays`},
+	"criticizer.replays_acknowledged_by_present": {`update criticizer.replays set acknowledged_at = now()`},
+	"criticizer.replays_run_present":             {`update criticizer.replays set new_run_id = ''`},
+	"criticizer.replays_of_request":              {`update criticizer.replays set request_id = -1`},
 
 	"criticizer.replay_requests_of_dead_letter": {`update criticizer.replay_requests set dead_letter_id = -1`},
 	"criticizer.replay_requests_say_who_why":    {`update criticizer.replay_requests set who = ''`, `update criticizer.replay_requests set reason = ''`},

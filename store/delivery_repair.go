@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -144,6 +145,11 @@ func (d *DB) ReaddressDelivery(ctx context.Context, id int64, address, who, reas
 	return newID, err
 }
 
+// IsForgotten reports whether only a keyed digest of the address is left.
+func (e OutboxEntry) IsForgotten() bool { return isForgotten(e.Recipient) }
+
+func isForgotten(recipient string) bool { return strings.HasPrefix(recipient, "forgotten:") }
+
 // unchanged returns the reason why an operator's decision changed no row.
 func unchanged(ctx context.Context, q *db.Queries, action string, id int64) error {
 	found, err := q.Delivery(ctx, id)
@@ -151,6 +157,8 @@ func unchanged(ctx context.Context, q *db.Queries, action string, id int64) erro
 	switch {
 	case err != nil:
 		return postgres.Missing("delivery", id, err)
+	case isForgotten(row.Recipient):
+		return failure.Errorf(failure.WriteConflict, "%s delivery %d: its address was forgotten", action, id)
 	case action == "resend" && row.Status == review.DeliveryWaived:
 		return failure.Errorf(failure.WriteConflict, "resend delivery %d: it is waived, and its review or its last attempt may run: resend it when the review has ended", id)
 	case row.Begun || row.NotificationID != nil && row.NotifiedAt == nil:

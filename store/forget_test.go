@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,5 +136,30 @@ func TestForgetWhileANoticeBegins(t *testing.T) {
 		testkit.NoError(t, err)
 	case <-time.After(time.Minute):
 		t.Error("forget waits for ever")
+	}
+}
+
+// What a refused request left can be forgotten, too, though it has no review. An address that is
+// forgotten cannot be sent to.
+func TestForgetARefusedRequest(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	forget(t, d, store.ForgetNoReview)
+	must(books.RecordDeadLetter(t.Context(), v1, "run1", failure.DeadLetter{ErrorClass: failure.InputInvalid, Stage: string(review.StageFetch)}))(t)
+	forget(t, d, "")
+	if letters := must(d.Open(t, store.RoleOperator).DeadLetters(t.Context(), store.DeadLetterFilter{}))(t); len(letters) != 0 {
+		t.Errorf("left are %+v", letters)
+	}
+}
+
+func TestForgottenDeliveryIsNotResent(t *testing.T) {
+	t.Parallel()
+	notify, d := outbox(t)
+	id := prepare(t, notify, "alice@corp.test")[0].ID
+	end(t, d, review.JobRetryableFailed)
+	forget(t, d, "")
+	err := d.Open(t, store.RoleOperator).ResendDelivery(t.Context(), id, 0, "olga", "INC-1")
+	if failure.ClassOf(err) != failure.WriteConflict || !strings.Contains(err.Error(), "its address was forgotten") {
+		t.Errorf("resent: %v", err)
 	}
 }

@@ -12,10 +12,9 @@ import (
 
 // BeginReplay makes the job one of run r.NewRunID, which Temporal made from the run
 // r.DeadRunID by a reset: it records the caller and the reason, and reopens the job and its
-// unresolved dead letters. r.DeadRunID may be empty. The replay of a letter is explained if
-// an operator's request has the same reason. A job that has succeeded or was
-// forgotten is returned unchanged, and one whose changelist has a newer review that has succeeded is canceled:
-// nothing is left to replay (processing 8.5). A refused request has dead letters and no job:
+// unresolved dead letters. r.DeadRunID may be empty. A job that has
+// succeeded or was forgotten is returned unchanged, and one whose changelist has a newer review
+// that has succeeded is canceled: nothing is left to replay (processing 8.5). A refused request has dead letters and no job:
 // the returned one has only a state.
 func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error) {
 	var job db.Job

@@ -23,7 +23,7 @@ type ReviewRow struct {
 	// StandIn is set if a simulation has answered in place of a model: no model has read
 	// the change, with any outcome.
 	StandIn bool `json:"stand_in,omitempty"`
-	// ClosedHow says how the run of a canceled review ended: who ended it, and why.
+	// ClosedHow says who ended the run of a canceled review, or forgot the review, and why.
 	ClosedHow string `json:"closed_how,omitempty"`
 	// Tally counts the files that were not read, by reason; zero without a report.
 	Tally review.Tally `json:"tally,omitzero"`

@@ -111,13 +111,16 @@ func (r *Repository) explain(name string, err error) error {
 	return nil
 }
 
-// Blob returns the content that an object holds.
-func (r *Repository) Blob(id string) ([]byte, error) {
-	content, err := r.ask(id)
+// ErrTooLarge is the error of an object that has more bytes than the limit.
+var ErrTooLarge = errors.New("the object is too large")
+
+// Blob returns the content that an object holds, of at most limit bytes.
+func (r *Repository) Blob(id string, limit int) ([]byte, error) {
+	content, err := r.ask(id, limit)
 	return content, r.explain("cat-file", err)
 }
 
-func (r *Repository) ask(id string) ([]byte, error) {
+func (r *Repository) ask(id string, limit int) ([]byte, error) {
 	if r.cat == nil {
 		cmd := r.command(context.Background(), "cat-file", "--batch")
 		in, errIn := cmd.StdinPipe()
@@ -138,6 +141,10 @@ func (r *Repository) ask(id string) ([]byte, error) {
 	var size int
 	if _, err := fmt.Sscan(header, &name, &kind, &size); err != nil {
 		return nil, errors.New(strings.TrimSpace(header))
+	}
+	if size > limit {
+		_, err = r.out.Discard(size + 1)
+		return nil, errors.Join(ErrTooLarge, err)
 	}
 	content := make([]byte, size+1) // with the line feed after it
 	_, err = io.ReadFull(r.out, content)

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,10 @@ func TestRepositories(t *testing.T) {
 			continue
 		}
 		log, logErr := r.Output(t.Context(), "log", "--format=%s", "HEAD")
-		content, blobErr := r.Blob(blob)
+		if _, err := r.Blob(blob, len("int a;\n")-1); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: a blob over the limit: %v", name, err)
+		}
+		content, blobErr := r.Blob(blob, len("int a;\n"))
 		if logErr != nil || blobErr != nil || !strings.HasPrefix(log, "y\n") || string(content) != "int a;\n" {
 			t.Errorf("%s: log %q, %v; content %q, %v", name, log, logErr, content, blobErr)
 		}
@@ -93,7 +97,7 @@ func TestHostileRepository(t *testing.T) {
 			testkit.NoError(t, os.RemoveAll(filepath.Join(dir, ".git", "objects", blob[:2])))
 			r, err := Open(dir)
 			testkit.NoError(t, err)
-			if content, err := r.Blob(blob); err == nil {
+			if content, err := r.Blob(blob, 1<<20); err == nil {
 				t.Errorf("a missing object has the content %q", content)
 			}
 			if _, err := r.Output(t.Context(), "log", "-p", "HEAD"); err == nil {

@@ -107,8 +107,8 @@ func (p Pending) String() string {
 	return text
 }
 
-// PendingOf returns what a run does or waits for. If a queue cannot be described, nothing is said
-// about it.
+// PendingOf returns what a run does or waits for. Stuck is empty if its
+// queue cannot be described.
 func (n Namespace) PendingOf(ctx context.Context, described *workflowservice.DescribeWorkflowExecutionResponse) (all []Pending) {
 	for _, a := range described.GetPendingActivities() {
 		p := Pending{Name: a.GetActivityId(), State: "waiting", Attempt: int(a.GetAttempt()),

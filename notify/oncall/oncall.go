@@ -83,8 +83,8 @@ type Pager struct {
 // runbook is the page of the action for each class.
 const runbook = "https://github.com/criticizer/criticizer/blob/main/docs/runbook.md#the-five-steps"
 
-// New returns a pager. runURL returns the page of a run in Temporal's UI, or "". A pager without channels would mark pages as sent: do
-// not run one, so that the pages stay in the outbox.
+// New returns a pager. runURL returns the page of a run in Temporal's UI, or "". A pager without
+// channels would mark pages as sent: do not run one, so that the pages stay in the outbox.
 func New(lg *slog.Logger, pages outbox, runURL func(workflowID, runID string) string, channels ...Channel) *Pager {
 	return &Pager{lg, pages, runURL, channels}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,10 +49,11 @@ func (e Edit) File(root string) review.File {
 	return f
 }
 
-// A Tree is where files outside of the change are read: a commit of a repository.
+// A Tree is where files outside of the change are read: a commit of a repository. Charset is
+// as in [Commits].
 type Tree struct {
-	Repository *git.Repository
-	Commit     string
+	Repository      *git.Repository
+	Commit, Charset string
 }
 
 // Change returns a changelist of edits with its context, from the changed files and from
@@ -90,11 +92,14 @@ func (t *Tree) addTo(ctx context.Context, p *pack.Pack, root string, policy *sel
 	}
 	chosen, texts := p.Choose(slices.Collect(maps.Keys(blobs))), map[string]string{}
 	for _, file := range chosen {
-		content, err := t.Repository.Blob(blobs[file]) //nolint:contextcheck // as in Commits
+		content, err := t.Repository.Blob(blobs[file], int(pack.Bounds.Bytes)) //nolint:contextcheck // as in Commits
+		if errors.Is(err, git.ErrTooLarge) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", file, err)
 		}
-		if text, isText, _ := p4.Texts(nil, content, ""); isText[1] {
+		if text, isText, _ := p4.Texts(nil, content, t.Charset); isText[1] {
 			texts[file] = text[1]
 		}
 	}
@@ -151,7 +156,11 @@ func Commits(ctx context.Context, repository *git.Repository, from, to, charset 
 		var contents [2][]byte
 		for n := range contents {
 			if id := words[2+n]; strings.Trim(id, "0") != "" && words[n] != submodule {
-				if contents[n], err = repository.Blob(id); err != nil { //nolint:contextcheck // one process serves all blobs; Close ends it
+				contents[n], err = repository.Blob(id, review.MaxWhole) //nolint:contextcheck // one process serves all blobs; Close ends it
+				switch {
+				case errors.Is(err, git.ErrTooLarge):
+					e.Skipped = review.SkipTooLarge
+				case err != nil:
 					return about, nil, fmt.Errorf("read %s: %w", e.Path, err)
 				}
 			}
@@ -162,6 +171,7 @@ func Commits(ctx context.Context, repository *git.Repository, from, to, charset 
 			e.Before, e.Notes = "", []review.Note{review.NoteNoBase(review.SkipNotDecodable)}
 		}
 		switch {
+		case e.Skipped != "":
 		case words[1] == submodule:
 			e.Skipped = review.SkipUnknownType
 		case words[1] == symlink:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -276,7 +277,7 @@ func (s *session) open(r *revision) (*file, error) {
 	case ok:
 		f.content = content
 	case r.Content != "":
-		if f.content, err = s.depot.git.Blob(r.Content); err != nil {
+		if f.content, err = s.depot.git.Blob(r.Content, math.MaxInt); err != nil {
 			return nil, fmt.Errorf("read %s#%d: %w", r.Path, r.Rev, err)
 		}
 	}

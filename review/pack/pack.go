@@ -71,6 +71,7 @@ type source struct {
 type Pack struct {
 	limits  Limits
 	files   []*source
+	changed map[string]bool  // paths of all files of the change, also of those that are not shown
 	names   map[string][]int // names on changed lines: the indexes of the files
 	places  map[string]int   // of their definitions that are shown
 	edited  map[string][]int // functions whose heads are edited: the indexes of their files
@@ -82,8 +83,9 @@ type Pack struct {
 
 // New makes a pack with what the changed files hold.
 func New(ctx context.Context, limits Limits, files []review.File) *Pack {
-	p := &Pack{limits: limits, names: map[string][]int{}, places: map[string]int{}, edited: map[string][]int{}, calls: map[string]int{}, left: limits.Tokens * bytesPerToken}
+	p := &Pack{limits: limits, changed: map[string]bool{}, names: map[string][]int{}, places: map[string]int{}, edited: map[string][]int{}, calls: map[string]int{}, left: limits.Tokens * bytesPerToken}
 	for i, f := range files {
+		p.changed[f.DepotPath] = true
 		if text, err := f.Whole.Text(); err == nil && f.Diff != "" && len(f.Whole) > 0 && !prose.MatchString(f.DepotPath) {
 			s := &source{path: f.DepotPath, lines: strings.SplitAfter(text, "\n"), index: i}
 			s.shown, s.changed = diffLines(f.Diff)
@@ -345,11 +347,8 @@ func (p *Pack) best(all []candidate) (best []candidate) {
 		return b.score - a.score
 	})
 	seen := map[Lookup]bool{}
-	for _, s := range p.files {
-		seen[Lookup{Path: s.path}] = true
-	}
 	for _, c := range all {
-		if !seen[c.Lookup] && len(best) < maxCandidates {
+		if isChanged := !c.Dir && p.changed[c.Path]; !isChanged && !seen[c.Lookup] && len(best) < maxCandidates {
 			seen[c.Lookup] = true
 			best = append(best, c)
 		}
@@ -361,12 +360,12 @@ func (p *Pack) best(all []candidate) (best []candidate) {
 // limits.Named whose names suggest that they define what the change uses. A header that
 // declares all of a module, as many in C, leads to its folder, and not to these files.
 func (p *Pack) Choose(existing []string) []string {
-	changed, ends := map[string]bool{}, map[string]bool{}
+	ends := map[string]bool{}
 	for _, s := range p.files {
-		changed[s.path], ends[path.Ext(s.path)] = true, true
+		ends[path.Ext(s.path)] = true
 	}
 	existing = slices.DeleteFunc(existing, func(file string) bool {
-		return changed[file] || pathRules[strings.ToLower(path.Ext(file))] == nil && !ends[path.Ext(file)]
+		return p.changed[file] || pathRules[strings.ToLower(path.Ext(file))] == nil && !ends[path.Ext(file)]
 	})
 	names := foldNames(p.undefined())
 	rank := make(map[string]int, len(existing))

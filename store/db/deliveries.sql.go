@@ -836,6 +836,7 @@ update criticizer.deliveries d
 set status = 'pending', begun = false, notification_id = null, error_class = null,
     checked_at = null, confirmed_at = null, missing_at = null, unproven = 0
 where d.id = $1
+  and d.recipient not like 'forgotten:%'
   and (not d.begun or d.last_attempt_at <= now() - $2::interval)
   and (d.status in ('failed', 'held')
     or ((d.status = 'waived' or d.status = 'pending' and (d.begun or d.notification_id is not null)) and not exists (

@@ -504,7 +504,7 @@ create table criticizer.replays (
     explained      boolean     not null generated always as (
         request_id is not null or acknowledged_at is not null
         or (trim(reason) <> '' and reason not ilike 'reset from the web ui%')) stored,
-    constraint replays_acknowledged_by_somebody check ((acknowledged_by is null) = (acknowledged_at is null)),
+    constraint replays_acknowledged_by_present check ((acknowledged_by is null) = (acknowledged_at is null)),
     constraint replays_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
     constraint replays_of_request foreign key (request_id) references criticizer.replay_requests (id),
     constraint replays_run_unique unique (dead_letter_id, new_run_id),
@@ -820,7 +820,7 @@ begin
     perform from criticizer.deliveries d where d.changelist_id = changelist for update;
     letters := array(select l.id from criticizer.dead_letters l where l.changelist_id = changelist for update);
     refusal := case
-        when not exists (select from criticizer.jobs j where j.changelist_id = changelist) then 'it has no review'
+        when letters = '{}' and not exists (select from criticizer.jobs j where j.changelist_id = changelist) then 'it has no review'
         when exists (select from criticizer.jobs j where j.changelist_id = changelist and j.state = 'in_progress')
           or exists (select from criticizer.dead_letters l where l.id = any (letters) and l.state = 'replaying') then 'a review of it is in progress'
         when exists (select from criticizer.deliveries d where d.changelist_id = changelist and d.begun and d.status in ('pending', 'held'))

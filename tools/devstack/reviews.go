@@ -34,7 +34,8 @@ type shownReview struct {
 }
 
 // reviewAndShow reviews the changelists, and prints the list of the reviews and the report
-// with the most findings, as it was mailed; of the sample also one with masked secrets. It returns errFailedReviews if some reviews failed.
+// with the most findings, as it was mailed; of the sample also one with masked secrets. It
+// returns errFailedReviews if some reviews failed.
 func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) error {
 	reviewAll := e.reviewAll
 	if e.depot.sample {
