@@ -102,6 +102,18 @@ func TestDefinitionInAnotherChangedFile(t *testing.T) {
 
 // Of a long function, the context has the head, the lines around an edit, and what encloses
 // them. Imports are one block, with the empty line between groups.
+// A changed file is not read from the depot as a neighbour, even if its diff is not shown.
+func TestChangedFileIsNotRead(t *testing.T) {
+	t.Parallel()
+	const a, hidden = "//d/m/a/a.go", "//d/m/a/hidden.go"
+	p := New(t.Context(), Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 1000}, []review.File{
+		changed(a, "Limit"), {DepotPath: hidden, Action: review.ActionEdit},
+	})
+	if got := p.Choose([]string{a, hidden}); len(got) != 0 {
+		t.Errorf("chose %v", got)
+	}
+}
+
 func TestLongFunction(t *testing.T) {
 	t.Parallel()
 	lines := []string{"#include <a.h>", "#include <b.h>", "", "#include \"c.h\"", "int long_one(int x)", "{", "  while (x) {"}
