@@ -50,6 +50,10 @@ var Profiles = map[string]Profile{
 // Validate returns an error about the first field that violates the contract, or lets a claim
 // expire during a call that lasts up to timeout.
 func (c RunConfig) Validate(timeout time.Duration) error {
+	backoff := make([]float64, len(c.RetryBackoff))
+	for i, wait := range c.RetryBackoff {
+		backoff[i] = wait.Seconds()
+	}
 	switch longest := c.MaxRuntime + timeout; {
 	case c.MaxJobsPerRun < 1 || c.MaxJobsPerRun > MaxJobsPerRun:
 		return fmt.Errorf("max_jobs_per_run is %d: want 1 to %d", c.MaxJobsPerRun, MaxJobsPerRun)
@@ -59,7 +63,7 @@ func (c RunConfig) Validate(timeout time.Duration) error {
 		return fmt.Errorf("claim_timeout_seconds is %.0f: want more than max_runtime_seconds and timeout together (%.0f), or claims expire during a call",
 			c.ClaimTimeout.Seconds(), longest.Seconds())
 	case len(c.RetryBackoff) == 0 || slices.Min(c.RetryBackoff) <= 0:
-		return fmt.Errorf("retry_backoff_seconds are %v: want one or more, each 1 or more", c.RetryBackoff)
+		return fmt.Errorf("retry_backoff_seconds are %v: want one or more, each 1 or more", backoff)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 // Package rewrite holds the types and rules of the complaint_rewrite queue: jobs,
 // routing decisions, runs and batches. It does no I/O. The queue shares Temporal,
-// Postgres, redaction and failure classes with reviews, and nothing else.
+// Postgres, redaction, the client of model endpoints (llm/endpoint), the encryption of texts
+// (store/artifact) and the packages of internal with reviews, and nothing else.
 //
 // A backend enqueues an [Order] with its encrypted texts, which becomes a [Job]. A job without a
 // [RoutingDecision] gets that of the configuration: provider, model and execution mode. Three

@@ -77,7 +77,7 @@ func TestProfiles(t *testing.T) {
 		"max_runtime_seconds is 0":      func(c *RunConfig) { c.MaxRuntime = 0 },
 		"claim_timeout_seconds is 360":  func(c *RunConfig) { c.ClaimTimeout = 360 * time.Second }, // expires during a call
 		"retry_backoff_seconds are []":  func(c *RunConfig) { c.RetryBackoff = nil },
-		"retry_backoff_seconds are [0s": func(c *RunConfig) { c.RetryBackoff = []time.Duration{0} },
+		"retry_backoff_seconds are [0]": func(c *RunConfig) { c.RetryBackoff = []time.Duration{0} },
 	} {
 		broken := example
 		breaks(&broken)

@@ -21,6 +21,7 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 )
 
 // Queue is the task queue of the rewrite queue's workflows and activities. It is
@@ -94,8 +95,9 @@ func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Wor
 		return false, fmt.Errorf("begin run of %s: %w", worker, err)
 	}
 	if pending == 0 {
-		a.lg.InfoContext(ctx, "rewrite run skipped", "event", worker.Skip(), "run_id", runID)
-		return false, a.parts.Queue.SkipRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
+		skipped := db.SkipRunParams{RunID: runID, Worker: worker, MaxJobsPerRun: a.cfg.Run.MaxJobsPerRun, Event: worker.Skip()}
+		a.lg.InfoContext(ctx, "rewrite run skipped", "event", skipped.Event, "run_id", runID)
+		return false, a.parts.Queue.SkipRun(ctx, skipped)
 	}
 	return true, a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
 }

@@ -187,6 +187,32 @@ func TestCreationWithUnknownResult(t *testing.T) {
 	}
 }
 
+// A refused creation may have been executed: if it cannot be searched, the jobs stay bound until it
+// can. A server without a list has only its refusal.
+func TestRefusedCreationWithFailedSearch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 3, rewrite.Batch)
+	r.provider.createErr = failure.Errorf(failure.EndpointRefused, "400")
+	r.provider.findErr = failure.Errorf(failure.RateLimited, "429")
+	r.must(t, rewrite.Submitter)
+	r.all(t, rewrite.Processing, ids)
+	r.provider.createErr, r.provider.findErr = nil, nil
+	r.later(t)
+	r.must(t, rewrite.Submitter)
+	r.all(t, rewrite.BatchSubmitted, ids)
+	r.executedOnce(t, ids)
+
+	r.must(t, rewrite.Collector)
+	r.provider.createErr, r.provider.notCreated = failure.Errorf(failure.EndpointRefused, "400"), true
+	r.provider.findErr = failure.Errorf(failure.NotFound, "404")
+	more := r.enqueue(t, 1, rewrite.Batch)[0]
+	r.must(t, rewrite.Submitter)
+	if job := r.job(t, more); job.Status != rewrite.Queued {
+		t.Errorf("job of a refused batch: %+v", job)
+	}
+}
+
 // The ends of a batch and the outcomes of its three jobs; the output lists them in reverse.
 func TestEndsOfBatches(t *testing.T) {
 	t.Parallel()

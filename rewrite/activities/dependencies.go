@@ -15,7 +15,7 @@ import (
 // or the batch that gives the right to it; a write whose right was lost changes nothing.
 type queue interface {
 	BeginRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
-	SkipRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
+	SkipRun(ctx context.Context, run db.SkipRunParams) error
 	FinishRun(ctx context.Context, runID string) (store.Run, error)
 	Runtime(ctx context.Context, runID string) (time.Duration, error)
 	RecordRefusals(ctx context.Context, refusals []rewrite.Refusal, runID string) error

@@ -292,8 +292,11 @@ func (a *Activities) createProcessed(ctx context.Context, s store.Submission) (c
 			created, err = a.parts.Provider.Create(ctx, s.RoutingDecision, s.InputFileID, s.BatchID)
 			if err != nil && !slices.Contains(ambiguous, failure.ClassOf(err)) { // a gateway may refuse what the provider has executed
 				found, unseen := a.parts.Provider.Find(ctx, s.RoutingDecision, s.BatchID, s.InputFileID, time.Now().Add(-skew))
-				if unseen == nil && len(found) > 0 {
+				switch {
+				case unseen == nil && len(found) > 0:
 					return found[0], nil
+				case unseen != nil && failure.ClassOf(unseen) != failure.NotFound: // a server without a list has only its refusal
+					return created, failure.Errorf(failure.UpstreamUnavailable, "create a batch: it was refused, and the search for it failed: %w", errors.Join(err, unseen))
 				}
 			}
 			early := slices.Contains([]failure.Class{failure.EndpointRefused, failure.NotFound, failure.InputInvalid, failure.WriteConflict}, failure.ClassOf(err))

@@ -45,12 +45,12 @@ func inLanguage(text, tag string) bool {
 	if err != nil {
 		return false
 	}
-	letters := deadLetterCount(text, unicode.Letter)
+	letters := countLetters(text, unicode.Letter)
 	if letters < minScriptLetters {
 		return true
 	}
 	if script, sure := want.Script(); sure >= language.High {
-		if tables, known := scripts[script.String()]; known && deadLetterCount(text, tables...)*2 < letters {
+		if tables, known := scripts[script.String()]; known && countLetters(text, tables...)*2 < letters {
 			return false
 		}
 	}
@@ -77,8 +77,8 @@ func related(a, b string) bool {
 	return slices.ContainsFunc(alike, func(group []string) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
 }
 
-// deadLetterCount counts the letters of s in the tables.
-func deadLetterCount(s string, tables ...*unicode.RangeTable) (n int) {
+// countLetters counts the letters of s in the tables.
+func countLetters(s string, tables ...*unicode.RangeTable) (n int) {
 	for _, r := range s {
 		if unicode.IsLetter(r) && unicode.In(r, tables...) {
 			n++

@@ -492,7 +492,7 @@ func TestRunCounts(t *testing.T) {
 		t.Errorf("per model: %+v", run.PerModel)
 	}
 	skipped := uuid.NewString()
-	testkit.NoError(t, q.SkipRun(t.Context(), skipped, rewrite.Submitter, 25))
+	testkit.NoError(t, q.SkipRun(t.Context(), db.SkipRunParams{RunID: skipped, Worker: rewrite.Submitter, MaxJobsPerRun: 25, Event: rewrite.Submitter.Skip()}))
 	runs := must(q.operator.Runs(t.Context(), 10))(t)
 	if len(runs) != 2 || runs[0].Event != "rewrite_batch_submitter skipped: no pending items" {
 		t.Errorf("runs of the submitter: %+v", runs)

@@ -34,7 +34,8 @@ func (a *app) doctor() *cobra.Command {
 		Long: `Checks what a worker needs: its settings, the role of its database login, the schema,
 generated keys that are behind their rows, whether the keyset opens the newest messages,
 Temporal and the schedules, and that each provider accepts its key, by asking for its models,
-which is free of charge. All checks run. Nothing is changed.
+which is free of charge. All checks run. Nothing is changed but the audit log, which records
+the messages that were read.
 
 Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		Example: "  complaint-rewrite doctor",
@@ -126,23 +127,29 @@ func (c *settings) examine(ctx context.Context) (results []checkResult) {
 	return results
 }
 
-// openNewest returns an error if the keyset opens none of the newest messages.
+// openNewest returns an error if the keyset opens none of the newest messages. Expired ones do
+// not count: no message is as young as a queue in use.
 func (c *settings) openNewest(ctx context.Context, queue *store.Queue) error {
 	messages, err := c.texts("message", store.Messages{Queue: queue})
 	if err != nil {
 		return err
 	}
 	newest, err := queue.NewestMessages(ctx, 10)
+	if err != nil {
+		return err
+	}
+	var first error
 	for _, ref := range newest {
-		if _, err = messages.Get(ctx, artifact.Owner{}, artifact.Ref(ref)); err == nil {
+		_, err := messages.Get(ctx, artifact.Owner{}, artifact.Ref(ref))
+		if err == nil {
 			return nil
 		}
+		if first == nil && failure.ClassOf(err) != failure.ArtifactExpired {
+			first = err
+		}
 	}
-	if failure.ClassOf(err) == failure.ArtifactExpired { // no message is as young as a queue in use
+	if first == nil {
 		return nil
 	}
-	if err != nil {
-		err = cli.Advise(errors.Join(errors.New("the keyset opens none of the newest messages"), err), "give the worker the keyset with which backends seal")
-	}
-	return err
+	return cli.Advise(errors.Join(errors.New("the keyset opens none of the newest messages"), first), "give the worker the keyset with which backends seal")
 }

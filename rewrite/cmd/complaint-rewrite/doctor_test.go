@@ -34,7 +34,9 @@ func TestDoctor(t *testing.T) {
 	} {
 		b.env["COMPLAINT_REWRITE_"+name] = value
 	}
-	b.must(t, nil, "enqueue", "--file", writeJobs(t, jobFields()))
+	for _, text := range []string{"you never clean", "you never cook"} {
+		b.must(t, nil, "enqueue", "--file", writeJobs(t, with("text", text)))
+	}
 	for _, w := range rewrite.Workers() {
 		action := &client.ScheduleWorkflowAction{ID: string(w), Workflow: string(w), TaskQueue: "none"}
 		testkit.NoError(t, namespace.Schedule(t.Context(), time.Hour, false, action))
@@ -61,9 +63,11 @@ func TestDoctor(t *testing.T) {
 	}
 	examine(nil)
 
-	conn := b.db.Conn(t)
+	conn := b.db.Conn(t) // an expired message does not hide a wrong keyset
 	if _, err := conn.Exec(t.Context(), `insert into complaint_rewrite.transitions (job_id, to_status, attempt_count) select gen_random_uuid(), 'queued', 0 from generate_series(1, 9);
-		select setval('complaint_rewrite.transitions_id_seq', 3)`); err != nil {
+		select setval('complaint_rewrite.transitions_id_seq', 3);
+		update complaint_rewrite.messages set stored_at = now() - interval '2 days', expires_at = now() - interval '1 day'
+		where 'message:' || id = (select text_ref from complaint_rewrite.requests order by created_at limit 1)`); err != nil {
 		t.Fatal(err)
 	}
 	refuse, b.env["COMPLAINT_REWRITE_KEYSET"] = true, b.must(t, nil, "keyset")

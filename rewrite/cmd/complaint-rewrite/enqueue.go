@@ -125,7 +125,7 @@ func (a *app) result() *cobra.Command {
 	return &cobra.Command{
 		Use:   "result JOB_ID",
 		Short: "Print the rewritten text of a completed job",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.settings("allow_cleartext", "database", "keyset")
 			if err != nil {
@@ -305,11 +305,11 @@ func decodeStrictly(text []byte, into any) error {
 		}
 		return nil
 	case isType:
-		return fmt.Errorf("%s is a JSON %s", wrongType.Field, wrongType.Value)
+		return fmt.Errorf("%s is a JSON %s", cmp.Or(wrongType.Field, "the line"), wrongType.Value)
 	case isSyntax, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return errors.New("not a JSON object")
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
 		return fmt.Errorf("unknown field %s", strings.TrimPrefix(err.Error(), "json: unknown field "))
 	}
-	return errors.New("a value is malformed")
+	return errors.New("not_before_at is not a time: write one such as 2026-01-31T08:00:00Z") // no other field decodes itself
 }

@@ -131,6 +131,7 @@ func TestInvalidLineRejectsTheFile(t *testing.T) {
 		"an unknown field":    {with("home_id", "x"), `unknown field "home_id"`},
 		"a status":            {with("status", "completed"), "status is set by the queue"},
 		"a type":              {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
+		"a time":              {with("not_before_at", "you never clean"), "not_before_at is not a time"},
 		"a preference":        {with("preferences", map[string]string{"you never clean": "x"}), "the name of a preference"},
 		"text for the router": {with("routing_decision", map[string]any{"text": "you never clean"}), `unknown field "text"`},
 	} {
@@ -153,6 +154,19 @@ func TestInvalidLineRejectsTheFile(t *testing.T) {
 				t.Errorf("%d jobs were enqueued", n)
 			}
 		})
+	}
+}
+
+// A line that is not an object has no field to name.
+func TestEnqueueRefusesAnArray(t *testing.T) {
+	t.Parallel()
+	b := backend{nil, map[string]string{
+		"COMPLAINT_REWRITE_CONFIG": os.DevNull, "COMPLAINT_REWRITE_DATABASE_URL": "postgres://127.0.0.1/x", "COMPLAINT_REWRITE_KEYSET": "{}",
+	}}
+	path := filepath.Join(t.TempDir(), "jobs.jsonl")
+	testkit.NoError(t, os.WriteFile(path, []byte("[]\n"), 0o600))
+	if _, err := b.run(t, "enqueue", "--file", path); err == nil || !strings.Contains(err.Error(), "line 1: the line is a JSON array") {
+		t.Errorf("error is %v", err)
 	}
 }
 

@@ -303,6 +303,9 @@ provider has are lost. The next run of the collector cancels the batch there.`,
 Another database may know it. End a batch of the queue with abandon.`,
 		Example: "  complaint-rewrite batch cancel openai batch_67f0",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "google" {
+				return badUsage("google has no batches: want openai or other")
+			}
 			c, err := a.settings()
 			if err != nil {
 				return err

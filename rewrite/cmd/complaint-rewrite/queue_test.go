@@ -20,6 +20,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/store"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 )
 
 // must runs a command, which succeeds with output that has the words.
@@ -72,6 +73,7 @@ func TestJobs(t *testing.T) {
 	b.refuses(t, false, "--reason is empty", "cancel", ids[0])
 	b.refuses(t, false, "seems to contain a secret", "cancel", ids[0], "--reason", "password=hunter2-hunter2")
 	b.refuses(t, true, "want a UUID", "show", "4711")
+	b.refuses(t, true, "want a UUID", "result", "4711")
 
 	var view struct {
 		Status      rewrite.Status    `json:"status"`
@@ -109,6 +111,7 @@ func TestBatches(t *testing.T) {
 	t.Cleanup(server.Close)
 	b.env["COMPLAINT_REWRITE_OPENAI_BASE_URL"], b.env["COMPLAINT_REWRITE_ROUTE_MODEL"] = server.URL+"/v1", "m"
 	b.env["COMPLAINT_REWRITE_OPENAI_API_KEY"], b.env["COMPLAINT_REWRITE_REDACTION_KEY"] = "a key of this test", "0123456789abcdef0123456789abcdef"
+	b.refuses(t, true, "google has no batches", "batch", "cancel", "google", "batch_1")
 	b.must(t, []string{"batch batch_1 is being canceled at openai"}, "batch", "cancel", "openai", "batch_1")
 	if canceled != "POST /v1/batches/batch_1/cancel" {
 		t.Errorf("the provider got %q", canceled)
@@ -142,7 +145,7 @@ func TestRuns(t *testing.T) {
 	}
 	b.must(t, []string{"no runs\n"}, "runs")
 	queue := b.db.Open(t, store.RoleWorker)
-	testkit.NoError(t, queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25))
+	testkit.NoError(t, queue.SkipRun(t.Context(), db.SkipRunParams{RunID: uuid.NewString(), Worker: rewrite.Collector, MaxJobsPerRun: 25, Event: rewrite.Collector.Skip()}))
 	b.must(t, []string{"rewrite_batch_collector skipped: no pending items"}, "runs")
 	testkit.NoError(t, namespace.ScheduleClient().GetHandle(t.Context(), string(rewrite.AsyncLane)).Delete(t.Context()))
 }

@@ -47,9 +47,9 @@ func TestProfilesAndOverrides(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]settings{
-		"claim_timeout_seconds is 60":  {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100, ClaimTimeoutSeconds: 60}},
-		"claim_timeout_seconds is 300": {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100}, Timeout: 3 * time.Minute}, // expires during a call
-		"retry_backoff_seconds":        {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100, RetryBackoffSeconds: []int{0}}},
+		"claim_timeout_seconds is 60":      {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100, ClaimTimeoutSeconds: 60}},
+		"claim_timeout_seconds is 300":     {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100}, Timeout: 3 * time.Minute}, // expires during a call
+		"retry_backoff_seconds are [90 0]": {Run: runSettings{Profile: "dev", MaxCapacityRounds: 100, RetryBackoffSeconds: []int{90, 0}}},
 	} {
 		if _, err := c.runs(); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

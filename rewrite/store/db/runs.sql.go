@@ -135,11 +135,23 @@ func (q *Queries) Runtime(ctx context.Context, runID string) (time.Duration, err
 
 const skipRun = `-- name: SkipRun :exec
 insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run, event, finished_at)
-values ($1, $2, $3, $2 || ' skipped: no pending items', now())
+values ($1, $2, $3, $4, now())
 on conflict (run_id) do nothing
 `
 
-func (q *Queries) SkipRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobsPerRun int) error {
-	_, err := q.db.Exec(ctx, skipRun, runID, worker, maxJobsPerRun)
+type SkipRunParams struct {
+	RunID         string         `json:"run_id"`
+	Worker        rewrite.Worker `json:"worker"`
+	MaxJobsPerRun int            `json:"max_jobs_per_run"`
+	Event         string         `json:"event"`
+}
+
+func (q *Queries) SkipRun(ctx context.Context, arg SkipRunParams) error {
+	_, err := q.db.Exec(ctx, skipRun,
+		arg.RunID,
+		arg.Worker,
+		arg.MaxJobsPerRun,
+		arg.Event,
+	)
 	return err
 }

@@ -4,7 +4,7 @@ on conflict (run_id) do nothing;
 
 -- name: SkipRun :exec
 insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run, event, finished_at)
-values (@run_id, @worker, @max_jobs_per_run, @worker || ' skipped: no pending items', now())
+values (@run_id, @worker, @max_jobs_per_run, @event, now())
 on conflict (run_id) do nothing;
 
 -- name: Runtime :one
