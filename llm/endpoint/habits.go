@@ -285,8 +285,9 @@ func (e *Endpoint) ContextSetting() string {
 const probeTimeout = 5 * time.Second
 
 // Probe asks the endpoint for its family and for its context, until it has reported one: a
-// server may report it only while the model is loaded. An endpoint that does not answer has
-// the dialect that its host name and the configuration give.
+// server may report it only while the model is loaded. An endpoint that does not list its
+// models has the dialect that its host name and the configuration give, and is asked again by the
+// next probe: it may start after this process.
 func (e *Endpoint) Probe(ctx context.Context) {
 	e.probing.Lock()
 	defer e.probing.Unlock()
@@ -297,14 +298,15 @@ func (e *Endpoint) Probe(ctx context.Context) {
 		_, _ = e.call(ctx, min(probeTimeout, e.cfg.Timeout), http.MethodGet, target, nil, &answer)
 		return answer
 	}
-	d, known := e.dialect, 0
+	d, known, silent := e.dialect, 0, false
 	if d.Name == "generic" {
 		var list struct {
 			Data []struct {
 				Owner string `json:"owned_by"`
 			} `json:"data"`
 		}
-		if json.Unmarshal(get(e.at("/models")), &list) == nil && len(list.Data) > 0 {
+		silent = json.Unmarshal(get(e.at("/models")), &list) != nil || len(list.Data) == 0
+		if !silent {
 			if i := slices.IndexFunc(dialects, func(d dialect) bool { return slices.Contains(d.Owners, list.Data[0].Owner) }); i >= 0 {
 				d = dialects[i]
 			}
@@ -325,5 +327,5 @@ func (e *Endpoint) Probe(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dialect, e.context = d, known
-	e.probed = ctx.Err() == nil && (known > 0 || d.ContextField == "") // Ollama reports it once the model is loaded
+	e.probed = ctx.Err() == nil && !silent && (known > 0 || d.ContextField == "") // Ollama reports it once the model is loaded
 }

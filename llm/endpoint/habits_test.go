@@ -52,6 +52,25 @@ func TestDialectIsDetected(t *testing.T) {
 	}
 }
 
+// A server that starts after this process is asked for its family again.
+func TestDialectOfALateServer(t *testing.T) {
+	t.Parallel()
+	started := false
+	e := newEndpoint(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !started {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"data":[{"owned_by":"vllm","max_model_len":8192}]}`)
+	}))
+	e.Probe(t.Context())
+	started = true
+	e.Probe(t.Context())
+	if got := e.Context("m"); got != 8_192 {
+		t.Errorf("context %d", got)
+	}
+}
+
 func TestAnsweringModel(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -407,7 +407,9 @@ func (e *Endpoint) transfer(ctx context.Context, method, path, contentType strin
 	if err != nil {
 		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}
-	req.Header.Set("Content-Type", contentType)
+	if contentType != "" { // a download has no body
+		req.Header.Set("Content-Type", contentType)
+	}
 	req.GetBody = open
 	resp, err := e.do(req, e.cfg.TransferTimeout)
 	if err != nil {
