@@ -153,8 +153,8 @@ func reasonOf(err error) (why string, ok bool) {
 	if unusable, ok := errors.AsType[unusableError](err); ok {
 		return unusable.why, true
 	}
-	if _, ok := errors.AsType[truncatedError](err); ok {
-		return "its check codes are not those of the prompt", true
+	if truncated, ok := errors.AsType[truncatedError](err); ok {
+		return truncated.note, true
 	}
 	_, refused := errors.AsType[endpoint.Error](err)
 	return "it was not valid JSON", refused && failure.ClassOf(err) == failure.SchemaInvalid
@@ -210,11 +210,20 @@ func usageOf(a endpoint.Answer, p sentPrompt) review.Usage {
 	return u
 }
 
+// An endpoint that reports fewer prompt tokens than leastShare of our estimate did not read the
+// prompt. Check codes are proof, too, but a server can find them without reading. No vocabulary
+// in use has half as many tokens as o200k. Prompts of fewer than comparedTokens are not
+// compared: the chat template of a server distorts them.
+const (
+	leastShare     = 0.5
+	comparedTokens = 500
+)
+
 // read returns the usable part of an answer, if it proves that the endpoint read all of p.
 func (run *run) read(ctx context.Context, model string, q question, p sentPrompt, a endpoint.Answer, used review.Usage) (cachedAnswer, error) {
 	counted := !used.Estimated && p.tokens >= comparedTokens
 	if counted && float64(used.PromptTokens) < leastShare*float64(p.tokens) {
-		return cachedAnswer{}, unproven("it reports %d prompt tokens of about %d", used.PromptTokens, p.tokens)
+		return cachedAnswer{}, unproven("it does not prove that the whole prompt was read", "it reports %d prompt tokens of about %d", used.PromptTokens, p.tokens)
 	}
 	o, cut, err := open(a, q.list)
 	if err != nil {
@@ -357,13 +366,16 @@ func (run *run) giveBack(tokens int) {
 // A cachedAnswer is what the cache holds about a question, for other attempts and
 // later versions of the review. All of it has passed redaction.
 type cachedAnswer struct {
-	// Answer is what the question's read returned.
-	Answer json.RawMessage `json:"answer"`
+	// Answer is what the question's read returned; nil if there is no answer.
+	Answer json.RawMessage `json:"answer,omitempty"`
 	Model  string          `json:"model,omitempty"`
 	// Proof proves that the model received the question. Cut is set if the answer ended
 	// within its list.
 	Proof review.Proof `json:"proof,omitzero"`
 	Cut   bool         `json:"cut,omitempty"`
+	// Split is set for a question without an answer whose part was asked for in smaller parts:
+	// the cache may have their answers.
+	Split bool `json:"split,omitempty"`
 }
 
 // cacheKey is a hash of the endpoint and of everything that is sent except fence and check
@@ -375,13 +387,15 @@ func (run *run) cacheKey(model string, q question) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cached returns a cached answer of any of the models. If the cache fails, the question is
-// asked again: that costs tokens, but the result is the same.
-func (run *run) cached(ctx context.Context, q question) (cachedAnswer, bool) {
+// cached returns a cached answer of any of the models. If there is none, ok is false, and only
+// Split of the answer is set, if it is. If the cache fails, the question is asked again: that
+// costs tokens, but the result is the same.
+func (run *run) cached(ctx context.Context, q question) (answer cachedAnswer, ok bool) {
 	cache := run.options.Cache
 	if cache == nil {
 		return cachedAnswer{}, false
 	}
+	split := false
 	for _, model := range run.cfg.models() {
 		var a cachedAnswer
 		data, err := cache.Get(ctx, run.cacheKey(model, q))
@@ -393,8 +407,9 @@ func (run *run) cached(ctx context.Context, q question) (cachedAnswer, bool) {
 		} else if a.Answer != nil {
 			return a, true
 		}
+		split = split || a.Split
 	}
-	return cachedAnswer{}, false
+	return cachedAnswer{Split: split}, false
 }
 
 func (run *run) cache(ctx context.Context, key string, a cachedAnswer) {

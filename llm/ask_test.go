@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -214,6 +215,34 @@ func TestDayBudget(t *testing.T) {
 	report := review.Report{Coverage: d.Coverage}
 	if outcome, why := report.Judge(); outcome != review.OutcomeNotReviewed || !strings.Contains(why, string(review.SkipOverDay)) {
 		t.Errorf("judged %s: %s", outcome, why)
+	}
+}
+
+// A part that an earlier attempt had to split has no answer of its own, but its smaller parts
+// have: a day without tokens does not hide them.
+func TestDayBudgetKeepsSplitParts(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		if req.Method == http.MethodPost && len(body) > 22_000 {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		sim.ServeHTTP(w, req)
+	}), func(c *Config) { c.Concurrency = 1 })
+	shared := newAttempts()
+	c := redacted(t, manyFiles(4)...)
+	first, err := r.Review(t.Context(), c, shared.options())
+	if err != nil || read(first) != 4 || len(first.Proofs) < 4 {
+		t.Fatalf("draft %+v, error %v", first, err)
+	}
+	shared.day = 0
+	before := sim.Stats().Calls
+	d, err := r.Review(t.Context(), c, shared.options())
+	if err != nil || read(d) != 4 || len(d.Proofs) != len(first.Proofs) || sim.Stats().Calls != before {
+		t.Errorf("retry: draft %+v, error %v", d, err)
 	}
 }
 

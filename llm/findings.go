@@ -99,8 +99,8 @@ func bounded(s string, n int) string {
 
 // locate returns the file and the place of m; the file is nil if it was not shown, and one of
 // the context if the change does not have it. Redaction may give two files the same path: the
-// quote distinguishes them. It also finds the file of a path that was not shown, if it is there
-// once.
+// quote distinguishes them. A path that was not shown is that of the only file of the part that
+// has the quote, if it has it once.
 func (q question) locate(m remark) (f *file, at place) {
 	named := slices.Concat(q.part.named(m.Path), q.context.named(m.Path))
 	if len(named) == 0 {

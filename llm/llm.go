@@ -1,14 +1,14 @@
 // Package llm has a model review a change through one endpoint (llm/endpoint). It
 // accepts only [redaction.Text]. Answers are untrusted: they are validated against a
 // schema, the lines of a finding are computed from the code that it quotes, and
-// findings on files that were not shown are dropped.
+// findings on files that were not shown are dropped, unless what they quote was shown once.
 //
 // A change is divided into as many calls as its size needs. Every file that the
 // model did not read in full is reported as an omission with its reason. Failed
-// calls are not retried here: errors carry a class, and the caller decides. Only
-// an unusable answer is requested once more, with the reason. An answer has to prove
-// that the endpoint read the whole prompt (proof.go). The prompts and the schema are
-// the files in prompts.
+// calls are not retried here: errors carry a class, and the caller decides. Only an answer that
+// is unusable or unproven is requested once more, with the reason, and one whose limit thinking
+// used up, with a larger limit. An answer has to prove that the endpoint read the whole prompt
+// (proof.go). The prompts and the schema are the files in prompts.
 //
 // [Reviewer.Review] is the entry point: plan.go divides the change (file.go) into calls
 // (chunk.go), run.go makes them (prompt.go, ask.go), answer.go reads the answers, findings.go

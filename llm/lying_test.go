@@ -522,7 +522,7 @@ func TestCodesAreBetweenHunks(t *testing.T) {
 	}
 	parts := checkLines.Split(text, -1)
 	for i, part := range parts {
-		if n := countTokens(part); n > maxCodeGap+200 {
+		if n := countTokens(part); n > maxCodeGap {
 			t.Errorf("%d tokens before code %d", n, i)
 		}
 		if i > 0 && !strings.HasPrefix(part, "\n@@ ") && !strings.HasPrefix(part, "\nfile ") {
@@ -531,6 +531,47 @@ func TestCodesAreBetweenHunks(t *testing.T) {
 	}
 	if other, _ := c.withCodes("another"); slices.Equal(codesIn(other), codes) || bytes.Equal([]byte(other), []byte(text)) {
 		t.Error("the codes of another review are the same")
+	}
+}
+
+// The heads of files and hunks are text between codes, too: in a change of many files with one
+// line each, most of the text.
+func TestHeadsCountTowardsTheGap(t *testing.T) {
+	t.Parallel()
+	var c chunk
+	for i := range 600 {
+		f := newFile(fmt.Sprintf("//depot/a/long/directory/of/the/tree/with/many/files/f%03d.go", i), "edit, text")
+		if err := f.parse("@@ -1 +1 @@ func heading(of int, a hunk) (that is, long)\n+x\n"); err != nil {
+			t.Fatal(err)
+		}
+		c = append(c, section{f, f.hunks})
+	}
+	text, codes := c.withCodes("fence")
+	for i, part := range checkLines.Split(text, -1) {
+		if n := countTokens(part); n > maxCodeGap {
+			t.Errorf("%d tokens before code %d of %d", n, i, len(codes))
+		}
+	}
+	if added := countTokens(text) - countTokens(uncoded(c)); added > codeTokens(c.tokens()) {
+		t.Errorf("the codes add %d tokens", added)
+	}
+}
+
+// A model that is asked again because of its endpoint's count is not told that its codes are wrong.
+func TestNoteAboutTheCountOfTokens(t *testing.T) {
+	t.Parallel()
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		prompt := len(h.messages) / 4
+		if h.n == 1 {
+			prompt = 100
+		} else if !strings.Contains(h.user, "it does not prove that the whole prompt was read") || strings.Contains(h.user, "are not those of the prompt") {
+			t.Errorf("the note is missing: %s", h.user[len(h.user)-400:])
+		}
+		said200(w, findingsWith(codesIn(h.messages)), "stop", prompt, 20)
+	}}
+	r, _ := newReviewer(t, l)
+	if d, err := r.Review(t.Context(), redacted(t, bigChange()...), review.Options{}); err != nil || d.Usage.Calls != 2 {
+		t.Errorf("%d calls, error %v", d.Usage.Calls, err)
 	}
 }
 

@@ -66,10 +66,11 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 	return run, run.plan(ctx, shown, limit)
 }
 
-// nonceTokens bounds the tokens of the fence, which is there seven times, and of the last code.
-// Counted, they would differ from review to review, and the chunks would end elsewhere: no
+// nonceTokens bounds the tokens of the fence, which is there three times in a review and nine
+// times with a pack and findings, and of the last code, which is there twice: each hex digit may
+// be a token. Counted, they would differ from review to review, and the chunks would end elsewhere: no
 // cached answer would be found.
-const nonceTokens = 8 * 32
+const nonceTokens = 9*32 + 2*8
 
 // plan packs files into chunks and sets tokens aside for those that the budget
 // has room for. The layout depends on the whole budget and not on what is left of

@@ -19,9 +19,9 @@ const (
 	codeBytes  = 4
 )
 
-// A chunk of up to 16,000 tokens has four codes within it; a larger one has a code
-// every maxCodeGap tokens. A server can drop less than a gap unnoticed, so the gaps of
-// a small chunk are smaller.
+// A chunk of 2,000 to 16,000 tokens has about three codes within it, which quarter it; a larger
+// one has a code every maxCodeGap tokens. A server can drop less than a gap unnoticed, so the
+// gaps of a small chunk are smaller.
 const (
 	minCodeGap = 500
 	maxCodeGap = 4_000
@@ -51,18 +51,24 @@ func (c chunk) withCodes(fence string) (text string, codes []string) {
 		since = 0
 	}
 	for _, s := range c {
-		out.WriteString(s.file.head())
+		heads, size := s.file.head(), s.file.headSize // of the next line
 		for _, h := range s.hunks {
-			out.WriteString(h.head())
-			for i := range h.lines {
-				if since >= gap {
+			heads += h.head()
+			size += h.headSize
+			for i, l := range h.lines {
+				if since >= gap || since+size+l.size > maxCodeGap {
 					addCode()
-					out.WriteString(h.head())
+					if i > 0 {
+						heads, size = h.head(), h.headSize
+					}
 				}
-				out.WriteString(h.lines[i].render())
-				since += h.lines[i].size
+				out.WriteString(heads + l.render())
+				since += size + l.size
+				heads, size = "", 0
 			}
 		}
+		out.WriteString(heads) // of hunks without lines
+		since += size
 	}
 	return out.String(), codes
 }
@@ -72,29 +78,23 @@ func codeAfter(fence, text string) string {
 	return hex.EncodeToString(sum[:codeBytes])
 }
 
-// An endpoint that reports fewer prompt tokens than leastShare of our estimate did not read the
-// prompt. Check codes are proof, too, but a server can find them without reading. No vocabulary
-// in use has half as many tokens as o200k. Prompts of fewer than comparedTokens are not
-// compared: the chat template of a server distorts them.
-const (
-	leastShare     = 0.5
-	comparedTokens = 500
-)
-
 // codeTokens bounds the tokens that check codes and the hunk heads after them add to
 // a chunk of at most n tokens.
 func codeTokens(n int) int { return 80 * (n/maxCodeGap + 5) }
 
 // A truncatedError is an answer that does not prove that the model received the whole
 // prompt.
-type truncatedError struct{ why string }
+type truncatedError struct {
+	why  string
+	note string // why, in words for the model
+}
 
 func (e truncatedError) Error() string {
 	return "model endpoint did not prove that it read the whole prompt: " + e.why
 }
 
-func unproven(format string, args ...any) error {
-	return failure.New(failure.PromptTruncated, truncatedError{fmt.Sprintf(format, args...)})
+func unproven(note, format string, args ...any) error {
+	return failure.New(failure.PromptTruncated, truncatedError{fmt.Sprintf(format, args...), note})
 }
 
 // checkCodes compares the codes of an answer with those of the prompt. Its error
@@ -109,5 +109,5 @@ func checkCodes(got, want []string) error {
 			there++
 		}
 	}
-	return unproven("its answer has %d of the %d check codes in their order", min(there, len(want)-1), len(want))
+	return unproven("its check codes are not those of the prompt", "its answer has %d of the %d check codes in their order", min(there, len(want)-1), len(want))
 }

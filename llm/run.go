@@ -53,8 +53,8 @@ type run struct {
 	switches []review.Switch // of models that answered instead of the first one
 }
 
-// An omission is a part that no call could read, with the error of the last one, nil if none
-// was made.
+// An omission is a part that was not read in full, with the error of the last call, nil if none
+// was made or if its answer was cut off.
 type omission struct {
 	part chunk
 	why  review.SkipReason
@@ -130,6 +130,7 @@ const (
 
 // reviewPart reviews one part. If the endpoint finds its prompt too long, or did not prove to
 // have read it, the context is left out. Then, and if the answer was cut off, the part is split.
+// If no budget has room for a part that an earlier attempt has split, it is split again.
 func (run *run) reviewPart(ctx context.Context, t task) error {
 	if run.failed.Load() {
 		return nil
@@ -147,11 +148,19 @@ func (run *run) reviewPart(ctx context.Context, t task) error {
 		run.step(nil)
 		return nil
 	}
-	if smaller := t.smaller(err == nil); len(smaller) > 0 && t.splits < splitsFor(err) {
+	over, isOver := errors.AsType[overBudgetError](err)
+	again := false // an earlier attempt has split the part: its answers are paid
+	if isOver {
+		known, _ := run.cached(ctx, t.question)
+		again = known.Split
+	}
+	if smaller := t.smaller(err == nil); len(smaller) > 0 && (again || t.splits < splitsFor(err)) {
 		run.lg.InfoContext(ctx, "split a part", "changelist", run.change.Number, "error_class", string(failure.ClassOf(err)))
+		if err != nil && !again {
+			run.cache(ctx, run.cacheKey(run.cfg.Model, t.question), cachedAnswer{Split: true})
+		}
 		return run.reviewSmaller(ctx, t, smaller, err)
 	}
-	over, isOver := errors.AsType[overBudgetError](err)
 	switch {
 	case err == nil:
 		run.leaveOut(t.part, review.SkipCutAnswer, nil)

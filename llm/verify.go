@@ -22,8 +22,8 @@ const maxListedBytes = 1_500
 
 // verify is the verification pass: calls that try to refute findings, one for each part
 // of the change. It can only remove findings or lower their severity; if a call fails,
-// its findings stay unchanged. The check is nil if there was nothing to verify. The only
-// error is the error of ctx.
+// its findings stay unchanged. The check is nil if there was nothing to verify. An error is
+// that of ctx, or has class INVARIANT_VIOLATED.
 func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *review.Check, error) {
 	all := run.verifications(found)
 	if len(all) == 0 {
