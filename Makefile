@@ -16,7 +16,7 @@ RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-r
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test test-server race corpus canary chaos rewritechaos endpointtest outage scale soak check lint deploycheck composetest systemdtest kubernetestest benchcheck vulncheck fuzz reproduce sbom bench bench-save bench-diff fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test test-server race corpus canary chaos rewritechaos endpointtest outage scale check lint deploycheck composetest systemdtest kubernetestest benchcheck vulncheck fuzz reproduce sbom bench bench-save bench-diff fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -92,12 +92,9 @@ build/kube-apiserver: tools/kubernetes.sh
 outage: $(DEVSTACK) ## model, Perforce, mail, webhook broken in six ways for OUTAGE=1m each, with 100 reviews
 	@OUTAGE=$${OUTAGE:-1m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
 
-# Both count the mails at the end and print their progress; docs/measured.md explains the figures.
+# It counts the mails at the end and prints its progress; docs/measured.md explains the figures.
 scale: $(DEVSTACK) $(BIN)/temporal-server $(BIN)/temporal-sql-tool ## thousands of reviews at once on servers that wait for the disk: MINUTES=15
 	@SCALE_MINUTES=$(or $(MINUTES),15) $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestScale$$' ./e2e
-
-soak: $(DEVSTACK) ## outages, killed workers and resets at random, for a long time: MINUTES=30
-	@SOAK_MINUTES=$(or $(MINUTES),30) $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestSoak$$' ./e2e
 
 check: test race lint ## test and lint, as CI does
 

@@ -1,6 +1,6 @@
 package e2e
 
-// What make scale and make soak share: a depot of many changes, the use of processor and
+// Parts of make scale: a depot of many changes, the use of processor and
 // memory by running processes, and the count of the mails.
 
 import (
