@@ -62,7 +62,7 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 		}
 	}
 	for _, person := range known {
-		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil && policy.ReplyToAuthor {
+		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil {
 			report.ReplyTo = address
 		}
 	}

@@ -399,7 +399,7 @@ func checkMailbox(ctx context.Context, found *findings, box mail.Mailbox) error 
 	}
 	err := box.Ping(ctx)
 	if err == nil {
-		found.ok("mailbox %s of %s can be read", box.Name, box.Username)
+		found.ok("the mailbox of %s can be read", box.Username)
 	}
 	return err
 }

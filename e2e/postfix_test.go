@@ -28,7 +28,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 	t.Parallel()
 	host := newMailHost(t)
 	box := func(account string) mail.Mailbox {
-		return mail.Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: mail.TLSNone, Username: account, Password: secret.New(host.Password), Name: "INBOX"}
+		return mail.Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: mail.TLSNone, Username: account, Password: secret.New(host.Password)}
 	}
 	keys, err := evidence.New(secret.New("2020-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{'k'}, 32))), 24*time.Hour)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 	}
 	r := realServers{host: host, cfg: mail.Config{
 		From: "Criticizer <criticizer@" + mailHostDomain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: mail.TLSNone,
-		Keys: keys, MessageIDDomain: mailHostDomain, Feedback: mail.FeedbackMailbox, FeedbackRelay: "mx." + mailHostDomain,
+		Keys: keys, MessageIDDomain: mailHostDomain, FeedbackRelay: "mx." + mailHostDomain,
 	}}
 	all := mail.EvidenceConfig{Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log, Settle: 10 * time.Minute}
 	r.all = r.provider(t, all)

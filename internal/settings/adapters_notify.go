@@ -66,7 +66,7 @@ func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
 // Answers returns the mailbox in which readers answer, nil if they cannot. redact masks
 // secrets in what they write.
 func (cfg *Config) Answers(keys *evidence.Keys, redact func(string) (string, error)) *mail.Answers {
-	if cfg.Mail.Server.Feedback == "" {
+	if cfg.Mail.Server.FeedbackRelay == "" {
 		return nil
 	}
 	return &mail.Answers{Mailbox: cfg.Mail.Evidence.Bounces, Keys: keys, Relay: cfg.Mail.Server.FeedbackRelay, Redact: redact}

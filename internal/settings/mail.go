@@ -30,7 +30,7 @@ func (m Mail) Check(p *config.Problems) {
 	if m.Provider == "inbox" {
 		p.Require("inbox_url", m.Evidence.InboxURL, "the address of the embedded inbox")
 	}
-	p.Add(m.Server.Feedback != "" && m.Evidence.Bounces.Host == "", "feedback", "needs the mailbox that answers arrive in", "set mail.bounces")
+	p.Add(m.Server.FeedbackRelay != "" && m.Evidence.Bounces.Host == "", "feedback_relay", "needs the mailbox that answers arrive in", "set mail.bounces")
 }
 
 // Links are the links to the code in mails, posts and exported reports.

@@ -5,10 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/mail"
-	"net/url"
 	"strings"
-	"time"
-	_ "time/tzdata" // for images without a time zone database
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -43,9 +40,6 @@ type Config struct {
 	// Domain of Message-IDs, at most 20 characters. Empty: the domain of from. Change it only
 	// while no delivery is open.
 	MessageIDDomain string `yaml:"message_id_domain"`
-	// Name by which the worker introduces itself (EHLO), a domain or an address in
-	// brackets. Empty: the domain of from.
-	EHLOName string `yaml:"ehlo_name"`
 	// Account at the mail server. Empty: no authentication.
 	Username string `yaml:"username"`
 	// Password of the account. Required with a username and without a token.
@@ -55,17 +49,10 @@ type Config struct {
 	// File with an OAuth2 access token of the account, used instead of a password
 	// (XOAUTH2). It is read for every connection.
 	TokenFile string `yaml:"token_file"`
-	// Time zone of times in mails, such as Europe/Berlin.
-	TimeZone string `yaml:"time_zone" default:"UTC"`
-	// mailbox: each finding has links by which the reader answers by mail, to the mailbox
-	// mail.bounces. Empty: no answers.
-	Feedback string `yaml:"feedback"`
-	// Name of the receiving mail server in Authentication-Results, such as mx.example.com. Only
-	// answers whose sender it has verified count (docs/findings.md).
+	// Name of the receiving mail server in Authentication-Results, such as mx.example.com. If it
+	// is set, each finding has links by which the reader answers by mail, to the mailbox
+	// mail.bounces. Only answers whose sender this server has verified count (docs/findings.md).
 	FeedbackRelay string `yaml:"feedback_relay"`
-	// Where readers unsubscribe, for List-Unsubscribe: a mail address, or an https page that
-	// takes one click (RFC 8058). Empty: not offered.
-	Unsubscribe string `yaml:"unsubscribe"`
 	// Page about these mails, to which each mail links, such as docs/author.md on your own
 	// site. Empty: no link.
 	HelpURL string `yaml:"help_url" check:"http-url"`
@@ -91,24 +78,7 @@ func (c Config) checkSender(p *config.Problems) {
 	domain := c.messageIDDomain()
 	p.Add(len(domain) > maxMessageIDDomain, "message_id_domain", "is too long", fmt.Sprintf("write one of at most %d characters", maxMessageIDDomain))
 	p.Add(domain != "" && !domainPattern.MatchString(domain), "message_id_domain", "is not a domain", "write letters, digits, dots and hyphens")
-	p.Add(c.EHLOName != "" && !ehloPattern.MatchString(c.EHLOName), "ehlo_name", "is not a domain", "write one such as mail.example.com, or an address such as [192.0.2.5]")
-	_, err := time.LoadLocation(c.TimeZone)
-	p.Add(err != nil, "time_zone", fmt.Sprintf("%q is not a time zone", c.TimeZone), "write one such as Europe/Berlin")
 	checkTLS(p, c.TLS, c.Host)
-	p.Add(c.Feedback != "" && c.Feedback != FeedbackMailbox, "feedback", "is not a way to answer", "write mailbox, or nothing")
-	p.Add((c.Feedback == FeedbackMailbox) != (c.FeedbackRelay != ""), "feedback_relay", "and feedback belong together", "set both or neither")
-	p.Add(c.Unsubscribe != "" && c.unsubscribe() == "", "unsubscribe", "is neither a mail address nor an https page", "write one such as criticizer-owner@example.com")
-}
-
-// unsubscribe returns the URL of List-Unsubscribe.
-func (c Config) unsubscribe() string {
-	if usableAddress(c.Unsubscribe) && ascii(c.Unsubscribe) {
-		return "mailto:" + c.Unsubscribe + "?subject=unsubscribe"
-	}
-	if u, err := url.Parse(c.Unsubscribe); err == nil && u.Scheme == "https" && u.Host != "" && ascii(c.Unsubscribe) && !strings.ContainsAny(c.Unsubscribe, "<> ,") {
-		return c.Unsubscribe
-	}
-	return ""
 }
 
 // checked returns c with the domain of its Message-IDs, if mail is safe with it.
@@ -124,24 +94,12 @@ func (c Config) checked() (Config, error) {
 }
 
 // messageIDDomain returns the domain of Message-IDs.
-func (c Config) messageIDDomain() string {
-	_, domain, _ := strings.Cut(c.fromAddress(), "@")
-	return cmp.Or(c.MessageIDDomain, domain)
-}
+func (c Config) messageIDDomain() string { return cmp.Or(c.MessageIDDomain, c.fromDomain()) }
 
-// ehloName returns the name for EHLO.
-func (c Config) ehloName() string {
+// fromDomain returns the domain of From, by which the worker introduces itself (EHLO).
+func (c Config) fromDomain() string {
 	_, domain, _ := strings.Cut(c.fromAddress(), "@")
-	return cmp.Or(c.EHLOName, domain)
-}
-
-// zone returns the time zone of mails.
-func (c Config) zone() *time.Location {
-	zone, err := time.LoadLocation(c.TimeZone)
-	if err != nil { // unreachable: it was checked
-		return time.UTC
-	}
-	return zone
+	return domain
 }
 
 // fromAddress returns the bare address of From, empty if From has none.

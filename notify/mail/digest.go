@@ -80,7 +80,7 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		Link:        r.Links.ToChange(r.Changelist),
 		Version:     strconv.Itoa(int(r.Version)),
 		Author:      userName(r.Author),
-		Submitted:   submitted(r.SubmittedAt, cfg.zone()),
+		Submitted:   submitted(r.SubmittedAt),
 		Done:        "submitted",
 		Description: strings.TrimSpace(plain.Text(r.Description, maxDescription)),
 		Coverage:    plain.Line(r.Tally().Text(), maxProse),
@@ -191,13 +191,13 @@ func userNames(users []string) string {
 	return strings.Join(names, ", ")
 }
 
-// submitted formats the time of submission. A zone without a name of its own shows its offset.
-func submitted(rfc3339 string, zone *time.Location) string {
+// submitted formats the time of submission.
+func submitted(rfc3339 string) string {
 	t, err := time.Parse(time.RFC3339, rfc3339)
 	if err != nil {
 		return "at an unknown time"
 	}
-	return t.In(zone).Format("2006-01-02 15:04 MST")
+	return t.UTC().Format("2006-01-02 15:04 MST")
 }
 
 // firstLine returns the first line of a description that is not blank.

@@ -19,10 +19,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// FeedbackMailbox is the value of mail.feedback with which readers answer by mail to the
-// mailbox of bounces.
-const FeedbackMailbox = "mailbox"
-
 const (
 	// feedbackSubject begins the subject of an answer: the signed token and the opinion follow.
 	feedbackSubject = "criticizer feedback"
@@ -170,7 +166,7 @@ func note(body string) string {
 
 // feedbackAddress returns the address that readers answer to, empty if they cannot.
 func (c Config) feedbackAddress() string {
-	if c.Feedback == "" {
+	if c.FeedbackRelay == "" {
 		return ""
 	}
 	return c.fromAddress()

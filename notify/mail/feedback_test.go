@@ -92,8 +92,8 @@ func TestAnswersAreOfferedOnlyWithAMailbox(t *testing.T) {
 		m, err := Render(r, testKey, testToken, cfg)
 		testkit.NoError(t, err)
 		offered := strings.Contains(m.HTML, "mailto:criticizer@example.com?subject=criticizer%20feedback%20"+answerToken+".")
-		if offered != (cfg.Feedback != "") || strings.Contains(m.Text, "feedback") != offered {
-			t.Errorf("feedback %q: offered %v in\n%s", cfg.Feedback, offered, m.Text)
+		if offered != (cfg.FeedbackRelay != "") || strings.Contains(m.Text, "feedback") != offered {
+			t.Errorf("feedback %q: offered %v in\n%s", cfg.FeedbackRelay, offered, m.Text)
 		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 
 // A Mailbox is read for evidence by IMAP. Nothing in it is ever changed.
 type Mailbox struct {
-	// IMAP server. Empty: the mailbox is not read.
+	// IMAP server. Empty: the mailbox is not read. Its folder INBOX is read, in which messages
+	// must stay for 30 days.
 	Host string `yaml:"host"`
 	// Its port: 143 for mandatory, usually 993 for implicit TLS.
 	Port int `yaml:"port" default:"143" check:"port"`
@@ -36,8 +37,6 @@ type Mailbox struct {
 	Password secret.Value `yaml:"password"`
 	// As mail.token_file.
 	TokenFile string `yaml:"token_file"`
-	// Name of the mailbox. Messages must stay in it for 30 days.
-	Name string `yaml:"mailbox" default:"INBOX"`
 }
 
 // Check implements the checks of package config.
@@ -103,7 +102,7 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 	if err != nil {
 		return m.explain(ctx, "sign in", err)
 	}
-	if _, err := client.Select(m.Name, &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
+	if _, err := client.Select("INBOX", &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
 		return m.explain(ctx, "open the mailbox", err)
 	}
 	if err := use(openMailbox{client}); err != nil {

@@ -79,7 +79,7 @@ func listen(t *testing.T) net.Listener {
 
 func mailboxAt(l net.Listener) Mailbox {
 	return Mailbox{
-		Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "journal", Password: secret.New(testPassword), Name: "INBOX",
+		Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "journal", Password: secret.New(testPassword),
 	}
 }
 
@@ -293,7 +293,6 @@ func TestUnreadableMailbox(t *testing.T) {
 	}{
 		"no server":          {func(m *Mailbox) { m.Port = 1 }, failure.NetworkUnreachable},
 		"wrong password":     {func(m *Mailbox) { m.Password = secret.New("wrong") }, failure.AuthDenied},
-		"no such mailbox":    {func(m *Mailbox) { m.Name = "Journal" }, failure.ConfigInvalid},
 		"no STARTTLS":        {func(m *Mailbox) { m.TLS = TLSMandatory }, failure.ConfigInvalid},
 		"no TLS":             {func(m *Mailbox) { m.TLS = TLSImplicit }, failure.ConfigInvalid},
 		"not an IMAP server": {func(m *Mailbox) { m.Port = smtp.addr.Port }, failure.ConfigInvalid},

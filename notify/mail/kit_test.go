@@ -32,7 +32,7 @@ var testConfig = Config{From: testFrom, MessageIDDomain: testDomain}
 
 // fullConfig has everything that a mail can offer.
 var fullConfig = Config{
-	From: testFrom, MessageIDDomain: testDomain, Keys: testKeys, Feedback: FeedbackMailbox, Unsubscribe: "reviews@example.com",
+	From: testFrom, MessageIDDomain: testDomain, Keys: testKeys, FeedbackRelay: "mx.example.com",
 	HelpURL: "https://wiki.example.com/criticizer",
 }
 

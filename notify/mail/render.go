@@ -39,10 +39,7 @@ const (
 	maxFindings = 50
 )
 
-var (
-	domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
-	ehloPattern   = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Za-z:.]+\])$`)
-)
+var domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
 // The header fields that identify our messages, and the prefix of their
 // Message-IDs.
@@ -76,7 +73,7 @@ func Render(report review.Report, k review.DeliveryKey, token string, cfg Config
 	}
 	report.Findings = slices.Clone(report.Findings)
 	for i, f := range report.Findings {
-		if report.Findings[i].FeedbackToken = ""; cfg.Feedback != "" && f.FeedbackToken != "" {
+		if report.Findings[i].FeedbackToken = ""; cfg.FeedbackRelay != "" && f.FeedbackToken != "" {
 			report.Findings[i].FeedbackToken = cfg.Keys.SignFeedback(f.FeedbackToken, k.Recipient)
 		}
 	}
@@ -128,12 +125,6 @@ func headers(r review.Report, token string, cfg Config) map[string]string {
 		if slices.ContainsFunc(r.Findings, func(f review.Finding) bool { return f.Severity == s }) {
 			h["X-Criticizer-Severity"] = string(s)
 			break
-		}
-	}
-	if to := cfg.unsubscribe(); to != "" {
-		h["List-Unsubscribe"] = "<" + to + ">"
-		if strings.HasPrefix(to, "https:") {
-			h["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
 		}
 	}
 	if r.To != "" {

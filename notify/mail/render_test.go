@@ -61,15 +61,6 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestTimesAreInTheConfiguredZone(t *testing.T) {
-	t.Parallel()
-	for want, zone := range map[string]string{"2026-11-20 15:45 IST": "Asia/Kolkata", "2026-11-20 10:15 UTC": "UTC"} {
-		if d := newDigest(cleanReport(), 0, Config{TimeZone: zone}); d.Submitted != want {
-			t.Errorf("got %s, want %s", d.Submitted, want)
-		}
-	}
-}
-
 // The provider gets the same message in every attempt (notification 6.4, 10.3).
 // The report stays unchanged.
 func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {

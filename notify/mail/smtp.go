@@ -332,7 +332,7 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 	if s.Client, err = smtp.NewClient(conn, p.cfg.Host); err != nil {
 		return nil, stepConnect, err
 	}
-	if err := s.Hello(p.cfg.ehloName()); err != nil {
+	if err := s.Hello(p.cfg.fromDomain()); err != nil {
 		return nil, stepHello, err
 	}
 	if p.cfg.TLS != TLSImplicit && p.cfg.TLS != TLSNone {

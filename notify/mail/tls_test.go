@@ -172,7 +172,7 @@ func TestTLSOfAnotherServer(t *testing.T) {
 			}
 			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, failure.ConfigInvalid, "")
-			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword), Name: "INBOX"}
+			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
 			box.Port = serveMailbox(t, serves).Port
 			_, err = journal{box}.find(t.Context(), testRef())
 			checkError(t, err, failure.ConfigInvalid, "")
