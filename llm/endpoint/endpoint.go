@@ -50,8 +50,6 @@ type Config struct {
 	// Longest silence of the endpoint during a call, before or within its answer. A call
 	// takes at most four times as long.
 	Timeout time.Duration `yaml:"timeout" default:"120s" check:"positive"`
-	// TransferTimeout bounds the transfer of one file. Default 15 minutes.
-	TransferTimeout time.Duration
 }
 
 // Check implements the checks of package config. http to another host is a private server
@@ -125,7 +123,6 @@ func New(lg *slog.Logger, guard Guard, cfg Config) (*Endpoint, error) {
 	if guard == nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint has no guard: pass the redaction pipeline")
 	}
-	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, 15*time.Minute)
 	e := &Endpoint{lg: lg, cfg: cfg, base: base, guard: guard, headers: headers, habits: map[string]habits{}, dialect: dialectOf(cfg.Dialect, base.Hostname())}
 	e.cfg.KeyHeader = cmp.Or(cfg.KeyHeader, e.dialect.KeyHeader)
 	e.http = &http.Client{

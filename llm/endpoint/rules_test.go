@@ -82,49 +82,17 @@ func TestRetryAfter(t *testing.T) {
 	}{
 		"seconds":           {"Retry-After", "20", "", 20 * time.Second},
 		"milliseconds":      {"Retry-After-Ms", "1500", "", 1500 * time.Millisecond},
-		"a duration":        {"X-Ratelimit-Reset-Tokens", "1m2s", "", 62 * time.Second},
 		"in words":          {"", "", "please try again in 4.5s.", 4500 * time.Millisecond},
 		"minutes, in words": {"", "", "please try again in 2m3s", 123 * time.Second},
+		"whole minutes":     {"", "", "retry after 2 minutes", 2 * time.Minute},
+		"a short minute":    {"", "", "please wait 1m before", time.Minute},
 		"too long":          {"Retry-After", "86400", "", failure.DelayCeiling},
 		"nothing":           {"", "", "slow down", 0},
 	} {
 		h := http.Header{}
 		h.Set(test.header, test.value)
-		if got := retryAfter(http.StatusTooManyRequests, h, test.text); got != test.want {
+		if got := retryAfter(h, test.text); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
-		}
-	}
-	reset := http.Header{"X-Ratelimit-Reset": {"1893456000000"}}
-	if got := retryAfter(http.StatusTooManyRequests, reset, ""); got != failure.DelayCeiling {
-		t.Errorf("a time in milliseconds: got %s", got)
-	}
-}
-
-// Headers about limits are in every answer of some servers: they count if the limit is reached.
-func TestResetOfALimit(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		status int
-		text   string
-		header map[string]string
-		want   time.Duration
-	}{
-		"another error":          {500, "", map[string]string{"Reset-Requests": "8m", "Reset": "60"}, 0},
-		"tokens are used up":     {429, "", map[string]string{"Remaining-Requests": "99", "Reset-Requests": "2m", "Remaining-Tokens": "0", "Reset-Tokens": "6s"}, 6 * time.Second},
-		"requests are used up":   {429, "", map[string]string{"Remaining-Requests": "0", "Reset-Requests": "20s", "Remaining-Tokens": "9", "Reset-Tokens": "1s"}, 20 * time.Second},
-		"neither is used up":     {429, "", map[string]string{"Remaining-Requests": "1", "Reset-Requests": "20s", "Remaining-Tokens": "9", "Reset-Tokens": "1s"}, 0},
-		"what remains is hidden": {429, "", map[string]string{"Reset-Tokens": "7s"}, 7 * time.Second},
-		"another limit remains":  {429, "", map[string]string{"Remaining": "5", "Reset": "60"}, 0},
-		"words come first":       {429, "please try again in 3s", map[string]string{"Remaining-Requests": "0", "Reset-Requests": "2m"}, 3 * time.Second},
-	} {
-		h := http.Header{}
-		for key, value := range test.header {
-			h.Set("X-Ratelimit-"+key, value)
-		}
-		body, _ := json.Marshal(map[string]any{"error": map[string]any{"message": test.text}})
-		f, _ := errors.AsType[*failure.Error](classify(test.status, body, h))
-		if f.RetryAfter != test.want {
-			t.Errorf("%s: got %s, want %s", name, f.RetryAfter, test.want)
 		}
 	}
 }

@@ -26,6 +26,9 @@ import (
 // most.
 const maxAnswerBytes = 8 << 20
 
+// transferTimeout bounds the transfer of one file.
+const transferTimeout = 15 * time.Minute
+
 // A call is what the transport knows about one request, by its context, and what it keeps of
 // the response.
 type call struct {
@@ -411,7 +414,7 @@ func (e *Endpoint) transfer(ctx context.Context, method, path, contentType strin
 		req.Header.Set("Content-Type", contentType)
 	}
 	req.GetBody = open
-	resp, err := e.do(req, e.cfg.TransferTimeout)
+	resp, err := e.do(req, transferTimeout)
 	if err != nil {
 		return nil, err
 	}
