@@ -118,7 +118,6 @@ func (p policy) execute(ctx workflow.Context, id string, used *activities.Spent,
 func (p policy) on(ctx workflow.Context, id string, used int, begun time.Time) workflow.Context {
 	o := workflow.ActivityOptions{
 		ActivityID:          id,
-		Summary:             summaryOf(id),
 		TaskQueue:           p.queue,
 		StartToCloseTimeout: p.timeout,
 		HeartbeatTimeout:    p.heartbeat,
@@ -200,7 +199,6 @@ func bookLocally(ctx workflow.Context, id string, activity, in, out any) error {
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: localTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:             summaryOf(id),
 	})
 	if err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, out); err == nil {
 		return nil

@@ -2,9 +2,9 @@
 // Everything here is deterministic: no clock, no randomness, no ranges over maps, no
 // I/O.
 //
-// review.go tells a review from its start to its end: the steps, the stages, and what becomes
-// of one that fails. policies.go holds the timeouts and attempts of all activities, and runs
-// them. progress.go has what people see of a review.
+// review.go tells a review from its start to its end: the stages, what happens if one fails,
+// and what people see of it. policies.go holds the timeouts and attempts of all activities, and
+// runs them.
 package workflows
 
 import (
@@ -39,6 +39,7 @@ type reviewState struct {
 	req      review.Request
 	run      string     // run that owns the review, as far as this run knows; see takeOver
 	job      review.Job // as last read; zero before it is opened
+	link     string     // to the change, for people; may be empty
 	fetched  activities.FetchResult
 	skipped  review.SkipRule       // why nothing is reviewed; empty if the change is reviewed
 	outdated bool                  // the changelist was shelved again
@@ -48,7 +49,6 @@ type reviewState struct {
 
 	spent       activities.Spent       // what ended activities used of the stage's attempt budget
 	notNotified map[review.Channel]int // the channels that stage notify failed to notify, with their attempts
-	progress    Progress               // for people
 }
 
 // These errors end a review without a failure.
@@ -70,27 +70,30 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 		return review.Result{}, refusal(ctx, fmt.Sprintf("workflow ID %q is not the idempotency key %q: "+
 			"start this workflow with the key as its ID, or the review with: criticizer-starter change-commit %d", id, req.Key, req.Changelist))
 	}
-	r := &reviewState{req: req, progress: Progress{Changelist: req.Changelist}}
-	if err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (Progress, error) { return r.progress, nil }); err != nil {
-		return review.Result{}, err
-	}
+	r := &reviewState{req: req}
 	err := r.review(ctx)
+	result, outcome := review.Result{Job: r.job, StandIn: r.reviewed.StandIn}, r.job.Outcome
 	switch {
 	case temporal.IsCanceledError(err):
 		return review.Result{}, r.cancel(ctx, err)
 	case errors.Is(err, errDuplicate):
-		phase := "done: the review exists already"
+		ended := "done: the review exists already"
 		if r.job.Forgotten {
-			phase = "done: the review was forgotten"
+			ended = "done: the review was forgotten"
 		}
-		r.show(ctx, phase)
+		r.show(ctx, ended)
 		return review.Result{Job: r.job, Duplicate: true}, nil
 	case errors.Is(err, errSuperseded):
-		return review.Result{Job: r.job, Duplicate: true}, r.showOutcome(ctx, review.OutcomeSuperseded)
+		result, outcome = review.Result{Job: r.job, Duplicate: true}, review.OutcomeSuperseded
 	case err != nil:
 		return review.Result{}, err
 	}
-	return review.Result{Job: r.job, StandIn: r.reviewed.StandIn}, r.showOutcome(ctx, r.job.Outcome)
+	ended := "done: " + string(outcome)
+	if r.skipped != "" {
+		ended += ", skipped: " + string(r.skipped)
+	}
+	r.show(ctx, ended)
+	return result, workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeOutcome.ValueSet(string(outcome)))
 }
 
 // refusal is the error of an invalid request. Without a dead letter the failure of the
@@ -102,8 +105,8 @@ func refusal(ctx workflow.Context, message string) error {
 }
 
 // review runs the stages, then closes the job.
-func (r *reviewState) review(ctx workflow.Context) (err error) {
-	if r.run, err = currentRun(ctx); err != nil {
+func (r *reviewState) review(ctx workflow.Context) error {
+	if _, err := r.takeOver(ctx); err != nil {
 		return err
 	}
 	newest := r.untilReshelved(ctx)
@@ -134,12 +137,36 @@ func (r *reviewState) review(ctx workflow.Context) (err error) {
 }
 
 // fetch is stage fetch: it opens the job, reads the change, and looks for a review of the
-// shelf with the same content. A shelf that is shelved again without a change is skipped.
+// shelf with the same content. A request for which no job is opened is dead-lettered
+// (processing 8.1); a replay tries to open the job again. A shelf that is shelved again without
+// a change is skipped.
 func (r *reviewState) fetch(ctx workflow.Context) error {
 	if r.job.ID == 0 {
-		if err := r.open(ctx); err != nil {
+		r.show(ctx, "opening its job")
+		var opened review.OpenResult
+		if err := bookLocally(ctx, "open", bookkeeper.OpenJob, r.req, &opened); err != nil {
 			return err
 		}
+		r.link = opened.Link
+		if server := opened.OtherServer; server != "" {
+			return refusal(ctx, fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
+				"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
+		}
+		if opened.Decision == review.DecisionRefused {
+			return refusal(ctx, fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
+				r.req.Version, r.req.Changelist, opened.Job.Version))
+		}
+		r.job = opened.Job
+		if opened.Decision == review.DecisionDuplicate {
+			return errDuplicate
+		}
+		if v := r.job.Version; v != r.req.Version {
+			r.req.Version = v // a review of the shelf has the requested version
+			if err := workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeReviewVersion.ValueSet(int64(v))); err != nil {
+				return err
+			}
+		}
+		r.show(ctx, "stage "+string(review.StageFetch))
 	}
 	var result activities.FetchResult
 	err := r.do(ctx, fetchPolicy, "fetch", &result, fetcher.Fetch, activities.StageParams{Request: r.req})
@@ -147,10 +174,6 @@ func (r *reviewState) fetch(ctx workflow.Context) error {
 		return err
 	}
 	r.fetched, r.skipped = result, result.SkippedBy
-	r.progress.Author = "a person"
-	if result.ByBot {
-		r.progress.Author = "a bot"
-	}
 	if result.Shelf == 0 {
 		return nil
 	}
@@ -159,35 +182,6 @@ func (r *reviewState) fetch(ctx workflow.Context) error {
 		r.skipped = review.SkipRuleSame
 	}
 	return err
-}
-
-// open opens the job. A request for which no job is opened is dead-lettered (processing
-// 8.1); a replay tries to open the job again.
-func (r *reviewState) open(ctx workflow.Context) error {
-	r.show(ctx, "opening its job")
-	defer r.show(ctx, "stage "+string(review.StageFetch))
-	var opened review.OpenResult
-	if err := bookLocally(ctx, "open", bookkeeper.OpenJob, r.req, &opened); err != nil {
-		return err
-	}
-	r.progress.Link = opened.Link
-	if server := opened.OtherServer; server != "" {
-		return refusal(ctx, fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
-			"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
-	}
-	if opened.Decision == review.DecisionRefused {
-		return refusal(ctx, fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
-			r.req.Version, r.req.Changelist, opened.Job.Version))
-	}
-	r.job = opened.Job
-	if opened.Decision == review.DecisionDuplicate {
-		return errDuplicate
-	}
-	if v := r.job.Version; v != r.req.Version {
-		r.req.Version = v // a review of the shelf has the requested version
-		return workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeReviewVersion.ValueSet(int64(v)))
-	}
-	return nil
 }
 
 // llm is stage llm: up to three activities. It uses the report of the shelf's review if
@@ -297,7 +291,6 @@ func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
 func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, do func() error) error {
 	for {
 		r.spent, r.notNotified = activities.Spent{}, nil
-		r.progress.Stage = stage
 		r.show(ctx, "stage "+string(stage))
 		err := workflow.UpsertTypedSearchAttributes(ctx, contract.AttributeStage.ValueSet(string(stage)), contract.AttributeErrorClass.ValueUnset())
 		if err != nil {
@@ -395,11 +388,21 @@ func truncated(ref review.ArtifactRef) string {
 }
 
 // takeOver assigns the review to this run, if a reset made this run from the one that
-// came this far. It is called before each step with an effect.
+// came this far. It is called before each step with an effect. The side effect records the
+// run that makes the call: in the part of the history that a reset copies, that is the former
+// run, and after that part this one.
 func (r *reviewState) takeOver(ctx workflow.Context) (tookOver bool, err error) {
-	run, err := currentRun(ctx)
-	if err != nil || run == r.run {
+	var run string
+	err = workflow.MutableSideEffect(ctx, "run",
+		func(ctx workflow.Context) any { return workflow.GetInfo(ctx).WorkflowExecution.RunID },
+		func(a, b any) bool { return a == b },
+	).Get(&run)
+	if err != nil {
 		return false, err
+	}
+	if r.run == "" || run == r.run { // the first call, or no reset
+		r.run = run
+		return false, nil
 	}
 	err = book(ctx, "replay", bookkeeper.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: r.run}, &r.job)
 	if err != nil {
@@ -410,17 +413,6 @@ func (r *reviewState) takeOver(ctx workflow.Context) (tookOver bool, err error) 
 	}
 	r.run = run
 	return true, nil
-}
-
-// currentRun returns the ID of the run that makes the call. The side effect records it: in
-// the part of the history that a reset copies, the call returns the former run, and after
-// that part this one.
-func currentRun(ctx workflow.Context) (run string, err error) {
-	err = workflow.MutableSideEffect(ctx, "run",
-		func(ctx workflow.Context) any { return workflow.GetInfo(ctx).WorkflowExecution.RunID },
-		func(a, b any) bool { return a == b },
-	).Get(&run)
-	return run, err
 }
 
 // do runs an activity of a stage. The activities of a stage share its attempt budget.
@@ -439,6 +431,18 @@ func (r *reviewState) withPriority(ctx workflow.Context) workflow.Context {
 		rank.PriorityKey = botPriority
 	}
 	return workflow.WithPriority(ctx, rank)
+}
+
+// show makes now the current details of the review in the Temporal UI, in Markdown. It adds
+// nothing to the history.
+func (r *reviewState) show(ctx workflow.Context, now string) {
+	change := r.req.Changelist.String()
+	if r.link != "" {
+		change = fmt.Sprintf("[%s](%s)", change, r.link)
+	}
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %s, review version %d: **%s**\n\n"+
+		"*Pending Activities* has attempts, the last failure and the next attempt. "+
+		"Why it waits, how it ended, and what to do: criticizer why %d", change, r.req.Version, now, r.req.Changelist))
 }
 
 // cancel marks the job canceled and returns the cancellation.

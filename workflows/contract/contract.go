@@ -58,12 +58,11 @@ func StageOf(queue string) string {
 	return strings.TrimPrefix(queue, QueueBookkeeping+"-")
 }
 
-// The workflows of package workflows that other programs start, the query that a review
-// answers, and the signal to [SettleShelf]: the changelist was shelved again.
+// The workflows of package workflows that other programs start, and the signal to
+// [SettleShelf]: the changelist was shelved again.
 const (
 	ReviewChangelist = "ReviewChangelist"
 	SettleShelf      = "SettleShelf"
-	QueryState       = "state"
 	ShelfSignal      = "shelved"
 )
 
@@ -112,6 +111,6 @@ func StartOptions(req review.Request) client.StartWorkflowOptions {
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			AttributeChangelist.ValueSet(int64(req.Changelist)), AttributeReviewVersion.ValueSet(int64(req.Version))),
 		StaticSummary: fmt.Sprintf("Review of %s %d", of, req.Changelist),
-		StaticDetails: fmt.Sprintf("Server %s, requested review version %d. Query %s: where it stands.", req.ServerID, req.Version, QueryState),
+		StaticDetails: fmt.Sprintf("Server %s, requested review version %d", req.ServerID, req.Version),
 	}
 }
