@@ -174,7 +174,7 @@ func (in *chaosInstallation) submit(n int) {
 	in.write("depot.txtar", 0o600, fmt.Sprintf(`-- user %[1]s %[1]s@%[4]s The Author --
 -- user %[2]s %[3]s@%[4]s The Reader --
 //depot/...
--- change %[5]d user=%[1]s client=ws --
+-- change %[5]d user=%[1]s --
 Change number %[5]d.
 -- add text //depot/%[5]d.go --
 package a

@@ -42,7 +42,7 @@ func TestImperfectPerforceServer(t *testing.T) {
 func TestLaggingReplica(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-	in.write("p4fault", 0o600, `{"fault":"lag","for":"5s","as":"pending","cmd":"info,describe"}`)
+	in.write("p4fault", 0o600, `{"fault":"lag","for":"5s","cmd":"info,describe"}`)
 	in.startWorker()
 	if a := in.mustStart("--wait", "1"); a.Outcome != review.OutcomeFindings {
 		t.Errorf("the review ended as %+v", a)

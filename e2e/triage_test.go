@@ -85,7 +85,7 @@ func testTriage(t *testing.T, command string) {
 	first, second := o.deadLetter("1", failure.AuthDenied), o.deadLetter("2", failure.AuthDenied)
 	o.inject(llmsim.Fault{Kind: llmsim.Refusal, Times: 1})
 	third := o.deadLetter("3", failure.ContentPolicy)
-	o.write("p4fault", 0o600, `{"fault":"message","id":"MsgServer::LoginExpired"}`)
+	o.write("p4fault", 0o600, `{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`)
 	fourth := o.deadLetter("4", failure.AuthDenied)
 	o.write("p4fault", 0o600, "")
 

@@ -23,7 +23,7 @@ func TestP4Check(t *testing.T) {
 		"hybrid case handling":       {"P4SIM_CASE=hybrid", "differs  case handling: 'hybrid'", 1},
 		"list without read":          {"P4SIM_PERMISSION=list", "differs  //depot/tool/main.c#2 (text+k): print: //depot/tool/main.c#2 - protected namespace", 1},
 		"a limit":                    {`P4SIM_FAULT={"fault":"message","cmd":"changes","text":"Too many rows scanned (over 5); see 'p4 help maxscanrows'.","severity":3,"generic":35}`, "differs  //depot/tool/...: no submitted changelist: Too many rows scanned", 1},
-		"an expired ticket":          {`P4SIM_FAULT={"fault":"message","id":"MsgServer::LoginExpired","cmd":"login"}`, "differs  login -s: Your session has expired", 1},
+		"an expired ticket":          {`P4SIM_FAULT={"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4,"cmd":"login"}`, "differs  login -s: Your session has expired", 1},
 		"refused subscriptions":      {`P4SIM_FAULT={"fault":"message","text":"You don't have permission for this operation.","severity":3,"generic":6,"cmd":"reviews"}`, "differs  p4 reviews -c 107: You don't have permission", 1},
 		"a damaged archive":          {`P4SIM_FAULT={"fault":"damaged","path":"//depot/tool/main.c#2"}`, "differs  //depot/tool/main.c#2 (text+k): print: Operation 'user-print' failed.", 1},
 		"a server that is not there": {`P4SIM_FAULT={"fault":"refused"}`, "differs  info -s: Perforce client error:", 1},

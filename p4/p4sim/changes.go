@@ -28,13 +28,13 @@ func (s *session) changes(f flags, args []string) error {
 			if left == 0 || c.Number < spec.low {
 				break
 			}
-			if c.Number > spec.high || f["s"] != "" && f["s"] != c.status() || s.faults.lags(c.Number) != nil ||
+			if c.Number > spec.high || f["s"] != "" && f["s"] != c.status() || s.faults.lags(c.Number) ||
 				spec.pattern != "//..." && !s.touches(c, spec.pattern) { // a pending change counts for all files alone
 				continue
 			}
 			left--
 			record := []field{
-				{"change", strconv.Itoa(c.Number)}, {"time", seconds(c.Time)}, {"user", c.User}, {"client", c.Client},
+				{"change", strconv.Itoa(c.Number)}, {"time", seconds(c.Time)}, {"user", c.User}, {"client", c.User + "-ws"},
 				{"status", c.status()}, {"changeType", "public"},
 			}
 			if path := c.path(); path != "" {
@@ -61,15 +61,11 @@ func (c *change) withOldNumber(record []field) []field {
 	return append(record, field{"oldChange", strconv.Itoa(c.OldNumber)})
 }
 
-// visibleChange returns nil if there is no such change, or if a fault says that
-// the server does not have it yet.
+// visibleChange returns nil if there is no such change.
 func (s *session) visibleChange(n int) *change {
-	c, lag := s.depot.change(n), s.faults.lags(n)
-	switch {
-	case c == nil || lag == nil:
+	c := s.depot.change(n)
+	if c == nil || !s.faults.lags(n) {
 		return c
-	case lag.As == "":
-		return nil
 	}
 	pending := *c // what a replica knows of the change before the submit or shelve
 	pending.Pending, pending.Files, pending.Shelved = true, nil, nil
@@ -81,18 +77,14 @@ func (s *session) visibleChange(n int) *change {
 func (s *session) describe(f flags, args []string) error {
 	shelved := f["S"] != ""
 	for _, arg := range args {
-		n, err := strconv.Atoi(arg)
-		if err != nil || n < 1 || arg[0] == '+' {
-			s.out.message(badChange, arg)
-			continue
-		}
+		n, _ := strconv.Atoi(arg)
 		c := s.visibleChange(n)
 		if c == nil {
 			s.out.message(noSuchChange, arg)
 			continue
 		}
 		record := []field{
-			{"change", arg}, {"user", c.User}, {"client", c.Client}, {"time", seconds(c.Time)},
+			{"change", arg}, {"user", c.User}, {"client", c.User + "-ws"}, {"time", seconds(c.Time)},
 			{"desc", c.Desc}, {"status", c.status()}, {"changeType", "public"},
 		}
 		files := c.Files
@@ -106,7 +98,7 @@ func (s *session) describe(f flags, args []string) error {
 		}
 		record = c.withOldNumber(record)
 		for i, j := range c.Jobs {
-			record = append(record, numbered(i, []field{{"job", j.Name}, {"jobstat", j.Status}})...)
+			record = append(record, field{"job" + strconv.Itoa(i), j.Name})
 		}
 		for i, r := range files {
 			one, err := s.open(r)
@@ -133,7 +125,7 @@ func (s *session) jobs(f flags, _ []string) error {
 	for _, c := range slices.Backward(s.depot.changes) {
 		for _, j := range c.Jobs {
 			if slices.Contains(terms, "job="+strings.ToLower(j.Name)) {
-				s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", j.Desc}})
+				s.out.record([]field{{"Job", j.Name}, {"Description", j.Desc}})
 			}
 		}
 	}

@@ -9,11 +9,9 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/git"
 )
@@ -28,11 +26,11 @@ type history struct {
 
 // A change is one changelist.
 type change struct {
-	Number       int
-	User, Client string
-	Time         int64 // seconds since 1970
-	Desc         string
-	Pending      bool
+	Number  int
+	User    string
+	Time    int64 // seconds since 1970
+	Desc    string
+	Pending bool
 	// OldNumber is the number before the change was submitted, if that differs.
 	OldNumber int
 	// Files are the revisions that a submitted change made. Opened are the files that are
@@ -42,7 +40,7 @@ type change struct {
 }
 
 // A job is one that a change fixes.
-type job struct{ Name, User, Status, Desc string }
+type job struct{ Name, Desc string }
 
 // A user is one account. Reviews are the depot paths the user subscribed to.
 type user struct {
@@ -251,10 +249,9 @@ func (d *depot) user(name string) (u user, ok bool) {
 type file struct {
 	*revision
 	fileType string
-	content  []byte // with keywords expanded
+	content  []byte
 }
 
-// size and digest count the expanded content, as the server does.
 func (f *file) size() string   { return strconv.Itoa(len(f.content)) }
 func (f *file) digest() string { return fmt.Sprintf("%X", md5.Sum(f.content)) } //nolint:gosec // as above
 
@@ -290,28 +287,5 @@ func (s *session) open(r *revision) (*file, error) {
 			f.fileType += "+x"
 		}
 	}
-	if _, modifiers, _ := strings.Cut(f.fileType, "+"); strings.Contains(modifiers, "k") {
-		s.expandKeywords(f)
-	}
 	return f, nil
-}
-
-var keyword = regexp.MustCompile(`\$(Id|Header|Author|DateTime|Date|Change|File|Revision)(:[^$\n]*)?\$`)
-
-// expandKeywords expands $Id$ and the like of a file that is not shelved.
-func (s *session) expandKeywords(f *file) {
-	c := s.depot.change(f.Change)
-	if c == nil {
-		return
-	}
-	at, rev := time.Unix(f.Time, 0).UTC(), "#"+strconv.Itoa(f.Rev)
-	values := map[string]string{
-		"Author": c.User, "Change": strconv.Itoa(c.Number), "File": f.Path, "Revision": rev,
-		"Date": at.Format("2006/01/02"), "DateTime": at.Format("2006/01/02 15:04:05"),
-		"Id": f.Path + rev, "Header": f.Path + rev,
-	}
-	f.content = keyword.ReplaceAllFunc(f.content, func(found []byte) []byte {
-		name := string(keyword.FindSubmatch(found)[1])
-		return []byte("$" + name + ": " + values[name] + " $")
-	})
 }

@@ -9,8 +9,8 @@
 // A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard. The fields,
 // their order, the messages with their severities and generic codes, the chunks of a printed
 // file and the exit statuses are as in recorded runs of the 2023.2 client and in "p4 help".
-// Records of info, users and jobs hold the fields that package p4 reads. The text of usage
-// errors differs.
+// Records of info, users and jobs hold the fields that package p4 reads. Keywords are not
+// expanded.
 //
 // A setting is an environment variable, or a line NAME=value of the file p4sim.conf beside
 // the executable: package p4 gives p4 an environment of its own.
@@ -35,13 +35,13 @@
 //
 //	-- user vera vera@example.com Vera Cruz --
 //	//depot/src/...                             (what the user subscribed to)
-//	-- change 12 user=bruno client=bruno-ws old=9 --
+//	-- change 12 user=bruno old=9 --
 //	The description. old is the number before the submit.
 //	-- add text //depot/src/a b.c --
 //	content
 //	-- move/add text+x //depot/new.c <- //depot/old.c --
 //	content (the deletion of the source is added)
-//	-- job BUG-7 user=vera status=closed --
+//	-- job BUG-7 --
 //	The text of a job that the change fixes.
 //	-- change 13 pending --
 //	A pending change, with an opened and a shelved file.
@@ -49,15 +49,12 @@
 //	-- edit text shelved //depot/src/a b.c --
 //	content
 //
-// All faults have cmd, the commands they apply to, separated by commas (default all), and
-// times, after how many of those commands the fault ends (default never):
+// All faults have cmd, the commands they apply to, separated by commas (default all):
 //
 //	{"fault":"refused"}               connection refused
 //	{"fault":"trust"}                 the server's key is not trusted
-//	{"fault":"drop","after":2}        the server closes the connection, with -G after that many records
-//	{"fault":"lag","for":"30s"}       a change is unknown until that long after the first request for it;
-//	                                  with "as":"pending" it is pending, without files and shelf
+//	{"fault":"lag","for":"30s"}       a change is pending, without files and shelf, until that long after
+//	                                  the first request for it
 //	{"fault":"damaged","path":"//depot/a.c#2"}  the archive of a revision cannot be read
-//	{"fault":"message","id":"MsgServer::TooManyCommands"}
 //	{"fault":"message","text":"Odd.","severity":3,"generic":1}
 package main

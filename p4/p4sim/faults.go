@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,27 +13,22 @@ import (
 
 // A fault is one way of failing; the package comment describes them.
 type fault struct {
-	Fault, Cmd, ID, Text, For, As, Path string
-	Severity, Generic, After, Times     int
+	Fault, Cmd, Text, For, Path string
+	Severity, Generic           int
 
-	line string        // the fault as it was written, which names its files of state
-	lag  time.Duration // For, parsed
+	lag time.Duration // For, parsed
 }
 
-var faultNames = []string{"refused", "trust", "drop", "lag", "damaged", "message"}
+var faultNames = []string{"refused", "trust", "lag", "damaged", "message"}
 
 func parseFault(line string) (f fault, err error) {
 	decoder := json.NewDecoder(strings.NewReader(line))
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(&f)
-	f.line = line
-	_, known := faultMessages[f.ID]
 	switch {
 	case err != nil:
 	case !slices.Contains(faultNames, f.Fault):
 		err = fmt.Errorf("fault %q is none of %s", f.Fault, strings.Join(faultNames, ", "))
-	case f.ID != "" && !known:
-		err = fmt.Errorf("message %q is not known: give text, severity and generic instead of id", f.ID)
 	case f.For != "":
 		f.lag, err = time.ParseDuration(f.For)
 	}
@@ -71,10 +65,9 @@ func loadFaults(s settings, command string, out *printer) (*faults, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read fault %s: %w", line, err)
 		}
-		if f.Cmd != "" && !slices.Contains(strings.Split(f.Cmd, ","), command) || f.Times > 0 && all.count(f) > f.Times {
-			continue
+		if f.Cmd == "" || slices.Contains(strings.Split(f.Cmd, ","), command) {
+			all.active = append(all.active, f)
 		}
-		all.active = append(all.active, f)
 	}
 	return all, nil
 }
@@ -97,17 +90,8 @@ func (fs *faults) connect(port string) bool {
 			fs.out.clientError("Connect to server failed; check $P4PORT.", "TCP connect to "+port+" failed.", "connect: "+port+": Connection refused")
 		case "trust":
 			fs.out.message(keyNotTrusted, port, strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
-		case "drop":
-			if fs.out.left = f.After; f.After > 0 {
-				continue
-			}
-			fs.out.drop()
 		case "message":
-			m, known := faultMessages[f.ID]
-			if !known {
-				m = message{f.Severity, f.Generic, f.Text}
-			}
-			fs.out.message(m)
+			fs.out.message(message{f.Severity, f.Generic, f.Text})
 		default:
 			continue
 		}
@@ -116,36 +100,19 @@ func (fs *faults) connect(port string) bool {
 	return true
 }
 
-// lags returns the fault if the server does not have a change yet. It gets the change
-// some time after the first request for it, which makes a file.
-func (fs *faults) lags(change int) *fault {
+// lags reports whether the server does not have the submit of a change yet. It gets the
+// submit some time after the first request for the change, which makes a file.
+func (fs *faults) lags(change int) bool {
 	f := fs.find("lag")
 	if f == nil {
-		return nil
+		return false
 	}
-	name := fs.stateFile(*f, fmt.Sprintf("lag-%d", change))
-	stat, err := os.Stat(name)
-	if err == nil && time.Since(stat.ModTime()) >= f.lag {
-		return nil
+	name := filepath.Join(fs.stateDir, fmt.Sprintf("lag-%d", change))
+	if stat, err := os.Stat(name); err == nil {
+		return time.Since(stat.ModTime()) < f.lag
 	}
-	if file, err := os.OpenFile(name, os.O_CREATE, 0o600); err == nil {
-		_ = file.Close()
-	}
-	return f
-}
-
-// stateFile names a file of a fault that outlives the process.
-func (fs *faults) stateFile(f fault, what string) string {
-	sum := sha256.Sum256([]byte(f.line))
-	return filepath.Join(fs.stateDir, fmt.Sprintf("fault-%x-%s", sum[:6], what))
-}
-
-// count counts the commands that a fault applies to, as the bytes of a file.
-func (fs *faults) count(f fault) int {
-	name := fs.stateFile(f, "times")
-	before, _ := os.ReadFile(name)
-	_ = os.WriteFile(name, append(before, '.'), 0o600)
-	return len(before) + 1
+	_ = os.WriteFile(name, nil, 0o600)
+	return true
 }
 
 // damages reports whether a fault says that the archive of a revision is damaged.

@@ -159,7 +159,7 @@ func (s *session) filelog(f flags, args []string) error {
 			c := s.depot.change(r.Change)
 			fields := []field{
 				{"rev", strconv.Itoa(r.Rev)}, {"change", strconv.Itoa(r.Change)}, {"action", r.Action},
-				{"type", one.fileType}, {"time", seconds(r.Time)}, {"user", c.User}, {"client", c.Client},
+				{"type", one.fileType}, {"time", seconds(r.Time)}, {"user", c.User}, {"client", c.User + "-ws"},
 			}
 			if !r.deleted() {
 				fields = append(fields, field{"fileSize", one.size()}, field{"digest", one.digest()})

@@ -99,7 +99,7 @@ func (h *history) addCommit(fields []string) (rest []string, err error) {
 	}
 	name := userName(fields[1])
 	h.users[name] = user{Name: name, Email: fields[1], FullName: strings.ToValidUTF8(fields[2], "?")}
-	next := &change{Number: len(h.changes) + 1, User: name, Client: name + "-ws", Desc: fields[4]}
+	next := &change{Number: len(h.changes) + 1, User: name, Desc: fields[4]}
 	if next.Time, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
 		return nil, fmt.Errorf("commit %s: %w", fields[0], err)
 	}

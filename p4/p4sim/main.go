@@ -93,27 +93,25 @@ func logInvocation(name string, argv []string) error {
 var commands = map[string]struct {
 	run   func(*session, flags, []string) error
 	flags string // see parseFlags
-	args  int    // the least number of arguments
 }{
-	"changes":  {(*session).changes, "m: s:", 0},
-	"describe": {(*session).describe, "s S", 1},
-	"filelog":  {(*session).filelog, "m:", 1},
-	"files":    {(*session).files, "e m:", 1},
-	"info":     {(*session).info, "s", 0},
-	"jobs":     {(*session).jobs, "l e:", 0},
-	"login":    {(*session).login, "s", 0},
-	"protects": {(*session).protects, "", 0},
-	"print":    {(*session).print, "q", 1},
-	"reviews":  {(*session).reviews, "c:", 0},
-	"users":    {(*session).users, "", 1},
+	"changes":  {(*session).changes, "m: s:"},
+	"describe": {(*session).describe, "s S"},
+	"filelog":  {(*session).filelog, "m:"},
+	"files":    {(*session).files, "e m:"},
+	"info":     {(*session).info, "s"},
+	"jobs":     {(*session).jobs, "l e:"},
+	"login":    {(*session).login, "s"},
+	"protects": {(*session).protects, ""},
+	"print":    {(*session).print, "q"},
+	"reviews":  {(*session).reviews, "c:"},
+	"users":    {(*session).users, ""},
 }
 
 // invoke parses the command line and runs the command.
 func (s *session) invoke(args []string, stdin io.Reader) error {
 	global, args, err := parseFlags("G ztag zprog: x:", args)
 	if err != nil {
-		s.out.clientError("p4 -h for usage.", invalidOption.format(err))
-		return nil
+		return err
 	}
 	s.out.marshalled = global["G"] != ""
 	name := ""
@@ -132,20 +130,14 @@ func (s *session) invoke(args []string, stdin io.Reader) error {
 	}
 	c, ok := commands[name]
 	f, args, err := parseFlags(c.flags, args)
-	switch {
-	case !ok:
-		s.out.message(badCommand)
-	case err != nil:
-		s.out.message(invalidOption, err)
-	case len(args) < c.args:
-		s.out.message(wrongArgCount)
-	default:
-		if s.depot, err = s.openDepot(); err != nil {
-			return err
-		}
-		return errors.Join(c.run(s, f, args), s.depot.close())
+	if !ok || err != nil {
+		s.out.message(wrongUsage)
+		return nil
 	}
-	return nil
+	if s.depot, err = s.openDepot(); err != nil {
+		return err
+	}
+	return errors.Join(c.run(s, f, args), s.depot.close())
 }
 
 // flags are the values of the options that were given, by name.

@@ -22,8 +22,6 @@ type printer struct {
 	marshalled bool
 	quiet      bool // content without its records
 	status     int  // of the process
-	left       int  // records before the connection is dropped; not positive for no drop
-	dropped    bool
 }
 
 // record prints one record of a report.
@@ -86,24 +84,10 @@ func (p *printer) content(data []byte, isBinary bool) {
 // marshal prints a record of the given names and values.
 func (p *printer) marshal(code string, fields ...any) {
 	p.write(string(command.AppendRecord(nil, code, fields...)))
-	if p.left--; p.left == 0 {
-		p.drop()
-	}
-}
-
-// drop reports that the server closed the connection. Nothing is printed after it.
-func (p *printer) drop() {
-	p.message(partnerExited)
-	p.clientError(partnerExited.text)
-	p.dropped = true
 }
 
 // write leaves errors to the flush at the end.
-func (p *printer) write(text string) {
-	if !p.dropped {
-		_, _ = p.stdout.WriteString(text)
-	}
-}
+func (p *printer) write(text string) { _, _ = p.stdout.WriteString(text) }
 
 // From severity failed on, the exit status is 1.
 const (
@@ -118,7 +102,6 @@ const (
 	genericIllegal = 4
 	genericEmpty   = 17
 	genericFault   = 33
-	genericAdmin   = 35
 	genericComm    = 38
 )
 
@@ -130,29 +113,18 @@ type message struct {
 }
 
 var (
-	badCommand    = message{failed, genericUsage, "Unknown command.  Try 'p4 help' for info."}
-	invalidOption = message{failed, genericUsage, "Invalid option: %s."}
-	wrongArgCount = message{failed, genericUsage, "Missing/wrong number of arguments."}
-	badChange     = message{failed, genericUsage, "Invalid changelist number '%s'."}
-	badRevision   = message{failed, genericIllegal, "Invalid changelist/client/label/date '%s'."}
-	noSuchChange  = message{failed, genericUnknown, "Change %s unknown."}
-	noSuchFiles   = message{warning, genericEmpty, "%s - no such file(s)."}
-	accessDenied  = message{warning, genericEmpty, "%s - protected namespace - access denied."}
+	wrongUsage   = message{failed, genericUsage, "Usage: p4sim has no such command or option."}
+	badRevision  = message{failed, genericIllegal, "Invalid changelist/client/label/date '%s'."}
+	noSuchChange = message{failed, genericUnknown, "Change %s unknown."}
+	noSuchFiles  = message{warning, genericEmpty, "%s - no such file(s)."}
+	accessDenied = message{warning, genericEmpty, "%s - protected namespace - access denied."}
 	// checkoutFailed has the lines of three messages: of the connection, the archive and the system.
 	checkoutFailed = message{failed, genericFault, "Operation 'user-print' failed.\nLibrarian checkout %[1]s failed.\nopen for read: %[1]s,v: No such file or directory"}
 	noSuchUsers    = message{warning, genericEmpty, "%s - no such user(s)."}
-	partnerExited  = message{failed, genericComm, "Partner exited unexpectedly."}
 	keyNotTrusted  = message{failed, genericComm, "The authenticity of '%s' can't be established,\n" +
 		"this may be your first attempt to connect to this P4PORT.\nThe fingerprint for the key sent to your client is\n" +
 		"%s\nTo allow connection use the 'p4 trust' command."}
 )
-
-// faultMessages are the messages that a fault may ask for by name.
-var faultMessages = map[string]message{
-	"MsgServer::LoginExpired":    {failed, genericIllegal, "Your session has expired, please login again."},
-	"MsgServer::TooManyCommands": {failed, genericUsage, "Request refused: this server is configured to run a maximum of 100 simultaneous commands. Please try again later when the load is lower."},
-	"MsgDb::MaxResults":          {failed, genericAdmin, "Request too large (over 1000); see 'p4 help maxresults'."},
-}
 
 // format returns the text with args. The text of a fault is used as it is.
 func (m message) format(args ...any) string {

@@ -46,12 +46,7 @@ func (s *session) users(_ flags, names []string) error {
 	return nil
 }
 
-// maxPreviousAuthors is the number of reviewers of a change of a depot without
-// subscriptions.
-const maxPreviousAuthors = 3
-
-// reviews lists the users who subscribed to files of a change. In a depot without
-// subscriptions, such as git, they are the authors of the revisions before the change.
+// reviews lists the users who subscribed to files of a change.
 func (s *session) reviews(f flags, _ []string) error {
 	n, _ := strconv.Atoi(f["c"])
 	c := s.visibleChange(n)
@@ -59,31 +54,11 @@ func (s *session) reviews(f flags, _ []string) error {
 		s.out.message(noSuchChange, f["c"])
 		return nil
 	}
-	var names []string
-	hasSubscriptions := false
-	for _, u := range s.depot.users {
-		hasSubscriptions = hasSubscriptions || len(u.Reviews) > 0
-		if slices.ContainsFunc(u.Reviews, func(pattern string) bool { return s.touches(c, pattern) }) {
-			names = append(names, u.Name)
-		}
-	}
-	if !hasSubscriptions {
-		files := map[string]int{} // by author of the revision before
-		for _, r := range c.Files {
-			if before := s.depot.before(r); before != nil {
-				if author := s.depot.change(before.Change).User; author != c.User {
-					files[author]++
-				}
-			}
-		}
-		names = slices.Sorted(maps.Keys(files))
-		slices.SortStableFunc(names, func(x, y string) int { return files[y] - files[x] })
-		names = names[:min(len(names), maxPreviousAuthors)]
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.depot.users)) {
 		u, _ := s.depot.user(name)
-		s.out.record([]field{{"user", u.Name}, {"email", u.Email}, {"name", u.FullName}})
+		if slices.ContainsFunc(u.Reviews, func(pattern string) bool { return s.touches(c, pattern) }) {
+			s.out.record([]field{{"user", u.Name}, {"email", u.Email}, {"name", u.FullName}})
+		}
 	}
 	return nil
 }

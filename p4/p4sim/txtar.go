@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +38,7 @@ type txtarReader struct {
 //
 //	user NAME ADDRESS FULL NAME, with the subscriptions below it
 //	change 12 user=bruno pending
-//	job BUG-7 user=vera status=closed, with its text below it
+//	job BUG-7, with its text below it
 //	edit text //depot/a b.c
 //	move/add text //depot/new.c <- //depot/old.c
 func (t *txtarReader) section(head string, data []byte) error {
@@ -59,41 +58,28 @@ func (t *txtarReader) section(head string, data []byte) error {
 	case t.current == nil:
 		return errors.New("there is no change before it")
 	case kind == "job":
-		given, err := options(words[1:], "user", "status")
-		j := job{words[0], cmp.Or(given["user"], t.current.User), cmp.Or(given["status"], "closed"), string(data)}
-		t.current.Jobs = append(t.current.Jobs, j)
-		return err
+		t.current.Jobs = append(t.current.Jobs, job{words[0], string(data)})
+		return nil
 	}
 	return t.addFile(head, data)
 }
 
-// options reads words such as user=vera, of which the names are known.
-func options(words []string, known ...string) (map[string]string, error) {
-	given := make(map[string]string, len(words))
-	for _, word := range words {
-		name, value, _ := strings.Cut(word, "=")
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("unknown option %q", word)
-		}
-		given[name] = value
-	}
-	return given, nil
-}
-
 func (t *txtarReader) startChange(words []string, desc []byte) error {
 	t.flush()
-	given, err := options(words[1:], "user", "client", "old", "pending")
-	if err != nil {
-		return err
-	}
 	n, err := strconv.Atoi(words[0])
-	if err != nil {
-		return err
+	c := &change{Number: n, User: "bruno", Time: 1714557600 + int64(n)*60, Desc: string(desc)}
+	for _, word := range words[1:] {
+		switch name, value, _ := strings.Cut(word, "="); {
+		case name == "user":
+			c.User = value
+		case name == "old" && err == nil:
+			c.OldNumber, err = strconv.Atoi(value)
+		case name == "pending":
+			c.Pending = true
+		default:
+			err = cmp.Or(err, fmt.Errorf("unknown option %q", word))
+		}
 	}
-	c := &change{Number: n, User: cmp.Or(given["user"], "bruno"), Time: 1714557600 + int64(n)*60, Desc: string(desc)}
-	c.Client = cmp.Or(given["client"], c.User+"-ws")
-	c.OldNumber, err = strconv.Atoi(cmp.Or(given["old"], "0"))
-	_, c.Pending = given["pending"]
 	if _, known := t.users[c.User]; !known {
 		t.users[c.User] = user{Name: c.User, Email: c.User + "@example.com", FullName: c.User}
 	}

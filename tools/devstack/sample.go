@@ -59,7 +59,7 @@ func (e *environment) reviewSample(ctx context.Context, changes []submitted) err
 // replayADeadLetter reviews a change while Perforce rejects the ticket of the account,
 // renews the ticket, and replays the dead letter as an operator does.
 func (e *environment) replayADeadLetter(ctx context.Context, cl review.Changelist) error {
-	if err := os.WriteFile(e.faults, []byte(`{"fault":"message","id":"MsgServer::LoginExpired"}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(e.faults, []byte(`{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`+"\n"), 0o600); err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(e.faults) }() // gone already, unless a step failed
