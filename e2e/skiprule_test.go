@@ -15,7 +15,7 @@ func TestSkippedChangeAndCatchUp(t *testing.T) {
 	t.Parallel()
 	depot := newDepot(t, map[string]string{"gen/a.go": faulty}, map[string]string{"gen/b.go": faulty, "src/b.go": faulty}, map[string]string{"old.go": clean})
 	in := newInstallation(t, depot)
-	in.env = append(in.env, "CRITICIZER_SKIP_PATHS=//depot/gen/...", "CRITICIZER_P4_CATCH_UP_EVERY=1s")
+	in.env = append(in.env, "CRITICIZER_SKIP_PATHS=//depot/gen/...")
 	in.startWorker()
 	if a := in.mustStart("--wait", "1"); a.State != review.JobSucceeded || a.Outcome != review.OutcomeNotReviewed {
 		t.Errorf("the skipped change ended as %+v", a)
@@ -39,27 +39,26 @@ func TestSkippedChangeAndCatchUp(t *testing.T) {
 	waitFor(t, "the first mark", func() bool { return in.countRows("catch_up", "mark = 3") == 1 })
 	commit(t, depot, manyChanges(3)...)
 	in.mustStart("5")
+	in.catchUp()
 	in.waitForJobs(5)
 	waitFor(t, "the mark", func() bool { return in.countRows("catch_up", "since = 3 and mark = 6") == 1 })
-	in.waitForCatchUp(2)
+	in.catchUp()
 	if n := in.countRows("jobs", "state = 'succeeded' and changelist_id in (1, 2, 4, 5, 6)"); n != 5 || in.countRows("jobs", "true") != 5 {
 		t.Errorf("%d of 5 changes were reviewed, %d reviews in all", n, in.countRows("jobs", "true"))
 	}
 }
 
-// waitForCatchUp waits until catch-up has completed n more runs.
-func (in *installation) waitForCatchUp(n int) {
+// catchUp runs a catch-up and waits for its end.
+func (in *installation) catchUp() {
 	in.t.Helper()
-	schedule, before := in.namespace.ScheduleClient().GetHandle(in.t.Context(), workflows.CatchUpSchedule+"-p4"), -1
-	waitFor(in.t, "runs of catch-up", func() bool {
+	id := workflows.CatchUpSchedule + "-p4"
+	waitFor(in.t, "the start of a catch-up", func() bool {
+		started, err := in.namespace.Trigger(in.t.Context(), id)
+		return err == nil && started
+	})
+	schedule := in.namespace.ScheduleClient().GetHandle(in.t.Context(), id)
+	waitFor(in.t, "the end of a catch-up", func() bool {
 		described, err := schedule.Describe(in.t.Context())
-		if err != nil {
-			return false
-		}
-		completed := described.Info.NumActions - len(described.Info.RunningWorkflows)
-		if before < 0 {
-			before = completed
-		}
-		return completed >= before+n
+		return err == nil && len(described.Info.RunningWorkflows) == 0
 	})
 }

@@ -63,9 +63,6 @@ type Config struct {
 	StateDir string `yaml:"state_dir" default:"/var/lib/criticizer/p4" required:"a directory that only this process may enter"`
 	// Timeout of one p4 command.
 	Timeout time.Duration `yaml:"timeout" default:"60s" check:"positive"`
-	// Largest number of files of a change that are read, source first; the report names the
-	// others as not reviewed.
-	MaxFiles int `yaml:"max_files" default:"2000" check:"positive"`
 	// Largest file that is read, before or after the change.
 	MaxFileBytes config.Size `yaml:"max_file_bytes" default:"1MB" check:"positive"`
 	// Real authors of changes that a service user submits for others, such as a git connector.
@@ -85,6 +82,7 @@ type Config struct {
 }
 
 type limits struct {
+	files int // of a change that are read, source first
 	// changeBytes bounds the sum of the new sizes of the files that are read, and diffBytes
 	// the sum of the diffs, which is larger if large files are replaced.
 	changeBytes, diffBytes int64

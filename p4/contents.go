@@ -37,7 +37,7 @@ func (x *fetch) choose() []*file {
 	var total int64
 	n := 0
 	for _, file := range slices.SortedStableFunc(slices.Values(candidates), func(a, b *file) int { return cmp.Compare(kinds[a], kinds[b]) }) {
-		if total+file.Size > x.cfg.limits.changeBytes || n == x.cfg.MaxFiles {
+		if total+file.Size > x.cfg.limits.changeBytes || n == x.cfg.limits.files {
 			file.Skipped = review.SkipOverLimit
 			continue
 		}

@@ -324,13 +324,13 @@ func TestFetchKeepsLimits(t *testing.T) {
 			[]rev{{path: "//depot/a", rev: 1, data: "x\n"}, {path: "//depot/b", rev: 1, data: strings.Repeat("x\n", 90)}, {path: "//depot/c", rev: 1, data: "x\n"}},
 			[]review.SkipReason{"", overLimit, ""}, 6,
 		},
-		{"files beyond the count are skipped", func(c *Config) { c.MaxFiles = 1 }, []rev{add("a", 2), add("b", 2)}, nil, []review.SkipReason{"", overLimit}, 1},
+		{"files beyond the count are skipped", func(c *Config) { c.limits.files = 1 }, []rev{add("a", 2), add("b", 2)}, nil, []review.SkipReason{"", overLimit}, 1},
 		{
-			"source comes before documents and tests", func(c *Config) { c.MaxFiles = 2 },
+			"source comes before documents and tests", func(c *Config) { c.limits.files = 2 },
 			[]rev{add("README.md", 2), add("a_test.go", 2), add("b.go", 2), add("c.go", 2)}, nil, []review.SkipReason{overLimit, overLimit, "", ""}, 2,
 		},
 		{
-			"skipped files do not count", func(c *Config) { c.MaxFiles = 1 },
+			"skipped files do not count", func(c *Config) { c.limits.files = 1 },
 			[]rev{add("vendor/a.go", 2), add("b.go", 2)}, nil, []review.SkipReason{review.SkipVendored, ""}, 1,
 		},
 		{"files beyond the output of print are skipped", func(c *Config) { c.limits.outputBytes = 100_000 }, []rev{add("a", 2), add("b", 90_000), add("c", 90_000)}, nil, []review.SkipReason{"", "", tooLarge}, 3},

@@ -52,7 +52,7 @@ type ChangeFetcher struct {
 // connect to the server. Its errors have the class ConfigInvalid and name all problems.
 func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	l := cfg.limits
-	cfg.limits = limits{cmp.Or(l.changeBytes, 20e6), cmp.Or(l.diffBytes, 30e6), cmp.Or(l.outputBytes, 100e6), cmp.Or(l.killGrace, 5*time.Second)}
+	cfg.limits = limits{cmp.Or(l.files, 2000), cmp.Or(l.changeBytes, 20e6), cmp.Or(l.diffBytes, 30e6), cmp.Or(l.outputBytes, 100e6), cmp.Or(l.killGrace, 5*time.Second)}
 	err := config.Validate("p4", &cfg)
 	list, errList := NewAllowList(cfg.Allowed, cfg.Embargoed)
 	if errList == nil {

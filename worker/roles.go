@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
@@ -97,21 +98,31 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	}}}, nil
 }
 
-// reconcileEvery is how often deliveries are compared with the records of the mail server.
-const reconcileEvery = 15 * time.Minute
-
 // schedule creates or updates the Temporal schedules of the installation.
 func (r *runtime) schedule(ctx context.Context) error {
-	if err := scheduleRetention(ctx, r.namespace); err != nil {
-		return err
+	for _, s := range []struct {
+		every  time.Duration
+		runNow bool // a new schedule runs at once
+		action client.ScheduleWorkflowAction
+	}{
+		{time.Hour, false, client.ScheduleWorkflowAction{
+			ID: workflows.RetentionSchedule, Workflow: workflows.EnforceRetention, StaticSummary: "Deletion of expired data",
+		}},
+		{15 * time.Minute, false, client.ScheduleWorkflowAction{
+			ID: workflows.ReconciliationSchedule, Workflow: workflows.ReconcileDeliveries,
+			StaticSummary: "Reconciliation of the outbox with the mail server's records",
+		}},
+		{10 * time.Minute, true, client.ScheduleWorkflowAction{
+			ID: workflows.CatchUpSchedule + "-" + r.cfg.ServerID, Workflow: workflows.CatchUp, Args: []any{r.cfg.ServerID},
+			StaticSummary: "Search for changelists without a review",
+		}},
+	} {
+		s.action.TaskQueue = contract.QueueBookkeeping
+		if err := r.namespace.Schedule(ctx, s.every, s.runNow, &s.action); err != nil {
+			return err
+		}
 	}
-	if err := scheduleReconciliation(ctx, r.namespace, reconcileEvery); err != nil {
-		return err
-	}
-	if r.cfg.P4.CatchUpEvery <= 0 {
-		return nil
-	}
-	return scheduleCatchUp(ctx, r.namespace, r.cfg.ServerID, r.cfg.P4.CatchUpEvery)
+	return nil
 }
 
 func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {

@@ -1,19 +1,16 @@
 package workflows
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
 )
 
 // The IDs of schedules are wire format: [ReconciliationSchedule] runs [ReconcileDeliveries],
-// and [RetentionSchedule] runs [EnforceRetention] every [RetentionInterval].
+// and [RetentionSchedule] runs [EnforceRetention].
 const (
 	ReconciliationSchedule = "criticizer-reconciliation"
 	RetentionSchedule      = "criticizer-retention"
-	RetentionInterval      = time.Hour
 )
 
 // ReconcileDeliveries compares the outbox with the mail server's records once. As a
@@ -25,7 +22,7 @@ func ReconcileDeliveries(ctx workflow.Context) (activities.Reconciled, error) {
 }
 
 // EnforceRetention deletes expired data once. If no worker serves its queue or the
-// deletion fails, the run fails before the next but one is due.
+// deletion fails, the run fails after 90 minutes.
 func EnforceRetention(ctx workflow.Context) (activities.RetentionResult, error) {
 	var result activities.RetentionResult
 	err := retentionPolicy.execute(ctx, "enforce-retention", &activities.Spent{}, &result, retention.EnforceRetention)

@@ -35,7 +35,7 @@ type Reviewed = func(context.Context, []review.Changelist) (map[review.Changelis
 
 // NewChanges returns the reader of changelists. reviewed may be nil.
 func (cfg *Config) NewChanges(lg *slog.Logger, reviewed Reviewed) (*p4.ChangeFetcher, error) {
-	changes := cfg.P4.Config
+	changes := cfg.P4
 	changes.Selection, changes.Skip, changes.Rules, changes.Context, changes.Reviewed = cfg.Selection, cfg.Skip, cfg.Rules.Depot, pack.Bounds, reviewed
 	changes.Owners = cfg.Mail.Owners
 	return p4.New(lg, changes)

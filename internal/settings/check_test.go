@@ -167,7 +167,6 @@ func TestCheckRefuses(t *testing.T) {
 		"no p4 command":        {func(c *Config) { c.P4.Command = "" }, "p4.command"},
 		"no state directory":   {func(c *Config) { c.P4.StateDir = "" }, "p4.state_dir"},
 		"a p4 timeout of zero": {func(c *Config) { c.P4.Timeout = 0 }, "p4.timeout"},
-		"no files":             {func(c *Config) { c.P4.MaxFiles = -1 }, "p4.max_files"},
 		"no bytes of a file":   {func(c *Config) { c.P4.MaxFileBytes = 0 }, "p4.max_file_bytes"},
 		"no base URL":          {func(c *Config) { c.LLM.BaseURL = "" }, "llm.base_url"},
 		"a base URL of a file": {func(c *Config) { c.LLM.BaseURL = "file:///x" }, "llm.base_url"},

@@ -34,7 +34,7 @@ type Config struct {
 	// The connection to Postgres, which stores jobs, deliveries and artifacts.
 	Database postgres.Config `yaml:"database"`
 	// The access to Perforce, and how much of a change is read.
-	P4 P4 `yaml:"p4"`
+	P4 p4.Config `yaml:"p4"`
 	// The changes that are not reviewed (docs/paths.md). Their content is not read, and no
 	// one is notified.
 	Skip p4.SkipRules `yaml:"skip"`

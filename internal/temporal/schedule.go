@@ -16,44 +16,25 @@ import (
 
 // Schedule schedules a workflow; every worker calls it. A schedule that exists gets the
 // interval, unless an operator gave it a calendar; the rest of it does not change, so a schedule
-// that an operator has paused stays paused. A schedule has the ID of its workflow and skips a run while one is running. With
-// runNow, a new schedule runs at once.
+// that an operator has paused stays paused. A schedule has the ID of its action, and skips a run
+// while one is running. With runNow, a new schedule runs at once.
 func (n Namespace) Schedule(ctx context.Context, every time.Duration, runNow bool, action *client.ScheduleWorkflowAction) error {
-	err := n.create(ctx, every, runNow, action)
+	interval := client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}}
+	_, err := n.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: action.ID, Spec: interval, Action: action, TriggerImmediately: runNow, Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
+	})
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		err = n.ScheduleClient().GetHandle(ctx, action.ID).Update(ctx, client.ScheduleUpdateOptions{
 			DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 				if spec := in.Description.Schedule.Spec; spec != nil && len(spec.Calendars) > 0 {
 					return nil, temporal.ErrSkipScheduleUpdate
 				}
-				in.Description.Schedule.Spec = new(interval(every))
+				in.Description.Schedule.Spec = &interval
 				return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
 			},
 		})
 	}
 	return ScheduleError("create", action.ID, err)
-}
-
-// CreateSchedule schedules a workflow unless its schedule exists: an interval that an operator
-// has changed stays.
-func (n Namespace) CreateSchedule(ctx context.Context, every time.Duration, runNow bool, action *client.ScheduleWorkflowAction) error {
-	err := n.create(ctx, every, runNow, action)
-	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		return nil
-	}
-	return ScheduleError("create", action.ID, err)
-}
-
-func (n Namespace) create(ctx context.Context, every time.Duration, runNow bool, action *client.ScheduleWorkflowAction) error {
-	_, err := n.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID: action.ID, Spec: interval(every), Action: action, TriggerImmediately: runNow,
-		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
-	})
-	return err
-}
-
-func interval(every time.Duration) client.ScheduleSpec {
-	return client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}}
 }
 
 // Trigger starts a run of a schedule now, and reports whether Temporal did: it drops the start

@@ -1,4 +1,4 @@
-package main
+package temporal_test
 
 import (
 	"testing"
@@ -8,17 +8,15 @@ import (
 
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
-	"github.com/criticizer/criticizer/workflows"
-	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 // Every worker creates the schedule; an operator's change to it stays.
-func TestScheduleReconciliationTwice(t *testing.T) {
+func TestScheduleTwice(t *testing.T) {
 	t.Parallel()
-	n, _ := temporaltest.New(t, contract.Attributes()...)
-	schedule := n.ScheduleClient().GetHandle(t.Context(), workflows.ReconciliationSchedule)
+	n, _ := temporaltest.New(t)
+	schedule := n.ScheduleClient().GetHandle(t.Context(), "nightly")
 	for _, every := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
-		testkit.NoError(t, scheduleReconciliation(t.Context(), n, every))
+		testkit.NoError(t, n.Schedule(t.Context(), every, false, &client.ScheduleWorkflowAction{ID: "nightly", Workflow: "none", TaskQueue: "none"}))
 		described, err := schedule.Describe(t.Context())
 		testkit.NoError(t, err)
 		if got := described.Schedule.Spec.Intervals; len(got) != 1 || got[0].Every != every {
