@@ -123,6 +123,11 @@ func adversarial(tb testing.TB, size int) map[string]string {
 		"ports":                  fill("h:5432:d:u:b1c2d3 "),
 		"here documents":         fill("password = <<"),
 		"CDATA":                  fill("<password><![CDATA["),
+		"rows of COPY":           fill("copy t(password,a) from stdin\n"),
+		"quotes of Perl":         "password " + fill("x q(y "),
+		"quotes of Ruby":         "password " + fill("x %{y "),
+		"quotes of Rust":         "password " + fill(`x r#"y `),
+		"values in quotes of q":  "password " + fill("=q(y,"),
 	}
 	return cases
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/redaction/internal/read"
 	"github.com/criticizer/criticizer/redaction/internal/token"
 	"github.com/criticizer/criticizer/review"
@@ -60,6 +61,27 @@ func TestChangeIsOnePayload(t *testing.T) {
 	}
 	if c.Files[1].Skipped != review.SkipBinary || len(c.Redactions) == 0 {
 		t.Errorf("skipped %q, redactions %v", c.Files[1].Skipped, c.Redactions)
+	}
+}
+
+// What is found in a text with placeholders is mapped to the text without them.
+func TestRangesOfARenderedText(t *testing.T) {
+	t.Parallel()
+	pt := &part{raw: "a SECRET b SECRET c"}
+	for _, at := range []int{2, 11} {
+		pt.spans = append(pt.spans, span{start: at, end: at + len("SECRET"), Reason: judge.Reason{Class: "secret"}, tag: "0000"})
+	}
+	out := pt.rendered()
+	inSecond := strings.LastIndex(out, "secret")
+	for _, c := range []struct{ start, end, wantStart, wantEnd int }{
+		{0, len(out), 0, len(pt.raw)},
+		{strings.Index(out, " b"), strings.Index(out, " b") + 2, 8, 10},
+		{0, inSecond, 0, 17},
+		{inSecond, len(out), 17, len(pt.raw)},
+	} {
+		if got := pt.inRaw([]span{{start: c.start, end: c.end}})[0]; got.start != c.wantStart || got.end != c.wantEnd {
+			t.Errorf("%q of %q is %d to %d of the raw text: want %d to %d", out[c.start:c.end], out, got.start, got.end, c.wantStart, c.wantEnd)
+		}
 	}
 }
 

@@ -132,7 +132,7 @@ func (pt *part) read(e *engine) bool {
 	if len(pt.spans) == 0 {
 		pt.left = of.left
 	}
-	pt.hidden = append(pt.hidden, pt.inRaw(of.hidden)...)
+	pt.hidden = merge(append(pt.hidden, pt.inRaw(of.hidden)...))
 	if len(of.spans) == 0 {
 		return false
 	}
@@ -157,17 +157,21 @@ func (pt *part) rendered() string {
 	return b.String()
 }
 
-// inRaw returns spans of the rendered text, none of which overlaps a placeholder, as spans of the raw text.
+// inRaw returns disjoint spans of the rendered text, in order, as spans of the raw text. An end within a placeholder
+// is the end of what it masks.
 func (pt *part) inRaw(found []span) []span {
 	out := make([]span, 0, len(found))
-	at, shift := 0, 0 // shift is raw minus rendered before pt.spans[at]
-	for _, s := range found {
-		for at < len(pt.spans) && pt.spans[at].start-shift < s.end {
+	at, shift, last := 0, 0, 0 // shift is raw minus rendered behind last, the end of pt.spans[at-1]
+	raw := func(offset int) int {
+		for at < len(pt.spans) && pt.spans[at].start-shift < offset {
 			masked := pt.spans[at]
 			shift += masked.end - masked.start - len(masked.placeholder())
-			at++
+			at, last = at+1, masked.end
 		}
-		s.start, s.end = s.start+shift, s.end+shift
+		return max(last, offset+shift)
+	}
+	for _, s := range found {
+		s.start, s.end = raw(s.start), raw(s.end)
 		out = append(out, s)
 	}
 	return out

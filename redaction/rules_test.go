@@ -122,4 +122,8 @@ func TestRulesOfAUser(t *testing.T) {
 	if p.Version() == newTestPipeline(t, Config{}).Version() {
 		t.Error("own rules do not change the version")
 	}
+	across := newTestPipeline(t, Config{Rules: "command flag corp\" : --pin\n hit run corp\" --pin «Fj0rdWater9»\n"})
+	if got := redacted(t, across, `x = "a password, corp" --pin Fj0rdWater9`); strings.Contains(got, "Fj0rd") {
+		t.Errorf("a command across the end of a literal gives %q", got)
+	}
 }

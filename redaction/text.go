@@ -7,8 +7,8 @@
 // engine.go reads one text: its sides if it is a diff (diff.go), each as it is and without escapes or
 // invisible characters (unfold.go). In each of them package read finds what is bound to the name of a
 // secret, and package token what needs no name; span.go maps it back to the text. rules.go parses their
-// rules. change.go redacts and seals a change, and hidden.go finds the lines that show less than a reviewer
-// has to see.
+// rules. change.go redacts and seals a change, hidden.go finds the lines that show less than a reviewer
+// has to see, and secrets.go the certain secrets that a change adds.
 package redaction
 
 import (

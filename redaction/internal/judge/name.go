@@ -305,21 +305,12 @@ const (
 // PlaceholderLen returns the length of the placeholder that s begins with, or 0. Only the
 // exact form with a class of the rules counts: something similar could hide a secret.
 func (n *Names) PlaceholderLen(s string) int {
-	size := ShapeLen(s)
-	if size > 0 && !n.Classes[s[len(PlaceholderHead):size-len(":]")-TagLen]] {
-		return 0
-	}
-	return size
-}
-
-// ShapeLen returns the length of the placeholder of any class that s begins with, or 0.
-func ShapeLen(s string) int {
 	rest, ok := strings.CutPrefix(s, PlaceholderHead)
 	if !ok {
 		return 0
 	}
 	class, rest, ok := strings.Cut(rest[:min(len(rest), 48)], ":")
-	if !ok || !ValidClass(class) || len(rest) <= TagLen || rest[TagLen] != ']' || !lex.AllIn(rest[:TagLen], &lex.LowerHex) {
+	if !ok || !n.Classes[class] || len(rest) <= TagLen || rest[TagLen] != ']' || !lex.AllIn(rest[:TagLen], &lex.LowerHex) {
 		return 0
 	}
 	return len(PlaceholderHead) + len(class) + 1 + TagLen + 1

@@ -77,7 +77,9 @@ func isServiceKey(c *Candidate) bool {
 }
 
 // after returns the byte that follows the candidate and blanks.
-func (c *Candidate) after() byte { return lex.ByteAt(c.S, lex.SkipBlanks(c.S, c.End)) }
+func (c *Candidate) after() byte {
+	return lex.ByteAt(c.S, lex.Run(c.S, c.End, &lex.BlankSet, 80))
+}
 
 // isVariable reports whether an identifier names a secret or a look-up of one.
 func isVariable(c *Candidate) bool {

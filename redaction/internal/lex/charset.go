@@ -185,6 +185,3 @@ func LineBegin(s string, i int) int {
 	}
 	return from + strings.LastIndexByte(s[from:i], '\n') + 1
 }
-
-// SkipBlanks skips up to 80 blanks.
-func SkipBlanks(s string, i int) int { return Run(s, i, &BlankSet, 80) }

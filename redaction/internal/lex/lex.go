@@ -103,6 +103,8 @@ type lexer struct {
 	docs []string
 	// absent are delimiters that do not occur again before the offset: the end of a line, or of the section.
 	absent map[string]int
+	// next is where the first blank or closing delimiter is behind the last literal that may have several lines.
+	next map[string]int
 	// budget is how many bytes may still be searched in vain for the ends of here documents.
 	budget int
 }
@@ -234,12 +236,10 @@ func (x *lexer) closing(o *opener, i int) (innerEnd, end int) {
 		}
 		return len(s), len(s)
 	}
-	if i < x.absent[q] {
-		if o.lines {
-			return missing()
-		} else if q == "'" || q == "`" {
-			return 0, -1
-		}
+	if end := x.absent[q]; i < end && o.lines {
+		return missing()
+	} else if i < end {
+		return x.unclosed(o, i, end)
 	}
 	limit := len(s)
 	if o.loose {
@@ -276,7 +276,7 @@ func (x *lexer) closing(o *opener, i int) (innerEnd, end int) {
 // setAbsent notes that a delimiter does not occur before end.
 func (x *lexer) setAbsent(q string, end int) {
 	if x.absent == nil {
-		x.absent = map[string]int{}
+		x.absent, x.next = map[string]int{}, map[string]int{}
 	}
 	x.absent[q] = end
 }
@@ -288,7 +288,14 @@ func (x *lexer) unclosed(o *opener, i, end int) (innerEnd, after int) {
 	before := strings.TrimRight(x.s[max(x.from, LineBegin(x.s, i)):i-len(o.open)], " \t")
 	expected := before != "" && strings.IndexByte("=:(,[{+>", before[len(before)-1]) >= 0
 	if o.loose && expected { // a literal of several lines without a blank, such as a key
-		if j := i + strings.IndexAny(x.s[i:min(len(x.s), i+maxHereDoc)], o.close[:1]+" \t"); j >= i && x.s[j] == o.close[0] {
+		if i >= x.next[o.close] {
+			stop := min(len(x.s), i+maxHereDoc)
+			if n := strings.IndexAny(x.s[i:stop], o.close[:1]+" \t"); n >= 0 {
+				stop = i + n
+			}
+			x.next[o.close] = stop
+		}
+		if j := x.next[o.close]; ByteAt(x.s, j) == o.close[0] {
 			return j, j + 1
 		}
 	}

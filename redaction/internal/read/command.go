@@ -58,10 +58,7 @@ func (d *reader) command(rg *region, h hit) {
 		}
 		d.secret(n, "", judge.Argument, lit, "")
 	}
-	at := rg.cursorAt(h.end)
-	for at.offset() < h.end { // mysql also begins mysqldump
-		at = at.next()
-	}
+	at := rg.cursorAt(h.end)         // mysql also begins mysqldump
 	if outer, ok := at.leave(); ok { // an element of a list
 		at = outer
 	}

@@ -216,6 +216,9 @@ type matcher struct {
 // match masks the values of the forms around the name n. Of the forms with a value
 // behind n, only the longest one that matches counts.
 func match(d *reader, n judge.Name, before, after cursor) {
+	for before.i > 0 && len(before.before()) == 1 && strings.IndexByte("$@&*#", before.before()[0]) >= 0 {
+		before.i--
+	}
 	var buffer [64]int
 	bound := false
 	for _, i := range d.formsAt(after, buffer[:0]) {

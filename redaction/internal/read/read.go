@@ -9,7 +9,7 @@
 //   - value.go reads the value at a place: a literal, a text without quotes, the branches of a condition;
 //   - tree.go reads what is in brackets, block.go what is indented, both as values with their path of
 //     names, which document.go has judged;
-//   - table.go reads columns: CSV, Markdown, INSERT; call.go and command.go read arguments.
+//   - table.go reads columns: CSV, Markdown, INSERT, COPY; call.go and command.go read arguments.
 package read
 
 import (
@@ -29,7 +29,7 @@ type Rules struct {
 	calls    []function
 	commands []command
 	index    formIndex
-	words    *lex.Words // of calls, commands and statements
+	words    *lex.Words // of names, calls, commands and statements
 	buffers  sync.Pool  // of *buffer
 }
 

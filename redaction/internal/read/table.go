@@ -142,6 +142,8 @@ func insert(d *reader, rg *region, h hit) {
 				cell(i, lit, true)
 			}
 			at = next
+			d.work++
+			d.insertEnd = at
 		}
 	case "values", "value":
 		for c = c.skip(true); c.is("("); c = c.skip(true) {

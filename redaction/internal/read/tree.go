@@ -237,6 +237,8 @@ func opening(c cursor) (cursor, bool) {
 		switch {
 		case text == "{", text == "[" && k == 0 && !at.next().is("]"), text == "(" && k == 0:
 			return at, k == 0 || c.rg.code || c.rg.outer == nil
+		case text == "[" && (judge.Words("bytes")[word] || word == "vec") && !at.next().is("]"):
+			return at, true
 		case text == "(":
 			return at, judge.Words("bytes")[word] || judge.Words("collection")[strings.ToLower(word)]
 		case t.Kind == lex.Name:

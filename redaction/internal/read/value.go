@@ -69,9 +69,11 @@ func afterOperator(c cursor) (at cursor, line bool) {
 // onNextLine reports whether a literal on the line below the name n is its value. Text
 // without quotes has to be alone on a line that is indented deeper, and no word.
 func onNextLine(d *reader, n judge.Name, c cursor, lit literal) bool {
-	deeper := indent(d.s, lit.start) > indent(d.s, n.Begin)
-	if lit.quoted {
-		return deeper || c.back().before() != ":"
+	colon, deeper := c.back().before() == ":", indent(d.s, lit.start) > indent(d.s, n.Begin)
+	if lit.quoted && colon && strings.Contains(",})", lit.next.skip(true).text()) { // of an object, or at the end of the text
+		return true
+	} else if lit.quoted { // code may end the head of a block with a colon, such as if password:
+		return !colon || deeper && !c.rg.code
 	}
 	text, after := d.s[lit.start:lit.end], lit.next.skip(false)
 	return deeper && (after.text() == "" || after.isKind(lex.Newline)) && (judge.IsMixed(text) || judge.IsHumanMade(text)) && !strings.HasSuffix(text, ":")
@@ -255,6 +257,8 @@ func (d *reader) branches(n judge.Name, place string, c cursor) {
 			depth--
 		}
 		conditional = conditional || strings.HasPrefix(text, "?")
-		before = strings.ToLower(text[:min(len(text), 16)])
+		if text != "(" || before != "default" { // default("x")
+			before = strings.ToLower(text[:min(len(text), 16)])
+		}
 	}
 }

@@ -28,7 +28,7 @@ type rule struct {
 	free bool
 	// check is what a token has to fulfil besides the shape: "random" if the variable part has to look
 	// random, because other text has the shape too, "json" if it has to be JSON in base64 with a field of a
-	// secret, or "".
+	// secret, or "". "none" keeps "random" from a rule whose literals are short.
 	check string
 }
 

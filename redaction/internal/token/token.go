@@ -1,5 +1,5 @@
-// Package token finds secrets that need no context: tokens of a known format by their prefix,
-// length and checksum, private keys, user and password of URIs, credentials behind the name of an
+// Package token finds secrets that need no context: tokens of a known format by their prefix
+// and length, private keys, user and password of URIs, credentials behind the name of an
 // authorization scheme, and generic random tokens. It reads the raw text and does not depend on the language.
 //
 // [Rules.Index] lists what is read at which words, [Rules.Scan] is the spine. rule.go has the rules of

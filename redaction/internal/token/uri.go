@@ -52,9 +52,9 @@ func uri(c *scan, at, begin int) {
 }
 
 // userinfoForm matches the userinfo of an authority. The last @ before the path counts. A password may also
-// hold the marks of a path: an @ behind the first / ? or # counts if what is between the colon and that mark
+// hold the marks of a path: the last @ behind the first / ? or # counts if what is between the colon and that mark
 // is neither a port nor a variable, at most one more / follows, and a host is behind the @.
-var userinfoForm = regexp.MustCompile(`^(?:([^/?#]*)@|([^:/?#@]*:(?:[0-9]+[^0-9/?#@]|[^0-9$%{<:*/?#@])[^/?#@]*[/?#][^@=&/]*(?:/[^@=&/]*)?)@[0-9A-Za-z])`)
+var userinfoForm = regexp.MustCompile(`^(?:([^/?#]*)@|([^:/?#@]*:(?:[0-9]+[^0-9/?#@]|[^0-9$%{<:*/?#@])[^/?#@]*[/?#][^=&/]*(?:/[^=&/]*)?)@[0-9A-Za-z])`)
 
 // isDummyPassword reports whether the password of a URI is not a real one.
 func (r *Rules) isDummyPassword(s string) bool {
