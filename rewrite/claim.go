@@ -28,13 +28,15 @@ type Writer struct {
 // Writer returns the writer of the results of claimed jobs.
 func (c Claim) Writer() Writer { return Writer{RunID: c.RunID, ClaimToken: c.Token} }
 
-// An Outcome queues or fails a job that was not completed.
+// An Outcome is how an attempt at a job ended: the job is completed, queued or failed. The database
+// reads its JSON form.
 type Outcome struct {
-	JobID    string
-	Status   Status
-	Attempts int           // the job's new attempt_count
-	Wait     time.Duration // before it is eligible again
-	Error    string        // its last_error
-	Part     string        // its new BatchPart; empty: unchanged
-	Rounds   int           // its new Rounds
+	JobID    string        `json:"job_id"`
+	Status   Status        `json:"status"`
+	Result   string        `json:"result"`   // reference of a completed job's result
+	Attempts int           `json:"attempts"` // the job's new attempt_count
+	Wait     time.Duration `json:"wait"`     // before it is eligible again
+	Error    string        `json:"error"`    // its last_error
+	Part     string        `json:"part"`     // its new BatchPart; empty: unchanged
+	Rounds   int           `json:"rounds"`   // its new Rounds
 }

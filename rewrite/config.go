@@ -75,6 +75,11 @@ const overflowBackoff = 30 * time.Second
 // OverflowBackoff returns the wait of a job that was claimed and not begun (rewrite 6.1).
 func (c RunConfig) OverflowBackoff() time.Duration { return min(overflowBackoff, c.RetryBackoff[0]) }
 
+// Done is the outcome of a job whose result is stored.
+func (j Job) Done(result string) Outcome {
+	return Outcome{JobID: j.ID, Status: Completed, Result: result, Attempts: j.AttemptCount}
+}
+
 // AfterFailure decides about a job whose attempt failed: the job is queued, or fails if it has no
 // attempts left or every attempt would fail (rewrite 8.1, 8.2).
 func (c RunConfig) AfterFailure(job Job, lastError string, permanent bool) Outcome {

@@ -144,6 +144,7 @@ func poolConfig(where Config, role string) (*pgxpool.Config, error) {
 	params["application_name"] = cmp.Or(params["application_name"], role, "criticizer")
 	// Every name in the queries has its schema.
 	params["search_path"] = ""
+	params["timezone"] = "UTC" // of the times in JSON
 	params["idle_in_transaction_session_timeout"] = idleTimeout
 	if role != "" {
 		params["role"] = role

@@ -48,7 +48,7 @@ type Config struct {
 
 // Parts are the dependencies of a worker.
 type Parts struct {
-	Queue    queue
+	Queue    *store.Queue
 	Messages messages
 	Results  results
 	Pipeline *redaction.Pipeline

@@ -136,9 +136,7 @@ func (l *lane) execute(ctx context.Context, job rewrite.Job) error {
 	}
 	outcomes := l.learn(ctx, job, err)
 	if err == nil {
-		if err = l.complete(ctx, l.claim.Writer(), map[string]string{job.ID: ref}); err != nil {
-			return err
-		}
+		outcomes = append(outcomes, job.Done(ref))
 	}
 	return l.settle(ctx, l.claim.Writer(), outcomes...)
 }

@@ -85,7 +85,7 @@ func TestBatchesAreSplit(t *testing.T) {
 // job is lost or billed twice.
 func TestSubmitterCrashes(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"claim", "key", "upload", "creation", "create", "mark"} {
+	for _, step := range []string{"ClaimJobs", "upload", "RecordUpload", "create", "ReleaseJobs"} {
 		for _, when := range []string{" before", " after"} {
 			t.Run(step+when, func(t *testing.T) {
 				t.Parallel()
@@ -116,7 +116,7 @@ func TestSubmitterCrashes(t *testing.T) {
 // A worker crashes at every point of a collection.
 func TestCollectorCrashes(t *testing.T) {
 	t.Parallel()
-	for _, moment := range []string{"complete before", "complete after", "end before", "end after"} {
+	for _, moment := range []string{"SettleJobs before", "SettleJobs after", "EndBatch before", "EndBatch after"} {
 		t.Run(moment, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
@@ -150,7 +150,7 @@ func TestCrashWithinAFaultyBatch(t *testing.T) {
 	r.provider.onDone = func(b *batch) {
 		b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 3}}
 	}
-	r.crash = "fail after"
+	r.crash = "SettleJobs after"
 	if dead, err := r.run(t, rewrite.Collector, uuid.NewString()); !dead {
 		t.Fatalf("it did not crash: %v", err)
 	}

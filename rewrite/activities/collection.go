@@ -28,16 +28,14 @@ type collection struct {
 	works             bool // the model executed one of the jobs
 	truncated         bool // the output was not read to its end: a later line may contradict an earlier one
 
-	results map[string]string // not yet written
-	failed  []rewrite.Outcome // not yet written
-	decided int
+	outcomes []rewrite.Outcome // not yet written
+	decided  int
 }
 
 func newCollection(a *Activities, claim rewrite.Claim, s store.Submission, jobs []rewrite.Job) *collection {
 	c := &collection{
 		Activities: a, by: rewrite.Writer{RunID: claim.RunID, BatchID: s.BatchID}, routing: s.RoutingDecision,
 		open: map[string]rewrite.Job{}, seen: map[string]bool{}, answers: map[string]string{}, errors: map[string]failure.Class{},
-		results: map[string]string{},
 	}
 	for _, job := range jobs {
 		c.seen[job.ID] = false
@@ -130,9 +128,9 @@ func (c *collection) decideRead(mayWait bool) {
 	}
 	for id, job := range c.open {
 		if ref := c.answers[id]; ref != "" {
-			c.results[id] = ref
+			c.outcomes = append(c.outcomes, job.Done(ref))
 		} else if class, failed := c.errors[id]; failed {
-			c.failed = append(c.failed, c.Activities.failed(job, class, c.works))
+			c.outcomes = append(c.outcomes, c.failed(job, class, c.works))
 		} else {
 			continue
 		}
@@ -166,7 +164,7 @@ func (c *collection) decideProblems(ctx context.Context, s store.Submission, job
 	decide := func(of func(rewrite.Job) rewrite.Outcome) {
 		for _, job := range jobs {
 			if job, open := c.open[job.ID]; open {
-				c.failed = append(c.failed, of(job))
+				c.outcomes = append(c.outcomes, of(job))
 			}
 		}
 		clear(c.open)
@@ -189,7 +187,7 @@ func (c *collection) decideProblems(ctx context.Context, s store.Submission, job
 				break
 			}
 			if job, open := c.open[jobs[line-1].ID]; open {
-				c.failed = append(c.failed, c.Activities.failed(job, failure.InputInvalid, true))
+				c.outcomes = append(c.outcomes, c.failed(job, failure.InputInvalid, true))
 				delete(c.open, job.ID)
 			}
 		}
@@ -211,23 +209,13 @@ func (c *collection) decideProblems(ctx context.Context, s store.Submission, job
 // failOpen fails an attempt of the undecided jobs: the provider may have executed them.
 func (c *collection) failOpen(class failure.Class) {
 	for _, job := range c.open {
-		c.failed = append(c.failed, c.cfg.Run.AfterFailure(job, string(class), false))
+		c.outcomes = append(c.outcomes, c.cfg.Run.AfterFailure(job, string(class), false))
 	}
 	clear(c.open)
 }
 
 func (c *collection) flush(ctx context.Context) error {
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(c.results)), flushSize) {
-		part := map[string]string{}
-		for _, id := range ids {
-			part[id] = c.results[id]
-		}
-		if err := c.complete(ctx, c.by, part); err != nil {
-			return err
-		}
-		c.decided += len(part)
-	}
-	for part := range slices.Chunk(c.failed, flushSize) {
+	for part := range slices.Chunk(c.outcomes, flushSize) {
 		if err := c.settle(ctx, c.by, part...); err != nil {
 			return err
 		}

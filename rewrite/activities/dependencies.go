@@ -2,59 +2,11 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/rewrite/store"
-	"github.com/criticizer/criticizer/rewrite/store/db"
 	"github.com/criticizer/criticizer/store/artifact"
 )
-
-// queue is the part of [store.Queue] that runs need. Every write is guarded by the claim, the lease
-// or the batch that gives the right to it; a write whose right was lost changes nothing.
-type queue interface {
-	BeginRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
-	SkipRun(ctx context.Context, run db.SkipRunParams) error
-	FinishRun(ctx context.Context, runID string) (store.Run, error)
-	Runtime(ctx context.Context, runID string) (time.Duration, error)
-	RecordRefusals(ctx context.Context, refusals []rewrite.Refusal, runID string) error
-	DeleteExpired(ctx context.Context) (int64, error)
-
-	PendingJobs(ctx context.Context, mode string, claimTimeout time.Duration) (int, error)
-	RecoverStaleClaims(ctx context.Context, runID string, claimTimeout time.Duration) (int64, error)
-	RouteJobs(ctx context.Context, decision json.RawMessage, maxJobs int) error
-	DueProviders(ctx context.Context, mode string, maxJobs int) ([]string, error)
-	Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int, refusing []string) ([]rewrite.Job, error)
-	TakeOver(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error)
-	ExtendClaims(ctx context.Context, claimToken string) error
-	BeginJob(ctx context.Context, jobID, claimToken string) (int64, error)
-	Release(ctx context.Context, c rewrite.Claim, wait time.Duration) error
-	Input(ctx context.Context, jobID string) (db.InputRow, error)
-	NewestMessages(ctx context.Context, limit int) ([]string, error)
-	Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int64, error)
-	Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int64, error)
-
-	PendingBatches(ctx context.Context, state rewrite.SubmissionState) (int, error)
-	Enqueued(ctx context.Context, arg db.EnqueuedParams) (db.EnqueuedRow, error)
-	LearnLimit(ctx context.Context, full bool, batchID string) error
-	PartState(ctx context.Context, part string) (db.PartStateRow, error)
-	BeginSubmission(ctx context.Context, c rewrite.Claim, b store.Batch, jobIDs []string, lease time.Duration) error
-	BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error
-	RecordCreateError(ctx context.Context, class, batchID, leaseToken string) error
-	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
-	DropSubmission(ctx context.Context, c rewrite.Claim, batchID string) error
-	Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (store.Submission, bool, error)
-	RecordPoll(ctx context.Context, arg db.RecordPollParams) error
-	BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error)
-	EndBatch(ctx context.Context, state rewrite.SubmissionState, status, batchID string) error
-
-	Installation(ctx context.Context) (db.InstallationRow, error)
-	RecordLook(ctx context.Context) error
-	BatchRoutes(ctx context.Context) ([]rewrite.RoutingDecision, error)
-	KnowsBatch(ctx context.Context, key, providerID string) (bool, error)
-	RestoreBatch(ctx context.Context, c rewrite.Claim, provider string, at rewrite.ProviderBatch, jobIDs []string) (int, error)
-}
 
 // messages are the encrypted messages and preferences.
 type messages interface {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +14,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -22,6 +26,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 	client "github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/rewrite/store"
+	queries "github.com/criticizer/criticizer/rewrite/store/db"
 	"github.com/criticizer/criticizer/rewrite/store/storetest"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -40,7 +45,7 @@ type rig struct {
 	lying    provider              // instead of the other, if set
 	standard rewrite.ExecutionMode // of jobs without a decision; async if empty
 	log      *strings.Builder
-	queue    queue // of all workers
+	queue    *store.Queue // of all workers
 	cfg      Config
 	pipeline *redaction.Pipeline
 
@@ -82,6 +87,10 @@ func newRig(t *testing.T) *rig {
 		return err
 	}
 	r.provider = newEditedProvider(t, r)
+	pool, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL}, string(store.RoleWorker))
+	testkit.NoError(t, err)
+	t.Cleanup(pool.Close)
+	workers.Queries = queries.New(crashing{postgres.Classified(pool), r})
 	return r
 }
 
@@ -105,7 +114,7 @@ func (r *rig) worker(t *testing.T) *Activities {
 		used = r.lying
 	}
 	w, err := New(lg, Parts{
-		Queue: crashingQueue{r.queue, r}, Messages: damagedTexts{r.texts}, Results: r.results, Pipeline: r.pipeline,
+		Queue: r.queue, Messages: damagedTexts{r.texts}, Results: r.results, Pipeline: r.pipeline,
 		Provider: used, Standard: decision(cmp.Or(r.standard, rewrite.Async)), Name: "worker on test",
 	}, r.cfg)
 	testkit.NoError(t, err)
@@ -439,49 +448,31 @@ func (p *editedProvider) Delete(ctx context.Context, to rewrite.RoutingDecision,
 	return p.provider.Delete(ctx, to, fileID)
 }
 
-// crashingQueue is a queue whose worker can crash before and after its writes.
-type crashingQueue struct {
-	queue
+// crashing are the statements of a queue, before and after each of which a worker can crash.
+type crashing struct {
+	queries.DBTX
 	r *rig
 }
 
-func (m crashingQueue) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int, refusing []string) ([]rewrite.Job, error) {
-	m.r.at("claim before")
-	defer m.r.at("claim after")
-	return m.queue.Claim(ctx, c, mode, limit, refusing)
+var statement = regexp.MustCompile(`^-- name: (\w+)`)
+
+func (c crashing) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	name := statement.FindStringSubmatch(sql)[1]
+	c.r.at(name + " before")
+	defer c.r.at(name + " after")
+	return c.DBTX.Exec(ctx, sql, args...)
 }
 
-func (m crashingQueue) BeginSubmission(ctx context.Context, c rewrite.Claim, b store.Batch, jobIDs []string, lease time.Duration) error {
-	m.r.at("key before")
-	defer m.r.at("key after")
-	return m.queue.BeginSubmission(ctx, c, b, jobIDs, lease)
-}
-
-func (m crashingQueue) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error {
-	m.r.at("creation before")
-	defer m.r.at("creation after")
-	return m.queue.BeginCreation(ctx, c, batchID, fileID, lease)
-}
-
-func (m crashingQueue) MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error {
-	m.r.at("mark before")
-	defer m.r.at("mark after")
-	return m.queue.MarkSubmitted(ctx, runID, batchID, at)
-}
-
-func (m crashingQueue) Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int64, error) {
-	m.r.at("complete before")
-	defer m.r.at("complete after")
-	return m.queue.Complete(ctx, by, results)
-}
-
-func (m crashingQueue) Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int64, error) {
-	defer m.r.at("fail after")
-	return m.queue.Fail(ctx, by, outcomes)
-}
-
-func (m crashingQueue) EndBatch(ctx context.Context, state rewrite.SubmissionState, status, batchID string) error {
-	m.r.at("end before")
-	defer m.r.at("end after")
-	return m.queue.EndBatch(ctx, state, status, batchID)
+func (c crashing) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	name := statement.FindStringSubmatch(sql)[1]
+	c.r.at(name + " before")
+	rows, err := c.DBTX.Query(ctx, sql, args...)
+	defer func() {
+		if p := recover(); p != nil {
+			rows.Close() // the connection is used again
+			panic(p)
+		}
+	}()
+	c.r.at(name + " after")
+	return rows, err
 }

@@ -51,24 +51,15 @@ func executed(class failure.Class) bool {
 	return slices.Contains([]failure.Class{"", failure.ContentPolicy, failure.SchemaInvalid, failure.TooLarge}, class)
 }
 
+// settle writes how attempts ended, and logs how many jobs the writer has lost.
 func (a *Activities) settle(ctx context.Context, by rewrite.Writer, outcomes ...rewrite.Outcome) error {
-	return a.write(ctx, by, len(outcomes), func(ctx context.Context) (int64, error) { return a.parts.Queue.Fail(ctx, by, outcomes) })
-}
-
-// complete writes results, by job id.
-func (a *Activities) complete(ctx context.Context, by rewrite.Writer, results map[string]string) error {
-	return a.write(ctx, by, len(results), func(ctx context.Context) (int64, error) { return a.parts.Queue.Complete(ctx, by, results) })
-}
-
-// write writes the outcomes of n jobs and logs how many jobs the writer has lost.
-func (a *Activities) write(ctx context.Context, by rewrite.Writer, n int, write func(context.Context) (int64, error)) error {
-	if n == 0 {
+	if len(outcomes) == 0 {
 		return nil
 	}
 	return a.retryWrite(ctx, func(ctx context.Context) error {
-		written, err := write(ctx)
-		if err == nil && int(written) < n {
-			a.lg.WarnContext(ctx, "dropped results of jobs that another worker or an operator has taken", "run_id", by.RunID, "batch_id", by.BatchID, "jobs", n-int(written))
+		written, err := a.parts.Queue.Settle(ctx, by, outcomes)
+		if lost := len(outcomes) - int(written); err == nil && lost > 0 {
+			a.lg.WarnContext(ctx, "dropped results of jobs that another worker or an operator has taken", "run_id", by.RunID, "batch_id", by.BatchID, "jobs", lost)
 		}
 		return err
 	})

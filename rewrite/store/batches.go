@@ -54,11 +54,11 @@ func (q *Queue) RestoreBatch(ctx context.Context, c rewrite.Claim, provider stri
 		if restored = len(rows); err != nil || restored == 0 {
 			return err
 		}
-		job, ids := asJob(rows[0]), make([]string, len(rows))
-		for i, row := range rows {
-			ids[i] = row.JobID
+		jobs, ids := asJobs(rows), make([]string, len(rows))
+		for i, job := range jobs {
+			ids[i] = job.ID
 		}
-		if err := insertBatch(ctx, tx, c, Batch{BatchID: at.Key, RoutingDecision: *job.Routing, LanguagePair: job.Languages}, ids, 0); err != nil {
+		if err := insertBatch(ctx, tx, c, Batch{BatchID: at.Key, RoutingDecision: *jobs[0].Routing, LanguagePair: jobs[0].Languages}, ids, 0); err != nil {
 			return err
 		}
 		return markSubmitted(ctx, tx, c.RunID, at.Key, at)

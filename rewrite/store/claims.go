@@ -73,29 +73,10 @@ func (q *Queue) Release(ctx context.Context, c rewrite.Claim, wait time.Duration
 	return q.ReleaseJobs(ctx, db.ReleaseJobsParams{Wait: wait, Error: rewrite.Overflow, RunID: c.RunID, ClaimToken: c.Token})
 }
 
-// Complete marks jobs completed and records the references of their results, by job
-// id. It returns the number of marked jobs: those that the writer has lost are left
-// unchanged.
-func (q *Queue) Complete(ctx context.Context, by rewrite.Writer, results map[string]string) (int64, error) {
-	p := db.CompleteJobsParams{RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID)}
-	for id, ref := range results {
-		p.JobIds, p.Refs = append(p.JobIds, id), append(p.Refs, ref)
-	}
-	return q.CompleteJobs(ctx, p)
-}
-
-// Fail writes the outcomes of jobs that were not completed and returns the number of written ones:
-// jobs that the writer has lost are left unchanged.
-func (q *Queue) Fail(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int64, error) {
-	p := db.FailAttemptsParams{RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID)}
-	for _, v := range outcomes {
-		p.JobIds = append(p.JobIds, v.JobID)
-		p.Statuses = append(p.Statuses, string(v.Status))
-		p.Attempts = append(p.Attempts, v.Attempts)
-		p.Waits = append(p.Waits, v.Wait.Seconds())
-		p.Errors = append(p.Errors, v.Error)
-		p.Parts = append(p.Parts, v.Part)
-		p.Rounds = append(p.Rounds, v.Rounds)
-	}
-	return q.FailAttempts(ctx, p)
+// Settle writes the outcomes of attempts and returns the number of written ones: jobs that the writer
+// has lost are left unchanged.
+func (q *Queue) Settle(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int64, error) {
+	return q.SettleJobs(ctx, db.SettleJobsParams{
+		RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID), Outcomes: encoded(outcomes),
+	})
 }

@@ -59,7 +59,8 @@ var violations = map[string][]string{
 		`update complaint_rewrite.jobs set routing_decision = '{}'`,
 		`update complaint_rewrite.jobs set routing_decision = routing_decision || '{"execution_mode": "later"}'`,
 	},
-	"complaint_rewrite.jobs_attempts_limited": {`update complaint_rewrite.jobs set max_attempts = 51`},
+	"complaint_rewrite.jobs_attempts_limited":     {`update complaint_rewrite.jobs set max_attempts = 51`},
+	"complaint_rewrite.jobs_not_before_is_finite": {`update complaint_rewrite.jobs set not_before_at = '-infinity'`},
 
 	// Changes that skip a status or leave a final one (rewrite 3).
 	"complaint_rewrite.transitions_legal": {

@@ -29,9 +29,9 @@ func (q *Queue) Requeue(ctx context.Context, jobID, who, reason string) (rewrite
 }
 
 func (q *Queue) repair(ctx context.Context, action, jobID, who, reason string,
-	change func(*db.Queries, context.Context, string) (db.Job, error),
+	change func(*db.Queries, context.Context, string) ([]byte, error),
 ) (rewrite.Job, error) {
-	var job db.Job
+	var job []byte
 	err := q.inTx(ctx, action+" "+jobID, func(tx *db.Queries) (err error) {
 		job, err = change(tx, ctx, jobID)
 		if failure.ClassOf(err) == failure.NotFound {

@@ -57,7 +57,7 @@ func TestUnreadableRowsAreReturned(t *testing.T) {
 	q := newQueue(t)
 	ids := q.enqueue(t, order(), order(), order(), order())
 	for i, change := range []string{
-		`language_pair = '{"from": true, "to": "en"}'`, `routing_decision = routing_decision || '{"cache_eligible": "yes"}'`, `not_before_at = '-infinity'`,
+		`language_pair = '{"from": true, "to": "en"}'`, `routing_decision = routing_decision || '{"cache_eligible": "yes"}'`, `language_pair = '"en"'`,
 	} {
 		exec(t, q.conn, `update complaint_rewrite.jobs set `+change+` where job_id = '`+ids[i]+`'`)
 	}
@@ -66,7 +66,7 @@ func TestUnreadableRowsAreReturned(t *testing.T) {
 	if len(jobs) != 4 || len(found) != 4 {
 		t.Fatalf("claimed %d, found %d jobs, want 4", len(jobs), len(found))
 	}
-	for i, want := range []string{"language_pair", "routing_decision", "not_before_at", ""} {
+	for i, want := range []string{"language_pair", "routing_decision", "language_pair", ""} {
 		if jobs[i].Unreadable != want || jobs[i].Fault() != want {
 			t.Errorf("job %d: unreadable %q, fault %q, want %q", i, jobs[i].Unreadable, jobs[i].Fault(), want)
 		}
@@ -101,7 +101,7 @@ func TestRecordsAreFinal(t *testing.T) {
 	id := q.enqueue(t, order())[0]
 	c, _ := q.claim(t, rewrite.Async, 1)
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
-	must(q.Complete(t.Context(), c.Writer(), map[string]string{id: "result:x"}))(t)
+	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}))(t)
 	if refused := refusal(t, q.conn, string(store.RoleWorker), `update complaint_rewrite.jobs set result_ref = 'result:y'`); refused == nil || refused.Code != "42501" {
 		t.Errorf("change of a result: %v", refused)
 	}
@@ -198,7 +198,7 @@ func TestResultsAreAudited(t *testing.T) {
 	}
 	result := sealed("text").Text
 	testkit.NoError(t, store.Results{Queue: q.Queue}.PutBlob(t.Context(), result.ID, result.Body, 0))
-	must(q.Complete(t.Context(), c.Writer(), map[string]string{id: "result:" + result.ID}))(t)
+	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:" + result.ID}}))(t)
 	got, err := q.backend.Result(t.Context(), id)
 	if testkit.NoError(t, err); string(got.Body) != string(sealed("text").Text.Body) {
 		t.Errorf("the result is %q", got.Body)

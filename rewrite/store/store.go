@@ -13,10 +13,11 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -147,51 +148,17 @@ func (q *Queue) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
 	return asJob(row), err
 }
 
-// asJob never fails: a field that cannot be decoded makes one job unreadable and
-// not the rows beside it.
-func asJob(row db.Job) rewrite.Job {
-	job := rewrite.Job{
-		ID:                            row.JobID,
-		RequestID:                     row.RewriteRequestID,
-		Task:                          row.Task,
-		Surface:                       row.Surface,
-		Strength:                      row.RewriteStrength,
-		RecipientUserID:               row.RecipientUserID,
-		RecipientSnapshotID:           row.RecipientSnapshotID,
-		RecipientPreferenceSnapshotID: row.RecipientPreferenceSnapshotID,
-		Status:                        row.Status,
-		CreatedAt:                     row.CreatedAt,
-		UpdatedAt:                     row.UpdatedAt,
-		ClaimedAt:                     row.ClaimedAt,
-		ClaimedBy:                     row.ClaimedBy,
-		AttemptCount:                  row.AttemptCount,
-		MaxAttempts:                   row.MaxAttempts,
-		LastError:                     row.LastError,
-		LastErrorAt:                   row.LastErrorAt,
-		BatchID:                       row.BatchID,
-		BegunAt:                       row.BegunAt,
-		BatchPart:                     postgres.OrZero(row.BatchPart),
-		Rounds:                        row.CapacityRounds,
-	}
-	if row.NotBeforeAt.Valid {
-		job.NotBeforeAt = &row.NotBeforeAt.Time
-	}
-	for _, field := range []struct {
-		name string
-		ok   bool
-	}{
-		{"language_pair", json.Unmarshal(row.LanguagePair, &job.Languages) == nil},
-		{"routing_decision", row.RoutingDecision == nil || json.Unmarshal(row.RoutingDecision, &job.Routing) == nil},
-		{"not_before_at", row.NotBeforeAt.InfinityModifier == pgtype.Finite},
-	} {
-		if !field.ok {
-			job.Unreadable = field.name
-		}
+// asJob decodes a row, whose columns have the names of the fields of [rewrite.Job]. A field of another
+// type makes one job unreadable and not the rows beside it.
+func asJob(row []byte) (job rewrite.Job) {
+	err := json.Unmarshal(row, &job)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		job.Unreadable, _, _ = strings.Cut(wrong.Field, ".")
 	}
 	return job
 }
 
-func asJobs(rows []db.Job) []rewrite.Job {
+func asJobs(rows [][]byte) []rewrite.Job {
 	jobs := make([]rewrite.Job, len(rows))
 	for i, row := range rows {
 		jobs[i] = asJob(row)

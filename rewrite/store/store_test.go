@@ -32,9 +32,9 @@ type queue struct {
 func newQueue(t *testing.T) queue {
 	t.Helper()
 	d := storetest.New(t)
-	return queue{
-		d.Open(t, store.RoleWorker), d.Open(t, store.RoleBackend), d.Open(t, store.RoleOperator), d.Conn(t),
-	}
+	conn := d.Conn(t)
+	exec(t, conn, `do $$ begin execute format('alter database %I set timezone to ''Asia/Tokyo''', current_database()); end $$`)
+	return queue{d.Open(t, store.RoleWorker), d.Open(t, store.RoleBackend), d.Open(t, store.RoleOperator), conn}
 }
 
 func order(edit ...func(*rewrite.Order)) rewrite.Order {
@@ -121,8 +121,8 @@ func TestEnqueueTwiceReturnsTheFirstJob(t *testing.T) {
 		job.AttemptCount != 0 || job.MaxAttempts != 2 || *job.Routing != *o.Routing || job.NotBeforeAt != nil || job.ClaimedAt != nil || job.LastError != nil {
 		t.Errorf("job is %+v", job)
 	}
-	if job.CreatedAt.Location() != time.UTC {
-		t.Error("created_at is not in UTC")
+	if _, offset := job.CreatedAt.Zone(); offset != 0 {
+		t.Errorf("created_at is %s, not in UTC", job.CreatedAt)
 	}
 }
 
@@ -302,13 +302,13 @@ func TestLostClaimWritesNothing(t *testing.T) {
 		t.Fatalf("adopted %v", idsOf(adopted))
 	}
 	begun := must(q.BeginJob(t.Context(), id, first.Token))(t)
-	completed := must(q.Complete(t.Context(), first.Writer(), map[string]string{id: "result:x"}))(t)
-	failed := must(q.Fail(t.Context(), first.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
+	completed := must(q.Settle(t.Context(), first.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}))(t)
+	failed := must(q.Settle(t.Context(), first.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
 	testkit.NoError(t, q.Release(t.Context(), first, 0))
 	if begun+completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
 		t.Errorf("the lost claim began %d, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
 	}
-	if n, err := q.Complete(t.Context(), second.Writer(), map[string]string{id: "result:x"}); err != nil || n != 1 {
+	if n, err := q.Settle(t.Context(), second.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}); err != nil || n != 1 {
 		t.Errorf("the claim itself completed %d, %v", n, err)
 	}
 }
@@ -321,7 +321,7 @@ func TestFailedAttempts(t *testing.T) {
 	cfg := rewrite.RunConfig{RetryBackoff: []time.Duration{15 * time.Minute, 2 * time.Hour}}
 	id := q.enqueue(t, order())[0]
 	c, jobs := q.claim(t, rewrite.Async, 1)
-	must(q.Fail(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
+	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
 	job := q.job(t, id)
 	if wait := job.NotBeforeAt.Sub(job.UpdatedAt); job.Status != rewrite.Queued || job.AttemptCount != 1 || wait != 900*time.Second || *job.LastError != "RATE_LIMITED" {
 		t.Errorf("after the first failure: %+v", job)
@@ -331,7 +331,7 @@ func TestFailedAttempts(t *testing.T) {
 	}
 	exec(t, q.conn, `update complaint_rewrite.jobs set not_before_at = now()`)
 	c, jobs = q.claim(t, rewrite.Async, 1)
-	must(q.Fail(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
+	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
 	if job = q.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || *job.LastError != "NETWORK_TIMEOUT" || job.LastErrorAt == nil {
 		t.Errorf("after the last failure: %+v", job)
 	}
@@ -415,7 +415,7 @@ func TestSubmissionLease(t *testing.T) {
 		t.Errorf("creation without the lease: %v", err)
 	}
 	freed := []rewrite.Outcome{{JobID: id, Status: rewrite.Queued, Error: rewrite.Overflow}}
-	must(q.Fail(t.Context(), rewrite.Writer{RunID: other.RunID, BatchID: batch.BatchID}, freed))(t)
+	must(q.Settle(t.Context(), rewrite.Writer{RunID: other.RunID, BatchID: batch.BatchID}, freed))(t)
 	testkit.NoError(t, q.EndBatch(t.Context(), rewrite.Abandoned, "", batch.BatchID))
 	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
 		t.Errorf("job of an abandoned batch: %+v", job)
@@ -478,8 +478,8 @@ func TestRunCounts(t *testing.T) {
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
 	jobs := must(q.Claim(t.Context(), c, rewrite.Async, 4, nil))(t)
-	must(q.Complete(t.Context(), c.Writer(), map[string]string{ids[0]: "result:x"}))(t)
-	_, err := q.Fail(t.Context(), c.Writer(), []rewrite.Outcome{
+	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{{JobID: ids[0], Status: rewrite.Completed, Result: "result:x"}}))(t)
+	_, err := q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{
 		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),
 	})
 	testkit.NoError(t, err)
@@ -513,7 +513,7 @@ func TestOperatorAbandonsBatch(t *testing.T) {
 		if job := q.job(t, ids[i]); job.Status != want || job.AttemptCount != 1 || *job.LastError != rewrite.BatchAbandoned {
 			t.Errorf("job is %+v, want it %s", job, want)
 		}
-		if n, err := q.Complete(t.Context(), rewrite.Writer{RunID: uuid.NewString(), BatchID: batches[i]}, map[string]string{ids[i]: "result:x"}); n != 0 || err != nil {
+		if n, err := q.Settle(t.Context(), rewrite.Writer{RunID: uuid.NewString(), BatchID: batches[i]}, []rewrite.Outcome{{JobID: ids[i], Status: rewrite.Completed, Result: "result:x"}}); n != 0 || err != nil {
 			t.Errorf("a late result was written: %d, %v", n, err)
 		}
 	}

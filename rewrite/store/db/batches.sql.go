@@ -87,7 +87,7 @@ update complaint_rewrite.jobs
 set status = 'processing', claimed_at = now(), claimed_by = $1::text, claim_token = $2::uuid,
     run_id = $3::uuid, updated_at = now(), begun_at = null, batch_id = null
 where job_id::text = any ($4::text[]) and status = 'queued' and routing_decision ->> 'provider' = $5::text
-returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds
+returning to_jsonb(jobs.*)
 `
 
 type ClaimListedParams struct {
@@ -99,7 +99,7 @@ type ClaimListedParams struct {
 }
 
 // Claims the queued jobs among those that a batch at the provider has results of.
-func (q *Queries) ClaimListed(ctx context.Context, arg ClaimListedParams) ([]Job, error) {
+func (q *Queries) ClaimListed(ctx context.Context, arg ClaimListedParams) ([][]byte, error) {
 	rows, err := q.db.Query(ctx, claimListed,
 		arg.Worker,
 		arg.ClaimToken,
@@ -111,43 +111,13 @@ func (q *Queries) ClaimListed(ctx context.Context, arg ClaimListedParams) ([]Job
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Job
+	var items [][]byte
 	for rows.Next() {
-		var i Job
-		if err := rows.Scan(
-			&i.JobID,
-			&i.RewriteRequestID,
-			&i.Task,
-			&i.Surface,
-			&i.RewriteStrength,
-			&i.LanguagePair,
-			&i.RecipientUserID,
-			&i.RecipientSnapshotID,
-			&i.RecipientPreferenceSnapshotID,
-			&i.Status,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.NotBeforeAt,
-			&i.ClaimedAt,
-			&i.ClaimedBy,
-			&i.AttemptCount,
-			&i.MaxAttempts,
-			&i.LastError,
-			&i.LastErrorAt,
-			&i.RoutingDecision,
-			&i.ExecutionMode,
-			&i.PreferencesRef,
-			&i.ResultRef,
-			&i.ClaimToken,
-			&i.BegunAt,
-			&i.BatchID,
-			&i.RunID,
-			&i.BatchPart,
-			&i.CapacityRounds,
-		); err != nil {
+		var to_jsonb []byte
+		if err := rows.Scan(&to_jsonb); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, to_jsonb)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

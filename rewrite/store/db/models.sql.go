@@ -5,11 +5,9 @@
 package db
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 type Batch struct {
@@ -36,38 +34,6 @@ type Batch struct {
 	FinalAt         *time.Time              `json:"final_at"`
 	LimitRequests   *int                    `json:"limit_requests"`
 	LimitTokens     *int                    `json:"limit_tokens"`
-}
-
-type Job struct {
-	JobID                         string             `json:"job_id"`
-	RewriteRequestID              string             `json:"rewrite_request_id"`
-	Task                          string             `json:"task"`
-	Surface                       rewrite.Surface    `json:"surface"`
-	RewriteStrength               rewrite.Strength   `json:"rewrite_strength"`
-	LanguagePair                  json.RawMessage    `json:"language_pair"`
-	RecipientUserID               string             `json:"recipient_user_id"`
-	RecipientSnapshotID           string             `json:"recipient_snapshot_id"`
-	RecipientPreferenceSnapshotID string             `json:"recipient_preference_snapshot_id"`
-	Status                        rewrite.Status     `json:"status"`
-	CreatedAt                     time.Time          `json:"created_at"`
-	UpdatedAt                     time.Time          `json:"updated_at"`
-	NotBeforeAt                   pgtype.Timestamptz `json:"not_before_at"`
-	ClaimedAt                     *time.Time         `json:"claimed_at"`
-	ClaimedBy                     *string            `json:"claimed_by"`
-	AttemptCount                  int                `json:"attempt_count"`
-	MaxAttempts                   int                `json:"max_attempts"`
-	LastError                     *string            `json:"last_error"`
-	LastErrorAt                   *time.Time         `json:"last_error_at"`
-	RoutingDecision               json.RawMessage    `json:"routing_decision"`
-	ExecutionMode                 *string            `json:"execution_mode"`
-	PreferencesRef                *string            `json:"preferences_ref"`
-	ResultRef                     *string            `json:"result_ref"`
-	ClaimToken                    *string            `json:"claim_token"`
-	BegunAt                       *time.Time         `json:"begun_at"`
-	BatchID                       *string            `json:"batch_id"`
-	RunID                         *string            `json:"run_id"`
-	BatchPart                     *string            `json:"batch_part"`
-	CapacityRounds                int                `json:"capacity_rounds"`
 }
 
 type Run struct {

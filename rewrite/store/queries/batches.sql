@@ -138,4 +138,4 @@ update complaint_rewrite.jobs
 set status = 'processing', claimed_at = now(), claimed_by = @worker::text, claim_token = @claim_token::uuid,
     run_id = @run_id::uuid, updated_at = now(), begun_at = null, batch_id = null
 where job_id::text = any (@job_ids::text[]) and status = 'queued' and routing_decision ->> 'provider' = @provider::text
-returning *;
+returning to_jsonb(jobs.*);

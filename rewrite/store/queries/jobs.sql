@@ -65,7 +65,7 @@ set status = 'processing', claimed_at = now(), claimed_by = @worker::text, claim
     run_id = @run_id::uuid, updated_at = now(), begun_at = null, batch_id = null
 from due
 where j.job_id = due.job_id
-returning j.*;
+returning to_jsonb(j.*);
 
 -- name: DueProviders :many
 -- The providers of the oldest jobs that a run may claim.
@@ -89,7 +89,7 @@ from complaint_rewrite.jobs where batch_part like split_part(@part::text, '/', 1
 update complaint_rewrite.jobs
 set claim_token = @claim_token::uuid, claimed_at = now(), claimed_by = @worker::text, updated_at = now()
 where status = 'processing' and run_id = @run_id::uuid
-returning *;
+returning to_jsonb(jobs.*);
 
 -- name: ExtendClaims :exec
 -- The heartbeat of a live claim: it does not become stale (rewrite 7.2).
@@ -100,37 +100,30 @@ update complaint_rewrite.jobs
 set begun_at = now(), updated_at = now()
 where job_id = @job_id and status = 'processing' and claim_token = @claim_token::uuid and begun_at is null;
 
--- name: CompleteJobs :execrows
--- By the right of a claim or of a batch; a holder that has lost both changes
--- nothing. coalesce keeps the planner from using the index of claimed jobs: it
--- estimates that index as nearly empty and plans a nested loop.
+-- name: SettleJobs :execrows
+-- Writes how attempts ended, by the right of a claim or of a batch; a holder that has lost both
+-- changes nothing. Package rewrite counts the attempts (rewrite 8.1, 8.2). coalesce keeps the
+-- planner from using the index of claimed jobs: it estimates that index as nearly empty and plans
+-- a nested loop.
 update complaint_rewrite.jobs j
-set status = 'completed', result_ref = r.ref, updated_at = now(), run_id = @run_id::uuid, claim_token = null
-from (select unnest(@job_ids::uuid[]) as job_id, unnest(@refs::text[]) as ref) r
-where j.job_id = r.job_id
-  and coalesce((j.status = 'processing' and j.claim_token = sqlc.narg(claim_token)::uuid)
-               or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid), false);
-
--- name: FailAttempts :execrows
--- Writes the outcomes of package rewrite, which counts attempts (rewrite 8.1, 8.2).
-update complaint_rewrite.jobs j
-set status = r.status, attempt_count = r.attempts, last_error = r.error, last_error_at = now(), updated_at = now(),
-    capacity_rounds = r.rounds,
-    not_before_at = case when r.status = 'queued' then now() + make_interval(secs => r.wait) else j.not_before_at end,
+set status = r.status, result_ref = coalesce(nullif(r.result, ''), j.result_ref), attempt_count = r.attempts, updated_at = now(),
+    last_error = case when r.status = 'completed' then j.last_error else r.error end,
+    last_error_at = case when r.status = 'completed' then j.last_error_at else now() end,
+    capacity_rounds = r.rounds, batch_part = coalesce(nullif(r.part, ''), j.batch_part),
+    not_before_at = case when r.status = 'queued' then now() + make_interval(secs => r.wait / 1e9) else j.not_before_at end,
     run_id = @run_id::uuid, claim_token = null, begun_at = null,
     claimed_at = case when r.status = 'queued' then null else j.claimed_at end,
     claimed_by = case when r.status = 'queued' then null else j.claimed_by end,
-    batch_id = case when r.status = 'queued' then null else j.batch_id end, batch_part = coalesce(nullif(r.part, ''), j.batch_part)
-from (select unnest(@job_ids::uuid[]) as job_id, unnest(@statuses::text[]) as status, unnest(@attempts::integer[]) as attempts,
-             unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error, unnest(@parts::text[]) as part,
-             unnest(@rounds::integer[]) as rounds) r
+    batch_id = case when r.status = 'queued' then null else j.batch_id end
+from jsonb_to_recordset(@outcomes::jsonb) as r (
+    job_id uuid, status text, result text, attempts integer, wait bigint, error text, part text, rounds integer)
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
   and coalesce(j.status in ('processing', 'batch_submitted')
                and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
 -- name: JobsOfBatch :many
 -- All jobs of a batch in the order of the lines of its input file.
-select * from complaint_rewrite.jobs where batch_id = @batch_id::uuid order by created_at, job_id;
+select to_jsonb(jobs.*) from complaint_rewrite.jobs where batch_id = @batch_id::uuid order by created_at, job_id;
 
 -- name: Input :one
 select r.text_ref, coalesce(j.preferences_ref, '')::text as preferences_ref
@@ -139,11 +132,11 @@ join complaint_rewrite.requests r using (rewrite_request_id)
 where j.job_id = @job_id;
 
 -- name: Job :one
-select * from complaint_rewrite.jobs where job_id = @job_id;
+select to_jsonb(jobs.*) from complaint_rewrite.jobs where job_id = @job_id;
 
 -- name: FindJobs :many
 -- An empty argument selects all.
-select * from complaint_rewrite.jobs
+select to_jsonb(jobs.*) from complaint_rewrite.jobs
 where (@status::text = '' or status = @status::text)
   and (sqlc.narg(rewrite_request_id)::uuid is null or rewrite_request_id = sqlc.narg(rewrite_request_id)::uuid)
 order by created_at desc, job_id
@@ -158,7 +151,7 @@ from complaint_rewrite.transitions where job_id = @job_id order by id;
 update complaint_rewrite.jobs
 set status = 'canceled', updated_at = now(), run_id = null, claim_token = null
 where job_id = @job_id and status in ('queued', 'processing', 'batch_submitted')
-returning *;
+returning to_jsonb(jobs.*);
 
 -- name: RequeueJob :one
 -- Requeues a waiting job, or a claimed one that no provider has; the latter counts
@@ -169,7 +162,7 @@ set not_before_at = null, updated_at = now(), run_id = null,
     status = 'queued', claimed_at = null, claimed_by = null, claim_token = null, begun_at = null
 where job_id = @job_id and batch_id is null
   and (status = 'queued' or (status = 'processing' and attempt_count + 1 < max_attempts))
-returning *;
+returning to_jsonb(jobs.*);
 
 -- name: Stats :many
 select status, coalesce(execution_mode, '')::text as execution_mode, count(*)::integer as jobs, min(created_at)::timestamptz as oldest,
