@@ -382,7 +382,7 @@ type cachedAnswer struct {
 // codes. Another endpoint may have another model of that name, or a stand-in.
 func (run *run) cacheKey(model string, q question) string {
 	c := run.cfg
-	settings, _ := json.Marshal([]any{c.BaseURL, model, c.MaxAnswerTokens, c.ReasoningEffort, c.Extra})
+	settings, _ := json.Marshal([]any{c.BaseURL, model, c.MaxAnswerTokens, c.Extra})
 	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system, q.key()))
 	return hex.EncodeToString(sum[:])
 }

@@ -51,10 +51,8 @@ type Config struct {
 	MaxPromptTokens int `yaml:"max_prompt_tokens" default:"18000"`
 	// Largest answer, including the thinking of a reasoning model.
 	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"8192" check:"positive"`
-	// Effort of a reasoning model, such as low, medium or high. Unset: the endpoint's.
-	ReasoningEffort string `yaml:"reasoning_effort"`
-	// Other fields of every request, as a JSON object such as '{"temperature": 0}'. They
-	// replace the product's own.
+	// Other fields of every request, as a JSON object such as '{"temperature": 0}' or
+	// '{"reasoning_effort": "low"}'. They replace the product's own.
 	Extra string `yaml:"extra"`
 	// Token budget of one review, failed attempts included; the report names what
 	// was not reviewed for lack of tokens.
@@ -101,9 +99,6 @@ func (c Config) Check(p *config.Problems) {
 // requestFields returns the fields of every request, beside those of [endpoint.Request].
 func (c Config) requestFields() (map[string]any, error) {
 	fields := map[string]any{}
-	if c.ReasoningEffort != "" {
-		fields["reasoning_effort"] = c.ReasoningEffort
-	}
 	if c.Extra == "" {
 		return fields, nil
 	}

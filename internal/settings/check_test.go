@@ -208,13 +208,13 @@ func TestCheckRefuses(t *testing.T) {
 		"a channel of no path":          {func(c *Config) { c.Webhook.Filter.Paths = []string{"/x"} }, "webhook.paths"},
 		"a channel of no severity":      {func(c *Config) { c.Webhook.Filter.Severity = "bad" }, "webhook.severity"},
 		"Swarm in clear": {func(c *Config) {
-			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
 		}, "swarm.url"},
 		"Swarm without ticket": {func(c *Config) {
-			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"}
+			c.Swarm = swarm.Config{URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"}
 		}, "CRITICIZER_SWARM_TICKET"},
 		"Swarm without account": {func(c *Config) {
-			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
 		}, "swarm.user"},
 		"a link that runs a script":  {func(c *Config) { c.Links = Links{review.Links{File: "javascript:alert({path})"}} }, "links.file"},
 		"a link to no change":        {func(c *Config) { c.Links = Links{review.Links{Change: "https://swarm.example.com"}} }, "links.change"},
