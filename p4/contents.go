@@ -185,7 +185,7 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if err != nil {
 		return err
 	}
-	f.Diff = Diff(f.DepotPath, merged, after, contextLines)
+	f.Diff = Diff(merged, after, contextLines)
 	switch {
 	case f.Diff != "" && len(merged)+len(after) > review.MaxWhole:
 		f.Diff, f.Skipped = "", review.SkipTooLarge // redaction reads whole texts

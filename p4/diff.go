@@ -2,7 +2,6 @@ package p4
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"strings"
 
@@ -10,19 +9,19 @@ import (
 	"znkr.io/diff/textdiff"
 )
 
-// Diff returns the hunks of a unified diff as a review has them.
-func Diff(path, before, after string, context int) string {
-	return unified(before, after, context, headingsOf(path))
-}
-
-// unified returns the hunks of a unified diff with the given lines of context,
-// without file headers. Every hunk header has both counts and, after them, the
-// nearest heading above the hunk. Equal texts give "".
-func unified(before, after string, context int, heading *regexp.Regexp) string {
-	above := headings{is: heading, lines: splitLines(after)}
+// Diff returns the hunks of a unified diff with the given lines of context, without file
+// headers. Every hunk header has both counts and, after them, the nearest heading above the
+// hunk. Equal texts give "".
+func Diff(before, after string, context int) string {
+	lines, next, heading := splitLines(after), 0, ""
 	var out strings.Builder
 	for _, h := range hunks(before, after, context) {
-		fmt.Fprintf(&out, "@@ -%s +%s @@%s\n", hunkRange(h.LineNoX, h.EndLineNoX), hunkRange(h.LineNoY, h.EndLineNoY), above.above(h.LineNoY))
+		for ; next < h.LineNoY; next++ {
+			if line := lines[next]; len(line) <= maxHeading && headings.MatchString(line) && !labels.MatchString(line) {
+				heading = " " + strings.TrimSpace(line)
+			}
+		}
+		fmt.Fprintf(&out, "@@ -%s +%s @@%s\n", hunkRange(h.LineNoX, h.EndLineNoX), hunkRange(h.LineNoY, h.EndLineNoY), heading)
 		for _, e := range h.Edits {
 			out.WriteByte(marks[e.Op])
 			out.WriteString(e.Line)
@@ -33,6 +32,17 @@ func unified(before, after string, context int, heading *regexp.Regexp) string {
 	}
 	return out.String()
 }
+
+// A heading begins at the margin with a letter, and is not a label. The code around the change
+// has what the hunk is in: this is for hunks that it has no room for.
+var (
+	headings = regexp.MustCompile(`^[\pL_$][^;]*[^;\s]\s*$`)
+	labels   = regexp.MustCompile(`^\w+:\s*$`)
+)
+
+// maxHeading is the longest heading in bytes. Stage llm cuts headings, behind redaction: a part
+// of a secret may not be recognized.
+const maxHeading = 640
 
 var marks = [...]byte{diff.Match: ' ', diff.Delete: '-', diff.Insert: '+'}
 
@@ -100,66 +110,3 @@ func withEndsOf(before, after string) string {
 }
 
 func withoutMark(s string) string { return strings.TrimPrefix(s, byteOrderMark) }
-
-// maxHeadingLine is the longest line in bytes that can be a heading. Stage llm cuts headings, behind
-// redaction: a part of a secret may not be recognized.
-const maxHeadingLine = 640
-
-// A headingPattern matches the lines that begin a function, a type or the like. It
-// looks at one line, as git's patterns do; a wrong heading does little harm, since
-// the code follows it.
-type headingPattern struct {
-	extensions string // separated by blanks
-	is         *regexp.Regexp
-}
-
-var (
-	headingPatterns = []headingPattern{
-		{".py .pyi .rb .ex .exs", regexp.MustCompile(`^\s*(async\s+def|def|defp|class|module|defmodule)\b`)},
-		{".cs .java .kt .kts .ts .tsx .js .jsx .mjs .cjs .php .swift .scala .dart .rs .groovy .vue", regexp.MustCompile(
-			`^\s*([\w@<>\[\],?.()]+\s+)*(class|interface|struct|enum|record|namespace|trait|impl|object|extension|function|func|fun|fn|def)\b` +
-				`|^\s*((public|private|protected|internal|static|abstract|async|final|sealed|override|virtual|export|default|readonly|get|set)\s+)+[^=;]*\(` +
-				`|^\s*[\w$#]+\s*\([^;]*\)\s*(:\s*[^;={]+)?\{\s*$`)},
-		{".sql .pks .pkb .prc", regexp.MustCompile(`(?i)^\s*(create|alter|drop|insert|update|delete|merge|with)\b`)},
-		{".v .sv .svh .vh .vhd .vhdl", regexp.MustCompile(
-			`(?i)^\s*(\w+\s*:\s*)?(module|macromodule|entity|architecture|process|always(_ff|_comb|_latch)?|initial|task|function|package|interface|class|component|property|sequence)\b`)},
-	}
-	// atMargin is for all other languages: lines that begin at the margin with a
-	// letter and are not labels.
-	atMargin = regexp.MustCompile(`^[\pL_$][^;]*[^:;\s]\s*$`)
-	// control matches statements that look like a method.
-	control = regexp.MustCompile(`^\s*(\}\s*)?(if|else|for|foreach|while|switch|catch|return|throw|new|do|try|using|lock|await|case|end)\b`)
-)
-
-// headingsOf returns the pattern for a file.
-func headingsOf(depotPath string) *regexp.Regexp {
-	if extension := strings.ToLower(path.Ext(depotPath)); extension != "" {
-		for _, p := range headingPatterns {
-			if strings.Contains(p.extensions+" ", extension+" ") {
-				return p.is
-			}
-		}
-	}
-	return atMargin
-}
-
-// headings finds the heading above a line. Lines must be requested in ascending
-// order.
-type headings struct {
-	is    *regexp.Regexp
-	lines []string
-	next  int // first line that was not examined
-	last  string
-}
-
-// above returns the nearest heading above line n, which counts from 0, after a
-// blank; empty if there is none.
-func (h *headings) above(n int) string {
-	for ; h.next < n; h.next++ {
-		line := h.lines[h.next]
-		if len(line) <= maxHeadingLine && h.is.MatchString(strings.TrimRight(line, "\r\n")) && !control.MatchString(line) {
-			h.last = " " + strings.TrimSpace(line)
-		}
-	}
-	return h.last
-}

@@ -20,7 +20,7 @@ func TestUnified(t *testing.T) {
 			fmt.Fprintf(&b, "%d\n", i+1)
 			for _, c := range changed {
 				if c == i+1 {
-					b.WriteString("new\n")
+					b.WriteString("0\n")
 				}
 			}
 		}
@@ -32,9 +32,9 @@ func TestUnified(t *testing.T) {
 		{"equal texts", "a\n", "a\n", ""},
 		{"all new", "", "a\nb\n", "@@ -0,0 +1,2 @@\n+a\n+b\n"},
 		{"all gone", "a\nb\n", "", "@@ -1,2 +0,0 @@\n-a\n-b\n"},
-		{"context on both sides", numbered(9), numbered(9, 5), "@@ -4,4 +4,5 @@\n 4\n 5\n+new\n 6\n 7\n"},
-		{"changes that are close share a hunk", numbered(9), numbered(9, 2, 6), "@@ -1,8 +1,10 @@\n 1\n 2\n+new\n 3\n 4\n 5\n 6\n+new\n 7\n 8\n"},
-		{"changes that are far apart do not", numbered(9), numbered(9, 2, 7), "@@ -1,4 +1,5 @@\n 1\n 2\n+new\n 3\n 4\n@@ -6,4 +7,5 @@\n 6\n 7\n+new\n 8\n 9\n"},
+		{"context on both sides", numbered(9), numbered(9, 5), "@@ -4,4 +4,5 @@\n 4\n 5\n+0\n 6\n 7\n"},
+		{"changes that are close share a hunk", numbered(9), numbered(9, 2, 6), "@@ -1,8 +1,10 @@\n 1\n 2\n+0\n 3\n 4\n 5\n 6\n+0\n 7\n 8\n"},
+		{"changes that are far apart do not", numbered(9), numbered(9, 2, 7), "@@ -1,4 +1,5 @@\n 1\n 2\n+0\n 3\n 4\n@@ -6,4 +7,5 @@\n 6\n 7\n+0\n 8\n 9\n"},
 		{"lines without anchors", "}\n}\n}\n", "}\nx\n}\n}\n", "@@ -1,3 +1,4 @@\n }\n+x\n }\n }\n"},
 		{"newline added at the end", "a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"},
 		{"newline missing on both sides", "a\nb", "c\nb", "@@ -1,2 +1,2 @@\n-a\n+c\n b\n\\ No newline at end of file\n"},
@@ -42,7 +42,7 @@ func TestUnified(t *testing.T) {
 		{"content that looks like a diff", "@@ -1 +1 @@\n--- a\n", "@@ -1 +1 @@\n+++ a\n", "@@ -1,2 +1,2 @@\n @@ -1 +1 @@\n---- a\n++++ a\n"},
 	}
 	for _, c := range cases {
-		if got := unified(c.before, c.after, 2, atMargin); got != c.want {
+		if got := Diff(c.before, c.after, 2); got != c.want {
 			t.Errorf("%s:\n%s\nwant:\n%s", c.name, got, c.want)
 		}
 	}
@@ -80,11 +80,11 @@ func FuzzUnified(f *testing.F) {
 		if before == after {
 			return
 		}
-		checkWhole(t, review.File{Diff: unified(before, after, 1, atMargin), Whole: review.Compress(after)})
-		if a, b := sides(unified(before, after, 1<<30, atMargin)); a != before || b != after {
+		checkWhole(t, review.File{Diff: Diff(before, after, 1), Whole: review.Compress(after)})
+		if a, b := sides(Diff(before, after, 1<<30)); a != before || b != after {
 			t.Errorf("diff of %q and %q yields %q and %q", before, after, a, b)
 		}
-		for hunk := range strings.SplitSeq(unified(before, after, 1, atMargin), "\n@@ ") {
+		for hunk := range strings.SplitSeq(Diff(before, after, 1), "\n@@ ") {
 			checkHunk(t, strings.TrimPrefix(hunk, "@@ "), before, after)
 		}
 	})
@@ -125,39 +125,23 @@ func checkHunk(t *testing.T, hunk, before, after string) {
 	}
 }
 
-func TestHeadings(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ file, text, want string }{
-		"Go":             {"a.go", "package p\n\nfunc (s *S) Run(x int) error {\n\tif x {", "func (s *S) Run(x int) error {"},
-		"C":              {"a.c", "#include <x.h>\n\nint main(int argc)\n{\nout:\n\tint x;", "int main(int argc)"},
-		"C++ of Unreal":  {"a.cpp", "void AHero::Tick(float Delta)\n{\n\tSuper::Tick(Delta);", "void AHero::Tick(float Delta)"},
-		"Python":         {"a.py", "class A:\n    x = 1\n    async def go(self):\n        for x in y:", "async def go(self):"},
-		"C#":             {"a.cs", "namespace N {\n  class A {\n    public async Task<int> Go(int x)\n    {\n      if (x) {", "public async Task<int> Go(int x)"},
-		"TypeScript":     {"a.ts", "export class A {\n  go(x: number): string {\n    for (const a of b) {", "go(x: number): string {"},
-		"SQL":            {"a.sql", "-- x\nCREATE TABLE t (\n  a int,", "CREATE TABLE t ("},
-		"Verilog":        {"a.sv", "module core(input clk);\n  always_ff @(posedge clk) begin\n    q <= d;", "always_ff @(posedge clk) begin"},
-		"VHDL":           {"a.vhd", "architecture rtl of core is\nbegin\n  sync : process (clk)\n  begin", "sync : process (clk)"},
-		"plain text":     {"a.txt", "  indented\n\n  more", ""},
-		"no extension":   {"Jamfile", "Main jam : jam.c ;\nrule Build\n{\n  x", "rule Build"},
-		"a long heading": {"a.go", "func F(" + strings.Repeat("é", 200) + ")\n\tx", "func F(" + strings.Repeat("é", 200) + ")"},
-		"a line of data": {"a.go", "func F()\nvar x = \"" + strings.Repeat("y", 2000) + "\"\n\tz", "func F()"},
-	} {
-		lines := splitLines(tt.text + "\n")
-		h := headings{is: headingsOf("//depot/" + tt.file), lines: lines}
-		if got := strings.TrimPrefix(h.above(len(lines)), " "); got != tt.want {
-			t.Errorf("%s: heading %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
 func TestHunksHaveTheHeadingAboveThem(t *testing.T) {
 	t.Parallel()
 	body := strings.Repeat("\tx()\n", 8)
-	before := "func A() {\n" + body + "}\nfunc B() {\n" + body + "}\n"
-	after := strings.Replace(before, "func B() {\n\tx()\n\tx()\n\tx()\n\tx()\n", "func B() {\n\tx()\n\tx()\n\tx()\n\ty()\n", 1)
-	after = "// new\n" + after
-	want := "@@ -1,2 +1,3 @@\n+// new\n func A() {\n \tx()\n@@ -13,5 +14,5 @@ func B() {\n"
-	if got := unified(before, after, 2, headingsOf("a.go")); !strings.HasPrefix(got, want) {
-		t.Errorf("got\n%s\nwant it to begin\n%s", got, want)
+	for name, tt := range map[string]struct{ text, want string }{
+		"Go":             {"package p\n\nfunc (s *S) Run(x int) error {\n", "func (s *S) Run(x int) error {"},
+		"C with a label": {"#include <x.h>\n\nint main(int argc)\n{\nout:\n", "int main(int argc)"},
+		"Python":         {"import x\nclass A:\n    def go(self):\n", "class A:"},
+		"SQL":            {"-- x\nCREATE TABLE t (\n", "CREATE TABLE t ("},
+		"plain text":     {"  indented\n\n  more\n", ""},
+		"a long heading": {"func F(" + strings.Repeat("é", 200) + ")\n", "func F(" + strings.Repeat("é", 200) + ")"},
+		"a line of data": {"func F()\nvar x = \"" + strings.Repeat("y", 2000) + "\"\n", "func F()"},
+	} {
+		before := tt.text + body
+		got, _, _ := strings.Cut(Diff(" 1\n"+before, " 2\n"+before+"\ty()\n", 2), "\n+\ty()")
+		got = got[strings.LastIndex(got, "@@")+2:]
+		if got, _, _ = strings.Cut(got, "\n"); strings.TrimPrefix(got, " ") != tt.want {
+			t.Errorf("%s: heading %q, want %q", name, got, tt.want)
+		}
 	}
 }

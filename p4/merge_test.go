@@ -51,13 +51,12 @@ func FuzzMerge(f *testing.F) {
 // edits: eight times the lines take less than twenty times as long. Quadratic work
 // takes 64 times as long.
 func TestDiffAndMergeAreLinear(t *testing.T) {
-	diff := func(before, _, after string) { unified(before, after, 10, atMargin) }
 	for name, tt := range map[string]struct {
 		work  func(before, source, after string)
 		texts func(lines int) (before, source, after string)
 	}{
-		"diff":                     {diff, alternating},
-		"diff of repetitive texts": {diff, repetitive},
+		"diff":                     {func(before, _, after string) { Diff(before, after, 10) }, alternating},
+		"diff of repetitive texts": {func(before, _, after string) { Diff(before, after, 10) }, repetitive},
 		"merge":                    {func(before, source, after string) { merge(before, source, after) }, alternating},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (e Edit) File(root string) review.File {
 	case f.Skipped == "" && len(e.Before)+len(e.After) > review.MaxWhole:
 		f.Skipped = review.SkipTooLarge
 	case f.Skipped == "":
-		f.Diff, f.Whole = p4.Diff(e.Path, e.Before, e.After, contextLines), review.Compress(e.After)
+		f.Diff, f.Whole = p4.Diff(e.Before, e.After, contextLines), review.Compress(e.After)
 		f.Charset, f.Notes = e.Charset, e.Notes
 	}
 	return f
