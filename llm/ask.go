@@ -23,11 +23,10 @@ type question struct {
 	part    chunk
 	context chunk // code around the part
 	use     review.ContextUse
-	pack    chunk  // more of it, to verify findings
-	listed  string // the rendered findings to verify
-	// read validates the list of an answer and returns what may be cached of it, which
-	// has passed redaction. If it is nil, the list has findings.
-	read func(ctx context.Context, items []json.RawMessage) (json.RawMessage, error)
+	pack    chunk        // more of it, to verify findings
+	flagged []*candidate // the findings to verify
+	listed  string       // the same, rendered
+	splits  int          // how often a larger part was split to this one
 }
 
 // key returns the text of q without what is new in every review.
@@ -80,16 +79,15 @@ func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 }
 
 // ask returns the answer to q: the cached answer, or else the answer of the first model
-// that can answer. setAside is the part of the review's budget reserved for q.
-func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer, error) {
-	defer func() { run.giveBack(setAside) }()
+// that can answer.
+func (run *run) ask(ctx context.Context, q question) (cachedAnswer, error) {
 	if a, ok := run.cached(ctx, q); ok {
 		run.addUsage(review.Usage{Kept: 1}, a.Model, true)
 		return a, nil
 	}
 	var errs []error
 	for i, model := range run.cfg.models() {
-		answer, err := run.askModel(ctx, model, q, &setAside)
+		answer, err := run.askModel(ctx, model, q)
 		if err == nil {
 			if i > 0 {
 				run.switched(ctx, model, errs[0])
@@ -119,12 +117,12 @@ const thinkingFactor = 3
 
 // askModel asks q of one model, and once more if the answer is unusable, with the reason, or if
 // thinking used up its limit, with the larger limit that the budget has room for.
-func (run *run) askModel(ctx context.Context, model string, q question, setAside *int) (cachedAnswer, error) {
+func (run *run) askModel(ctx context.Context, model string, q question) (cachedAnswer, error) {
 	prompt := run.maxTokens(q, 0)
 	limit := run.answerLimit(model, prompt, run.cfg.MaxAnswerTokens)
 	note := ""
 	for again := false; ; again = true {
-		answer, err := run.call(ctx, model, q, note, limit, setAside)
+		answer, err := run.call(ctx, model, q, note, limit)
 		thought, thinking := errors.AsType[thinkingLimitError](err)
 		why, unusable := reasonOf(err)
 		run.mu.Lock()
@@ -162,12 +160,12 @@ func reasonOf(err error) (why string, ok bool) {
 
 // call sends q to a model, counts what that cost, and returns the answer if it is proven and
 // usable.
-func (run *run) call(ctx context.Context, model string, q question, note string, limit int, setAside *int) (cachedAnswer, error) {
+func (run *run) call(ctx context.Context, model string, q question, note string, limit int) (cachedAnswer, error) {
 	p, err := run.prompt(q, note)
 	if err != nil {
 		return cachedAnswer{}, err
 	}
-	grant, err := run.reserve(ctx, run.maxTokens(q, limit), setAside)
+	grant, err := run.reserve(ctx, run.maxTokens(q, limit))
 	if err != nil {
 		return cachedAnswer{}, err
 	}
@@ -245,16 +243,25 @@ func (run *run) read(ctx context.Context, model string, q question, p sentPrompt
 	if !used.Estimated {
 		proof.PromptTokens = used.PromptTokens
 	}
-	if q.read == nil {
-		q.read = func(ctx context.Context, items []json.RawMessage) (json.RawMessage, error) {
-			return run.readFindings(ctx, q, items)
+	usable := cachedAnswer{Proof: proof, Cut: cut}
+	if q.list == listVerdicts {
+		var verdicts []verdict
+		if verdicts, _, err = decodeItems[verdict](ctx, run.prompts.items[q.list], o.items); err == nil {
+			usable.Verdicts = q.judge(verdicts) //nolint:contextcheck // parsing a few lines is not cancelled
+		}
+	} else {
+		var remarks []remark
+		var invalid int
+		if remarks, invalid, err = decodeItems[remark](ctx, run.prompts.items[q.list], o.items); err == nil {
+			usable.Findings, usable.remarkCounts = q.findings(remarks)
+			usable.drop(review.DropInvalid, invalid)
+			usable.Findings, err = run.guard.Findings(usable.Findings)
 		}
 	}
-	usable, err := q.read(ctx, o.items)
 	if _, classified := errors.AsType[*failure.Error](err); err != nil && !classified {
 		err = a.Fail(failure.SchemaInvalid, unusableError{why: err.Error()})
 	}
-	return cachedAnswer{Answer: usable, Proof: proof, Cut: cut}, err
+	return usable, err
 }
 
 // An unusableError is an answer in another form than requested. why is the reason in our
@@ -291,12 +298,9 @@ type overBudgetError struct{ reason review.SkipReason }
 func (e overBudgetError) Error() string { return "model not asked: " + string(e.reason) }
 
 // reserve takes the largest number of tokens that a call may use out of the budget of the
-// review and out of the one that all reviews share. What is set aside for the first call
-// counts towards it.
-func (run *run) reserve(ctx context.Context, tokens int, setAside *int) (review.Grant, error) {
+// review and out of the one that all reviews share.
+func (run *run) reserve(ctx context.Context, tokens int) (review.Grant, error) {
 	run.mu.Lock()
-	run.left += *setAside
-	*setAside = 0
 	enough := run.left >= tokens
 	if enough {
 		run.left -= tokens
@@ -366,11 +370,13 @@ func (run *run) giveBack(tokens int) {
 // A cachedAnswer is what the cache holds about a question, for other attempts and
 // later versions of the review. All of it has passed redaction.
 type cachedAnswer struct {
-	// Answer is what the question's read returned; nil if there is no answer.
-	Answer json.RawMessage `json:"answer,omitempty"`
-	Model  string          `json:"model,omitempty"`
-	// Proof proves that the model received the question. Cut is set if the answer ended
-	// within its list.
+	// Findings and their counts are those of a review, Verdicts those of a verification.
+	Findings []review.Finding `json:"findings,omitempty"`
+	remarkCounts
+	Verdicts []verdict `json:"verdicts,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	// Proof proves that the model received the question; every answer has one. Cut is set if
+	// the answer ended within its list.
 	Proof review.Proof `json:"proof,omitzero"`
 	Cut   bool         `json:"cut,omitempty"`
 	// Split is set for a question without an answer whose part was asked for in smaller parts:
@@ -404,7 +410,7 @@ func (run *run) cached(ctx context.Context, q question) (answer cachedAnswer, ok
 		}
 		if err != nil {
 			run.lg.WarnContext(ctx, "answer cache not read", "changelist", run.change.Number, "error", err)
-		} else if a.Answer != nil {
+		} else if a.Proof.Codes > 0 {
 			return a, true
 		}
 		split = split || a.Split

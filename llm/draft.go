@@ -3,14 +3,12 @@ package llm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/fix"
 )
@@ -41,7 +39,7 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 			Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage, Anchors: run.counts.Anchors, Dropped: run.counts.Dropped,
 			FixesDropped: run.counts.Fixes, Check: check, Switches: run.switches, Proofs: run.proofs, Rules: run.sources,
 		},
-		Findings: final, Coverage: run.coverage(run.parts), Unread: run.unreadParts(), Context: run.context,
+		Findings: final, Coverage: run.finishCoverage(), Unread: run.unread, Context: run.context,
 	}
 	return d, nil
 }
@@ -79,75 +77,23 @@ func (run *run) checkFix(f review.Finding) review.Finding {
 	return f
 }
 
-// unreadParts lists what no call could read.
-func (run *run) unreadParts() (parts []review.Unread) {
-	for _, o := range run.omitted {
-		u := review.Unread{Why: o.why}
-		if e, ok := errors.AsType[*failure.Error](o.err); ok {
-			u.Class, u.Context = string(e.Class), strings.TrimSpace(e.Upstream+" "+e.RequestID)
-		}
-		for _, s := range o.part {
-			first, last := 0, 0
-			for _, h := range s.hunks {
-				for _, l := range h.lines {
-					if last = max(last, l.number); first == 0 {
-						first = l.number
-					}
-				}
-			}
-			u.Path, u.Lines = s.file.path, fmt.Sprintf("%d-%d", first, last)
-			parts = append(parts, u)
-		}
-	}
-	return parts
-}
-
-// coverage says what became of each changed line, if the model has read the given parts.
-func (run *run) coverage(read []question) review.Coverage {
-	covered := make(review.Coverage, len(run.change.Files))
-	at := map[*file]*review.FileCoverage{}
+// finishCoverage returns the coverage with what was not shown to the model as it is in the depot.
+func (run *run) finishCoverage() review.Coverage {
 	for i, f := range run.change.Files {
-		covered[i] = review.NewFileCoverage(f.Path.String(), f.Diff.String(), f.Skipped)
-		at[run.files[i]] = &covered[i]
-	}
-	mark := func(c chunk, state review.LineState, why review.SkipReason) {
-		for _, s := range c {
-			for _, h := range s.hunks {
-				for _, l := range h.lines {
-					switch {
-					case state == review.LinesHidden:
-						at[s.file].Mark(l.row, l.row, state, why)
-					case l.cut:
-						at[s.file].Mark(l.row, l.row, review.LinesHidden, review.SkipLongLine)
-					case redactedMark.MatchString(l.text):
-						at[s.file].Mark(l.row, l.row, review.LinesMasked, "")
-					default:
-						at[s.file].Mark(l.row, l.row, state, "")
-					}
-				}
-			}
-		}
-	}
-	for _, q := range read {
-		mark(q.part, review.LinesShown, "")
-	}
-	for _, o := range run.omitted {
-		mark(o.part, review.LinesHidden, o.why)
-	}
-	for i, f := range run.change.Files {
+		covered := &run.coverage[i]
 		for _, h := range f.Hidden {
-			covered[i].Mark(h.First, h.Last, review.LinesHidden, review.SkipMaskedCode)
+			covered.Mark(h.First, h.Last, review.LinesHidden, review.SkipMaskedCode)
 		}
 		if f.Charset != "" && run.files[i] != nil { // only lines with other characters than ASCII were guessed
 			for l := range review.DiffLines(f.Diff.String()) {
 				if strings.ContainsFunc(l.Text, func(r rune) bool { return r > unicode.MaxASCII }) {
-					covered[i].Mark(l.Row, l.Row, review.LinesHidden, review.SkipGuessed)
+					covered.Mark(l.Row, l.Row, review.LinesHidden, review.SkipGuessed)
 				}
 			}
 		}
-		covered[i].Join()
+		covered.Join()
 	}
-	return covered
+	return run.coverage
 }
 
 // A candidate is a finding and the index in run.parts of the part of the change

@@ -21,7 +21,8 @@ type file struct {
 	shown    string // path in the prompt
 	kind     string // action and type; "" if the lines are not part of the change
 	hunks    []hunk
-	headSize int // tokens of the head
+	headSize int                  // tokens of the head
+	coverage *review.FileCoverage // nil if the lines are not part of the change
 }
 
 // A hunk is a sequence of consecutive lines.

@@ -18,7 +18,6 @@ package llm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -167,10 +166,10 @@ func (r *Reviewer) CheckUp(ctx context.Context) (detail, fix string, err error) 
 	if err := f.parse("@@ -0,0 +1 @@\n" + diff.String()); err != nil {
 		return "", "", err
 	}
-	q := question{list: listFindings, part: chunk{{f, f.hunks}}, read: func(context.Context, []json.RawMessage) (json.RawMessage, error) { return nil, nil }}
+	q := question{list: listFindings, part: chunk{{f, f.hunks}}}
 	run := &run{Reviewer: r, system: r.prompts.system, fence: newNonce(), left: r.cfg.MaxTokensPerReview}
 	size := countTokens(run.system + q.key())
-	answer, err := run.call(ctx, r.cfg.Model, q, "", r.answerLimit(r.cfg.Model, size, r.cfg.MaxAnswerTokens), new(int))
+	answer, err := run.call(ctx, r.cfg.Model, q, "", r.answerLimit(r.cfg.Model, size, r.cfg.MaxAnswerTokens))
 	fix = fmt.Sprintf("at the model's server, raise %s to %d tokens, or set llm.context_tokens to what it has", r.endpoint.ContextSetting(), limit+r.cfg.MaxAnswerTokens)
 	_, refused := errors.AsType[endpoint.Error](err)
 	switch class := failure.ClassOf(err); {

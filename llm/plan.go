@@ -14,14 +14,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A task is a chunk to review and the tokens set aside for it: 0 if its answer is
-// cached.
-type task struct {
-	question
-	setAside int
-	splits   int // how often a larger part was split to it
-}
-
 // newRun divides c into calls.
 func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Options) (*run, error) {
 	limit := r.promptLimit()
@@ -32,6 +24,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		about:    about(c, limit),
 		fence:    newNonce(),
 		files:    make([]*file, len(c.Files)),
+		coverage: make(review.Coverage, len(c.Files)),
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
 		counts:   newRemarkCounts(),
 		model:    r.cfg.Model,
@@ -39,6 +32,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 	var parsing errgroup.Group // counting tokens takes seconds for the largest changes
 	parsing.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range c.Files {
+		run.coverage[i] = review.NewFileCoverage(f.Path.String(), f.Diff.String(), f.Skipped)
 		if f.Skipped != "" || f.Diff.String() == "" {
 			continue
 		}
@@ -46,6 +40,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 			if run.files[i], err = parseFile(f); err != nil {
 				return fmt.Errorf("lay out file %d of changelist %d: %w", i+1, c.Number, err)
 			}
+			run.files[i].coverage = &run.coverage[i]
 			return nil
 		})
 	}
@@ -72,9 +67,9 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 // cached answer would be found.
 const nonceTokens = 9*32 + 2*8
 
-// plan packs files into chunks and sets tokens aside for those that the budget
-// has room for. The layout depends on the whole budget and not on what is left of
-// it, so that it is the same in every attempt.
+// plan packs files into chunks and selects those that the budget has room for. If it has too few
+// tokens, the context of a chunk is left out, then the chunk. The layout depends on the whole budget
+// and not on what is left of it, so that it is the same in every attempt.
 func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 	var frame strings.Builder
 	if err := messages.Execute(&frame, userMessage{Text: run.about}); err != nil {
@@ -97,7 +92,7 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 	if len(chunks) > calls && reserve > 0 {
 		chunks = pack(files, run.room, calls*run.room)
 	}
-	spare := run.cfg.MaxTokensPerReview
+	left, spare := run.left, run.cfg.MaxTokensPerReview
 	for _, c := range chunks {
 		spare -= run.fixed + run.cfg.MaxAnswerTokens + c.tokens() + codeTokens(c.tokens())
 	}
@@ -105,33 +100,23 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 		q := question{list: listFindings, about: run.about, part: c}
 		q.context, q.use = run.contextOf(c, run.cfg.ReviewContext, min(run.room-c.tokens(), spare)-codeTokens(0), nil)
 		spare -= q.context.tokens()
-		if t, ok := run.newTask(ctx, q); ok {
-			run.tasks = append(run.tasks, t)
+		need := 0
+		if _, cached := run.cached(ctx, q); !cached {
+			need = run.maxTokens(q, run.cfg.MaxAnswerTokens)
 		}
+		if need > left && q.context != nil {
+			q = q.withoutContext()
+			need = run.maxTokens(q, run.cfg.MaxAnswerTokens)
+		}
+		if need > left {
+			run.leaveOut(c, review.SkipOverBudget, nil)
+			continue
+		}
+		left -= need
+		run.tasks = append(run.tasks, q)
 	}
+	run.total = len(run.tasks)
 	return nil
-}
-
-// newTask sets tokens aside for q unless its answer is cached. If the budget has too few
-// tokens left, the context of q is left out, then its files.
-func (run *run) newTask(ctx context.Context, q question) (task, bool) {
-	t := task{question: q}
-	if _, cached := run.cached(ctx, q); !cached {
-		t.setAside = run.maxTokens(q, run.cfg.MaxAnswerTokens)
-	}
-	run.mu.Lock()
-	defer run.mu.Unlock()
-	if t.setAside > run.left && q.context != nil {
-		t.question = q.withoutContext()
-		t.setAside = run.maxTokens(t.question, run.cfg.MaxAnswerTokens)
-	}
-	if t.setAside > run.left {
-		run.omitted = append(run.omitted, omission{q.part, review.SkipOverBudget, nil})
-		return task{}, false
-	}
-	run.left -= t.setAside
-	run.total++
-	return t, true
 }
 
 // maxTokens returns the largest number of tokens that one call for q, with that limit

@@ -74,14 +74,14 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change, prompts bool
 	}
 	out := Preview{
 		Files: make([]FilePreview, len(c.Files)), Chunks: []ChunkPreview{}, Budget: r.cfg.MaxTokensPerReview,
-		Tokens: r.cfg.MaxTokensPerReview - run.left, Rules: run.guide.packs, RulesLeftOut: run.guide.left,
+		Rules: run.guide.packs, RulesLeftOut: run.guide.left,
 	}
-	var planned []question
-	for _, t := range run.tasks {
-		planned = append(planned, t.question)
+	for _, q := range run.tasks {
+		q.part.mark(review.LinesShown, "")
+		out.Tokens += run.maxTokens(q, r.cfg.MaxAnswerTokens)
 	}
 	at := map[*file]*FilePreview{}
-	out.Coverage = run.coverage(planned)
+	out.Coverage = run.finishCoverage()
 	for i, f := range c.Files {
 		out.Files[i] = FilePreview{Path: f.Path.String(), Action: f.Action}
 		_, out.Files[i].Reason = out.Coverage[i].Worst()
@@ -90,14 +90,14 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change, prompts bool
 			at[file].Tokens, at[file].Rules = section{file, file.hunks}.tokens(), run.guides.packsOf(file.path)
 		}
 	}
-	for n, t := range run.tasks {
-		call := ChunkPreview{Tokens: t.part.tokens(), PromptTokens: run.fixed + t.shown().tokens(), ContextTokens: t.context.tokens()}
+	for n, q := range run.tasks {
+		call := ChunkPreview{Tokens: q.part.tokens(), PromptTokens: run.fixed + q.shown().tokens(), ContextTokens: q.context.tokens()}
 		if prompts {
-			if call.Prompts, err = run.previewPrompts(t.question); err != nil {
+			if call.Prompts, err = run.previewPrompts(q); err != nil {
 				return Preview{}, err
 			}
 		}
-		for _, s := range t.part {
+		for _, s := range q.part {
 			call.Files = append(call.Files, s.file.path)
 			at[s.file].Chunks = append(at[s.file].Chunks, n+1)
 		}
@@ -116,9 +116,7 @@ func (run *run) previewPrompts(q question) ([]PromptPreview, error) {
 			found = append(found, candidate{Finding: review.Finding{Path: s.file.path, Severity: review.SeverityCritical, Title: "(a finding of the review)"}})
 		}
 		run.parts = []question{q}
-		for _, v := range run.verifications(found) {
-			questions = append(questions, v.question)
-		}
+		questions = append(questions, run.verifications(found)...)
 	}
 	tasks := map[string]string{listFindings: "review", listVerdicts: "verify"}
 	var out []PromptPreview

@@ -2,11 +2,11 @@ package llm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -31,7 +31,7 @@ type run struct {
 	fence   string              // around the change, in all calls of the review
 	files   []*file             // as change.Files; nil if there is nothing to review
 	blocks  []*block            // of code around the change
-	tasks   []task              // that the review's budget has room for
+	tasks   []question          // that the review's budget has room for
 	fixed   int                 // tokens of a prompt without its chunk
 	room    int                 // tokens of a prompt for its chunk
 	failed  atomic.Bool         // a call failed: no other one is started
@@ -40,8 +40,9 @@ type run struct {
 	left     int        // tokens of the review's budget
 	done     int
 	total    int
-	unread   error // of the last part that was not read in full
-	omitted  []omission
+	cause    error // of the last part that was not read in full
+	coverage review.Coverage
+	unread   []review.Unread
 	parts    []question // about the parts that were reviewed
 	context  review.ContextUse
 	proofs   []review.Proof // of parts
@@ -53,39 +54,11 @@ type run struct {
 	switches []review.Switch // of models that answered instead of the first one
 }
 
-// An omission is a part that was not read in full, with the error of the last call, nil if none
-// was made or if its answer was cut off.
-type omission struct {
-	part chunk
-	why  review.SkipReason
-	err  error
-}
-
-// A result is the decoded and filtered answer about a chunk.
-type result struct {
-	Findings []review.Finding `json:"findings"`
-	remarkCounts
-}
-
 // withoutContext returns q without code around the part.
 func (q question) withoutContext() question {
 	q.use = review.ContextUse{LeftOut: q.use.LeftOut + q.use.Shown}
 	q.context = nil
 	return q
-}
-
-// readFindings validates the findings of an answer to q, and returns a [result].
-func (run *run) readFindings(ctx context.Context, q question, items []json.RawMessage) (json.RawMessage, error) {
-	remarks, invalid, err := decodeItems[remark](ctx, run.prompts.items[listFindings], items)
-	if err != nil {
-		return nil, err
-	}
-	found, counts := q.findings(remarks)
-	counts.drop(review.DropInvalid, invalid)
-	if found, err = run.guard.Findings(found); err != nil {
-		return nil, fmt.Errorf("redact findings: %w", err)
-	}
-	return json.Marshal(result{found, counts})
 }
 
 // reviewAll makes the calls. A part that the model cannot answer is left out. If a call
@@ -94,17 +67,17 @@ func (run *run) readFindings(ctx context.Context, q question, items []json.RawMe
 func (run *run) reviewAll(ctx context.Context) error {
 	var calls errgroup.Group
 	calls.SetLimit(run.cfg.Concurrency)
-	for _, t := range run.tasks {
+	for _, q := range run.tasks {
 		calls.Go(func() (err error) {
 			defer run.recoverInto(&err)
-			return run.reviewPart(ctx, t)
+			return run.reviewPart(ctx, q)
 		})
 	}
 	if err := calls.Wait(); err != nil {
 		return err
 	}
 	if len(run.parts) == 0 {
-		return run.unread
+		return run.cause
 	}
 	return nil
 }
@@ -130,48 +103,51 @@ const (
 
 // reviewPart reviews one part. If the endpoint finds its prompt too long, or did not prove to
 // have read it, the context is left out. Then, and if the answer was cut off, the part is split.
-// If no budget has room for a part that an earlier attempt has split, it is split again.
-func (run *run) reviewPart(ctx context.Context, t task) error {
+// The context is also left out if no budget has room for it; a part that an earlier attempt has
+// split is then split again, because its answers are paid.
+func (run *run) reviewPart(ctx context.Context, q question) error {
 	if run.failed.Load() {
 		return nil
 	}
-	if why := run.givenUp(t); why != "" {
-		run.giveBack(t.setAside)
-		run.leaveOut(t.part, why, nil)
+	if why := run.givenUp(q); why != "" {
+		run.leaveOut(q.part, why, nil)
+		run.step(nil)
 		return nil
 	}
-	answer, err := run.ask(ctx, t.question, t.setAside)
+	answer, err := run.ask(ctx, q)
 	if err == nil {
-		err = run.keep(t.question, answer)
+		run.keep(q, answer)
 	}
 	if err == nil && !answer.Cut {
 		run.step(nil)
 		return nil
 	}
+	class := failure.ClassOf(err)
 	over, isOver := errors.AsType[overBudgetError](err)
-	again := false // an earlier attempt has split the part: its answers are paid
-	if isOver {
-		known, _ := run.cached(ctx, t.question)
+	again := isOver && q.context != nil
+	if isOver && !again {
+		known, _ := run.cached(ctx, q)
 		again = known.Split
 	}
-	if smaller := t.smaller(err == nil); len(smaller) > 0 && (again || t.splits < splitsFor(err)) {
-		run.lg.InfoContext(ctx, "split a part", "changelist", run.change.Number, "error_class", string(failure.ClassOf(err)))
-		if err != nil && !again {
-			run.cache(ctx, run.cacheKey(run.cfg.Model, t.question), cachedAnswer{Split: true})
+	if smaller := q.smaller(err == nil); len(smaller) > 0 && (again || q.splits < splitsFor(err)) {
+		run.lg.InfoContext(ctx, "split a part", "changelist", run.change.Number, "error_class", string(class))
+		if err != nil && !isOver {
+			run.cache(ctx, run.cacheKey(run.cfg.Model, q), cachedAnswer{Split: true})
 		}
-		return run.reviewSmaller(ctx, t, smaller, err)
+		return run.reviewSmaller(ctx, smaller, err)
 	}
 	switch {
 	case err == nil:
-		run.leaveOut(t.part, review.SkipCutAnswer, nil)
+		run.leaveOut(q.part, review.SkipCutAnswer, nil)
 	case isOver:
-		run.leaveOut(t.part, over.reason, nil)
-	case unanswerable[failure.ClassOf(err)] != "":
-		run.lg.WarnContext(ctx, "a part was not reviewed", "changelist", run.change.Number, "files", len(t.part), "error_class", string(failure.ClassOf(err)), "error", err)
-		run.leaveOut(t.part, unanswerable[failure.ClassOf(err)], err)
+		run.leaveOut(q.part, over.reason, nil)
+	case unanswerable[class] != "":
+		run.lg.WarnContext(ctx, "a part was not reviewed", "changelist", run.change.Number, "files", len(q.part), "error_class", string(class), "error", err)
+		run.leaveOut(q.part, unanswerable[class], err)
 	default:
 		return err
 	}
+	run.step(err)
 	return nil
 }
 
@@ -198,6 +174,7 @@ func (q question) smaller(cut bool) []question {
 	if !ok {
 		return nil
 	}
+	whole.splits++
 	a, b := whole, whole
 	a.part, b.part, b.use = first, second, review.ContextUse{} // counted once
 	return []question{a, b}
@@ -221,31 +198,31 @@ func splitsFor(err error) int {
 	return 0
 }
 
-func (run *run) reviewSmaller(ctx context.Context, t task, smaller []question, why error) error {
+func (run *run) reviewSmaller(ctx context.Context, smaller []question, why error) error {
+	run.mu.Lock()
+	run.total += len(smaller)
+	run.mu.Unlock()
 	run.step(why)
 	for _, q := range smaller {
-		if next, ok := run.newTask(ctx, q); ok {
-			next.splits = t.splits + len(smaller) - 1 // leaving out the context is not a split
-			if err := run.reviewPart(ctx, next); err != nil {
-				return err
-			}
+		if err := run.reviewPart(ctx, q); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// givenUp returns why t is not asked, or "": the endpoint has read nothing for too long. If
+// givenUp returns why q is not asked, or "": the endpoint has read nothing for too long. If
 // that was expensive, other pieces of a first part are not tried; if it cost nothing, another
 // part is.
-func (run *run) givenUp(t task) review.SkipReason {
+func (run *run) givenUp(q question) review.SkipReason {
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	class := failure.ClassOf(run.unread)
-	_, free := errors.AsType[endpoint.Error](run.unread)
-	if free && t.splits == 0 {
+	class := failure.ClassOf(run.cause)
+	_, free := errors.AsType[endpoint.Error](run.cause)
+	if free && q.splits == 0 {
 		run.lost = 0
 	}
-	first := len(run.parts) == 0 && (class == failure.PromptTruncated || t.splits > 0 && !free)
+	first := len(run.parts) == 0 && (class == failure.PromptTruncated || q.splits > 0 && !free)
 	if run.lost >= maxLost || run.lost > 0 && first {
 		return unanswerable[class]
 	}
@@ -255,31 +232,62 @@ func (run *run) givenUp(t task) review.SkipReason {
 // leaveOut records that c was not read in full, and err if the endpoint is the cause.
 func (run *run) leaveOut(c chunk, why review.SkipReason, err error) {
 	run.mu.Lock()
-	run.omitted = append(run.omitted, omission{c, why, err})
-	if class := failure.ClassOf(err); class == failure.PromptTruncated || class == failure.TooLarge {
-		run.lost++
+	defer run.mu.Unlock()
+	u := review.Unread{Why: why}
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		u.Class, u.Context = string(e.Class), strings.TrimSpace(e.Upstream+" "+e.RequestID)
+		if e.Class == failure.PromptTruncated || e.Class == failure.TooLarge {
+			run.lost++
+		}
 	}
-	run.mu.Unlock()
-	run.step(err)
+	c.mark(review.LinesHidden, why)
+	for _, s := range c {
+		first, last := 0, 0
+		for _, h := range s.hunks {
+			for _, l := range h.lines {
+				if last = max(last, l.number); first == 0 {
+					first = l.number
+				}
+			}
+		}
+		u.Path, u.Lines = s.file.path, fmt.Sprintf("%d-%d", first, last)
+		run.unread = append(run.unread, u)
+	}
 }
 
 // keep adds the findings of a proven answer to the results.
-func (run *run) keep(q question, a cachedAnswer) error {
-	var r result
-	if err := json.Unmarshal(a.Answer, &r); err != nil {
-		return failure.Errorf(failure.InvariantViolated, "decode cached answer: not in the format of this version")
-	}
+func (run *run) keep(q question, a cachedAnswer) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	for _, f := range r.Findings {
+	for _, f := range a.Findings {
 		run.found = append(run.found, candidate{Finding: f, part: len(run.parts)})
 	}
+	q.part.mark(review.LinesShown, "")
 	run.parts = append(run.parts, q)
 	run.context = run.context.Add(q.use)
 	run.proofs = append(run.proofs, a.Proof)
-	run.counts.add(r.remarkCounts)
+	run.counts.add(a.remarkCounts)
 	run.lost = 0
-	return nil
+}
+
+// mark records in the coverage that the lines of c were shown or, for a reason, hidden.
+func (c chunk) mark(state review.LineState, why review.SkipReason) {
+	for _, s := range c {
+		for _, h := range s.hunks {
+			for _, l := range h.lines {
+				switch {
+				case state == review.LinesHidden:
+					s.file.coverage.Mark(l.row, l.row, state, why)
+				case l.cut:
+					s.file.coverage.Mark(l.row, l.row, review.LinesHidden, review.SkipLongLine)
+				case redactedMark.MatchString(l.text):
+					s.file.coverage.Mark(l.row, l.row, review.LinesMasked, "")
+				default:
+					s.file.coverage.Mark(l.row, l.row, state, "")
+				}
+			}
+		}
+	}
 }
 
 // step reports that a call is done; err is its error if the part was not read.
@@ -287,7 +295,7 @@ func (run *run) step(err error) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	if err != nil && unanswerable[failure.ClassOf(err)] != "" {
-		run.unread = err
+		run.cause = err
 	}
 	run.done++
 	if progress := run.options.Progress; progress != nil {

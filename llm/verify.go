@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -33,45 +32,41 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 	var mu sync.Mutex // guards check and found
 	var calls errgroup.Group
 	calls.SetLimit(run.cfg.Concurrency)
-	for _, v := range all {
+	for _, q := range all {
 		calls.Go(func() (err error) {
 			defer run.recoverInto(&err)
-			answer, err := run.ask(ctx, v.question, 0)
+			answer, err := run.ask(ctx, q)
 			over, isOver := errors.AsType[overBudgetError](err)
-			if err != nil && v.pack != nil && ctx.Err() == nil && (isOver || splitsFor(err) > 0) { // a smaller prompt may succeed
-				v.use, v.pack = review.ContextUse{LeftOut: v.use.LeftOut + v.use.Shown}, nil
-				answer, err = run.ask(ctx, v.question, 0)
+			if err != nil && q.pack != nil && ctx.Err() == nil && (isOver || splitsFor(err) > 0) { // a smaller prompt may succeed
+				q.use, q.pack = review.ContextUse{LeftOut: q.use.LeftOut + q.use.Shown}, nil
+				answer, err = run.ask(ctx, q)
 				over, isOver = errors.AsType[overBudgetError](err)
-			}
-			var verdicts []verdict
-			if err == nil && json.Unmarshal(answer.Answer, &verdicts) != nil {
-				return failure.Errorf(failure.InvariantViolated, "decode cached verdicts: not in the format of this version")
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			check.Checked += len(v.findings)
+			check.Checked += len(q.flagged)
 			if err != nil {
-				check.Failed += len(v.findings)
+				check.Failed += len(q.flagged)
 				if check.Why = string(failure.ClassOf(err)); isOver {
 					check.Why = string(over.reason)
 				}
 				run.lg.WarnContext(ctx, "verification failed: findings stay unchanged", "changelist", run.change.Number, "error", err)
 				return nil
 			}
-			run.context = run.context.Add(v.use)
-			for _, d := range verdicts {
-				switch f := v.findings[d.Finding-1]; {
-				case d.Rejected:
-					check.Rejected++
-				case d.Drop:
+			run.context = run.context.Add(q.use)
+			for _, v := range answer.Verdicts {
+				switch f := q.flagged[v.Finding-1]; v.Verdict {
+				case "drop":
 					f.refuted = true
 					check.Removed++
-				default:
-					f.Severity = d.Severity
+				case "lower":
+					f.Severity = v.Severity
 					check.Lowered++
+				default:
+					check.Rejected++
 				}
 			}
 			return nil
@@ -86,70 +81,46 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 	return run.cfg.dropMinor(found, run.counts), &check, nil
 }
 
-// A verification is one call about some findings in one part of the change. Its prompt
-// begins like the prompt that reviewed the part, so that a provider can use its cache.
-type verification struct {
-	question
-	findings []*candidate
-}
-
-// verifications groups the findings to verify by part, in their order.
-func (run *run) verifications(found []candidate) []*verification {
-	var all []*verification
-	byPart := map[int]*verification{}
+// verifications returns one question for each part with findings to verify. Its prompt begins like
+// the prompt that reviewed the part, so that a provider can use its cache.
+func (run *run) verifications(found []candidate) (all []question) {
+	flagged := map[int][]*candidate{} // by part
+	var parts []int                   // the worst finding first
 	for i, f := range found {
 		if f.byRedaction || !run.cfg.Verify.covers(f.Severity) {
 			continue
 		}
-		v := byPart[f.part]
-		if v == nil {
-			v = &verification{question: run.parts[f.part]}
-			byPart[f.part] = v
-			all = append(all, v)
+		if flagged[f.part] == nil {
+			parts = append(parts, f.part)
 		}
-		v.findings = append(v.findings, &found[i])
+		flagged[f.part] = append(flagged[f.part], &found[i])
 	}
-	for _, v := range all {
-		v.list, v.listed = listVerdicts, v.render()
-		v.read = func(ctx context.Context, items []json.RawMessage) (json.RawMessage, error) {
-			objections, _, err := decodeItems[objection](ctx, run.prompts.items[listVerdicts], items)
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(v.judge(objections)) //nolint:contextcheck // parsing a few lines is not cancelled
-		}
-		shown := v.shown()
-		flagged := slices.DeleteFunc(slices.Clone(v.part), func(s section) bool {
-			return !slices.ContainsFunc(v.findings, func(f *candidate) bool { return f.Path == s.file.path })
+	for _, part := range parts {
+		q := run.parts[part]
+		q.list, q.flagged, q.listed = listVerdicts, flagged[part], render(flagged[part])
+		shown := q.shown()
+		about := slices.DeleteFunc(slices.Clone(q.part), func(s section) bool {
+			return !slices.ContainsFunc(q.flagged, func(f *candidate) bool { return f.Path == s.file.path })
 		})
-		v.pack, v.use = run.contextOf(flagged, contextOfCheck, run.room-shown.tokens()-countTokens(v.listed)-2*codeTokens(0), v.context)
+		q.pack, q.use = run.contextOf(about, contextOfCheck, run.room-shown.tokens()-countTokens(q.listed)-2*codeTokens(0), q.context)
+		all = append(all, q)
 	}
 	return all
 }
 
-// An objection is the model's verdict on one finding, valid under the schema.
-type objection struct {
-	Finding  int    `json:"finding"` // its number in the list, from 1
-	Evidence string `json:"evidence"`
-	Reason   string `json:"reason"`
-	Verdict  string `json:"verdict"` // keep, drop or lower
-	Severity string `json:"severity"`
-}
-
-// A verdict is an objection whose evidence was checked. It holds no text of the
-// model.
+// A verdict is the model's verdict on one finding, valid under the schema.
 type verdict struct {
-	Finding  int             `json:"finding"`
-	Drop     bool            `json:"drop,omitempty"`
+	Finding  int             `json:"finding"`            // its number in the list, from 1
+	Verdict  string          `json:"verdict"`            // keep, drop or lower; rejected if its evidence proves nothing
 	Severity review.Severity `json:"severity,omitempty"` // the lower severity
-	Rejected bool            `json:"rejected,omitempty"` // for lack of evidence
+	Evidence string          `json:"evidence,omitempty"` // until it is checked
 }
 
-// render renders the findings. They were redacted, and none of their lines can pass
-// for a line of the prompt.
-func (v *verification) render() string {
+// render renders findings to verify. They were redacted, and none of their lines can pass for a
+// line of the prompt.
+func render(findings []*candidate) string {
 	var out strings.Builder
-	for i, f := range v.findings {
+	for i, f := range findings {
 		fmt.Fprintf(&out, "finding %d\nseverity: %s\ncategory: %s\nlines: %d to %d\n", i+1, f.Severity, f.Category, f.StartLine, f.EndLine)
 		for _, field := range []struct{ name, text string }{
 			{"path", f.Path}, {"title", f.Title}, {"explanation", f.Explanation}, {"code", f.Quote},
@@ -161,29 +132,21 @@ func (v *verification) render() string {
 	return out.String()
 }
 
-// judge turns objections into verdicts: the first one on each finding.
-func (v *verification) judge(objections []objection) []verdict {
-	var out []verdict
-	for _, o := range objections {
-		known := o.Finding >= 1 && o.Finding <= len(v.findings)
-		if !known || slices.ContainsFunc(out, func(d verdict) bool { return d.Finding == o.Finding }) {
+// judge returns the first verdict on each finding that changes something, without its evidence,
+// which it checks. A verdict that lowers to the same severity or a higher one is rejected, too.
+func (q question) judge(verdicts []verdict) (out []verdict) {
+	for _, v := range verdicts {
+		known := v.Finding >= 1 && v.Finding <= len(q.flagged)
+		if !known || v.Verdict == "keep" || slices.ContainsFunc(out, func(o verdict) bool { return o.Finding == v.Finding }) {
 			continue
 		}
-		f := v.findings[o.Finding-1].Finding
-		d := verdict{Finding: o.Finding}
-		switch lower := review.Severity(o.Severity); {
-		case o.Verdict == "keep":
-			continue
-		case !slices.Concat(v.shown(), v.pack).proves(o.Evidence, f):
-			d.Rejected = true
-		case o.Verdict == "drop":
-			d.Drop = true
-		case rank(lower) > rank(f.Severity):
-			d.Severity = lower
-		default: // the same severity or a higher one
-			d.Rejected = true
+		f := q.flagged[v.Finding-1].Finding
+		lowers := v.Verdict == "lower" && rank(v.Severity) > rank(f.Severity)
+		if v.Verdict != "drop" && !lowers || !slices.Concat(q.shown(), q.pack).proves(v.Evidence, f) {
+			v.Verdict = "rejected"
 		}
-		out = append(out, d)
+		v.Evidence = ""
+		out = append(out, v)
 	}
 	return out
 }
