@@ -112,8 +112,8 @@ func TestOneTracePerReview(t *testing.T) {
 		}
 		reviews++
 		for _, want := range []string{
-			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "p4 fetch", "RunActivity:Redact", "RunActivity:LLM",
-			"model review", "RunActivity:Notify", "mail send", "RunActivity:NotifyChannel", "webhook send", "RunActivity:FinishJob",
+			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "RunActivity:Redact", "RunActivity:LLM",
+			"RunActivity:Notify", "RunActivity:NotifyChannel", "RunActivity:FinishJob",
 		} {
 			if !slices.Contains(spans, want) {
 				t.Errorf("the trace has no span %q: %q", want, spans)

@@ -64,9 +64,19 @@ func (r *runtime) closeEnded(ctx context.Context, db *store.DB) error {
 // sendPages sends the pages of the outbox in the background. Every process that
 // serves the workflows does so; the outbox gives each page to one of them.
 func (r *runtime) sendPages(ctx context.Context, db *store.DB) error {
-	channels, err := r.pageChannels()
-	if err != nil {
-		return err
+	var channels []oncall.Channel
+	if r.cfg.OnCall.WebhookURL.IsSet() {
+		channels = append(channels, oncall.NewWebhook(r.cfg.OnCall.WebhookURL))
+	}
+	if r.cfg.OnCall.Address != "" {
+		// SMTP for every provider: the embedded inbox accepts it too.
+		server, err := mail.NewSMTPProvider(r.lg, r.cfg.MailServer(nil))
+		if err != nil {
+			return err
+		}
+		channels = append(channels, oncall.NewMail(func(ctx context.Context, id, subject, text string) error {
+			return server.SendText(ctx, r.cfg.OnCall.Address, id, subject, text)
+		}))
 	}
 	if len(channels) == 0 {
 		r.lg.WarnContext(ctx, "no one is paged: set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
@@ -74,20 +84,4 @@ func (r *runtime) sendPages(ctx context.Context, db *store.DB) error {
 	}
 	r.background(ctx, oncall.New(r.lg, db, r.cfg.Temporal.RunURL, channels...).Run)
 	return nil
-}
-
-// pageChannels returns the configured channels to the person on call.
-func (r *runtime) pageChannels() ([]oncall.Channel, error) {
-	var channels []oncall.Channel
-	if r.cfg.OnCall.WebhookURL.IsSet() {
-		channels = append(channels, oncall.NewWebhook(r.cfg.OnCall.WebhookURL))
-	}
-	if r.cfg.OnCall.Address == "" {
-		return channels, nil
-	}
-	// SMTP for every provider: the embedded inbox accepts it too.
-	server, err := mail.NewSMTPProvider(r.lg, r.cfg.MailServer(nil))
-	return append(channels, oncall.NewMail(func(ctx context.Context, id, subject, text string) error {
-		return server.SendText(ctx, r.cfg.OnCall.Address, id, subject, text)
-	})), err
 }

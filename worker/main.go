@@ -4,11 +4,8 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -58,18 +55,26 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 		Version: strings.TrimPrefix(cli.Version(programName), programName+" "),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			chosen, err := parseRoles(names)
-			if err != nil {
-				return cli.UsageError{Err: err}
-			}
 			cfg, err := settings.Load(configPath, getenv)
 			if err != nil {
 				return err
 			}
+			chosen, err := parseRoles(names, cfg.Worker)
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
 			if healthy {
 				return telemetry.CheckReady(cmd.Context(), "worker.listen", cfg.Worker.Listen)
 			}
-			return run(cmd.Context(), cfg, chosen, cmd.ErrOrStderr())
+			if err := cfg.Check(rolesOf(chosen)...); err != nil {
+				return err
+			}
+			r, err := newRuntime(cmd.Context(), cfg, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			return r.serve(cmd.Context(), chosen)
 		},
 	}
 	flags := cmd.Flags()
@@ -77,42 +82,4 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 	flags.StringSliceVar(&names, "roles", []string{"all"}, "roles to serve, separated by commas")
 	flags.BoolVar(&healthy, "healthy", false, "ask the worker at worker.listen whether it is ready: exit status 0 if it reaches Temporal and the database")
 	return cmd
-}
-
-// run serves the roles until ctx ends.
-func run(ctx context.Context, cfg *settings.Config, chosen []role, stderr io.Writer) error {
-	if err := cfg.Check(rolesOf(chosen)...); err != nil {
-		return err
-	}
-	r, err := newRuntime(ctx, cfg, stderr)
-	if err != nil {
-		return err
-	}
-	defer r.close()
-	return r.serve(ctx, chosen)
-}
-
-// rolesOf returns the names of the roles.
-func rolesOf(chosen []role) []settings.Role {
-	var roles []settings.Role
-	for _, s := range chosen {
-		roles = append(roles, s.name)
-	}
-	return roles
-}
-
-// parseRoles returns the roles with the names. No name, or "all", is every role.
-func parseRoles(names []string) ([]role, error) {
-	if len(names) == 0 || slices.Equal(names, []string{"all"}) {
-		return reviewRoles(), nil
-	}
-	var chosen []role
-	for _, name := range names {
-		s, ok := roleNamed(strings.TrimSpace(name))
-		if !ok {
-			return nil, fmt.Errorf("unknown role %q in --roles", name)
-		}
-		chosen = append(chosen, s)
-	}
-	return chosen, nil
 }

@@ -19,19 +19,15 @@ func (r *runtime) addReadings(source string, read func(context.Context) ([]telem
 // addInstallationMetrics adds the metrics of the whole installation. The workers
 // of stage workflows export them.
 func (r *runtime) addInstallationMetrics(db *store.DB) {
-	r.addReadings("postgres", databaseReadings(db.Figures))
-	r.addReadings("temporal", r.queueReadings)
-}
-
-func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(context.Context) ([]telemetry.Sample, error) {
-	return func(ctx context.Context) ([]telemetry.Sample, error) {
-		figures, err := read(ctx)
+	r.addReadings("postgres", func(ctx context.Context) ([]telemetry.Sample, error) {
+		figures, err := db.Figures(ctx)
 		readings := make([]telemetry.Sample, len(figures))
 		for i, f := range figures {
 			readings[i] = telemetry.Sample(f)
 		}
 		return readings, err
-	}
+	})
+	r.addReadings("temporal", r.queueReadings)
 }
 
 // queueReadings reads the backlog of each task queue.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,9 +31,8 @@ type role struct {
 	name     settings.Role
 	database store.Role
 	build    func(context.Context, *runtime, *store.DB) ([]queue, error)
-	rate     func(settings.Worker) float64 // activities per second of all workers; nil or 0 is unlimited
-	// atOnce is how many attempts a worker runs at the same time; nil or 0 is the SDK's limit.
-	atOnce func(settings.Worker) int
+	rate     float64 // activities per second of all workers; 0 is unlimited
+	atOnce   int     // attempts that a worker runs at the same time; 0 is the SDK's limit
 	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
 	// retryAll roles retry every failure; see [activities.Interceptor].
@@ -52,18 +52,40 @@ type queue struct {
 const redactAtOnce = 4
 
 // reviewRoles lists the roles of a worker.
-func reviewRoles() []role {
+func reviewRoles(w settings.Worker) []role {
 	return []role{
 		{name: settings.RoleWorkflows, database: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
-		{name: settings.RoleFetch, database: store.RoleFetch, build: buildFetch,
-			rate: func(w settings.Worker) float64 { return w.FetchPerSecond }, atOnce: func(w settings.Worker) int { return w.FetchAtOnce }},
-		{name: settings.RoleRedact, database: store.RoleRedact, build: buildRedact, atOnce: func(settings.Worker) int { return redactAtOnce }},
-		{name: settings.RoleLLM, database: store.RoleLLM, build: buildLLM,
-			rate: func(w settings.Worker) float64 { return w.LLMPerSecond }, atOnce: func(w settings.Worker) int { return w.LLMAtOnce }},
-		{name: settings.RoleNotify, database: store.RoleNotify, build: buildNotify,
-			rate: func(w settings.Worker) float64 { return w.NotifyPerSecond }, atOnce: func(w settings.Worker) int { return w.NotifyAtOnce }},
+		{name: settings.RoleFetch, database: store.RoleFetch, build: buildFetch, rate: w.FetchPerSecond, atOnce: w.FetchAtOnce},
+		{name: settings.RoleRedact, database: store.RoleRedact, build: buildRedact, atOnce: redactAtOnce},
+		{name: settings.RoleLLM, database: store.RoleLLM, build: buildLLM, rate: w.LLMPerSecond, atOnce: w.LLMAtOnce},
+		{name: settings.RoleNotify, database: store.RoleNotify, build: buildNotify, rate: w.NotifyPerSecond, atOnce: w.NotifyAtOnce},
 		{name: settings.RoleRetention, database: store.RoleRetention, build: buildRetention, retryAll: true},
 	}
+}
+
+// parseRoles returns the roles with the names. No name, or "all", is every role.
+func parseRoles(names []string, w settings.Worker) ([]role, error) {
+	if len(names) == 0 || slices.Equal(names, []string{"all"}) {
+		return reviewRoles(w), nil
+	}
+	var chosen []role
+	for _, name := range names {
+		found := slices.DeleteFunc(reviewRoles(w), func(s role) bool { return string(s.name) != strings.TrimSpace(name) })
+		if len(found) == 0 {
+			return nil, fmt.Errorf("unknown role %q in --roles", name)
+		}
+		chosen = append(chosen, found...)
+	}
+	return chosen, nil
+}
+
+// rolesOf returns the names of the roles.
+func rolesOf(chosen []role) []settings.Role {
+	var roles []settings.Role
+	for _, s := range chosen {
+		roles = append(roles, s.name)
+	}
+	return roles
 }
 
 func registerReviews(w worker.WorkflowRegistry) {
@@ -72,15 +94,6 @@ func registerReviews(w worker.WorkflowRegistry) {
 	w.RegisterWorkflow(workflows.ReconcileDeliveries)
 	w.RegisterWorkflow(workflows.CatchUp)
 	w.RegisterWorkflow(workflows.SettleShelf)
-}
-
-func roleNamed(name string) (role, bool) {
-	for _, s := range reviewRoles() {
-		if string(s.name) == name {
-			return s, true
-		}
-	}
-	return role{}, false
 }
 
 func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {
@@ -135,7 +148,7 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 	}
 	raw, err := r.artifacts(db, review.NamespaceRaw)
 	return []queue{{name: contract.QueueFetch, ping: changes.Ping, activities: &activities.Fetcher{
-		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw,
+		Changes: changes, Submits: changes, Recipients: db, Contents: db, Raw: raw,
 		Bots: r.cfg.Mail.Recipients.Bots,
 	}}}, err
 }
@@ -179,7 +192,7 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	unusable, err := artifact.New(db.Blobs(review.NamespaceReport), week)
 	r.addTokenPrices()
 	return []queue{{name: contract.QueueLLM, ping: reviewer.Ping, activities: &activities.Model{
-		Redacted: redacted, Reports: reports, Unusable: unusable, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
+		Redacted: redacted, Reports: reports, Unusable: unusable, Answers: answers, Accounts: db, Reviewer: reviewer, Pipeline: pipeline,
 		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.LLM.Prices, StandIn: r.cfg.LLM.StandIn,
 	}}}, err
 }
@@ -203,7 +216,7 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		return nil, err
 	}
 	notifying := &activities.Notifier{
-		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, mailer},
+		Log: r.lg, Reports: reports, Outbox: db, Post: mailer,
 		Policy: r.cfg.RecipientPolicy(),
 		Links:  r.cfg.Links.Links,
 	}
@@ -241,7 +254,6 @@ func addChannels(r *runtime, n *activities.Notifier, keys *evidence.Keys) []queu
 		queues[name] = queue{name: contract.ChannelQueue(name), activities: &activities.Poster{Notifier: n}}
 	}
 	for _, c := range r.cfg.Channels(r.lg, keys) {
-		c.Post = tracedPost{c.Name, c.Post}
 		n.Channels = append(n.Channels, c.Channel)
 		q := queues[c.Name]
 		q.ping = c.Ping

@@ -217,18 +217,13 @@ func (r *runtime) interceptor(s role) *activities.Interceptor {
 
 // options are the options of a role's workers.
 func (r *runtime) options(s role, attempts *activities.Interceptor) worker.Options {
-	options := worker.Options{
-		Interceptors:          []interceptor.WorkerInterceptor{attempts},
-		DisableWorkflowWorker: s.workflows == nil,
-		WorkerStopTimeout:     r.cfg.Worker.StopGrace + reportTimeout,
+	return worker.Options{
+		Interceptors:                       []interceptor.WorkerInterceptor{attempts},
+		DisableWorkflowWorker:              s.workflows == nil,
+		WorkerStopTimeout:                  r.cfg.Worker.StopGrace + reportTimeout,
+		TaskQueueActivitiesPerSecond:       s.rate,
+		MaxConcurrentActivityExecutionSize: s.atOnce,
 	}
-	if s.rate != nil {
-		options.TaskQueueActivitiesPerSecond = s.rate(r.cfg.Worker)
-	}
-	if s.atOnce != nil {
-		options.MaxConcurrentActivityExecutionSize = s.atOnce(r.cfg.Worker)
-	}
-	return options
 }
 
 // artifacts opens one namespace of the artifact store.
@@ -250,31 +245,19 @@ func (r *runtime) close() {
 	}
 }
 
-// An sdkLogger filters the log of the Temporal SDK. The SDK logs an error for
-// every failed attempt of an activity. Most attempts are retried, and our
-// interceptor has logged them with more detail.
+// An sdkLogger is the log of the Temporal SDK without its errors of attempts that our
+// interceptor has logged with more detail. The interceptor makes every failure an
+// ApplicationError, except those of the SDK itself, such as an input that cannot be decoded.
 type sdkLogger struct{ log.Logger }
 
 // Error implements [log.Logger].
 func (l sdkLogger) Error(message string, pairs ...any) {
-	switch {
-	case message != "Activity error.":
+	logged := slices.ContainsFunc(pairs, func(value any) bool {
+		err, _ := value.(error)
+		_, ours := errors.AsType[*sdktemporal.ApplicationError](err)
+		return ours || sdktemporal.IsCanceledError(err)
+	})
+	if message != "Activity error." || !logged {
 		l.Logger.Error(message, pairs...)
-	case !loggedByInterceptor(pairs):
-		l.Warn(message, pairs...)
 	}
-}
-
-// loggedByInterceptor reports whether the interceptor has logged the attempt. It
-// makes every failure an ApplicationError, except those of the SDK itself, such
-// as an input that cannot be decoded.
-func loggedByInterceptor(pairs []any) bool {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i] == "Error" {
-			err, _ := pairs[i+1].(error)
-			_, isApplication := errors.AsType[*sdktemporal.ApplicationError](err)
-			return isApplication || sdktemporal.IsCanceledError(err)
-		}
-	}
-	return false
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // The SDK's record of a failed attempt is dropped if the interceptor has logged it,
-// and is a warning otherwise. Other records keep their level.
+// and is kept otherwise. Other records keep their level.
 func TestSDKLogsFailedAttemptsOnce(t *testing.T) {
 	t.Parallel()
 	verdict := temporal.NewApplicationErrorWithOptions("away", "AUTH_DENIED", temporal.ApplicationErrorOptions{NonRetryable: true})
@@ -24,9 +24,9 @@ func TestSDKLogsFailedAttemptsOnce(t *testing.T) {
 	}{
 		"an attempt that failed":          {"Activity error.", verdict, "Fetch", ""},
 		"one that was canceled":           {"Activity error.", temporal.NewCanceledError(), "Fetch", ""},
-		"an attempt that could not begin": {"Activity error.", errors.New("unable to decode the input"), "Fetch", "WARN"},
+		"an attempt that could not begin": {"Activity error.", errors.New("unable to decode the input"), "Fetch", "ERROR"},
 		"a panic":                         {"Activity panic.", verdict, "Fetch", "ERROR"},
-		"no error":                        {"Activity error.", nil, "Fetch", "WARN"},
+		"no error":                        {"Activity error.", nil, "Fetch", "ERROR"},
 	} {
 		var out bytes.Buffer
 		lg := sdkLogger{log.NewStructuredLogger(slog.New(slog.NewTextHandler(&out, nil)))}

@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -53,19 +52,6 @@ func Start(ctx context.Context, lg *slog.Logger, service string, flushTimeout ti
 	}, nil
 }
 
-// Span starts a span for a request to an external system. end ends it, with the number
-// of results.
-func Span(ctx context.Context, name string) (spanCtx context.Context, end func(count int, err error)) {
-	spanCtx, span := otel.Tracer("criticizer").Start(ctx, name)
-	return spanCtx, func(count int, err error) {
-		span.SetAttributes(attribute.Int("count", count))
-		if err != nil {
-			span.SetStatus(codes.Error, "")
-		}
-		span.End()
-	}
-}
-
 // enabled reports whether the environment configures an exporter.
 func enabled() bool {
 	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
@@ -74,8 +60,8 @@ func enabled() bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// spanKeys lists the exported attributes: IDs, stages and counts.
-var spanKeys = []attribute.Key{"temporalWorkflowID", "temporalRunID", "temporalActivityID", "stage", "result", "count"}
+// spanKeys lists the exported attributes.
+var spanKeys = []attribute.Key{"temporalWorkflowID", "temporalRunID", "temporalActivityID"}
 
 // textlessExporter exports spans without texts, which may hold a path or an address: other
 // attributes, events, links and error messages (security 9.3.3).
