@@ -1,24 +1,22 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/workflows/contract"
 )
 
 func (a *app) changeCommit() *cobra.Command {
@@ -97,64 +95,39 @@ func newRequest(changelist string, req review.Request) (review.Request, error) {
 	return req, req.Validate()
 }
 
-// start starts the review or finds the existing one.
-func start(ctx context.Context, c client.Client, req review.Request, wait bool) (answer, error) {
-	a := answer{Changelist: req.Changelist, Version: req.Version, WorkflowID: req.Key, State: review.JobInProgress}
-	run, err := c.ExecuteWorkflow(ctx, contract.StartOptions(req), contract.ReviewChangelist, req)
-	if _, exists := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); exists {
-		a.Duplicate = true
-		run = c.GetWorkflow(ctx, req.Key, "")
-	} else if err != nil {
-		return a, fmt.Errorf("start review of changelist %d: %w", req.Changelist, err)
+// changelistArg is [cobra.ExactArgs] of one. A trigger may get the changelist elsewhere.
+func (a *app) changelistArg(cmd *cobra.Command, args []string) error {
+	if a.trigger && len(args) == 0 {
+		return nil
 	}
-	a.RunID = run.GetRunID()
-	return a, a.fetchResult(ctx, c, run, wait)
+	return cobra.ExactArgs(1)(cmd, args)
 }
 
-// fetchResult adds the result of a review that has ended. With wait it first
-// waits for the end. If the key belongs to the review of another changelist, it describes
-// that review and returns an error.
-func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.WorkflowRun, wait bool) error {
-	asked := a.Changelist
-	if a.Duplicate {
-		described, err := c.DescribeWorkflow(ctx, a.WorkflowID, "")
-		if err != nil {
-			return fmt.Errorf("describe review %s: %w", a.WorkflowID, err)
+// maxDictionary bounds the dictionary of a trigger, in bytes.
+const maxDictionary = 1 << 20
+
+// inDictionary matches the changelist in a dictionary, and not oldchangelist.
+var inDictionary = regexp.MustCompile(`^\W*change(?:list)?\W+(\d{1,10})\b`)
+
+// changelist returns the changelist of the arguments. A server with triggers.io=1 writes a
+// dictionary to the standard input of a trigger, which has to read it. Such a server may
+// leave out the argument, or pass %changelist% as it is.
+func (a *app) changelist(cmd *cobra.Command, args []string) string {
+	if !a.trigger {
+		return args[0]
+	}
+	given := strings.Join(args, "")
+	input := bufio.NewScanner(io.LimitReader(cmd.InOrStdin(), maxDictionary))
+	for (given == "" || strings.Contains(given, "%")) && input.Scan() {
+		if found := inDictionary.FindStringSubmatch(input.Text()); found != nil {
+			given = found[1]
 		}
-		a.RunID, a.State = described.WorkflowExecution.RunID, stateOf(described.Status)
-		owner, _ := described.TypedSearchAttributes.GetInt64(contract.AttributeChangelist)
-		a.Changelist = review.Changelist(owner) // 0 for a workflow that is not a review
-		if version, ok := described.TypedSearchAttributes.GetInt64(contract.AttributeReviewVersion); ok {
-			a.Version = review.Version(version)
+	}
+	go func() {
+		for input.Scan() { // the server waits until the rest is read
 		}
-	}
-	switch {
-	case a.State == review.JobSucceeded: // it has a result
-	case a.Changelist != asked:
-		return keyTaken{*a, asked}
-	case !wait:
-		return nil
-	}
-	var result review.Result
-	err := run.Get(ctx, &result)
-	failed, isFailure := errors.AsType[*temporal.ApplicationError](err)
-	switch {
-	case err == nil:
-		a.State, a.Outcome, a.Findings, a.StandIn = result.Job.State, result.Job.Outcome, result.Job.Findings, result.StandIn
-		a.Coverage, a.Forgotten = result.Job.Coverage, result.Job.Forgotten
-		a.Version = result.Job.Version // higher than requested if reviews of the shelf used that version
-		a.Duplicate = a.Duplicate || result.Duplicate
-		if a.Changelist = result.Job.Changelist; a.Changelist != asked {
-			return keyTaken{*a, asked}
-		}
-		return nil
-	case isFailure:
-		return fmt.Errorf("review of changelist %d failed (%s): %s", a.Changelist, failed.Type(), failed.Message())
-	}
-	if ctx.Err() != nil {
-		return cli.Advise(errors.New("interrupted: the review continues without this command"), fmt.Sprintf("to see its state: criticizer status %d", a.Changelist))
-	}
-	return fmt.Errorf("wait for review of changelist %d: %w", a.Changelist, err)
+	}()
+	return given
 }
 
 // A keyTaken is the error for a key that belongs to the review of another changelist. The

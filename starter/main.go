@@ -3,22 +3,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
@@ -28,8 +23,6 @@ import (
 const programName = "criticizer-starter"
 
 func main() {
-	disableGC()
-	go warmUp()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
@@ -38,25 +31,6 @@ func main() {
 		status = 3
 	}
 	os.Exit(status)
-}
-
-// disableGC turns the garbage collector off: the trigger exits before a
-// collection pays off. The memory limit turns it on again for large inputs.
-func disableGC() {
-	const limit = 256 << 20 // bytes
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(limit)
-}
-
-// warmUp initializes the Protobuf messages of a workflow start, which takes
-// milliseconds, while the flags and the configuration are read.
-func warmUp() {
-	for _, m := range []proto.Message{
-		&workflowservice.GetSystemInfoRequest{}, &workflowservice.GetSystemInfoResponse{},
-		&workflowservice.StartWorkflowExecutionRequest{}, &workflowservice.StartWorkflowExecutionResponse{},
-	} {
-		proto.Size(m)
-	}
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -133,39 +107,4 @@ func runAsTrigger(stdout io.Writer, execute func() error) {
 	case <-time.After(defaultTimeout):
 		fmt.Fprintf(stdout, "criticizer: no review was started within %v\n", defaultTimeout)
 	}
-}
-
-// changelistArg is [cobra.ExactArgs] of one. A trigger may get the changelist elsewhere.
-func (a *app) changelistArg(cmd *cobra.Command, args []string) error {
-	if a.trigger && len(args) == 0 {
-		return nil
-	}
-	return cobra.ExactArgs(1)(cmd, args)
-}
-
-// maxDictionary bounds the dictionary of a trigger, in bytes.
-const maxDictionary = 1 << 20
-
-// inDictionary matches the changelist in a dictionary, and not oldchangelist.
-var inDictionary = regexp.MustCompile(`^\W*change(?:list)?\W+(\d{1,10})\b`)
-
-// changelist returns the changelist of the arguments. A server with triggers.io=1 writes a
-// dictionary to the standard input of a trigger, which has to read it. Such a server may
-// leave out the argument, or pass %changelist% as it is.
-func (a *app) changelist(cmd *cobra.Command, args []string) string {
-	if !a.trigger {
-		return args[0]
-	}
-	given := strings.Join(args, "")
-	input := bufio.NewScanner(io.LimitReader(cmd.InOrStdin(), maxDictionary))
-	for (given == "" || strings.Contains(given, "%")) && input.Scan() {
-		if found := inDictionary.FindStringSubmatch(input.Text()); found != nil {
-			given = found[1]
-		}
-	}
-	go func() {
-		for input.Scan() { // the server waits until the rest is read
-		}
-	}()
-	return given
 }

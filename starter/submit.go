@@ -37,13 +37,17 @@ func (a *app) submit(cmd *cobra.Command, cfg *trigger.Config, req review.Request
 	timeout := flags.timeout - flags.timeout/spoolShare
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
-	answer, err := connectAndStart(ctx, cfg, req, nil)
+	known, err := connectAndStart(ctx, cfg, req, nil)
 	if err != nil && !isTaken(err) {
-		if answer, err = spoolRequest(cfg, req, explainTimeout(ctx, cfg, err, timeout)); err != nil {
-			return err
+		reason := explainTimeout(ctx, cfg, err, timeout)
+		if err := newSpool(cfg).put(req); err != nil {
+			return fmt.Errorf("%w; the request could not be spooled either: %w; start it again by hand", reason, err)
 		}
+		known, err = answer{
+			Changelist: req.Changelist, Version: req.Version, Shelved: req.Shelved, WorkflowID: req.Key, Spooled: true, Reason: reason.Error(),
+		}, nil
 	}
-	return a.print(cmd, answer, flags.json, err)
+	return a.print(cmd, known, flags.json, err)
 }
 
 // explainTimeout replaces the error of an expired timeout. gRPC may report it
@@ -53,15 +57,6 @@ func explainTimeout(ctx context.Context, cfg *trigger.Config, err error, timeout
 		return fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, timeout)
 	}
 	return err
-}
-
-func spoolRequest(cfg *trigger.Config, req review.Request, reason error) (answer, error) {
-	if err := newSpool(cfg).put(req); err != nil {
-		return answer{}, fmt.Errorf("%w; the request could not be spooled either: %w; start it again by hand", reason, err)
-	}
-	return answer{
-		Changelist: req.Changelist, Version: req.Version, Shelved: req.Shelved, WorkflowID: req.Key, Spooled: true, Reason: reason.Error(),
-	}, nil
 }
 
 // connectAndStart starts the review. With waiting it waits for the end, and writes to
@@ -102,6 +97,66 @@ func startReview(ctx context.Context, cfg *trigger.Config, n temporal.Namespace,
 	return attempt()
 }
 
+// start starts the review or finds the existing one.
+func start(ctx context.Context, c client.Client, req review.Request, wait bool) (answer, error) {
+	a := answer{Changelist: req.Changelist, Version: req.Version, WorkflowID: req.Key, State: review.JobInProgress}
+	run, err := c.ExecuteWorkflow(ctx, contract.StartOptions(req), contract.ReviewChangelist, req)
+	if _, exists := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); exists {
+		a.Duplicate = true
+		run = c.GetWorkflow(ctx, req.Key, "")
+	} else if err != nil {
+		return a, fmt.Errorf("start review of changelist %d: %w", req.Changelist, err)
+	}
+	a.RunID = run.GetRunID()
+	return a, a.fetchResult(ctx, c, run, wait)
+}
+
+// fetchResult adds the result of a review that has ended. With wait it first
+// waits for the end. If the key belongs to the review of another changelist, it describes
+// that review and returns an error.
+func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.WorkflowRun, wait bool) error {
+	asked := a.Changelist
+	if a.Duplicate {
+		described, err := c.DescribeWorkflow(ctx, a.WorkflowID, "")
+		if err != nil {
+			return fmt.Errorf("describe review %s: %w", a.WorkflowID, err)
+		}
+		a.RunID, a.State = described.WorkflowExecution.RunID, stateOf(described.Status)
+		owner, _ := described.TypedSearchAttributes.GetInt64(contract.AttributeChangelist)
+		a.Changelist = review.Changelist(owner) // 0 for a workflow that is not a review
+		if version, ok := described.TypedSearchAttributes.GetInt64(contract.AttributeReviewVersion); ok {
+			a.Version = review.Version(version)
+		}
+	}
+	switch {
+	case a.State == review.JobSucceeded: // it has a result
+	case a.Changelist != asked:
+		return keyTaken{*a, asked}
+	case !wait:
+		return nil
+	}
+	var result review.Result
+	err := run.Get(ctx, &result)
+	failed, isFailure := errors.AsType[*sdktemporal.ApplicationError](err)
+	switch {
+	case err == nil:
+		a.State, a.Outcome, a.Findings, a.StandIn = result.Job.State, result.Job.Outcome, result.Job.Findings, result.StandIn
+		a.Coverage, a.Forgotten = result.Job.Coverage, result.Job.Forgotten
+		a.Version = result.Job.Version // higher than requested if reviews of the shelf used that version
+		a.Duplicate = a.Duplicate || result.Duplicate
+		if a.Changelist = result.Job.Changelist; a.Changelist != asked {
+			return keyTaken{*a, asked}
+		}
+		return nil
+	case isFailure:
+		return fmt.Errorf("review of changelist %d failed (%s): %s", a.Changelist, failed.Type(), failed.Message())
+	}
+	if ctx.Err() != nil {
+		return cli.Advise(errors.New("interrupted: the review continues without this command"), fmt.Sprintf("to see its state: criticizer status %d", a.Changelist))
+	}
+	return fmt.Errorf("wait for review of changelist %d: %w", a.Changelist, err)
+}
+
 // connect dials Temporal. Its client logs nothing, because Perforce shows the
 // output of a trigger to the user.
 func connect(ctx context.Context, cfg *trigger.Config) (temporal.Namespace, error) {
@@ -138,7 +193,12 @@ func (a *app) drain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			started, err := connectAndDrain(cmd.Context(), cfg)
+			started := 0
+			n, err := connect(cmd.Context(), cfg)
+			if err == nil {
+				defer n.Close()
+				started, err = drainSpool(cmd.Context(), cfg, n)
+			}
 			if metrics != "" {
 				err = errors.Join(err, newSpool(cfg).export(metrics, time.Now()))
 			}
@@ -148,15 +208,6 @@ func (a *app) drain() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&metrics, "metrics", "", "write the state of the spool to this `FILE` for Prometheus, even if Temporal does not answer")
 	return cmd
-}
-
-func connectAndDrain(ctx context.Context, cfg *trigger.Config) (started int, err error) {
-	n, err := connect(ctx, cfg)
-	if err != nil {
-		return 0, err
-	}
-	defer n.Close()
-	return drainSpool(ctx, cfg, n)
 }
 
 func (a *app) shelveCommit() *cobra.Command {
