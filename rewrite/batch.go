@@ -44,27 +44,23 @@ func Half(part, id string, half int) string {
 // ErrNoRoom is in the error of a batch that the provider refuses because of what is enqueued.
 var ErrNoRoom = errors.New("the provider has no room for the batch")
 
-// BatchLimits bound the batches of one model. A provider that refuses the size of a file teaches
-// a limit of requests.
+// BatchLimits bound the batches of one model. A provider that refuses the size of a batch teaches
+// lower ones.
 type BatchLimits struct {
 	Requests int // of one batch
 	Tokens   int // of all batches at the provider
 }
 
-// Split splits items, given by their tokens, into batches within the limits. Each batch is a
-// range of items. The last overflow items are in no batch: their tokens and those that are
-// enqueued exceed the limit (rewrite 6.1). An item that alone exceeds the limit gets a batch of its
-// own: only the provider knows whether the item is too large.
-func (l BatchLimits) Split(tokens []int, enqueued int) (batches [][2]int, overflow int) {
-	room, fit := max(0, l.Tokens-enqueued), 0
-	for fit < len(tokens) && (tokens[fit] <= room || fit == 0 && enqueued == 0) {
-		room -= tokens[fit]
-		fit++
+// Fit returns how many items, given by their tokens, the next batch may have. The others wait if it
+// is 0: with what is enqueued, the first exceeds the limit (rewrite 6.1). An item that alone exceeds
+// the limit gets a batch of its own: only the provider knows whether the item is too large.
+func (l BatchLimits) Fit(tokens []int, enqueued int) (n int) {
+	room := l.Tokens - enqueued
+	for n < min(len(tokens), l.Requests) && (tokens[n] <= room || n == 0 && enqueued == 0) {
+		room -= tokens[n]
+		n++
 	}
-	for begin := 0; begin < fit; begin += l.Requests {
-		batches = append(batches, [2]int{begin, min(begin+l.Requests, fit)})
-	}
-	return batches, len(tokens) - fit
+	return n
 }
 
 // A SubmissionState is the state of a submission.

@@ -10,7 +10,6 @@ import (
 // placeholders such as [REDACTED:email:1a2b], which the answer must repeat unchanged.
 type Item struct {
 	JobID         string
-	Surface       Surface
 	Strength      Strength
 	Languages     LanguagePair
 	Model         string
@@ -20,22 +19,10 @@ type Item struct {
 	Preferences map[string]redaction.Text
 }
 
-// An Answer is a model's answer to an item. Its text is untrusted and never logged.
-type Answer struct {
-	Text  string
-	Usage Usage
-}
-
-// Usage is the cost of an answer in the provider's tokens.
-type Usage struct {
-	InputTokens  int `json:"input_tokens"`
-	OutputTokens int `json:"output_tokens"`
-}
-
-// A Line is a batch's result of one item: an answer or an error with a class.
+// A Line is a batch's result of one item: an answer, which is untrusted, or an error with a class.
 type Line struct {
 	JobID  string
-	Answer Answer
+	Answer string
 	Err    error
 }
 
@@ -47,7 +34,7 @@ const (
 	BatchValidating BatchStatus = "validating"
 	BatchInProgress BatchStatus = "in_progress" // or finalizing or cancelling
 	BatchCompleted  BatchStatus = "completed"
-	BatchFailed     BatchStatus = "failed"    // rejected as a whole: see Problems
+	BatchFailed     BatchStatus = "failed"    // rejected as a whole
 	BatchExpired    BatchStatus = "expired"   // may have results of some items
 	BatchCancelled  BatchStatus = "cancelled" // may have results of some items
 )
@@ -66,14 +53,8 @@ type ProviderBatch struct {
 	OutputFileID, ErrorFileID string
 	// Lines is how many items were answered or failed, by the provider's count.
 	Lines int
-	// Problems are the reasons for which the batch was rejected as a whole.
-	Problems []BatchProblem
-}
-
-// A BatchProblem is one reason for which a batch was rejected.
-type BatchProblem struct {
-	Code     string // the provider's, such as invalid_json_line or token_limit_exceeded
-	Line     int    // of the input file, from 1; 0 if no line has the problem
-	Capacity bool   // the provider has no room now
-	Endpoint bool   // the provider refuses the model or the account
+	// Why the batch was rejected as a whole: the provider has no room now, it refuses the model or
+	// the account, or lines of the input file, from 1, are faulty.
+	Full, Refused bool
+	FaultyLines   []int
 }

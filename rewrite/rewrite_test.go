@@ -3,7 +3,6 @@ package rewrite
 import (
 	"strings"
 	"testing"
-	"testing/quick"
 	"time"
 
 	"github.com/google/uuid"
@@ -135,33 +134,25 @@ func TestOrderIsValidated(t *testing.T) {
 	}
 }
 
-// No batch exceeds a limit, every item is in one batch or overflows, and the order is kept
-// (rewrite 9).
-func TestSplit(t *testing.T) {
+// No batch exceeds a limit, and an item waits only for room (rewrite 9).
+func TestFit(t *testing.T) {
 	t.Parallel()
-	limits := BatchLimits{Requests: 5, Tokens: 200}
-	property := func(sizes []uint8, enqueued uint8) bool {
-		tokens := make([]int, len(sizes))
-		for i, s := range sizes {
-			tokens[i] = int(s)%50 + 1
+	limits := BatchLimits{Requests: 3, Tokens: 100}
+	for _, tt := range []struct {
+		tokens         []int
+		enqueued, want int
+	}{
+		{[]int{10, 10, 10, 10}, 0, 3},
+		{[]int{60, 60}, 0, 1},
+		{[]int{60, 40}, 0, 2},
+		{[]int{60}, 50, 0},
+		{[]int{10}, 200, 0},
+		{[]int{1000, 1}, 0, 1}, // alone, or it is never submitted
+		{[]int{1000}, 1, 0},
+		{nil, 0, 0},
+	} {
+		if got := limits.Fit(tt.tokens, tt.enqueued); got != tt.want {
+			t.Errorf("%v with %d enqueued: %d fit, want %d", tt.tokens, tt.enqueued, got, tt.want)
 		}
-		ranges, overflow := limits.Split(tokens, int(enqueued))
-		next, sum := 0, 0
-		for _, r := range ranges {
-			for _, n := range tokens[r[0]:r[1]] {
-				sum += n
-			}
-			if r[0] != next || r[1] <= r[0] || r[1]-r[0] > limits.Requests {
-				return false
-			}
-			next = r[1]
-		}
-		return next+overflow == len(tokens) && (sum == 0 || sum+int(enqueued) <= limits.Tokens)
-	}
-	if err := quick.Check(property, &quick.Config{MaxCount: 5000, Rand: nil}); err != nil {
-		t.Error(err)
-	}
-	if ranges, overflow := limits.Split([]int{1000, 1}, 0); len(ranges) != 1 || overflow != 1 {
-		t.Errorf("an item above the limit: %v, %d; want it alone, or it is never submitted", ranges, overflow)
 	}
 }

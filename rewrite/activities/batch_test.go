@@ -148,7 +148,7 @@ func TestCrashWithinAFaultyBatch(t *testing.T) {
 	ids := r.enqueue(t, r.cfg.Run.MaxJobsPerRun, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
 	r.provider.onDone = func(b *batch) {
-		b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 3}}
+		b.Status, b.OutputFileID, b.FaultyLines = rewrite.BatchFailed, "", []int{3}
 	}
 	r.crash = "SettleJobs after"
 	if dead, err := r.run(t, rewrite.Collector, uuid.NewString()); !dead {
@@ -230,7 +230,7 @@ func TestEndsOfBatches(t *testing.T) {
 		"lines twice, and strange ones": {func(p *editedProvider, b *batch) {
 			file := b.OutputFileID
 			second := p.lines[file][0]
-			second.Answer.Text = "nonsense"
+			second.Answer = "nonsense"
 			p.lines[file] = slices.Concat([]rewrite.Line{{JobID: "unknown"}, {JobID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
 		}, want{statuses: done, log: "unknown_lines=2 repeated_lines=1 missing_lines=0 read_lines=3"}},
 		"a line is missing": {func(p *editedProvider, b *batch) { p.lines[b.OutputFileID], b.Lines = p.lines[b.OutputFileID][1:], 2 },
@@ -253,23 +253,23 @@ func TestEndsOfBatches(t *testing.T) {
 		}, want{statuses: map[rewrite.Status]int{rewrite.Failed: 3}}},
 		"two different results of one job": {func(p *editedProvider, b *batch) {
 			second := p.lines[b.OutputFileID][0]
-			second.Answer.Text = "Dear you: " + second.Answer.Text
+			second.Answer = "Dear you: " + second.Answer
 			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], second)
 		}, want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "SCHEMA_INVALID", ""}},
 		"refused: no room for the tokens": {func(_ *editedProvider, b *batch) {
-			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
+			b.Status, b.OutputFileID, b.Full = rewrite.BatchFailed, "", true
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.NoCapacity, ""}},
 		"refused for one line": {func(_ *editedProvider, b *batch) {
-			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 2}}
+			b.Status, b.OutputFileID, b.FaultyLines = rewrite.BatchFailed, "", []int{2}
 		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow, ""}},
 		"refused for each line": {func(_ *editedProvider, b *batch) {
-			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "odd", Line: 1}, {Code: "odd", Line: 2}, {Code: "odd", Line: 3}}
+			b.Status, b.OutputFileID, b.FaultyLines = rewrite.BatchFailed, "", []int{1, 2, 3}
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, "ENDPOINT_REFUSED", ""}},
 		"refused for the model": {func(_ *editedProvider, b *batch) {
-			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_not_found", Line: 1, Endpoint: true}}
+			b.Status, b.OutputFileID, b.Refused = rewrite.BatchFailed, "", true
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, "ENDPOINT_REFUSED", ""}},
 		"refused as a whole": {func(_ *editedProvider, b *batch) {
-			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "strange"}}
+			b.Status, b.OutputFileID = rewrite.BatchFailed, ""
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.Bisected, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -466,7 +466,7 @@ func TestLimitsAreLearned(t *testing.T) {
 	r.provider.onDone = func(b *batch) {
 		if len(b.items) > most {
 			refused++
-			b.Status, b.OutputFileID, b.Lines, b.Problems = rewrite.BatchFailed, "", 0, []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
+			b.Status, b.OutputFileID, b.Lines, b.Full = rewrite.BatchFailed, "", 0, true
 		}
 	}
 	for range 8 {

@@ -107,7 +107,7 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s store.
 	if unread != nil {
 		missing = failure.ClassOf(unread)
 	} else {
-		err = c.decideProblems(ctx, s, jobs, at)
+		err = c.decideRejected(ctx, s, jobs, at)
 	}
 	if err != nil {
 		return 0, err

@@ -112,7 +112,7 @@ func (c *collection) decide(ctx context.Context, line rewrite.Line) error {
 	return nil
 }
 
-func (c *collection) result(ctx context.Context, job rewrite.Job, answer rewrite.Answer) (string, error) {
+func (c *collection) result(ctx context.Context, job rewrite.Job, answer string) (string, error) {
 	item, message, err := c.item(ctx, job)
 	if err != nil {
 		return "", err
@@ -138,72 +138,50 @@ func (c *collection) decideRead(mayWait bool) {
 	}
 }
 
-// decideProblems decides about the jobs of a batch that was rejected as a whole. Jobs of faulty
+// decideRejected decides about the jobs of a batch that was rejected as a whole. Jobs of faulty
 // lines fail permanently, unless every line is called faulty; the others are queued. If the
 // provider has no room, or refuses the model or the account, the jobs are queued and no attempt is
-// counted. If it names no reason, the halves of the batch are submitted separately, until the job
-// at fault is alone; if both halves are rejected alike, it is not the jobs' fault. If jobs are
-// missing, because a crashed worker has queued them again, the numbers of the lines are those of
-// other jobs.
-func (c *collection) decideProblems(ctx context.Context, s store.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) error {
+// counted. Without a reason the batch is divided. If jobs are missing, because a crashed worker has
+// queued them again, the numbers of the lines are those of other jobs.
+func (c *collection) decideRejected(ctx context.Context, s store.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) (err error) {
 	if at.Status != rewrite.BatchFailed || len(c.open) == 0 {
 		return nil
 	}
-	faulty := map[int]bool{}
-	full, refused := false, false
-	for _, p := range at.Problems {
-		full, refused = full || p.Capacity, refused || p.Endpoint
-		if !p.Capacity && !p.Endpoint && p.Line > 0 && p.Line <= s.Requests {
-			faulty[p.Line] = true
-		}
-	}
-	part := ""
-	for _, job := range c.open {
-		part = job.BatchPart
-	}
-	decide := func(of func(rewrite.Job) rewrite.Outcome) {
-		for _, job := range jobs {
-			if job, open := c.open[job.ID]; open {
-				c.outcomes = append(c.outcomes, of(job))
+	faulty := map[string]bool{} // by job
+	for _, line := range at.FaultyLines {
+		if line <= s.Requests {
+			id := ""
+			if len(jobs) == s.Requests {
+				id = jobs[line-1].ID
 			}
+			faulty[id] = true
 		}
-		clear(c.open)
 	}
-	refuse := func(reason string) {
-		decide(func(job rewrite.Job) rewrite.Outcome { return c.cfg.Run.Refuse(job, reason) })
+	var open []rewrite.Job // in the order of the input file
+	for _, job := range jobs {
+		if _, undecided := c.open[job.ID]; undecided {
+			open = append(open, job)
+		}
 	}
-	of, err := c.parts.Queue.PartState(ctx, part)
+	clear(c.open)
+	var outcomes []rewrite.Outcome
 	switch {
-	case err != nil:
-		return err
-	case full:
-		refuse(rewrite.NoCapacity)
-		return c.parts.Queue.LearnLimit(ctx, true, s.BatchID)
-	case refused, len(faulty) == s.Requests && s.Requests > 1:
-		refuse(string(failure.EndpointRefused))
+	case at.Full:
+		outcomes, err = decideAll(open, c.cfg.Run.Refuse, rewrite.NoCapacity), c.parts.Queue.LearnLimit(ctx, true, s.BatchID)
+	case at.Refused, len(faulty) == s.Requests && s.Requests > 1:
+		outcomes = decideAll(open, c.cfg.Run.Refuse, string(failure.EndpointRefused))
 	case len(faulty) > 0:
-		for line := range faulty {
-			if len(jobs) < s.Requests {
-				break
-			}
-			if job, open := c.open[jobs[line-1].ID]; open {
-				c.outcomes = append(c.outcomes, c.failed(job, failure.InputInvalid, true))
-				delete(c.open, job.ID)
+		outcomes = decideAll(open, c.cfg.Run.Postpone, rewrite.Overflow)
+		for i, job := range open {
+			if faulty[job.ID] {
+				outcomes[i] = c.failed(job, failure.InputInvalid, true)
 			}
 		}
-		decide(func(job rewrite.Job) rewrite.Outcome { return c.cfg.Run.Postpone(job, rewrite.Overflow) })
-	case part != "" && !of.Works && (of.Alike || len(c.open) == 1):
-		refuse(string(failure.EndpointRefused))
-	case len(c.open) > 1:
-		n, half := 0, (len(c.open)+1)/2
-		decide(func(job rewrite.Job) rewrite.Outcome {
-			outcome := c.cfg.Run.Postpone(job, rewrite.Bisected)
-			outcome.Part = rewrite.Half(part, s.BatchID, 1+n/half)
-			n++
-			return outcome
-		})
+	default:
+		outcomes, err = c.divide(ctx, s.BatchID, open, failure.UpstreamInternal)
 	}
-	return nil
+	c.outcomes = append(c.outcomes, outcomes...)
+	return err
 }
 
 // failOpen fails an attempt of the undecided jobs: the provider may have executed them.

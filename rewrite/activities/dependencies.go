@@ -28,9 +28,9 @@ type results interface {
 type provider interface {
 	// Models is a call that costs nothing.
 	Models(ctx context.Context, provider string) ([]string, error)
-	Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error)
+	Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (string, error)
 	// Check returns an error of class SCHEMA_INVALID unless answer is a rewrite of item.
-	Check(item rewrite.Item, answer rewrite.Answer) error
+	Check(item rewrite.Item, answer string) error
 
 	// Weigh returns the tokens of an item in a batch, estimated. The error has class ADAPTER_UNSUPPORTED
 	// if the adapter has no batches.

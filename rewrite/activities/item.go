@@ -20,7 +20,7 @@ func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, r
 		return rewrite.Item{}, redaction.Message{}, failure.Errorf(failure.InputInvalid, "read job %s: %s is malformed", job.ID, fault)
 	}
 	item := rewrite.Item{
-		JobID: job.ID, Surface: job.Surface, Strength: job.Strength, Languages: job.Languages,
+		JobID: job.ID, Strength: job.Strength, Languages: job.Languages,
 		Model: job.Routing.Model, PromptVersion: job.Routing.PromptVersion,
 	}
 	input, err := a.parts.Queue.Input(ctx, job.ID)
@@ -84,11 +84,11 @@ func (a *Activities) read(ctx context.Context, ref string) ([]byte, error) {
 }
 
 // accept checks an answer, restores the secrets and stores the result.
-func (a *Activities) accept(ctx context.Context, item rewrite.Item, message redaction.Message, answer rewrite.Answer) (ref string, err error) {
+func (a *Activities) accept(ctx context.Context, item rewrite.Item, message redaction.Message, answer string) (ref string, err error) {
 	if err := a.parts.Provider.Check(item, answer); err != nil {
 		return "", fmt.Errorf("check answer to job %s: %w", item.JobID, err)
 	}
-	result, err := message.Restore(answer.Text)
+	result, err := message.Restore(answer)
 	if err != nil {
 		return "", fmt.Errorf("restore secrets of job %s: %w", item.JobID, err)
 	}

@@ -338,7 +338,7 @@ func known(to rewrite.RoutingDecision) rewrite.RoutingDecision {
 	return to
 }
 
-func (p *editedProvider) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
+func (p *editedProvider) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (string, error) {
 	p.rig.at("call before")
 	answer, err := p.provider.Rewrite(ctx, known(to), item)
 	if err != nil {
@@ -349,7 +349,7 @@ func (p *editedProvider) Rewrite(ctx context.Context, to rewrite.RoutingDecision
 	p.mu.Unlock()
 	p.rig.at("call after")
 	if p.answer != nil {
-		answer.Text, err = p.answer(item)
+		answer, err = p.answer(item)
 	}
 	return answer, err
 }
@@ -408,7 +408,7 @@ func (p *editedProvider) Poll(ctx context.Context, to rewrite.RoutingDecision, i
 	err = p.provider.Results(ctx, to, b.OutputFileID, func(line rewrite.Line) error {
 		i := slices.IndexFunc(b.items, func(item rewrite.Item) bool { return item.JobID == line.JobID })
 		if p.answer != nil {
-			line.Answer.Text, line.Err = p.answer(b.items[i])
+			line.Answer, line.Err = p.answer(b.items[i])
 		}
 		p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], line)
 		return nil

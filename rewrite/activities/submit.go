@@ -100,107 +100,89 @@ func groupsOf(prepared []preparedJob) [][]preparedJob {
 	return groups
 }
 
-// A part is the jobs of one batch to be, and why an offer of it was refused.
-type part struct {
-	jobs    []preparedJob
-	refused failure.Class // empty: not offered yet, or accepted
-	at      step
-}
-
-// submitGroup splits a group by the provider's limits, queues the jobs for which the provider has
-// no room, and offers the others batch by batch. more is false if the provider accepts no more
-// batches of the model now or the run's time is over; submit releases the jobs that are left.
+// submitGroup offers a group batch by batch, each as large as the limits allow, and queues the jobs
+// for which the provider has no room. more is false if the provider accepts no more batches of the
+// model now or the run's time is over; submit releases the jobs that are left.
 //
-// A refused upload may be due to a job: its halves are offered, until the job is alone; if both are
-// refused alike, it is not. A refusal for the size halves the batch as well, and the limit is
-// remembered for the next runs. Any other refusal names no job, so the jobs are queued again.
+// A refusal for the size teaches a limit, with which the next offer is smaller. A refused upload may
+// be due to a job: see divide. Any other refusal names no job, so the jobs are queued again.
 func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group []preparedJob, deadline time.Time) (more bool, err error) {
-	now, err := a.parts.Queue.Enqueued(ctx, db.EnqueuedParams{
-		Provider: group[0].job.Routing.Provider, Model: group[0].job.Routing.Model, MaxRequests: a.cfg.Limits.Requests, MaxTokens: a.cfg.Limits.Tokens,
-	})
-	if err != nil {
-		return false, err
-	}
-	tokens := make([]int, len(group))
-	for i, p := range group {
-		tokens[i] = p.tokens
-	}
-	ranges, overflow := rewrite.BatchLimits{Requests: now.MaxRequests, Tokens: now.MaxTokens}.Split(tokens, now.Tokens)
-	var waiting []rewrite.Outcome
-	for _, p := range group[len(group)-overflow:] {
-		waiting = append(waiting, a.cfg.Run.Postpone(p.job, rewrite.NoCapacity))
-	}
-	if err := a.settle(ctx, claim.Writer(), waiting...); err != nil {
-		return false, err
-	}
-	var parts []part
-	for _, r := range ranges {
-		parts = append(parts, part{jobs: group[r[0]:r[1]]})
-	}
-	accepted := false // a batch of this group: a refused upload is then due to its jobs
-	for len(parts) > 0 {
-		p := parts[0]
-		parts = parts[1:]
+	for len(group) > 0 {
 		if time.Now().After(deadline) || ctx.Err() != nil {
 			return false, nil
 		}
-		if p.refused == "" {
-			if p.refused, p.at, err = a.offer(ctx, claim, p.jobs); err != nil {
-				return false, err
-			}
+		now, err := a.parts.Queue.Enqueued(ctx, db.EnqueuedParams{
+			Provider: group[0].job.Routing.Provider, Model: group[0].job.Routing.Model, MaxRequests: a.cfg.Limits.Requests, MaxTokens: a.cfg.Limits.Tokens,
+		})
+		if err != nil {
+			return false, err
 		}
-		n := len(p.jobs)
-		halves := []part{{jobs: p.jobs[:n/2]}, {jobs: p.jobs[n/2:]}}
+		jobs, tokens := make([]rewrite.Job, len(group)), make([]int, len(group))
+		for i, p := range group {
+			jobs[i], tokens[i] = p.job, p.tokens
+		}
+		n := rewrite.BatchLimits{Requests: now.MaxRequests, Tokens: now.MaxTokens}.Fit(tokens, now.Tokens)
+		if n == 0 {
+			return true, a.settle(ctx, claim.Writer(), decideAll(jobs, a.cfg.Run.Postpone, rewrite.NoCapacity)...)
+		}
+		refused, at, err := a.offer(ctx, claim, group[:n])
+		if err != nil {
+			return false, err
+		}
+		reason := string(refused)
+		if at == full {
+			reason = rewrite.NoCapacity
+		}
+		var outcomes []rewrite.Outcome
 		switch {
-		case p.refused == "":
-			accepted = true
-		case p.at == lost:
+		case refused == "":
+		case at == lost:
 			return false, nil
-		case n > 1 && p.refused == failure.TooLarge:
-			parts = append(halves, parts...)
-		case n > 1 && p.at == full:
-			parts = append(halves[:1], parts...)
-			halves[1].at = full
-			if err := a.settle(ctx, claim.Writer(), a.refused(halves[1], "")...); err != nil {
-				return false, err
-			}
-		case n > 1 && p.at == upload && (p.refused == failure.EndpointRefused || slices.Contains(own, p.refused)):
-			for i := range halves {
-				if halves[i].refused, halves[i].at, err = a.offer(ctx, claim, halves[i].jobs); err != nil {
-					return false, err
-				}
-				accepted = accepted || halves[i].refused == ""
-			}
-			if halves[0].refused == failure.EndpointRefused && halves[1].refused == failure.EndpointRefused {
-				id := uuid.NewString() // the next run offers the halves, and not the whole again
-				return false, a.settle(ctx, claim.Writer(), slices.Concat(
-					a.refused(halves[0], rewrite.Half(p.jobs[0].job.BatchPart, id, 1)), a.refused(halves[1], rewrite.Half(p.jobs[0].job.BatchPart, id, 2)))...)
-			}
-			halves = slices.DeleteFunc(halves, func(h part) bool { return h.refused == "" })
-			parts = append(halves, parts...)
-		case p.at == upload && (slices.Contains(own, p.refused) || p.refused == failure.EndpointRefused && accepted):
-			if err := a.settle(ctx, claim.Writer(), a.failed(p.jobs[0].job, p.refused, true)); err != nil {
+		case n > 1 && (at == full || refused == failure.TooLarge):
+			continue
+		case at == upload && (refused == failure.EndpointRefused || slices.Contains(own, refused)):
+			if outcomes, err = a.divide(ctx, uuid.NewString(), jobs[:n], refused); err != nil {
 				return false, err
 			}
 		default:
-			return false, a.settle(ctx, claim.Writer(), a.refused(p, "")...)
+			return false, a.settle(ctx, claim.Writer(), decideAll(jobs[:n], a.cfg.Run.Refuse, reason)...)
 		}
+		if err := a.settle(ctx, claim.Writer(), outcomes...); err != nil {
+			return false, err
+		}
+		group = group[n:]
 	}
 	return true, nil
 }
 
-// refused decides about the jobs of a batch that was refused for a reason that is not theirs.
-func (a *Activities) refused(p part, name string) (all []rewrite.Outcome) {
-	reason := string(p.refused)
-	if p.at == full {
-		reason = rewrite.NoCapacity
+// decideAll returns the outcomes of jobs that are decided alike.
+func decideAll(jobs []rewrite.Job, decide func(rewrite.Job, string) rewrite.Outcome, reason string) []rewrite.Outcome {
+	outcomes := make([]rewrite.Outcome, len(jobs))
+	for i, job := range jobs {
+		outcomes[i] = decide(job, reason)
 	}
-	for _, job := range p.jobs {
-		outcome := a.cfg.Run.Refuse(job.job, reason)
-		outcome.Part = name
-		all = append(all, outcome)
+	return outcomes
+}
+
+// divide decides about the jobs of a batch that was refused as a whole, with class and without a line.
+// The next run submits the halves, until the job at fault is alone. If both halves are refused alike, or
+// no job of the batch was executed yet, it is not the jobs' fault: they wait.
+func (a *Activities) divide(ctx context.Context, batchID string, jobs []rewrite.Job, class failure.Class) ([]rewrite.Outcome, error) {
+	part := jobs[0].BatchPart
+	of, err := a.parts.Queue.PartState(ctx, part)
+	switch {
+	case err != nil:
+		return nil, err
+	case part != "" && !of.Works && (of.Alike || len(jobs) == 1):
+		return decideAll(jobs, a.cfg.Run.Refuse, string(failure.EndpointRefused)), nil
+	case len(jobs) == 1:
+		return []rewrite.Outcome{a.failed(jobs[0], class, of.Works)}, nil
 	}
-	return all
+	outcomes := decideAll(jobs, a.cfg.Run.Postpone, rewrite.Bisected)
+	for i := range outcomes {
+		outcomes[i].Part = rewrite.Half(part, batchID, 1+2*i/len(jobs))
+	}
+	return outcomes, nil
 }
 
 // A step is where a submission ended that was not accepted.

@@ -24,7 +24,7 @@ type adapter struct {
 	// body returns the request of one prompt.
 	body func(prompt) any
 	// answer reads an answer by parts. Its errors have a class and quote nothing.
-	answer func(object) (rewrite.Answer, error)
+	answer func(object) (string, error)
 	// url is the path of a single request; nil for the chat API, which has a client of its own.
 	url func(prompt) string
 }
@@ -52,46 +52,40 @@ var adapters = map[rewrite.AdapterKind]adapter{
 }
 
 // ask sends the request of one prompt and decodes the answer.
-func (a adapter) ask(ctx context.Context, e *endpoint.Endpoint, p prompt) (rewrite.Answer, error) {
+func (a adapter) ask(ctx context.Context, e *endpoint.Endpoint, p prompt) (string, error) {
 	var body json.RawMessage
 	if _, err := e.Call(ctx, http.MethodPost, a.url(p), a.body(p), &body); err != nil {
-		return rewrite.Answer{}, callError(err)
+		return "", callError(err)
 	}
 	return a.read(objectOf(body))
 }
 
 // read reads an answer with status 200, which some proxies give to errors.
-func (a adapter) read(resp object) (rewrite.Answer, error) {
+func (a adapter) read(resp object) (string, error) {
 	if resp == nil {
-		return rewrite.Answer{}, malformed()
+		return "", malformed()
 	}
 	if problem := resp.object("error"); problem != nil && problem.number("code") >= http.StatusBadRequest {
-		return rewrite.Answer{}, endpoint.Refused(problem.number("code"), resp["error"])
+		return "", endpoint.Refused(problem.number("code"), resp["error"])
 	}
 	return a.answer(resp)
 }
 
-// spentOn returns an answer without a text: what it cost.
-func spentOn(usage object, input, output string) rewrite.Answer {
-	return rewrite.Answer{Usage: rewrite.Usage{InputTokens: usage.number(input), OutputTokens: usage.number(output)}}
-}
-
 // answer decodes the content of a model's answer, which must be one JSON object of the
 // schema.
-func answer(content string, spent rewrite.Answer) (rewrite.Answer, error) {
+func answer(content string) (string, error) {
 	var object struct {
 		Rewrite *string `json:"rewrite"`
 	}
 	d := json.NewDecoder(strings.NewReader(content))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&object); err != nil || object.Rewrite == nil {
-		return spent, unusable("it is not a JSON object of the schema")
+		return "", unusable("it is not a JSON object of the schema")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return spent, unusable("it has text after the JSON object")
+		return "", unusable("it has text after the JSON object")
 	}
-	spent.Text = *object.Rewrite
-	return spent, nil
+	return *object.Rewrite, nil
 }
 
 func callError(err error) error {

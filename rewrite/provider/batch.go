@@ -180,17 +180,19 @@ func batchOf(b object) rewrite.ProviderBatch {
 	}
 	for _, raw := range problems {
 		p := objectOf(raw)
-		code := p.text("code")
-		problem := rewrite.BatchProblem{Code: codeOf(code), Line: p.number("line"), Capacity: capacityCode.MatchString(code), Endpoint: endpointCode.MatchString(code)}
-		if !problem.Capacity && !problem.Endpoint { // in words?
-			switch failure.ClassOf(endpoint.Refused(http.StatusOK, raw)) {
-			case failure.RateLimited, failure.QuotaExhausted:
-				problem.Capacity = true
-			case failure.AuthDenied, failure.PermissionDenied, failure.NotFound, failure.ConfigInvalid:
-				problem.Endpoint = true
-			}
+		code, words := p.text("code"), failure.ClassOf(endpoint.Refused(http.StatusOK, raw))
+		switch {
+		case capacityCode.MatchString(code):
+			batch.Full = true
+		case endpointCode.MatchString(code):
+			batch.Refused = true
+		case words == failure.RateLimited || words == failure.QuotaExhausted:
+			batch.Full = true
+		case slices.Contains([]failure.Class{failure.AuthDenied, failure.PermissionDenied, failure.NotFound, failure.ConfigInvalid}, words):
+			batch.Refused = true
+		case p.number("line") > 0:
+			batch.FaultyLines = append(batch.FaultyLines, p.number("line"))
 		}
-		batch.Problems = append(batch.Problems, problem)
 	}
 	return batch
 }
@@ -225,11 +227,3 @@ var (
 
 // identifier matches names that cannot contain a text.
 var identifier = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-
-// codeOf returns the provider's code if it is an identifier.
-func codeOf(code string) string {
-	if identifier.MatchString(code) {
-		return code
-	}
-	return "unknown"
-}

@@ -81,7 +81,7 @@ func TestBatchFromUploadToResults(t *testing.T) {
 			lines := results(t, r, to(kind), b)
 			for _, item := range all { // the simulator answers in reverse order
 				l := lines[item.JobID]
-				if len(l) != 1 || l[0].Err != nil || r.Check(item, l[0].Answer) != nil || !strings.Contains(l[0].Answer.Text, "<"+item.JobID[4:]+">") {
+				if len(l) != 1 || l[0].Err != nil || r.Check(item, l[0].Answer) != nil || !strings.Contains(l[0].Answer, "<"+item.JobID[4:]+">") {
 					t.Errorf("lines of %s are %+v", item.JobID, l)
 				}
 			}
@@ -162,10 +162,11 @@ func TestRejectedBatch(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		fault llmsim.FaultKind
-		want  rewrite.BatchProblem
+		full  bool
+		lines []int
 	}{
-		"over the limit of enqueued tokens": {llmsim.OutOfRoom, rewrite.BatchProblem{Code: "token_limit_exceeded", Capacity: true}},
-		"a line that is not JSON":           {llmsim.BadFile, rewrite.BatchProblem{Code: "invalid_json_line", Line: 1}},
+		"over the limit of enqueued tokens": {llmsim.OutOfRoom, true, nil},
+		"a line that is not JSON":           {llmsim.BadFile, false, []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,8 +174,8 @@ func TestRejectedBatch(t *testing.T) {
 			sim.Inject(on(tt.fault))
 			r, _ := newRewriter(t, sim)
 			b := poll(t, r, rewrite.OpenAIChat, submit(t, r, to(rewrite.OpenAIChat), items(t, 2), "key").ID)
-			if b.Status != rewrite.BatchFailed || len(b.Problems) != 1 || b.Problems[0] != tt.want || b.OutputFileID != "" {
-				t.Errorf("the batch is %+v, want problem %+v", b, tt.want)
+			if b.Status != rewrite.BatchFailed || b.Full != tt.full || b.Refused || !slices.Equal(b.FaultyLines, tt.lines) || b.OutputFileID != "" {
+				t.Errorf("the batch is %+v, want it full %t, faulty lines %v", b, tt.full, tt.lines)
 			}
 		})
 	}
@@ -186,14 +187,14 @@ func TestInvalidFileIsRejected(t *testing.T) {
 	r, _ := newRewriter(t, newSim())
 	one := complaint(t, "job-1")
 	b := poll(t, r, rewrite.OpenAIChat, submit(t, r, to(rewrite.OpenAIChat), []rewrite.Item{one, one}, "key").ID)
-	if b.Status != rewrite.BatchFailed || b.Problems[0].Code != "duplicate_custom_id" || b.Problems[0].Line != 2 {
+	if b.Status != rewrite.BatchFailed || !slices.Equal(b.FaultyLines, []int{2}) {
 		t.Errorf("the batch is %+v", b)
 	}
 	file, err := r.Upload(t.Context(), to(rewrite.OpenAIResponses), []rewrite.Item{one})
 	testkit.NoError(t, err)
 	created, err := r.Create(t.Context(), to(rewrite.OpenAIChat), file, "key")
 	testkit.NoError(t, err)
-	if b := poll(t, r, rewrite.OpenAIChat, created.ID); b.Status != rewrite.BatchFailed || b.Problems[0].Code != "url_mismatch" {
+	if b := poll(t, r, rewrite.OpenAIChat, created.ID); b.Status != rewrite.BatchFailed || !b.Refused {
 		t.Errorf("the batch is %+v", b)
 	}
 }

@@ -20,12 +20,12 @@ const (
 	slack    = 200 // for short messages, and for languages with longer words
 )
 
-// Check returns an error of class SCHEMA_INVALID unless answer is a rewrite of item: a plain text
+// Check returns an error of class SCHEMA_INVALID unless text is a rewrite of item: a plain text
 // in the right language, of plausible length, other than the message, which has the placeholders
 // of item in their places and no link, markup, name or secret that the message does not have. The
 // error quotes nothing.
-func (r *Rewriter) Check(item rewrite.Item, answer rewrite.Answer) error {
-	text, message := answer.Text, item.Text.String()
+func (r *Rewriter) Check(item rewrite.Item, text string) error {
+	message := item.Text.String()
 	was, is := utf8.RuneCountInString(message), utf8.RuneCountInString(strings.TrimSpace(text))
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(c rune) bool { return isControl(c) && !strings.ContainsRune(message, c) }):

@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 			t.Parallel()
 			item := complaint(t, "job-1")
 			item.Text, item.Languages = text(t, tt.message), rewrite.LanguagePair{From: "en", To: tt.to}
-			err := r.Check(item, rewrite.Answer{Text: tt.answer})
+			err := r.Check(item, tt.answer)
 			if tt.good && err != nil || !tt.good && failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Errorf("got %v, want it to be good: %t", err, tt.good)
 			}
@@ -94,10 +94,10 @@ func TestAnswerIsRestoredFromTheRawText(t *testing.T) {
 	item := complaint(t, "job-1")
 	item.Text = m.Text
 	answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIResponses), item)
-	if err != nil || r.Check(item, answer) != nil || strings.Contains(answer.Text, "@") {
-		t.Fatalf("answer %q, %v", answer.Text, err)
+	if err != nil || r.Check(item, answer) != nil || strings.Contains(answer, "@") {
+		t.Fatalf("answer %q, %v", answer, err)
 	}
-	restored, err := m.Restore(answer.Text)
+	restored, err := m.Restore(answer)
 	if want := "You write to ann@corp.example, nor to bob@corp.example"; err != nil || restored != want {
 		t.Errorf("restored %q, %v; want %q", restored, err, want)
 	}
@@ -152,7 +152,7 @@ func TestAnswerAddsNothing(t *testing.T) {
 		item.Text = m.Text
 		text := strings.ReplaceAll(answer, "P", p)
 		text = strings.ReplaceAll(text, p+"lease", "Please")
-		if err := r.Check(item, rewrite.Answer{Text: text}); good != (err == nil) || err != nil && failure.ClassOf(err) != failure.SchemaInvalid {
+		if err := r.Check(item, text); good != (err == nil) || err != nil && failure.ClassOf(err) != failure.SchemaInvalid {
 			t.Errorf("%q: got %v, want it to be good: %t", answer, err, good)
 		}
 	}

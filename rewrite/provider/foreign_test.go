@@ -21,8 +21,8 @@ func TestStreamWithoutAReason(t *testing.T) {
 			fmt.Fprintf(w, `data: {"choices":[{"delta":{"content":"%s"}}]}`+"\n\ndata: [DONE]\n\n", content)
 		}))
 		a, err := r.Rewrite(t.Context(), to(rewrite.OpenAIChat), complaint(t, "job-1"))
-		if failure.ClassOf(err) != want && (err != nil || want != "") || (a.Text == "Good.") != (want == "") {
-			t.Errorf("%s: got %q, error %v, want %q", content, a.Text, err, want)
+		if failure.ClassOf(err) != want && (err != nil || want != "") || (a == "Good.") != (want == "") {
+			t.Errorf("%s: got %q, error %v, want %q", content, a, err, want)
 		}
 	}
 }
@@ -73,8 +73,8 @@ func TestForeignLines(t *testing.T) {
 			if len(lines) != 1 || lines[0].JobID != "j" {
 				t.Fatalf("lines are %+v", lines)
 			}
-			if tt.want == "" && (lines[0].Err != nil || lines[0].Answer.Text != "Good.") || tt.want != "" && failure.ClassOf(lines[0].Err) != tt.want {
-				t.Errorf("got %q, %v; want class %q", lines[0].Answer.Text, lines[0].Err, tt.want)
+			if tt.want == "" && (lines[0].Err != nil || lines[0].Answer != "Good.") || tt.want != "" && failure.ClassOf(lines[0].Err) != tt.want {
+				t.Errorf("got %q, %v; want class %q", lines[0].Answer, lines[0].Err, tt.want)
 			}
 		})
 	}
@@ -136,14 +136,14 @@ func TestForeignBatches(t *testing.T) {
 		batch string
 		want  rewrite.ProviderBatch
 	}{
-		"errors is a list":             {`"status":"failed","errors":[{"code":"token_limit_exceeded","line":null}]`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}}},
-		"line is a text":               {`"status":"failed","errors":{"data":[{"code":"invalid_json_line","line":"2"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 2}}}},
-		"an odd problem beside others": {`"status":"failed","errors":{"data":[7,{"code":"model_not_found","line":1}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "unknown"}, {Code: "model_not_found", Line: 1, Endpoint: true}}}},
-		"a limit without a known code": {`"status":"failed","errors":{"data":[{"code":"enqueued_request_limit_exceeded"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "enqueued_request_limit_exceeded", Capacity: true}}}},
+		"errors is a list":             {`"status":"failed","errors":[{"code":"token_limit_exceeded","line":null}]`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Full: true}},
+		"line is a text":               {`"status":"failed","errors":{"data":[{"code":"invalid_json_line","line":"2"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, FaultyLines: []int{2}}},
+		"an odd problem beside others": {`"status":"failed","errors":{"data":[7,{"code":"model_not_found","line":1}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Refused: true}},
+		"a limit without a known code": {`"status":"failed","errors":{"data":[{"code":"enqueued_request_limit_exceeded"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Full: true}},
 		"created in fractions":         {`"status":"completed","created_at":1774437191.5,"output_file_id":"o"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted, CreatedAt: time.Unix(1774437191, 0).UTC(), OutputFileID: "o"}},
 		"created as a text":            {`"status":"completed","created_at":"2026-03-25T11:13:11Z"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted, CreatedAt: time.Date(2026, 3, 25, 11, 13, 11, 0, time.UTC)}},
-		"errors are a text":            {`"status":"failed","errors":"Enqueued token limit reached for m"`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "unknown", Capacity: true}}}},
-		"a reason in words":            {`"status":"failed","errors":{"data":[{"code":null,"message":"Incorrect API key provided"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Problems: []rewrite.BatchProblem{{Code: "unknown", Endpoint: true}}}},
+		"errors are a text":            {`"status":"failed","errors":"Enqueued token limit reached for m"`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Full: true}},
+		"a reason in words":            {`"status":"failed","errors":{"data":[{"code":null,"message":"Incorrect API key provided"}]}`, rewrite.ProviderBatch{Status: rewrite.BatchFailed, Refused: true}},
 		"status in capitals":           {`"status":"COMPLETED"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted}},
 		"status of others":             {`"status":"succeeded"`, rewrite.ProviderBatch{Status: rewrite.BatchCompleted}},
 		"canceled with one l":          {`"status":"canceled"`, rewrite.ProviderBatch{Status: rewrite.BatchCancelled}},

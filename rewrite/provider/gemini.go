@@ -3,8 +3,6 @@ package provider
 import (
 	"net/url"
 	"strings"
-
-	"github.com/criticizer/criticizer/rewrite"
 )
 
 // geminiRequest is the request of models.generateContent, version v1beta.
@@ -23,16 +21,13 @@ func geminiURL(p prompt) string {
 	return "/models/" + url.PathEscape(strings.TrimPrefix(p.model, "models/")) + ":generateContent"
 }
 
-func readGemini(resp object) (rewrite.Answer, error) {
-	usage := resp.object("usageMetadata")
-	spent := spentOn(usage, "promptTokenCount", "candidatesTokenCount")
-	spent.Usage.OutputTokens += usage.number("thoughtsTokenCount")
+func readGemini(resp object) (string, error) {
 	if resp.object("promptFeedback").text("blockReason") != "" {
-		return spent, refused("its filter blocked the prompt")
+		return "", refused("its filter blocked the prompt")
 	}
 	candidates := resp.list("candidates")
 	if len(candidates) == 0 {
-		return spent, malformed()
+		return "", malformed()
 	}
 	candidate := objectOf(candidates[0])
 	switch candidate.text("finishReason") {
@@ -43,11 +38,11 @@ func readGemini(resp object) (rewrite.Answer, error) {
 				text.WriteString(part.text("text"))
 			}
 		}
-		return answer(text.String(), spent)
+		return answer(text.String())
 	case "MAX_TOKENS":
-		return spent, cutOff()
+		return "", cutOff()
 	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE":
-		return spent, refused("its filter cut the answer off")
+		return "", refused("its filter cut the answer off")
 	}
-	return spent, unusable("it has an unknown finish reason")
+	return "", unusable("it has an unknown finish reason")
 }

@@ -42,7 +42,7 @@ func text(t *testing.T, s string) redaction.Text {
 func complaint(t *testing.T, id string) rewrite.Item {
 	t.Helper()
 	return rewrite.Item{
-		JobID: id, Surface: rewrite.DirectMessage, Strength: rewrite.LightTouch,
+		JobID: id, Strength: rewrite.LightTouch,
 		Languages: rewrite.LanguagePair{From: "en", To: "en"}, Model: "m", PromptVersion: "v1",
 		Text:        text(t, "You never clean the kitchen! Write to ann@corp.example about it. "+canary),
 		Preferences: map[string]redaction.Text{"tone": text(t, "warm")},

@@ -39,7 +39,6 @@ type prompt struct {
 // data is the input of the templates.
 type data struct {
 	From, To    string
-	Translated  bool
 	Nonce       string
 	Preferences []string
 	Text        redaction.Text
@@ -53,8 +52,7 @@ func render(version string, item rewrite.Item) (prompt, error) {
 	if !known {
 		return prompt{}, failure.Errorf(failure.AdapterUnsupported, "unknown prompt version %q", version)
 	}
-	from, to := languageName(item.Languages.From), languageName(item.Languages.To)
-	d := data{From: from, To: to, Translated: from != to, Nonce: nonce(item), Text: item.Text}
+	d := data{From: languageName(item.Languages.From), To: languageName(item.Languages.To), Nonce: nonce(item), Text: item.Text}
 	for _, name := range slices.Sorted(maps.Keys(item.Preferences)) {
 		d.Preferences = append(d.Preferences, fmt.Sprintf("%s: %s", name, item.Preferences[name]))
 	}

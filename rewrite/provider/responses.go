@@ -7,7 +7,6 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/llm/endpoint"
-	"github.com/criticizer/criticizer/rewrite"
 )
 
 // responseRequest has the provider store nothing.
@@ -24,14 +23,13 @@ func responseRequest(p prompt) openai.CreateResponseRequest {
 	}
 }
 
-func readResponse(resp object) (rewrite.Answer, error) {
-	spent := spentOn(resp.object("usage"), "input_tokens", "output_tokens")
+func readResponse(resp object) (string, error) {
 	if resp.hasError() {
 		status := http.StatusOK
 		if resp.object("error").text("code") == "invalid_prompt" {
 			status = http.StatusBadRequest
 		}
-		return spent, endpoint.Refused(status, resp["error"])
+		return "", endpoint.Refused(status, resp["error"])
 	}
 	var text strings.Builder
 	var refusal bool
@@ -45,11 +43,11 @@ func readResponse(resp object) (rewrite.Answer, error) {
 	incomplete := resp.text("status") == string(openai.ResponseStatusIncomplete)
 	switch {
 	case incomplete && resp.object("incomplete_details").text("reason") == "content_filter":
-		return spent, refused("its content filter cut the answer off")
+		return "", refused("its content filter cut the answer off")
 	case incomplete:
-		return spent, cutOff()
+		return "", cutOff()
 	case refusal:
-		return spent, refused("the model refused")
+		return "", refused("the model refused")
 	}
-	return answer(text.String(), spent)
+	return answer(text.String())
 }

@@ -77,14 +77,14 @@ func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (r *Rewriter
 
 // Rewrite makes one call and returns the answer, unchecked. The error has class
 // [failure.AdapterUnsupported] if the configuration has no endpoint for the decision.
-func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
+func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (string, error) {
 	endpoint, a, err := r.open(to)
 	if err != nil {
-		return rewrite.Answer{}, err
+		return "", err
 	}
 	p, err := r.prompt(to, item)
 	if err != nil {
-		return rewrite.Answer{}, err
+		return "", err
 	}
 	if to.AdapterKind == rewrite.OpenAIChat {
 		return r.chat(ctx, endpoint, p)

@@ -37,10 +37,10 @@ func TestEveryAdapterRewrites(t *testing.T) {
 			answer, err := r.Rewrite(t.Context(), decision, item)
 			testkit.NoError(t, err)
 			if err := r.Check(item, answer); err != nil {
-				t.Errorf("the answer %q is refused: %v", answer.Text, err)
+				t.Errorf("the answer %q is refused: %v", answer, err)
 			}
-			if strings.Contains(answer.Text, "never") || answer.Usage.InputTokens == 0 || answer.Usage.OutputTokens == 0 {
-				t.Errorf("answer is %q with usage %+v", answer.Text, answer.Usage)
+			if strings.Contains(answer, "never") {
+				t.Errorf("answer is %q", answer)
 			}
 			mustNotShow(t, "log", logs.String())
 		})
