@@ -152,7 +152,7 @@ func reasonOf(err error) (why string, ok bool) {
 		return unusable.why, true
 	}
 	if truncated, ok := errors.AsType[truncatedError](err); ok {
-		return truncated.note, true
+		return truncated.why, true
 	}
 	_, refused := errors.AsType[endpoint.Error](err)
 	return "it was not valid JSON", refused && failure.ClassOf(err) == failure.SchemaInvalid
@@ -221,7 +221,7 @@ const (
 func (run *run) read(ctx context.Context, model string, q question, p sentPrompt, a endpoint.Answer, used review.Usage) (cachedAnswer, error) {
 	counted := !used.Estimated && p.tokens >= comparedTokens
 	if counted && float64(used.PromptTokens) < leastShare*float64(p.tokens) {
-		return cachedAnswer{}, unproven("it does not prove that the whole prompt was read", "it reports %d prompt tokens of about %d", used.PromptTokens, p.tokens)
+		return cachedAnswer{}, unproven("it reports %d prompt tokens of about %d", used.PromptTokens, p.tokens)
 	}
 	o, cut, err := open(a, q.list)
 	if err != nil {

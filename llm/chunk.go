@@ -2,7 +2,6 @@ package llm
 
 import (
 	"cmp"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -26,102 +25,78 @@ type section struct {
 //
 // If the files have more than budget tokens, each file first gets at most one chunk, and
 // the rest of the larger files comes last: a huge file does not displace the others.
-func pack(files []*file, limit, budget int) []chunk {
-	p := &packer{limit: limit}
+func pack(files []*file, limit, budget int) (chunks []chunk) {
 	total := 0
 	for _, f := range files {
 		total += section{f, f.hunks}.tokens()
 	}
-	var rests []section
+	var open chunk
+	add := func(c chunk) {
+		if len(open) > 0 && open.tokens()+c.tokens() > limit {
+			chunks, open = append(chunks, open), nil
+		}
+		open = append(open, c...)
+	}
+	var rests chunk
 	for _, group := range byPriority(files) {
-		var heads chunk
+		var first chunk
 		for _, f := range group {
-			share := math.MaxInt
-			if total > budget {
-				share = limit - f.headSize
+			pieces := f.pieces(limit)
+			if total > budget && len(pieces) > 1 {
+				rests = append(rests, pieces[1:]...)
+				pieces = pieces[:1]
 			}
-			head, rest := cutHunks(f.hunks, share)
-			heads = append(heads, section{f, head})
-			if len(rest) > 0 {
-				rests = append(rests, section{f, rest})
-			}
+			first = append(first, pieces...)
 		}
-		p.makeRoom(heads.tokens())
-		for _, s := range heads {
-			p.add(s)
-		}
-	}
-	p.close()
-	for _, s := range rests {
-		p.add(s)
-	}
-	p.close()
-	return p.chunks
-}
-
-// cutHunks splits hunks after the given number of tokens, and after one line at least.
-func cutHunks(hunks []hunk, tokens int) (head, rest []hunk) {
-	for i, h := range hunks {
-		if size := h.tokens(); size <= tokens {
-			tokens -= size
+		if first.tokens() <= limit {
+			add(first)
 			continue
 		}
-		n, used := 0, h.headSize
+		for _, s := range first {
+			add(chunk{s})
+		}
+	}
+	for _, s := range rests {
+		add(chunk{s})
+	}
+	if len(open) > 0 {
+		chunks = append(chunks, open)
+	}
+	return chunks
+}
+
+// pieces divides f into sections of at most limit tokens, or of one line.
+func (f *file) pieces(limit int) (pieces chunk) {
+	for rest := f.hunks; len(rest) > 0; {
+		var hunks []hunk
+		hunks, rest = cutHunks(rest, limit-f.headSize)
+		pieces = append(pieces, section{f, hunks})
+	}
+	return pieces
+}
+
+// cutHunks splits hunks after at most the given number of tokens, and after one line at least:
+// between two hunks, or within the first one if that is larger.
+func cutHunks(hunks []hunk, tokens int) (head, rest []hunk) {
+	left := tokens
+	for i, h := range hunks {
+		if left -= h.tokens(); left >= 0 || len(h.lines) == 0 {
+			continue
+		}
+		if i > 0 {
+			return hunks[:i], hunks[i:]
+		}
+		n, used := 1, h.headSize+h.lines[0].size
 		for n < len(h.lines) && used+h.lines[n].size <= tokens {
 			used += h.lines[n].size
 			n++
 		}
-		if n == 0 && i > 0 {
-			return hunks[:i], hunks[i:]
+		if n == len(h.lines) { // one line that is too long
+			return hunks[:1], hunks[1:]
 		}
-		n = max(n, 1)
-		return append(slices.Clip(hunks[:i]), h.part(h.lines[:n])), append([]hunk{h.part(h.lines[n:])}, hunks[i+1:]...)
+		return []hunk{h.part(h.lines[:n])}, append([]hunk{h.part(h.lines[n:])}, hunks[1:]...)
 	}
 	return hunks, nil
-}
-
-type packer struct {
-	limit  int
-	chunks []chunk
-	open   chunk
-	used   int // tokens of open
-}
-
-// makeRoom opens a new chunk if tokens fit only there.
-func (p *packer) makeRoom(tokens int) {
-	if p.used+tokens > p.limit && tokens <= p.limit {
-		p.close()
-	}
-}
-
-// add adds a section, to new chunks if it fits only there.
-func (p *packer) add(s section) {
-	p.makeRoom(s.tokens())
-	for _, h := range s.hunks {
-		for rest := []hunk{h}; len(rest) > 0 && len(h.lines) > 0; {
-			var part []hunk
-			part, rest = cutHunks(rest, p.limit-s.file.headSize)
-			shown := len(p.open) > 0 && p.open[len(p.open)-1].file == s.file
-			if p.used+tokensOf(part) > p.limit || !shown && p.used+s.file.headSize+tokensOf(part) > p.limit {
-				p.close()
-				shown = false
-			}
-			if !shown {
-				p.open = append(p.open, section{file: s.file})
-				p.used += s.file.headSize
-			}
-			last := &p.open[len(p.open)-1]
-			last.hunks = append(last.hunks, part...)
-			p.used += tokensOf(part)
-		}
-	}
-}
-
-func (p *packer) close() {
-	if len(p.open) > 0 {
-		p.chunks = append(p.chunks, p.open)
-	}
-	p.open, p.used = nil, 0
 }
 
 // split halves c: between files, else between hunks, else between lines. ok is

@@ -233,19 +233,15 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 	}
 	identical := func(have, want string) bool { return have == want }
 	for _, try := range []struct {
-		want  []string
 		side  func(line) bool
 		equal func(have, want string) bool
-	}{
-		{want, isNew, identical},
-		{unmarked, isNew, identical},
-		{want, isNew, equalExceptBlanks},
-		{unmarked, isNew, equalExceptBlanks},
-		{want, isRemoved, equalExceptBlanks},
-		{unmarked, isRemoved, equalExceptBlanks},
-		{unmarked, isNew, contains},
-	} {
-		found := search(hunks, try.side, try.want, try.equal)
+	}{{isNew, identical}, {isNew, equalExceptBlanks}, {isRemoved, equalExceptBlanks}, {isNew, contains}} {
+		want := want
+		found := search(hunks, try.side, want, try.equal)
+		if len(found) == 0 {
+			want = unmarked
+			found = search(hunks, try.side, want, try.equal)
+		}
 		if len(found) == 0 {
 			continue
 		}
@@ -259,7 +255,7 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 		if best.added() {
 			at.anchor = review.AnchorAdded
 		}
-		at.part = !slices.EqualFunc(best, try.want, func(l line, w string) bool { return equalExceptBlanks(l.text, w) })
+		at.part = !slices.EqualFunc(best, want, func(l line, w string) bool { return equalExceptBlanks(l.text, w) })
 		at.before, at.after = around(hunks, at.start, at.end)
 		return at
 	}

@@ -564,7 +564,7 @@ func TestNoteAboutTheCountOfTokens(t *testing.T) {
 		prompt := len(h.messages) / 4
 		if h.n == 1 {
 			prompt = 100
-		} else if !strings.Contains(h.user, "it does not prove that the whole prompt was read") || strings.Contains(h.user, "are not those of the prompt") {
+		} else if !strings.Contains(h.user, "it reports 100 prompt tokens of about ") || strings.Contains(h.user, "check codes in their order. Answer again") {
 			t.Errorf("the note is missing: %s", h.user[len(h.user)-400:])
 		}
 		said200(w, findingsWith(codesIn(h.messages)), "stop", prompt, 20)

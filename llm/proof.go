@@ -84,17 +84,14 @@ func codeTokens(n int) int { return 80 * (n/maxCodeGap + 5) }
 
 // A truncatedError is an answer that does not prove that the model received the whole
 // prompt.
-type truncatedError struct {
-	why  string
-	note string // why, in words for the model
-}
+type truncatedError struct{ why string }
 
 func (e truncatedError) Error() string {
 	return "model endpoint did not prove that it read the whole prompt: " + e.why
 }
 
-func unproven(note, format string, args ...any) error {
-	return failure.New(failure.PromptTruncated, truncatedError{fmt.Sprintf(format, args...), note})
+func unproven(format string, args ...any) error {
+	return failure.New(failure.PromptTruncated, truncatedError{fmt.Sprintf(format, args...)})
 }
 
 // checkCodes compares the codes of an answer with those of the prompt. Its error
@@ -109,5 +106,5 @@ func checkCodes(got, want []string) error {
 			there++
 		}
 	}
-	return unproven("its check codes are not those of the prompt", "its answer has %d of the %d check codes in their order", min(there, len(want)-1), len(want))
+	return unproven("its answer has %d of the %d check codes in their order", min(there, len(want)-1), len(want))
 }
