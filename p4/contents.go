@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -76,23 +75,23 @@ func (f *file) revisions() []string {
 // archives if not one revision of the change can be read.
 const manyDamaged = 3
 
-// findDamage reads content that differs from the server's digest or size once more,
-// because it may have been damaged in transit. If it still differs, it sets the reason.
-// The log has each damaged revision with the command that confirms the damage.
+// findDamage sets the reason of content that differs from the server's digest or size. The
+// log has each damaged revision with the command that confirms the damage.
 func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout) error {
-	var suspects []string
-	for _, c := range damagedIn(files, printed) {
-		suspects = append(suspects, c.spec)
-	}
-	again, err := x.printAll(ctx, suspects)
-	if err != nil {
-		return err
-	}
-	maps.Copy(printed.contents, again.contents)
-	for _, c := range damagedIn(files, printed) {
-		c.missing = review.SkipDamaged
-		if c.fileType.base != "text" { // p4 may print other bytes than the server digested
-			c.missing = review.SkipUnreadable
+	for _, f := range files {
+		for _, spec := range f.revisions() {
+			digest := ""
+			if spec == f.spec() {
+				digest = f.Digest
+			}
+			c := printed.of(spec)
+			if c.missing != "" || cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" || isIntact(c.data, digest, c.size, c.fileType) {
+				continue
+			}
+			c.missing = review.SkipDamaged
+			if c.fileType.base != "text" { // p4 may print other bytes than the server digested
+				c.missing = review.SkipUnreadable
+			}
 		}
 	}
 	damaged := 0
@@ -107,24 +106,6 @@ func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout
 		return failure.Errorf(failure.UpstreamInternal, "the server cannot read any of %d archives: check that its depots are mounted", damaged)
 	}
 	return nil
-}
-
-// damagedIn returns the contents that differ from the server's digest or size.
-func damagedIn(files []*file, printed *printout) []*content {
-	var found []*content
-	for _, f := range files {
-		for _, spec := range f.revisions() {
-			digest := ""
-			if spec == f.spec() {
-				digest = f.Digest
-			}
-			c := printed.of(spec)
-			if c.missing == "" && cmp.Or(actionSkip(c.action), c.fileType.skip()) == "" && !isIntact(c.data, digest, c.size, c.fileType) {
-				found = append(found, c)
-			}
-		}
-	}
-	return found
 }
 
 // compareAll sets Diff or Skipped of each file from the printed contents.

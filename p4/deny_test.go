@@ -181,7 +181,7 @@ func TestEveryReadIsGuarded(t *testing.T) {
 				f := simFetcher(t, depot, "P4SIM_LOG="+log)
 				list, err := NewAllowList([]string{allowed}, nil)
 				testkit.NoError(t, err)
-				s, err := f.connected(t.Context())
+				s, err := f.connect(t.Context())
 				testkit.NoError(t, err)
 				d, err := s.describe(t.Context(), 2, review.ReadOptions{})
 				if err != nil || len(d.files) != 2 {

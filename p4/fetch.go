@@ -9,12 +9,12 @@
 // p4/internal/command runs p4 and classifies its messages.
 //
 // The number of p4 processes does not depend on the size of a changelist:
-// describe, protects, one print of all revisions that are compared, reviews and users;
+// info, describe, protects, one print of all revisions that are compared, reviews and users;
 // filelog twice if files were branched or integrated, jobs once if the changelist
-// has jobs; files and print once for the files around the change; info after a start
-// and after a failure of the server. A shelf costs one more print, and so does each damaged
-// revision; a server that fails to describe a changelist is asked up to three times, and
-// groups that own paths once in ten minutes.
+// has jobs; files and print once for the files around the change. A shelf costs one more
+// print, and so does each revision at which the server ends a print; a server that fails to
+// describe a changelist is asked up to three times, and groups that own paths once in ten
+// minutes.
 package p4
 
 import (
@@ -25,7 +25,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -45,7 +44,6 @@ type ChangeFetcher struct {
 	skip      skipper
 	selection *selection.Policy
 	runner    command.Runner
-	server    atomic.Pointer[server] // nil before the first answer of the server
 }
 
 // New validates cfg, resolves the p4 command and makes the state directory. It does not
@@ -97,21 +95,12 @@ func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 // Errors have a class and do not name the changelist. For a changelist that the server
 // does not know it is NotFound, or ReplicaBehind if all changelists that the server knows
 // are older. For a pending changelist it is ReplicaBehind, or InputInvalid if the server
-// does not lag. If the server is not as it was known, the changelist is read once more.
+// does not lag.
 func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how review.ReadOptions) (review.Change, error) {
 	if number < 1 {
 		return review.Change{}, failure.Errorf(failure.InputInvalid, "changelist number %d is not positive", number)
 	}
-	wasKnown := f.server.Load() != nil
-	change, err := f.read(ctx, number, how)
-	if f.forget(err); wasKnown && err != nil && failure.ClassOf(err) == failure.ConfigInvalid {
-		change, err = f.read(ctx, number, how)
-	}
-	return change, err
-}
-
-func (f *ChangeFetcher) read(ctx context.Context, number review.Changelist, how review.ReadOptions) (review.Change, error) {
-	s, err := f.connected(ctx)
+	s, err := f.connect(ctx)
 	if err != nil {
 		return review.Change{}, err
 	}

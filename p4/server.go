@@ -2,12 +2,10 @@ package p4
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/p4/internal/command"
 )
 
@@ -37,27 +35,13 @@ func (i ServerInfo) isReplica() bool {
 	return slices.ContainsFunc([]string{"replica", "edge", "standby", "build"}, func(kind string) bool { return strings.Contains(i.Services, kind) })
 }
 
-// Info returns the server's description of itself. The first complete answer is kept.
+// Info returns the server's description of itself.
 func (f *ChangeFetcher) Info(ctx context.Context) (ServerInfo, error) {
-	s, err := f.connected(ctx)
+	s, err := f.connect(ctx)
 	if err != nil {
 		return ServerInfo{}, err
 	}
 	return s.info, nil
-}
-
-func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
-	if s := f.server.Load(); s != nil {
-		return s, nil
-	}
-	s, err := f.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s.info.CaseHandling != "" { // not hidden
-		f.server.Store(s)
-	}
-	return s, nil
 }
 
 // A server is a server whose info is known.
@@ -69,16 +53,12 @@ type server struct {
 }
 
 // connect asks a server for its info and determines the character set. A server in
-// unicode mode refuses clients without one, so it may be asked twice.
+// unicode mode refuses clients without one, so it may be asked twice. Nothing is kept: a
+// standby may take over, or the server may be converted to unicode mode.
 func (f *ChangeFetcher) connect(ctx context.Context) (*server, error) {
 	r := f.runner
 	r.Charset = "none"
 	info, wantsUnicode, err := askInfo(ctx, r)
-	if wrong, ok := errors.AsType[command.UntrustedKey](err); ok {
-		if err = f.trust(wrong); err == nil {
-			info, wantsUnicode, err = askInfo(ctx, r)
-		}
-	}
 	if wantsUnicode {
 		r.Charset = "utf8"
 		info, _, err = askInfo(ctx, r)
@@ -91,27 +71,6 @@ func (f *ChangeFetcher) connect(ctx context.Context) (*server, error) {
 	}
 	r.Broker = info.Broker
 	return &server{r, info, f.cfg.CharsetFallback, f.cfg.RestrictedTo == Everyone}, nil
-}
-
-// trust trusts the key of the configuration at an address where p4 has not seen it, or
-// explains the key that the server presents.
-func (f *ChangeFetcher) trust(wrong command.UntrustedKey) error {
-	switch pinned := f.runner.Key; pinned {
-	case wrong.Key:
-		return f.runner.Trust(wrong.Address)
-	case "":
-		return failure.Errorf(failure.ConfigInvalid, "%w: its fingerprint is %s: compare it with p4d -Gf on the server's host, and set p4.fingerprint to it", wrong, wrong.Key)
-	default:
-		return failure.Errorf(failure.ConfigInvalid, "the server's key is not that of p4.fingerprint: its fingerprint is %s, the configured one is %s: if the key was changed on purpose, set p4.fingerprint to the new one; otherwise somebody may intercept the connection", wrong.Key, pinned)
-	}
-}
-
-// forget drops what is known of the server after a failure that can contradict it, such as
-// a server that was converted to unicode mode, has another key or gave way to a standby.
-func (f *ChangeFetcher) forget(err error) {
-	if failure.ScopeOf(err) == failure.ScopeEndpoint {
-		f.server.Store(nil)
-	}
 }
 
 // askInfo runs p4 info -s, which reads no table of the server. A server can hide all

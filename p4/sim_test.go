@@ -19,7 +19,7 @@ import (
 func TestInsensitiveServer(t *testing.T) {
 	t.Parallel()
 	fetcher := simFetcher(t, "testdata/history.txtar", "P4SIM_CASE=insensitive")
-	s, err := fetcher.connected(t.Context())
+	s, err := fetcher.connect(t.Context())
 	testkit.NoError(t, err)
 	list, err := s.submitted(t.Context(), []string{"//DEPOT/Tool/..."}, 101, 107)
 	if err != nil || len(list) == 0 {

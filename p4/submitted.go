@@ -20,13 +20,12 @@ const maxWindow = 1000
 // server's newest submitted changelist. A range that is over the account's limits is
 // halved; if one number is over them, the error is TooLarge.
 func (f *ChangeFetcher) Submitted(ctx context.Context, after review.Changelist) (list []review.Changelist, upTo review.Changelist, err error) {
-	defer func() { f.forget(err) }()
-	newest, err := f.Newest(ctx)
-	if err != nil || newest <= after {
+	s, err := f.connect(ctx)
+	if err != nil {
 		return nil, after, err
 	}
-	s, err := f.connected(ctx)
-	if err != nil {
+	newest, err := s.newest(ctx, "-s", "submitted")
+	if err != nil || newest <= after {
 		return nil, after, err
 	}
 	upTo = min(newest, after+maxWindow)
@@ -59,7 +58,7 @@ func (s *server) submitted(ctx context.Context, trees []string, from, to review.
 
 // Newest returns the server's newest submitted changelist, 0 if it has none.
 func (f *ChangeFetcher) Newest(ctx context.Context) (review.Changelist, error) {
-	s, err := f.connected(ctx)
+	s, err := f.connect(ctx)
 	if err != nil {
 		return 0, err
 	}

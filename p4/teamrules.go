@@ -43,7 +43,7 @@ func (x *fetch) readRules(ctx context.Context) ([]review.RuleFile, error) {
 
 // Rules reads the rule files of the configuration as they are.
 func (f *ChangeFetcher) Rules(ctx context.Context) ([]review.RuleFile, error) {
-	s, err := f.connected(ctx)
+	s, err := f.connect(ctx)
 	if err != nil {
 		return nil, err
 	}

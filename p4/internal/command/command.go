@@ -142,8 +142,8 @@ func (r Runner) Environ() []string {
 // trustFile holds the trusted key alone, by address as p4 wants it.
 func (r Runner) trustFile() string { return "p4trust-" + strings.ReplaceAll(r.Key, ":", "") }
 
-// Trust adds the address to those at which the key of the configuration is trusted.
-func (r Runner) Trust(address string) error {
+// trust adds the address to those at which the key of the configuration is trusted.
+func (r Runner) trust(address string) error {
 	file, err := os.OpenFile(filepath.Join(r.Dir, r.trustFile()), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return failure.Errorf(failure.ConfigInvalid, "trust the server's key: %w", err)
@@ -161,8 +161,28 @@ var errTimedOut = errors.New("timed out")
 // and is returned. If each returns nil for an error record of severity 3 or more,
 // the record counts as handled, and so does the exit status that it causes.
 //
+// At an address where p4 has not seen the key of the configuration, Run trusts the key and
+// runs c again: the name of a server may lead to several addresses.
+//
 // The log holds counts, and no argument (security 9.2.4).
-func (r Runner) Run(parent context.Context, c Cmd, each func(Record) error) error {
+func (r Runner) Run(ctx context.Context, c Cmd, each func(Record) error) error {
+	err := r.run(ctx, c, each)
+	wrong, isUntrusted := errors.AsType[untrustedKey](err)
+	switch {
+	case !isUntrusted:
+		return err
+	case r.Key == "":
+		return failure.Errorf(failure.ConfigInvalid, "%w: its fingerprint is %s: compare it with p4d -Gf on the server's host, and set p4.fingerprint to it", wrong, wrong.key)
+	case r.Key != wrong.key:
+		return failure.Errorf(failure.ConfigInvalid, "the server's key is not that of p4.fingerprint: its fingerprint is %s, the configured one is %s: if the key was changed on purpose, set p4.fingerprint to the new one; otherwise somebody may intercept the connection", wrong.key, r.Key)
+	}
+	if err := r.trust(wrong.address); err != nil {
+		return err
+	}
+	return r.run(ctx, c, each)
+}
+
+func (r Runner) run(parent context.Context, c Cmd, each func(Record) error) error {
 	args, err := c.Args()
 	if err != nil {
 		return err

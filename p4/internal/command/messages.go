@@ -86,11 +86,11 @@ func (r Record) Message() Message {
 	return m
 }
 
-// An UntrustedKey is the error of a server whose key p4 does not trust. Key is the
+// An untrustedKey is the error of a server whose key p4 does not trust. key is the
 // fingerprint that the server presents.
-type UntrustedKey struct{ Address, Key, text string }
+type untrustedKey struct{ address, key, text string }
 
-func (e UntrustedKey) Error() string { return e.text }
+func (e untrustedKey) Error() string { return e.text }
 
 // untrusted matches the messages about a key that is unknown or has changed.
 var untrusted = regexp.MustCompile(`(?s)(?:authenticity of|P4PORT) '([^'\s]+)'.*?\b((?:[0-9A-F]{2}:){19}[0-9A-F]{2})\b`)
@@ -99,7 +99,7 @@ var untrusted = regexp.MustCompile(`(?s)(?:authenticity of|P4PORT) '([^'\s]+)'.*
 // have names, paths and the output of a trigger.
 func (m Message) err(text string) *failure.Error {
 	if found := untrusted.FindStringSubmatch(text); found != nil && m.Class == failure.ConfigInvalid {
-		return failure.New(m.Class, UntrustedKey{found[1], found[2], m.Text})
+		return failure.New(m.Class, untrustedKey{found[1], found[2], m.Text})
 	}
 	switch m.Class {
 	case failure.Unknown, failure.NotFound, failure.InvariantViolated:
