@@ -53,7 +53,7 @@ func TestInstallPage(t *testing.T) {
 }
 
 // runRecipes runs commands of other pages on the installed host: those that answer an author's
-// question, and those that prove a list of paths and rules of redaction.
+// question, prove a list of paths, rules of redaction and a model, and forget a changelist.
 func (h *host) runRecipes() {
 	h.t.Helper()
 	h.commands("fake", map[string]string{"criticizer": binDir + "/criticizer"})
@@ -81,6 +81,11 @@ func (h *host) runRecipes() {
 	out, err = h.run(strings.Replace(proof, "criticizer.yaml", "masks.yaml", 1))
 	if err != nil || !strings.Contains(out, "[REDACTED:internal-host:") || !strings.Contains(out, "[REDACTED:studio-token:") {
 		h.t.Errorf("the proof of docs/redaction.md ends with %v: %s", err, out)
+	}
+	forget := regexp.MustCompile(`(?m)^ +criticizer forget .*\n +criticizer status .*$`).FindString(readFile(h.t, "../docs/data.md"))
+	out, err = h.run("set -a; . /etc/criticizer/worker-all.env; set +a\ncriticizer doctor --model\n" + forget)
+	if err != nil || !strings.Contains(out, "changelist 1 is forgotten") || !strings.Contains(out, "succeeded, findings, 1 finding, forgotten") {
+		h.t.Errorf("the proof of docs/model.md and the commands of docs/data.md end with %v: %s", err, out)
 	}
 }
 
