@@ -20,7 +20,7 @@ import (
 type thinkingLimitError struct{ limit int }
 
 func (e thinkingLimitError) Error() string {
-	return fmt.Sprintf("thinking of the model used up the limit of %d tokens for an answer: raise llm.max_answer_tokens or lower llm.reasoning_effort", e.limit)
+	return fmt.Sprintf("thinking of the model used up the limit of %d tokens for an answer: raise llm.max_answer_tokens, or lower reasoning_effort in llm.extra", e.limit)
 }
 
 // open returns the object in an answer, which has the list for the task, and whether the

@@ -277,25 +277,22 @@ func (b *batch) validate(input []byte) (requests []batchRequest, code string, li
 	case len(input) == 0: // deleted
 		return nil, "empty_file", 0
 	}
-	var model string
-	seen := map[string]bool{}
+	models, seen := map[string]bool{}, map[string]bool{}
 	for raw := range bytes.Lines(input) {
 		n := len(requests) + 1
 		var r batchRequest
-		if json.Unmarshal(raw, &r) != nil {
-			return nil, "invalid_json_line", n
-		}
+		failed := json.Unmarshal(raw, &r)
 		q, _ := batchEndpoints[b.endpoint].read(r.Body)
-		if n == 1 {
-			model = q.model
-		}
+		models[q.model] = true
 		switch {
+		case failed != nil:
+			return nil, "invalid_json_line", n
+		case len(models) > 1:
+			return nil, "model_mismatch", n
 		case seen[r.CustomID]:
 			return nil, "duplicate_custom_id", n
 		case r.URL != b.endpoint || r.Method != http.MethodPost:
 			return nil, "url_mismatch", n
-		case q.model != model:
-			return nil, "model_mismatch", n
 		}
 		seen[r.CustomID] = true
 		requests = append(requests, r)

@@ -30,7 +30,7 @@ func TestExamplesOfRules(t *testing.T) {
 	for i, r := range rules {
 		t.Run(fmt.Sprintf("%d %s", i, r.Title), func(t *testing.T) {
 			t.Parallel()
-			fixed := r.Fix.Regexp == nil
+			fixed := r.Fix == nil
 			check := func(examples map[string][]string, want int) {
 				for name, lines := range examples {
 					path := "//depot/" + name

@@ -2,7 +2,6 @@ package llmsim
 
 import (
 	_ "embed"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,46 +26,25 @@ type Remark struct {
 // A rule reports one kind of defect in added lines; see rules.yaml.
 type rule struct {
 	Remark  `yaml:",inline"`
-	Exts    []string `yaml:"exts"` // names of groups of file extensions
-	Line    pattern  `yaml:"line"`
-	Not     pattern  `yaml:"not"`
-	Next    pattern  `yaml:"next"`
-	NotNear pattern  `yaml:"not_near"`
+	Files   *regexp.Regexp `yaml:"files"`
+	Line    *regexp.Regexp `yaml:"line"`
+	Not     *regexp.Regexp `yaml:"not"`
+	Next    *regexp.Regexp `yaml:"next"`
+	NotNear *regexp.Regexp `yaml:"not_near"`
 	// Fix matches what With replaces in a reported line. Unset: no replacement.
-	Fix  pattern `yaml:"fix"`
-	With string  `yaml:"with"`
+	Fix  *regexp.Regexp `yaml:"fix"`
+	With string         `yaml:"with"`
 	// Hit and Miss are examples for the test, by file name.
 	Hit  map[string][]string `yaml:"hit"`
 	Miss map[string][]string `yaml:"miss"`
 }
 
-// A pattern is a regular expression. The zero pattern is unset.
-type pattern struct{ *regexp.Regexp }
-
-// UnmarshalYAML implements [yaml.BytesUnmarshaler].
-func (p *pattern) UnmarshalYAML(text []byte) (err error) {
-	var s string
-	if err := yaml.Unmarshal(text, &s); err != nil {
-		return err
-	}
-	p.Regexp, err = regexp.Compile(s)
-	return err
-}
-
 var rules = func() []rule {
 	var file struct {
-		Exts  map[string][]string `yaml:"exts"`
-		Rules []rule              `yaml:"rules"`
+		Rules []rule `yaml:"rules"`
 	}
 	if err := yaml.UnmarshalWithOptions(rulesFile, &file, yaml.Strict()); err != nil {
 		panic("llmsim: rules.yaml: " + err.Error())
-	}
-	for i, r := range file.Rules {
-		var exts []string
-		for _, group := range r.Exts {
-			exts = append(exts, file.Exts[group]...)
-		}
-		file.Rules[i].Exts = exts
 	}
 	return file.Rules
 }()
@@ -95,21 +73,22 @@ func review(prompt string) []finding {
 	return found
 }
 
-func (r rule) apply(f changedFile) []finding {
-	if len(r.Exts) > 0 && !slices.Contains(r.Exts, f.ext) {
+// comment matches the lines that a rule for some files does not apply to.
+var comment = regexp.MustCompile(`^\s*(?://|/?\*|#)`)
+
+func (r rule) apply(f changedFile) (found []finding) {
+	if r.Files != nil && !r.Files.MatchString(strings.ToLower(f.path)) {
 		return nil
 	}
-	var found []finding
 	for i, l := range f.lines {
-		if l.mark != '+' || len(r.Exts) > 0 && isComment(f.ext, l.text) || !r.matches(l.text, following(f.lines, i)) {
+		if l.mark != '+' || r.Files != nil && comment.MatchString(l.text) || !r.matches(l.text, following(f.lines, i)) {
 			continue
 		}
 		f := finding{Path: f.path, Quote: l.text, Line: l.number, Remark: r.Remark}
-		if r.Fix.Regexp != nil && r.Fix.MatchString(l.text) {
+		if r.Fix != nil && r.Fix.MatchString(l.text) {
 			f.Replacement = r.Fix.ReplaceAllString(l.text, r.With)
 		}
-		found = append(found, f)
-		if len(found) == maxPerRule {
+		if found = append(found, f); len(found) == maxPerRule {
 			break
 		}
 	}
@@ -117,14 +96,13 @@ func (r rule) apply(f changedFile) []finding {
 }
 
 func (r rule) matches(s string, next []string) bool {
-	near := append([]string{s}, next...)
 	switch {
-	case !r.Line.MatchString(s), r.Not.Regexp != nil && r.Not.MatchString(s):
+	case !r.Line.MatchString(s), r.Not != nil && r.Not.MatchString(s):
 		return false
-	case r.Next.Regexp != nil && (len(next) == 0 || !r.Next.MatchString(next[0])):
+	case r.Next != nil && (len(next) == 0 || !r.Next.MatchString(next[0])):
 		return false
 	}
-	return r.NotNear.Regexp == nil || !slices.ContainsFunc(near, r.NotNear.MatchString)
+	return r.NotNear == nil || !slices.ContainsFunc(append(next, s), r.NotNear.MatchString)
 }
 
 // following returns up to four lines of new content after line i, in its hunk.
@@ -141,18 +119,9 @@ func following(lines []line, i int) []string {
 	return next
 }
 
-func isComment(ext, s string) bool {
-	s = strings.TrimSpace(s)
-	if slices.Contains([]string{".py", ".sh", ".bash", ".rb"}, ext) {
-		return strings.HasPrefix(s, "#")
-	}
-	return strings.HasPrefix(s, "//") || strings.HasPrefix(s, "/*") || strings.HasPrefix(s, "*")
-}
-
 // A changedFile is one file of the change in a prompt.
 type changedFile struct {
 	path  string
-	ext   string // lower case, with its dot
 	lines []line
 }
 
@@ -181,7 +150,7 @@ func parseChange(prompt string) []changedFile {
 	var files []changedFile
 	for s := range strings.SplitSeq(body, "\n") {
 		if f := fileLine.FindStringSubmatch(s); f != nil {
-			files = append(files, changedFile{path: f[1], ext: strings.ToLower(path.Ext(f[1]))})
+			files = append(files, changedFile{path: f[1]})
 		} else if l, ok := parseLine(s); ok && len(files) > 0 {
 			last := &files[len(files)-1]
 			last.lines = append(last.lines, l)
