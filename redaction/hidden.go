@@ -32,7 +32,7 @@ var keyMark = regexp.MustCompile(`^[-+ ][\s#/*;%]*-----BEGIN [A-Z ]*PRIVATE KEY-
 // hiddenLines returns the hidden lines among the added and removed lines of a diff.
 func (pt *part) hiddenLines() (out []Hidden) {
 	kind := pt.lang.Kind
-	isScript := kind == lex.Shell || pt.lang == lex.Unknown
+	isScript := kind == lex.Shell || kind == lex.Script || pt.lang == lex.Unknown
 	add := func(line int, reason string) {
 		if n := len(out); n > 0 && out[n-1].Reason == reason && line <= out[n-1].Last+1 {
 			out[n-1].Last = line

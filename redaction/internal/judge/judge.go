@@ -52,8 +52,9 @@ type Candidate struct {
 	Next   int
 	// Own is the name of the member or column itself, where Name is that of the container.
 	Own string
-	// InCode is set if the name is one of code, not one in a literal or a comment.
-	InCode bool
+	// InCode is set if the name is one of code, not one in a literal or a comment. InData is set if the text is
+	// one of a language without expressions, such as YAML, or an argument of a command.
+	InCode, InData bool
 
 	text string
 }
@@ -137,7 +138,7 @@ var classifiers = []classifier{
 	{name: "number of a row", is: func(c *Candidate) bool { return lex.AllIn(c.text, &lex.DigitSet) && lastWordOf(c.Name.Ident) == "id" }, then: left},
 	{name: "name of a resource", is: namesResource, then: left},
 	{name: "term in an element", bindings: bitsOf(Element), is: func(c *Candidate) bool {
-		return c.text[0] == '`' || strings.Contains(c.text, ".") && isChain(c.text)
+		return c.text[0] == '`' || strings.Contains(c.text, ".") && isChain(c.text) && (c.Name.Strength != Strong || c.isExpression())
 	}, then: left},
 	{name: "member of code", bindings: bitsOf(Listed), is: func(c *Candidate) bool { // {token.IMAG, "0x1p"}
 		return lex.ByteAt(c.S, c.Name.Begin-1) == '{' && !IsIdentifier(c.Name.Ident)
@@ -151,9 +152,9 @@ var classifiers = []classifier{
 	{name: "common words", strengths: strong | medium, is: func(c *Candidate) bool { return IsCommonWords(c.text, 1) }, then: left},
 	{name: "path", is: ofText(IsPath), then: left},
 	{name: "prose", strengths: strong, is: func(c *Candidate) bool { return IsProse(c.text) && !(c.Name.IsPassword() && isPassphrase(c.text)) }, then: left},
-	{name: "code", strengths: medium | weak | vendor, is: ofText(IsSource), then: left},
+	{name: "code", strengths: medium | weak | vendor, is: (*Candidate).isExpression, then: left},
 
-	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(IsCode), then: left},
+	{name: "code", strengths: strong, quotes: onlyQuoted, is: (*Candidate).isExpression, then: left},
 	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(Called), is: func(c *Candidate) bool { return lists["lookupcall"][SplitWords(c.Name.Ident)[0]] }, then: left},
 	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(Spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
 	{name: "quoted in a list", strengths: strong, bindings: bitsOf(Listed), quotes: onlyQuoted, is: func(c *Candidate) bool {
@@ -161,13 +162,13 @@ var classifiers = []classifier{
 	}, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
 	{name: "stated password", strengths: strong, bindings: bitsOf(Stated), is: func(c *Candidate) bool {
-		return len(c.text) >= 5 && !IsWordLike(c.text) && !namesAlgorithm(c.text) && !strings.Contains(c.text, "'") && !IsCode(c.text)
+		return len(c.text) >= 5 && !IsWordLike(c.text) && !namesAlgorithm(c.text) && !strings.Contains(c.text, "'") && !c.isExpression()
 	}, then: masked, otherwise: left},
 	{name: "password in a sentence", strengths: strong, bindings: bitsOf(Spaced), is: isWritten, then: masked},
 	{name: "word after a blank", strengths: strong, bindings: bitsOf(Spaced), is: isSpacedBare, then: masked, otherwise: left},
 
 	{name: "no key", strengths: medium, is: func(c *Candidate) bool {
-		return isLikelyKey(c.text) || c.Quoted && containsKey(c.text) || isHumanKey(c)
+		return isLikelyKey(c.text) || c.Quoted && containsKey(c.text) || isHumanKey(c) || c.Bind == Spaced && len(c.text) >= 8 && !c.isExpression()
 	}, otherwise: left},
 	{name: "key after a blank", strengths: medium, bindings: bitsOf(Spaced), is: func(c *Candidate) bool { return IsFlag(c.S, c.Name.Begin) && hasDigit(c.text) || IsVeryRandom(c.text) }, then: masked, otherwise: left},
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
@@ -183,13 +184,13 @@ var classifiers = []classifier{
 	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
 
 	// What is left are bare values of strong names, and bare keys of medium names.
-	{name: "code", is: func(c *Candidate) bool { // but a constant may be a password that looks like an expression
-		return IsSource(c.text) && !(IsConstant(c.Name.Ident) && isDotted(c.text)) || isNumber(c.text) || looksLikeVersion(c.text)
-	}, then: left},
-	{name: "operator", is: func(c *Candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !IsRandom(c.text) }, then: left},
 	{name: "field of a connection string", is: func(c *Candidate) bool { // behind the first, with a capital, unlike names in code
 		return c.after() == ';' && lex.ByteAt(c.S, c.Name.Begin-1) == ';' && lex.IsUpper(c.Name.Ident[0])
 	}, then: masked},
+	{name: "code", is: func(c *Candidate) bool { // but a constant may be a password that looks like an expression
+		return c.isExpression() && !(IsConstant(c.Name.Ident) && isDotted(c.text)) || isNumber(c.text) || looksLikeVersion(c.text)
+	}, then: left},
+	{name: "operator", is: func(c *Candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !IsRandom(c.text) }, then: left},
 	{name: "begin of an expression", is: func(c *Candidate) bool {
 		return c.after() == '(' || c.after() == '{' || strings.IndexByte("[.", lex.ByteAt(c.S, c.End)) >= 0
 	}, then: left},

@@ -46,7 +46,7 @@ func isSpacedBare(c *Candidate) bool {
 	switch {
 	case IsKeyLike(c.text):
 		return true
-	case IsSource(c.text):
+	case c.isExpression():
 		return false
 	case IsFlag(c.S, c.Name.Begin):
 		return true
@@ -128,7 +128,7 @@ func isWritten(c *Candidate) bool {
 // is none: a flag, a path, a word for a secret.
 func isNoArgument(c *Candidate) bool {
 	text := c.text
-	return text[0] == '-' || IsCommonWords(text, 0) || IsPath(text) || IsProse(text) && !isPassphrase(text) || IsCode(text)
+	return text[0] == '-' || IsCommonWords(text, 0) || IsPath(text) || IsProse(text) && !isPassphrase(text) || c.isExpression()
 }
 
 // isItem reports whether an element of a list is a secret. It is strict: lists of
@@ -158,7 +158,8 @@ func isMember(c *Candidate) bool {
 	case lists["about"][lastWordOf(c.Own)]:
 		return false
 	}
-	return c.Name.Strength == Strong && IsHumanMade(text) && !IsIdentifier(text) || IsRandom(text) && isItem(c)
+	return c.Name.Strength == Strong && IsHumanMade(text) && !IsIdentifier(text) || IsRandom(text) && isItem(c) ||
+		c.Bind == Member && c.Quoted && strings.Contains(text, ".") && !c.isExpression() && hasDigit(text) && !looksLikeVersion(text)
 }
 
 // isOfMany reports whether an element of a list or map of passwords is one: it has a digit or a mark. Among

@@ -35,8 +35,33 @@ func isCall(text string) bool {
 	return i > 0 && strings.IndexByte(")];,", lex.LastByte(text)) >= 0 && isChain(text[:i]) && shapeOf(text).digit < 4
 }
 
-// IsCode is IsSource for text in quotes.
-func IsCode(text string) bool { return IsSource(text) && !isDotted(text) }
+// isExpression reports whether the text is an expression and not a value that looks like one. What holds the name of a
+// secret refers to one. Other text is a value of a strong name in data, and in quotes if it has a word with a number.
+func (c *Candidate) isExpression() bool {
+	if !IsSource(c.text) {
+		return false
+	}
+	isNumbered := IsMixedCase(c.text) || isDotted(c.text)
+	for w := range wordsOf(c.text) {
+		if c.Names.Of(w).Strength >= Medium {
+			return true
+		}
+		isNumbered = isNumbered || isNumberedWord(w)
+	}
+	switch {
+	case c.text[0] == '$', strings.Contains(c.text, "://"), strings.Contains(c.text, "@sha256:"), isAction(c.text):
+		return true
+	case c.InData && c.Name.Strength == Strong, c.Bind == Spaced && IsFlag(c.S, c.Name.Begin):
+		return false
+	}
+	return !c.Quoted && !c.InData || !isNumbered
+}
+
+// isNumberedWord reports whether w is a word with a number behind it, such as water9, and not the name of an algorithm.
+func isNumberedWord(w string) bool {
+	core := strings.TrimRight(w, lex.Digits)
+	return core != w && len(core) >= 3 && lex.AllIn(core, &lex.LetterSet) && !isAlgorithm(core)
+}
 
 // isDotted reports whether text is words and a number, joined by dots: a password rather
 // than code.

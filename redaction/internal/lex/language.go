@@ -17,12 +17,13 @@ type LanguageKind uint8
 const (
 	Text   LanguageKind = iota // prose, a log, a snippet of an unknown language
 	Code                       // a name
-	Shell                      // an argument, or a name
+	Shell                      // an argument
+	Script                     // an argument, or a name
 	Config                     // a value, or a name
 	Markup                     // text between tags
 )
 
-var languageKinds = map[string]LanguageKind{"text": Text, "code": Code, "shell": Shell, "config": Config, "markup": Markup}
+var languageKinds = map[string]LanguageKind{"text": Text, "code": Code, "shell": Shell, "script": Script, "config": Config, "markup": Markup}
 
 // A Language is how texts of some files are read.
 type Language struct {

@@ -15,9 +15,9 @@ type region struct {
 	// outer is the region with the literal toks[at], whose text this region is.
 	outer *region
 	at    int
-	// bare is set if a text without quotes may be a value, code if it is a name of code, isText if the region
-	// is the whole text of a file of a known language.
-	bare, code, isText bool
+	// bare is set if a text without quotes may be a value, code if it is a name of code, data if it is never an
+	// expression, isText if the region is the whole text of a file of a known language.
+	bare, code, data, isText bool
 }
 
 // cursorAt returns the place of the first token that begins at the offset or behind it.

@@ -122,7 +122,8 @@ func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
 		return d.Result
 	}
 	b.hits, b.tokens = hits, lex.Append(b.tokens[:0], text, 0, len(text), l)
-	root := &region{s: text, toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code}
+	root := &region{s: text, toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code, data: l.Kind == lex.Config || l.Kind == lex.Shell}
+	d.inData = root.data
 	d.judgeAll(d.document(root), inDocument)
 	d.region(root, hits, 0)
 	return d.Result
@@ -141,8 +142,8 @@ type reader struct {
 	// bareEnd is the end of the last text without quotes, bareDepth how many names in it had a value.
 	bareEnd, bareDepth int
 	commandEnd         []int
-	// inCode is set while the name in hand is one of code.
-	inCode bool
+	// inCode is set while the name in hand is one of code, inData while the value is one of data.
+	inCode, inData bool
 	// budget is how many more tokens of arguments may be read than a few for each.
 	budget int
 	// work is what was done so far, as in maxWork.
@@ -171,6 +172,7 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 				continue
 			}
 			d.work += hitWork
+			d.inCode, d.inData = rg.code, rg.data || h.kind == commandWord
 			switch h.kind {
 			case callWord:
 				d.call(rg, h)
@@ -186,7 +188,7 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 		n := sort.Search(len(hits), func(i int) bool { return hits[i].begin >= int(t.InnerEnd) })
 		sub := &region{s: d.s, from: int(t.Inner), to: int(t.InnerEnd), bare: true}
 		if t.Kind == lex.Literal {
-			sub.outer, sub.at = rg, at
+			sub.outer, sub.at, sub.data = rg, at, rg.data && d.lang.Kind == lex.Shell
 		}
 		sub.toks = lex.Lex(d.s, sub.from, sub.to, lex.Unknown)
 		d.region(sub, hits[:n], depth+1)
@@ -224,7 +226,6 @@ func (d *reader) name(rg *region, at int, h hit) {
 	if n.Begin, n.End = a, b; n.Strength == judge.NoName {
 		return
 	}
-	d.inCode = rg.code
 	before, after := cursor{rg, at}, cursor{rg, at}
 	for before.i > 0 && int(rg.toks[before.i-1].End) > a {
 		before.i--
@@ -247,7 +248,7 @@ func (d *reader) secret(n judge.Name, place string, bind judge.Binding, lit lite
 	if lit.next.rg != nil {
 		next = lit.next.offset()
 	}
-	c := judge.Candidate{Names: d.Names, Name: n, Bind: bind, S: d.s, Start: lit.start, End: lit.end, Quoted: lit.quoted, Next: next, Own: own, InCode: d.inCode}
+	c := judge.Candidate{Names: d.Names, Name: n, Bind: bind, S: d.s, Start: lit.start, End: lit.end, Quoted: lit.quoted, Next: next, Own: own, InCode: d.inCode, InData: d.inData || bind == judge.Cell || bind == judge.Element}
 	secret, why := c.Judge()
 	s := judge.Span{Start: lit.start, End: lit.end, Reason: judge.Reason{Class: n.Class(), Rule: n.Rule, Place: place, Why: why}}
 	if secret {
