@@ -33,8 +33,7 @@ type app struct {
 	progress func(w io.Writer, command string) (stop func())
 
 	configPath   string
-	format       format
-	json         bool // short for format json
+	json         bool
 	stopProgress func()
 }
 
@@ -150,7 +149,7 @@ func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
 	if err != nil {
 		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
 	}
-	return runs{n, cfg.Temporal.Name}, nil
+	return runs{n}, nil
 }
 
 // operator names the person who runs the command. It is not proof: the audit log

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -29,22 +28,37 @@ type settledError struct{ error }
 
 func (s settledError) Unwrap() error { return s.error }
 
-// forEach acts on items, one after another, and reports on each and on all; done is what it does to
-// one. An item that a filter chose and about which nothing is to be done is skipped; if it was
-// named, it has failed. The exit status is 1 if one has failed.
-func forEach[T any](c *app, items []T, named bool, done string, as func(T) itemResult, act func(T) (run string, err error)) error {
+// A bulk is what a command does about dead letters or deliveries, one after another. They were
+// named by ID or chosen by a filter.
+type bulk[T any] struct {
+	done          string // what is done to an item, such as replayed
+	named, dryRun bool
+	table         table[T] // of a dry run
+	as            func(T) itemResult
+	// possible reports for a dry run whether act would do something.
+	possible func(T) (bool, error)
+	act      func(T) (run string, err error)
+}
+
+// run acts on items, or with --dry-run prints those on which it would act. It reports on each item
+// and on all. An item that a filter chose and about which nothing is to be done is skipped; if it
+// was named, it has failed. The exit status is 1 if one has failed.
+func (b bulk[T]) run(c *app, items []T) error {
+	if b.dryRun {
+		return b.preview(c, items)
+	}
 	results, counts := []itemResult{}, map[string]int{}
 	for _, item := range items {
-		run, err := act(item)
-		if err != nil && named && len(items) == 1 {
+		run, err := b.act(item)
+		if err != nil && b.named && len(items) == 1 {
 			return err
 		}
-		result := as(item)
-		result.Result, result.RunID = done, run
+		result := b.as(item)
+		result.Result, result.RunID = b.done, run
 		_, settled := errors.AsType[settledError](err)
 		switch {
 		case err == nil:
-		case !named && (settled || failure.ClassOf(err) == failure.WriteConflict):
+		case !b.named && (settled || failure.ClassOf(err) == failure.WriteConflict):
 			result.Result, result.Error = "skipped", err.Error()
 		default:
 			result.Result, result.Error = "failed", err.Error()
@@ -56,12 +70,27 @@ func forEach[T any](c *app, items []T, named bool, done string, as func(T) itemR
 	err := printList(c, results, table[itemResult]{empty: "nothing to do", header: []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, cells: func(r itemResult) []any {
 		return []any{r.ID, versionCell(r.Changelist, r.Version), r.Result, r.RunID + r.Error}
 	}})
-	if !named || len(results) > 1 {
-		c.note("%s: %d, skipped: %d, failed: %d", done, counts[done], counts["skipped"], counts["failed"])
+	if !b.named || len(results) > 1 {
+		c.note("%s: %d, skipped: %d, failed: %d", b.done, counts[b.done], counts["skipped"], counts["failed"])
 	}
 	if err == nil && counts["failed"] > 0 {
 		return errReported
 	}
+	return err
+}
+
+func (b bulk[T]) preview(c *app, items []T) error {
+	would := []T{}
+	for _, item := range items {
+		switch ok, err := b.possible(item); {
+		case err != nil:
+			return err
+		case ok:
+			would = append(would, item)
+		}
+	}
+	err := printList(c, would, b.table)
+	c.note("would be %s: %d, skipped: %d; nothing was done: --dry-run", b.done, len(would), len(items)-len(would))
 	return err
 }
 
@@ -119,34 +148,16 @@ func (c *letterChoice) read(ctx context.Context, db *store.DB) ([]store.DeadLett
 	return letters, err
 }
 
-// each acts on the letters, or with --dry-run prints those on which it would act. verb and how say
-// what it does, and refuses returns a settledError if a letter is left out.
-func (c *letterChoice) each(con *app, letters []store.DeadLetter, verb, how, done string, refuses func(store.DeadLetter) error, act func(store.DeadLetter) (run string, err error)) error {
-	possible := []store.DeadLetter{}
-	for _, l := range letters {
-		err := refuses(l)
-		if _, left := errors.AsType[settledError](err); err != nil && !left {
-			return err
-		}
-		if err == nil {
-			possible = append(possible, l)
-		}
-	}
-	if len(possible) > 0 && con.format != formatJSON {
-		fmt.Fprintf(con.stdout, "%s %s %s\n", verb, plural(len(possible), "dead letter"), how)
-		writeTable(con.stdout, "  ", deadLetterTable.rows(possible))
-	}
-	if c.dryRun {
-		con.note("would be %s: %d, skipped: %d; nothing was done: --dry-run", done, len(possible), len(letters)-len(possible))
-		return con.print(possible, func(io.Writer) {})
-	}
-	as := func(l store.DeadLetter) itemResult {
+// bulk returns what the command does about the letters. refuses returns a settledError if a letter is
+// left out.
+func (c *letterChoice) bulk(done string, refuses func(store.DeadLetter) error, act func(store.DeadLetter) (run string, err error)) bulk[store.DeadLetter] {
+	return bulk[store.DeadLetter]{done: done, named: c.named(), dryRun: c.dryRun, table: deadLetterTable, act: act, as: func(l store.DeadLetter) itemResult {
 		return itemResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version}
-	}
-	return forEach(con, letters, c.named(), done, as, func(l store.DeadLetter) (string, error) {
-		if err := refuses(l); err != nil {
-			return "", err
+	}, possible: func(l store.DeadLetter) (bool, error) {
+		err := refuses(l)
+		if _, left := errors.AsType[settledError](err); left {
+			return false, nil
 		}
-		return act(l)
-	})
+		return err == nil, err
+	}}
 }

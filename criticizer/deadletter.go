@@ -91,7 +91,7 @@ letter that is being replayed must be named.`,
 			if err != nil {
 				return err
 			}
-			return choice.each(c, letters, "resolve", "as "+c.operator()+"\nreason: "+*reason, "resolved", func(l store.DeadLetter) error {
+			refuses := func(l store.DeadLetter) error {
 				switch {
 				case l.State == store.DeadLetterResolved:
 					return settled(l, fmt.Sprintf(`to add a note: criticizer deadletter annotate %d --note "TEXT"`, l.ID), "is resolved already, %s", byWhom(l.ResolvedBy, l.Resolution))
@@ -99,9 +99,13 @@ letter that is being replayed must be named.`,
 					return settled(l, fmt.Sprintf("to see the state of its review: criticizer status %d", l.Changelist), "is being replayed: name it to resolve it nevertheless")
 				}
 				return nil
-			}, func(l store.DeadLetter) (string, error) {
+			}
+			return choice.bulk("resolved", refuses, func(l store.DeadLetter) (string, error) {
+				if err := refuses(l); err != nil {
+					return "", err
+				}
 				return "", db.ResolveDeadLetter(ctx, l.ID, c.operator(), *reason)
-			})
+			}).run(c, letters)
 		})(cmd, args)
 	}
 	return cmd

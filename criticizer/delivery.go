@@ -17,6 +17,7 @@ import (
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 func (c *app) deliveryCommand() *cobra.Command {
@@ -103,24 +104,19 @@ func (c *app) decide(cmd *cobra.Command, done string, allows func(d store.Outbox
 				return d.Status != review.DeliveryFailed && d.Status != review.DeliveryHeld
 			})
 		}
-		if *dryRun {
-			possible := slices.DeleteFunc(slices.Clone(deliveries), func(d store.OutboxEntry) bool { return !allows(d, cfg.Mail.Evidence.Settle) })
-			err := printList(c, possible, deliveryTable)
-			c.note("would be %s: %d, skipped: %d; nothing was done: --dry-run", done, len(possible), len(deliveries)-len(possible))
-			return err
-		}
-		as := func(d store.OutboxEntry) itemResult {
+		settle, decided := cfg.Mail.Evidence.Settle, []store.OutboxEntry{}
+		err = bulk[store.OutboxEntry]{done: done, named: !chosen, dryRun: *dryRun, table: deliveryTable, as: func(d store.OutboxEntry) itemResult {
 			return itemResult{ID: d.ID, Changelist: d.Changelist, Version: d.Version}
-		}
-		var decided []store.OutboxEntry
-		err = forEach(c, deliveries, !chosen, done, as, func(d store.OutboxEntry) (string, error) {
-			if err := apply(ctx, db, d, cfg.Mail.Evidence.Settle, c.operator(), *reason); err != nil {
-				return "", adviseConflict(err, d, cfg.Mail.Evidence.Settle)
+		}, possible: func(d store.OutboxEntry) (bool, error) {
+			return allows(d, settle), nil
+		}, act: func(d store.OutboxEntry) (string, error) {
+			if err := apply(ctx, db, d, settle, c.operator(), *reason); err != nil {
+				return "", adviseConflict(err, d, settle)
 			}
 			decided = append(decided, d)
 			return "", nil
-		})
-		if err != nil && !errors.Is(err, errReported) {
+		}}.run(c, deliveries)
+		if len(decided) == 0 || err != nil && !errors.Is(err, errReported) {
 			return err
 		}
 		return errors.Join(err, c.noteNext(ctx, db, decided))
@@ -253,7 +249,11 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 		RunE: c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
 			ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 			defer cancel()
-			result, err := temporal.reconcile(ctx)
+			var result activities.Reconciled
+			run, _, err := temporal.Trigger(ctx, workflows.ReconciliationSchedule) // or the one that is running
+			if err == nil {
+				err = temporal.GetWorkflow(ctx, run.WorkflowID, run.FirstExecutionRunID).Get(ctx, &result)
+			}
 			switch {
 			case failure.ClassOf(err) == failure.NotFound:
 				return advise(err, "start a worker that serves the stage workflows: it creates the schedule")
@@ -263,7 +263,7 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 				return advise(fmt.Errorf("the reconciliation has not ended after %s", reconcileTimeout),
 					"it continues in the background; check that a worker serves the stage notify and that the mail server responds")
 			case err != nil:
-				return advise(err, "see the run criticizer-reconciliation in the Temporal UI, and the log of the worker")
+				return advise(fmt.Errorf("reconcile deliveries: %w", err), "see the run criticizer-reconciliation in the Temporal UI, and the log of the worker")
 			}
 			return c.print(result, func(w io.Writer) { writeTable(w, "", reconciledRows(result)) })
 		}),

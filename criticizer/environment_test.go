@@ -45,7 +45,7 @@ type environment struct {
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	n, where := temporaltest.New(t, contract.Attributes()...)
-	s := &environment{t: t, runs: runs{n, where.Name}, address: where.Address, database: storetest.New(t), world: activitiestest.New()}
+	s := &environment{t: t, runs: runs{n}, address: where.Address, database: storetest.New(t), world: activitiestest.New()}
 	s.work()
 	return s
 }
@@ -145,7 +145,7 @@ func (s *environment) with(env map[string]string, args ...string) answer {
 	defer cancel()
 	vars := map[string]string{
 		"CRITICIZER_DATABASE_URL": s.database.URL.Reveal(), "CRITICIZER_TEMPORAL_ADDRESS": s.address,
-		"CRITICIZER_TEMPORAL_NAMESPACE": s.runs.name, "SUDO_USER": "olga",
+		"CRITICIZER_TEMPORAL_NAMESPACE": s.runs.Name, "SUDO_USER": "olga",
 	}
 	maps.Copy(vars, env)
 	var out, errs strings.Builder
@@ -219,7 +219,7 @@ func (s *environment) count(query string, want int64) {
 	s.t.Helper()
 	var got int64
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		answer, err := s.runs.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: s.runs.name, Query: query})
+		answer, err := s.runs.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: s.runs.Name, Query: query})
 		testkit.NoError(s.t, err)
 		if got = answer.GetCount(); got == want {
 			return

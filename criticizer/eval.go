@@ -100,7 +100,7 @@ func (e *evaluation) run(ctx context.Context, c *app) error {
 	case e.cfg.Recording != nil:
 		cfg.Redaction.Key = secret.New(e.cfg.Recording.RedactionKey)
 	}
-	if c.format != formatJSON {
+	if !c.json {
 		e.cfg.Progress = c.evalProgress(2 * time.Second)
 	}
 	policy, err := selection.New(cfg.Selection)

@@ -13,8 +13,9 @@ import (
 )
 
 func (c *app) feedbackCommand() *cobra.Command {
-	cmd := group("feedback", "List what readers say about findings, and decide about it", `Readers answer by mail, if mail.feedback_relay is set. Their answers hide no finding:
-later mails list it with the reader's reason. Only accept makes it disappear.`)
+	cmd := group("feedback", "List what readers say about findings, and decide about it", `Readers answer by mail, if mail.feedback_relay is set. Their answers hide no
+finding: later mails list it with the reader's reason. Only accept makes it
+disappear.`)
 	rated := table[store.RatedFinding]{empty: "there is no feedback", header: []string{"TOKEN", "SAID", "BY", "OPINION", "NOT REPORTED SINCE", "FINDING", "NOTE"}, cells: func(f store.RatedFinding) []any {
 		return []any{f.Token, stampIf(f.SaidAt), f.Who, f.Opinion, f.AcceptedBy, findingText(f.ReportedFinding), f.Note}
 	}}

@@ -87,7 +87,7 @@ func (r runs) forget(ctx context.Context, cl review.Changelist) (deleted int, er
 	var page []byte
 	for first := true; first || len(page) > 0; first = false {
 		found, err := r.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: r.name, NextPageToken: page,
+			Namespace: r.Name, NextPageToken: page,
 			Query: fmt.Sprintf("%s = %d", contract.AttributeChangelist.GetName(), cl),
 		})
 		if err != nil {
@@ -98,7 +98,7 @@ func (r runs) forget(ctx context.Context, cl review.Changelist) (deleted int, er
 				continue
 			}
 			_, err := r.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
-				Namespace: r.name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetExecution().GetWorkflowId(), RunId: run.GetExecution().GetRunId()},
+				Namespace: r.Name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetExecution().GetWorkflowId(), RunId: run.GetExecution().GetRunId()},
 			})
 			if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 				continue

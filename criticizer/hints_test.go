@@ -209,7 +209,7 @@ func TestHintsWork(t *testing.T) {
 			t.Errorf("%v prints no command: %+v", typed, got)
 		}
 		vars := []string{
-			"CRITICIZER_TEMPORAL_ADDRESS=" + s.address, "CRITICIZER_TEMPORAL_NAMESPACE=" + s.runs.name, "CRITICIZER_STARTER_SPOOL_DIR=" + filepath.Join(dir, "spool"),
+			"CRITICIZER_TEMPORAL_ADDRESS=" + s.address, "CRITICIZER_TEMPORAL_NAMESPACE=" + s.runs.Name, "CRITICIZER_STARTER_SPOOL_DIR=" + filepath.Join(dir, "spool"),
 		}
 		for _, c := range commands {
 			followed[c] = true
@@ -241,7 +241,7 @@ func TestHintsWork(t *testing.T) {
 	follow(nil, append(why, "deadletter", "replay", "99")...)
 	follow(nil, "feedback", "accept", "nothing", "--reason", reason)
 	follow(map[string]string{"CRITICIZER_LOG_LEVEL": "loud"}, "top")
-	follow(map[string]string{"CRITICIZER_TEMPORAL_NAMESPACE": "missing-" + s.runs.name}, "top")
+	follow(map[string]string{"CRITICIZER_TEMPORAL_NAMESPACE": "missing-" + s.runs.Name}, "top")
 	follow(nil, "doctor", "--roles", "workflows") // the retention of a test is short
 	follow(nil, "doctor", "--roles", "notify")    // without keys
 	paths := map[string]string{"CRITICIZER_P4_ALLOWED_PATHS": "//depot/..."}
@@ -276,7 +276,7 @@ func TestHintsWork(t *testing.T) {
 
 	s.review(4714, errDenied)
 	_, err := s.runs.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: s.runs.name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: requestFor(4714).Key},
+		Namespace: s.runs.Name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: requestFor(4714).Key},
 	})
 	testkit.NoError(t, err)
 	testkit.Eventually(t, "deleted", func() bool {

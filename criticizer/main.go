@@ -86,15 +86,9 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`)
   criticizer help deadletter
   criticizer help runbook.md`
 	root.Version = strings.TrimPrefix(cli.Version("criticizer"), "criticizer ")
-	c.format = formatTable
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else /etc/criticizer/criticizer.yaml if it exists)")
-	flags.FuncP("output", "o", "output `FORMAT`: table, wide (more columns of a list) or json (default table)", func(text string) (err error) {
-		c.format, err = oneOf(formatTable, formatWide, formatJSON)(text)
-		return err
-	})
-	flags.BoolVar(&c.json, "json", false, "short for -o json")
-	must(root.RegisterFlagCompletionFunc("output", fixed(formatTable, formatWide, formatJSON)))
+	flags.BoolVar(&c.json, "json", false, "print JSON, which has more than a table")
 	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	root.PersistentPreRunE = c.prepare
 	return root
@@ -120,13 +114,10 @@ func group(name, short, long string, commands ...*cobra.Command) *cobra.Command 
 
 // prepare runs before every command.
 func (c *app) prepare(cmd *cobra.Command, _ []string) error {
-	if c.json {
-		c.format = formatJSON
-	}
-	if c.format == formatJSON && cmd.Annotations[rawOutput] != "" {
+	if c.json && cmd.Annotations[rawOutput] != "" {
 		return badUsage("%s has no JSON output", cmd.CommandPath())
 	}
-	if c.progress != nil && c.format != formatJSON && cmd.Annotations[noProgress] == "" {
+	if c.progress != nil && !c.json && cmd.Annotations[noProgress] == "" {
 		c.stopProgress = c.progress(c.stderr, cmd.CommandPath())
 	}
 	return nil

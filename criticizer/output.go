@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,18 +17,9 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// A format is a value of --output.
-type format string
-
-const (
-	formatTable format = "table"
-	formatWide  format = "wide" // the table of a list with more columns
-	formatJSON  format = "json"
-)
-
 // print writes v as JSON, or else what table writes.
 func (c *app) print(v any, table func(io.Writer)) error {
-	if c.format == formatJSON {
+	if c.json {
 		return writeJSON(c.stdout, v)
 	}
 	table(c.stdout)
@@ -41,19 +31,6 @@ type table[T any] struct {
 	empty  string // printed in place of a table without rows
 	header []string
 	cells  func(T) []any // of the row of an item
-	// wide are further columns of formatWide.
-	wide      []string
-	wideCells func(T) []any
-}
-
-// widened returns t with its further columns.
-func (t table[T]) widened() table[T] {
-	if t.wide == nil {
-		return t
-	}
-	return table[T]{empty: t.empty, header: slices.Concat(t.header, t.wide), cells: func(item T) []any {
-		return append(t.cells(item), t.wideCells(item)...)
-	}}
 }
 
 // rows returns the header and a row for each item.
@@ -67,9 +44,6 @@ func (t table[T]) rows(items []T) [][]string {
 
 // printList writes items as JSON or as a table.
 func printList[T any](c *app, items []T, t table[T]) error {
-	if c.format == formatWide {
-		t = t.widened()
-	}
 	return c.print(items, func(w io.Writer) {
 		if len(items) == 0 {
 			fmt.Fprintln(w, t.empty)
@@ -104,9 +78,9 @@ func (c *app) done(format string, args ...any) error {
 	return c.print(map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, printable(message)) })
 }
 
-// note prints a line that only the table format has.
+// note prints a line that JSON lacks.
 func (c *app) note(format string, args ...any) {
-	if c.format != formatJSON {
+	if !c.json {
 		fmt.Fprintf(c.stdout, format+"\n", args...)
 	}
 }

@@ -192,8 +192,6 @@ var reviewTable = table[listedReview]{
 		}
 		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, stamp(r.CreatedAt), took, reviewDetail(r)}
 	},
-	wide:      []string{"WORKFLOW", "RUN"},
-	wideCells: func(r listedReview) []any { return []any{r.Key, r.RunID} },
 }
 
 // reviewDetail returns why a review was skipped, failed or ended, or what it waits for.
@@ -224,8 +222,6 @@ var deadLetterTable = table[store.DeadLetter]{
 	cells: func(l store.DeadLetter) []any {
 		return []any{l.ID, versionCell(l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State, age(time.Since(l.RecordedAt)), l.Attempts, marks(l)}
 	},
-	wide:      []string{"WORKFLOW", "RUN"},
-	wideCells: func(l store.DeadLetter) []any { return []any{l.WorkflowID, l.RunID} },
 }
 
 // marks lists what is unusual about a dead letter.
@@ -346,8 +342,6 @@ var deliveryTable = table[store.OutboxEntry]{
 		}
 		return []any{d.ID, versionCell(d.Changelist, d.Version), d.Recipient, d.Status, d.Attempts, d.JobState, detail}
 	},
-	wide:      []string{"MESSAGE-ID", "WORKFLOW"},
-	wideCells: func(d store.OutboxEntry) []any { return []any{d.NotificationID, d.WorkflowID} },
 }
 
 // carriesKey names the part of a message that holds its key, by channel.

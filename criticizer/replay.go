@@ -59,13 +59,8 @@ engineering acts first. Then name it, with --escalated and --note.`,
 			return err
 		}
 		r := replayer{db, temporal, c.operator(), *reason, *note, *full}
-		from := "failed"
-		if *full {
-			from = "first"
-		}
-		how := fmt.Sprintf("from the %s stage, as %s\nreason: %s", from, r.who, r.reason)
-		return choice.each(c, letters, "replay", how, "replayed", func(l store.DeadLetter) error { return r.refuses(ctx, l) },
-			func(l store.DeadLetter) (string, error) { return r.replay(ctx, l.ID) })
+		return choice.bulk("replayed", func(l store.DeadLetter) error { return r.refuses(ctx, l) },
+			func(l store.DeadLetter) (string, error) { return r.replay(ctx, l.ID) }).run(c, letters)
 	}
 	return cmd
 }

@@ -135,7 +135,7 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 		if err != nil {
 			return err
 		}
-		if c.format == formatJSON {
+		if c.json {
 			as = "json"
 		}
 		report, err := c.readReport(cmd.Context(), cl, review.Version(version), *reason)

@@ -17,10 +17,7 @@ import (
 )
 
 // runs reads and resets workflow runs.
-type runs struct {
-	temporal.Namespace
-	name string
-}
+type runs struct{ temporal.Namespace }
 
 // errForgotten means that Temporal does not know a workflow: it never ran, or its
 // retention has ended.
@@ -78,7 +75,7 @@ func (r runs) reset(ctx context.Context, letter store.DeadLetter, request store.
 		to = first
 	}
 	response, err := r.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace:                 r.name,
+		Namespace:                 r.Name,
 		WorkflowExecution:         &commonpb.WorkflowExecution{WorkflowId: letter.WorkflowID, RunId: letter.RunID},
 		Reason:                    request.Reason,
 		Identity:                  request.Who,

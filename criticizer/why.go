@@ -298,7 +298,7 @@ func explainNoReview(ctx context.Context, db *store.DB, cfg *settings.Config, te
 		return all, err
 	}
 	found, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: temporal.name, Query: fmt.Sprintf("%s = %d", contract.AttributeChangelist.GetName(), cl),
+		Namespace: temporal.Name, Query: fmt.Sprintf("%s = %d", contract.AttributeChangelist.GetName(), cl),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list runs of changelist %d: %w", cl, err)

@@ -152,7 +152,7 @@ func TestWhoEndedAReview(t *testing.T) {
 		contains(t, s.must(strings.Fields(command)...), "attempt 2, after UPSTREAM_UNAVAILABLE: ", "the model is away", "next at ")
 	}
 	_, err := s.runs.WorkflowService().UpdateTaskQueueConfig(t.Context(), &workflowservice.UpdateTaskQueueConfigRequest{
-		Namespace: s.runs.name, Identity: "olga@desk", TaskQueue: contract.QueueLLM, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		Namespace: s.runs.Name, Identity: "olga@desk", TaskQueue: contract.QueueLLM, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 		UpdateQueueRateLimit: &workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate{RateLimit: &taskqueuepb.RateLimit{}, Reason: "INC-7: maintenance"},
 	})
 	testkit.NoError(t, err)

@@ -53,7 +53,7 @@ func (in *installation) catchUp() {
 	in.t.Helper()
 	id := workflows.CatchUpSchedule + "-p4"
 	waitFor(in.t, "the start of a catch-up", func() bool {
-		started, err := in.namespace.Trigger(in.t.Context(), id)
+		_, started, err := in.namespace.Trigger(in.t.Context(), id)
 		return err == nil && started
 	})
 	schedule := in.namespace.ScheduleClient().GetHandle(in.t.Context(), id)

@@ -37,9 +37,10 @@ func (n Namespace) Schedule(ctx context.Context, every time.Duration, runNow boo
 	return ScheduleError("create", action.ID, err)
 }
 
-// Trigger starts a run of a schedule now, and reports whether Temporal did: it drops the start
-// while a run is running. The error has class NOT_FOUND if there is no schedule.
-func (n Namespace) Trigger(ctx context.Context, id string) (started bool, err error) {
+// Trigger starts a run of a schedule now, and returns the newest run. Temporal drops the start
+// while a run is running: started is then false. The error has class NOT_FOUND if there is no
+// schedule.
+func (n Namespace) Trigger(ctx context.Context, id string) (run client.ScheduleWorkflowExecution, started bool, err error) {
 	schedule := n.ScheduleClient().GetHandle(ctx, id)
 	before, err := schedule.Describe(ctx)
 	if err == nil {
@@ -50,11 +51,10 @@ func (n Namespace) Trigger(ctx context.Context, id string) (started bool, err er
 		if after, err = schedule.Describe(ctx); err != nil {
 			break
 		}
-		if after.Info.NumActions > before.Info.NumActions {
-			return true, nil
-		}
-		if after.Info.NumActionsSkippedOverlap > before.Info.NumActionsSkippedOverlap {
-			return false, nil
+		started = after.Info.NumActions > before.Info.NumActions
+		dropped := after.Info.NumActionsSkippedOverlap > before.Info.NumActionsSkippedOverlap
+		if run = newestRun(after); started && run != newestRun(before) || dropped && run.WorkflowID != "" {
+			return run, started, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -62,7 +62,16 @@ func (n Namespace) Trigger(ctx context.Context, id string) (started bool, err er
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return false, ScheduleError("trigger", id, err)
+	return run, false, ScheduleError("trigger", id, err)
+}
+
+// newestRun returns the newest run of a schedule; zero before the first.
+func newestRun(of *client.ScheduleDescription) client.ScheduleWorkflowExecution {
+	recent := of.Info.RecentActions
+	if len(recent) == 0 || recent[len(recent)-1].StartWorkflowResult == nil {
+		return client.ScheduleWorkflowExecution{}
+	}
+	return *recent[len(recent)-1].StartWorkflowResult
 }
 
 // ScheduleError adds the operation to err, and class NOT_FOUND if there is no schedule.

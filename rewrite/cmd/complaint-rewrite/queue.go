@@ -82,7 +82,7 @@ rewrite_batch_collector.`,
 			defer namespace.Close()
 			results := map[rewrite.Worker]string{}
 			for _, worker := range workers {
-				started, err := namespace.Trigger(cmd.Context(), string(worker))
+				_, started, err := namespace.Trigger(cmd.Context(), string(worker))
 				if err != nil {
 					return cli.Advise(err, "start complaint-rewrite worker: it creates the schedules")
 				}
