@@ -62,10 +62,10 @@ func (f *file) revisions() []string {
 	if f.base == "" {
 		return []string{f.spec()}
 	}
-	all := append([]string{f.spec(), f.base}, f.merged...)
-	for _, spec := range f.merged {
-		if since := f.since[spec]; since > 0 {
-			all = append(all, revision(pathOf(spec), since))
+	all := []string{f.spec(), f.base}
+	for _, s := range f.merged {
+		if all = append(all, s.spec()); s.since > 0 {
+			all = append(all, revision(s.path, s.since))
 		}
 	}
 	return all

@@ -37,11 +37,11 @@ func (x *fetch) readContext(ctx context.Context) error {
 // printSiblings returns the texts of the files whose revisions are in specs, if a review
 // would read them.
 func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[string]string) (map[string]string, error) {
-	var paths, wanted []string
+	var wanted []string
 	for _, file := range files {
-		paths, wanted = append(paths, pathOf(specs[file])), append(wanted, specs[file])
+		wanted = append(wanted, specs[file])
 	}
-	if err := x.guard(ctx, paths); err != nil || len(wanted) == 0 {
+	if err := x.guard(ctx, wanted); err != nil || len(wanted) == 0 {
 		return nil, err
 	}
 	printed, _ := x.newPrintout(wanted, 0)

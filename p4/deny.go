@@ -69,9 +69,13 @@ func withoutControls(path string) string {
 	return string(bytes)
 }
 
-// guard checks paths a second time, right before they are passed to p4
+// guard checks the paths of revisions a second time, right before they are passed to p4
 // (security 9.1.3). It denies a path only if deny, or the code after it, has a bug.
-func (x *fetch) guard(ctx context.Context, paths []string) error {
+func (x *fetch) guard(ctx context.Context, specs []string) error {
+	var paths []string
+	for _, spec := range specs {
+		paths = append(paths, pathOf(spec))
+	}
 	if err := x.denied(ctx, paths); err != nil {
 		return failure.Errorf(failure.PathNotAllowed, "read files: %w: nothing was read", err)
 	}

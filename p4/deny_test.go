@@ -152,12 +152,12 @@ func TestEveryReadIsGuarded(t *testing.T) {
 		},
 		"the sources of a copy": func(ctx context.Context, x *fetch) error {
 			for _, f := range x.files {
-				f.source = ""
+				f.source = source{}
 			}
 			return x.findSources(ctx, x.files)
 		},
 		"the reviews of a source": func(ctx context.Context, x *fetch) error {
-			x.files[0].merged = []string{"//depot/hidden/f.c#1"}
+			x.files[0].merged = []source{{"//depot/hidden/f.c", 1, 0}}
 			return x.creditSources(ctx, x.files)
 		},
 		"the code around the change": func(ctx context.Context, x *fetch) error {

@@ -34,15 +34,10 @@ type file struct {
 	review.File
 	path     string // as the server spells it, %40 for @
 	fileType fileType
-	source   string // path of the file it was moved, branched or integrated from
-	base     string // revision it is compared with, path#rev; empty for none
-	// merged are the revisions that were integrated into the one before, path#rev.
-	merged []string
-	// since is, by merged revision, the revision up to which the source had been
-	// integrated before, if no review has read all of that. Without an entry the whole
-	// source counts.
-	since   map[string]int
-	charset string // of the lines of all revisions that are not UTF-8
+	base     string   // revision it is compared with, path#rev; empty for none
+	source   source   // of a copy; no path for none
+	merged   []source // what was integrated into the revision before
+	charset  string   // of the lines of all revisions that are not UTF-8
 	// carried are the findings on what the file takes over from reviewed revisions.
 	carried []review.CreditedFinding
 	// shelf is the changelist of a shelved file, 0 for a submitted one. The
@@ -249,7 +244,7 @@ func numbered(fields map[string]string, name string) int {
 // skipped.
 func (d *description) parseFile(fields map[string]string, index string) *file {
 	size, _ := strconv.ParseInt(fields["fileSize"+index], 10, 64) // 0 if it is not known
-	f := &file{path: fields["depotFile"+index], fileType: parseType(fields["type"+index]), since: map[string]int{}}
+	f := &file{path: fields["depotFile"+index], fileType: parseType(fields["type"+index])}
 	f.File = review.File{
 		DepotPath: d.path(f.path), Action: review.Action(fields["action"+index]), Type: d.name(fields["type"+index]),
 		Revision: revisionNumber(fields["rev"+index]), Size: max(size, 0), Digest: fields["digest"+index],
@@ -265,7 +260,7 @@ func (d *description) parseFile(fields map[string]string, index string) *file {
 		f.Skipped = review.SkipUnreadable
 	}
 	if source := fields["fromFile"+index]; source != "" {
-		f.addSource(source, d.path(source), fields["fromRev"+index])
+		f.addSource(source, d.path(source), fields["fromRev"+index], "")
 	}
 	return f
 }

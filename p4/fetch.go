@@ -166,13 +166,11 @@ func (x *fetch) readContents(ctx context.Context) error {
 	if err := x.findBases(ctx, chosen); err != nil {
 		return err
 	}
-	var paths, specs []string
+	var specs []string
 	for _, file := range chosen {
-		for _, spec := range file.revisions() {
-			paths, specs = append(paths, pathOf(spec)), append(specs, spec)
-		}
+		specs = append(specs, file.revisions()...)
 	}
-	if err := x.guard(ctx, paths); err != nil {
+	if err := x.guard(ctx, specs); err != nil {
 		return err
 	}
 	printed, err := x.printAll(ctx, specs)

@@ -20,26 +20,22 @@ func (f *file) sourceText(c *content, after string) (text string, ok bool) {
 	return withEndsOf(c.fileType.collapse(text), after), ok
 }
 
-// maxMergeBytes is the largest sum of three texts that are merged. In larger ones,
-// which the limits on files do not permit by default, the text from a source is reviewed.
-const maxMergeBytes = 32 << 20
-
 // withMerged returns before with the parts of after that come from the sources: the
 // diff from there to after is the author's own work. It compares texts, not
 // the server's integration records: a file can be edited after it was merged.
 func (f *file) withMerged(ctx context.Context, printed *printout, before, after string) (string, error) {
 	for _, source := range f.merged {
-		text, ok := f.sourceText(printed.of(source), after)
-		if !ok || len(before)+len(text)+len(after) > maxMergeBytes {
+		text, ok := f.sourceText(printed.of(source.spec()), after)
+		if !ok {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if since := f.since[source]; since > 0 {
+		if source.since > 0 {
 			// A merge of later revisions can bring along text of an earlier one that no review has read.
-			earlier, ok := f.sourceText(printed.of(revision(pathOf(source), since)), after)
-			if !ok || len(before)+len(earlier)+len(after) > maxMergeBytes || merge(before, earlier, after) != before {
+			earlier, ok := f.sourceText(printed.of(revision(source.path, source.since)), after)
+			if !ok || merge(before, earlier, after) != before {
 				continue
 			}
 		}

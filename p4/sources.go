@@ -12,6 +12,17 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
+// A source is a revision that a file was moved, branched or integrated from.
+type source struct {
+	path string // as the server spells it
+	rev  int
+	// since is the revision up to which the source had been integrated before; 0 if the whole
+	// source counts, because reviews have read it or there is no such revision.
+	since int
+}
+
+func (s source) spec() string { return revision(s.path, s.rev) }
+
 // findBases determines the revision that each file is compared with: the one
 // before, or the one that it was moved or branched from. It also finds the revisions
 // that were integrated, whose text is not the author's.
@@ -27,8 +38,8 @@ func (x *fetch) findBases(ctx context.Context, chosen []*file) error {
 		switch {
 		case file.hasPrevious():
 			file.base = revision(file.path, file.previous())
-		case file.source != "":
-			file.base = revision(file.source, file.FromRevision)
+		case file.source.path != "":
+			file.base = file.source.spec()
 		}
 	}
 	return nil
@@ -50,13 +61,13 @@ func (f *file) isCopy() bool {
 
 // isBranch reports whether the file was copied from another one, which still exists.
 func (f *file) isBranch() bool {
-	return f.isCopy() && f.Action != review.ActionMoveAdd && f.source != ""
+	return f.isCopy() && f.Action != review.ActionMoveAdd && f.source.path != ""
 }
 
 // integrated lists the revisions whose content the file may have without an edit.
-func (f *file) integrated() []string {
-	if f.isCopy() && f.source != "" {
-		return append([]string{revision(f.source, f.FromRevision)}, f.merged...)
+func (f *file) integrated() []source {
+	if f.isCopy() && f.source.path != "" {
+		return append([]source{f.source}, f.merged...)
 	}
 	return f.merged
 }
@@ -66,20 +77,20 @@ func (f *file) integrated() []string {
 // edited after its merge has the action edit. The files of a shelf have no history:
 // only the sources in p4 describe are known.
 func (x *fetch) findSources(ctx context.Context, files []*file) error {
-	lacksSource := func(f *file) bool { return f.isCopy() && f.source == "" }
+	lacksSource := func(f *file) bool { return f.isCopy() && f.source.path == "" }
 	needsHistory := func(f *file) bool { return lacksSource(f) || f.Action == review.ActionIntegrate && f.hasPrevious() }
 	if x.Shelved || !slices.ContainsFunc(files, needsHistory) {
 		return nil
 	}
-	var paths, specs []string
+	var specs []string
 	byPath := make(map[string]*file)
 	for _, file := range files {
 		if lacksSource(file) || file.hasPrevious() {
-			paths, specs = append(paths, file.path), append(specs, file.spec())
+			specs = append(specs, file.spec())
 			byPath[x.fold(file.path)] = file
 		}
 	}
-	if err := x.guard(ctx, paths); err != nil {
+	if err := x.guard(ctx, specs); err != nil {
 		return err
 	}
 	records, err := x.Stats(ctx, command.Cmd{Name: "filelog", Flags: []string{"-m", "1"}, Lines: specs})
@@ -91,10 +102,7 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 		for i := 0; file != nil && i < numbered(rec.Fields, "how0,"); i++ {
 			n := "0," + strconv.Itoa(i)
 			if path := rec.Fields["file"+n]; strings.HasSuffix(rec.Fields["how"+n], " from") {
-				file.addSource(path, x.path(path), rec.Fields["erev"+n])
-				if since, last := revisionNumber(rec.Fields["srev"+n]), revisionNumber(rec.Fields["erev"+n]); since > 0 && last > 0 {
-					file.since[revision(path, last)] = since // only the revisions after it were integrated
-				}
+				file.addSource(path, x.path(path), rec.Fields["erev"+n], rec.Fields["srev"+n])
 			}
 		}
 	}
@@ -113,16 +121,16 @@ func revisionNumber(rev string) int {
 // addSource records a revision that the file was moved, branched or integrated
 // from, if rev is a revision; shown is its path for display. The first one is the source of
 // a copy.
-func (f *file) addSource(path, shown, rev string) {
-	n := revisionNumber(rev)
-	if path == "" || n < 1 {
+func (f *file) addSource(path, shown, rev, since string) {
+	s := source{path, revisionNumber(rev), revisionNumber(since)}
+	if path == "" || s.rev < 1 {
 		return
 	}
-	if f.source == "" {
-		f.source, f.FromPath, f.FromRevision = path, shown, n
+	if f.source.path == "" {
+		f.source, f.FromPath, f.FromRevision = source{path, s.rev, 0}, shown, s.rev
 	}
-	if spec := revision(path, n); f.hasPrevious() && len(f.merged) < maxMerged && !slices.Contains(f.merged, spec) {
-		f.merged = append(f.merged, spec)
+	if f.hasPrevious() && len(f.merged) < maxMerged && !slices.Contains(f.merged, s) {
+		f.merged = append(f.merged, s)
 	}
 }
 
@@ -138,10 +146,10 @@ func (x *fetch) dropUnreadableSources(ctx context.Context) {
 		return !selection.MayHoldSecrets(x.path(path))
 	}
 	for _, file := range x.files {
-		if file.source != "" && !mayRead(file.source) {
-			file.source, file.FromPath, file.FromRevision = "", "", 0
+		if file.source.path != "" && !mayRead(file.source.path) {
+			file.source, file.FromPath, file.FromRevision = source{}, "", 0
 		}
-		file.merged = slices.DeleteFunc(file.merged, func(spec string) bool { return !mayRead(pathOf(spec)) })
+		file.merged = slices.DeleteFunc(file.merged, func(s source) bool { return !mayRead(s.path) })
 	}
 	_ = x.denied(ctx, denied) // logs the security event
 }
@@ -170,15 +178,15 @@ func (x *fetch) creditSources(ctx context.Context, files []*file) error {
 	isOutside := func(path string) bool {
 		return len(x.skip.Paths) > 0 && x.skip.paths.Check(path, x.info.CaseHandling) == nil || x.selection.ByPath(x.path(path)).Reason != ""
 	}
-	var specs, paths []string
+	var specs []string
 	for _, f := range files {
-		for _, spec := range f.integrated() {
-			if !isOutside(pathOf(spec)) {
-				specs, paths = append(specs, spec), append(paths, pathOf(spec))
+		for _, s := range f.integrated() {
+			if !isOutside(s.path) {
+				specs = append(specs, s.spec())
 			}
 		}
 	}
-	if err := x.guard(ctx, paths); err != nil {
+	if err := x.guard(ctx, specs); err != nil {
 		return err
 	}
 	known, err := x.historyOf(ctx, specs)
@@ -186,23 +194,25 @@ func (x *fetch) creditSources(ctx context.Context, files []*file) error {
 		return err
 	}
 	for _, f := range files {
-		isCredited := func(spec string, since int) bool {
-			findings, ok := known.credit(spec, since, f.Action == review.ActionMoveAdd)
-			if ok = ok && !isOutside(pathOf(spec)); ok {
+		isCredited := func(s source) bool {
+			findings, ok := known.credit(s, f.Action == review.ActionMoveAdd)
+			if ok = ok && !isOutside(s.path); ok {
 				f.carried = append(f.carried, findings...)
 			}
 			return ok
 		}
-		if f.isCopy() && f.source != "" && !isCredited(revision(f.source, f.FromRevision), 0) {
-			f.source = ""
+		if f.isCopy() && f.source.path != "" && !isCredited(f.source) {
+			f.source = source{}
 		}
-		f.merged = slices.DeleteFunc(f.merged, func(spec string) bool {
-			if isCredited(spec, 0) {
-				delete(f.since, spec)
-				return false
+		var merged []source
+		for _, s := range f.merged {
+			if whole := (source{s.path, s.rev, 0}); isCredited(whole) {
+				merged = append(merged, whole)
+			} else if isCredited(s) {
+				merged = append(merged, s)
 			}
-			return !isCredited(spec, f.since[spec])
-		})
+		}
+		f.merged = merged
 	}
 	return nil
 }
@@ -245,14 +255,12 @@ func (x *fetch) historyOf(ctx context.Context, specs []string) (history, error) 
 	return known, err
 }
 
-// credit returns the findings on all revisions after since, up to that of spec; ok is false
+// credit returns the findings on all revisions of a source after since; ok is false
 // if one of them was not reviewed. For a move it is enough that no review has failed to read
 // one.
-func (h history) credit(spec string, since int, isMove bool) (findings []review.CreditedFinding, ok bool) {
-	path, number, _ := strings.Cut(spec, "#")
-	last := revisionNumber(number)
-	for n := last; n > since; n-- {
-		r, ok := h.revisions[h.fold(path)][n]
+func (h history) credit(s source, isMove bool) (findings []review.CreditedFinding, ok bool) {
+	for n := s.rev; n > s.since; n-- {
+		r, ok := h.revisions[h.fold(s.path)][n]
 		credit, known := h.reviewed[r.change]
 		switch {
 		case ok && r.change <= h.cfg.ReviewedUpTo:
@@ -263,9 +271,9 @@ func (h history) credit(spec string, since int, isMove bool) (findings []review.
 			return nil, false
 		}
 		for _, f := range credit.Findings {
-			f.Source = h.path(path)
+			f.Source = h.path(s.path)
 			findings = append(findings, f)
 		}
 	}
-	return findings, last > 0
+	return findings, true
 }
