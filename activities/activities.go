@@ -33,7 +33,7 @@ func (s *Spent) Add(other Spent) {
 	s.Failures += other.Failures
 }
 
-// StageParams is the input of a stage's activity.
+// StageParams is the input of an activity of a review, or a part of it.
 type StageParams struct {
 	Request review.Request `json:"request"`
 	// Input is what the activity before this one stored; empty for the first.

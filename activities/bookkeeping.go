@@ -21,20 +21,13 @@ type Bookkeeper struct {
 	ChangeLink string
 }
 
-// jobs stores one row per review.
+// jobs stores one row per review. Its methods are those of store.DB, as are those of shelves.
 type jobs interface {
 	OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error)
-	// FinishJob marks the job succeeded with the outcome that stage llm recorded for its
-	// report. It fails if a required recipient is not notified (notification 6.5).
 	FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error)
-	// SkipJob marks the job succeeded without a review, by a rule that stage fetch recorded.
 	SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error)
 	CancelJob(ctx context.Context, key, how string) error
-	// RecordDeadLetter stores the deadLetter and marks the job dead-lettered. It is
-	// idempotent per run. It reports whether a replay failed again for the same reason.
 	RecordDeadLetter(ctx context.Context, req review.Request, runID string, deadLetter failure.DeadLetter) (escalated bool, err error)
-	// BeginReplay records the replay and returns the job: unchanged if it has
-	// succeeded meanwhile, canceled if a newer version has, else reopened.
 	BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error)
 }
 
@@ -46,13 +39,20 @@ type resets interface {
 	CanceledBy(ctx context.Context, workflowID, runID string) (by string, err error)
 }
 
+// shelves stores the reviews of shelves.
+type shelves interface {
+	ReserveShelf(ctx context.Context, serverID string, cl review.Changelist, event, runID string) (review.Request, error)
+	ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error)
+	SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.EarlierReview, error)
+}
+
 // OpenJob opens the review's job, unless a review of this version has succeeded or a
 // higher version exists. If another run has opened it, a reset to the first workflow task
 // made this one.
 func (b *Bookkeeper) OpenJob(ctx context.Context, req review.Request) (review.OpenResult, error) {
 	opened, err := b.Jobs.OpenJob(ctx, req, runID(ctx))
 	if opened.FormerRun != "" {
-		opened.Job, err = b.BeginReplay(ctx, ReplayParams{Request: req, DeadRunID: opened.FormerRun})
+		opened.Job, err = b.BeginReplay(ctx, ReplayParams{StageParams{Request: req}, opened.FormerRun})
 		if opened.Job.State != review.JobInProgress {
 			opened.Decision = review.DecisionDuplicate
 		}
@@ -61,27 +61,17 @@ func (b *Bookkeeper) OpenJob(ctx context.Context, req review.Request) (review.Op
 	return opened, failed(req.Changelist, "open job", err)
 }
 
-// FinishParams is the input of [Bookkeeper.FinishJob].
-type FinishParams struct {
-	Request review.Request     `json:"request"`
-	Report  review.ArtifactRef `json:"report"`
-}
-
-func (p FinishParams) request() review.Request { return p.Request }
-
-// FinishJob marks the job succeeded.
-func (b *Bookkeeper) FinishJob(ctx context.Context, p FinishParams) (review.Job, error) {
-	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Report)
+// FinishJob marks the job succeeded; the input is the report.
+func (b *Bookkeeper) FinishJob(ctx context.Context, p StageParams) (review.Job, error) {
+	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Input)
 	return job, failed(p.Request.Changelist, "finish job", err)
 }
 
 // SkipParams is the input of [Bookkeeper.SkipJob].
 type SkipParams struct {
-	Request   review.Request  `json:"request"`
+	StageParams
 	SkippedBy review.SkipRule `json:"skipped_by"`
 }
-
-func (p SkipParams) request() review.Request { return p.Request }
 
 // SkipJob ends a review without findings and without notifications.
 func (b *Bookkeeper) SkipJob(ctx context.Context, p SkipParams) (review.Job, error) {
@@ -100,11 +90,9 @@ func (b *Bookkeeper) CancelJob(ctx context.Context, req review.Request) error {
 
 // DeadLetterParams is the input of [Bookkeeper.RecordDeadLetter].
 type DeadLetterParams struct {
-	Request    review.Request     `json:"request"`
+	StageParams
 	DeadLetter failure.DeadLetter `json:"dead_letter"`
 }
-
-func (p DeadLetterParams) request() review.Request { return p.Request }
 
 // Recorded names the run that recorded a dead letter. A workflow that reads the ID of
 // another run here is a reset of that run.
@@ -127,11 +115,9 @@ func (b *Bookkeeper) RecordDeadLetter(ctx context.Context, p DeadLetterParams) (
 
 // ReplayParams is the input of [Bookkeeper.BeginReplay].
 type ReplayParams struct {
-	Request   review.Request `json:"request"`
-	DeadRunID string         `json:"dead_run_id"` // the run that was reset
+	StageParams
+	DeadRunID string `json:"dead_run_id"` // the run that was reset
 }
-
-func (p ReplayParams) request() review.Request { return p.Request }
 
 // BeginReplay assigns the job to this run and stores the replay record: who reset the
 // former run, and why. If the returned job is not in progress, there is nothing to
@@ -146,6 +132,32 @@ func (b *Bookkeeper) BeginReplay(ctx context.Context, p ReplayParams) (review.Jo
 		DeadRunID: p.DeadRunID, NewRunID: run, Identity: identity, Reason: reason,
 	})
 	return job, failed(p.Request.Changelist, "begin replay", err)
+}
+
+// ShelfParams is the input of [Bookkeeper.ReserveShelf].
+type ShelfParams struct {
+	ServerID   string            `json:"server_id"`
+	Changelist review.Changelist `json:"changelist"`
+	Event      string            `json:"event"` // identifies the shelve event
+}
+
+// ReserveShelf reserves the version of a shelf's review.
+func (b *Bookkeeper) ReserveShelf(ctx context.Context, p ShelfParams) (review.Request, error) {
+	req, err := b.Shelves.ReserveShelf(ctx, p.ServerID, p.Changelist, p.Event, runID(ctx))
+	return req, failed(p.Changelist, "reserve shelf review", err)
+}
+
+// ReviewsOfShelf returns the IDs of the workflows that review the shelf.
+func (b *Bookkeeper) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error) {
+	keys, err := b.Shelves.ReviewsOfShelf(ctx, cl)
+	return keys, failed(cl, "read shelf reviews", err)
+}
+
+// CompareWithShelf returns the review of the shelf with the same content; nil if there is
+// none.
+func (b *Bookkeeper) CompareWithShelf(ctx context.Context, req review.Request) (*review.EarlierReview, error) {
+	same, err := b.Shelves.SameAsShelf(ctx, req.Changelist, req.Version)
+	return same, failed(req.Changelist, "compare shelf", err)
 }
 
 func runID(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }

@@ -12,10 +12,10 @@ import (
 // again: a replica that lags can know a changelist before it knows a lower one.
 const searchOverlap = 200
 
-// searchMarks stores how far the search for changelists without a review has come.
+// searchMarks stores how far the search for changelists without a review has come. Its methods
+// are those of store.DB.
 type searchMarks interface {
 	CatchUpMark(ctx context.Context, serverID string) (since, mark review.Changelist, known bool, err error)
-	// RaiseCatchUpMark never lowers the mark.
 	RaiseCatchUpMark(ctx context.Context, serverID string, mark review.Changelist) error
 	WithoutReview(ctx context.Context, cls []review.Changelist) ([]review.Changelist, error)
 }

@@ -24,7 +24,7 @@ func TestDeadLetterIsLogged(t *testing.T) {
 	books := &activities.Bookkeeper{Jobs: openRequest(t, activitiestest.New())}
 	env.RegisterActivity(books)
 	_, err := env.ExecuteActivity(books.RecordDeadLetter, activities.DeadLetterParams{
-		Request: request, DeadLetter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied, SanitizedContext: map[string]string{}},
+		StageParams: activities.StageParams{Request: request}, DeadLetter: failure.DeadLetter{Stage: "llm", ErrorClass: failure.AuthDenied, SanitizedContext: map[string]string{}},
 	})
 	testkit.NoError(t, err)
 	var line map[string]any

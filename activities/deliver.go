@@ -43,29 +43,23 @@ func (n *Notifier) deliver(ctx context.Context, report review.Report, roles map[
 	} else {
 		report.ReplyTo = ""
 	}
-	return n.send(ctx, post, report, row)
-}
-
-// send begins an attempt, sends and marks.
-func (n *Notifier) send(ctx context.Context, to post, report review.Report, seen review.Delivery) (sent bool, err error) {
 	begun := time.Now() // before the row's time, so that Send's limit on its age holds
-	row, err := n.Outbox.BeginDelivery(ctx, seen)
-	if err != nil {
-		return false, fmt.Errorf("begin outbox row %d: %w", seen.ID, err)
+	if row, err = n.Outbox.BeginDelivery(ctx, row); err != nil {
+		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
 	}
 	var notificationID string
 	if row.Key.Channel() == review.ChannelMail && !n.Policy.allows(row.Key.Recipient) {
-		err = failure.Errorf(failure.RecipientRejected, "the address of outbox row %d is outside of mail.allowed_domains", row.ID)
+		err = failure.Errorf(failure.RecipientRejected, "the address of outbox row %d is outside of mail.allowed_domains", id)
 	} else {
-		notificationID, err = to.Send(ctx, report, row.Key, begun)
+		notificationID, err = post.Send(ctx, report, row.Key, begun)
 	}
 	ctx, done := recordingContext(ctx)
 	defer done()
 	if err != nil {
 		return false, n.recordFailure(ctx, row, err)
 	}
-	if err := n.Outbox.MarkSent(ctx, row.ID, notificationID, review.EvidenceReply); err != nil {
-		return false, fmt.Errorf("mark outbox row %d sent: %w", row.ID, err)
+	if err := n.Outbox.MarkSent(ctx, id, notificationID, review.EvidenceReply); err != nil {
+		return false, fmt.Errorf("mark outbox row %d sent: %w", id, err)
 	}
 	return true, nil
 }
@@ -77,36 +71,41 @@ func recordingContext(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // reconcile looks up an attempt whose result is unknown (notification 8.2). settled means
-// that the row needs no send.
+// that the row needs no send. If evidence can still arrive, the next attempt waits for it, so
+// that no attempt is used before that; otherwise it holds the row.
 func (n *Notifier) reconcile(ctx context.Context, row *review.Delivery) (settled bool, err error) {
 	evidence, err := n.lookUp(ctx, *row)
 	if err != nil {
 		return false, err
 	}
-	switch evidence.State {
-	case review.EvidenceAccepted:
+	switch {
+	case evidence.State == review.EvidenceAccepted:
 		if err := n.Outbox.MarkSent(ctx, row.ID, evidence.NotificationID, evidence.Source); err != nil {
 			return false, fmt.Errorf("mark outbox row %d sent: %w", row.ID, err)
 		}
 		return true, nil
-	case review.EvidenceRejected:
+	case evidence.State == review.EvidenceRejected:
 		bounce := failure.Errorf(bounceClass(evidence), "outbox row %d bounced", row.ID)
 		bounce.Upstream = evidence.Upstream
 		return false, n.recordFailure(ctx, *row, bounce)
-	case review.EvidenceAbsent:
-		return false, n.confirmRefusal(ctx, *row)
+	case evidence.State == review.EvidenceAbsent:
+		class := failure.Class(row.Refused)
+		if class == "" || class.Retryable() { // a retryable refusal does not prevent a new send
+			return false, nil
+		}
+		return false, n.recordFailure(ctx, *row, failure.Errorf(class, "the message of outbox row %d was refused as a whole, and was not accepted", row.ID))
+	case !evidence.AskAgain.IsZero():
+		wait := failure.Errorf(failure.DeliveryAmbiguous,
+			"outbox row %d: an earlier attempt may have been accepted, and there is no evidence yet", row.ID)
+		wait.RetryAfter = max(0, time.Until(evidence.AskAgain))
+		return false, wait
 	}
-	return false, n.awaitEvidence(ctx, *row, evidence.AskAgain)
-}
-
-// confirmRefusal acts on a refusal of the whole message if the message is absent. A retryable
-// refusal does not prevent a new send.
-func (n *Notifier) confirmRefusal(ctx context.Context, row review.Delivery) error {
-	class := failure.Class(row.Refused)
-	if class == "" || class.Retryable() {
-		return nil
+	if err := n.Outbox.HoldDelivery(ctx, *row); err != nil {
+		return false, fmt.Errorf("hold outbox row %d: %w", row.ID, err)
 	}
-	return n.recordFailure(ctx, row, failure.Errorf(class, "the message of outbox row %d was refused as a whole, and was not accepted", row.ID))
+	n.Log.WarnContext(ctx, "delivery held: it may have been sent, and no evidence will come",
+		"changelist", int64(row.Key.Changelist), "review_version", int(row.Key.Version), "delivery", row.ID)
+	return false, n.held(ctx, row.ID)
 }
 
 // bounceClass is the class of a message that a server accepted and then rejected.
@@ -131,24 +130,6 @@ func (n *Notifier) lookUp(ctx context.Context, row review.Delivery) (review.Evid
 		return review.Evidence{}, fmt.Errorf("look up outbox row %d: %w", row.ID, err)
 	}
 	return evidence, nil
-}
-
-// awaitEvidence decides about an attempt whose result stays unknown. If evidence can
-// still arrive, the next attempt waits until askAgain, so that no attempt is used before
-// that. Otherwise it holds the row.
-func (n *Notifier) awaitEvidence(ctx context.Context, row review.Delivery, askAgain time.Time) error {
-	if !askAgain.IsZero() {
-		wait := failure.Errorf(failure.DeliveryAmbiguous,
-			"outbox row %d: an earlier attempt may have been accepted, and there is no evidence yet", row.ID)
-		wait.RetryAfter = max(0, time.Until(askAgain))
-		return wait
-	}
-	if err := n.Outbox.HoldDelivery(ctx, row); err != nil {
-		return fmt.Errorf("hold outbox row %d: %w", row.ID, err)
-	}
-	n.Log.WarnContext(ctx, "delivery held: it may have been sent, and no evidence will come",
-		"changelist", int64(row.Key.Changelist), "review_version", int(row.Key.Version), "delivery", row.ID)
-	return n.held(ctx, row.ID)
 }
 
 // held is final: until an operator has decided, another attempt would find the row held. It keeps

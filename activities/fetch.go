@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
@@ -31,10 +29,9 @@ type changes interface {
 	Read(ctx context.Context, cl review.Changelist, how review.ReadOptions) (review.Change, error)
 }
 
-// contents stores what was read of shelves, and which changes are skipped.
+// contents stores what was read of shelves, and which changes are skipped. Its method is that
+// of store.DB.
 type contents interface {
-	// RecordContent returns the changelist of the shelf that became this change; 0 if no
-	// other version of the review is of a shelf. It is idempotent.
 	RecordContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error)
 }
 
@@ -74,17 +71,28 @@ type FetchResult struct {
 	Author string `json:"author,omitempty"`
 }
 
+// replicaDelay is the least delay before a second attempt to read what a replica lacks. It
+// doubles with each attempt up to [failure.MaxDelay]: a replica may need minutes to catch up.
+const replicaDelay = 15 * time.Second
+
 // Fetch reads the changelist and stores it encrypted. Addresses go to the database, not to
-// Temporal's history.
+// Temporal's history. A replica that lags is asked again after [failure.Backoff] and the least
+// delay of the attempt.
 func (f *Fetcher) Fetch(ctx context.Context, p StageParams) (FetchResult, error) {
-	change, err := f.read(ctx, p.Request)
+	req, attempt := p.Request, stageAttempt(ctx)
+	change, err := f.Changes.Read(ctx, req.Changelist, review.ReadOptions{
+		Shelved: req.Shelved, ShelvedAt: req.ShelvedAt, LastAttempt: attempt >= failure.AttemptBudget,
+	})
+	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.ReplicaBehind {
+		e.RetryAfter = min(replicaDelay<<(attempt-1), failure.MaxDelay) + failure.Backoff(attempt, rand.Float64(), 0)
+	}
 	if err != nil {
 		if len(change.Recipients) > 0 { // the author gets a notice if no attempt succeeds
 			ctx, done := recordingContext(ctx)
 			defer done()
-			err = errors.Join(err, f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, change.Recipients))
+			err = errors.Join(err, f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, change.Recipients))
 		}
-		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
+		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", req.Changelist, err)
 	}
 	damaged := 0
 	for _, f := range change.Files {
@@ -93,39 +101,24 @@ func (f *Fetcher) Fetch(ctx context.Context, p StageParams) (FetchResult, error)
 		}
 	}
 	countProblems(ctx, "damaged_file", damaged)
-	if change.SkippedBy != "" {
-		_, err := f.Contents.RecordContent(ctx, p.Request.Changelist, p.Request.Version, change.Content())
-		return FetchResult{SkippedBy: change.SkippedBy}, failed(p.Request.Changelist, "record skip rule", err)
+	shelf, err := f.Contents.RecordContent(ctx, req.Changelist, req.Version, change.Content())
+	if err != nil || change.SkippedBy != "" {
+		return FetchResult{SkippedBy: change.SkippedBy}, failed(req.Changelist, "record content", err)
 	}
-	result, err := f.recordMetadata(ctx, p.Request, change)
-	if err != nil {
-		return FetchResult{}, err
+	result := FetchResult{Files: len(change.Files), Shelf: shelf, ByBot: f.isBot(change)}
+	if result.Author, err = f.Raw.Pseudonym(change.User); err != nil {
+		return FetchResult{}, failed(req.Changelist, "name the author", err)
+	}
+	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change)); err != nil {
+		return FetchResult{}, failed(req.Changelist, "save recipients", err)
 	}
 	change.Recipients, change.Unresolved = nil, nil
 	body, err := review.Encode(change)
 	if err != nil {
-		return FetchResult{}, failed(p.Request.Changelist, "encode change", err)
+		return FetchResult{}, failed(req.Changelist, "encode change", err)
 	}
-	if result.Raw, err = f.Raw.Put(ctx, p.Request.Owner(), body); err != nil {
-		return FetchResult{}, failed(p.Request.Changelist, "store change", err)
-	}
-	return result, nil
-}
-
-// recordMetadata stores what other stages need besides the content of the change.
-func (f *Fetcher) recordMetadata(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
-	result := FetchResult{Files: len(change.Files), ByBot: f.isBot(change)}
-	var err error
-	if result.Author, err = f.Raw.Pseudonym(change.User); err != nil {
-		return result, failed(req.Changelist, "name the author", err)
-	}
-	if result.Shelf, err = f.Contents.RecordContent(ctx, req.Changelist, req.Version, change.Content()); err != nil {
-		return result, failed(req.Changelist, "record content", err)
-	}
-	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change)); err != nil {
-		return result, failed(req.Changelist, "save recipients", err)
-	}
-	return result, nil
+	result.Raw, err = f.Raw.Put(ctx, req.Owner(), body)
+	return result, failed(req.Changelist, "store change", err)
 }
 
 // isBot reports whether the author is a bot, by user or address.
@@ -137,26 +130,6 @@ func (f *Fetcher) isBot(change review.Change) bool {
 		}
 	}
 	return slices.ContainsFunc(authors, func(a review.Recipient) bool { return matches(f.Bots, a, matchesPattern) })
-}
-
-// replicaDelay is the least delay before a second attempt to read what a replica lacks. It
-// doubles with each attempt up to [failure.MaxDelay]: a replica may need minutes to catch up.
-const replicaDelay = 15 * time.Second
-
-// read reads the change. A replica that lags is asked again after [failure.Backoff] and the
-// least delay of the attempt.
-func (f *Fetcher) read(ctx context.Context, req review.Request) (review.Change, error) {
-	attempt := 1
-	if activity.IsActivity(ctx) {
-		attempt = stageAttempt(ctx)
-	}
-	change, err := f.Changes.Read(ctx, req.Changelist, review.ReadOptions{
-		Shelved: req.Shelved, ShelvedAt: req.ShelvedAt, LastAttempt: attempt >= failure.AttemptBudget,
-	})
-	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.ReplicaBehind {
-		e.RetryAfter = min(replicaDelay<<(attempt-1), failure.MaxDelay) + failure.Backoff(attempt, rand.Float64(), 0)
-	}
-	return change, err
 }
 
 // KnownRecipients lists the people around a change, and the users without a usable address.

@@ -17,7 +17,6 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -38,6 +37,17 @@ func newFetcher(t *testing.T, w *activitiestest.Fakes) *activities.Fetcher {
 	return &activities.Fetcher{Changes: w, Recipients: db, Contents: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
 }
 
+// fetch runs stage fetch once.
+func fetch(stage *activities.Fetcher) (result activities.FetchResult, err error) {
+	env := newEnv(&activities.Interceptor{Scrub: plain})
+	env.RegisterActivity(stage)
+	value, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
+	if err != nil {
+		return result, err
+	}
+	return result, value.Get(&result)
+}
+
 // A change of markup is stored: within the limits of p4 its escapes must not exceed the limits of
 // an artifact, which would fail the review of all its files.
 func TestLargeChangeOfMarkupIsStored(t *testing.T) {
@@ -45,7 +55,7 @@ func TestLargeChangeOfMarkupIsStored(t *testing.T) {
 	const line = "+<td>5</td>\n"
 	w := activitiestest.New()
 	w.SetChange(review.Change{Number: 4711, Files: []review.File{{DepotPath: "//depot/a.xml", Diff: "@@ -0,0 +1 @@\n" + strings.Repeat(line, 30e6/len(line)-2)}}})
-	if _, err := newFetcher(t, w).Fetch(t.Context(), activities.StageParams{Request: request}); err != nil {
+	if _, err := fetch(newFetcher(t, w)); err != nil {
 		t.Error(err)
 	}
 }
@@ -122,10 +132,8 @@ func TestFetchFailsWithoutItsRecipients(t *testing.T) {
 	w := activitiestest.New()
 	stage := newFetcher(t, w)
 	w.Fail("SaveRecipients", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-	env := newEnv(&activities.Interceptor{Scrub: plain})
-	env.RegisterActivity(stage)
 	for _, want := range []failure.Class{failure.DatabaseUnavailable, ""} {
-		if _, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request}); classOf(err) != want {
+		if _, err := fetch(stage); classOf(err) != want {
 			t.Errorf("ended with %v, want class %q", err, want)
 		}
 	}
@@ -137,12 +145,8 @@ func TestResultOfFetchDoesNotNameTheAuthor(t *testing.T) {
 	change := review.Change{Number: 4711, User: "annabel", Recipients: []review.Recipient{{User: "annabel", Address: "annabel@corp.test", Role: review.RoleAuthor}}}
 	stage := newFetcher(t, activitiestest.New())
 	stage.Changes = oneChange{change}
-	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
-	env.RegisterActivity(stage)
-	value, err := env.ExecuteActivity(stage.Fetch, activities.StageParams{Request: request})
-	testkit.NoError(t, err)
-	var result activities.FetchResult
-	if err := value.Get(&result); err != nil || result.Author == "" || strings.Contains(fmt.Sprint(result), "annabel") {
+	result, err := fetch(stage)
+	if err != nil || result.Author == "" || strings.Contains(fmt.Sprint(result), "annabel") {
 		t.Errorf("result %+v, %v", result, err)
 	}
 }
@@ -155,7 +159,7 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 		stage := newFetcher(t, activitiestest.New())
 		stage.Changes = oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Address: bob, Role: review.RoleSubscriber}}}}
 		stage.Bots = []string{pattern}
-		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
+		result, err := fetch(stage)
 		if err != nil || result.ByBot != want {
 			t.Errorf("with bots %q the author is a bot: %v, %v; want %v", pattern, result.ByBot, err, want)
 		}
@@ -175,7 +179,7 @@ func TestAuthorOfAnUnreadableChangeIsKept(t *testing.T) {
 	w := activitiestest.New()
 	db := openRequest(t, w)
 	stage := &activities.Fetcher{Changes: unreadable{}, Recipients: db, Contents: db, Raw: db.Artifacts(t, review.NamespaceRaw)}
-	if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: request}); failure.ClassOf(err) != failure.UpstreamUnavailable {
+	if _, err := fetch(stage); classOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("ended with %v", err)
 	}
 	if got, err := db.Recipients(t.Context(), 4711, 1); err != nil || len(got) != 1 || got[0].Address != "alice@corp.test" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	server "github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/review"
 )
 
 // An Interceptor decides for every failed attempt whether Temporal retries it, and after
@@ -111,6 +112,23 @@ func (in *inbound) call(ctx context.Context, input *interceptor.ExecuteActivityI
 	return in.Next.ExecuteActivity(ctx, input)
 }
 
+// interruption reports whether the attempt was ended from outside. If Temporal canceled
+// the activity, the error is that cancellation. If the worker stops, or an operator pauses
+// or resets the activity, only this attempt ends: the error is retryable.
+func interruption(ctx context.Context, err error) (_ error, interrupted bool) {
+	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
+		return err, false
+	}
+	if !errors.Is(err, context.Canceled) && failure.ClassOf(err) != failure.Unknown {
+		return err, false // the attempt failed before
+	}
+	cause := context.Cause(ctx)
+	if temporal.IsCanceledError(cause) {
+		return cause, true
+	}
+	return failure.Errorf(failure.WorkerStopped, "attempt interrupted: %w", cause), true
+}
+
 // asTemporal makes a new outermost error: Temporal ignores the flags of a wrapped
 // ApplicationError. Message and details are scrubbed and bounded. A provisional failure is
 // retried whatever its class, and does not count.
@@ -181,4 +199,42 @@ func ReportOfLost(timeout *temporal.TimeoutError) failure.Report {
 func spent(ctx context.Context) Spent {
 	p := before(ctx)
 	return Spent{Failures: p.Failures, FirstFailureAt: p.FirstFailureAt}
+}
+
+// logAttempt logs how an attempt ended, with the keys that all stages share. err is the
+// scrubbed and bounded error that is reported to Temporal. Workers drop the SDK's own line
+// about a failed attempt.
+func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Time, err error) {
+	info := activity.GetInfo(ctx)
+	name := info.ActivityID
+	if info.IsLocalActivity { // its ID is a number
+		name = info.ActivityType.Name
+	}
+	line := lg.With("stage", name, "attempt", info.Attempt,
+		"workflow_id", info.WorkflowExecution.ID, "run_id", info.WorkflowExecution.RunID, "duration_ms", time.Since(began).Milliseconds())
+	if req, ok := requestOf(args); ok {
+		line = line.With("changelist", req.Changelist, "review_version", req.Version)
+	}
+	if err == nil {
+		line.InfoContext(ctx, "attempt done")
+		return
+	}
+	message := err.Error()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		message = app.Message() // without the class
+	}
+	line.WarnContext(ctx, "attempt failed", "error_class", resultOf(err), "error", message)
+}
+
+// requestOf finds the review in an activity's input.
+func requestOf(args []any) (review.Request, bool) {
+	for _, arg := range args {
+		switch p := arg.(type) {
+		case review.Request:
+			return p, true
+		case interface{ request() review.Request }:
+			return p.request(), true
+		}
+	}
+	return review.Request{}, false
 }

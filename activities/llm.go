@@ -41,19 +41,14 @@ type answers interface {
 	GetAs(ctx context.Context, name string) ([]byte, error)
 }
 
-// accounts stores what reviews cost and how readers rated findings.
+// accounts stores what reviews cost and how readers rated findings. Its methods are those of
+// store.DB.
 type accounts interface {
-	// ReserveTokens takes the tokens of one call from the budget of the day, which is
-	// perDay tokens; 0 is unlimited.
 	ReserveTokens(ctx context.Context, cl review.Changelist, v review.Version, tokens, perDay int) (review.Grant, error)
 	SettleTokens(ctx context.Context, cl review.Changelist, v review.Version, g review.Grant, used review.Usage) error
-	// ReviewUsage also returns the tokens that count against the review's budget.
 	ReviewUsage(ctx context.Context, cl review.Changelist, v review.Version) (review.Usage, int, error)
-	// RecordReview records the outcome of a stored report, with which the job ends.
 	RecordReview(ctx context.Context, r review.Report, ref review.ArtifactRef) error
-	// ReportFindings gives each finding its token, which is the same in every attempt.
 	ReportFindings(ctx context.Context, cl review.Changelist, v review.Version, findings []review.Finding) ([]review.Finding, error)
-	// AcceptedWrong returns for each finding whether an operator has accepted that it is wrong.
 	AcceptedWrong(ctx context.Context, findings []review.Finding) ([]bool, error)
 }
 
@@ -86,7 +81,10 @@ func (c *Model) LLM(ctx context.Context, p StageParams) (LLMResult, error) {
 	if draft.Findings, err = c.Accounts.ReportFindings(ctx, cl, p.Request.Version, draft.Findings); err != nil {
 		return LLMResult{}, failed(cl, "record findings", err)
 	}
-	c.priceAndMark(&draft.Record)
+	draft.StandIn = c.StandIn && draft.Usage.Asked()
+	if len(draft.Switches) == 0 { // the prices are the configured model's, and no other model answered
+		draft.Cost = c.Prices.Of(draft.Usage)
+	}
 	report := NewReport(p.Request, change, draft)
 	body, err := json.Marshal(report)
 	if err != nil {
@@ -103,13 +101,23 @@ func (c *Model) LLM(ctx context.Context, p StageParams) (LLMResult, error) {
 }
 
 // draft returns the model's findings. It redacts all text of the endpoint, including the
-// model's name. The usage is the sum of all attempts.
+// model's name. The attempts at a review share the answer cache and the token budget; the usage
+// is the sum of all attempts.
 func (c *Model) draft(ctx context.Context, req review.Request, change redaction.Change) (review.Draft, error) {
-	o, err := c.options(ctx, req)
+	_, spent, err := c.Accounts.ReviewUsage(ctx, req.Changelist, req.Version)
 	if err != nil {
-		return review.Draft{}, err
+		return review.Draft{}, failed(req.Changelist, "read tokens spent", err)
 	}
-	draft, err := c.Reviewer.Review(ctx, change, o)
+	draft, err := c.Reviewer.Review(ctx, change, review.Options{
+		Cache:     answerCache{c.Answers, req.Owner()},
+		Budget:    tokenBudget{c.Accounts, req, c.TokensPerDay},
+		Spent:     spent,
+		FindWrong: c.Accounts.AcceptedWrong,
+		Unusable: func(ctx context.Context, answer string) (review.ArtifactRef, error) {
+			return c.Unusable.Put(ctx, req.Owner(), []byte(answer))
+		},
+		Progress: func(done, total int) { showProgress(ctx, done, total) },
+	})
 	countUsage(ctx, draft.Usage)
 	countFixes(ctx, draft)
 	if err != nil {
@@ -133,15 +141,6 @@ func (c *Model) draft(ctx context.Context, req review.Request, change redaction.
 	model, err := c.Pipeline.String(draft.Model)
 	draft.Model = model.String()
 	return draft, err
-}
-
-// priceAndMark sets the cost and whether a simulation answered. There is no cost if another
-// model answered, because the configured prices are the configured model's.
-func (c *Model) priceAndMark(r *review.Record) {
-	r.StandIn = c.StandIn && r.Usage.Asked()
-	if len(r.Switches) == 0 {
-		r.Cost = c.Prices.Of(r.Usage)
-	}
 }
 
 // NewReport returns the report on a change that a model has reviewed.
@@ -171,25 +170,6 @@ func NewReport(req review.Request, change redaction.Change, draft review.Draft) 
 	}
 	report.Outcome, report.Reason = report.Judge()
 	return report
-}
-
-// options returns the answer cache and the token budget, which the attempts at a review
-// share, and what they have used. ctx is the activity's context.
-func (c *Model) options(ctx context.Context, req review.Request) (review.Options, error) {
-	_, spent, err := c.Accounts.ReviewUsage(ctx, req.Changelist, req.Version)
-	if err != nil {
-		return review.Options{}, failed(req.Changelist, "read tokens spent", err)
-	}
-	return review.Options{
-		Cache:     answerCache{c.Answers, req.Owner()},
-		Budget:    tokenBudget{c.Accounts, req, c.TokensPerDay},
-		Spent:     spent,
-		FindWrong: c.Accounts.AcceptedWrong,
-		Unusable: func(ctx context.Context, answer string) (review.ArtifactRef, error) {
-			return c.Unusable.Put(ctx, req.Owner(), []byte(answer))
-		},
-		Progress: func(done, total int) { showProgress(ctx, done, total) },
-	}, nil
 }
 
 // answerCache implements [review.AnswerCache].

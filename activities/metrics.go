@@ -40,9 +40,7 @@ func measureAttempt(ctx context.Context, began time.Time, err error) {
 // countProblems counts what an administrator of the Perforce server has to solve. It
 // exports a count of 0, so that the first problem is an increase.
 func countProblems(ctx context.Context, kind string, n int) {
-	if activity.IsActivity(ctx) {
-		activity.GetMetricsHandler(ctx).WithTags(map[string]string{"kind": kind}).Counter(metricProblems).Inc(int64(n))
-	}
+	activity.GetMetricsHandler(ctx).WithTags(map[string]string{"kind": kind}).Counter(metricProblems).Inc(int64(n))
 }
 
 // resultOf is ok, canceled, or the class of the failure.

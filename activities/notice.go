@@ -12,20 +12,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// notices stores one row per review whose author learns that it waits.
-type notices interface {
-	// BeginNotice begins the notice of a dead letter of an earlier stage that is open for
-	// that time. It holds the letter locked meanwhile, so that no replay begins.
-	BeginNotice(ctx context.Context, openFor time.Duration) (review.Notice, bool, error)
-	// MarkNotice records that an attempt begins, or, if it is not in doubt, that the last
-	// attempt was certainly not accepted. ok is false if the changelist was forgotten meanwhile.
-	MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) (ok bool, err error)
-	// PostponeNotice records why a notice is not sent before a later run.
-	PostponeNotice(ctx context.Context, n review.Notice, why string) error
-	// EndNotice records that a notice was sent, or, with an empty ID, why it never will be.
-	EndNotice(ctx context.Context, n review.Notice, notificationID, why string) error
-}
-
 // noticesAtOnce limits the notices of one run: an outage of hours ends in many dead letters.
 const noticesAtOnce = 100
 

@@ -28,64 +28,6 @@ type Notifier struct {
 	Links review.Links
 }
 
-// outbox stores one row per changelist, recipient and review version.
-type outbox interface {
-	Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error)
-	// DecideRecipients stores who is excluded; all others are notified.
-	DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.Excluded) error
-	// Bounced returns those of the addresses that a server has refused.
-	Bounced(ctx context.Context, addresses []string) ([]string, error)
-	// PrepareDeliveries adds missing rows and returns all rows.
-	PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error)
-	// PrepareChannels adds missing rows of channels besides mail.
-	PrepareChannels(ctx context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error
-	Delivery(ctx context.Context, id int64) (review.Delivery, error)
-	// BeginDelivery records an attempt before the send. It fails if the row is not as
-	// seen: another attempt has begun.
-	BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error)
-	// RecordAttempt records how an attempt ended, unless that is recorded.
-	RecordAttempt(ctx context.Context, begun review.Delivery, a review.Attempt) error
-	// FirstFailure returns the first attempt of a row that failed, zero if there is none.
-	FirstFailure(ctx context.Context, id int64) (review.Attempt, error)
-	// AbandonDelivery records that the attempt was certainly not accepted.
-	AbandonDelivery(ctx context.Context, begun review.Delivery) error
-	// MarkSent sets ID, time and status in a single write.
-	MarkSent(ctx context.Context, id int64, notificationID, evidence string) error
-	// RecordRefusal records a refusal that evidence may still contradict.
-	RecordRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error
-	// MarkDeliveryFailed fails if another attempt has begun.
-	MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error
-	// HoldDelivery blocks the row until an operator has decided. It fails if another
-	// attempt has begun.
-	HoldDelivery(ctx context.Context, seen review.Delivery) error
-	// Dispute adds to findings who has called them wrong.
-	Dispute(ctx context.Context, findings []review.Finding) error
-	// RecordFeedback records a reader's answer once. Answers of others are not recorded.
-	RecordFeedback(ctx context.Context, m review.FeedbackMail) (recorded bool, err error)
-	versions
-	reconciler
-	notices
-}
-
-// mailbox is what readers answer to.
-type mailbox interface {
-	// Feedback returns the answers of the last days whose sender is proven. Their notes are
-	// redacted.
-	Feedback(ctx context.Context) ([]review.FeedbackMail, error)
-}
-
-// post sends a report to one recipient and looks up whether it was sent.
-type post interface {
-	// Send returns failure.DeliveryAmbiguous if the message may have been accepted, and
-	// failure.RecipientRejected if this recipient never will be. An ambiguous error that
-	// wraps an error of another class means: the whole message was refused with that
-	// class, and may have been accepted all the same. Send fails, sending nothing, if
-	// the attempt began too long ago.
-	Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (notificationID string, err error)
-	// Lookup also gets the provider's ID of the message, if one is stored (notification 6.4).
-	Lookup(ctx context.Context, key review.DeliveryKey, notificationID string, since time.Time) (review.Evidence, error)
-}
-
 // NotifyResult counts the mails of a review.
 type NotifyResult struct {
 	Sent    int `json:"sent"`
@@ -129,36 +71,72 @@ func (n *Notifier) Notify(ctx context.Context, p StageParams) (NotifyResult, err
 		if len(mails) == 0 {
 			return result, nil
 		}
-		done, err := n.deliverAll(ctx, report, chosen.roles, mails)
-		result.Sent, result.Already = result.Sent+done.Sent, result.Already+done.Already
-		if err != nil {
-			return result, err
-		}
+		var errs []error
 		for _, row := range mails {
+			sent, err := n.deliver(ctx, report, chosen.roles, row.ID)
+			switch {
+			case err != nil:
+				errs = append(errs, err)
+			case sent:
+				result.Sent++
+			default:
+				result.Already++
+			}
 			tried[row.ID] = true
+		}
+		if len(errs) > 0 {
+			return result, fmt.Errorf("notify about changelist %d: %d of %d recipients not notified: %w",
+				report.Changelist, len(errs), len(mails), mostRetryable(errs))
 		}
 	}
 }
 
-func (n *Notifier) deliverAll(ctx context.Context, report review.Report, roles map[string]review.Role, rows []review.Delivery) (NotifyResult, error) {
-	var result NotifyResult
-	var failed []error
-	for _, row := range rows {
-		sent, err := n.deliver(ctx, report, roles, row.ID)
-		switch {
-		case err != nil:
-			failed = append(failed, err)
-		case sent:
-			result.Sent++
-		default:
-			result.Already++
+// compose reads a report and adds what only stage notify knows: users without a usable
+// address, what readers say about the findings, and the changes since an earlier version. It also
+// returns the recipients.
+func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
+	cl := p.Request.Changelist
+	report, err := n.report(ctx, p.Request.Owner(), p.Input)
+	if err != nil {
+		return review.Report{}, choice{}, err
+	}
+	if err := n.compare(ctx, &report, p.Request); err != nil {
+		return review.Report{}, choice{}, err
+	}
+	if err := n.recall(ctx, report.Findings); err != nil {
+		return review.Report{}, choice{}, err
+	}
+	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
+	if err != nil {
+		return review.Report{}, choice{}, failed(cl, "read recipients", err)
+	}
+	policy := n.Policy
+	if policy.Bounced, err = n.Outbox.Bounced(ctx, addressesOf(known)); err != nil {
+		return review.Report{}, choice{}, failed(cl, "read bounced addresses", err)
+	}
+	quiet, outcome := p.Request.OnlyNew && len(report.Findings) == 0, report.Outcome
+	if quiet { // with no new finding, no recipient is notified
+		outcome, policy.CleanTo = review.OutcomeClean, CleanToNobody
+	}
+	chosen := policy.choose(known, outcome)
+	if chosen.quiet = quiet; quiet {
+		for i, e := range chosen.excluded {
+			if e.Why == findingsOnly {
+				chosen.excluded[i].Why = fmt.Sprintf("has nothing new since version %d", report.Earlier)
+			}
 		}
 	}
-	if len(failed) == 0 {
-		return result, nil
+	for _, person := range known {
+		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil {
+			report.ReplyTo = address
+		}
 	}
-	return result, fmt.Errorf("notify about changelist %d: %d of %d recipients not notified: %w",
-		report.Changelist, len(failed), len(rows), mostRetryable(failed))
+	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
+	report.Links = n.Links
+	if err := n.Outbox.Dispute(ctx, report.Findings); err != nil {
+		return review.Report{}, choice{}, failed(cl, "read opinions on findings", err)
+	}
+	return report, chosen, nil
 }
 
 // mostRetryable returns the error that decides about the next attempt, which all errors

@@ -30,27 +30,6 @@ const (
 	reconcileFailures = 3
 )
 
-// reconciler is how reconciliation changes the outbox. Each change requires the row as seen,
-// else changes nothing, and is written to the audit log.
-type reconciler interface {
-	// DueDeliveries returns rows with an attempt of unknown result that is older than
-	// grace, unsent rows of finished reviews, and rows sent longer ago than bounced and
-	// within watch, at intervals that grow up to a day.
-	DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error)
-	// RecordMissing records that sent mails have no record. It returns how many mails have had
-	// none since a source last had them.
-	RecordMissing(ctx context.Context, ids []int64) (missing int, err error)
-	// RecordCheck records a look-up.
-	RecordCheck(ctx context.Context, id int64, confirmed bool) error
-	// FailDelivery closes a row permanently, even one that is marked sent.
-	FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error)
-	// ReleaseDelivery makes a held row pending.
-	ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed bool, err error)
-	// RequeueUnproven clears the marks of a row that is marked sent. It returns the new
-	// status: pending, or held the second time or with hold.
-	RequeueUnproven(ctx context.Context, seen review.Delivery, hold bool) (review.DeliveryStatus, error)
-}
-
 // Reconciled counts what a run of [Notifier.ReconcileDeliveries] did.
 type Reconciled struct {
 	Checked   int `json:"checked"`
@@ -81,9 +60,24 @@ func (n *Notifier) ReconcileDeliveries(ctx context.Context) (Reconciled, error) 
 	r := &reconciliation{Notifier: n, down: map[review.Channel]int{}}
 	r.done.Checked = len(due)
 	for _, d := range due {
-		if r.down[d.Key.Channel()] < reconcileFailures {
-			r.recordError(ctx, d, r.visit(ctx, d))
+		channel := d.Key.Channel()
+		if r.down[channel] >= reconcileFailures {
+			continue
 		}
+		err := r.visit(ctx, d)
+		if err == nil {
+			continue
+		}
+		if _, own := errors.AsType[reportError](err); !own {
+			r.down[channel]++
+		}
+		if channel == review.ChannelMail {
+			r.failed = append(r.failed, err)
+			continue
+		}
+		// A failed run would look like a failure of the mail server.
+		r.done.Open++
+		r.log(d).WarnContext(ctx, "channel not reconciled", "channel", string(channel), "error", err)
 	}
 	r.requeueAbsent(ctx)
 	for _, more := range []func(context.Context) error{r.sendNotices, r.recordAnswers} {
@@ -119,24 +113,6 @@ type reconciliation struct {
 	failed []error                // of mails
 	down   map[review.Channel]int // failures by channel
 	absent []review.DueDelivery   // recently marked sent, without a record at the provider
-}
-
-// recordError records the error of a row. Errors of channels other than mail do not fail
-// the run: that would look like a failure of the mail server.
-func (r *reconciliation) recordError(ctx context.Context, d review.DueDelivery, err error) {
-	if err == nil {
-		return
-	}
-	channel := d.Key.Channel()
-	if _, own := errors.AsType[reportError](err); !own {
-		r.down[channel]++
-	}
-	if channel == review.ChannelMail {
-		r.failed = append(r.failed, err)
-		return
-	}
-	r.done.Open++
-	r.log(d).WarnContext(ctx, "channel not reconciled", "channel", string(channel), "error", err)
 }
 
 // A reportError is the error of one row's report. It shows nothing about the channel.
@@ -188,30 +164,25 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 }
 
 // send delivers a row of a finished review, whose stage notify does not run again: the
-// row was requeued, or an operator decided to send it.
+// row was requeued, or an operator decided to send it. If its report has expired, the row is
+// given up, unless its mail was accepted: no row fails without a look-up (notification 8.2).
 func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 	report, chosen, err := r.compose(ctx, StageParams{
 		Request: review.Request{Changelist: d.Key.Changelist, Version: d.Key.Version, OnlyNew: d.OnlyNew}, Input: d.Report,
 	})
-	if failure.ClassOf(err) == failure.ArtifactExpired {
-		return r.expire(ctx, d)
-	}
-	if err != nil {
+	switch {
+	case failure.ClassOf(err) == failure.ArtifactExpired:
+		if d.Begun || d.NotificationID != "" {
+			if settled, err := r.reconcile(ctx, &d.Delivery); settled || err != nil {
+				return r.count(ctx, d, &r.done.Settled, err)
+			}
+		}
+		return r.giveUp(ctx, d, failure.ArtifactExpired)
+	case err != nil:
 		return reportError{err}
 	}
 	sent, err := r.deliver(ctx, report, chosen.roles, d.ID)
 	return r.count(ctx, d, pick(sent, &r.done.Sent, &r.done.Settled), err)
-}
-
-// expire gives up a row whose report has expired, unless its mail was accepted: no row
-// fails without a look-up (notification 8.2).
-func (r *reconciliation) expire(ctx context.Context, d review.DueDelivery) error {
-	if d.Begun || d.NotificationID != "" {
-		if settled, err := r.reconcile(ctx, &d.Delivery); settled || err != nil {
-			return r.count(ctx, d, &r.done.Settled, err)
-		}
-	}
-	return r.giveUp(ctx, d, failure.ArtifactExpired)
 }
 
 func (r *reconciliation) giveUp(ctx context.Context, d review.DueDelivery, class failure.Class) error {

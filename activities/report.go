@@ -10,70 +10,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// versions knows the reviews of a changelist.
-type versions interface {
-	// AdoptOutcome lets a review use the report of its shelf's review; false if the database
-	// does not know that both had the same content.
-	AdoptOutcome(ctx context.Context, of review.Owner, report review.ArtifactRef) (bool, error)
-	// ReportOwner returns the review that the given one has adopted the report from, or the
-	// given one.
-	ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error)
-	// ReportOfReview returns the report of a review.
-	ReportOfReview(ctx context.Context, of review.Owner) (review.ArtifactRef, error)
-	// EarlierReport returns the last review of the changelist, or of the shelf that it
-	// was, that had succeeded when v was opened; zero if there is none. All attempts
-	// get the same answer.
-	EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.EarlierReview, error)
-}
-
-// compose reads a report and adds what only stage notify knows: users without a usable
-// address, what readers say about the findings, and the changes since an earlier version. It also
-// returns the recipients.
-func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
-	cl := p.Request.Changelist
-	report, err := n.report(ctx, p.Request.Owner(), p.Input)
-	if err != nil {
-		return review.Report{}, choice{}, err
-	}
-	if err := n.compare(ctx, &report, p.Request); err != nil {
-		return review.Report{}, choice{}, err
-	}
-	if err := n.recall(ctx, report.Findings); err != nil {
-		return review.Report{}, choice{}, err
-	}
-	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
-	if err != nil {
-		return review.Report{}, choice{}, failed(cl, "read recipients", err)
-	}
-	policy := n.Policy
-	if policy.Bounced, err = n.Outbox.Bounced(ctx, addressesOf(known)); err != nil {
-		return review.Report{}, choice{}, failed(cl, "read bounced addresses", err)
-	}
-	quiet, outcome := p.Request.OnlyNew && len(report.Findings) == 0, report.Outcome
-	if quiet { // with no new finding, no recipient is notified
-		outcome, policy.CleanTo = review.OutcomeClean, CleanToNobody
-	}
-	chosen := policy.choose(known, outcome)
-	if chosen.quiet = quiet; quiet {
-		for i, e := range chosen.excluded {
-			if e.Why == findingsOnly {
-				chosen.excluded[i].Why = fmt.Sprintf("has nothing new since version %d", report.Earlier)
-			}
-		}
-	}
-	for _, person := range known {
-		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil {
-			report.ReplyTo = address
-		}
-	}
-	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
-	report.Links = n.Links
-	if err := n.Outbox.Dispute(ctx, report.Findings); err != nil {
-		return review.Report{}, choice{}, failed(cl, "read opinions on findings", err)
-	}
-	return report, chosen, nil
-}
-
 // recall gives the findings that another review has reported before the texts of its report.
 // Without them, because the report has expired, they name that review.
 func (n *Notifier) recall(ctx context.Context, findings []review.Finding) error {
@@ -158,4 +94,34 @@ func (n *Notifier) compare(ctx context.Context, report *review.Report, req revie
 			"review_version", int(report.Version), "earlier", int(before.Version), "error", err)
 	}
 	return nil
+}
+
+// Adoption is the result of a shelf's review. Its report is empty if the report has
+// expired or cannot be decrypted.
+type Adoption struct {
+	LLMResult
+	Spent Spent `json:"spent"`
+}
+
+// AdoptReport reads the report of a shelf's review, which becomes the submit's report.
+// The report is not copied: [Notifier.Notify] puts the submit's changelist into it. It
+// returns an error for any report other than the one that the database names for the
+// shelf.
+func (n *Notifier) AdoptReport(ctx context.Context, p StageParams) (Adoption, error) {
+	adopted, err := n.Outbox.AdoptOutcome(ctx, p.Request.Owner(), p.Input)
+	if err != nil {
+		return Adoption{}, failed(p.Request.Changelist, "adopt outcome", err)
+	}
+	report, err := n.report(ctx, p.Request.Owner(), p.Input)
+	if err == nil && !adopted {
+		err = failure.Errorf(failure.ArtifactForeign, "adopt report %s: it is not of the shelf of changelist %d", p.Input, p.Request.Changelist)
+	}
+	switch {
+	case err == nil:
+		return Adoption{LLMResult{Report: p.Input, Outcome: report.Outcome, Findings: len(report.Findings), StandIn: report.StandIn}, spent(ctx)}, nil
+	case failure.ClassOf(err).Retryable(), failure.ClassOf(err) == failure.ArtifactForeign:
+		return Adoption{}, err
+	}
+	n.Log.InfoContext(ctx, "report of the shelf not adopted", "changelist", int64(p.Request.Changelist), "error", err)
+	return Adoption{Spent: spent(ctx)}, nil
 }

@@ -18,15 +18,12 @@ type Retention struct {
 	JobsTTL time.Duration
 }
 
-// expirables is the data with a limited lifetime.
+// expirables is the data with a limited lifetime. Its methods are those of store.DB.
 type expirables interface {
 	DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error)
 	DeleteOldRecipients(ctx context.Context) (int, error)
-	// ForgetMetadata forgets addresses of deliveries and paths of findings.
 	ForgetMetadata(ctx context.Context) (addresses, paths int, err error)
-	// PurgeReviews deletes the rows of reviews that succeeded longer than ttl ago.
 	PurgeReviews(ctx context.Context, ttl time.Duration) (int, error)
-	// OverdueArtifacts counts artifacts that expired longer than grace ago.
 	OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error)
 }
 

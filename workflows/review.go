@@ -130,10 +130,11 @@ func (r *reviewState) review(ctx workflow.Context) error {
 	if _, err := r.takeOver(ctx); err != nil {
 		return err
 	}
+	p := activities.StageParams{Request: r.req, Input: r.reviewed.Report}
 	if r.skipped != "" {
-		return bookLocally(ctx, "skip", bookkeeper.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
+		return bookLocally(ctx, "skip", bookkeeper.SkipJob, activities.SkipParams{StageParams: p, SkippedBy: r.skipped}, &r.job)
 	}
-	return bookLocally(ctx, "finish", bookkeeper.FinishJob, activities.FinishParams{Request: r.req, Report: r.reviewed.Report}, &r.job)
+	return bookLocally(ctx, "finish", bookkeeper.FinishJob, p, &r.job)
 }
 
 // fetch is stage fetch: it opens the job, reads the change, and looks for a review of the
@@ -313,7 +314,7 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, do func() 
 		}
 		deadLetter := r.deadLetter(ctx, stage, cause)
 		var recorded activities.Recorded
-		if err := book(ctx, "dead-letter", bookkeeper.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, DeadLetter: deadLetter}, &recorded); err != nil {
+		if err := book(ctx, "dead-letter", bookkeeper.RecordDeadLetter, activities.DeadLetterParams{StageParams: activities.StageParams{Request: r.req}, DeadLetter: deadLetter}, &recorded); err != nil {
 			return err
 		}
 		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
@@ -404,7 +405,7 @@ func (r *reviewState) takeOver(ctx workflow.Context) (tookOver bool, err error) 
 		r.run = run
 		return false, nil
 	}
-	err = book(ctx, "replay", bookkeeper.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: r.run}, &r.job)
+	err = book(ctx, "replay", bookkeeper.BeginReplay, activities.ReplayParams{StageParams: activities.StageParams{Request: r.req}, DeadRunID: r.run}, &r.job)
 	if err != nil {
 		return false, err
 	}
