@@ -27,11 +27,12 @@ func (e thinkingLimitError) Error() string {
 // answer was cut off after a part of the list.
 func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
 	end := a.End()
-	blank := strings.TrimSpace(a.Content) == ""
-	o, err = findObject(a.Content, list)
-	if blank && end != endpoint.EndCut { // some servers have all of it in the field of the thinking
-		if thought, failed := findObject(a.Thinking, list); failed == nil && thought.whole {
-			o, err, blank = thought, nil, false
+	said, thought := withoutThinking(a)
+	blank := strings.TrimSpace(said) == ""
+	o, err = findObject(said, list)
+	if blank && end != endpoint.EndCut && !a.Early { // some servers have all of it in the field of the thinking
+		if in, failed := findObject(thought, list); failed == nil && in.whole {
+			o, err, blank = in, nil, false
 		}
 	}
 	switch {
@@ -45,11 +46,11 @@ func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
 		return o, false, a.Fail(failure.ContentPolicy, errors.New("model endpoint did not review the change: the model refused"))
 	case a.Tools && blank:
 		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: "it calls a tool, and there is none"})
-	case end == endpoint.EndCut && !o.whole && len(o.items) == 0 && mostlyThinking(a):
+	case end == endpoint.EndCut && !o.whole && len(o.items) == 0 && mostlyThinking(a, said):
 		return o, true, a.Fail(failure.TooLarge, thinkingLimitError{a.Limit})
 	case end == endpoint.EndCut && !o.whole && len(o.items) == 0:
 		return o, true, a.Fail(failure.TooLarge, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise llm.max_answer_tokens", a.Limit))
-	case err != nil && blank && a.Thinking != "":
+	case err != nil && blank && thought != "":
 		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: "it has only thinking and no answer"})
 	case err != nil:
 		return o, false, a.Fail(failure.SchemaInvalid, unusableError{why: err.Error()})
@@ -59,10 +60,10 @@ func open(a endpoint.Answer, list string) (o object, cut bool, err error) {
 	return o, !o.whole, nil
 }
 
-// mostlyThinking reports whether more than half of the answer's tokens were not its
-// content. Not all servers report the tokens of thinking.
-func mostlyThinking(a endpoint.Answer) bool {
-	content := countTokens(afterThinking(a.Content))
+// mostlyThinking reports whether more than half of the tokens of a are not those of the text
+// after the thinking. Not all servers report the tokens of thinking.
+func mostlyThinking(a endpoint.Answer, said string) bool {
+	content := countTokens(said)
 	all := max(a.Usage.CompletionTokens, a.Parts, countTokens(a.Content))
 	return a.Reasoning > all/2 || content < all/2 || all == 0
 }
@@ -159,11 +160,9 @@ type object struct {
 // begins matches the beginning of an answer's object.
 var begins = regexp.MustCompile(`\{\s*"(?:codes|findings|verdicts)"\s*:`)
 
-// findObject reads the JSON object in an answer that may have thinking before it and
-// prose or a code fence around it. It does not choose among objects: the change may
-// hold an object, and the answer may quote it.
+// findObject reads the JSON object in a text that may have prose or a code fence around it. It does
+// not choose among objects: the change may hold an object, and the answer may quote it.
 func findObject(content, list string) (object, error) {
-	content = afterThinking(content)
 	at := begins.FindStringIndex(content)
 	if at == nil {
 		return object{}, errNoObject
@@ -234,17 +233,24 @@ func elements[T any](d *json.Decoder) (out []T, whole bool) {
 	return out, err == nil && t == json.Delim(']')
 }
 
-// endOfThinking matches the marks with which models end their thinking.
-var endOfThinking = regexp.MustCompile(`(?i)</(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[/THINK\]|<\|channel\|>final(?: <\|constrain\|>\w+)?<\|message\|>|<\|end_of_thought\|>|◁/think▷`)
+// beginOfThinking and endOfThinking match the marks with which models begin and end their thinking.
+var (
+	beginOfThinking = regexp.MustCompile(`(?i)^\s*(?:<(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[THINK\]|<\|channel\|>analysis|<\|begin_of_thought\|>|◁think▷)`)
+	endOfThinking   = regexp.MustCompile(`(?i)</(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[/THINK\]|<\|channel\|>final(?: <\|constrain\|>\w+)?<\|message\|>|<\|end_of_thought\|>|◁/think▷`)
+)
 
-// afterThinking returns content without the model's thinking. An answer that
+// withoutThinking returns the content of a after the model's thinking, and thinking that is not in
+// a content with an end of it. An object in thinking that has not ended is a draft. An answer that
 // begins with an object has no thinking before it, but may quote such a mark.
-func afterThinking(content string) string {
-	if start := strings.TrimSpace(content); strings.HasPrefix(start, "{") || strings.HasPrefix(start, "```") {
-		return content
+func withoutThinking(a endpoint.Answer) (said, thought string) {
+	if start := strings.TrimSpace(a.Content); strings.HasPrefix(start, "{") || strings.HasPrefix(start, "```") {
+		return a.Content, a.Thinking
 	}
-	if at := endOfThinking.FindStringIndex(content); at != nil {
-		return content[at[1]:]
+	if at := endOfThinking.FindStringIndex(a.Content); at != nil {
+		return a.Content[at[1]:], a.Thinking
 	}
-	return content
+	if beginOfThinking.MatchString(a.Content) {
+		return "", a.Thinking + a.Content
+	}
+	return a.Content, a.Thinking
 }

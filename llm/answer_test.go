@@ -135,6 +135,10 @@ func TestEndOfAnswer(t *testing.T) {
 		"early":                                {endpoint.Answer{Content: cut, Early: true}, 0, false, failure.NetworkUnreachable},
 		"early, yet whole":                     {endpoint.Answer{Content: oneFinding, Early: true}, 1, false, ""},
 		"in the field of the thinking":         {endpoint.Answer{Thinking: "So:\n" + oneFinding, Finish: "stop"}, 1, false, ""},
+		"early, drafted in the thinking":       {endpoint.Answer{Thinking: "So:\n" + noFindings, Early: true}, 0, false, failure.NetworkUnreachable},
+		"early, drafted in a thought":          {endpoint.Answer{Content: "<think>So " + noFindings, Early: true}, 0, false, failure.NetworkUnreachable},
+		"at the limit, drafted in a thought":   {endpoint.Answer{Content: "<think>So " + noFindings + "? But", Finish: "length"}, 0, true, failure.TooLarge},
+		"by a filter, with its name":           {endpoint.Answer{Finish: "content_filter: RECITATION"}, 0, false, failure.ContentPolicy},
 		"with thinking only":                   {endpoint.Answer{Thinking: "hm", Finish: "stop"}, 0, false, failure.SchemaInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {

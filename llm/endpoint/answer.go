@@ -49,8 +49,11 @@ var ends = map[string]End{
 	"abort": EndBroken, "aborted": EndBroken, "cancelled": EndBroken, "canceled": EndBroken, "server_error": EndBroken, "internal_error": EndBroken, "system_error": EndBroken,
 }
 
-// End returns the meaning of the finish reason of a.
-func (a Answer) End() End { return ends[strings.ReplaceAll(strings.ToLower(a.Finish), "-", "_")] }
+// End returns the meaning of the finish reason of a. Google appends its own reason to OpenAI's.
+func (a Answer) End() End {
+	reason, _, _ := strings.Cut(strings.ToLower(a.Finish), ":")
+	return ends[strings.ReplaceAll(reason, "-", "_")]
+}
 
 // Broken returns the error of an answer that the endpoint broke off, if it did.
 func (a Answer) Broken() error {
