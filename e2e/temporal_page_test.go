@@ -58,6 +58,7 @@ func TestTemporalPage(t *testing.T) {
 psql -q -c 'drop database %[1]s with (force)' -c 'drop database %[1]s_visibility with (force)' -c 'drop role %[1]s'`, name))
 	})
 	replaced := []string{
+		"docs/deploy/temporal-server.yaml", dir + "/template.yaml",
 		"/opt/temporal", dir, "/etc/temporal", dir, "/etc/systemd/system/", dir + "/", "-o root -g temporal ", "", "/usr/local/bin", dir,
 		"role temporal ", "role " + name + " ", "database temporal", "database " + name, "owner temporal", "owner " + name,
 		"SQL_USER=temporal", "SQL_USER=" + name, "user: temporal", "user: " + name, "databaseName: temporal", "databaseName: " + name,
@@ -68,6 +69,7 @@ psql -q -c 'drop database %[1]s with (force)' -c 'drop database %[1]s_visibility
 		replaced = append(replaced, port, free)
 	}
 	edit := strings.NewReplacer(replaced...)
+	writeFile(t, dir+"/template.yaml", 0o600, edit.Replace(readFile(t, "../docs/deploy/temporal-server.yaml")))
 	var script strings.Builder
 	for _, block := range regexp.MustCompile("(?s)   ```sh\n(.*?)   ```").FindAllStringSubmatch(readFile(t, "../docs/temporal.md"), -1) {
 		for line := range strings.Lines(block[1]) {
