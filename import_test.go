@@ -121,7 +121,6 @@ var arrows = map[string][]string{
 	"activities/activitiestest": slices.Concat(leaves, []string{"activities", "store", "store/artifact", "store/storetest"}),
 	"llm/llmsim":                slices.Concat(leaves, []string{"llm"}),
 	"notify/mail/inbox":         slices.Concat(leaves, []string{"notify/mail"}),
-	"notify/mail/bench":         slices.Concat(product, support),
 	"review/plain/plaintest":    nil, // tests of the outputs
 	"p4/p4sim":                  slices.Concat(leaves, []string{"p4", "p4/internal/command", "internal/git"}),
 	"store/storetest":           slices.Concat(leaves, []string{"internal/postgres", "internal/postgres/postgrestest", "store"}),

@@ -45,9 +45,6 @@ func TestPostfixAndDovecot(t *testing.T) {
 		"bounce":  r.provider(t, mail.EvidenceConfig{Bounces: all.Bounces, Settle: all.Settle}),
 		"mta log": r.provider(t, mail.EvidenceConfig{MTALog: all.MTALog, Settle: 1}),
 	}
-	if r.mailer, err = mail.New(slog.New(slog.DiscardHandler), r.all, r.cfg); err != nil {
-		t.Fatal(err)
-	}
 	// Absence needs a message of ours from before the attempt.
 	if err := host.Store("journal", "From: criticizer@"+mailHostDomain+"\r\nX-Criticizer-Key: first\r\n\r\nhello\r\n", time.Now().Add(-3*time.Hour)); err != nil {
 		t.Fatal(err)
@@ -63,21 +60,15 @@ func TestPostfixAndDovecot(t *testing.T) {
 }
 
 type realServers struct {
-	host   *mailHost
-	cfg    mail.Config
-	mailer *mail.Mailer
-	all    *mail.EvidencedProvider
-	each   map[string]*mail.EvidencedProvider // with one source
+	host *mailHost
+	cfg  mail.Config
+	all  *mail.EvidencedProvider
+	each map[string]*mail.EvidencedProvider // with one source
 }
 
 func (r realServers) provider(t *testing.T, sources mail.EvidenceConfig) *mail.EvidencedProvider {
 	t.Helper()
-	lg := slog.New(slog.DiscardHandler)
-	server, err := mail.NewSMTPProvider(lg, r.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := mail.NewEvidencedProvider(server, sources)
+	p, err := mail.NewEvidencedProvider(mail.NewSMTPProvider(slog.New(slog.DiscardHandler), r.cfg), sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +88,7 @@ func keyOf(account string) review.DeliveryKey {
 
 func (r realServers) send(t *testing.T, account string) error {
 	t.Helper()
-	_, err := r.mailer.Send(t.Context(), reportToRealServer(), keyOf(account), time.Now())
+	_, err := r.all.Send(t.Context(), reportToRealServer(), keyOf(account), time.Now())
 	return err
 }
 

@@ -63,25 +63,21 @@ func (r *runtime) closeEnded(ctx context.Context, db *store.DB) error {
 
 // sendPages sends the pages of the outbox in the background. Every process that
 // serves the workflows does so; the outbox gives each page to one of them.
-func (r *runtime) sendPages(ctx context.Context, db *store.DB) error {
+func (r *runtime) sendPages(ctx context.Context, db *store.DB) {
 	var channels []oncall.Channel
 	if r.cfg.OnCall.WebhookURL.IsSet() {
 		channels = append(channels, oncall.NewWebhook(r.cfg.OnCall.WebhookURL))
 	}
 	if r.cfg.OnCall.Address != "" {
 		// SMTP for every provider: the embedded inbox accepts it too.
-		server, err := mail.NewSMTPProvider(r.lg, r.cfg.MailServer(nil))
-		if err != nil {
-			return err
-		}
+		server := mail.NewSMTPProvider(r.lg, r.cfg.MailServer(nil))
 		channels = append(channels, oncall.NewMail(func(ctx context.Context, id, subject, text string) error {
 			return server.SendText(ctx, r.cfg.OnCall.Address, id, subject, text)
 		}))
 	}
 	if len(channels) == 0 {
 		r.lg.WarnContext(ctx, "no one is paged: set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
-		return nil
+		return
 	}
 	r.background(ctx, oncall.New(r.lg, db, r.cfg.Temporal.RunURL, channels...).Run)
-	return nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/evidence"
-	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -100,9 +99,7 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	if err := r.schedule(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.sendPages(ctx, db); err != nil {
-		return nil, err
-	}
+	r.sendPages(ctx, db)
 	r.watchReviews(ctx, db)
 	r.addInstallationMetrics(db)
 	return []queue{{name: contract.QueueBookkeeping, activities: &activities.Bookkeeper{
@@ -202,12 +199,7 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := r.cfg.MailServer(keys)
-	provider, err := r.cfg.NewMailProvider(r.lg, server)
-	if err != nil {
-		return nil, err
-	}
-	mailer, err := mail.New(r.lg, provider, server)
+	mailer, err := r.cfg.NewMailProvider(r.lg, r.cfg.MailServer(keys))
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +217,7 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	}
 	channels := addChannels(r, notifying, keys)
 	return append([]queue{
-		{name: contract.QueueNotify, activities: notifying, ping: provider.Ping},
+		{name: contract.QueueNotify, activities: notifying, ping: mailer.Ping},
 		{name: contract.QueueRecords, activities: notifying},
 	}, channels...), nil
 }

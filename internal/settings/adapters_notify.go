@@ -74,15 +74,11 @@ func (cfg *Config) Answers(keys *evidence.Keys, redact func(string) (string, err
 
 // NewMailProvider returns the configured mail provider, for the server that MailServer returns.
 func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (*mail.EvidencedProvider, error) {
-	smtp, err := mail.NewSMTPProvider(lg, server)
-	if err != nil {
-		return nil, err
-	}
 	records := cfg.Mail.Evidence
 	if cfg.Mail.Provider == "inbox" {
 		records = mail.EvidenceConfig{InboxURL: records.InboxURL}
 	} else {
 		records.InboxURL = ""
 	}
-	return mail.NewEvidencedProvider(smtp, records)
+	return mail.NewEvidencedProvider(mail.NewSMTPProvider(lg, server), records)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/evidence"
 )
@@ -60,37 +59,20 @@ type Config struct {
 	Keys *evidence.Keys
 }
 
-// Check implements the checks of package config.
+// Check implements the checks of package config. It refuses what would make mail unsafe or
+// impossible to find again.
 func (c Config) Check(p *config.Problems) {
-	c.checkSender(p)
 	p.Replacement("password_old", c.PasswordOld, "password", c.Password)
 	p.Add(c.Username == "" && (c.Password.IsSet() || c.TokenFile != ""), "username", "is not set, but its password or token file is", "set both or neither")
 	if c.Username != "" {
 		checkCredentials(p, "mail.username", c.TokenFile, c.Password)
 	}
-}
-
-// checkSender refuses what would make mail unsafe or impossible to find again. [New] and
-// [NewSMTPProvider] check no more: a configuration file is checked before.
-func (c Config) checkSender(p *config.Problems) {
 	address := c.fromAddress()
 	p.Add(c.From != "" && (!usableAddress(address) || !ascii(address)), "from", "is not a mail address in ASCII", "write one such as Criticizer <criticizer@example.com>")
 	domain := c.messageIDDomain()
 	p.Add(len(domain) > maxMessageIDDomain, "message_id_domain", "is too long", fmt.Sprintf("write one of at most %d characters", maxMessageIDDomain))
 	p.Add(domain != "" && !domainPattern.MatchString(domain), "message_id_domain", "is not a domain", "write letters, digits, dots and hyphens")
 	checkTLS(p, c.TLS, c.Host)
-}
-
-// checked returns c with the domain of its Message-IDs, if mail is safe with it.
-func (c Config) checked() (Config, error) {
-	var p config.Problems
-	p.Require("from", c.From, "the sender")
-	c.checkSender(&p)
-	if err := p.Err(); err != nil {
-		return c, failure.Errorf(failure.ConfigInvalid, "mail configuration: %w", err)
-	}
-	c.MessageIDDomain = c.messageIDDomain()
-	return c, nil
 }
 
 // messageIDDomain returns the domain of Message-IDs.
@@ -111,13 +93,6 @@ func (c Config) fromAddress() string {
 	return a.Address
 }
 
-func (c Config) requireKeys() error {
-	if c.Keys == nil {
-		return configError("Keys are missing: digests could not be identified")
-	}
-	return nil
-}
-
 // checkTLS refuses clear text to another host.
 func checkTLS(p *config.Problems, policy TLSPolicy, host string) {
 	p.Add(policy == TLSNone && !config.Loopback(host), "tls", "is none for a server on another host", "set it to mandatory or implicit")
@@ -129,8 +104,4 @@ func checkCredentials(p *config.Problems, account, tokenFile string, password se
 		p.RequireSecret("password", password, "the password of "+account)
 	}
 	p.Add(tokenFile != "" && password.IsSet(), "token_file", "is set, and so is a password", "set one of them")
-}
-
-func configError(format string, args ...any) error {
-	return failure.Errorf(failure.ConfigInvalid, "mail configuration: "+format, args...)
 }

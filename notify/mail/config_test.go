@@ -1,18 +1,16 @@
 package mail
 
 import (
-	"log/slog"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/config"
 )
 
-// Package config checks the rest.
 func TestUnsafeConfigIsRejected(t *testing.T) {
 	t.Parallel()
 	good := Config{From: testFrom, Host: "mail.example.com", Keys: testKeys}
 	for name, change := range map[string]func(*Config){
-		"no sender":                  func(c *Config) { c.From = "" },
+		"":                           func(*Config) {},
 		"header injection":           func(c *Config) { c.From = "criticizer@example.com\r\nBcc: eve@example.com" },
 		"quoted sender":              func(c *Config) { c.From = `"a b"@example.com` },
 		"sender not in ASCII":        func(c *Config) { c.From = "criticizer@bücher.example" },
@@ -23,17 +21,18 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		lg := slog.New(slog.DiscardHandler)
-		_, err := NewSMTPProvider(lg, cfg)
-		if _, err2 := New(lg, nil, cfg); failure.ClassOf(err) != failure.ConfigInvalid || failure.ClassOf(err2) != failure.ConfigInvalid {
-			t.Errorf("%s: %v, %v", name, err, err2)
+		var p config.Problems
+		if cfg.Check(&p); (p.Err() == nil) != (name == "") {
+			t.Errorf("%s: %v", name, p.Err())
 		}
 	}
-	newSMTP(t, good)
-	box := Mailbox{Host: "imap.example.com", TLS: TLSNone}
-	for name, cfg := range map[string]EvidenceConfig{"journal": {Journal: box}, "bounces": {Bounces: box}, "log": {MTALog: t.TempDir() + "/none"}} {
-		if _, err := NewEvidencedProvider(newSMTP(t, good), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
-			t.Errorf("%s: error %v", name, err)
+	for _, host := range []string{"127.0.0.1", "imap.example.com"} {
+		var p config.Problems
+		if (Mailbox{Host: host, TLS: TLSNone, Username: "u", TokenFile: "t"}).Check(&p); (p.Err() == nil) != (host == "127.0.0.1") {
+			t.Errorf("a mailbox in clear text on %s: %v", host, p.Err())
 		}
+	}
+	if _, err := NewEvidencedProvider(newSMTP(t, good), EvidenceConfig{MTALog: t.TempDir() + "/none"}); err == nil {
+		t.Error("a log that cannot be read is accepted")
 	}
 }

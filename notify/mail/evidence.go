@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -56,11 +55,13 @@ const (
 	clockSkew = 15 * time.Minute
 )
 
-// An EvidencedProvider sends through a mail server and looks up in its records
-// whether it accepted a message.
+// An EvidencedProvider renders digests, sends them through a mail server, and looks up in its
+// records whether it accepted a message.
 type EvidencedProvider struct {
 	*SMTPProvider
-	cfg EvidenceConfig
+	settle time.Duration
+	// journal has a host if it is one of the witnesses.
+	journal Mailbox
 	// bounces show rejection only, so they never prove absence. May be nil.
 	bounces source
 	// witnesses show whether a message was accepted.
@@ -98,29 +99,17 @@ func (f finding) rejected(source string) review.Evidence {
 	return e
 }
 
-// NewEvidencedProvider adds evidence to server. It rejects mailboxes in clear text and a log
-// that cannot be read.
+// NewEvidencedProvider adds evidence to server. It rejects a log that cannot be read. cfg was
+// checked.
 func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
-	if err := server.cfg.requireKeys(); err != nil {
-		return nil, err
-	}
-	var unsafe config.Problems
-	for _, m := range []Mailbox{cfg.Journal, cfg.Bounces} {
-		if m.Host != "" {
-			checkTLS(&unsafe, m.TLS, m.Host)
-		}
-	}
-	if err := unsafe.Err(); err != nil {
-		return nil, configError("mailbox: %w", err)
-	}
-	p := &EvidencedProvider{showsQueue: cfg.MTALog != "" || cfg.InboxURL != ""}
+	p := &EvidencedProvider{settle: cfg.Settle, journal: cfg.Journal, showsQueue: cfg.MTALog != "" || cfg.InboxURL != ""}
 	if cfg.Bounces.Host != "" {
 		p.bounces = bounces{cfg.Bounces}
 	}
 	if cfg.MTALog != "" {
 		log, err := os.Open(cfg.MTALog)
 		if err != nil {
-			return nil, configError("MTALog: %w: set a log that the account of the worker can read", err)
+			return nil, failure.Errorf(failure.ConfigInvalid, "mail.mta_log: %w: set a log that the account of the worker can read", err)
 		}
 		_ = log.Close()
 		p.witnesses = append(p.witnesses, postfixLog{cfg.MTALog})
@@ -130,48 +119,40 @@ func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedP
 	}
 	if cfg.InboxURL != "" {
 		p.witnesses = append(p.witnesses, inboxRecords{cfg.InboxURL})
-		cfg.Settle = inboxSettle
+		p.settle = inboxSettle
 	}
-	p.cfg, p.SMTPProvider = cfg, server.withSendLimit(cfg.Settle/2)
+	p.SMTPProvider = server.withSendLimit(p.settle / 2)
 	if len(p.witnesses) == 0 {
 		p.lg.Warn("no evidence for mail: a message in doubt is held; configure mail.journal or mail.mta_log")
 	}
 	return p, nil
 }
 
-// Send sends m and returns the ID by which Lookup finds it. An error has a class of package
-// failure. With DeliveryAmbiguous the message may have been accepted, with any other class
-// it was not.
+// Send renders report for the recipient of k, sends it once, in an attempt that started at
+// begun, and returns the ID by which Lookup finds it. Its errors come from [Render] and
+// [SMTPProvider.Send]; none contains an address.
 //
 // Some servers reject a message after they have queued it. A rejection after the whole
 // message was read therefore does not count at once: it is wrapped in an error of class
 // DeliveryAmbiguous, and counts if the look-up after the settle window finds nothing.
-func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
-	m.Begun = cmp.Or(m.Begun, time.Now())
-	at, err := p.send(ctx, m)
-	if err == nil {
-		return m.ID, nil
-	}
-	if at != stepDot || failure.ClassOf(err) == failure.DeliveryAmbiguous || len(p.witnesses) == 0 {
+func (p *EvidencedProvider) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
+	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg)
+	if err != nil {
 		return "", err
 	}
-	e, lookupErr := p.lookUp(ctx, messageRef{[]string{m.Key}, p.SMTPProvider.cfg.MessageIDDomain, m.From.Address, m.To, m.Begun, true})
-	wait := time.Until(e.AskAgain)
-	switch {
-	case lookupErr != nil:
-		p.lg.WarnContext(ctx, "mail rejected, and the look-up after it failed", "notification_id", m.ID, "error", lookupErr)
-		wait = sourcePause
-	case e.State == review.EvidenceAccepted:
-		p.lg.WarnContext(ctx, "mail rejected and accepted", "notification_id", m.ID, "error", err)
+	m.Begun = begun
+	at, err := p.send(ctx, m)
+	if err == nil {
+		p.lg.InfoContext(ctx, "mail accepted",
+			"changelist", int64(k.Changelist), "review_version", int(k.Version), "notification_id", m.ID, "bytes", len(m.Text)+len(m.HTML))
 		return m.ID, nil
-	case e.State == review.EvidenceAbsent:
+	}
+	rejection, ok := errors.AsType[*failure.Error](err)
+	if at != stepDot || !ok || rejection.Class == failure.DeliveryAmbiguous || len(p.witnesses) == 0 {
 		return "", err
 	}
 	doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w; the server has read the whole message, so it is looked up before that counts", err)
-	doubt.RetryAfter = max(0, wait)
-	if rejection, ok := errors.AsType[*failure.Error](err); ok {
-		doubt.Upstream = rejection.Upstream
-	}
+	doubt.Upstream, doubt.RetryAfter = rejection.Upstream, max(0, remaining(begun, p.settle))
 	return "", doubt
 }
 
@@ -185,7 +166,7 @@ func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID
 //   - A journal does not show messages in the server's queue. If it is the only
 //     witness, absence requires the time that a message may stay there.
 func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
-	return p.lookUp(ctx, p.SMTPProvider.cfg.messageRef(k, since))
+	return p.lookUp(ctx, p.cfg.messageRef(k, since))
 }
 
 // lookUp queries the sources. It queries them once more if evidence may arrive
@@ -256,7 +237,7 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 // means that at least one source could not have seen it.
 func (p *EvidencedProvider) withoutRecord(ref messageRef, blind bool) review.Evidence {
 	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
-	settled := ref.since.Add(p.cfg.Settle)
+	settled := ref.since.Add(p.settle)
 	switch {
 	case len(p.witnesses) > 0 && time.Now().Before(settled):
 		e.AskAgain = settled
@@ -268,11 +249,11 @@ func (p *EvidencedProvider) withoutRecord(ref messageRef, blind bool) review.Evi
 
 // ProvesAbsence reports whether the journal could prove now that a message is not in it.
 func (p *EvidencedProvider) ProvesAbsence(ctx context.Context) (bool, error) {
-	if p.cfg.Journal.Host == "" {
+	if p.journal.Host == "" {
 		return false, nil
 	}
-	never := messageRef{tokens: []string{rand.Text()}, domain: p.SMTPProvider.cfg.MessageIDDomain, sender: p.SMTPProvider.cfg.fromAddress(), since: time.Now()}
-	found, err := journal{p.cfg.Journal}.find(ctx, never)
+	never := messageRef{tokens: []string{rand.Text()}, domain: p.cfg.messageIDDomain(), sender: p.cfg.fromAddress(), since: time.Now()}
+	found, err := journal{p.journal}.find(ctx, never)
 	return found.state == review.EvidenceAbsent, err
 }
 
@@ -288,7 +269,7 @@ type messageRef struct {
 }
 
 func (c Config) messageRef(k review.DeliveryKey, since time.Time) messageRef {
-	ref := messageRef{domain: c.MessageIDDomain, sender: c.fromAddress(), recipient: k.Recipient, since: since}
+	ref := messageRef{domain: c.messageIDDomain(), sender: c.fromAddress(), recipient: k.Recipient, since: since}
 	ref.tokens, ref.covered = c.Keys.Tokens(k, since)
 	return ref
 }

@@ -70,7 +70,7 @@ func realMail(t *testing.T) mailSide {
 			fault, ok := map[failure.Class]inbox.Fault{
 				failure.RecipientRejected:   {At: inbox.AtRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}},
 				failure.UpstreamUnavailable: {At: inbox.AtRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}},
-				failure.TooLarge:            {At: inbox.AtDot, Code: 552, Enhanced: [3]int{5, 3, 4}},
+				failure.TooLarge:            {At: inbox.AtRcpt, Code: 552, Enhanced: [3]int{5, 3, 4}},
 				failure.DeliveryAmbiguous:   {At: map[bool]inbox.Point{false: inbox.AtDot, true: inbox.AtKept}[kept]},
 			}[class]
 			if !ok {

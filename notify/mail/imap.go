@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
@@ -55,29 +54,13 @@ const (
 	// searchDays is how far before the last attempt a mailbox is searched: an
 	// earlier attempt may have been accepted.
 	searchDays = 30
-	// maxMessages and maxRead bound what one query reads: messages that a search finds, and
-	// bytes of the connection. A query that would need more has no result.
+	// maxMessages bounds the messages that a search finds and one query reads. A query that
+	// would need more has no result.
 	maxMessages = 20
-	maxRead     = 8 << 20
 )
 
 // errTooMuch ends a query that would read more.
-var errTooMuch = fmt.Errorf("more than %d messages or %d bytes", maxMessages, maxRead)
-
-// A limitedConn fails with errTooMuch after maxRead bytes.
-type limitedConn struct {
-	net.Conn
-	left atomic.Int64 // bytes
-}
-
-func (c *limitedConn) Read(p []byte) (int, error) {
-	if c.left.Load() <= 0 {
-		return 0, errTooMuch
-	}
-	n, err := c.Conn.Read(p)
-	c.left.Add(-int64(n))
-	return n, err
-}
+var errTooMuch = fmt.Errorf("more than %d messages", maxMessages)
 
 // An openMailbox is a mailbox that is open read-only.
 type openMailbox struct{ *imapclient.Client }
@@ -87,7 +70,7 @@ type openMailbox struct{ *imapclient.Client }
 func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	client, conn, err := m.connect(ctx)
+	client, err := m.connect(ctx)
 	if err != nil {
 		return m.explain(ctx, "connect", err)
 	}
@@ -105,10 +88,7 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 	if _, err := client.Select("INBOX", &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
 		return m.explain(ctx, "open the mailbox", err)
 	}
-	if err := use(openMailbox{client}); err != nil {
-		if errors.Is(err, errTooMuch) || conn.left.Load() <= 0 {
-			return nil
-		}
+	if err := use(openMailbox{client}); err != nil && !errors.Is(err, errTooMuch) {
 		return m.explain(ctx, "search", err)
 	}
 	return nil
@@ -133,14 +113,11 @@ func (x xoauth2) Start() (mechanism string, response []byte, err error) {
 // sends the rejection itself after an empty response.
 func (xoauth2) Next([]byte) (response []byte, err error) { return []byte{}, nil }
 
-func (m Mailbox) connect(ctx context.Context) (client *imapclient.Client, conn *limitedConn, err error) {
-	address := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
-	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
+func (m Mailbox) connect(ctx context.Context) (client *imapclient.Client, err error) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(m.Host, strconv.Itoa(m.Port)))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	conn = &limitedConn{Conn: tcp}
-	conn.left.Store(maxRead)
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	tlsConfig := &tls.Config{ServerName: m.Host, RootCAs: m.RootCAs, MinVersion: tls.VersionTLS12}
 	options := &imapclient.Options{TLSConfig: tlsConfig}
@@ -150,10 +127,9 @@ func (m Mailbox) connect(ctx context.Context) (client *imapclient.Client, conn *
 	case TLSNone:
 		client = imapclient.New(conn, options)
 	default:
-		client, err = imapclient.NewStartTLS(conn, options)
-		return client, conn, err
+		return imapclient.NewStartTLS(conn, options)
 	}
-	return client, conn, client.WaitGreeting()
+	return client, client.WaitGreeting()
 }
 
 // explain gives an error its class and omits the server's text, which may quote

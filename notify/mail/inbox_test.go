@@ -39,19 +39,15 @@ func startInbox(t *testing.T) (*inbox.Inbox, Config) {
 }
 
 // newInboxMailer returns a mailer for the server of cfg, which the inbox at url is.
-func newInboxMailer(t *testing.T, log io.Writer, cfg Config, url string) *Mailer {
+func newInboxMailer(t *testing.T, log io.Writer, cfg Config, url string) *EvidencedProvider {
 	t.Helper()
-	lg := slog.New(slog.NewTextHandler(log, nil))
-	server, err := NewSMTPProvider(lg, cfg)
-	testkit.NoError(t, err)
-	provider, err := NewEvidencedProvider(server, evidenceWith(func(c *EvidenceConfig) { c.InboxURL = url }))
-	testkit.NoError(t, err)
-	p, err := New(lg, provider, cfg)
+	server := NewSMTPProvider(slog.New(slog.NewTextHandler(log, nil)), cfg)
+	p, err := NewEvidencedProvider(server, evidenceWith(func(c *EvidenceConfig) { c.InboxURL = url }))
 	testkit.NoError(t, err)
 	return p
 }
 
-func expectEvidence(t *testing.T, p *Mailer, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
+func expectEvidence(t *testing.T, p *EvidencedProvider, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
 	t.Helper()
 	e, err := p.Lookup(t.Context(), k, "", since)
 	if err != nil {
@@ -90,9 +86,7 @@ func TestSentMailArrivesUnchangedAndIsFound(t *testing.T) {
 func TestMailOfPlainText(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
-	server, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
-	testkit.NoError(t, err)
-	testkit.NoError(t, server.SendText(t.Context(), "oncall@example.com", "page-7", "A page", "What to do"))
+	testkit.NoError(t, newSMTP(t, cfg).SendText(t.Context(), "oncall@example.com", "page-7", "A page", "What to do"))
 	raw := fetchOnly(t, b)
 	for _, want := range []string{"Message-ID: <page-7@" + testDomain + ">", "To: <oncall@example.com>", "Subject: A page", "text/plain", "What to do"} {
 		if !strings.Contains(raw, want) {
@@ -182,7 +176,7 @@ func TestConcurrentSendsAllArriveOnce(t *testing.T) {
 	b, cfg := startInbox(t)
 	var log bytes.Buffer
 	p := newInboxMailer(t, io.Discard, cfg, b.URL())
-	const recipients = 2 * maxIdle
+	const recipients = 32
 	key := func(i int) review.DeliveryKey {
 		k := testKey
 		k.Recipient = fmt.Sprintf("user%d@example.com", i)

@@ -5,7 +5,7 @@
 // confirms a message, the client cannot know whether the server accepted it.
 // Every attempt at one delivery therefore sends the same bytes under the same
 // Message-ID, and only the server's own reply counts as sent. A message in
-// doubt is [failure.DeliveryAmbiguous] and is resolved by [Mailer.Lookup], never
+// doubt is [failure.DeliveryAmbiguous] and is resolved by [EvidencedProvider.Lookup], never
 // by sending it again (notification 6.4, 8.2).
 //
 // Read mail.go, then render.go with digest.go, which fills the templates, then smtp.go,
@@ -16,16 +16,11 @@ package mail
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/mail"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
-
-	"github.com/criticizer/criticizer/review"
 )
 
 // A Message is one mail to one recipient.
@@ -71,39 +66,4 @@ func (m Message) MIME() ([]byte, error) {
 		return nil, fmt.Errorf("render mail %s: %w", m.ID, err)
 	}
 	return raw.Bytes(), nil
-}
-
-// A Mailer renders digests and sends them through a provider.
-type Mailer struct {
-	*EvidencedProvider // for Lookup
-	lg                 *slog.Logger
-	cfg                Config
-}
-
-// New returns a mailer that sends as cfg.From. The fields of cfg that select a
-// server are for the provider.
-func New(lg *slog.Logger, provider *EvidencedProvider, cfg Config) (*Mailer, error) {
-	cfg, err := cfg.checked()
-	if err := errors.Join(err, cfg.requireKeys()); err != nil {
-		return nil, err
-	}
-	return &Mailer{provider, lg, cfg}, nil
-}
-
-// Send renders report for the recipient of k and sends it once, in an attempt
-// that started at begun. Its errors come from [Render] and [EvidencedProvider.Send]; none
-// contains an address.
-func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg)
-	if err != nil {
-		return "", err
-	}
-	m.Begun = begun
-	id, err := p.EvidencedProvider.Send(ctx, m)
-	if err != nil {
-		return "", err
-	}
-	p.lg.InfoContext(ctx, "mail accepted",
-		"changelist", int64(k.Changelist), "review_version", int(k.Version), "notification_id", id, "bytes", len(m.Text)+len(m.HTML))
-	return id, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // During a rotation the new password is tried first, and the old one where the
@@ -33,11 +32,10 @@ func TestPasswordRotation(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			box := passwordBackend{make(chan string, 2)}
-			p, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), Config{
+			p := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), Config{
 				From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, TLSMandatory), RootCAs: pool,
 				Username: "criticizer", Password: secret.New(tt.password), PasswordOld: secret.New(tt.old),
 			})
-			testkit.NoError(t, err)
 			for range 2 {
 				_, err := p.Send(t.Context(), render(t, findingsReport()))
 				if tt.class == "" && err != nil || tt.class != "" && failure.ClassOf(err) != tt.class {
@@ -62,9 +60,7 @@ func TestOldPasswordIsForRejectedSignInsOnly(t *testing.T) {
 	var log bytes.Buffer
 	cfg := plainConfig(serveScript(t, map[string]string{"greeting": "421 4.3.2 later"}).addr)
 	cfg.Username, cfg.Password, cfg.PasswordOld = "ann", secret.New(testPassword), secret.New(rand.Text())
-	p, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), cfg)
-	testkit.NoError(t, err)
-	_, err = p.Send(t.Context(), render(t, findingsReport()))
+	_, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), cfg).Send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.UpstreamUnavailable, "421 4.3.2")
 	if log.Len() > 0 {
 		t.Errorf("logged %s", &log)

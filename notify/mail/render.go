@@ -78,7 +78,7 @@ func Render(report review.Report, k review.DeliveryKey, token string, cfg Config
 		}
 	}
 	m := Message{
-		ID: messageID(token, cfg.MessageIDDomain), Key: token, From: *sender, To: k.Recipient, Date: date,
+		ID: messageID(token, cfg.messageIDDomain()), Key: token, From: *sender, To: k.Recipient, Date: date,
 		Subject: subject(report), Header: headers(report, token, cfg),
 	}
 	m.Text, m.HTML, err = Bodies(report, cfg)
@@ -112,11 +112,11 @@ func headers(r review.Report, token string, cfg Config) map[string]string {
 	// The root of a thread is an id that no message has: mail programs then show all
 	// versions as one thread even for a recipient who did not get the first. A submitted
 	// shelf continues the thread of the shelf.
-	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, cmp.Or(r.EarlierOf, r.Changelist), cfg.MessageIDDomain)
+	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, cmp.Or(r.EarlierOf, r.Changelist), cfg.messageIDDomain())
 	h := map[string]string{
 		"Auto-Submitted":           "auto-generated",
 		"X-Auto-Response-Suppress": "DR, RN, NRN, OOF, AutoReply", // All has NDR too: no bounces (MS-OXCMAIL 2.1.3.2.20)
-		"List-Id":                  "<criticizer." + cfg.MessageIDDomain + ">",
+		"List-Id":                  "<criticizer." + cfg.messageIDDomain() + ">",
 		headerKey:                  token, // some relays replace the Message-ID; this field survives
 		"X-Criticizer-Outcome":     string(r.Outcome),
 		"References":               root,

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/testkit"
 )
@@ -106,20 +105,4 @@ func (s *scriptedServer) heard(verb string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count[verb]
-}
-
-// wait returns the connections once quits of them have ended with QUIT.
-func (s *scriptedServer) wait(t *testing.T, quits int) []string {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		s.mu.Lock()
-		said, conns := s.count["QUIT"], append([]string(nil), s.conns...)
-		s.mu.Unlock()
-		if said >= quits {
-			return conns
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d times QUIT, want %d: %q", said, quits, conns)
-		}
-	}
 }

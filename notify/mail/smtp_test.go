@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
@@ -303,5 +305,53 @@ func TestPing(t *testing.T) {
 		} else if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A failure concerns one message: each has a connection of its own.
+func TestEachMessageHasItsConnection(t *testing.T) {
+	t.Parallel()
+	server := serveScript(t, map[string]string{"2 RCPT": "550 5.1.1 no", "2 dot": "drop"})
+	p := newSMTP(t, plainConfig(server.addr))
+	for i, class := range []failure.Class{"", failure.RecipientRejected, failure.DeliveryAmbiguous, ""} {
+		_, err := p.Send(t.Context(), render(t, findingsReport()))
+		if got := failure.ClassOf(err); (err != nil || class != "") && got != class {
+			t.Errorf("message %d: %v, want class %q", i+1, err, class)
+		}
+	}
+	want := []string{"EHLO MAIL RCPT DATA dot QUIT ", "EHLO MAIL RCPT ", "EHLO MAIL RCPT DATA dot ", "EHLO MAIL RCPT DATA dot QUIT "}
+	if !slices.Equal(server.conns, want) {
+		t.Errorf("the server got %q, want %q", server.conns, want)
+	}
+}
+
+// A reply to another command is not a rejection. Before the message it means that
+// nothing was sent.
+func TestReplyToAnotherCommand(t *testing.T) {
+	t.Parallel()
+	server := serveScript(t, map[string]string{"MAIL": "250 fine\r\n250 fine"})
+	_, err := newSMTP(t, plainConfig(server.addr)).Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.UpstreamInternal, "")
+}
+
+// A worker that was suspended between the start of an attempt and its send may
+// resume after another worker has taken over. It sends nothing.
+func TestOldAttemptSendsNothing(t *testing.T) {
+	t.Parallel()
+	for name, begun := range map[string]time.Time{
+		"by both clocks":          time.Now().Add(-time.Hour),
+		"by the wall clock alone": time.Now().Round(0).Add(-time.Hour), // the monotonic clock stood still
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := serveScript(t, nil)
+			m := render(t, findingsReport())
+			m.Begun = begun
+			_, err := newSMTP(t, plainConfig(server.addr)).Send(t.Context(), m)
+			checkError(t, err, failure.NetworkTimeout, "")
+			if server.heard("dot") > 0 {
+				t.Error("it sent the message")
+			}
+		})
 	}
 }

@@ -57,8 +57,6 @@ var comparisons = []comparison{
 		"jobs/s", "River", []string{"-benchtime=3x", "-count=3"}},
 	{"starter", "e2e", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
 		"starts/s", "temporal workflow start", []string{"-benchtime=15x"}},
-	{"mail", "notify/mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
-		"mails/s", "bare go-mail", []string{"-benchtime=300x"}},
 }
 
 // A row is the result of a comparison.
