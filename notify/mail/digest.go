@@ -26,6 +26,9 @@ const (
 	maxQuoteLine   = 160
 	maxUnread      = 40
 	maxUnresolved  = 20
+	maxResolved    = 10
+	maxPlaces      = 10
+	maxNotes       = 5
 )
 
 // A digest is the data of the templates. Every text from the change or the model
@@ -46,7 +49,6 @@ type digest struct {
 	Aside    string // what was not read although nothing is missing
 	Reason   string // why not everything was reviewed
 	Counts   string // "1 critical, 2 low"
-	Shown    string // how many of the findings are in the mail, if not all
 	Progress *progressView
 	Note     string // which review the findings are of, if not of this change
 
@@ -54,12 +56,11 @@ type digest struct {
 	// Withheld counts the findings that did not fit, empty if all did.
 	Withheld string
 
-	Unread unreadList
+	Unread []unreadGroup
 
-	Footnotes []string // what was masked, who else should have this mail
-	About     []string // who wrote the review, and why the reader gets it
-	Help      string   // link to a page about these mails
-	StandIn   string   // who answered in place of a model, empty if a model did
+	Footnotes []string
+	Help      string // link to a page about these mails
+	StandIn   string // who answered in place of a model, empty if a model did
 }
 
 // A tone is the color of the headline. Only a clean review gets the tone good.
@@ -90,7 +91,7 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		Progress:    newProgressView(r.Progress),
 		Withheld:    more(withheld, "finding"),
 		Footnotes:   footnotes(r),
-		About:       about(r),
+		Unread:      unread(r.Coverage),
 		Help:        cfg.HelpURL,
 	}
 	if hidden, _ := r.Tally().In(review.LinesHidden); hidden > 0 {
@@ -115,17 +116,17 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 	if r.AsShelved {
 		d.Note = "The submitted change is identical to the reviewed shelf. The findings come from that review."
 	}
-	if withheld > 0 && limit > 0 {
-		d.Shown = fmt.Sprintf("This mail shows the worst %d.", limit)
-	}
 	for i, f := range findings {
 		v := newFindingView(f)
 		v.Number = i + 1
 		v.Age, v.Link = age(r.Progress, f), r.Links.ToFile(r.Changelist, f.Place())
-		v.Feedback = newFeedbackView(f, cfg.feedbackAddress())
+		if to := cfg.feedbackAddress(); to != "" && f.FeedbackToken != "" {
+			for _, o := range review.Opinions() {
+				v.Answers = append(v.Answers, answer{string(o), feedbackLink(to, f.FeedbackToken, o)})
+			}
+		}
 		d.Findings = append(d.Findings, v)
 	}
-	d.Unread = newUnreadList(r.Coverage)
 	return d
 }
 
@@ -180,17 +181,6 @@ func severityCounts(findings []review.Finding) string {
 // userName names a p4 user. A damaged change may contain an empty name.
 func userName(name string) string { return cmp.Or(plain.Line(name, maxName), "an unknown user") }
 
-func userNames(users []string) string {
-	var names []string
-	for _, u := range users[:min(len(users), maxUnresolved)] {
-		names = append(names, userName(u))
-	}
-	if rest := more(len(users)-len(names), "user"); rest != "" {
-		names = append(names, rest)
-	}
-	return strings.Join(names, ", ")
-}
-
 // submitted formats the time of submission.
 func submitted(rfc3339 string) string {
 	t, err := time.Parse(time.RFC3339, rfc3339)
@@ -226,16 +216,22 @@ func more(n int, noun string) string {
 	return strings.Replace(count(n, noun), " ", " more ", 1)
 }
 
-// maxResolved bounds the resolved findings that are listed.
-const maxResolved = 10
+// listed describes the first items, and counts the rest if there are more than limit.
+func listed[T any](items []T, limit int, noun string, describe func(T) string) (lines []string) {
+	for _, item := range items[:min(len(items), limit)] {
+		lines = append(lines, describe(item))
+	}
+	if rest := more(len(items)-limit, noun); rest != "" {
+		lines = append(lines, rest)
+	}
+	return lines
+}
 
 // A progressView describes what changed since an earlier version of the review.
 type progressView struct {
 	Since    string // "version 2", or the shelf
 	Summary  string // "1 new, 2 still open"
 	Resolved []string
-	// ResolvedMore counts the resolved findings that are not listed.
-	ResolvedMore string
 }
 
 // newProgressView returns nil if there is no earlier version.
@@ -244,15 +240,14 @@ func newProgressView(p *review.Progress) *progressView {
 		return nil
 	}
 	v := &progressView{
-		Since:        since(p),
-		Summary:      fmt.Sprintf("%d new, %d still open, %d resolved", p.New, p.StillOpen, len(p.Resolved)),
-		ResolvedMore: more(len(p.Resolved)-maxResolved, "finding"),
+		Since:   since(p),
+		Summary: fmt.Sprintf("%d new, %d still open, %d resolved", p.New, p.StillOpen, len(p.Resolved)),
+		Resolved: listed(p.Resolved, maxResolved, "finding", func(f review.Finding) string {
+			return plain.Line(f.Path, maxPath) + ": " + plain.Line(f.Title, maxTitle)
+		}),
 	}
 	if n := len(p.Unchecked); n > 0 {
 		v.Summary += fmt.Sprintf("; %d in files not reviewed this time", n)
-	}
-	for _, f := range p.Resolved[:min(len(p.Resolved), maxResolved)] {
-		v.Resolved = append(v.Resolved, plain.Line(f.Path, maxPath)+": "+plain.Line(f.Title, maxTitle))
 	}
 	return v
 }

@@ -24,16 +24,19 @@ type findingView struct {
 	Anchor      string // where the finding points, if not at a line of the change
 	Age         string // new or still open, in a rerun
 	Places      []string
-	PlacesMore  string // "3 more places", if some are not listed
 	Title       string
 	Code        []codeLine
 	CodeCut     string // "3 more lines", if a part of the quote is not shown
 	Explanation []block
 	Suggestion  []block
 	Fix         []fixLine
-	Link        string // to the code, empty if none is configured
-	Feedback    feedbackView
+	Link        string   // to the code, empty if none is configured
+	Disputed    []string // "Marked wrong by ann: closed by the caller"
+	Answers     []answer // none if readers cannot answer
 }
+
+// An answer is a link by which a reader gives an opinion.
+type answer struct{ Opinion, Link string }
 
 // A fixLine is a line of a small diff. Change is add, del or same.
 type fixLine struct{ Mark, Change, Text string }
@@ -79,30 +82,6 @@ func dedent(lines []string) []string {
 	return out
 }
 
-// A feedbackView is what readers have said about a finding, and links to answer.
-type feedbackView struct {
-	Links    []feedbackAnswer // none if readers cannot answer
-	Disputed []string         // "Marked wrong by ann: closed by the caller"
-}
-
-type feedbackAnswer struct{ Opinion, Link string }
-
-func newFeedbackView(f review.Finding, to string) (v feedbackView) {
-	if to != "" && f.FeedbackToken != "" {
-		for _, o := range review.Opinions() {
-			v.Links = append(v.Links, feedbackAnswer{string(o), feedbackLink(to, f.FeedbackToken, o)})
-		}
-	}
-	for _, d := range f.Disputed {
-		text := "Marked wrong by " + userName(d.Who)
-		if why := plain.Line(d.Note, maxTitle); why != "" {
-			text += ": " + why
-		}
-		v.Disputed = append(v.Disputed, text)
-	}
-	return v
-}
-
 // A codeLine is a line of quoted code, or one next to it. Number is empty if the lines of the
 // quote are not known for certain: a wrong number is worse than none.
 type codeLine struct {
@@ -131,20 +110,21 @@ func newFindingView(f review.Finding) findingView {
 		Explanation: splitBlocks(strings.TrimSpace(plain.Text(f.Explanation, maxProse))),
 		Suggestion:  splitBlocks(strings.TrimSpace(plain.Text(f.Suggestion, maxProse))),
 		Fix:         fixLines(f),
+		Places:      listed(f.Places, maxPlaces, "place", post.Position),
 	}
 	if len(v.Fix) > 0 {
 		v.Suggestion = nil // the fix says the same, checked
 	}
-	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
-		v.Places = append(v.Places, post.Position(p))
+	for _, d := range f.Disputed {
+		text := "Marked wrong by " + userName(d.Who)
+		if why := plain.Line(d.Note, maxTitle); why != "" {
+			text += ": " + why
+		}
+		v.Disputed = append(v.Disputed, text)
 	}
-	v.PlacesMore = more(len(f.Places)-maxPlaces, "place")
 	v.Code, v.CodeCut = quote(f)
 	return v
 }
-
-// maxPlaces bounds the other places that are listed for a finding.
-const maxPlaces = 10
 
 // anchors describes where a finding points that is not at a line of the change.
 var anchors = map[review.Anchor]string{
@@ -186,12 +166,6 @@ func around(text string) []string {
 	return strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 }
 
-// An unreadList lists files of which lines were not reviewed.
-type unreadList struct {
-	Groups   []unreadGroup
-	Withheld string // "2 more files", if some are not listed
-}
-
 // An unreadGroup has the files that were not reviewed for the same reason.
 type unreadGroup struct {
 	Reason string
@@ -199,10 +173,9 @@ type unreadGroup struct {
 	Paths  []string
 }
 
-// newUnreadList groups the files with hidden lines by reason, in the order in which the
-// reasons first appear. It counts all files and lists at most maxUnread, none without a path.
-func newUnreadList(c review.Coverage) unreadList {
-	var groups []unreadGroup
+// unread groups the files with hidden lines by reason, in the order in which the reasons first
+// appear. It counts all files and lists at most maxUnread, none without a path.
+func unread(c review.Coverage) (groups []unreadGroup) {
 	n := 0
 	for _, f := range c {
 		state, why := f.Worst()
@@ -224,5 +197,10 @@ func newUnreadList(c review.Coverage) unreadList {
 			groups[g].Paths = append(groups[g].Paths, path)
 		}
 	}
-	return unreadList{groups, more(n-maxUnread, "file")}
+	for i, g := range groups {
+		if rest := more(g.Count-len(g.Paths), "file"); rest != "" {
+			groups[i].Paths = append(g.Paths, rest)
+		}
+	}
+	return groups
 }

@@ -422,7 +422,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 		if d.Counts != fmt.Sprintf("1 critical, %d low", tc.findings) {
 			t.Errorf("%s: the counts are %q, want those of all findings", name, d.Counts)
 		}
-		for field, value := range map[string]string{"Shown": d.Shown, "Withheld": d.Withheld, "Headline": d.Headline} {
+		for field, value := range map[string]string{"Withheld": d.Withheld, "Headline": d.Headline} {
 			if value == "" || !strings.Contains(text, value) || !strings.Contains(html, value) {
 				t.Errorf("%s: the mail does not show %s (%q)", name, field, value)
 			}
@@ -437,9 +437,8 @@ func TestTooManyUnreadFilesAreCutAndCounted(t *testing.T) {
 	for i := range 5000 {
 		r.Coverage = append(r.Coverage, review.NewFileCoverage(fmt.Sprintf("//depot/f%d", i), "", review.SkipTooLarge))
 	}
-	d := newDigest(r, 0, testConfig)
-	list := d.Unread
-	if len(list.Groups) != 1 || list.Groups[0].Count != 5000 || len(list.Groups[0].Paths) != maxUnread || list.Withheld != more(5000-maxUnread, "file") {
+	list := newDigest(r, 0, testConfig).Unread
+	if len(list) != 1 || list[0].Count != 5000 || len(list[0].Paths) != maxUnread+1 || list[0].Paths[maxUnread] != "4960 more files" {
 		t.Errorf("%+v", list)
 	}
 }
