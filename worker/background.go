@@ -66,12 +66,12 @@ func (r *runtime) closeEnded(ctx context.Context, db *store.DB) error {
 func (r *runtime) sendPages(ctx context.Context, db *store.DB) {
 	var channels []oncall.Channel
 	if r.cfg.OnCall.WebhookURL.IsSet() {
-		channels = append(channels, oncall.NewWebhook(r.cfg.OnCall.WebhookURL))
+		channels = append(channels, oncall.Webhook(r.cfg.OnCall.WebhookURL))
 	}
 	if r.cfg.OnCall.Address != "" {
 		// SMTP for every provider: the embedded inbox accepts it too.
 		server := mail.NewSMTPProvider(r.lg, r.cfg.MailServer(nil))
-		channels = append(channels, oncall.NewMail(func(ctx context.Context, id, subject, text string) error {
+		channels = append(channels, oncall.Mail(func(ctx context.Context, id, subject, text string) error {
 			return server.SendText(ctx, r.cfg.OnCall.Address, id, subject, text)
 		}))
 	}

@@ -10,28 +10,40 @@ import (
 	"github.com/criticizer/criticizer/notify/post"
 )
 
-// A Mail sends pages to one mail address.
-type Mail struct {
-	send func(ctx context.Context, id, subject, text string) error
+// A Channel is one way to reach the person on call.
+type Channel struct {
+	// Name identifies the channel in the outbox. It is stored: never rename it.
+	Name string
+	// Notify returns nil once the page is accepted. Every error is retried. The text of an
+	// error is logged: it contains no address and no secret.
+	Notify func(ctx context.Context, p failure.Page) error
 }
 
-// NewMail returns a channel to the address of send, which passes a mail of plain text to a
+// Mail returns a channel to the address of send, which passes a mail of plain text to a
 // mail server. id is the Message-ID before its domain.
-func NewMail(send func(ctx context.Context, id, subject, text string) error) *Mail {
-	return &Mail{send}
+func Mail(send func(ctx context.Context, id, subject, text string) error) Channel {
+	return Channel{"mail", func(ctx context.Context, p failure.Page) error {
+		subject := fmt.Sprintf("[criticizer] %s: %s in stage %s of CL %d", p.Reason, p.ErrorClass, p.Stage, p.Changelist)
+		return send(ctx, pageKey(p), subject, text(p))
+	}}
 }
 
-// Name implements [Channel].
-func (m *Mail) Name() string { return "mail" }
-
-// Notify implements [Channel].
-func (m *Mail) Notify(ctx context.Context, p failure.Page) error {
-	subject := fmt.Sprintf("[criticizer] %s: %s in stage %s of CL %d", p.Reason, p.ErrorClass, p.Stage, p.Changelist)
-	if err := m.send(ctx, fmt.Sprintf("criticizer-page-%d", p.ID), subject, text(p)); err != nil {
-		return fmt.Errorf("mail page: %w", err)
-	}
-	return nil
+// Webhook returns a channel to target, which gets each page as JSON. target is a secret: the
+// URL of most services holds a token.
+func Webhook(target secret.Value) Channel {
+	const hint = "check CRITICIZER_ONCALL_WEBHOOK_URL"
+	service := post.Service{Name: "on-call webhook", Denied: hint, Invalid: hint}
+	return Channel{"webhook", func(ctx context.Context, p failure.Page) error {
+		r, err := post.JSON(target.Reveal(), pageKey(p), p)
+		if err == nil {
+			_, err = service.Send(ctx, r)
+		}
+		return err
+	}}
 }
+
+// pageKey is the same for every attempt at one page.
+func pageKey(p failure.Page) string { return fmt.Sprintf("criticizer-page-%d", p.ID) }
 
 // explanations explains each reason to the person on call.
 var explanations = map[failure.PageReason]string{
@@ -60,31 +72,4 @@ Run      %s
 Failed   %s
 %s`, p.Changelist, p.ReviewVersion, p.Stage, p.ErrorClass, explanations[p.Reason], p.Hint, p.DeadLetterID,
 		p.WorkflowID, p.RunID, p.LastFailureAt.UTC().Format(time.RFC3339), links)
-}
-
-// A Webhook posts pages as JSON to a URL.
-type Webhook struct {
-	url     secret.Value
-	service post.Service
-}
-
-// NewWebhook returns a channel to target, which is a secret: the URL of most
-// services holds a token.
-func NewWebhook(target secret.Value) *Webhook {
-	const hint = "check CRITICIZER_ONCALL_WEBHOOK_URL"
-	return &Webhook{target, post.Service{Name: "on-call webhook", Denied: hint, Invalid: hint}}
-}
-
-// Name implements [Channel].
-func (w *Webhook) Name() string { return "webhook" }
-
-// Notify implements [Channel]. The idempotency key is the same for every attempt
-// at one page.
-func (w *Webhook) Notify(ctx context.Context, p failure.Page) error {
-	r, err := post.JSON(w.url.Reveal(), fmt.Sprintf("criticizer-page-%d", p.ID), p)
-	if err != nil {
-		return err
-	}
-	_, err = w.service.Send(ctx, r)
-	return err
 }

@@ -48,15 +48,6 @@ func (c Config) Connections() []config.Connection {
 	return []config.Connection{config.OverHTTP("webhook_url", c.WebhookURL.Reveal(), "webhook_url", c.WebhookURL)}
 }
 
-// A Channel is one way to reach the person on call.
-type Channel interface {
-	// Name identifies the channel in the outbox. It is stored: never rename it.
-	Name() string
-	// Notify returns nil once the page is accepted. Every error is retried. The
-	// text of an error is logged: it contains no address and no secret.
-	Notify(ctx context.Context, p failure.Page) error
-}
-
 // outbox keeps pages until every channel has accepted them.
 type outbox interface {
 	// ClaimPage returns a page that no other pager gets until the lease expires.
@@ -129,14 +120,16 @@ func (p *Pager) next(ctx context.Context) bool {
 func (p *Pager) notifyAll(ctx context.Context, page failure.Page, notified []string, attempt int) bool {
 	all := true
 	for _, c := range p.channels {
-		if slices.Contains(notified, c.Name()) {
+		if slices.Contains(notified, c.Name) {
 			continue
 		}
-		lg := p.lg.With("channel", c.Name(), "page_id", page.ID, "changelist", page.Changelist, "attempt", attempt)
-		err := notify(ctx, c, page)
+		lg := p.lg.With("channel", c.Name, "page_id", page.ID, "changelist", page.Changelist, "attempt", attempt)
+		limited, cancel := context.WithTimeout(ctx, channelTimeout)
+		err := c.Notify(limited, page)
+		cancel()
 		if err == nil {
 			lg.InfoContext(ctx, "on-call paged", "reason", string(page.Reason))
-			err = p.outbox.MarkPageAccepted(ctx, page.ID, c.Name())
+			err = p.outbox.MarkPageAccepted(ctx, page.ID, c.Name)
 		}
 		if err != nil {
 			lg.ErrorContext(ctx, "on-call not paged, will be retried", "error", err)
@@ -144,10 +137,4 @@ func (p *Pager) notifyAll(ctx context.Context, page failure.Page, notified []str
 		}
 	}
 	return all
-}
-
-func notify(ctx context.Context, c Channel, page failure.Page) error {
-	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
-	defer cancel()
-	return c.Notify(ctx, page)
 }

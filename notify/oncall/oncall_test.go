@@ -93,7 +93,7 @@ func run(t *testing.T, lg *slog.Logger, channels ...oncall.Channel) (sent func()
 func TestPageIsDeliveredOnceTheWebhookIsUp(t *testing.T) {
 	t.Parallel()
 	d := newReceiver(t, http.StatusBadGateway)
-	sent := run(t, slog.New(slog.DiscardHandler), oncall.NewWebhook(secret.New(d.URL)))
+	sent := run(t, slog.New(slog.DiscardHandler), oncall.Webhook(secret.New(d.URL)))
 	testkit.Eventually(t, "tried", func() bool { n, _, _ := d.seen(); return n >= 1 })
 	d.answer(http.StatusOK)
 	testkit.Eventually(t, "marked as sent, after which no pager claims it", sent)
@@ -115,11 +115,11 @@ func TestPageIsDeliveredOnceTheWebhookIsUp(t *testing.T) {
 func TestFailedChannelDoesNotRepeatTheOthers(t *testing.T) {
 	t.Parallel()
 	d, mails := newReceiver(t, http.StatusInternalServerError), make(chan [3]string, 10)
-	byMail := oncall.NewMail(func(_ context.Context, id, subject, text string) error {
+	byMail := oncall.Mail(func(_ context.Context, id, subject, text string) error {
 		mails <- [3]string{id, subject, text}
 		return nil
 	})
-	run(t, slog.New(slog.DiscardHandler), oncall.NewWebhook(secret.New(d.URL)), byMail)
+	run(t, slog.New(slog.DiscardHandler), oncall.Webhook(secret.New(d.URL)), byMail)
 	testkit.Eventually(t, "retried", func() bool { n, _, _ := d.seen(); return n >= 2 })
 	d.answer(http.StatusOK)
 	testkit.Eventually(t, "paged", func() bool { _, n, _ := d.seen(); return n == 1 })

