@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/emersion/go-smtp"
@@ -34,8 +35,10 @@ type Config struct {
 type Inbox struct {
 	lg         *slog.Logger
 	store      *store
-	faults     faults
 	smtp, http net.Listener
+
+	mu     sync.Mutex
+	faults []Fault // that have not occurred yet
 }
 
 // Open reads the mail in cfg.Dir and listens on the two addresses.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"sync"
 
 	"github.com/emersion/go-smtp"
 )
@@ -88,38 +87,32 @@ type Fault struct {
 	Times int
 }
 
-// faults are the faults that have not occurred yet. Safe for concurrent use.
-type faults struct {
-	mu      sync.Mutex
-	pending []Fault
-}
-
 // Inject adds a fault, after those injected before.
 func (b *Inbox) Inject(f Fault) {
-	b.faults.mu.Lock()
-	defer b.faults.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	f.Times = cmp.Or(f.Times, 1)
-	b.faults.pending = append(b.faults.pending, f)
+	b.faults = append(b.faults, f)
 }
 
 // ClearFaults removes all faults.
 func (b *Inbox) ClearFaults() {
-	b.faults.mu.Lock()
-	defer b.faults.mu.Unlock()
-	b.faults.pending = nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = nil
 }
 
 // take uses up one occurrence of the first fault of the point.
-func (fs *faults) take(at Point) (Fault, bool) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	i := slices.IndexFunc(fs.pending, func(f Fault) bool { return f.At == at })
+func (b *Inbox) take(at Point) (f Fault, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.faults, func(f Fault) bool { return f.At == at })
 	if i < 0 {
-		return Fault{}, false
+		return f, false
 	}
-	f := fs.pending[i]
-	if fs.pending[i].Times--; fs.pending[i].Times == 0 {
-		fs.pending = slices.Delete(fs.pending, i, i+1)
+	f = b.faults[i]
+	if b.faults[i].Times--; b.faults[i].Times == 0 {
+		b.faults = slices.Delete(b.faults, i, i+1)
 	}
 	return f, true
 }
@@ -127,7 +120,7 @@ func (fs *faults) take(at Point) (Fault, bool) {
 // fail applies the next fault of the point, if there is one, and returns the
 // reply to send. The reply after a closed connection reaches no client.
 func (s *session) fail(at Point) error {
-	f, ok := s.inbox.faults.take(at)
+	f, ok := s.inbox.take(at)
 	switch {
 	case !ok:
 		return nil

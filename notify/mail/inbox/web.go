@@ -38,7 +38,7 @@ func (b *Inbox) routes() http.Handler {
 		b.show(w, "list.html", map[string]any{"Query": q, "Messages": b.search(q), "SMTP": b.SMTPAddr().String()})
 	})
 	mux.HandleFunc("GET /messages/{id}", b.withMessage(func(w http.ResponseWriter, e Entry, raw []byte) {
-		b.show(w, "message.html", map[string]any{"Entry": e, "Contents": openMessage(raw), "Copies": len(b.copies(e.MessageID))})
+		b.show(w, "message.html", map[string]any{"Entry": e, "Contents": openMessage(raw)})
 	}))
 	mux.HandleFunc("GET /messages/{id}/html", b.withMessage(func(w http.ResponseWriter, _ Entry, raw []byte) {
 		w.Header().Set("Content-Security-Policy", messagePolicy)
@@ -49,12 +49,6 @@ func (b *Inbox) routes() http.Handler {
 	mux.HandleFunc("GET /api/messages", func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, map[string]any{"messages": b.search(r.FormValue("q"))})
 	})
-	mux.HandleFunc("GET /api/messages/{id}", b.withMessage(func(w http.ResponseWriter, e Entry, raw []byte) {
-		writeJSON(w, struct {
-			Entry
-			contents
-		}{e, openMessage(raw)})
-	}))
 	mux.HandleFunc("GET /api/messages/{id}/raw", b.withMessage(func(w http.ResponseWriter, _ Entry, raw []byte) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write(raw)
@@ -100,17 +94,12 @@ func (b *Inbox) search(q string) []Entry {
 	})
 }
 
-func (b *Inbox) copies(messageID string) []Entry {
-	return b.store.find(func(e Entry) bool { return e.MessageID == messageID })
-}
-
 // settleTimeout bounds how long a look-up waits for open transactions.
 const settleTimeout = 3 * time.Second
 
-// lookup answers how often a Message-ID was accepted, with the envelope from and to
-// if they are given. settled is false if a
-// transaction is still open that was open when the request arrived: it may be of
-// that message.
+// lookup answers how often a Message-ID was accepted, with the envelope from and to if they are
+// given. settled is false if a transaction is still open that was open when the request arrived:
+// it may be of that message.
 func (b *Inbox) lookup(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), settleTimeout)
 	defer cancel()
@@ -152,10 +141,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 }
 
 // contents are the first text part and the first HTML part of a message.
-type contents struct {
-	Text string `json:"text"`
-	HTML string `json:"html"`
-}
+type contents struct{ Text, HTML string }
 
 // openMessage returns as much of a message as can be read, and the reason in Text
 // if that is not all.
