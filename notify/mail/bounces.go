@@ -59,13 +59,6 @@ func (b bounces) find(ctx context.Context, ref messageRef) (found finding, err e
 	return found, err
 }
 
-// rejectedBy reports whether raw is a report that the message could not be
-// delivered to its recipient.
-func (ref messageRef) rejectedBy(raw []byte) bool {
-	_, ok := ref.rejection(raw)
-	return ok
-}
-
 // rejection returns the server's reply from a report that the message could not be delivered to
 // its recipient. A report of a delay is not one, and neither is one about another recipient, such
 // as the journal, nor a message with a sender in its envelope: reports have none (RFC 3464).

@@ -432,6 +432,11 @@ func TestBounceSaysWhoseFaultItIs(t *testing.T) {
 	}
 }
 
+func (ref messageRef) rejectedBy(raw []byte) bool {
+	_, ok := ref.rejection(raw)
+	return ok
+}
+
 // Mailboxes show an empty sender in several ways, and a recipient as xtext.
 func TestSpellingsOfABounce(t *testing.T) {
 	t.Parallel()

@@ -39,24 +39,37 @@ const (
 func (j journal) find(ctx context.Context, ref messageRef) (found finding, err error) {
 	found.state = review.EvidenceUnknown
 	err = j.open(ctx, func(b openMailbox) error {
-		var copies, others int
-		var proven, reports bool
-		if copies, others, proven, err = b.lookUp(ref, byHeader); err == nil && copies+others == 0 && !proven {
-			if copies, others, proven, reports, err = b.scan(ref); err == nil && copies+others == 0 && !proven && reports {
-				copies, others, proven, err = b.lookUp(ref, byText)
-			}
+		r, err := b.lookUp(ref, byHeader)
+		if err == nil && !r.decided() {
+			r, err = b.scan(ref)
+		}
+		if err == nil && !r.decided() && r.reports {
+			r, err = b.lookUp(ref, byText)
 		}
 		switch {
 		case err != nil:
-		case copies > 0:
-			found.state, found.copies = review.EvidenceAccepted, copies
-		case others == 0 && proven:
+		case r.copies > 0:
+			found.state, found.copies = review.EvidenceAccepted, r.copies
+		case r.others == 0 && r.proven:
 			found.state = review.EvidenceAbsent
 		}
 		return err
 	})
 	return found, err
 }
+
+// A tally is what one way of reading the journal shows of a message.
+type tally struct {
+	copies, others int  // the message, and messages with its token and another sender or recipient
+	proven         bool // a message of ours from before the attempt was found in the same way
+	reports        bool // the mailbox has journal reports
+}
+
+func (c *tally) add(e entry) {
+	c.copies, c.others, c.reports = c.copies+e.copies, c.others+e.others, c.reports || e.report
+}
+
+func (c *tally) decided() bool { return c.copies+c.others > 0 || c.proven }
 
 // A way is how messages are searched: all of ours, and one by its token.
 type way struct {
@@ -85,70 +98,70 @@ var (
 	}
 )
 
-// lookUp counts the messages with a token of ref, and those with the token and another sender
-// or recipient. If it finds none, proven is set if the same search finds a message of ours from
-// before the attempt.
-func (b openMailbox) lookUp(ref messageRef, by way) (copies, others int, proven bool, err error) {
+// lookUp searches for the messages with a token of ref. If it finds none, it searches for one
+// of ours from before the attempt in the same way.
+func (b openMailbox) lookUp(ref messageRef, by way) (t tally, err error) {
 	found, err := b.search(ref, ref.anyToken(func(token string) imap.SearchCriteria { return by.value(token, messageID(token, ref.domain)) }))
 	if err != nil || len(found) > maxMessages {
-		return 0, 0, false, err
+		return t, err
 	}
 	entries, err := b.entries(ref, imap.UIDSetNum(found...))
 	for _, e := range entries {
-		copies, others = copies+e.copies, others+e.others
+		t.add(e)
 	}
 	if err == nil && len(entries) < len(found) {
 		err = fmt.Errorf("%d messages found and %d fetched: %w", len(found), len(entries), io.ErrUnexpectedEOF)
 	}
-	if err != nil || copies+others > 0 {
-		return copies, others, false, err
+	if err != nil || t.decided() {
+		return t, err
 	}
 	ours, err := b.search(ref, by.all(ref))
-	if err != nil || len(ours) == 0 {
-		return 0, 0, false, err
+	if err != nil {
+		return t, err
 	}
 	slices.Sort(ours) // the oldest first
 	entries, err = b.entries(ref, imap.UIDSetNum(ours[:min(len(ours), maxMessages)]...))
 	i := slices.IndexFunc(entries, func(e entry) bool { return e.token != "" && ref.after(e.at) })
 	if err != nil || i < 0 {
-		return 0, 0, false, err
+		return t, err
 	}
 	again, err := b.search(ref, by.value(entries[i].token, messageID(entries[i].token, ref.domain)))
-	proven = len(again) <= maxMessages && slices.Contains(again, entries[i].uid)
-	if err == nil && proven && !by.inReports {
-		reports, err := b.search(ref, hasField(headerReport, ""))
-		return 0, 0, len(reports) == 0, err
+	if err != nil || len(again) > maxMessages || !slices.Contains(again, entries[i].uid) {
+		return t, err
 	}
-	return 0, 0, proven, err
+	if by.inReports {
+		t.proven = true
+		return t, nil
+	}
+	reports, err := b.search(ref, hasField(headerReport, ""))
+	t.proven = len(reports) == 0
+	return t, err
 }
 
 // scan reads the headers of the newest messages. proven is set if it has read all since the
 // attempt, and one of ours from before it: otherwise older messages may be gone, or the mailbox
-// is another one. reports is set if the mailbox has journal reports.
-func (b openMailbox) scan(ref messageRef) (copies, others int, proven, reports bool, err error) {
+// is another one.
+func (b openMailbox) scan(ref messageRef) (t tally, err error) {
 	total := int(b.Mailbox().NumMessages)
 	var complete, control bool
-	for last := total; last > 0 && total-last < maxScanned && !(complete && control); last -= scanBatch {
+	for last := total; last > 0 && total-last < maxScanned && !t.proven; last -= scanBatch {
 		first := max(1, last-scanBatch+1)
 		entries, err := b.entries(ref, imap.SeqSet{imap.SeqRange{Start: uint32(first), Stop: uint32(last)}}) //nolint:gosec // numbers of messages of one mailbox
-		if err != nil {
-			return 0, 0, false, reports, err
+		if err != nil || len(entries) <= last-first {                                                        // with fewer, the server contradicts itself
+			return t, err
 		}
-		if len(entries) <= last-first { // the server contradicts itself
-			return copies, others, false, reports, nil
-		}
-		complete = complete || first == 1
 		older := 0
 		for _, e := range entries {
-			copies, others, reports = copies+e.copies, others+e.others, reports || e.report
+			t.add(e)
 			control = control || e.token != "" && ref.after(e.at)
 			if e.at.Before(ref.since.Add(-clockSkew)) {
 				older++
 			}
 		}
-		complete = complete || older == len(entries)
+		complete = complete || first == 1 || older == len(entries)
+		t.proven = complete && control
 	}
-	return copies, others, complete && control, reports, nil
+	return t, nil
 }
 
 // An entry is what a journal has of a message.
