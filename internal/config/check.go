@@ -22,36 +22,35 @@ type checker interface{ Check(p *Problems) }
 // sections, if any are listed: what the tags refuse, what the methods Check of its sections
 // refuse, and connections in clear text.
 func (p Program) Check(from any, problems *Problems, sections ...string) {
-	problems.fields = p.fieldsOf(from)
-	for _, f := range problems.fields {
-		if isIn(f.name, sections) {
-			f.check(problems)
-		}
-	}
-	for _, s := range sectionsOf(reflect.ValueOf(from).Elem(), "") {
-		if c, ok := s.value.(checker); ok && isIn(s.name, sections) {
-			problems.section = s.name + "."
-			c.Check(problems)
-		}
-	}
-	problems.section = ""
+	problems.check(p.walk(reflect.ValueOf(from).Elem(), ""), sections)
 	p.CheckClearText(from, problems, sections...)
 }
 
 // Validate checks one section of the criticizer programs, which of points to, apart from its
 // connections. Constructors use it: a section that was not read by a program is checked too.
 func Validate(name string, of any) error {
-	p := Problems{section: name + ".", fields: Program{Prefix: "CRITICIZER"}.leaves(reflect.ValueOf(of).Elem(), name+".")}
-	for _, f := range p.fields {
-		f.check(&p)
-	}
-	for _, s := range append([]section{{name: name, value: of}}, sectionsOf(reflect.ValueOf(of).Elem(), name+".")...) {
-		if c, ok := s.value.(checker); ok {
-			p.section = s.name + "."
-			c.Check(&p)
+	var p Problems
+	section := Setting{Name: name, Section: true, value: reflect.ValueOf(of).Elem()}
+	p.check(append([]Setting{section}, Program{Prefix: "CRITICIZER"}.walk(section.value, name+".")...), nil)
+	return p.Err()
+}
+
+// check checks the settings that are in the sections, or all if none are listed.
+func (p *Problems) check(all []Setting, sections []string) {
+	p.settings = all
+	for _, s := range all {
+		switch {
+		case !isIn(s.Name, sections):
+		case !s.Section:
+			s.check(p)
+		default:
+			if c, ok := s.value.Addr().Interface().(checker); ok {
+				p.section = s.Name + "."
+				c.Check(p)
+				p.section = ""
+			}
 		}
 	}
-	return p.Err()
 }
 
 // A Problem is one thing that is wrong with a configuration.
@@ -67,9 +66,9 @@ type Problems struct {
 	// AllowClearText lists the sections whose connections may be without TLS.
 	AllowClearText []string
 
-	found   []error
-	fields  []field
-	section string // prefix of the fields of the section that is checked
+	found    []error
+	settings []Setting
+	section  string // prefix of the fields of the section that is checked
 }
 
 // Err returns the problems, or nil.
@@ -77,8 +76,8 @@ func (p *Problems) Err() error { return errors.Join(p.found...) }
 
 // nameOf returns the full name of a field of the section, or the variable of a secret.
 func (p *Problems) nameOf(name string) string {
-	if i := slices.IndexFunc(p.fields, func(f field) bool { return f.name == p.section+name }); i >= 0 {
-		return p.fields[i].reported()
+	if i := slices.IndexFunc(p.settings, func(s Setting) bool { return s.Name == p.section+name }); i >= 0 {
+		return p.settings[i].reported()
 	}
 	return p.section + name
 }
@@ -131,24 +130,21 @@ func (p *Problems) URL(field, value string) {
 }
 
 // reported returns the name of the field in problems.
-func (f field) reported() string {
-	if _, ok := f.secret(); ok {
-		return f.variable
+func (f Setting) reported() string {
+	if f.Secret {
+		return f.Variable
 	}
-	return f.name
+	return f.Name
 }
 
 // check does the checks of the field's tags.
-func (f field) check(p *Problems) {
-	section := p.section
-	p.section = ""
-	defer func() { p.section = section }()
+func (f Setting) check(p *Problems) {
 	if hint := f.tag.Get("required"); hint != "" {
 		if s, ok := f.secret(); ok {
-			p.RequireSecret(f.name, *s, hint)
+			p.RequireSecret(f.Name, *s, hint)
 		} else {
 			empty := f.value.IsZero() || f.value.Kind() == reflect.Slice && f.value.Len() == 0
-			p.Add(empty, f.name, "is not set", "set it to "+hint)
+			p.Add(empty, f.Name, "is not set", "set it to "+hint)
 		}
 	}
 	list := f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.String
@@ -158,18 +154,18 @@ func (f field) check(p *Problems) {
 		for i := range f.value.Len() {
 			values = append(values, f.value.Index(i))
 		}
-		p.Add(slices.ContainsFunc(values, reflect.Value.IsZero), f.name, "holds an empty entry", "delete it")
+		p.Add(slices.ContainsFunc(values, reflect.Value.IsZero), f.Name, "holds an empty entry", "delete it")
 	}
 	if allowed := strings.Fields(f.tag.Get("oneof")); len(allowed) > 0 {
 		for _, v := range values {
-			p.OneOf(f.name, v.String(), allowed)
+			p.OneOf(f.Name, v.String(), allowed)
 		}
 	}
 	if limit, err := time.ParseDuration(f.tag.Get("max")); err == nil {
-		p.Add(f.value.Int() > int64(limit), f.name, fmt.Sprintf("%v is too long", f.value), fmt.Sprintf("write at most %.0fh", limit.Hours()))
+		p.Add(f.value.Int() > int64(limit), f.Name, fmt.Sprintf("%v is too long", f.value), fmt.Sprintf("write at most %.0fh", limit.Hours()))
 	}
 	if check := tagChecks[f.tag.Get("check")]; check != nil {
-		check(p, f.name, f.value)
+		check(p, f.Name, f.value)
 	}
 }
 

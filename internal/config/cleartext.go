@@ -24,14 +24,14 @@ type Connection struct {
 // CheckClearText adds the connections of the struct that from points to which would send
 // something in clear. [Program.Check] includes it.
 func (p Program) CheckClearText(from any, problems *Problems, sections ...string) {
-	problems.fields = p.fieldsOf(from)
-	for _, s := range sectionsOf(reflect.ValueOf(from).Elem(), "") {
-		c, ok := s.value.(interface{ Connections() []Connection })
-		if !ok || !isIn(s.name, sections) {
+	problems.settings = p.walk(reflect.ValueOf(from).Elem(), "")
+	for _, s := range problems.settings {
+		c, ok := s.value.Addr().Interface().(interface{ Connections() []Connection })
+		if !ok || !isIn(s.Name, sections) {
 			continue
 		}
-		problems.section = s.name + "."
-		top, _, _ := strings.Cut(s.name, ".")
+		problems.section = s.Name + "."
+		top, _, _ := strings.Cut(s.Name, ".")
 		for _, to := range c.Connections() {
 			problems.clearText(to, top)
 		}

@@ -43,8 +43,8 @@ type Program struct {
 	DefaultPath string
 	// Page is the reference page, for hints.
 	Page string
-	// Shared is set if the file also holds sections of other programs. They are ignored.
-	Shared bool
+	// Others are sections of other programs in the same file. They are ignored.
+	Others []string
 }
 
 // Read sets the struct that into points to from the file at path, at $PREFIX_CONFIG if path
@@ -86,11 +86,11 @@ func (p Program) readFile(path string, getenv func(string) string) (string, []by
 	return path, data, nil
 }
 
-func setDefaults(fields []field) (problems []error) {
+func setDefaults(fields []Setting) (problems []error) {
 	for _, f := range fields {
 		if text, ok := f.tag.Lookup("default"); ok {
 			if err := f.setText(text); err != nil {
-				problems = append(problems, fmt.Errorf("%s: default: %w", f.name, err))
+				problems = append(problems, fmt.Errorf("%s: default: %w", f.Name, err))
 			}
 		}
 	}
@@ -98,14 +98,14 @@ func setDefaults(fields []field) (problems []error) {
 }
 
 // setFromEnvironment sets the fields whose variable is not empty.
-func setFromEnvironment(fields []field, getenv func(string) string) (problems []error) {
+func setFromEnvironment(fields []Setting, getenv func(string) string) (problems []error) {
 	for _, f := range fields {
 		var err error
 		if s, ok := f.secret(); ok {
-			*s, err = secret.Lookup(f.variable, getenv)
-		} else if text := getenv(f.variable); text != "" {
+			*s, err = secret.Lookup(f.Variable, getenv)
+		} else if text := getenv(f.Variable); text != "" {
 			if err = f.setText(text); err != nil {
-				err = fmt.Errorf("%s (%s): %w", f.variable, f.name, err)
+				err = fmt.Errorf("%s (%s): %w", f.Variable, f.Name, err)
 			}
 		}
 		if err != nil {
@@ -135,8 +135,8 @@ type Secret struct {
 func (p Program) Secrets(from any, sections ...string) []Secret {
 	var set []Secret
 	for _, f := range p.fieldsOf(from) {
-		if s, ok := f.secret(); ok && s.IsSet() && isIn(f.name, sections) {
-			set = append(set, Secret{f.variable, *s})
+		if s, ok := f.secret(); ok && s.IsSet() && isIn(f.Name, sections) {
+			set = append(set, Secret{f.Variable, *s})
 		}
 	}
 	return set

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,103 +15,69 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// A field is one leaf of the tree of structs in a configuration.
-type field struct {
-	name     string // in the file: section.field
-	variable string // in the environment
-	tag      reflect.StructTag
-	value    reflect.Value
-	owner    reflect.Type // the struct of the field
-	member   string       // its name in Go
-}
-
-// fieldsOf lists the fields of the struct that c points to, in the order of the structs.
-func (p Program) fieldsOf(c any) []field { return p.leaves(reflect.ValueOf(c).Elem(), "") }
-
-func (p Program) leaves(of reflect.Value, prefix string) []field {
-	var fields []field
-	for member, value := range of.Fields() {
-		tag := member.Tag.Get("yaml")
-		_, leaf := kindOf(member.Type)
-		switch name := prefix + tag; {
-		case tag == "":
-		case tag == inline:
-			fields = append(fields, p.leaves(value, prefix)...)
-		case !leaf:
-			fields = append(fields, p.leaves(value, name+".")...)
-		default:
-			derived := p.Prefix + "_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
-			fields = append(fields, field{name, cmp.Or(member.Tag.Get("env"), derived), member.Tag, value, of.Type(), member.Name})
-		}
-	}
-	return fields
-}
-
-// A Setting is a field or a section, as the reference page needs it.
+// A Setting is a field of a section, or a section, in the tree of structs of a configuration.
 type Setting struct {
-	Name string // in the file
-	// Section is set if it is a section, which has nothing of the following but its place.
-	Section  bool
-	Variable string
+	Name     string // in the file: section.field
+	Variable string // in the environment
 	Default  string
+	Section  bool // it is a struct, which has neither variable nor default
 	Secret   bool
-	// Owner is the struct with the field, and Member the name of the field in Go.
+	// Owner is the struct with the setting, and Member its name there.
 	Owner  reflect.Type
 	Member string
-}
 
-// Settings lists the sections and fields of the struct that of points to.
-func (p Program) Settings(of any) []Setting {
-	var all []Setting
-	for _, f := range p.fieldsOf(of) {
-		_, isSecret := f.secret()
-		all = append(all, Setting{f.name, false, f.variable, f.tag.Get("default"), isSecret, f.owner, f.member})
-	}
-	for _, s := range sectionsOf(reflect.ValueOf(of).Elem(), "") {
-		if !s.inlined {
-			all = append(all, Setting{Name: s.name, Section: true, Owner: s.owner, Member: s.member})
-		}
-	}
-	return all
+	inlined bool // the section has no name of its own: its fields belong to the section around it
+	tag     reflect.StructTag
+	value   reflect.Value
 }
 
 // inline is the tag of a struct whose fields belong to the section around it.
 const inline = ",inline"
 
-// A section is a struct in the tree, with its name in the file.
-type section struct {
-	name    string
-	value   any // a pointer to the struct
-	inlined bool
-	owner   reflect.Type // the struct with the field of the section
-	member  string       // its name in Go
-}
-
-// sectionsOf lists the sections in of, each before those in it.
-func sectionsOf(of reflect.Value, prefix string) []section {
-	var found []section
+// walk lists what is in a struct, in its order: each section before its fields.
+func (p Program) walk(of reflect.Value, prefix string) []Setting {
+	var all []Setting
 	for member, value := range of.Fields() {
 		tag := member.Tag.Get("yaml")
-		if _, leaf := kindOf(member.Type); leaf || tag == "" {
+		if tag == "" {
 			continue
 		}
-		name, below := prefix+tag, prefix+tag+"."
-		if tag == inline {
-			name, below = strings.TrimSuffix(prefix, "."), prefix
+		s := Setting{Name: prefix + tag, Owner: of.Type(), Member: member.Name, tag: member.Tag, value: value}
+		if _, leaf := kindOf(member.Type); leaf {
+			derived := p.Prefix + "_" + strings.ToUpper(strings.ReplaceAll(s.Name, ".", "_"))
+			s.Variable, s.Default = cmp.Or(s.tag.Get("env"), derived), s.tag.Get("default")
+			_, s.Secret = s.secret()
+			all = append(all, s)
+			continue
 		}
-		found = append(append(found, section{name, value.Addr().Interface(), tag == inline, of.Type(), member.Name}), sectionsOf(value, below)...)
+		s.Section, s.inlined = true, tag == inline
+		below := s.Name + "."
+		if s.inlined {
+			s.Name, below = strings.TrimSuffix(prefix, "."), prefix
+		}
+		all = append(append(all, s), p.walk(value, below)...)
 	}
-	return found
+	return all
+}
+
+// Settings lists the sections and fields of the struct that of points to.
+func (p Program) Settings(of any) []Setting {
+	return slices.DeleteFunc(p.walk(reflect.ValueOf(of).Elem(), ""), func(s Setting) bool { return s.inlined })
+}
+
+// fieldsOf lists the fields of the struct that of points to.
+func (p Program) fieldsOf(of any) []Setting {
+	return slices.DeleteFunc(p.Settings(of), func(s Setting) bool { return s.Section })
 }
 
 // secret returns the field's secret, if it holds one.
-func (f field) secret() (*secret.Value, bool) {
+func (f Setting) secret() (*secret.Value, bool) {
 	return reflect.TypeAssert[*secret.Value](f.value.Addr())
 }
 
 // setText sets the field from the environment or from its default. The items of a
 // list are separated by commas.
-func (f field) setText(text string) error {
+func (f Setting) setText(text string) error {
 	if f.value.Kind() != reflect.Slice {
 		return f.set(text)
 	}
@@ -124,7 +91,7 @@ func (f field) setText(text string) error {
 }
 
 // set gives the field a value, or a list of values if it holds a list.
-func (f field) set(texts ...string) error {
+func (f Setting) set(texts ...string) error {
 	if f.value.Kind() != reflect.Slice {
 		k, _ := kindOf(f.value.Type())
 		return k.set(f.value, texts[0])
@@ -155,8 +122,6 @@ var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[bool]():         {"true or false", "true or false", parseBool},
 	reflect.TypeFor[int]():          {"a whole number", "digits only, such as 10", func(s string) (any, error) { return strconv.Atoi(s) }},
 	reflect.TypeFor[float64]():      {"a number", "one such as 2.5", parseNumber},
-	reflect.TypeFor[*int]():         {"a whole number", "digits only, such as 10", optional(strconv.Atoi)},
-	reflect.TypeFor[*float64]():     {"a number", "one such as 0.2", optional(func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })},
 	reflect.TypeFor[Size]():         {"a size", "a number of bytes or one such as 512KB or 20MB", func(s string) (any, error) { return parseSize(s) }},
 	reflect.TypeFor[slog.Level]():   {"a level", "debug, info, warn or error", parseLevel},
 	reflect.TypeFor[secret.Value](): {},
@@ -180,14 +145,6 @@ func kindOf(t reflect.Type) (kind, bool) {
 		return kinds[reflect.TypeFor[[]string]()], true
 	}
 	return kind{}, false
-}
-
-// optional parses a field that may be unset: zero differs from no value.
-func optional[T any](parse func(string) (T, error)) func(string) (any, error) {
-	return func(s string) (any, error) {
-		v, err := parse(s)
-		return &v, err
-	}
 }
 
 // set parses text into v, which is of this kind.

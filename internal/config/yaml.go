@@ -17,12 +17,12 @@ import (
 // library's decoder stops at the first problem and does not name fields in full.
 type document struct {
 	program  Program
-	fields   []field
+	fields   []Setting
 	lines    map[string]int // line of each name
 	problems []error
 }
 
-func (p Program) setFromYAML(fields []field, data []byte) []error {
+func (p Program) setFromYAML(fields []Setting, data []byte) []error {
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // readEntry reports duplicates
 	if err != nil {
 		return []error{syntaxProblem(err)}
@@ -72,11 +72,10 @@ func (d *document) readEntry(prefix, key string, line int, value ast.Node) {
 		return
 	}
 	d.lines[name] = line
-	known := slices.Contains(d.namesIn(prefix), key)
-	i := slices.IndexFunc(d.fields, func(f field) bool { return f.name == name })
+	i := slices.IndexFunc(d.fields, func(f Setting) bool { return f.Name == name })
 	switch {
-	case !known && prefix == "" && d.program.Shared && isSection(value) && d.nearest(prefix, key) == "":
-	case !known:
+	case prefix == "" && slices.Contains(d.program.Others, key):
+	case !slices.Contains(d.namesIn(prefix), key):
 		d.report(name, line, d.unknown(prefix, key))
 	case i >= 0:
 		if err := d.fields[i].setNode(value); err != nil {
@@ -94,7 +93,7 @@ func (d *document) report(name string, line int, problem string) {
 func (d *document) namesIn(prefix string) []string {
 	var names []string
 	for _, f := range d.fields {
-		if rest, ok := strings.CutPrefix(f.name, prefix); ok {
+		if rest, ok := strings.CutPrefix(f.Name, prefix); ok {
 			name, _, _ := strings.Cut(rest, ".")
 			names = append(names, name)
 		}
@@ -107,64 +106,15 @@ var secretName = regexp.MustCompile(`(?i)pass|pwd|secret|token|ticket|key|creden
 // unknown returns the problem with an unknown name. For a name of a secret the hint
 // is the variable of the section's secret (security 9.3.1: no secrets in files).
 func (d *document) unknown(prefix, key string) string {
-	if near := d.nearest(prefix, key); near != "" {
-		for _, f := range d.fields {
-			if _, ok := f.secret(); ok && f.name == near {
-				return secretProblem(f.variable)
-			}
-		}
-		return "is not a field: did you mean " + near + "?"
-	}
 	if !secretName.MatchString(key) {
 		return "is not a field: write one of " + strings.Join(d.namesIn(prefix), ", ")
 	}
 	for _, f := range d.fields {
-		if _, ok := f.secret(); ok && prefix != "" && strings.HasPrefix(f.name, prefix) {
-			return secretProblem(f.variable)
+		if f.Secret && prefix != "" && strings.HasPrefix(f.Name, prefix) {
+			return secretProblem(f.Variable)
 		}
 	}
 	return secretProblem("its variable, listed in " + d.program.Page)
-}
-
-// isSection reports whether a node is a mapping, or the missing value of an empty section.
-func isSection(node ast.Node) bool {
-	_, mapping := node.(ast.MapNode)
-	return mapping || node.Type() == ast.NullType
-}
-
-// nearest returns the field of the section whose name differs from key by a typing error, or
-// an empty text.
-func (d *document) nearest(prefix, key string) string {
-	best, least := "", 3
-	for _, name := range d.namesIn(prefix) {
-		if n := distance(name, key); n < least && 3*n <= len(name) {
-			best, least = prefix+name, n
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, delete, replace or swap to get from a to b.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		for j := range rows[i] {
-			if i == 0 || j == 0 {
-				rows[i][j] = i + j
-				continue
-			}
-			differ := 1
-			if a[i-1] == b[j-1] {
-				differ = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }
 
 func secretProblem(variable string) string {
@@ -172,9 +122,9 @@ func secretProblem(variable string) string {
 		" instead (or the same name with _FILE)"
 }
 
-func (f field) setNode(node ast.Node) error {
-	if _, ok := f.secret(); ok {
-		return errors.New(secretProblem(f.variable))
+func (f Setting) setNode(node ast.Node) error {
+	if f.Secret {
+		return errors.New(secretProblem(f.Variable))
 	}
 	items := []ast.Node{node}
 	k, _ := kindOf(f.value.Type())

@@ -11,7 +11,13 @@ import (
 )
 
 // Program is where the configuration is. The file also holds the sections of the workers.
-var Program = config.Program{Prefix: "CRITICIZER", DefaultPath: "/etc/criticizer/criticizer.yaml", Page: "docs/configuration.md", Shared: true}
+var Program = config.Program{
+	Prefix: "CRITICIZER", DefaultPath: "/etc/criticizer/criticizer.yaml", Page: "docs/configuration.md",
+	Others: []string{
+		"database", "p4", "skip", "selection", "rules", "llm", "redaction", "artifacts", "keysets", "mail", "webhook",
+		"swarm", "links", "evidence", "oncall", "worker", "log",
+	},
+}
 
 // A Config is the configuration of the starter.
 type Config struct {
