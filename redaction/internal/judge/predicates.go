@@ -20,11 +20,11 @@ func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 // namesResource reports whether the name, such as existingSecret, refers to a Kubernetes
 // object that holds the secret, and the text is the name of an object.
 func namesResource(c *Candidate) bool {
-	if !lex.AllIn(c.text, &resourceSet) || IsRandom(c.text) {
+	words := SplitWords(c.Name.Ident)
+	if len(words) < 2 || !strings.HasPrefix(lastWord(words), "secret") || !lists["resource"][words[len(words)-2]] || !lex.AllIn(c.text, &resourceSet) {
 		return false
 	}
-	words := SplitWords(c.Name.Ident)
-	return len(words) > 1 && strings.HasPrefix(lastWord(words), "secret") && lists["resource"][words[len(words)-2]]
+	return words[0] == "existing" || !hasDigit(c.text) && !IsRandom(c.text)
 }
 
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its value, as in SQL
@@ -93,7 +93,7 @@ func isVariable(c *Candidate) bool {
 // isBareValue reports whether an identifier is a value of configuration.
 func isBareValue(c *Candidate) bool {
 	after := c.after()
-	if after == ',' || after == ';' || after == ')' { // more likely a name of code
+	if !c.InData && (after == ',' || after == ';' || after == ')') { // more likely a name of code
 		return IsRandom(c.text) && shapeOf(c.text).digit > 1
 	}
 	return c.Name.Strength == Medium || hasDigit(c.text) || lineEnders.Has(after) || IsFlag(c.S, c.Name.Begin) || IsGibberish(c.text)
@@ -201,7 +201,7 @@ var (
 	dottedSet     = lex.SetOf(lex.Digits, lex.Lowers, "._-")
 	numberSet     = lex.SetOf(lex.Hexes, ".xX_uUlL")
 	passwordMarks = lex.SetOf("!@#$%^&*?~+=")
-	resourceSet   = lex.SetOf(lex.Lowers, "-")
+	resourceSet   = lex.SetOf(lex.Lowers, lex.Digits, "-.")
 	lineEnders    = lex.SetOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
 )
 

@@ -51,7 +51,7 @@ func (d *reader) command(rg *region, h hit) {
 	n := judge.Name{Begin: h.begin, End: h.end, Strength: judge.Strong, Rule: c.name}
 	found := func(lit literal) {
 		if strings.HasSuffix(c.how, "pair") { // the secret is behind the user
-			i := strings.IndexAny(d.s[lit.start:lit.end], ":%,") + 1
+			i := strings.IndexAny(d.s[lit.start:lit.end], ":%,=") + 1
 			if lit.start += i; i == 0 || strings.HasPrefix(d.s[lit.start:], "//") {
 				return
 			}
@@ -176,7 +176,7 @@ func (d *reader) positional(c *command, args []literal) (lit literal, ok bool) {
 	}
 	word := text(args[i])
 	if c.how == "next" {
-		return args[i], args[i].quoted || judge.IsMixed(word)
+		return args[i], args[i].quoted || judge.IsMixed(word) || len(word) >= 8 && judge.IsMixedCase(word)
 	}
 	return args[i], judge.IsCommunity(word) && strings.IndexByte(`\*+`, word[0]) < 0 && lex.LastByte(word) != ':'
 }

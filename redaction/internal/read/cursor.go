@@ -125,7 +125,7 @@ func (c cursor) closers() cursor {
 			continue
 		}
 		text := c.text()
-		if !c.isKind(lex.Mark) || text != "]" && text != ")" && !(text == "}" && quoted) && !(text == "*" && n == 0) && (!lex.QuoteSet.Has(text[0]) || c.rg.code) {
+		if !c.isKind(lex.Mark) || text != "]" && text != ")" && !(text == "}" && quoted) && !(text == "*" && n < 2) && (!lex.QuoteSet.Has(text[0]) || c.rg.code) {
 			break
 		}
 		c = c.next()

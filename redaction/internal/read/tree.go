@@ -115,7 +115,7 @@ func (r *tree) scalar(c cursor, t lex.Token) cursor {
 	}
 	v := value{path: top.key, lit: literal{int(t.Inner), int(t.InnerEnd), t.Kind == lex.Literal, c.next()}, bind: judge.Assigned}
 	if t.Kind == lex.Name {
-		if !c.rg.bare || top.key == nil && !top.isList || top.valued {
+		if !c.rg.bare || top.key == nil && !top.isList || top.valued && !(top.isList && r.inData && r.lang.Kind == lex.Shell) {
 			return c
 		}
 		v.lit.end = r.bareEndAt(v.lit.start, c.rg.to, len(r.frames) == 1 && r.sections)
@@ -170,6 +170,7 @@ func (r *tree) bareEndAt(at, to int, isLine bool) int {
 		return max(at+1, lex.Run(r.s[:to], at, &bareSet, 4<<10))
 	}
 	line, _, _ := strings.Cut(r.s[at:lex.LineEnd(r.s[:to], at)], " #")
+	line, _, _ = strings.Cut(line, " ;")
 	return at + len(strings.TrimRight(line, " \t\r\n"))
 }
 
