@@ -30,7 +30,7 @@ func TestCanaryOfRewrites(t *testing.T) {
 	in := newInstallation(t, "")
 	var sent syncBuffer
 	worker := in.serveRewrites(in.recordRequests(&sent), "COMPLAINT_REWRITE_LOG_LEVEL=debug",
-		"COMPLAINT_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1", "COMPLAINT_REWRITE_BATCH_LEASE=5s",
+		"COMPLAINT_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1", "COMPLAINT_REWRITE_TIMEOUT=2s",
 		"COMPLAINT_REWRITE_REDACTION_EMAILS=true", "COMPLAINT_REWRITE_REDACTION_INTERNAL_IPS=true", "COMPLAINT_REWRITE_REDACTION_HOST_SUFFIXES=corp.internal")
 	in.injectRewriteFaults()
 	messages := plantMessages(planted)

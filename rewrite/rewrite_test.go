@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestParseStatus(t *testing.T) {
 // The wait is the same every time, and no attempt follows the last (rewrite 8.1, 8.2).
 func TestAfterFailure(t *testing.T) {
 	t.Parallel()
-	cfg := RunConfig{RetryBackoff: []time.Duration{900 * time.Second, 7200 * time.Second}}
+	cfg := RunConfig{RetryBackoffSeconds: []int{900, 7200}}
 	for name, tt := range map[string]struct {
 		attempts, maximum int
 		permanent         bool
@@ -56,32 +57,49 @@ func TestAfterFailure(t *testing.T) {
 	}
 }
 
-// The profiles are valid, and so is the example of the contract (rewrite 6, 14).
-func TestProfiles(t *testing.T) {
+// The example of the contract is valid (rewrite 6), and each limit is checked.
+func TestRunConfigIsValidated(t *testing.T) {
 	t.Parallel()
-	for name, p := range Profiles {
-		if err := p.Validate(2 * time.Minute); err != nil || len(p.Every) != len(Workers()) {
-			t.Errorf("%s: %+v, %v", name, p, err)
-		}
-	}
-	example := RunConfig{
-		MaxJobsPerRun: 25, MaxRuntime: 240 * time.Second, ClaimTimeout: 600 * time.Second, RetryBackoff: []time.Duration{900 * time.Second, 7200 * time.Second},
-	}
+	example := RunConfig{MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, RetryBackoffSeconds: []int{900, 7200}}
 	if err := example.Validate(2 * time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for name, breaks := range map[string]func(*RunConfig){
-		"max_jobs_per_run is 0":         func(c *RunConfig) { c.MaxJobsPerRun = 0 }, // unlimited (rewrite 12)
-		"max_jobs_per_run is 50001":     func(c *RunConfig) { c.MaxJobsPerRun = MaxJobsPerRun + 1 },
-		"max_runtime_seconds is 0":      func(c *RunConfig) { c.MaxRuntime = 0 },
-		"claim_timeout_seconds is 360":  func(c *RunConfig) { c.ClaimTimeout = 360 * time.Second }, // expires during a call
-		"retry_backoff_seconds are []":  func(c *RunConfig) { c.RetryBackoff = nil },
-		"retry_backoff_seconds are [0]": func(c *RunConfig) { c.RetryBackoff = []time.Duration{0} },
+		"max_jobs_per_run is 0":            func(c *RunConfig) { c.MaxJobsPerRun = 0 }, // unlimited (rewrite 12)
+		"max_jobs_per_run is 50001":        func(c *RunConfig) { c.MaxJobsPerRun = MaxJobsPerRun + 1 },
+		"max_runtime_seconds is 0":         func(c *RunConfig) { c.MaxRuntimeSeconds = 0 },
+		"claim_timeout_seconds is 360":     func(c *RunConfig) { c.ClaimTimeoutSeconds = 360 }, // expires during a call
+		"retry_backoff_seconds are []":     func(c *RunConfig) { c.RetryBackoffSeconds = nil },
+		"retry_backoff_seconds are [90 0]": func(c *RunConfig) { c.RetryBackoffSeconds = []int{90, 0} },
 	} {
 		broken := example
 		breaks(&broken)
 		if err := broken.Validate(2 * time.Minute); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every profile has valid limits and intervals (rewrite 5, 14), and each field overrides them
+// (rewrite 13).
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	overridden := RunConfig{Profile: "prod", MaxJobsPerRun: 7, MaxRuntimeSeconds: 8, ClaimTimeoutSeconds: 900, RetryBackoffSeconds: []int{10}, Every: time.Minute}
+	for _, tt := range []struct {
+		config, want                  RunConfig
+		async, submission, collection time.Duration
+	}{
+		{RunConfig{Profile: "dev"}, RunConfig{"dev", 5, 120, 300, []int{120, 600}, 2 * time.Hour}, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour},
+		{RunConfig{Profile: "stage"}, RunConfig{"stage", 30, 180, 900, []int{300, 1800}, 30 * time.Minute}, 30 * time.Minute, 30 * time.Minute, 30 * time.Minute},
+		{RunConfig{Profile: "prod"}, RunConfig{"prod", 200, 240, 3600, []int{3600, 21600}, 0}, time.Hour, 15 * time.Minute, 30 * time.Minute},
+		{overridden, overridden, time.Minute, time.Minute, time.Minute},
+	} {
+		got := tt.config.Complete()
+		if err := got.Validate(2 * time.Minute); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%+v is completed to %+v, %v", tt.config, got, err)
+		}
+		if got.Interval(AsyncLane) != tt.async || got.Interval(Submitter) != tt.submission || got.Interval(Collector) != tt.collection {
+			t.Errorf("%+v: the intervals are %s, %s, %s", tt.config, got.Interval(AsyncLane), got.Interval(Submitter), got.Interval(Collector))
 		}
 	}
 }

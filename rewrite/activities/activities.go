@@ -31,20 +31,21 @@ const Queue = "complaint-rewrite"
 // Config configures a worker: every field is required, and can be changed without a new build
 // (rewrite 13).
 type Config struct {
-	// Run limits one run, Limits one batch.
+	// Run limits one run, Limits one batch. [rewrite.RunConfig.Validate] accepts Run.
 	Run    rewrite.RunConfig
 	Limits rewrite.BatchLimits
 	// Concurrency is the number of concurrent calls of the async lane.
 	Concurrency int
 	// CallTimeout bounds one call for one job.
 	CallTimeout time.Duration
-	// Lease is how long one worker may submit or collect a batch without renewing its
-	// lease. It bounds an upload and a creation.
-	Lease time.Duration
-	// BatchTimeout is the age at which a batch is canceled at the provider, whose own limit is
-	// 24 hours.
-	BatchTimeout time.Duration
 }
+
+// batchTimeout is the age at which a batch is canceled at the provider, whose own limit is 24 hours.
+const batchTimeout = 30 * time.Hour
+
+// lease is how long one worker may submit or collect a batch without renewing its lease: the calls of
+// an upload and a creation.
+func (c Config) lease() time.Duration { return 5 * c.CallTimeout }
 
 // Parts are the dependencies of a worker.
 type Parts struct {
@@ -67,12 +68,9 @@ type Activities struct {
 	pause time.Duration // before a file that is not processed is looked at again
 }
 
-// New returns the activities. The error has class CONFIG_INVALID.
-func New(lg *slog.Logger, parts Parts, cfg Config) (*Activities, error) {
-	if err := cfg.Run.Validate(cfg.CallTimeout); err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "configure rewrite runs: %w", err)
-	}
-	return &Activities{parts, lg, cfg, time.Second}, nil
+// New returns the activities.
+func New(lg *slog.Logger, parts Parts, cfg Config) *Activities {
+	return &Activities{parts, lg, cfg, time.Second}
 }
 
 // BeginRun counts the pending work of a run, records it, and reports whether there is any. A run without
@@ -105,9 +103,9 @@ func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Wor
 func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (int, error) {
 	switch worker {
 	case rewrite.AsyncLane:
-		return a.parts.Queue.PendingJobs(ctx, string(rewrite.Async), a.cfg.Run.ClaimTimeout)
+		return a.parts.Queue.PendingJobs(ctx, string(rewrite.Async), a.cfg.Run.ClaimTimeout())
 	case rewrite.Submitter:
-		jobs, err := a.parts.Queue.PendingJobs(ctx, string(rewrite.Batch), a.cfg.Run.ClaimTimeout)
+		jobs, err := a.parts.Queue.PendingJobs(ctx, string(rewrite.Batch), a.cfg.Run.ClaimTimeout())
 		if err != nil {
 			return 0, err
 		}
@@ -153,5 +151,5 @@ func (a *Activities) deadline(ctx context.Context, runID string, worker rewrite.
 	if failure.ClassOf(err) == failure.NotFound { // a reset gave the run another ID
 		err = a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
 	}
-	return time.Now().Add(a.cfg.Run.MaxRuntime - spent), err
+	return time.Now().Add(a.cfg.Run.MaxRuntime() - spent), err
 }

@@ -20,7 +20,7 @@ func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.Execu
 	if err != nil {
 		return c, nil, err
 	}
-	recovered, err := a.parts.Queue.RecoverStaleClaims(ctx, runID, a.cfg.Run.ClaimTimeout)
+	recovered, err := a.parts.Queue.RecoverStaleClaims(ctx, runID, a.cfg.Run.ClaimTimeout())
 	if err != nil {
 		return c, nil, err
 	}
@@ -90,7 +90,7 @@ func (a *Activities) refusing(ctx context.Context, runID string, mode rewrite.Ex
 func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		beat := time.NewTicker(a.cfg.Run.ClaimTimeout / 4)
+		beat := time.NewTicker(a.cfg.Run.ClaimTimeout() / 4)
 		defer beat.Stop()
 		for {
 			select {

@@ -27,7 +27,7 @@ func (a *Activities) collect(ctx context.Context, runID string) error {
 	// The limit of results exceeds the number of jobs that are submitted between two runs. A batch has at
 	// most as many jobs as a run claims: no batch exceeds the room.
 	for room := 4 * a.cfg.Run.MaxJobsPerRun; room >= a.cfg.Run.MaxJobsPerRun && time.Now().Before(deadline) && ctx.Err() == nil; {
-		s, ok, err := a.parts.Queue.Lease(ctx, claim, rewrite.Submitted, a.cfg.Lease)
+		s, ok, err := a.parts.Queue.Lease(ctx, claim, rewrite.Submitted, a.cfg.lease())
 		if err != nil || !ok {
 			return err
 		}
@@ -40,13 +40,13 @@ func (a *Activities) collect(ctx context.Context, runID string) error {
 	return nil
 }
 
-// cancelTimeout is how long a provider may take to cancel a batch, and how long a batch
-// that cannot be polled stays open after its time limit: 2 hours by default.
-func (a *Activities) cancelTimeout() time.Duration { return a.cfg.BatchTimeout / 15 }
-
-// readTimeout is how long the results of an ended batch are asked for, which are paid: 6
-// hours by default.
-func (a *Activities) readTimeout() time.Duration { return a.cfg.BatchTimeout / 5 }
+const (
+	// cancelTimeout is how long a provider may take to cancel a batch, and how long a batch
+	// that cannot be polled stays open after its time limit.
+	cancelTimeout = 2 * time.Hour
+	// readTimeout is how long the results of an ended batch are asked for, which are paid.
+	readTimeout = 6 * time.Hour
+)
 
 // collectOne polls one batch and returns how many of its jobs were decided. No error of
 // the provider ends a batch before its time: a single 404 may be a mistake.
@@ -62,11 +62,11 @@ func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s stor
 	} else if at.Status.Final() {
 		return a.conclude(ctx, claim, s, at, failure.UpstreamInternal)
 	}
-	if s.Age > a.cfg.BatchTimeout && s.CancelAskedAt == nil && a.cancel(ctx, claim, s) {
+	if s.Age > batchTimeout && s.CancelAskedAt == nil && a.cancel(ctx, claim, s) {
 		s.CancelAskedAt = new(time.Now())
 	}
-	if s.Age > a.cfg.BatchTimeout+a.cancelTimeout() {
-		s.FinalAge = a.readTimeout() // there is nothing to wait for
+	if s.Age > batchTimeout+cancelTimeout {
+		s.FinalAge = readTimeout // there is nothing to wait for
 		return a.conclude(ctx, claim, s, at, missing)
 	}
 	return 0, a.recordPoll(ctx, claim, s, at.Status, s.CancelAskedAt != nil)
@@ -102,7 +102,7 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s store.
 	if err != nil {
 		return 0, err
 	}
-	mayWait := s.FinalAge < a.readTimeout()
+	mayWait := s.FinalAge < readTimeout
 	c.decideRead(mayWait)
 	if unread != nil {
 		missing = failure.ClassOf(unread)

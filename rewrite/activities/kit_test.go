@@ -76,10 +76,9 @@ func newRig(t *testing.T) *rig {
 		db: db, backend: db.Open(t, ""), log: &strings.Builder{}, begun: map[string]bool{},
 		pipeline: pipeline, texts: texts, results: results, queue: workers,
 		cfg: Config{Run: rewrite.RunConfig{
-			MaxJobsPerRun: 25, MaxRuntime: 4 * time.Minute, ClaimTimeout: 10 * time.Minute,
-			RetryBackoff: []time.Duration{15 * time.Minute, 2 * time.Hour}, MaxCapacityRounds: 20,
+			MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, RetryBackoffSeconds: []int{900, 7200},
 		}, Limits: rewrite.BatchLimits{Requests: 50_000, Tokens: 2_000_000}, Concurrency: 4,
-			CallTimeout: 2 * time.Minute, Lease: 10 * time.Minute, BatchTimeout: 30 * time.Hour},
+			CallTimeout: 2 * time.Minute},
 	}
 	r.scan = func(query string, into any) error { return conn.QueryRow(t.Context(), query).Scan(into) }
 	r.exec = func(statement string) error {
@@ -113,11 +112,10 @@ func (r *rig) worker(t *testing.T) *Activities {
 	if r.lying != nil {
 		used = r.lying
 	}
-	w, err := New(lg, Parts{
+	w := New(lg, Parts{
 		Queue: r.queue, Messages: damagedTexts{r.texts}, Results: r.results, Pipeline: r.pipeline,
 		Provider: used, Standard: decision(cmp.Or(r.standard, rewrite.Async)), Name: "worker on test",
 	}, r.cfg)
-	testkit.NoError(t, err)
 	w.pause = time.Millisecond
 	return w
 }

@@ -169,7 +169,7 @@ func TestLyingProvider(t *testing.T) {
 	t.Parallel()
 	r, l := newRig(t), newLiar(lies())
 	r.lying = newClient(t, r.pipeline, l)
-	r.cfg.Run.MaxJobsPerRun, r.cfg.Run.MaxRuntime, r.cfg.Run.ClaimTimeout = rewrite.MaxJobsPerRun, time.Hour, 2*time.Hour
+	r.cfg.Run.MaxJobsPerRun, r.cfg.Run.MaxRuntimeSeconds, r.cfg.Run.ClaimTimeoutSeconds = rewrite.MaxJobsPerRun, 3600, 7200
 	ids := make([][]string, len(l.lies))
 	for i := range l.lies {
 		ids[i] = r.enqueueMarked(t, l.lies[i], i)
@@ -182,6 +182,7 @@ func TestLyingProvider(t *testing.T) {
 		r.later(t)
 		r.edit(t, `update complaint_rewrite.batches set submitted_at = submitted_at - interval '2 hours', created_at = created_at - interval '2 hours',
 			final_at = final_at - interval '2 hours', ended_at = ended_at - interval '2 hours'`)
+		r.edit(t, `update complaint_rewrite.jobs set capacity_rounds = 80 where capacity_rounds = 0`) // of rewrite.MaxRounds
 	}
 	for i, lie := range l.lies {
 		t.Run(lie.name, func(t *testing.T) { r.checkLie(t, l, i, ids[i]) })

@@ -21,7 +21,7 @@ const skew = time.Hour
 func (a *Activities) resolve(ctx context.Context, runID string) error {
 	claim := rewrite.NewClaim(runID, a.parts.Name)
 	for ctx.Err() == nil {
-		s, ok, err := a.parts.Queue.Lease(ctx, claim, rewrite.Submitting, a.cfg.Lease)
+		s, ok, err := a.parts.Queue.Lease(ctx, claim, rewrite.Submitting, a.cfg.lease())
 		if err != nil || !ok {
 			return err
 		}
@@ -36,7 +36,7 @@ func (a *Activities) resolveOne(ctx context.Context, runID string, s store.Submi
 	// Without CreateBegunAt the batch exists only if the database has lost a commit, as in a failover.
 	found, err := a.parts.Provider.Find(ctx, s.RoutingDecision, s.BatchID, s.InputFileID, s.CreatedAt.Add(-skew))
 	switch {
-	case err != nil && s.Age <= a.cfg.BatchTimeout: // the next run searches again; until then the jobs stay bound
+	case err != nil && s.Age <= batchTimeout: // the next run searches again; until then the jobs stay bound
 		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.BatchID, "run_id", runID, "error_class", failure.ClassOf(err))
 		return nil
 	case err != nil:

@@ -161,12 +161,12 @@ func TestRetriedRunKeepsItsLimit(t *testing.T) {
 func TestRuntimeIsLimited(t *testing.T) {
 	t.Parallel()
 	var last rewrite.Job
-	for runtime := 2 * time.Second; ; runtime *= 2 {
+	for seconds := 2; ; seconds *= 2 {
 		r := newRig(t)
-		r.cfg.Concurrency, r.cfg.Run.MaxRuntime = 1, runtime
+		r.cfg.Concurrency, r.cfg.Run.MaxRuntimeSeconds = 1, seconds
 		ids := r.enqueue(t, 4, rewrite.Async)
 		r.provider.answer = func(item rewrite.Item) (string, error) {
-			time.Sleep(runtime)
+			time.Sleep(r.cfg.Run.MaxRuntime())
 			return "Kindly: " + item.Text.String(), nil
 		}
 		r.must(t, rewrite.AsyncLane)
@@ -236,7 +236,7 @@ func TestFailuresOfCalls(t *testing.T) {
 	const (
 		fails want = iota // at once
 		attempt
-		round // no attempt, and then, after max_capacity_rounds, one
+		round // no attempt, and then, after many in a row, one
 	)
 	for name, tt := range map[string]struct {
 		class  failure.Class
@@ -262,7 +262,6 @@ func TestFailuresOfCalls(t *testing.T) {
 			t.Run(name+", "+string(lane[0]), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
-				r.cfg.Run.MaxCapacityRounds = 3
 				mode := rewrite.Async
 				if lane[0] == rewrite.Submitter {
 					mode = rewrite.Batch
@@ -276,6 +275,7 @@ func TestFailuresOfCalls(t *testing.T) {
 				}
 				attempts := map[want][]int{fails: {1}, attempt: {1, 2}, round: {0, 0, 1, 1, 1, 2}}[tt.want]
 				for i, n := range attempts {
+					r.edit(t, fmt.Sprintf(`update complaint_rewrite.jobs set capacity_rounds = %d where capacity_rounds = 0`, rewrite.MaxRounds-3))
 					r.must(t, lane...)
 					job, status, wait := r.job(t, id), rewrite.Queued, 900*time.Second // (rewrite 8.1)
 					if i == len(attempts)-1 {

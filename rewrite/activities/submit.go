@@ -206,19 +206,19 @@ func (a *Activities) offer(ctx context.Context, claim rewrite.Claim, jobs []prep
 		items[i], ids[i] = p.item, p.job.ID
 		s.Tokens += p.tokens
 	}
-	err = a.parts.Queue.BeginSubmission(ctx, claim, s.Batch, ids, a.cfg.Lease)
+	err = a.parts.Queue.BeginSubmission(ctx, claim, s.Batch, ids, a.cfg.lease())
 	if failure.ClassOf(err) == failure.WriteConflict { // an operator changed one of the jobs: the next run submits the others
 		return failure.WriteConflict, lost, nil
 	}
 	if err != nil {
 		return "", 0, err
 	}
-	call, cancel := context.WithTimeout(ctx, a.cfg.Lease*4/5) // no call outlives the lease
+	call, cancel := context.WithTimeout(ctx, a.cfg.lease()*4/5) // no call outlives the lease
 	defer cancel()
 	s.InputFileID, err = a.parts.Provider.Upload(call, s.RoutingDecision, items)
 	if err == nil {
 		at = create
-		if err := a.parts.Queue.BeginCreation(ctx, claim, s.BatchID, s.InputFileID, a.cfg.Lease); err != nil {
+		if err := a.parts.Queue.BeginCreation(ctx, claim, s.BatchID, s.InputFileID, a.cfg.lease()); err != nil {
 			return "", 0, err
 		}
 		var created rewrite.ProviderBatch

@@ -97,8 +97,7 @@ func scrub(p *redaction.Pipeline) func(string) string {
 // run returns the limits of a run.
 func run(jobs int) rewrite.RunConfig {
 	return rewrite.RunConfig{
-		MaxJobsPerRun: jobs, MaxRuntime: 20 * time.Second, ClaimTimeout: 26 * time.Second, RetryBackoff: []time.Duration{time.Second},
-		MaxCapacityRounds: 100,
+		MaxJobsPerRun: jobs, MaxRuntimeSeconds: 20, ClaimTimeoutSeconds: 26, RetryBackoffSeconds: []int{1},
 	}
 }
 
@@ -130,14 +129,14 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities
 	if _, err := fmt.Sscan(os.Getenv(jobsVariable), &jobs); err != nil {
 		return nil, nil, err
 	}
-	a, err := activities.New(lg, activities.Parts{
+	a := activities.New(lg, activities.Parts{
 		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: provider, Standard: decision(rewrite.Batch),
 		Name: fmt.Sprintf("worker %d", os.Getpid()),
 	}, activities.Config{
 		Run: run(jobs), Limits: rewrite.BatchLimits{Requests: 50_000, Tokens: 2_000_000}, Concurrency: 4,
-		CallTimeout: 5 * time.Second, Lease: 10 * time.Second, BatchTimeout: 30 * time.Hour,
+		CallTimeout: 3 * time.Second, // a lease has 15 seconds
 	})
-	return a, pipeline, err
+	return a, pipeline, nil
 }
 
 func decision(mode rewrite.ExecutionMode) rewrite.RoutingDecision {

@@ -33,7 +33,7 @@ func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*endpoint.Endpoint, 
 	if err != nil {
 		return nil, a, err
 	}
-	if a.path == "" || r.cfg.Providers[to.Provider].NoBatches {
+	if a.path == "" {
 		return nil, a, failure.Errorf(failure.AdapterUnsupported, "adapter %s has no batches at provider %s: use execution mode async", to.AdapterKind, to.Provider)
 	}
 	return endpoint, a, nil

@@ -2,7 +2,6 @@ package provider_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -350,20 +349,14 @@ func TestItemWeighsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-func TestProvidersWithoutBatches(t *testing.T) {
+func TestAdapterWithoutBatches(t *testing.T) {
 	t.Parallel()
-	r, _ := newRewriter(t, newSim(), func(c *provider.Config) {
-		p := c.Providers["openai"]
-		p.NoBatches = true
-		c.Providers["openai"] = p
-	})
-	for _, name := range slices.Sorted(maps.Keys(decisions())) {
-		decision := decisions()[name]
-		if _, err := r.Weigh(decision, complaint(t, "job-1")); failure.ClassOf(err) != failure.AdapterUnsupported {
-			t.Errorf("%s: got %v, want class %s", name, err, failure.AdapterUnsupported)
-		}
-		if _, err := r.Upload(t.Context(), decision, items(t, 1)); failure.ClassOf(err) != failure.AdapterUnsupported {
-			t.Errorf("%s: got %v, want class %s", name, err, failure.AdapterUnsupported)
-		}
+	r, _ := newRewriter(t, newSim())
+	google := decisions()["gemini_generate"]
+	if _, err := r.Weigh(google, complaint(t, "job-1")); failure.ClassOf(err) != failure.AdapterUnsupported {
+		t.Errorf("weigh: got %v, want class %s", err, failure.AdapterUnsupported)
+	}
+	if _, err := r.Upload(t.Context(), google, items(t, 1)); failure.ClassOf(err) != failure.AdapterUnsupported {
+		t.Errorf("upload: got %v, want class %s", err, failure.AdapterUnsupported)
 	}
 }

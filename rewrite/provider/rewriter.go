@@ -45,8 +45,6 @@ type Provider struct {
 	BaseURL string
 	// APIKey is sent with every request. Unset for servers without keys.
 	APIKey secret.Value
-	// NoBatches is set for servers that have no batch API.
-	NoBatches bool
 }
 
 // A Rewriter calls all providers. Its methods may be called concurrently.

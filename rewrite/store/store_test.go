@@ -318,7 +318,7 @@ func TestLostClaimWritesNothing(t *testing.T) {
 func TestFailedAttempts(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	cfg := rewrite.RunConfig{RetryBackoff: []time.Duration{15 * time.Minute, 2 * time.Hour}}
+	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{900, 7200}}
 	id := q.enqueue(t, order())[0]
 	c, jobs := q.claim(t, rewrite.Async, 1)
 	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
@@ -472,7 +472,7 @@ func TestRoute(t *testing.T) {
 func TestRunCounts(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	cfg := rewrite.RunConfig{RetryBackoff: []time.Duration{time.Second}}
+	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{1}}
 	second := func(o *rewrite.Order) { o.Routing.Model = "m2" }
 	ids := q.enqueue(t, order(), order(), order(second), order(second))
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")

@@ -54,8 +54,8 @@ type settings struct {
 
 	// The limits of one run of a worker, and the intervals between runs. For a field that is
 	// 0 or empty the profile decides.
-	Run runSettings `yaml:"run"`
-	// The limits of batches. The defaults are those of OpenAI.
+	Run rewrite.RunConfig `yaml:"run"`
+	// The limits of batches. The default is that of OpenAI.
 	Batch batchSettings `yaml:"batch"`
 	// The routing of jobs that name no route.
 	Route routeSettings `yaml:"route"`
@@ -64,52 +64,20 @@ type settings struct {
 	// Provider google, with the adapter gemini_generate.
 	Google providerSettings `yaml:"google"`
 	// Provider other, a server with the protocol of OpenAI.
-	Other otherSettings `yaml:"other"`
-}
-
-type runSettings struct {
-	// Defaults of the fields below: dev, stage or prod (rewrite/docs/rewrite.md).
-	Profile string `yaml:"profile" default:"prod" oneof:"dev stage prod"`
-	// Largest number of jobs that one run claims.
-	MaxJobsPerRun int `yaml:"max_jobs_per_run" default:"0" check:"not-negative"`
-	// Seconds after which a run claims no more jobs.
-	MaxRuntimeSeconds int `yaml:"max_runtime_seconds" default:"0" check:"not-negative"`
-	// Seconds after which a claim expires and its job is queued again. More than
-	// max_runtime_seconds and timeout together.
-	ClaimTimeoutSeconds int `yaml:"claim_timeout_seconds" default:"0" check:"not-negative"`
-	// Seconds between an attempt of a job and the next: after the first, the second, and so
-	// on; the last value repeats.
-	RetryBackoffSeconds []int `yaml:"retry_backoff_seconds"`
-	// How often in a row a job may be refused for what is not its own before that counts an
-	// attempt.
-	MaxCapacityRounds int `yaml:"max_capacity_rounds" default:"100" check:"positive"`
-	// How often the async lane runs.
-	AsyncEvery time.Duration `yaml:"async_every" default:"0s" check:"not-negative"`
-	// How often batches are submitted.
-	SubmitEvery time.Duration `yaml:"submit_every" default:"0s" check:"not-negative"`
-	// How often the results of batches are collected.
-	CollectEvery time.Duration `yaml:"collect_every" default:"0s" check:"not-negative"`
+	Other providerSettings `yaml:"other"`
 }
 
 type batchSettings struct {
-	// Largest number of requests in one batch.
-	MaxRequests int `yaml:"max_requests" default:"50000" check:"positive"`
 	// Largest number of tokens of one model in batches at the provider; the limit of
 	// the account.
 	MaxEnqueuedTokens int `yaml:"max_enqueued_tokens" default:"2000000" check:"positive"`
-	// How long one worker has a batch to itself to submit or collect it.
-	Lease time.Duration `yaml:"lease" default:"10m" check:"positive"`
 }
 
 type routeSettings struct {
 	// openai, google or other.
 	Provider string `yaml:"provider" default:"openai" oneof:"openai google other"`
-	// openai_responses, openai_chat or gemini_generate.
-	AdapterKind string `yaml:"adapter_kind" default:"openai_responses" oneof:"openai_responses openai_chat gemini_generate"`
 	// Model that rewrites.
 	Model string `yaml:"model" required:"a model of the provider"`
-	// Version of the rewriting policy, for the record.
-	PolicyVersion string `yaml:"policy_version" default:"v1" required:"the version of the policy"`
 	// batch: many jobs in one request, at half the price, within a day. async: one
 	// call per job.
 	ExecutionMode string `yaml:"execution_mode" default:"batch" oneof:"batch async"`
@@ -120,12 +88,6 @@ type providerSettings struct {
 	BaseURL string `yaml:"base_url" check:"http-url"`
 	// API key of the provider. Unset for a server without authentication.
 	APIKey secret.Value `yaml:"api_key"`
-}
-
-type otherSettings struct {
-	Server providerSettings `yaml:",inline"`
-	// Whether the server has the batch API.
-	Batches bool `yaml:"batches" default:"false"`
 }
 
 // Connections returns the connection to the provider.
@@ -163,43 +125,30 @@ func (c *settings) providers() map[string]provider.Provider {
 		"openai": {BaseURL: cmp.Or(c.OpenAI.BaseURL, "https://api.openai.com/v1"), APIKey: c.OpenAI.APIKey},
 		"google": {BaseURL: cmp.Or(c.Google.BaseURL, "https://generativelanguage.googleapis.com/v1beta"), APIKey: c.Google.APIKey},
 	}
-	if c.Other.Server.BaseURL != "" {
-		configured["other"] = provider.Provider{BaseURL: c.Other.Server.BaseURL, APIKey: c.Other.Server.APIKey, NoBatches: !c.Other.Batches}
+	if c.Other.BaseURL != "" {
+		configured["other"] = provider.Provider{BaseURL: c.Other.BaseURL, APIKey: c.Other.APIKey}
 	}
 	return configured
 }
 
-// runs returns the profile with the overrides of the configuration. The error has class
-// CONFIG_INVALID.
-func (c *settings) runs() (rewrite.Profile, error) {
-	const second = time.Second
-	p := rewrite.Profiles[c.Run.Profile]
-	p.MaxJobsPerRun = cmp.Or(c.Run.MaxJobsPerRun, p.MaxJobsPerRun)
-	p.MaxRuntime = cmp.Or(time.Duration(c.Run.MaxRuntimeSeconds)*second, p.MaxRuntime)
-	p.ClaimTimeout = cmp.Or(time.Duration(c.Run.ClaimTimeoutSeconds)*second, p.ClaimTimeout)
-	p.MaxCapacityRounds = c.Run.MaxCapacityRounds
-	if len(c.Run.RetryBackoffSeconds) > 0 {
-		p.RetryBackoff = nil
+// runs returns the limits of runs. The error has class CONFIG_INVALID.
+func (c *settings) runs() (rewrite.RunConfig, error) {
+	run := c.Run.Complete()
+	if err := run.Validate(c.Timeout); err != nil {
+		return run, failure.Errorf(failure.ConfigInvalid, "run: %w", err)
 	}
-	for _, n := range c.Run.RetryBackoffSeconds {
-		p.RetryBackoff = append(p.RetryBackoff, time.Duration(n)*second)
-	}
-	p.Every = map[rewrite.Worker]time.Duration{
-		rewrite.Submitter: cmp.Or(c.Run.SubmitEvery, p.Every[rewrite.Submitter]),
-		rewrite.Collector: cmp.Or(c.Run.CollectEvery, p.Every[rewrite.Collector]),
-		rewrite.AsyncLane: cmp.Or(c.Run.AsyncEvery, p.Every[rewrite.AsyncLane]),
-	}
-	if err := p.Validate(c.Timeout); err != nil {
-		return p, failure.Errorf(failure.ConfigInvalid, "run: %w", err)
-	}
-	return p, nil
+	return run, nil
 }
+
+// policyVersion is the rewriting policy of the prompts, for the record.
+const policyVersion = "v1"
 
 // route returns the decision for jobs that name no route. The error has class CONFIG_INVALID.
 func (c *settings) route() (rewrite.RoutingDecision, error) {
+	kinds := map[string]rewrite.AdapterKind{"openai": rewrite.OpenAIResponses, "google": rewrite.GeminiGenerate, "other": rewrite.OpenAIChat}
 	decision := rewrite.RoutingDecision{
-		Provider: c.Route.Provider, AdapterKind: rewrite.AdapterKind(c.Route.AdapterKind), Model: c.Route.Model,
-		PromptVersion: provider.NewestPrompts, PolicyVersion: c.Route.PolicyVersion, Mode: rewrite.ExecutionMode(c.Route.ExecutionMode),
+		Provider: c.Route.Provider, AdapterKind: kinds[c.Route.Provider], Model: c.Route.Model,
+		PromptVersion: provider.NewestPrompts, PolicyVersion: policyVersion, Mode: rewrite.ExecutionMode(c.Route.ExecutionMode),
 	}
 	if err := decision.Validate(); err != nil {
 		return decision, failure.Errorf(failure.ConfigInvalid, "route: %w", err)

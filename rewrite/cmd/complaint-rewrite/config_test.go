@@ -39,19 +39,19 @@ func TestSettingsOfAWorkerAreChecked(t *testing.T) {
 	}{
 		"complete":               {func(*settings) {}, nil},
 		"with a key":             {func(c *settings) { c.OpenAI.APIKey = key }, nil},
-		"a server on this host":  {func(c *settings) { c.Other.Server.BaseURL, c.Other.Server.APIKey = "http://127.0.0.1:8000/v1", key }, nil},
-		"a server without a key": {func(c *settings) { c.Other.Server.BaseURL = "https://models.example/v1" }, nil},
-		"a key in clear":         {func(c *settings) { c.Other.Server.BaseURL, c.Other.Server.APIKey = "http://models.example/v1", key }, []string{"other.base_url"}},
-		"a server in clear":      {func(c *settings) { c.Other.Server.BaseURL = "http://models.example/v1" }, []string{"other.base_url"}},
+		"a server on this host":  {func(c *settings) { c.Other.BaseURL, c.Other.APIKey = "http://127.0.0.1:8000/v1", key }, nil},
+		"a server without a key": {func(c *settings) { c.Other.BaseURL = "https://models.example/v1" }, nil},
+		"a key in clear":         {func(c *settings) { c.Other.BaseURL, c.Other.APIKey = "http://models.example/v1", key }, []string{"other.base_url"}},
+		"a server in clear":      {func(c *settings) { c.Other.BaseURL = "http://models.example/v1" }, []string{"other.base_url"}},
 		"a server that may be": {func(c *settings) {
-			c.Other.Server.BaseURL, c.AllowClearText = "http://models.example/v1", []string{"other"}
+			c.Other.BaseURL, c.AllowClearText = "http://models.example/v1", []string{"other"}
 		}, nil},
 		"Temporal in clear":         {func(c *settings) { c.Temporal.Address = "temporal:7233" }, []string{"temporal.address"}},
 		"a URL with a password":     {func(c *settings) { c.Google.BaseURL = "https://ann:x@example.com" }, []string{"google.base_url"}},
 		"limits of zero":            {func(c *settings) { c.Timeout, c.MaxAnswerTokens = 0, 0 }, []string{"timeout", "max_answer_tokens"}},
 		"an unknown profile":        {func(c *settings) { c.Run.Profile = "test" }, []string{"run.profile"}},
 		"a negative number of jobs": {func(c *settings) { c.Run.MaxJobsPerRun = -1 }, []string{"run.max_jobs_per_run"}},
-		"empty batches":             {func(c *settings) { c.Batch.MaxRequests = 0 }, []string{"batch.max_requests"}},
+		"no room for batches":       {func(c *settings) { c.Batch.MaxEnqueuedTokens = 0 }, []string{"batch.max_enqueued_tokens"}},
 		"no model":                  {func(c *settings) { c.Route.Model = "" }, []string{"route.model"}},
 	} {
 		c := read(t, "", complete)

@@ -68,8 +68,7 @@ const (
 	flushTimeout  = 2 * time.Second // for the last spans
 	// secretsInterval is how often the files of the secrets are read.
 	secretsInterval = 10 * time.Second
-	concurrency     = 4              // of the async lane, in one worker
-	batchTimeout    = 30 * time.Hour // after which a batch is canceled: providers promise 24 hours
+	concurrency     = 4 // of the async lane, in one worker
 )
 
 // serve runs a worker until ctx ends, and then waits for the calls in flight.
@@ -123,17 +122,13 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 		return err
 	}
 	host, _ := os.Hostname()
-	working, err := activities.New(lg, activities.Parts{
+	working := activities.New(lg, activities.Parts{
 		Queue: db, Messages: messages, Results: results, Pipeline: pipeline, Provider: rewriter, Standard: standard,
 		Name: fmt.Sprintf("%d@%s", os.Getpid(), host),
 	}, activities.Config{
-		Run:    runs.RunConfig,
-		Limits: rewrite.BatchLimits{Requests: c.Batch.MaxRequests, Tokens: c.Batch.MaxEnqueuedTokens}, Concurrency: concurrency,
-		CallTimeout: c.Timeout, Lease: c.Batch.Lease, BatchTimeout: batchTimeout,
+		Run: runs, Limits: rewrite.BatchLimits{Requests: rewrite.MaxJobsPerRun, Tokens: c.Batch.MaxEnqueuedTokens},
+		Concurrency: concurrency, CallTimeout: c.Timeout,
 	})
-	if err != nil {
-		return err
-	}
 
 	where := c.Temporal
 	interceptors, flush, err := traces.Start(ctx, lg, "complaint-rewrite", flushTimeout)
@@ -161,8 +156,8 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 		return err
 	}
 	defer namespace.Close()
-	for name, interval := range runs.Every {
-		err := namespace.Schedule(ctx, interval, false, &client.ScheduleWorkflowAction{
+	for _, name := range rewrite.Workers() {
+		err := namespace.Schedule(ctx, runs.Interval(name), false, &client.ScheduleWorkflowAction{
 			ID: string(name), Workflow: string(name), TaskQueue: activities.Queue, StaticSummary: "One run of a worker of the rewrite queue",
 		})
 		if err != nil {
