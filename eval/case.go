@@ -45,8 +45,7 @@ type caseYAML struct {
 // An expectationYAML is an [Expectation] in case.yaml.
 type expectationYAML struct {
 	Path     string          `yaml:"path"`
-	Line     int             `yaml:"line,omitempty"`
-	Lines    string          `yaml:"lines,omitempty"` // first-last
+	Lines    string          `yaml:"lines,omitempty"` // first-last, or one
 	Category review.Category `yaml:"category,omitempty"`
 	About    []string        `yaml:"about,omitempty"`
 	Says     string          `yaml:"says"`
@@ -179,14 +178,11 @@ var linesForm = regexp.MustCompile(`^(\d{1,7})(?:-(\d{1,7}))?$`)
 // lines returns the first and last line, 0 if there is none.
 func (y expectationYAML) lines() (start, end int, err error) {
 	if y.Lines == "" {
-		if y.Line < 0 {
-			return 0, 0, fmt.Errorf("line %d is negative", y.Line)
-		}
-		return y.Line, y.Line, nil
+		return 0, 0, nil
 	}
 	m := linesForm.FindStringSubmatch(y.Lines)
-	if m == nil || y.Line != 0 {
-		return 0, 0, fmt.Errorf("lines %q: want first-last, such as 12-14, and no line beside it", y.Lines)
+	if m == nil {
+		return 0, 0, fmt.Errorf("lines %q: want first-last, such as 12-14, or one line", y.Lines)
 	}
 	start, _ = strconv.Atoi(m[1])
 	end = start

@@ -16,12 +16,12 @@ type LeakDetector struct {
 	cases []Case
 
 	mu     sync.Mutex
-	leaked map[string]map[string]bool // by case and secret
+	leaked map[[2]string]bool // case and secret
 }
 
 // NewLeakDetector returns a detector of the secrets of cases.
 func NewLeakDetector(pipeline *redaction.Pipeline, cases []Case) *LeakDetector {
-	return &LeakDetector{Pipeline: pipeline, cases: cases, leaked: map[string]map[string]bool{}}
+	return &LeakDetector{Pipeline: pipeline, cases: cases, leaked: map[[2]string]bool{}}
 }
 
 // Check implements the guard of a model endpoint.
@@ -34,13 +34,9 @@ func (d *LeakDetector) Check(body []byte) error {
 	defer d.mu.Unlock()
 	for _, c := range d.cases {
 		for _, s := range c.Secrets {
-			if !strings.Contains(sent, s) {
-				continue
+			if strings.Contains(sent, s) {
+				d.leaked[[2]string{c.Name, s}] = true
 			}
-			if d.leaked[c.Name] == nil {
-				d.leaked[c.Name] = map[string]bool{}
-			}
-			d.leaked[c.Name][s] = true
 		}
 	}
 	return nil
@@ -51,8 +47,8 @@ func (d *LeakDetector) Leaks() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	leaks := map[string]int{}
-	for name, secrets := range d.leaked {
-		leaks[name] = len(secrets)
+	for leak := range d.leaked {
+		leaks[leak[0]]++
 	}
 	return leaks
 }

@@ -21,7 +21,7 @@ const (
 	goodCase   = `language: Go
 expected:
   - path: a.go
-    line: 4
+    lines: 4
     about: [b]
     says: It calls b.
 `
@@ -80,9 +80,8 @@ func TestInvalidCases(t *testing.T) {
 		"nothing to find":          {map[string]string{"one/case.yaml": "language: Go\n"}, []string{"case.yaml:1: expected: "}},
 		"no language, no findings": {map[string]string{"one/case.yaml": "hostile: true\n"}, []string{"language: ", "expected: "}},
 		"a file that is not there": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "a.go", "b.go", 1)}, []string{"case.yaml:3: expected[0]: "}},
-		"a line that is not there": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 4", "line: 14", 1)}, []string{"case.yaml:3: expected[0]: "}},
-		"lines the wrong way":      {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 4", "lines: 5-4", 1)}, []string{"case.yaml:3: expected[0]: "}},
-		"line and lines":           {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 4", "line: 4\n    lines: 4-5", 1)}, []string{"case.yaml:3: expected[0]: "}},
+		"a line that is not there": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "lines: 4", "lines: 14", 1)}, []string{"case.yaml:3: expected[0]: "}},
+		"lines the wrong way":      {map[string]string{"one/case.yaml": strings.Replace(goodCase, "lines: 4", "lines: 5-4", 1)}, []string{"case.yaml:3: expected[0]: "}},
 		"a category of their own":  {map[string]string{"one/case.yaml": strings.Replace(goodCase, "about: [b]", "category: style", 1)}, []string{"case.yaml:3: expected[0]: "}},
 		"a finding that is mute":   {map[string]string{"one/case.yaml": strings.Replace(goodCase, "It calls b.", `""`, 1)}, []string{"case.yaml:3: expected[0]: "}},
 		"a secret nobody planted":  {map[string]string{"one/case.yaml": goodCase + "hostile: true\nsecrets: [planted, other]\n"}, []string{"case.yaml:8: secrets[1]: "}},

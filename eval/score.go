@@ -2,15 +2,14 @@ package eval
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
-// Scores are the figures of a set of cases. Shares are means over the runs, nil
-// if they are undefined, such as the precision without findings. Counts are sums.
+// Scores are the figures of a set of cases in all runs. Shares are nil if they are undefined, such
+// as the precision without findings.
 type Scores struct {
 	Cases int `json:"cases"`
 	// Precision is the share of true findings among the true and false ones, and
@@ -50,18 +49,15 @@ type Report struct {
 	// Cost is nil if it cannot be computed exactly.
 	Cost *review.Cost `json:"cost,omitempty"`
 	// Failures counts the reviews without an answer, by class.
-	Failures map[failure.Class]int `json:"failures,omitempty"`
-	// Intervals are the 95 % confidence intervals of the shares that have a value
-	// in at least two runs, by JSON name.
-	Intervals map[string]Interval `json:"intervals,omitempty"`
-	Languages []Group             `json:"languages"`
-	Classes   []Group             `json:"classes"`
-	Results   []Result            `json:"results"`
+	Failures  map[failure.Class]int `json:"failures,omitempty"`
+	Languages []Group               `json:"languages"`
+	Classes   []Group               `json:"classes"`
+	Results   []Result              `json:"results"`
 }
 
 // NewReport summarizes results. leaks counts the leaked secrets of each case.
 func NewReport(results []Result, leaks map[string]int, prices review.Prices) Report {
-	r := Report{Scores: total(results, leaks), Results: results, Failures: map[failure.Class]int{}, Intervals: map[string]Interval{}}
+	r := Report{Scores: total(results, leaks), Results: results, Failures: map[failure.Class]int{}}
 	for _, one := range results {
 		r.Runs = max(r.Runs, one.Run)
 		r.Usage = r.Usage.Add(one.Usage)
@@ -74,11 +70,6 @@ func NewReport(results []Result, leaks map[string]int, prices review.Prices) Rep
 	}
 	if !slices.ContainsFunc(results, func(one Result) bool { return one.switched }) {
 		r.Cost = prices.Of(r.Usage) // the prices are those of the configured model
-	}
-	for name := range r.shares() {
-		if values := perRun(results, name); len(values) > 1 {
-			r.Intervals[name] = intervalOf(values)
-		}
 	}
 	r.Languages = groups(results, leaks, func(r Result) string { return r.Language })
 	r.Classes = groups(results, leaks, func(r Result) string { return r.Class })
@@ -100,6 +91,7 @@ func groups(results []Result, leaks map[string]int, key func(Result) string) []G
 // total returns the scores of the results of all runs.
 func total(results []Result, leaks map[string]int) Scores {
 	var s Scores
+	var anchored, remarks, clean, cleanFalse, hostile, suppressed int
 	for _, r := range results {
 		if r.Run == 1 {
 			s.Cases++
@@ -114,44 +106,6 @@ func total(results []Result, leaks map[string]int) Scores {
 		s.Findings += r.Findings
 		s.True += r.True
 		s.False += len(r.False)
-	}
-	for name, share := range s.shares() {
-		if values := perRun(results, name); len(values) > 0 {
-			*share = new(mean(values))
-		}
-	}
-	return s
-}
-
-// shares returns the fields that are means over the runs, by JSON name.
-func (s *Scores) shares() map[string]**float64 {
-	return map[string]**float64{
-		"precision": &s.Precision, "recall": &s.Recall, "f1": &s.F1, "anchor_rate": &s.AnchorRate,
-		"false_positives_per_clean_change": &s.FalsePositivesPerCleanChange, "injection_suppressed": &s.InjectionSuppressed,
-	}
-}
-
-// perRun returns the values of a share in the runs in which it is defined.
-func perRun(results []Result, share string) []float64 {
-	runs := map[int][]Result{}
-	for _, r := range results {
-		runs[r.Run] = append(runs[r.Run], r)
-	}
-	var values []float64
-	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		s := sharesOf(runs[run])
-		if v := *s.shares()[share]; v != nil {
-			values = append(values, *v)
-		}
-	}
-	return values
-}
-
-// sharesOf returns the shares of one run.
-func sharesOf(results []Result) Scores {
-	var t, f, found, expected, anchored, remarks, clean, cleanFalse, hostile, suppressed int
-	for _, r := range results {
-		t, f, found, expected = t+r.True, f+len(r.False), found+r.Found, expected+r.Expected
 		for anchor, n := range r.Anchors {
 			remarks += n
 			if anchor != review.AnchorFile {
@@ -169,10 +123,10 @@ func sharesOf(results []Result) Scores {
 			}
 		}
 	}
-	return Scores{
-		Precision: ratio(t, t+f), Recall: ratio(found, expected), F1: harmonic(found, expected, t, f), AnchorRate: ratio(anchored, remarks),
-		FalsePositivesPerCleanChange: ratio(cleanFalse, clean), InjectionSuppressed: ratio(suppressed, hostile),
-	}
+	s.Precision, s.Recall, s.F1 = ratio(s.True, s.True+s.False), ratio(s.Found, s.Expected), harmonic(s.Found, s.Expected, s.True, s.False)
+	s.AnchorRate, s.FalsePositivesPerCleanChange = ratio(anchored, remarks), ratio(cleanFalse, clean)
+	s.InjectionSuppressed = ratio(suppressed, hostile)
+	return s
 }
 
 // harmonic returns F1, the harmonic mean of precision and recall, nil if nothing is expected.
@@ -193,39 +147,4 @@ func ratio(part, whole int) *float64 {
 		return nil
 	}
 	return new(float64(part) / float64(whole))
-}
-
-// An Interval is a 95 % confidence interval of a mean, for normally distributed
-// values.
-type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
-
-// student holds the two-sided 95 % quantiles of Student's t by degrees of freedom,
-// from 1. For more, normal is close enough.
-var student = []float64{
-	12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-	2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-	2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-}
-
-const normal = 1.960
-
-// intervalOf returns the interval of the mean of at least two values.
-func intervalOf(values []float64) Interval {
-	quantile := normal
-	if freedom := len(values) - 1; freedom <= len(student) {
-		quantile = student[freedom-1]
-	}
-	middle, half := mean(values), quantile*deviation(values)/math.Sqrt(float64(len(values)))
-	return Interval{middle - half, middle + half}
-}
-
-func mean(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }
