@@ -524,53 +524,37 @@ func TestManyDamagedRevisions(t *testing.T) {
 	}
 }
 
-// A print over a limit of the account is repeated in smaller parts, a constant number of
-// times, and costs the files that are over the limit even then.
+// A revision over a limit of the account is skipped, and the others are requested again, a
+// constant number of times.
 func TestPrintOverTheAccountsLimits(t *testing.T) {
 	t.Parallel()
-	var revs []rev
-	var specs []string
-	for i := range 200 {
-		revs = append(revs, rev{path: fmt.Sprintf("//depot/%03d", i), rev: 1, action: "add", data: "x\n"})
-		specs = append(specs, revs[i].spec())
-	}
 	tooMany := reply{Out: message(3, 35, "Request too large (over 50); see 'p4 help maxresults'.\n"), Ends: true, Exit: 1}
-	for name, tt := range map[string]struct {
-		over    []string // operands of print that are over the limit
-		skipped func(i int) bool
-		prints  int
-	}{
-		"more than 50 files": {[]string{strings.Join(specs, " "), strings.Join(specs[:100], " ")}, func(int) bool { return false }, 2 + 4},
-		"one file":           {specs[196:197], func(i int) bool { return i == 196 }, 3 + 3},
-		"each file":          {specs, func(int) bool { return true }, 6 + 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake(t)
-			f.submitted(12, revs...)
-			for _, operands := range tt.over {
-				f.replies["print "+operands] = tooMany
+	for name, tt := range map[string]struct{ over, skipped int }{"one file": {1, 1}, "each file": {100, 100}} {
+		f := newFake(t)
+		var revs []rev
+		for i := range 100 {
+			revs = append(revs, rev{path: fmt.Sprintf("//depot/%03d", i), rev: 1, action: "add", data: "x\n"})
+		}
+		f.submitted(12, revs...)
+		for _, r := range revs[100-tt.over:] {
+			f.replies["print "+r.spec()] = tooMany
+		}
+		change, err := f.fetch(12)
+		testkit.NoError(t, err)
+		skipped := 0
+		for _, file := range change.Files {
+			if file.Skipped == review.SkipOverLimit && file.Diff == "" {
+				skipped++
 			}
-			change, err := f.fetch(12)
-			testkit.NoError(t, err)
-			for i, file := range change.Files {
-				want := review.SkipReason("")
-				if tt.skipped(i) {
-					want = review.SkipOverLimit
-				}
-				if file.Skipped != want || (file.Diff == "") != (want != "") {
-					t.Errorf("%s: skipped %q, diff %q; want %q", file.DepotPath, file.Skipped, file.Diff, want)
-				}
+		}
+		prints := 0
+		for _, c := range f.calls() {
+			if slices.Contains(c.Args, "print") {
+				prints++
 			}
-			prints := 0
-			for _, c := range f.calls() {
-				if slices.Contains(c.Args, "print") {
-					prints++
-				}
-			}
-			if prints != tt.prints {
-				t.Errorf("%d prints, want %d", prints, tt.prints)
-			}
-		})
+		}
+		if skipped != tt.skipped || prints != min(tt.over, maxLimited+1) {
+			t.Errorf("%s: %d files skipped in %d prints", name, skipped, prints)
+		}
 	}
 }

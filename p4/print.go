@@ -38,8 +38,7 @@ type printout struct {
 	// damaged counts such messages about damage.
 	unnamed review.SkipReason
 	damaged int
-	cut     bool // the output ended in a content that is too large
-	arrived int  // contents
+	arrived int // contents
 	odd     error
 }
 
@@ -86,74 +85,70 @@ func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error)
 }
 
 // maxPrints limits the processes of one print: a server may end a print at each
-// damaged revision. maxLargest limits those that end at the limit of output, and
-// maxHalvings how often a request that is over a limit of the account is halved.
+// damaged revision. maxLimited limits those that end at a limit.
 const (
-	maxPrints   = 100
-	maxLargest  = 4
-	maxHalvings = 6
+	maxPrints  = 100
+	maxLimited = 4
 )
 
 // print reads the given revisions: submitted ones, or, if shelf is not 0, files
 // shelved there. A content of more than maxBytes is dropped as it arrives, and not
-// shortened. It takes one process, and one more for each damaged revision at which
-// the server ends, and for a content of more than maxBytes that exceeds the output. If a
-// request is over a limit of the account, the revisions that did not arrive are requested in
-// halves, and what is over the limit then is skipped.
+// shortened. The server answers in the order of the request. If it ends at a damaged
+// revision, or at one that is over the limit of output or over a limit of the account,
+// those that did not arrive are requested again without it. Without a message, a missing
+// revision is a failure of the command, even if its exit status is 0.
 func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changelist) (*printout, error) {
 	p, left := x.newPrintout(specs, shelf)
-	largest, stuck, overLimit, size := 0, 0, 0, len(left)
-	var again []string // of the request before
+	limited, stuck := 0, 0
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
-		requested, rest := left[:min(size, len(left))], left[min(size, len(left)):]
-		p.unnamed, p.damaged, p.current, p.cut, p.arrived, p.odd = "", 0, nil, false, 0, nil
-		err := x.Run(ctx, command.Cmd{Name: "print", Lines: requested}, p.add)
-		switch {
-		case errors.Is(err, command.ErrOutputLimit) && largest < maxLargest && p.current != nil && p.current.size > p.maxBytes:
-			p.current.missing, p.current.data, p.cut = review.SkipTooLarge, nil, true // the others are requested again
-			largest++
-		case errors.Is(err, command.ErrOutputLimit):
-			p.unnamed, p.damaged = review.SkipTooLarge, 0
-		case failure.ClassOf(err) == failure.TooLarge:
-			requested = slices.DeleteFunc(slices.Clone(requested), func(spec string) bool { return p.of(spec).complete || p.of(spec).missing != "" })
-			if overLimit++; overLimit > maxHalvings+1 { // the number of revisions is not what is over the limit
-				requested, rest = slices.Concat(requested, rest), nil
-			}
-			if len(requested) > 1 && overLimit <= maxHalvings {
-				size = (len(requested) + 1) / 2
-			} else {
-				for _, spec := range requested {
-					p.of(spec).missing, p.of(spec).data = review.SkipOverLimit, nil
-				}
-				requested = nil
-			}
-			left = slices.Concat(requested, rest)
-			continue
-		case err != nil:
-			return nil, err
-		default:
+		p.unnamed, p.damaged, p.current, p.arrived, p.odd = "", 0, nil, 0, nil
+		err := x.Run(ctx, command.Cmd{Name: "print", Lines: left}, p.add)
+		if err == nil {
 			p.endCurrent()
-		}
-		wasAgain := len(again) > 0
-		again, err = p.explainMissing(requested)
-		if err != nil && wasAgain {
-			break // the others cannot be read because of a damaged revision
-		}
-		if err != nil {
+		} else if failure.ClassOf(err) != failure.TooLarge {
 			return nil, err
 		}
+		wasDamaged := p.damaged > 0
+		for _, spec := range left {
+			why := p.of(spec).missing
+			wasDamaged = wasDamaged || why == review.SkipDamaged || why == review.SkipUnreadable
+		}
+		left = slices.DeleteFunc(left, func(spec string) bool { return p.of(spec).complete || p.of(spec).missing != "" })
+		if len(left) == 0 {
+			break
+		}
+		why, skipped := p.unnamed, 0 // of the first revisions that are left
+		switch {
+		case err != nil:
+			if why = review.SkipOverLimit; errors.Is(err, command.ErrOutputLimit) {
+				why = review.SkipTooLarge
+			}
+			if skipped = 1; limited == maxLimited {
+				skipped = len(left)
+			}
+			limited++
+		case why != "" && (p.damaged == 0 || p.damaged >= len(left)):
+			skipped = len(left)
+		case why != "":
+			skipped = 1
+		case !wasDamaged && n == 0:
+			return nil, failure.Errorf(failure.UpstreamInternal, "p4 print left out a revision without a message")
+		case !wasDamaged: // the others cannot be read because of a damaged revision
+			why, skipped = review.SkipUnreadable, len(left)
+		}
+		for _, spec := range left[:skipped] {
+			p.of(spec).missing, p.of(spec).data = why, nil
+		}
+		left = left[skipped:]
 		if p.odd != nil && p.arrived == 0 {
 			stuck++
 		}
-		if stuck > 1 && len(again) > 0 {
+		if stuck > 1 && len(left) > 0 {
 			return nil, p.odd // the server refuses the command, not a file
 		}
-		left = slices.Concat(again, rest)
 	}
 	for _, spec := range left {
-		if c := p.of(spec); !c.complete && c.missing == "" {
-			c.missing = review.SkipUnreadable
-		}
+		p.of(spec).missing = review.SkipUnreadable
 	}
 	return p, nil
 }
@@ -238,32 +233,4 @@ func isOdd(class failure.Class, isLast bool) bool {
 		return true
 	}
 	return class == failure.UpstreamInternal && isLast
-}
-
-// explainMissing sets the reasons of the requested revisions that did not arrive, and
-// returns those that are requested again: the server answers in the order of the
-// request and may end at a damaged revision. Without a message, a missing revision is
-// a failure of the command, even if its exit status is 0.
-func (p *printout) explainMissing(specs []string) (again []string, err error) {
-	var missing []*content
-	wasDamaged := p.damaged > 0 || p.cut
-	for _, spec := range specs {
-		switch c := p.of(spec); {
-		case c.missing == "" && !c.complete:
-			missing = append(missing, c)
-		case c.missing != "":
-			wasDamaged = wasDamaged || c.missing == review.SkipDamaged || c.missing == review.SkipUnreadable
-		}
-	}
-	if len(missing) > 0 && p.unnamed == "" && !wasDamaged {
-		return nil, failure.Errorf(failure.UpstreamInternal, "p4 print left out a revision without a message")
-	}
-	for i, c := range missing {
-		if p.unnamed != "" && (p.damaged == 0 || p.damaged >= len(missing) || i == 0) {
-			c.missing, c.data = p.unnamed, nil
-		} else {
-			again = append(again, c.spec)
-		}
-	}
-	return again, nil
 }
