@@ -67,9 +67,9 @@ func newRig(t *testing.T) *rig {
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	testkit.NoError(t, err)
 	workers := db.Open(t, store.RoleWorker)
-	texts, err := artifact.New(store.Messages{Queue: workers}, artifact.Config{Namespace: "message", Raw: true, Keyset: keyset, TTL: store.TTL})
+	texts, err := artifact.New(store.Texts{Queue: workers}, artifact.Config{Namespace: "message", Raw: true, Keyset: keyset, TTL: store.TTL})
 	testkit.NoError(t, err)
-	results, err := artifact.New(store.Results{Queue: workers}, artifact.Config{Namespace: "result", Raw: true, Keyset: keyset, TTL: store.TTL})
+	results, err := artifact.New(store.Texts{Queue: workers}, artifact.Config{Namespace: "result", Raw: true, Keyset: keyset, TTL: store.TTL})
 	testkit.NoError(t, err)
 	conn := db.Conn(t)
 	r := &rig{

@@ -733,7 +733,7 @@ func TestWorkerWithAnotherKeyset(t *testing.T) {
 	own := r.texts
 	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	testkit.NoError(t, err)
-	other, err := artifact.New(store.Messages{Queue: r.db.Open(t, store.RoleWorker)},
+	other, err := artifact.New(store.Texts{Queue: r.db.Open(t, store.RoleWorker)},
 		artifact.Config{Namespace: "message", Raw: true, Keyset: keyset, TTL: store.TTL})
 	testkit.NoError(t, err)
 	late := r.enqueue(t, 1, rewrite.Batch)

@@ -107,11 +107,11 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*activities.Activities
 		return nil, nil, err
 	}
 	keyset := secret.New(os.Getenv(keysetVariable))
-	messages, err := artifact.New(store.Messages{Queue: db}, artifact.Config{Namespace: "message", Keyset: keyset, TTL: time.Hour})
+	messages, err := artifact.New(store.Texts{Queue: db}, artifact.Config{Namespace: "message", Keyset: keyset, TTL: time.Hour})
 	if err != nil {
 		return nil, nil, err
 	}
-	results, err := artifact.New(store.Results{Queue: db}, artifact.Config{Namespace: "result", Keyset: keyset, TTL: time.Hour})
+	results, err := artifact.New(store.Texts{Queue: db}, artifact.Config{Namespace: "result", Keyset: keyset, TTL: time.Hour})
 	if err != nil {
 		return nil, nil, err
 	}

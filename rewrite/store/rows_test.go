@@ -197,7 +197,7 @@ func TestResultsAreAudited(t *testing.T) {
 		t.Errorf("result of a job in progress: %v", err)
 	}
 	result := sealed("text").Text
-	testkit.NoError(t, store.Results{Queue: q.Queue}.PutBlob(t.Context(), result.ID, result.Body, 0))
+	testkit.NoError(t, store.Texts{Queue: q.Queue}.PutBlob(t.Context(), result.ID, result.Body, 0))
 	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:" + result.ID}}))(t)
 	got, err := q.backend.Result(t.Context(), id)
 	if testkit.NoError(t, err); string(got.Body) != string(sealed("text").Text.Body) {

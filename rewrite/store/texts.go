@@ -12,37 +12,24 @@ import (
 // (security 9.4.2). The database sets it.
 const TTL = 7 * 24 * time.Hour
 
-// Messages are the encrypted messages and preferences, which a worker reads. Every access is
-// recorded in the audit log (security 9.4.3).
-type Messages struct{ *Queue }
+// Texts are the encrypted messages and preferences, which a worker reads, and the results, which it
+// writes. Backends write and read the others with [Queue.Enqueue] and [Queue.Result]. Every access
+// is recorded in the audit log (security 9.4.3).
+type Texts struct{ *Queue }
 
-// Blob returns the stored form of a text. The error has class ARTIFACT_EXPIRED if it has
+// Blob returns the stored form of a message. The error has class ARTIFACT_EXPIRED if it has
 // expired or does not exist.
-func (m Messages) Blob(ctx context.Context, id string) ([]byte, error) {
-	body, err := m.Message(ctx, id)
+func (t Texts) Blob(ctx context.Context, id string) ([]byte, error) {
+	body, err := t.Message(ctx, id)
 	if failure.ClassOf(err) == failure.NotFound {
 		err = failure.Errorf(failure.ArtifactExpired, "read text message:%s: it has expired or was never stored", id)
 	}
 	return body, err
 }
 
-// PutBlob returns an error: only backends store messages, with [Queue.Enqueue].
-func (m Messages) PutBlob(context.Context, string, []byte, time.Duration) error {
-	return failure.Errorf(failure.PermissionDenied, "write a message: only a backend may")
-}
-
-// Results are the encrypted rewrites, which a worker writes and a backend reads with
-// [Queue.Result].
-type Results struct{ *Queue }
-
-// Blob returns an error: a worker reads no result.
-func (r Results) Blob(context.Context, string) ([]byte, error) {
-	return nil, failure.Errorf(failure.PermissionDenied, "read a result: only a backend may")
-}
-
 // PutBlob stores a result. It may be called again.
-func (r Results) PutBlob(ctx context.Context, id string, body []byte, _ time.Duration) error {
-	return r.PutResult(ctx, id, body)
+func (t Texts) PutBlob(ctx context.Context, id string, body []byte, _ time.Duration) error {
+	return t.PutResult(ctx, id, body)
 }
 
 // DeleteExpired deletes the expired texts, records that and returns their number (security

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -165,16 +163,10 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// A blobStore has the stored form of texts.
-type blobStore interface {
-	PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error
-	Blob(ctx context.Context, id string) ([]byte, error)
-}
-
-// texts returns the encrypted texts of a namespace, message or result; without stored it
+// texts returns the encrypted texts of a namespace, message or result; without a queue it
 // encrypts and decrypts only.
-func (c *settings) texts(namespace artifact.Namespace, stored blobStore) (*artifact.Store, error) {
-	return artifact.New(stored, artifact.Config{Namespace: namespace, Raw: true, Keyset: c.Keyset, TTL: store.TTL, KEK: c.kek()})
+func (c *settings) texts(namespace artifact.Namespace, queue *store.Queue) (*artifact.Store, error) {
+	return artifact.New(store.Texts{Queue: queue}, artifact.Config{Namespace: namespace, Raw: true, Keyset: c.Keyset, TTL: store.TTL, KEK: c.kek()})
 }
 
 // seal encrypts a message for the worker of the queue.
@@ -260,34 +252,11 @@ func readLines(file string) ([]jobLine, error) {
 	return lines, nil
 }
 
-// A record is a line that may have all fields of a job, but only as no worker has changed them.
-type record struct {
-	jobLine
-	Status       *string `json:"status"`
-	AttemptCount *int    `json:"attempt_count"`
-	CreatedAt    *string `json:"created_at"`
-	UpdatedAt    *string `json:"updated_at"`
-	ClaimedAt    *string `json:"claimed_at"`
-	ClaimedBy    *string `json:"claimed_by"`
-	LastError    *string `json:"last_error"`
-	LastErrorAt  *string `json:"last_error_at"`
-}
-
-func parseLine(text []byte) (jobLine, error) {
-	var r record
-	if err := decodeStrictly(text, &r); err != nil {
-		return r.jobLine, err
+func parseLine(text []byte) (line jobLine, err error) {
+	if err := decodeStrictly(text, &line); err != nil {
+		return line, err
 	}
-	for name, changed := range map[string]bool{
-		"status": r.Status != nil && *r.Status != string(rewrite.Queued), "attempt_count": r.AttemptCount != nil && *r.AttemptCount != 0,
-		"created_at": r.CreatedAt != nil, "updated_at": r.UpdatedAt != nil, "claimed_at": r.ClaimedAt != nil, "claimed_by": r.ClaimedBy != nil,
-		"last_error": r.LastError != nil, "last_error_at": r.LastErrorAt != nil,
-	} {
-		if changed {
-			return r.jobLine, fmt.Errorf("%s is set by the queue: delete it", name)
-		}
-	}
-	return r.jobLine, cmp.Or(r.Order.Validate(), r.message.validate())
+	return line, cmp.Or(line.Order.Validate(), line.message.validate())
 }
 
 // decodeStrictly decodes one JSON value without unknown fields. Its errors quote

@@ -86,11 +86,8 @@ func with(field string, value any) map[string]any {
 func TestEnqueueRewrites(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
-	record := with("status", "queued") // a whole record of the contract
-	for _, unset := range []string{"not_before_at", "claimed_at", "claimed_by", "last_error", "last_error_at"} {
-		record[unset] = nil
-	}
-	record["attempt_count"], record["max_attempts"], record["task"], record["job_id"] = 0, 2, "complaint_rewrite", uuid.NewString()
+	record := with("not_before_at", nil) // all fields
+	record["max_attempts"], record["task"], record["job_id"] = 2, "complaint_rewrite", uuid.NewString()
 	record["routing_decision"] = map[string]any{
 		"provider": "openai", "adapter_kind": "openai_responses", "base_url": nil, "model": "m", "prompt_version": "v1",
 		"policy_version": "p", "execution_mode": "batch", "cache_eligible": true, "max_retries": 2,
@@ -129,7 +126,7 @@ func TestInvalidLineRejectsTheFile(t *testing.T) {
 		"no text":             {with("text", " "), "text is empty"},
 		"a text too long":     {with("text", strings.Repeat("x", 70_000)), "text has 70000 bytes: want at most 65536"},
 		"an unknown field":    {with("home_id", "x"), `unknown field "home_id"`},
-		"a status":            {with("status", "completed"), "status is set by the queue"},
+		"a status":            {with("status", "completed"), `unknown field "status"`},
 		"a type":              {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
 		"a time":              {with("not_before_at", "you never clean"), "not_before_at is not a time"},
 		"a preference":        {with("preferences", map[string]string{"you never clean": "x"}), "the name of a preference"},

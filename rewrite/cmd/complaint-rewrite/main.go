@@ -101,11 +101,6 @@ func (a *app) print(cmd *cobra.Command, v any, text func(io.Writer)) error {
 	return encoder.Encode(v)
 }
 
-func (a *app) done(cmd *cobra.Command, format string, args ...any) error {
-	message := fmt.Sprintf(format, args...)
-	return a.print(cmd, map[string]string{"message": message}, func(w io.Writer) { fmt.Fprintln(w, message) })
-}
-
 // writeTable prints rows as aligned columns, or says that there are none below the header. Control
 // characters are replaced: text from outside cannot control the terminal.
 func writeTable(w io.Writer, empty string, rows [][]any) {

@@ -232,7 +232,8 @@ func (a *app) repair(action, short, done string,
 		if _, err := change(queue, cmd.Context(), args[0], a.operator(), *reason); err != nil {
 			return explainRefusal(cmd.Context(), queue, action, args[0], err)
 		}
-		return a.done(cmd, "job %s is %s", args[0], done)
+		fmt.Fprintf(cmd.OutOrStdout(), "job %s is %s\n", args[0], done)
+		return nil
 	})
 	return cmd
 }
@@ -295,34 +296,11 @@ provider has are lost. The next run of the collector cancels the batch there.`,
 		if err != nil {
 			return cli.Advise(err, "complaint-rewrite stats lists the open batches")
 		}
-		return a.done(cmd, "batch %s is abandoned: %d jobs left it", args[0], jobs)
+		fmt.Fprintf(cmd.OutOrStdout(), "batch %s is abandoned: %d jobs left it\n", args[0], jobs)
+		return nil
 	})
-	cancel := &cobra.Command{
-		Use: "cancel PROVIDER PROVIDER_BATCH_ID", Short: "Cancel a batch that no row knows at its provider", Args: cobra.ExactArgs(2),
-		Long: `Cancels a batch at its provider that the log of the worker names as one without a row.
-Another database may know it. End a batch of the queue with abandon.`,
-		Example: "  complaint-rewrite batch cancel openai batch_67f0",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "google" {
-				return badUsage("google has no batches: want openai or other")
-			}
-			c, err := a.settings()
-			if err != nil {
-				return err
-			}
-			rewriter, err := c.rewriter(quiet, "")
-			if err != nil {
-				return err
-			}
-			to := rewrite.RoutingDecision{Provider: args[0], AdapterKind: rewrite.OpenAIChat}
-			if err := rewriter.Cancel(cmd.Context(), to, args[1]); err != nil {
-				return err
-			}
-			return a.done(cmd, "batch %s is being canceled at %s", args[1], args[0])
-		},
-	}
-	cmd := &cobra.Command{Use: "batch", Short: "Abandon a batch, or cancel one that only its provider has"}
-	cmd.AddCommand(abandon, cancel)
+	cmd := &cobra.Command{Use: "batch", Short: "Repair batches"}
+	cmd.AddCommand(abandon)
 	return cmd
 }
 
@@ -340,7 +318,8 @@ again, or twice at once.`,
 			if err := store.Schema.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), c.database()); err != nil {
 				return cli.Advise(err, "check that Postgres is up and that the login of COMPLAINT_REWRITE_DATABASE_URL owns the database")
 			}
-			return a.done(cmd, "the schema has this build's version")
+			fmt.Fprintln(cmd.OutOrStdout(), "the schema has this build's version")
+			return nil
 		},
 	}
 }

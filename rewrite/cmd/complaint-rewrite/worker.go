@@ -105,11 +105,11 @@ func serve(ctx context.Context, c *settings, logTo io.Writer) error {
 	if err := db.CheckSchema(ctx); err != nil {
 		return err
 	}
-	messages, err := c.texts("message", store.Messages{Queue: db})
+	messages, err := c.texts("message", db)
 	if err != nil {
 		return err
 	}
-	results, err := c.texts("result", store.Results{Queue: db})
+	results, err := c.texts("result", db)
 	if err != nil {
 		return err
 	}

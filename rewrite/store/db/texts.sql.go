@@ -31,30 +31,6 @@ func (q *Queries) AppendAudit(ctx context.Context, arg AppendAuditParams) error 
 	return err
 }
 
-const damagedKeys = `-- name: DamagedKeys :many
-select damaged::text from complaint_rewrite.damaged_keys() damaged
-`
-
-func (q *Queries) DamagedKeys(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, damagedKeys)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var damaged string
-		if err := rows.Scan(&damaged); err != nil {
-			return nil, err
-		}
-		items = append(items, damaged)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const deleteExpiredMessages = `-- name: DeleteExpiredMessages :execrows
 delete from complaint_rewrite.messages where expires_at <= now()
 `
@@ -144,10 +120,12 @@ func (q *Queries) Message(ctx context.Context, id string) ([]byte, error) {
 }
 
 const newestMessages = `-- name: NewestMessages :many
-select text_ref from complaint_rewrite.requests order by created_at desc limit $1
+select r.text_ref from complaint_rewrite.requests r
+join complaint_rewrite.messages m on m.id = substr(r.text_ref, length('message:') + 1) and m.expires_at > now()
+order by r.created_at desc limit $1
 `
 
-// The references of the newest messages.
+// The references of the newest messages that have not expired.
 func (q *Queries) NewestMessages(ctx context.Context, maxMessages int) ([]string, error) {
 	rows, err := q.db.Query(ctx, newestMessages, maxMessages)
 	if err != nil {

@@ -428,16 +428,6 @@ end $$;
 comment on function complaint_rewrite.result is
     'Nobody reads a result without a record.';
 
--- The generated keys that are behind their rows, as after a restore that lost sequences.
-create function complaint_rewrite.damaged_keys() returns setof text
-    language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select 'transitions' where (select max(id) from complaint_rewrite.transitions) > (select last_value from complaint_rewrite.transitions_id_seq)
-    union all
-    select 'audit_log' where (select max(id) from complaint_rewrite.audit_log) > (select last_value from complaint_rewrite.audit_log_id_seq)
-$$;
-comment on function complaint_rewrite.damaged_keys is
-    'No key is unique, so that no write is refused; but the order of the rows is wrong.';
-
 -- The columns of a job that backends and frontends may read (rewrite 11). position counts
 -- the queued jobs of the same execution mode up to this one, from 1.
 create view complaint_rewrite.job_states as
@@ -466,7 +456,7 @@ grant select on complaint_rewrite.jobs, complaint_rewrite.requests, complaint_re
 grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
               routing_decision, result_ref, claim_token, begun_at, batch_id, run_id, batch_part, capacity_rounds)
     on complaint_rewrite.jobs to complaint_rewrite_worker;
-grant execute on function complaint_rewrite.finish_run, complaint_rewrite.damaged_keys to complaint_rewrite_worker;
+grant execute on function complaint_rewrite.finish_run to complaint_rewrite_worker;
 
 grant select (id, stored_at, expires_at) on complaint_rewrite.messages, complaint_rewrite.results to complaint_rewrite_operator;
 grant select on

@@ -41,8 +41,7 @@ select 'criticizer_retention_lag_seconds', '{"namespace": "rewrite"}'::jsonb,
                                                     (select min(expires_at) from complaint_rewrite.results))))::double precision;
 
 -- name: NewestMessages :many
--- The references of the newest messages.
-select text_ref from complaint_rewrite.requests order by created_at desc limit @max_messages;
-
--- name: DamagedKeys :many
-select damaged::text from complaint_rewrite.damaged_keys() damaged;
+-- The references of the newest messages that have not expired.
+select r.text_ref from complaint_rewrite.requests r
+join complaint_rewrite.messages m on m.id = substr(r.text_ref, length('message:') + 1) and m.expires_at > now()
+order by r.created_at desc limit @max_messages;
