@@ -178,10 +178,10 @@ func firstOnly(i int, label string) string {
 	return ""
 }
 
-var reviewTable = table[listedReview]{
+var reviewTable = table[store.RecentReview]{
 	empty:  "no reviews",
 	header: []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"},
-	cells: func(r listedReview) []any {
+	cells: func(r store.RecentReview) []any {
 		outcome, findings := "-", "-"
 		if r.Outcome != "" {
 			outcome, findings = r.Outcome.Named(r.StandIn), fmt.Sprint(r.Findings)
@@ -194,8 +194,8 @@ var reviewTable = table[listedReview]{
 	},
 }
 
-// reviewDetail returns why a review was skipped, failed or ended, or what it waits for.
-func reviewDetail(r listedReview) string {
+// reviewDetail returns why a review was skipped, failed or ended, or the stage it is in.
+func reviewDetail(r store.RecentReview) string {
 	var words []string
 	if r.Shelved {
 		words = append(words, "shelf")
@@ -212,7 +212,7 @@ func reviewDetail(r listedReview) string {
 	if r.Stage != "" {
 		words = append(words, "in stage "+string(r.Stage))
 	}
-	words = append(append(words, r.ClosedHow), r.Waits...)
+	words = append(words, r.ClosedHow)
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "; ")
 }
 

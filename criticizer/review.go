@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/export"
@@ -26,9 +25,8 @@ func (c *app) reviewCommand() *cobra.Command {
 func (c *app) reviewListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List reviews, newest first",
-		Long: `Lists reviews, newest first, with the reason why one was skipped or failed, or
-what it waits for: its stage, circuit breakers and, of the first 50, what Temporal
-knows of attempts and queues.`,
+		Long: `Lists reviews, newest first, with the stage that one is in, or the reason why it
+was skipped or failed. To see what it waits for: criticizer status.`,
 		Example: `  criticizer review list --state retryable_failed --since 24h
   criticizer review list --outcome findings --limit 100 --json | jq '.[].changelist'`,
 	}
@@ -38,58 +36,9 @@ knows of attempts and queues.`,
 	wordFlag(cmd, &filter.Outcome, "outcome", "only with this `OUTCOME`: clean, findings, partial or not_reviewed",
 		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
 	flagOf(cmd, &filter.Since, "since", "only those started within the last `DURATION`", positive)
-	return list(c, cmd, &filter.Max, reviewTable, func(ctx context.Context, db *store.DB) ([]listedReview, error) {
-		rows, err := db.RecentReviews(ctx, filter)
-		outages, errOutages := db.Outages(ctx)
-		if err = errors.Join(err, errOutages); err != nil {
-			return nil, err
-		}
-		return c.withWaits(ctx, rows, outages)
+	return list(c, cmd, &filter.Max, reviewTable, func(ctx context.Context, db *store.DB) ([]store.RecentReview, error) {
+		return db.RecentReviews(ctx, filter)
 	})
-}
-
-// A listedReview is a review of the list, with what it waits for.
-type listedReview struct {
-	store.RecentReview
-	Waits []string `json:"waits,omitempty"`
-}
-
-// withWaits adds what unfinished reviews wait for. Without Temporal only breakers are known.
-func (c *app) withWaits(ctx context.Context, rows []store.RecentReview, outages []store.Outage) ([]listedReview, error) {
-	const mostAsked = 50
-	cfg, err := c.config(settings.RoleOperator)
-	if err != nil {
-		return nil, err
-	}
-	listed, asked := make([]listedReview, len(rows)), 0
-	var temporal *runs
-	for i, r := range rows {
-		listed[i].RecentReview = r
-		if r.State != review.JobInProgress {
-			continue
-		}
-		v := reviewView{ReviewRow: r.ReviewRow}
-		for _, o := range outages {
-			if o.Stage == string(r.Stage) {
-				v.Outages = append(v.Outages, o)
-			}
-		}
-		if asked++; asked <= mostAsked {
-			if asked == 1 {
-				if dialed, err := dialTemporal(ctx, cfg); err == nil {
-					temporal = &dialed
-					defer temporal.Close()
-				}
-			}
-			if temporal != nil {
-				if run, err := temporal.current(ctx, r.WorkflowID); err == nil {
-					v.Run = &run
-				}
-			}
-		}
-		listed[i].Waits = v.waits()
-	}
-	return listed, nil
 }
 
 // reportFormats write a report, by the value of --format.

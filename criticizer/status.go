@@ -131,32 +131,21 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	}
 	views := make([]reviewView, len(rows))
 	for i, row := range rows {
-		v := reviewView{ReviewRow: row, Gaps: gaps[row.Version], Deliveries: []store.OutboxEntry{}, DeadLetters: []deadLetterView{}}
+		v := reviewView{
+			ReviewRow: row, Gaps: gaps[row.Version], DeadLetters: []deadLetterView{},
+			Recipients: ofVersion(row.Version, recipients, func(r store.RecipientDecision) review.Version { return r.Version }),
+			Deliveries: ofVersion(row.Version, deliveries, func(d store.OutboxEntry) review.Version { return d.Version }),
+		}
 		if record, ok := records[row.Version]; ok {
 			v.Provenance = &record
 		}
 		if row.State == review.JobInProgress {
 			v.Outages = outages
 		}
-		for _, r := range recipients {
-			if r.Version == row.Version {
-				v.Recipients = append(v.Recipients, r)
-			}
+		for _, n := range ofVersion(row.Version, notices, func(n store.NoticeRow) review.Version { return n.Version }) {
+			v.Notice = &n
 		}
-		for _, n := range notices {
-			if n.Version == row.Version {
-				v.Notice = &n
-			}
-		}
-		for _, d := range deliveries {
-			if d.Version == row.Version {
-				v.Deliveries = append(v.Deliveries, d)
-			}
-		}
-		for _, l := range letters {
-			if l.Version != row.Version {
-				continue
-			}
+		for _, l := range ofVersion(row.Version, letters, func(l store.DeadLetter) review.Version { return l.Version }) {
 			letter, err := completeDeadLetter(ctx, db, l)
 			if err != nil {
 				return nil, err
@@ -166,6 +155,11 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		views[i] = v
 	}
 	return views, nil
+}
+
+// ofVersion returns the rows of one version of a review.
+func ofVersion[T any](v review.Version, rows []T, version func(T) review.Version) []T {
+	return slices.DeleteFunc(append([]T{}, rows...), func(row T) bool { return version(row) != v })
 }
 
 func completeDeadLetter(ctx context.Context, db *store.DB, l store.DeadLetter) (v deadLetterView, err error) {

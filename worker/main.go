@@ -45,8 +45,8 @@ Roles:
   retention  deletes expired data
 
 Give each worker only the secrets of its roles. A worker reads the files of its
-secrets every 10 seconds, and on SIGHUP. It logs to standard error, in color on a terminal
-unless NO_COLOR is set.
+secrets every 10 seconds, and on SIGHUP. It logs to standard error: JSON, or text on
+a terminal.
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 		Example: `  criticizer-worker

@@ -10,7 +10,6 @@ import (
 	"os"
 	"reflect"
 
-	"github.com/lmittmann/tint"
 	"golang.org/x/term"
 )
 
@@ -18,16 +17,13 @@ import (
 type Config struct {
 	// Lowest level that is logged: debug, info, warn or error.
 	Level slog.Level `yaml:"level" default:"info"`
-	// Format: text or json. Empty: text on a terminal and json elsewhere.
-	Format string
 	// Scrub redacts a text. Required: Logger panics without it, so that no logger
 	// shows secrets by omission.
 	Scrub func(string) string
 }
 
-// Logger returns a logger that writes to w. It redacts the message and every value with
-// cfg.Scrub, but not the keys, which are constants. The environment variable NO_COLOR
-// turns color off (no-color.org).
+// Logger returns a logger that writes to w: JSON, or text to a terminal. It redacts the message and
+// every value with cfg.Scrub, but not the keys, which are constants.
 func Logger(w io.Writer, cfg Config) *slog.Logger {
 	if cfg.Scrub == nil {
 		panic("telemetry: Config.Scrub is not set")
@@ -36,13 +32,11 @@ func Logger(w io.Writer, cfg Config) *slog.Logger {
 	replace := func(_ []string, a slog.Attr) slog.Attr {
 		return slog.Attr{Key: cmp.Or(sdkKeys[a.Key], a.Key), Value: redacted(a.Value, cfg.Scrub)}
 	}
-	terminal := isTerminal(w)
-	if cfg.Format == "text" || cfg.Format != "json" && terminal {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{
-			Level: cfg.Level, ReplaceAttr: replace, NoColor: !terminal || os.Getenv("NO_COLOR") != "",
-		}))
+	options := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: replace}
+	if isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: replace}))
+	return slog.New(slog.NewJSONHandler(w, options))
 }
 
 // sdkKeys maps the attribute keys of the Temporal SDK to ours.

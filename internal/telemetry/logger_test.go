@@ -16,6 +16,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/telemetry"
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // plain is the secret that scrub masks.
@@ -23,58 +24,18 @@ const plain = "correct-horse-battery"
 
 func scrub(s string) string { return strings.ReplaceAll(s, plain, "[masked]") }
 
-func TestFormats(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		format   string
-		wantJSON bool
-	}{
-		"auto is JSON without a terminal": {"auto", true},
-		"none is auto":                    {"", true},
-		"JSON":                            {"json", true},
-		"text":                            {"text", false},
-	} {
-		var out bytes.Buffer
-		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: tt.format}).
-			Info("fetched "+plain, "changelist", 4711, "stage", plain)
-		if json.Valid(out.Bytes()) != tt.wantJSON {
-			t.Errorf("%s: wrote %q, want JSON: %t", name, &out, tt.wantJSON)
-		}
-		if strings.Contains(out.String(), plain) || strings.Count(out.String(), "[masked]") != 2 {
-			t.Errorf("%s: wrote %q, want the secret masked twice", name, &out)
-		}
-		if strings.Contains(out.String(), "\x1b[") {
-			t.Errorf("%s: wrote %q, want no color without a terminal", name, &out)
-		}
-	}
-}
-
-func TestFileIsNoTerminal(t *testing.T) {
+// A file gets JSON, from the configured level on.
+func TestLogOfAFile(t *testing.T) {
 	t.Parallel()
 	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = f.Close() }()
-	telemetry.Logger(f, telemetry.Config{Scrub: scrub}).Info("started")
-	if out, err := os.ReadFile(f.Name()); err != nil || !json.Valid(out) {
-		t.Errorf("wrote %q, %v; want JSON", out, err)
-	}
-}
-
-func TestLevel(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"text", "json"} {
-		var out bytes.Buffer
-		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format}).Debug("hidden by default")
-		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format, Level: slog.LevelError}).Warn("hidden")
-		if out.Len() > 0 {
-			t.Errorf("%s: wrote %q below the level", format, &out)
-		}
-		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format, Level: slog.LevelDebug}).Debug("shown")
-		if out.Len() == 0 {
-			t.Errorf("%s: wrote nothing at the level", format)
-		}
+	telemetry.Logger(f, telemetry.Config{Scrub: scrub}).Debug("hidden by default")
+	telemetry.Logger(f, telemetry.Config{Scrub: scrub, Level: slog.LevelError}).Warn("hidden")
+	telemetry.Logger(f, telemetry.Config{Scrub: scrub, Level: slog.LevelDebug}).Debug("fetched "+plain, "changelist", 4711)
+	out, err := os.ReadFile(f.Name())
+	if err != nil || !json.Valid(out) || !strings.Contains(string(out), `"msg":"fetched [masked]","changelist":4711}`) {
+		t.Errorf("wrote %q, %v", out, err)
 	}
 }
 
@@ -157,15 +118,13 @@ func TestRedactScrubsEveryValue(t *testing.T) {
 		"hidden secret":               struct{ s secret.Value }{secret.New(plain)},
 	}
 	for name, value := range values {
-		for _, format := range []string{"json", "text"} {
-			var out bytes.Buffer
-			lg := telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format})
-			lg.Info("as argument", "k", value)
-			lg.With("k", value).Info("as attribute of the logger")
-			lg.WithGroup("a").With("k", value).WithGroup("b").Info("in groups", slog.Group("c", "k", value))
-			if strings.Contains(out.String(), plain) || strings.Count(out.String(), "\n") != 3 {
-				t.Errorf("%s: %s: wrote\n%s", name, format, &out)
-			}
+		var out bytes.Buffer
+		lg := telemetry.Logger(&out, telemetry.Config{Scrub: scrub})
+		lg.Info("as argument", "k", value)
+		lg.With("k", value).Info("as attribute of the logger")
+		lg.WithGroup("a").With("k", value).WithGroup("b").Info("in groups", slog.Group("c", "k", value))
+		if strings.Contains(out.String(), plain) || strings.Count(out.String(), "\n") != 3 {
+			t.Errorf("%s: wrote\n%s", name, &out)
 		}
 	}
 }
