@@ -66,7 +66,7 @@ func isOpen(row review.Delivery) bool {
 	return row.NotifiedAt == nil && row.Status != review.DeliveryWaived
 }
 
-// Poster serves the contract.ChannelQueue of every channel, with the adapters of [Notifier].
+// Poster serves the queue of every channel, with the adapters of [Notifier].
 type Poster struct {
 	Notifier *Notifier
 }

@@ -22,7 +22,7 @@ error that no retry can fix. For the action of each class: criticizer help runbo
 // classAndStage adds the flags that choose dead letters by what failed.
 func classAndStage(cmd *cobra.Command, filter *store.DeadLetterFilter) {
 	wordFlag(cmd, &filter.Class, "class", "only of this error `CLASS`, such as AUTH_DENIED", errorClasses()...)
-	wordFlag(cmd, &filter.Stage, "stage", "only of this `STAGE`: fetch, llm or notify", review.StageFetch, review.StageLLM, review.StageNotify)
+	wordFlag(cmd, &filter.Stage, "stage", "only of this `STAGE`: fetch, llm or notify", review.Stages()...)
 }
 
 func (c *app) deadletterListCommand() *cobra.Command {

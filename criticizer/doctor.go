@@ -15,7 +15,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/settings"
-	"github.com/criticizer/criticizer/store"
 )
 
 func (c *app) doctorCommand() *cobra.Command {
@@ -34,14 +33,14 @@ refuse what it should refuse. That costs about as much as a large review.
 Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		Example: "  criticizer doctor --roles fetch,redact",
 	}
-	roles, timeout := workerRoles, 15*time.Second
+	roles, timeout := settings.WorkerRoles, 15*time.Second
 	var list string
 	flagOf(cmd, &list, "roles", "check what workers of these `ROLES` need: workflows, fetch, redact, llm, notify, retention, or all, separated by commas (default all)",
 		func(text string) (_ string, err error) {
 			roles, err = parseRoles(text)
 			return text, err
 		})
-	must(cmd.RegisterFlagCompletionFunc("roles", fixed(append(slices.Clone(workerRoles), "all")...)))
+	must(cmd.RegisterFlagCompletionFunc("roles", fixed(append(slices.Clone(settings.WorkerRoles), "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
 	model := cmd.Flags().Bool("model", false, "check the model's server only")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -58,25 +57,14 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 	return cmd
 }
 
-// workerRoles are the roles of the workers.
-var workerRoles = []settings.Role{
-	settings.RoleWorkflows, settings.RoleFetch, settings.RoleRedact, settings.RoleLLM, settings.RoleNotify, settings.RoleRetention,
-}
-
-// databaseRoles are the database roles of the workers.
-var databaseRoles = map[settings.Role]store.Role{
-	settings.RoleWorkflows: store.RoleBookkeeping, settings.RoleFetch: store.RoleFetch, settings.RoleRedact: store.RoleRedact,
-	settings.RoleLLM: store.RoleLLM, settings.RoleNotify: store.RoleNotify, settings.RoleRetention: store.RoleRetention,
-}
-
 func parseRoles(list string) ([]settings.Role, error) {
 	if list == "all" {
-		return workerRoles, nil
+		return settings.WorkerRoles, nil
 	}
 	var roles []settings.Role
 	for name := range strings.SplitSeq(list, ",") {
 		role := settings.Role(strings.TrimSpace(name))
-		if !slices.Contains(workerRoles, role) {
+		if !slices.Contains(settings.WorkerRoles, role) {
 			return nil, fmt.Errorf("%q is not a role", name)
 		}
 		roles = append(roles, role)
@@ -195,7 +183,7 @@ func (c *app) checks(roles []settings.Role, model bool) []check {
 		{check{"oncall", i.onCall}, i.serves(settings.RoleWorkflows), nil},
 		{check{"postgres", i.postgres}, true, []string{"database"}},
 		{check{"temporal", i.temporal}, true, []string{"temporal"}},
-		{check{"breakers", i.breakers}, slices.ContainsFunc(breakerRoles, i.serves), []string{"database"}},
+		{check{"breakers", i.breakers}, slices.ContainsFunc(i.roles, hasBreaker), []string{"database"}},
 		{check{"p4", i.perforce}, i.serves(settings.RoleFetch), []string{"p4"}},
 		{check{"allowlist", i.allowList}, i.serves(settings.RoleFetch), []string{"p4", "database"}},
 		{check{"model", i.model}, i.serves(settings.RoleLLM), []string{"llm", "redaction"}},

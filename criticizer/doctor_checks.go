@@ -94,7 +94,7 @@ func (i installation) postgres(ctx context.Context, found *findings) error {
 	found.ok("this build works with the schema")
 	var taken []string
 	for _, r := range i.roles {
-		role := databaseRoles[r]
+		role := r.Database()
 		db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), role)
 		if err != nil {
 			found.fail(adviseDatabase(i.cfg, err))
@@ -155,7 +155,7 @@ func (i installation) temporal(ctx context.Context, found *findings) error {
 	outages, _ := i.outages(ctx) // the check of the breakers reports the error
 	var idle []string
 	for _, role := range i.roles {
-		served, err := n.Served(ctx, contract.StageQueues[string(role)])
+		served, err := n.Served(ctx, contract.QueueOf(role))
 		if err != nil {
 			return advise(err, advice)
 		}
@@ -169,17 +169,16 @@ func (i installation) temporal(ctx context.Context, found *findings) error {
 	return nil
 }
 
-// breakerRoles are the roles whose workers have circuit breakers. Their database roles read
-// the outages.
-var breakerRoles = []settings.Role{settings.RoleFetch, settings.RoleRedact, settings.RoleLLM, settings.RoleNotify}
+func hasBreaker(role settings.Role) bool { return contract.HasBreaker(contract.QueueOf(role)) }
 
-// outages reads the circuit breakers that are not closed.
+// outages reads the circuit breakers that are not closed. The database roles of the workers
+// that have them read them.
 func (i installation) outages(ctx context.Context) ([]store.Outage, error) {
-	at := slices.IndexFunc(breakerRoles, i.serves)
+	at := slices.IndexFunc(i.roles, hasBreaker)
 	if at < 0 {
 		return nil, nil
 	}
-	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), databaseRoles[breakerRoles[at]])
+	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), i.roles[at].Database())
 	if err != nil {
 		return nil, err
 	}

@@ -42,13 +42,13 @@ func TestDoctorNamesTheMistakeFirst(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "criticizer.yaml")
 	c := &app{getenv: func(name string) string { return map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}[name] }}
-	checks := c.checks(workerRoles, false)
+	checks := c.checks(settings.WorkerRoles, false)
 	for _, ch := range checks {
 		if slices.Contains([]string{"postgres", "p4", "allowlist", "model", "mail"}, ch.name) {
 			t.Errorf("%s is checked without its configuration", ch.name)
 		}
 	}
-	i := installation{cfg: &settings.Config{}, roles: workerRoles, file: missing}
+	i := installation{cfg: &settings.Config{}, roles: settings.WorkerRoles, file: missing}
 	var found findings
 	testkit.NoError(t, i.configuration(t.Context(), &found))
 	if len(found) < 10 || !strings.Contains(found[0].Detail, missing+" does not exist") || !strings.Contains(found[1].Detail, "no secret is set") {
@@ -64,7 +64,7 @@ func TestDoctorSendsNothingInClear(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "temporal.invalid:7233", "CRITICIZER_P4_PORT": "perforce.invalid:1666"}
 	c := &app{getenv: func(name string) string { return vars[name] }, configPath: "/dev/null"}
-	checks := c.checks(workerRoles, false)
+	checks := c.checks(settings.WorkerRoles, false)
 	if len(checks) != 1 || checks[0].name != "config" {
 		t.Fatalf("%d checks run, want only that of the configuration", len(checks))
 	}
@@ -78,7 +78,7 @@ func TestDoctorSendsNothingInClear(t *testing.T) {
 		}
 	}
 	vars["CRITICIZER_ALLOW_CLEARTEXT"] = "temporal,p4"
-	if got := len(c.checks(workerRoles, false)); got < 4 {
+	if got := len(c.checks(settings.WorkerRoles, false)); got < 4 {
 		t.Errorf("%d checks run with what is allowed", got)
 	}
 }

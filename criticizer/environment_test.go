@@ -73,8 +73,8 @@ func (s *environment) work() {
 		contract.QueueLLM:         &activities.Model{Redacted: redacted, Reports: report, Answers: db.Artifacts(s.t, review.NamespaceAnswer), Accounts: db, Reviewer: w, Pipeline: pipeline},
 		contract.QueueNotify:      notifying,
 
-		contract.ChannelQueue(review.ChannelWebhook): posting,
-		contract.ChannelQueue(review.ChannelSwarm):   posting,
+		contract.QueueOf(review.ChannelWebhook): posting,
+		contract.QueueOf(review.ChannelSwarm):   posting,
 	} {
 		serving := worker.New(s.runs.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: queue == contract.QueueBookkeeping},

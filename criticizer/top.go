@@ -141,7 +141,7 @@ func (r runs) stage(ctx context.Context, queue string) (stageView, error) {
 		return stageView{}, fmt.Errorf("read task queue %s: %w", queue, err)
 	}
 	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), Stuck: state.Stuck()}
-	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(stage)) {
+	if slices.Contains(review.Stages(), review.Stage(stage)) {
 		counted, err := r.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 			Namespace: r.Name,
 			Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, contract.AttributeStage.GetName(), stage),

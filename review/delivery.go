@@ -1,6 +1,9 @@
 package review
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Channel is a way of delivering reviews. It is wire format.
 type Channel string
@@ -43,8 +46,7 @@ type Notice struct {
 
 // Channel returns the channel of the recipient. No address is the name of a channel.
 func (k DeliveryKey) Channel() Channel {
-	switch c := Channel(k.Recipient); c {
-	case ChannelWebhook, ChannelSwarm:
+	if c := Channel(k.Recipient); slices.Contains(Channels(), c) {
 		return c
 	}
 	return ChannelMail

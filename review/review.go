@@ -110,6 +110,9 @@ const (
 	StageNotify Stage = "notify"
 )
 
+// Stages lists the stages.
+func Stages() []Stage { return []Stage{StageFetch, StageLLM, StageNotify} }
+
 // An Outcome is the result of a review. A failure never looks like a clean review.
 type Outcome string
 

@@ -294,9 +294,9 @@ func reportWaits(ctx context.Context, n temporal.Namespace, key string, w io.Wri
 // unserved returns the stages of a review that no worker serves, as far as Temporal
 // answers.
 func unserved(ctx context.Context, n temporal.Namespace) (stages []string) {
-	for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify"} {
-		if served, err := n.Served(ctx, contract.StageQueues[stage]); err == nil && !served {
-			stages = append(stages, stage)
+	for _, queue := range contract.ReviewQueues() {
+		if served, err := n.Served(ctx, queue); err == nil && !served {
+			stages = append(stages, contract.StageOf(queue))
 		}
 	}
 	return stages

@@ -37,13 +37,7 @@ func newCommand(getenv func(string) string) *cobra.Command {
 Ctrl-C. It then takes no new work and finishes the work in flight.
 
 Roles:
-  workflows  the workflow of each review and its job row
-  fetch      reads changelists with p4
-  redact     masks secrets
-  llm        calls the model
-  notify     sends mail
-  retention  deletes expired data
-
+` + aboutRoles() + `
 Give each worker only the secrets of its roles. A worker reads the files of its
 secrets every 10 seconds, and on SIGHUP. It logs to standard error: JSON, or text on
 a terminal.

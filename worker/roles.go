@@ -25,13 +25,13 @@ import (
 	"github.com/criticizer/criticizer/workflows/contract"
 )
 
-// A role is one of the --roles of a worker: its database role, its queues and their limits.
+// A role is one of the --roles of a worker: its queues and their limits.
 type role struct {
-	name     settings.Role
-	database store.Role
-	build    func(context.Context, *runtime, *store.DB) ([]queue, error)
-	rate     float64 // activities per second of all workers; 0 is unlimited
-	atOnce   int     // attempts that a worker runs at the same time; 0 is the SDK's limit
+	name   settings.Role
+	about  string // for the help
+	build  func(context.Context, *runtime, *store.DB) ([]queue, error)
+	rate   float64 // activities per second of all workers; 0 is unlimited
+	atOnce int     // attempts that a worker runs at the same time; 0 is the SDK's limit
 	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
 	// retryAll roles retry every failure; see [activities.Interceptor].
@@ -53,12 +53,12 @@ const redactAtOnce = 4
 // reviewRoles lists the roles of a worker.
 func reviewRoles(w settings.Worker) []role {
 	return []role{
-		{name: settings.RoleWorkflows, database: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
-		{name: settings.RoleFetch, database: store.RoleFetch, build: buildFetch, rate: w.FetchPerSecond, atOnce: w.FetchAtOnce},
-		{name: settings.RoleRedact, database: store.RoleRedact, build: buildRedact, atOnce: redactAtOnce},
-		{name: settings.RoleLLM, database: store.RoleLLM, build: buildLLM, rate: w.LLMPerSecond, atOnce: w.LLMAtOnce},
-		{name: settings.RoleNotify, database: store.RoleNotify, build: buildNotify, rate: w.NotifyPerSecond, atOnce: w.NotifyAtOnce},
-		{name: settings.RoleRetention, database: store.RoleRetention, build: buildRetention, retryAll: true},
+		{name: settings.RoleWorkflows, about: "the workflow of each review and its job row", build: buildBookkeeping, workflows: registerReviews, retryAll: true},
+		{name: settings.RoleFetch, about: "reads changelists with p4", build: buildFetch, rate: w.FetchPerSecond, atOnce: w.FetchAtOnce},
+		{name: settings.RoleRedact, about: "masks secrets", build: buildRedact, atOnce: redactAtOnce},
+		{name: settings.RoleLLM, about: "calls the model", build: buildLLM, rate: w.LLMPerSecond, atOnce: w.LLMAtOnce},
+		{name: settings.RoleNotify, about: "sends mail", build: buildNotify, rate: w.NotifyPerSecond, atOnce: w.NotifyAtOnce},
+		{name: settings.RoleRetention, about: "deletes expired data", build: buildRetention, retryAll: true},
 	}
 }
 
@@ -76,6 +76,14 @@ func parseRoles(names []string, w settings.Worker) ([]role, error) {
 		chosen = append(chosen, found...)
 	}
 	return chosen, nil
+}
+
+// aboutRoles describes the roles, one per line.
+func aboutRoles() (text string) {
+	for _, s := range reviewRoles(settings.Worker{}) {
+		text += fmt.Sprintf("  %-10s %s\n", s.name, s.about)
+	}
+	return text
 }
 
 // rolesOf returns the names of the roles.
@@ -243,7 +251,7 @@ func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error
 func addChannels(r *runtime, n *activities.Notifier, keys *evidence.Keys) []queue {
 	queues := map[review.Channel]queue{}
 	for _, name := range review.Channels() {
-		queues[name] = queue{name: contract.ChannelQueue(name), activities: &activities.Poster{Notifier: n}}
+		queues[name] = queue{name: contract.QueueOf(name), activities: &activities.Poster{Notifier: n}}
 	}
 	for _, c := range r.cfg.Channels(r.lg, keys) {
 		n.Channels = append(n.Channels, c.Channel)

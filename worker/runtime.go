@@ -182,7 +182,7 @@ func (r *runtime) stopAll(workers []breaker.Worker) {
 
 // workers makes the workers of a role, one for each task queue.
 func (r *runtime) workers(ctx context.Context, s role) ([]breaker.Worker, error) {
-	db, err := store.Open(ctx, r.lg, r.cfg.DatabaseConfig(), s.database)
+	db, err := store.Open(ctx, r.lg, r.cfg.DatabaseConfig(), s.name.Database())
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (r *runtime) workers(ctx context.Context, s role) ([]breaker.Worker, error)
 	}
 	var workers []breaker.Worker
 	for _, q := range queues {
-		if !r.cfg.Worker.NoBreaker && slices.Contains(contract.BreakerQueues(), q.name) {
+		if !r.cfg.Worker.NoBreaker && contract.HasBreaker(q.name) {
 			workers = append(workers, r.newBreaker(ctx, s, q, db))
 			continue
 		}

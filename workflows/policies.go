@@ -42,7 +42,7 @@ var (
 )
 
 func channelPolicy(c review.Channel) policy {
-	return stagePolicy(contract.ChannelQueue(c), 15*time.Minute).waitingForCancellation()
+	return stagePolicy(contract.QueueOf(c), 15*time.Minute).waitingForCancellation()
 }
 
 // stagePolicy leaves total unlimited: with a limit, a Retry-After beyond it would fail the

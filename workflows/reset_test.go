@@ -38,7 +38,7 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	n, where := temporaltest.New(t, contract.Attributes()...)
 	w := activitiestest.New()
 	c := cluster{n.Client, where.Name, w, w.Open(t)}
-	queues := append([]string{contract.QueueBookkeeping}, contract.BreakerQueues()...)
+	queues := contract.WatchedQueues()
 	stages := activitiesOver(t, c.fakes, c.db)
 	stages[0].(*activities.Bookkeeper).Resets = n
 	for _, f := range alter {

@@ -257,7 +257,7 @@ create table criticizer.deliveries (
     constraint deliveries_intent_unique unique (changelist_id, recipient, review_version),
     constraint deliveries_of_job foreign key (changelist_id, review_version)
         references criticizer.jobs (changelist_id, review_version),
-    constraint deliveries_recipient_lower check (recipient = lower(recipient) and recipient <> ''),
+    constraint deliveries_recipient_lower check (recipient = lower(recipient)),
     constraint deliveries_status_known check (status in ('pending', 'sent', 'failed', 'held', 'waived')),
     constraint deliveries_notified_iff_sent check ((notified_at is not null) = (status = 'sent')),
     constraint deliveries_notified_has_id check (notified_at is null or notification_id is not null),
@@ -268,10 +268,9 @@ create table criticizer.deliveries (
     constraint deliveries_begun_is_open check (
         not begun or (attempts > 0 and status not in ('sent', 'failed'))),
     constraint deliveries_unproven_not_negative check (unproven >= 0),
-    constraint deliveries_channel_known check (channel in ('mail', 'webhook', 'swarm')),
     constraint deliveries_channel_names_recipient check (
-        (recipient = channel and channel <> 'mail')
-        or (channel = 'mail' and recipient not in ('mail', 'webhook', 'swarm')))
+        (channel = 'mail' and recipient ~ '[@:]')
+        or (channel <> 'mail' and channel ~ '^[a-z]+$' and recipient = channel))
 );
 create index deliveries_of_status on criticizer.deliveries (status, checked_at);
 create index deliveries_sent on criticizer.deliveries (notified_at) where status = 'sent';

@@ -6,6 +6,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,35 +28,50 @@ const (
 	QueueRetention   = "criticizer-retention"
 )
 
-// StageQueues are the task queues of a worker's roles, by the name of the role.
-var StageQueues = map[string]string{
-	"workflows": QueueBookkeeping, "fetch": QueueFetch, "redact": QueueRedact, "llm": QueueLLM, "notify": QueueNotify, "retention": QueueRetention,
+// workflowsRole is the role of workers that serves [QueueBookkeeping].
+const workflowsRole = "workflows"
+
+// QueueOf is the task queue of a role of workers, a stage or a channel by its name. With a
+// queue of its own, a channel that is down has its own circuit breaker and retries, and delays
+// no mail.
+func QueueOf[Name ~string](name Name) string {
+	if name == workflowsRole {
+		return QueueBookkeeping
+	}
+	return QueueBookkeeping + "-" + string(name)
 }
 
-// ChannelQueue is the task queue of one channel. With a queue of its own, a channel that
-// is down has its own circuit breaker and retries, and delays no mail.
-func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }
+// StageOf is the inverse of [QueueOf], and the name of a task queue in metrics and commands.
+func StageOf(queue string) string {
+	if queue == QueueBookkeeping {
+		return workflowsRole
+	}
+	return strings.TrimPrefix(queue, QueueBookkeeping+"-")
+}
 
-// BreakerQueues lists the task queues that have a circuit breaker, which belongs to a process
-// (internal/breaker).
-func BreakerQueues() []string {
-	queues := []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify}
-	for _, c := range review.Channels() {
-		queues = append(queues, ChannelQueue(c))
+// ReviewQueues lists the task queues that every review needs.
+func ReviewQueues() []string {
+	queues := []string{QueueBookkeeping, QueueRedact}
+	for _, s := range review.Stages() {
+		queues = append(queues, QueueOf(s))
 	}
 	return queues
 }
 
-// WatchedQueues lists the task queues whose backlog is shown: the queue in which reviews
-// begin, and [BreakerQueues].
-func WatchedQueues() []string { return append([]string{QueueBookkeeping}, BreakerQueues()...) }
-
-// StageOf is the name of a task queue in metrics and commands: a stage or a channel.
-func StageOf(queue string) string {
-	if queue == QueueBookkeeping {
-		return "workflows"
+// WatchedQueues lists the task queues whose backlog is shown: [ReviewQueues], and those of the
+// channels.
+func WatchedQueues() []string {
+	queues := ReviewQueues()
+	for _, c := range review.Channels() {
+		queues = append(queues, QueueOf(c))
 	}
-	return strings.TrimPrefix(queue, QueueBookkeeping+"-")
+	return queues
+}
+
+// HasBreaker reports whether a task queue has a circuit breaker, which belongs to a process
+// (internal/breaker).
+func HasBreaker(queue string) bool {
+	return queue != QueueBookkeeping && slices.Contains(WatchedQueues(), queue)
 }
 
 // The workflows of package workflows that other programs start, and the signal to
