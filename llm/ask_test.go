@@ -78,29 +78,6 @@ func TestFailedRequestIsNotRepeatedUnchanged(t *testing.T) {
 	}
 }
 
-// A repair that the endpoint refuses because of a field is made again with the same reason.
-func TestRepairHasItsReasonOnce(t *testing.T) {
-	t.Parallel()
-	l := &liar{lies: func(w http.ResponseWriter, h heard) {
-		switch h.n {
-		case 1:
-			said200(w, "It looks fine.", "stop", len(h.messages)/4, 5)
-		case 2:
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"error":{"message":"temperature is not supported"}}`)
-		default:
-			said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, 20)
-		}
-	}}
-	r, _ := newReviewer(t, l, func(c *Config) { c.Extra = `{"temperature":0.5}` })
-	if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || len(l.all) != 3 {
-		t.Fatalf("%d calls, error %v", len(l.all), err)
-	}
-	if n := strings.Count(l.all[2].user, "could not be used"); n != 1 {
-		t.Errorf("the reason is %d times in the prompt of the repair", n)
-	}
-}
-
 func TestFallbackModelAnswers(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[llmsim.FaultKind]failure.Class{
@@ -144,38 +121,6 @@ func TestRefusedKeyIsNotTriedOnFallbacks(t *testing.T) {
 	r := withFaults(t, func(c *Config) { c.Fallbacks = []string{"second"} }, llmsim.Fault{Kind: llmsim.InvalidKey})
 	if _, err := r.review(t, buggy); failure.ClassOf(err) != failure.AuthDenied || r.calls() != 1 {
 		t.Errorf("got %v after %d calls", err, r.calls())
-	}
-}
-
-// An error that nothing can be changed about is final.
-func TestBadRequestIsNotRepeated(t *testing.T) {
-	t.Parallel()
-	sent := &bodies{next: respond(http.StatusBadRequest, `{"error":{"message":"Invalid value in the request body."}}`)}
-	r, _ := newReviewer(t, sent)
-	if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); failure.ClassOf(err) != failure.EndpointRefused || len(sent.all) != 1 {
-		t.Errorf("%d requests, error %v", len(sent.all), err)
-	}
-}
-
-// If the endpoint does not have the first model, the next one is asked.
-func TestMissingModelHasAFallback(t *testing.T) {
-	t.Parallel()
-	for status, body := range map[int]string{
-		http.StatusNotFound: "404 page not found", http.StatusGone: "", http.StatusBadRequest: `{"error":{"message":"x/test-model is not a valid model ID","code":400}}`,
-		http.StatusServiceUnavailable: `{"error":{"message":"No available channel for model test-model under group default","code":"model_not_found"}}`,
-	} {
-		r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			sent, _ := io.ReadAll(req.Body)
-			req.Body = io.NopCloser(strings.NewReader(string(sent)))
-			if strings.Contains(string(sent), `"model":"test-model"`) {
-				respond(status, body).ServeHTTP(w, req)
-				return
-			}
-			respond(http.StatusOK, strings.Replace(chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`), "test-model", "second", 1)).ServeHTTP(w, req)
-		}), func(c *Config) { c.Fallbacks = []string{"second"} })
-		if d, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); err != nil || len(d.Switches) != 1 || d.Switches[0].Why != string(failure.ConfigInvalid) {
-			t.Errorf("%d: draft %+v, error %v", status, d, err)
-		}
 	}
 }
 

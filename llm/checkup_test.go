@@ -12,20 +12,19 @@ import (
 func TestCheckUp(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		endpoint      http.Handler
-		want, dialect string
+		endpoint http.Handler
+		want     string
 	}{
 		"an honest endpoint": {&liar{lies: func(w http.ResponseWriter, h heard) {
 			said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, 20)
-		}}, "a prompt of about ", "auto"},
-		"the simulator":            {llmsim.New(llmsim.Config{}), "a prompt of about ", "auto"},
-		"one that cuts prompts":    {&liar{lies: window(0, windowBytes)}, "prompt ignored: ", "auto"},
-		"one with a small context": {llmsim.New(llmsim.Config{ContextTokens: 8_000}), "prompt refused: ", "auto"},
-		"a hosted one":             {llmsim.New(llmsim.Config{ContextTokens: 8_000}), "prompt refused: ", "hosted"},
+		}}, "a prompt of about "},
+		"the simulator":            {llmsim.New(llmsim.Config{}), "a prompt of about "},
+		"one that cuts prompts":    {&liar{lies: window(0, windowBytes)}, "prompt ignored: "},
+		"one with a small context": {llmsim.New(llmsim.Config{ContextTokens: 8_000}), "prompt refused: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := newReviewer(t, test.endpoint, func(c *Config) { c.MaxAnswerTokens, c.Dialect = 500, test.dialect })
+			r, _ := newReviewer(t, test.endpoint, func(c *Config) { c.MaxAnswerTokens = 500 })
 			detail, fix, err := r.CheckUp(t.Context())
 			if fix != "" && !strings.Contains(fix, "its context length") {
 				t.Errorf("fix %q", fix)
@@ -45,6 +44,7 @@ func TestCheckUpOfOtherRefusals(t *testing.T) {
 		want     failure.Class
 	}{
 		"a parameter":  {respond(http.StatusBadRequest, `{"error":{"code":"unsupported_value","param":"messages"}}`), failure.ConfigInvalid},
+		"no server":    {respond(http.StatusServiceUnavailable, ""), failure.UpstreamUnavailable},
 		"no model":     {respond(http.StatusNotFound, `{"error":{"code":"model_not_found"}}`), failure.ConfigInvalid},
 		"no access":    {respond(http.StatusForbidden, `{}`), failure.PermissionDenied},
 		"a filter":     {respond(http.StatusBadRequest, `{"error":{"code":"content_filter"}}`), failure.ContentPolicy},
@@ -59,13 +59,5 @@ func TestCheckUpOfOtherRefusals(t *testing.T) {
 				t.Errorf("got %q, fix %q, error %v, want class %s", detail, fix, err, test.want)
 			}
 		})
-	}
-}
-
-func TestCheckUpOfADeadEndpoint(t *testing.T) {
-	t.Parallel()
-	r, _ := newReviewer(t, respond(http.StatusServiceUnavailable, ""))
-	if _, _, err := r.CheckUp(t.Context()); failure.ClassOf(err) != failure.UpstreamUnavailable {
-		t.Errorf("error %v", err)
 	}
 }

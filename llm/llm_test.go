@@ -368,11 +368,3 @@ func TestQuoteDistinguishesFilesWithOnePath(t *testing.T) {
 		t.Errorf("got %v at %+v", f, at)
 	}
 }
-
-func TestRecordedPromptsHoldNoSecret(t *testing.T) {
-	t.Parallel()
-	r := withFaults(t, nil)
-	if _, err := r.review(t, buggy); err != nil || strings.Contains(r.sent.all[0], "hunter2") || !strings.Contains(r.sent.all[0], "[REDACTED:") {
-		t.Errorf("sent %s, error %v", r.sent.all, err)
-	}
-}

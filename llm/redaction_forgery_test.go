@@ -137,23 +137,11 @@ func TestSecretsOfHalvesAreBlocked(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"a message of two halves":       `{"messages":[{"content":"` + rawToken[:9] + rawToken[9:] + `"}]}`,
-		"the name of the model":         `{"model":"` + rawToken + `"}`,
-		"the user":                      `{"user":"` + rawToken + `"}`,
-		"metadata":                      `{"metadata":{"a":{"b":["` + rawToken + `"]}}}`,
-		"the name of a field":           `{"metadata":{"` + rawToken + `":1}}`,
-		"the description of a schema":   `{"response_format":{"json_schema":{"description":"` + rawToken + `"}}}`,
-		"a tool":                        `{"tools":[{"function":{"name":"f","description":"` + rawToken + `"}}]}`,
-		"escaped":                       `{"user":"\u0041KIA6YPUJNNVRAD7FMJM"}`,
 		"escaped in a string of a JSON": `{"user":"{\"a\":\"\\u0041KIA6YPUJNNVRAD7FMJM\"}"}`,
 		"joined by who reads it":        `{"user":"\"AKIA6YPUJ\" + \"NNVRAD7FMJM\""}`,
 		"between zero-width characters": `{"user":"AKIA6YPUJ\u200bNNVRAD7FMJM"}`,
-		"two values":                    `{}{"user":"` + rawToken + `"}`,
-		"no JSON":                       rawToken,
-		"cut off":                       `{"user":"` + rawToken[:9],
 		"a number too long to decode":   `{"user":1e` + strings.Repeat("9", 1000) + `,"b":"` + rawToken + `"}`,
 		"not UTF-8":                     "{\"user\":\"AKIA6YPUJ\xff\",\"b\":\"" + rawToken + "\"}",
-		"the key of a mail account":     `{"url":"smtps://svc:Summer2024!@smtp.corp.test"}`,
-		"a key block":                   `{"a":"-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAs8nA1vK7DRH7qUXCDWLrA4ImiPGmTOmvBrtr53xrOkCMHaKR\n"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
