@@ -20,7 +20,7 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
-// A server with unequal partitions applies a fraction of a rate limit; see docs/temporal.md.
+// A server with unequal partitions applies a fraction of a rate limit; see docs/deploy/temporal.yaml.
 func TestConfiguredRateIsReached(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -78,13 +78,13 @@ func temporalArgs(port, uiPort int, dbFile string) []string {
 		"--db-filename", dbFile, "--sqlite-pragma", "synchronous=off", "--sqlite-pragma", "journal_mode=wal",
 		// By default, timers below one second fire after one second. The jitter of the first retry is shorter.
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="50ms"`,
-		// People's changes overtake bots' (docs/temporal.md), as on servers from 1.31 on.
+		// People's changes overtake bots' (docs/deploy/temporal.yaml), as on servers from 1.31 on.
 		"--dynamic-config-value", "matching.useNewMatcher=true",
 		// One process serves a queue: partitions would only forward tasks. The server divides
 		// a rate limit by the number of read partitions, so both numbers are equal.
 		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
-		// The one history shard hands over more than 20 tasks per second (docs/temporal.md).
+		// The one history shard hands over more than 20 tasks per second (docs/deploy/temporal.yaml).
 		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=100",
 		// New search attributes can be used immediately.
 		"--dynamic-config-value", "system.forceSearchAttributesCacheRefreshOnRead=true"}
