@@ -101,7 +101,8 @@ func (run *run) finishCoverage() review.Coverage {
 type candidate struct {
 	review.Finding
 	part    int
-	refuted bool // by the verification pass
+	same    []candidate // the same remark at its other places
+	refuted bool        // by the verification pass
 	// byRedaction is set for a committed secret, which no model verifies.
 	byRedaction bool
 }
@@ -177,6 +178,7 @@ func merge(found []candidate) (merged []candidate, duplicates int) {
 			duplicates++
 		default:
 			merged[i].Places = append(merged[i].Places, f.Place())
+			merged[i].same = append(merged[i].same, f)
 		}
 	}
 	for _, m := range merged {

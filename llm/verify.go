@@ -76,9 +76,17 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 		return nil, nil, err
 	}
 	run.counts.drop(review.DropRefuted, check.Removed)
-	found = slices.DeleteFunc(found, func(f candidate) bool { return f.refuted })
-	sortCandidates(found) // severities may be lower now
-	return run.cfg.dropMinor(found, run.counts), &check, nil
+	var kept []candidate
+	for _, f := range found {
+		if !f.refuted {
+			kept = append(kept, f)
+			continue
+		}
+		others, _ := merge(f.same) // the evidence is about the first place only
+		kept = append(kept, others...)
+	}
+	sortCandidates(kept) // severities may be lower now
+	return run.cfg.dropMinor(kept, run.counts), &check, nil
 }
 
 // verifications returns one question for each part with findings to verify. Its prompt begins like

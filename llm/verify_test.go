@@ -62,6 +62,23 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// A verdict is about the first place of a remark. Its other places stay.
+func TestVerdictIsAboutOnePlace(t *testing.T) {
+	t.Parallel()
+	const code = "_ = f.Close()"
+	var files []review.File
+	var findings []map[string]any
+	for _, name := range []string{"a", "b", "c"} {
+		path := "//depot/" + name + ".go"
+		files = append(files, added(path, "sync(f)", code))
+		findings = append(findings, fields{"path": path, "quote": code})
+	}
+	d, _, err := scripted(t, files, func(c *Config) { c.Verify = VerifyOn }, answerWith(findings...), verdictWith(fields{"evidence": "sync(f)"}))
+	if want := []string{"high b.go:2-2 added +c.go:2"}; err != nil || !slices.Equal(summary(d), want) || d.Check.Removed != 1 {
+		t.Errorf("shows %q, check %+v, error %v: want %q", summary(d), d.Check, err, want)
+	}
+}
+
 func TestFailedVerificationChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
