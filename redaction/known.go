@@ -16,6 +16,8 @@ type values struct {
 	found map[string]*span
 	// lengths has the lengths of the values by their first minKnown bytes, the longest first.
 	lengths map[string][]int
+	// heads[i] has the bytes at the offset i of the values.
+	heads [2]lex.Set
 }
 
 const (
@@ -43,6 +45,7 @@ func (v *values) add(spans []span, specific func(string) bool) {
 			continue
 		}
 		v.found[s.value] = &s
+		v.heads[0][head[0]], v.heads[1][head[1]] = 1, 1
 		if !known {
 			v.lengths[head] = slices.Insert(v.lengths[head], i, n)
 		}
@@ -75,6 +78,10 @@ func (pt *part) maskKnown(v *values) {
 			continue
 		}
 		end := at + 1
+		if !v.heads[0].Has(pt.raw[at]) || !v.heads[1].Has(pt.raw[end]) {
+			at = end
+			continue
+		}
 		for _, n := range v.lengths[pt.raw[at:at+minKnown]] {
 			if at+n > stop {
 				continue
@@ -90,6 +97,7 @@ func (pt *part) maskKnown(v *values) {
 		at = end
 	}
 	if len(more) > 0 {
+		pt.isRead = false
 		pt.spans = merge(append(more, pt.spans...))
 	}
 }

@@ -35,6 +35,8 @@ type part struct {
 	// What was read in raw. literals are the literals and comments of code.
 	scanned
 	literals []span
+	// isRead is set if nothing more is found in the text as it would be sent.
+	isRead bool
 }
 
 // add appends a text. It replaces invalid UTF-8 by U+FFFD before the search, so
@@ -122,6 +124,9 @@ func (pl *payload) redact() (err error) {
 
 // read reads the part as it would be sent, and reports whether there is more to mask.
 func (pt *part) read(e *engine) bool {
+	if pt.isRead {
+		return false
+	}
 	sides := sidesOf(pt.rendered(), pt.isDiff)
 	if pt.isWhole {
 		for i := range sides {
@@ -133,11 +138,9 @@ func (pt *part) read(e *engine) bool {
 		pt.left = of.left
 	}
 	pt.hidden = merge(append(pt.hidden, pt.inRaw(of.hidden)...))
-	if len(of.spans) == 0 {
-		return false
-	}
+	pt.isRead = len(of.spans) == 0
 	pt.spans = merge(append(pt.inRaw(of.spans), pt.spans...))
-	return true
+	return !pt.isRead
 }
 
 // rendered returns the text with placeholders in place of the spans.

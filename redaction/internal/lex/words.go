@@ -15,6 +15,8 @@ type Word struct {
 type Words struct {
 	table [1 << (3 * headBits)]uint16 // indexes of lists; most are 0, which has no word
 	lists [][]Word
+	// fourth has a bit for each fourth byte of the words of a list, all for a shorter word.
+	fourth []uint32
 }
 
 const headBits = 5
@@ -30,7 +32,7 @@ var headClass = func() (t [256]uint16) {
 
 // NewWords returns the set of words.
 func NewWords(words []Word) *Words {
-	x := &Words{lists: make([][]Word, 1)}
+	x := &Words{lists: make([][]Word, 1), fourth: make([]uint32, 1)}
 	for _, w := range words {
 		head := 0
 		for i := range 3 {
@@ -40,9 +42,14 @@ func NewWords(words []Word) *Words {
 		for h := head; h < head+heads; h++ {
 			if x.table[h] == 0 {
 				x.table[h] = uint16(len(x.lists)) //nolint:gosec // there are at most as many lists as heads
-				x.lists = append(x.lists, nil)
+				x.lists, x.fourth = append(x.lists, nil), append(x.fourth, 0)
 			}
-			x.lists[x.table[h]] = append(x.lists[x.table[h]], w)
+			list := x.table[h]
+			if x.lists[list] = append(x.lists[list], w); len(w.Text) > 3 {
+				x.fourth[list] |= 1 << headClass[w.Text[3]]
+			} else {
+				x.fourth[list] = 1<<32 - 1
+			}
 		}
 	}
 	return x
@@ -50,22 +57,22 @@ func NewWords(words []Word) *Words {
 
 // Each calls found for every word that occurs in s, in the order of their begins.
 func (x *Words) Each(s string, found func(w *Word, begin, end int)) {
-	head := headClass[ByteAt(s, 0)]<<headBits | headClass[ByteAt(s, 1)]
-	for i := range len(s) {
-		head = head << headBits & (1<<(3*headBits) - 1)
-		if i+2 < len(s) {
-			head |= headClass[s[i+2]]
+	head, next := uint16(0), headClass[ByteAt(s, 0)]
+	for begin := -2; begin < len(s); begin++ {
+		head = (head<<headBits | next) & (1<<(3*headBits) - 1)
+		if next = 0; begin+3 < len(s) {
+			next = headClass[s[begin+3]]
 		}
 		list := x.table[head]
-		if list == 0 {
+		if list == 0 || x.fourth[list]>>next&1 == 0 || begin < 0 {
 			continue
 		}
 		words := x.lists[list]
 		for k := range words {
 			w := &words[k]
-			end := i + len(w.Text)
-			if end <= len(s) && headClass[s[end-1]] == headClass[w.Text[len(w.Text)-1]] && strings.EqualFold(s[i:end], w.Text) {
-				found(w, i, end)
+			end := begin + len(w.Text)
+			if end <= len(s) && headClass[s[end-1]] == headClass[w.Text[len(w.Text)-1]] && strings.EqualFold(s[begin:end], w.Text) {
+				found(w, begin, end)
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
 	if len(hits) == 0 && !strings.Contains(text, "sensitive") {
 		return d.Result
 	}
-	b.hits, b.tokens = hits, lex.Append(b.tokens[:0], text, 0, len(text), l)
+	b.hits, b.tokens = hits, lex.Append(slices.Grow(b.tokens[:0], len(text)/4), text, 0, len(text), l)
 	root := &region{s: text, toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code, data: l.Kind == lex.Config || l.Kind == lex.Shell}
 	d.inData = root.data
 	d.judgeAll(d.document(root), inDocument)
