@@ -13,8 +13,6 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction/internal/judge"
-	"github.com/criticizer/criticizer/redaction/internal/read"
-	"github.com/criticizer/criticizer/redaction/internal/token"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -301,7 +299,7 @@ func TestConfiguredRules(t *testing.T) {
 func TestPanickingDetectorBlocks(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
-	p.engine.tokens, p.engine.read = token.Rules{}, read.Rules{}
+	p.engine.words = nil
 	_, err := p.String("password = " + password)
 	checkErr := p.Check([]byte(`{}`))
 	for _, err := range []error{err, checkErr} {

@@ -21,6 +21,7 @@ type engine struct {
 	names  *judge.Names
 	tokens token.Rules
 	read   read.Rules
+	words  *lex.Words // of the last two
 	// off has the names of the rules that are switched off.
 	off map[string]bool
 	// examples has the first example of each rule.
@@ -54,8 +55,7 @@ func newEngine(cfg Config) (*engine, error) {
 		policy.HostSuffixes = append(policy.HostSuffixes, h)
 	}
 	e.names.Index()
-	e.tokens.Index(policy)
-	e.read.Index()
+	e.words = lex.NewWords(append(e.read.Index(), e.tokens.Index(policy)...))
 	for _, r := range slices.Backward(e.rules) {
 		if len(r.hits) > 0 {
 			e.examples[r.name] = r.hits[0]
@@ -86,17 +86,37 @@ func (e *engine) scan(sides []side, l *lex.Language) (r scanned) {
 // scanSide reads a side, as it is and unfolded.
 func (e *engine) scanSide(s side, l *lex.Language) (r scanned) {
 	for i, v := range viewsOf(s.text) {
-		of := e.read.Read(v.text, l, i == 0 && !s.partial)
-		var sections []int
-		if i == 0 {
-			sections = s.sections
+		sections := s.sections
+		if i > 0 {
+			sections = nil
 		}
-		tokens, none := e.tokens.Scan(v.text, sections)
-		r.spans = v.spans(r.spans, s.text, append(of.Found, withoutNames(v.text, tokens, l)...))
-		r.left = v.spans(r.left, s.text, append(of.Left, none...))
+		of := e.detect(v.text, l, i == 0 && !s.partial, sections)
+		r.spans = v.spans(r.spans, s.text, of.Found)
+		r.left = v.spans(r.left, s.text, of.Left)
 		r.hidden = v.spans(r.hidden, s.text, of.Open)
 	}
 	return scanned{e.withoutPlaceholders(s.text, merge(r.spans)), merge(r.left), merge(r.hidden)}
+}
+
+// detect finds the secrets of a text by their names and by their format.
+func (e *engine) detect(text string, l *lex.Language, isWhole bool, sections []int) read.Result {
+	names, tokens := e.hits(text)
+	of := e.read.Read(text, l, names, isWhole)
+	found, left := e.tokens.Scan(text, tokens, sections)
+	of.Found, of.Left = append(of.Found, withoutNames(text, found, l)...), append(of.Left, left...)
+	return of
+}
+
+// hits returns the words of the rules in a text: those of names, and those of tokens.
+func (e *engine) hits(text string) (names, tokens []lex.Hit) {
+	e.words.Each(text, func(w *lex.Word, begin, end int) {
+		if h := (lex.Hit{Begin: begin, End: end, Index: w.Index, Kind: w.Kind}); h.Kind == token.Word {
+			tokens = append(tokens, h)
+		} else {
+			names = append(names, h)
+		}
+	})
+	return names, tokens
 }
 
 // withoutNames leaves out names of code that hold the prefix of a token, or look random.
@@ -117,7 +137,8 @@ func withoutNames(text string, spans []judge.Span, l *lex.Language) []judge.Span
 // without context, or "".
 func (e *engine) contextFreeRule(s string) (rule string) {
 	for _, v := range viewsOf(s) {
-		rule = cmp.Or(rule, e.tokens.ContextFree(v.text))
+		_, tokens := e.hits(v.text)
+		rule = cmp.Or(rule, e.tokens.ContextFree(v.text, tokens))
 	}
 	return rule
 }

@@ -184,9 +184,8 @@ func (e *engine) maskedBy(name, text string) string {
 	isOther := func(f judge.Span) bool { return f.Rule != name && f.Place != name }
 	var spans []span
 	for _, v := range viewsOf(text) {
-		tokens, _ := e.tokens.Scan(v.text, nil)
-		found := append(e.read.Read(v.text, lex.Unknown, false).Found, tokens...)
-		spans = v.spans(spans, text, slices.DeleteFunc(found, isOther))
+		of := e.detect(v.text, lex.Unknown, false, nil)
+		spans = v.spans(spans, text, slices.DeleteFunc(of.Found, isOther))
 	}
 	var b strings.Builder
 	at := 0

@@ -61,7 +61,7 @@ func (e *engine) isCertain(s span) bool {
 	switch {
 	case s.Rule == token.Generic, s.Class == "password-hash":
 		return false
-	case s.Class == "private-key", s.Class == "uri-password", e.tokens.ContextFree(s.value) != "":
+	case s.Class == "private-key", s.Class == "uri-password", e.contextFreeRule(s.value) != "":
 		return true
 	}
 	return judge.IsVeryRandom(s.value)

@@ -23,12 +23,18 @@ const (
 	Break // what separates the sections of a view: nothing is read across it
 )
 
-// A Token is text[Start:End]. Of a literal or a comment, text[Inner:InnerEnd] is what is
-// between its delimiters.
+// A Token is text[Start:End].
 type Token struct {
-	Kind                        Kind
-	Start, End, Inner, InnerEnd int32
+	Start, End  int32
+	Kind        Kind
+	open, close uint8 // the lengths of the delimiters of a literal or a comment
 }
+
+// Inner and InnerEnd are where what is between the delimiters begins and ends.
+func (t Token) Inner() int { return int(t.Start) + int(t.open) }
+
+// InnerEnd is described at Inner.
+func (t Token) InnerEnd() int { return int(t.End) - int(t.close) }
 
 // SectionEnd separates the hunks of a diff in the text of one of its sides.
 const SectionEnd = "\n\x01\n"
@@ -162,7 +168,7 @@ func (x *lexer) add(kind Kind, start, end int) { x.delimited(kind, start, start,
 
 // delimited adds a token with delimiters. Texts of 2 GB, whose offsets int32 does not hold, are not read.
 func (x *lexer) delimited(kind Kind, start, inner, innerEnd, end int) {
-	x.out = append(x.out, Token{kind, int32(start), int32(end), int32(inner), int32(innerEnd)}) //nolint:gosec // below 2 GB
+	x.out = append(x.out, Token{int32(start), int32(end), kind, uint8(inner - start), uint8(end - innerEnd)}) //nolint:gosec // below 2 GB
 }
 
 // opened adds the literal or comment whose delimiter is at i, if one of openers begins there, and returns its end, or

@@ -9,7 +9,7 @@ import (
 func lexed(text string, l *Language) string {
 	var out []string
 	for _, t := range Lex(text, 0, len(text), l) {
-		switch inner := text[t.Inner:t.InnerEnd]; t.Kind {
+		switch inner := text[t.Inner():t.InnerEnd()]; t.Kind {
 		case Literal:
 			out = append(out, "L("+inner+")")
 		case Comment:
@@ -65,7 +65,7 @@ func FuzzLex(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file, text string) {
 		at := int32(0)
 		for _, tok := range Lex(text, 0, len(text), Of(file)) {
-			if tok.Start != at || tok.End <= tok.Start || tok.Inner < tok.Start || tok.InnerEnd > tok.End || tok.Inner > tok.InnerEnd {
+			if tok.Start != at || tok.End <= tok.Start || tok.Inner() < int(tok.Start) || tok.InnerEnd() > int(tok.End) || tok.Inner() > tok.InnerEnd() {
 				t.Fatalf("token %+v of %q follows offset %d", tok, text, at)
 			}
 			at = tok.End

@@ -10,6 +10,12 @@ type Word struct {
 	Kind  uint8
 }
 
+// A Hit is a word in a text.
+type Hit struct {
+	Begin, End, Index int
+	Kind              uint8
+}
+
 // Words finds all of a set of words in one pass over a text, ignoring case. A table by the first three bytes
 // has the few words that may begin at a place.
 type Words struct {

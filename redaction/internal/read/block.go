@@ -101,7 +101,7 @@ func (b *block) line(begin, stop, indent int) (next int, ok bool) {
 		text, _, _ = strings.Cut(text, " #")
 		v.lit, next = trim(b.s, literal{start: begin, end: begin + len(text)}), stop
 		if t, _ := b.rg.cursorAt(begin).token(); t.Kind == lex.Literal && int(t.Start) == begin { // it may have several lines
-			v.lit, next = literal{start: int(t.Inner), end: int(t.InnerEnd), quoted: true}, min(b.rg.to, lex.LineEnd(b.s, int(t.End)))
+			v.lit, next = literal{start: t.Inner(), end: t.InnerEnd(), quoted: true}, min(b.rg.to, lex.LineEnd(b.s, int(t.End)))
 		}
 	}
 	if v.lit.start < v.lit.end {

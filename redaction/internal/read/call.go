@@ -44,11 +44,11 @@ func (r *Rules) AddCall(f []string) ([]judge.Subject, error) {
 }
 
 // call masks the secret argument of a call, if it is a literal.
-func (d *reader) call(rg *region, h hit) {
-	f := &d.calls[h.index]
+func (d *reader) call(rg *region, h lex.Hit) {
+	f := &d.calls[h.Index]
 	how := functionForms[f.how]
-	n := judge.Name{Begin: h.begin, End: h.end, Strength: how.strength, Rule: f.name}
-	d.arguments(rg.cursorAt(h.end), func(i int, lit literal, ok bool) bool {
+	n := judge.Name{Begin: h.Begin, End: h.End, Strength: how.strength, Rule: f.name}
+	d.arguments(rg.cursorAt(h.End), func(i int, lit literal, ok bool) bool {
 		if ok && i == f.arg {
 			d.secret(n, "", how.bind, lit, "")
 		}

@@ -43,12 +43,12 @@ func (r *Rules) AddCommand(f []string) ([]judge.Subject, error) {
 }
 
 // command masks the secrets that the command of the hit takes.
-func (d *reader) command(rg *region, h hit) {
-	c := &d.commands[h.index]
-	if before := lex.ByteAt(d.s, h.begin-1); h.begin < d.commandEnd[h.index] || lex.IsAlnum(before) || before == '_' {
+func (d *reader) command(rg *region, h lex.Hit) {
+	c := &d.commands[h.Index]
+	if before := lex.ByteAt(d.s, h.Begin-1); h.Begin < d.commandEnd[h.Index] || lex.IsAlnum(before) || before == '_' {
 		return
 	}
-	n := judge.Name{Begin: h.begin, End: h.end, Strength: judge.Strong, Rule: c.name}
+	n := judge.Name{Begin: h.Begin, End: h.End, Strength: judge.Strong, Rule: c.name}
 	found := func(lit literal) {
 		if strings.HasSuffix(c.how, "pair") { // the secret is behind the user
 			i := strings.IndexAny(d.s[lit.start:lit.end], ":%,=") + 1
@@ -58,7 +58,7 @@ func (d *reader) command(rg *region, h hit) {
 		}
 		d.secret(n, "", judge.Argument, lit, "")
 	}
-	at := rg.cursorAt(h.end)         // mysql also begins mysqldump
+	at := rg.cursorAt(h.End)         // mysql also begins mysqldump
 	if outer, ok := at.leave(); ok { // an element of a list
 		at = outer
 	}
@@ -74,14 +74,14 @@ func (d *reader) command(rg *region, h hit) {
 			d.flagValues(c, args[i:], found)
 		}
 	default:
-		if at.offset() == h.end && !wordGap.Has(lex.ByteAt(d.s, h.end)) {
+		if at.offset() == h.End && !wordGap.Has(lex.ByteAt(d.s, h.End)) {
 			break
 		}
 		if lit, ok := d.positional(c, args); ok {
 			found(lit)
 		}
 	}
-	d.commandEnd[h.index] = end
+	d.commandEnd[h.Index] = end
 }
 
 var (
@@ -119,7 +119,7 @@ func shellWords(d *reader, c cursor) (words []literal, end int) {
 		}
 		lit := literal{int(t.Start), c.offset(), false, c}
 		if t.Kind == lex.Literal && c == begin.next() {
-			lit = literal{int(t.Inner), int(t.InnerEnd), true, c}
+			lit = literal{t.Inner(), t.InnerEnd(), true, c}
 		}
 		words = append(words, lit)
 	}

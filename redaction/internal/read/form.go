@@ -106,7 +106,7 @@ func (r *Rules) AddForm(f []string) (subjects []judge.Subject, err error) {
 func elementsOf(s string) (out []element, err error) {
 	toks := lex.Lex(s, 0, len(s), lex.Unknown)
 	for i := 0; i < len(toks); i++ {
-		e := element{quoted: toks[i].Kind == lex.Literal, text: s[toks[i].Inner:toks[i].InnerEnd]}
+		e := element{quoted: toks[i].Kind == lex.Literal, text: s[toks[i].Inner():toks[i].InnerEnd()]}
 		if toks[i].Kind == lex.Blank {
 			continue
 		}
@@ -309,7 +309,7 @@ func (m *matcher) backward(c cursor, elements []element) bool {
 			return false
 		}
 		if t, _ := c.token(); e.kind == anyValue {
-			m.values = append(m.values, literal{int(t.Inner), int(t.InnerEnd), true, c.next()})
+			m.values = append(m.values, literal{t.Inner(), t.InnerEnd(), true, c.next()})
 		}
 	}
 	return true
@@ -342,7 +342,7 @@ func (e *element) matches(c cursor) bool {
 	if !ok || e.quoted != (t.Kind == lex.Literal) {
 		return false
 	}
-	text := c.rg.s[t.Inner:t.InnerEnd]
+	text := c.rg.s[t.Inner():t.InnerEnd()]
 	switch e.kind {
 	case exactToken:
 		return strings.EqualFold(text, e.text)

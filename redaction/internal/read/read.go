@@ -29,14 +29,12 @@ type Rules struct {
 	calls    []function
 	commands []command
 	index    formIndex
-	words    *lex.Words // of names, calls, commands and statements
-	buffers  sync.Pool  // of *buffer
+	buffers  sync.Pool // of *buffer
 }
 
 // A buffer is used again for the next text.
 type buffer struct {
 	tokens []lex.Token
-	hits   []hit
 	cache  judge.Cache
 }
 
@@ -69,10 +67,10 @@ const (
 	otherName // not of ASCII letters: the word itself is the name
 )
 
-// Index has to be called after the last rule was added.
-func (r *Rules) Index() {
+// Index returns the words at which the text is read: of names, calls, commands and statements. It has to be called
+// after the last rule was added.
+func (r *Rules) Index() (words []lex.Word) {
 	r.indexForms()
-	var words []lex.Word
 	for i, c := range r.calls {
 		words = append(words, lex.Word{Text: c.word, Index: i, Kind: callWord})
 	}
@@ -89,7 +87,7 @@ func (r *Rules) Index() {
 		}
 		words = append(words, lex.Word{Text: w, Kind: kind})
 	}
-	r.words = lex.NewWords(words)
+	return words
 }
 
 // Drop removes the rules that off reports. It has to be called before [Rules.Index].
@@ -99,29 +97,19 @@ func (r *Rules) Drop(off func(rule string) bool) {
 	r.commands = slices.DeleteFunc(r.commands, func(c command) bool { return off(c.name) })
 }
 
-// A hit is a word of the rules in the text.
-type hit struct {
-	begin, end int
-	kind       uint8
-	index      int
-}
-
-// Read reads a text of a language. isWhole is set if lines are missing neither in it nor behind it.
-func (r *Rules) Read(text string, l *lex.Language, isWhole bool) Result {
+// Read reads a text of a language, in which hits are the words of the rules. isWhole is set if lines are missing
+// neither in it nor behind it.
+func (r *Rules) Read(text string, l *lex.Language, hits []lex.Hit, isWhole bool) Result {
 	b, ok := r.buffers.Get().(*buffer)
 	if !ok {
 		b = &buffer{}
 	}
 	defer r.buffers.Put(b)
 	d := &reader{Rules: r, s: text, lang: l, cache: &b.cache, commandEnd: make([]int, len(r.commands)), budget: len(text)}
-	hits := b.hits[:0]
-	r.words.Each(text, func(w *lex.Word, begin, end int) {
-		hits = append(hits, hit{begin, end, w.Kind, w.Index})
-	})
 	if len(hits) == 0 && !strings.Contains(text, "sensitive") {
 		return d.Result
 	}
-	b.hits, b.tokens = hits, lex.Append(slices.Grow(b.tokens[:0], len(text)/4), text, 0, len(text), l)
+	b.tokens = lex.Append(slices.Grow(b.tokens[:0], len(text)/4), text, 0, len(text), l)
 	root := &region{s: text, toks: b.tokens, to: len(text), isText: isWhole && l != lex.Unknown, bare: l.Kind != lex.Code && l.Kind != lex.Markup, code: l.Kind == lex.Code, data: l.Kind == lex.Config || l.Kind == lex.Shell}
 	d.inData = root.data
 	d.judgeAll(d.document(root), inDocument)
@@ -151,15 +139,15 @@ type reader struct {
 }
 
 // region reads around the hits, which are in the region, in order.
-func (d *reader) region(rg *region, hits []hit, depth int) {
+func (d *reader) region(rg *region, hits []lex.Hit, depth int) {
 	at := 0
 	for len(hits) > 0 {
 		h := hits[0]
 		if d.work >= maxWork {
-			d.stop(h.begin, judge.Name{Rule: tooDense}, tooDense)
+			d.stop(h.Begin, judge.Name{Rule: tooDense}, tooDense)
 			return
 		}
-		for at < len(rg.toks) && int(rg.toks[at].End) <= h.begin {
+		for at < len(rg.toks) && int(rg.toks[at].End) <= h.Begin {
 			at++
 		}
 		if at == len(rg.toks) {
@@ -167,13 +155,13 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 		}
 		t := rg.toks[at]
 		inner := t.Kind == lex.Literal || t.Kind == lex.Comment
-		if !inner || h.begin < int(t.Inner) || h.end > int(t.InnerEnd) || depth == maxDepth {
-			if hits = hits[1:]; d.inPlaceholder(h.begin) {
+		if !inner || h.Begin < t.Inner() || h.End > t.InnerEnd() || depth == maxDepth {
+			if hits = hits[1:]; d.inPlaceholder(h.Begin) {
 				continue
 			}
 			d.work += hitWork
-			d.inCode, d.inData = rg.code, rg.data || h.kind == commandWord
-			switch h.kind {
+			d.inCode, d.inData = rg.code, rg.data || h.Kind == commandWord
+			switch h.Kind {
 			case callWord:
 				d.call(rg, h)
 			case commandWord:
@@ -185,8 +173,8 @@ func (d *reader) region(rg *region, hits []hit, depth int) {
 			}
 			continue
 		}
-		n := sort.Search(len(hits), func(i int) bool { return hits[i].begin >= int(t.InnerEnd) })
-		sub := &region{s: d.s, from: int(t.Inner), to: int(t.InnerEnd), bare: true}
+		n := sort.Search(len(hits), func(i int) bool { return hits[i].Begin >= t.InnerEnd() })
+		sub := &region{s: d.s, from: t.Inner(), to: t.InnerEnd(), bare: true}
 		if t.Kind == lex.Literal {
 			sub.outer, sub.at, sub.data = rg, at, rg.data && d.lang.Kind == lex.Shell
 		}
@@ -206,16 +194,16 @@ func (d *reader) stop(begin int, n judge.Name, reason string) {
 }
 
 // name reads the identifier around the stem, and what is bound to it.
-func (d *reader) name(rg *region, at int, h hit) {
-	if h.begin < d.nameEnd {
+func (d *reader) name(rg *region, at int, h lex.Hit) {
+	if h.Begin < d.nameEnd {
 		return
 	}
-	a, b := h.begin, h.end
-	if h.kind == nameWord {
+	a, b := h.Begin, h.End
+	if h.Kind == nameWord {
 		a = max(rg.from, lex.RunBack(d.s, a, &lex.IdentSet, maxName))
 		b = min(rg.to, lex.Run(d.s, b, &lex.IdentSet, maxName))
 		d.nameEnd = b
-		for b > h.end && (d.s[b-1] == '.' || d.s[b-1] == '-' || d.s[b-1] == '$') { // of a sentence
+		for b > h.End && (d.s[b-1] == '.' || d.s[b-1] == '-' || d.s[b-1] == '$') { // of a sentence
 			b--
 		}
 		if i := strings.LastIndexByte(d.s[a:b], '.'); i > 0 && lex.ByteAt(d.s, b) == '(' && judge.Words("method")[strings.ToLower(d.s[a+i+1:b])] {

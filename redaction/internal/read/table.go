@@ -112,11 +112,11 @@ var cellMargin = lex.SetOf(" |")
 
 // insert masks the values of an SQL statement, behind its first words:
 // INSERT INTO users (name, password) VALUES ('bob', '...'), ('eve', '...').
-func insert(d *reader, rg *region, h hit) {
-	if h.begin < d.insertEnd {
+func insert(d *reader, rg *region, h lex.Hit) {
+	if h.Begin < d.insertEnd {
 		return
 	}
-	columns, c := columns(d, rg.cursorAt(h.end))
+	columns, c := columns(d, rg.cursorAt(h.End))
 	const most = 64 // tokens between the columns and the values
 	word := ""
 	for k := 0; len(columns) > 0 && k < most && word != "values" && word != "value" && word != "select" && word != "stdin"; k++ {
@@ -179,7 +179,7 @@ func columns(d *reader, c cursor) (columns []judge.Name, next cursor) {
 				return columns, c.next()
 			}
 		case t.Kind == lex.Name, t.Kind == lex.Literal:
-			name = strings.Trim(name+"_"+strings.ReplaceAll(d.s[t.Inner:t.InnerEnd], " ", "_"), "_")
+			name = strings.Trim(name+"_"+strings.ReplaceAll(d.s[t.Inner():t.InnerEnd()], " ", "_"), "_")
 		}
 	}
 }

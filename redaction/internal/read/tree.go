@@ -96,7 +96,7 @@ func (r *tree) mark(c cursor, t lex.Token) cursor {
 		r.bytes(top, &r.frames[len(r.frames)-2])
 		r.frames = r.frames[:len(r.frames)-1]
 	case c.isOperator() && top.key == nil && (r.before.Kind == lex.Name || r.before.Kind == lex.Literal):
-		top.key, top.valued, top.labels = r.below(top.step, strings.TrimSpace(r.s[r.before.Inner:r.before.InnerEnd])), false, nil
+		top.key, top.valued, top.labels = r.below(top.step, strings.TrimSpace(r.s[r.before.Inner():r.before.InnerEnd()])), false, nil
 	}
 	return c
 }
@@ -113,7 +113,7 @@ func (r *tree) scalar(c cursor, t lex.Token) cursor {
 			return c
 		}
 	}
-	v := value{path: top.key, lit: literal{int(t.Inner), int(t.InnerEnd), t.Kind == lex.Literal, c.next()}, bind: judge.Assigned}
+	v := value{path: top.key, lit: literal{t.Inner(), t.InnerEnd(), t.Kind == lex.Literal, c.next()}, bind: judge.Assigned}
 	if t.Kind == lex.Name {
 		if !c.rg.bare || top.key == nil && !top.isList || top.valued && !(top.isList && r.inData && r.lang.Kind == lex.Shell) {
 			return c
@@ -156,7 +156,7 @@ func (r *tree) labelled(f *frame) *step {
 		if i == 0 {
 			s = f.step
 		}
-		s = r.below(s, r.s[t.Inner:t.InnerEnd])
+		s = r.below(s, r.s[t.Inner():t.InnerEnd()])
 		if i > 0 && t.Kind == lex.Literal {
 			s.label = s.name
 		}

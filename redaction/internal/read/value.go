@@ -89,7 +89,7 @@ func (d *reader) literalAt(c cursor, bind judge.Binding) (literal, bool) {
 			break // quotes are text
 		}
 		if t.Kind == lex.Literal {
-			return trim(d.s, literal{int(t.Inner), int(t.InnerEnd), true, at.next()}), true
+			return trim(d.s, literal{t.Inner(), t.InnerEnd(), true, at.next()}), true
 		}
 		arg, ok := unwrapCall(at)
 		if !ok {
@@ -250,7 +250,7 @@ func (d *reader) branches(n judge.Name, place string, c cursor) {
 		case t.Kind == lex.Blank, t.Kind == lex.Comment, t.Kind == lex.Newline:
 			continue
 		case t.Kind == lex.Literal && (judge.Words("branch")[before] || conditional && before == ":"):
-			d.secret(n, place, judge.Fallback, literal{int(t.Inner), int(t.InnerEnd), true, c.next()}, "")
+			d.secret(n, place, judge.Fallback, literal{t.Inner(), t.InnerEnd(), true, c.next()}, "")
 		case text == "(", text == "[", text == "{":
 			depth++
 		case text == ")", text == "]", text == "}":

@@ -22,8 +22,10 @@ type Rules struct {
 	// runs are the rules without an anchor.
 	runs    []*rule
 	readers []reader // by the index of their words
-	all     *lex.Words
 }
+
+// Word is the kind of the words of the rules.
+const Word uint8 = 1 << 7
 
 // A reader looks for secrets at the word s[begin:end].
 type reader struct {
@@ -38,12 +40,11 @@ type Policy struct {
 	HostSuffixes        []string
 }
 
-// Index has to be called after the last rule was added.
-func (r *Rules) Index(p Policy) {
-	var words []lex.Word
+// Index returns the words at which the rules are tried. It has to be called after the last rule was added.
+func (r *Rules) Index(p Policy) (words []lex.Word) {
 	add := func(read func(c *scan, begin, end int), contextFree bool, texts ...string) {
 		for _, w := range texts {
-			words = append(words, lex.Word{Text: strings.ToLower(w), Index: len(r.readers)})
+			words = append(words, lex.Word{Text: strings.ToLower(w), Index: len(r.readers), Kind: Word})
 		}
 		r.readers = append(r.readers, reader{read, contextFree})
 	}
@@ -74,7 +75,7 @@ func (r *Rules) Index(p Policy) {
 		add(internalIP, false, privateNets...)
 	}
 	add(host, false, p.HostSuffixes...)
-	r.all = lex.NewWords(words)
+	return words
 }
 
 // Drop removes the rules that off reports. It has to be called before [Rules.Index].
@@ -82,33 +83,31 @@ func (r *Rules) Drop(off func(rule string) bool) {
 	r.tokens = slices.DeleteFunc(r.tokens, func(t rule) bool { return off(t.name) })
 }
 
-// Scan returns the secrets of s, in any order, and what a rule matched and a predicate left.
-// sections are where hunks begin in s: lines of the file are missing before each.
-func (r *Rules) Scan(s string, sections []int) (found, left []judge.Span) {
-	c := r.read(s, false)
+// Scan returns the secrets of s, in any order, and what a rule matched and a predicate left. hits are the words of the
+// rules in s, sections are where hunks begin in s: lines of the file are missing before each.
+func (r *Rules) Scan(s string, hits []lex.Hit, sections []int) (found, left []judge.Span) {
+	c := &scan{Rules: r, s: s, runEnds: make([]int, len(r.tokens))}
+	for _, h := range hits {
+		if h.Begin >= c.placeholderEnd {
+			r.readers[h.Index].read(c, h.Begin, h.End)
+		}
+	}
 	c.keyBodies(sections)
 	c.longRuns()
 	return c.found, c.left
 }
 
 // ContextFree returns the rule that finds something in s that a request must never hold, or "".
-func (r *Rules) ContextFree(s string) string {
-	if c := r.read(s, true); len(c.found) > 0 {
-		return c.found[0].Rule
+func (r *Rules) ContextFree(s string, hits []lex.Hit) string {
+	c := &scan{Rules: r, s: s, contextFree: true, runEnds: make([]int, len(r.tokens))}
+	for _, h := range hits {
+		if reader := &r.readers[h.Index]; reader.contextFree && h.Begin >= c.placeholderEnd {
+			if reader.read(c, h.Begin, h.End); len(c.found) > 0 {
+				return c.found[0].Rule
+			}
+		}
 	}
 	return ""
-}
-
-// read reads s at all words, or at those of readers without context up to the first secret.
-func (r *Rules) read(s string, contextFree bool) *scan {
-	c := &scan{Rules: r, s: s, contextFree: contextFree, runEnds: make([]int, len(r.tokens))}
-	r.all.Each(s, func(w *lex.Word, begin, end int) {
-		reader := &r.readers[w.Index]
-		if begin >= c.placeholderEnd && (!contextFree || reader.contextFree && len(c.found) == 0) {
-			reader.read(c, begin, end)
-		}
-	})
-	return c
 }
 
 // A scan is the state of one pass over a text.
