@@ -13,8 +13,8 @@
 // filelog twice if files were branched or integrated, jobs once if the changelist
 // has jobs; files and print once for the files around the change. A shelf costs one more
 // print, and so does each revision at which the server ends a print; a server that fails to
-// describe a changelist is asked up to three times, and groups that own paths once in ten
-// minutes.
+// describe a changelist is asked up to three times, and each group that owns a changed path
+// once.
 package p4
 
 import (
@@ -24,7 +24,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -40,7 +39,6 @@ type ChangeFetcher struct {
 	list      AllowList
 	owners    []owner
 	authors   []authorRule
-	groups    sync.Map // group by name
 	skip      skipper
 	selection *selection.Policy
 	runner    command.Runner

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -100,37 +99,23 @@ func (x *fetch) addOwners(ctx context.Context) error {
 				x.Gaps = append(x.Gaps, review.GapOwners)
 			}
 			for _, m := range members {
-				x.addRecipient(m.user, m.email, review.RoleOwner)
+				x.addRecipient(m.Fields["User"], m.Fields["Email"], review.RoleOwner)
 			}
 		}
 	}
 	return nil
 }
 
-// Limits of the groups that own paths: groups within one, members of one, and how long they
-// are kept.
+// Limits of a group that owns paths: groups within it, and members.
 const (
 	maxSubgroups = 20
 	maxMembers   = 200
-	groupLife    = 10 * time.Minute
 )
 
-// A group is the members of a group of p4 at a time.
-type group struct {
-	members []member
-	isWhole bool // it has members, and all are within the limits
-	at      time.Time
-}
-
-type member struct{ user, email string }
-
-// members returns the members of a group and of the groups in it, with their addresses.
+// members returns the p4 users records of a group's members, and of the groups in it.
 // isWhole is false if the group has none, or more than the limits.
-func (x *fetch) members(ctx context.Context, name string) (members []member, isWhole bool, err error) {
-	if known, ok := x.groups.Load(name); ok && time.Since(known.(group).at) < groupLife {
-		return known.(group).members, known.(group).isWhole, nil
-	}
-	groups, users := []string{name}, []string(nil)
+func (x *fetch) members(ctx context.Context, group string) (members []command.Record, isWhole bool, err error) {
+	groups, users := []string{group}, []string(nil)
 	for i := 0; i < min(len(groups), maxSubgroups); i++ {
 		records, err := x.Stats(ctx, command.Cmd{Name: "group", Flags: []string{"-o"}, Operands: groups[i : i+1]})
 		if err != nil {
@@ -148,17 +133,9 @@ func (x *fetch) members(ctx context.Context, name string) (members []member, isW
 		}
 	}
 	users = slices.DeleteFunc(users, func(user string) bool { return !isUser(user) })
-	found := group{at: time.Now()}
-	if len(users) > 0 {
-		records, err := x.Stats(ctx, command.Cmd{Name: "users", Operands: users[:min(len(users), maxMembers)]})
-		if err != nil {
-			return nil, false, err
-		}
-		for _, rec := range records {
-			found.members = append(found.members, member{rec.Fields["User"], rec.Fields["Email"]})
-		}
+	if len(users) == 0 {
+		return nil, false, nil
 	}
-	found.isWhole = len(found.members) > 0 && len(groups) <= maxSubgroups && len(users) <= maxMembers
-	x.groups.Store(name, found)
-	return found.members, found.isWhole, nil
+	members, err = x.Stats(ctx, command.Cmd{Name: "users", Operands: users[:min(len(users), maxMembers)]})
+	return members, len(members) > 0 && len(groups) <= maxSubgroups && len(users) <= maxMembers, err
 }
