@@ -11,9 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	yaml "github.com/goccy/go-yaml/parser"
-
-	"github.com/criticizer/criticizer/review"
+	"go.yaml.in/yaml/v4"
 )
 
 // A grammar parses texts. Of most files a reviewer sees parts only: frames complete a
@@ -37,9 +35,6 @@ const maxCut = 12
 // maxCuts bounds the parts of a frame that are parsed: a file may have a part between any two
 // of its lines.
 const maxCuts = 200
-
-// maxYAML is the largest text of YAML that is parsed. The time grows faster than the text.
-const maxYAML = 64_000
 
 var whole = frame{whole: true}
 
@@ -67,11 +62,8 @@ func parsesGo(s string) bool {
 }
 
 func parsesYAML(s string) bool {
-	if len(s) > maxYAML || review.TooNested(s) {
-		return false
-	}
-	_, err := yaml.ParseBytes([]byte(s), 0)
-	return err == nil
+	var docs []yaml.Node
+	return yaml.Load([]byte(s), &docs, yaml.WithAllDocuments()) == nil
 }
 
 func parsesXML(s string) bool {

@@ -1,17 +1,17 @@
 package rules
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/criticizer/criticizer/internal/glob"
 )
@@ -26,42 +26,44 @@ var packName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // parse adds the packs of a file, one per YAML document. The error joins all problems.
 func (b *Set) parse(name string, data []byte) error {
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return located(name, err)
-	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	var problems []error
 	empty := true
-	for _, doc := range file.Docs {
-		if doc.Body == nil { // only comments
+	for err == nil {
+		var doc yaml.Node
+		if err = loader.Load(&doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" { // only comments
 			continue
 		}
 		empty = false
-		pack, err := newPack(name, doc.Body)
+		pack, err := newPack(name, doc.Content[0])
 		problems = append(problems, err)
 		if slices.ContainsFunc(b.packs, func(other Pack) bool { return other.Name == pack.Name }) {
 			problems = append(problems, fmt.Errorf("%s: pack %q is defined before: rename or delete one", pack.Origin, pack.Name))
 		}
 		b.packs = append(b.packs, pack)
 	}
-	if empty {
+	switch {
+	case !errors.Is(err, io.EOF):
+		return located(name, err)
+	case empty:
 		problems = append(problems, fmt.Errorf("%s:1: the file holds no pack: write name, files and look_for", name))
 	}
 	return errors.Join(problems...)
 }
 
 // newPack decodes and checks a pack of a file.
-func newPack(file string, node ast.Node) (Pack, error) {
-	p := Pack{Origin: fmt.Sprintf("%s:%d", file, node.GetToken().Position.Line)}
-	if err := yaml.NodeToValue(node, &p, yaml.Strict()); err != nil {
+func newPack(file string, node *yaml.Node) (Pack, error) {
+	p := Pack{Origin: fmt.Sprintf("%s:%d", file, node.Line)}
+	if err := node.Load(&p, yaml.WithKnownFields()); err != nil {
 		return p, located(file, err)
 	}
 	var problems []error
-	check := func(wrong bool, part, format string, args ...any) {
+	checkItem := func(wrong bool, list string, item int, format string, args ...any) {
 		if wrong {
-			problems = append(problems, fmt.Errorf("%s:%d: %s: %s", file, lineOf(node, part), part, fmt.Sprintf(format, args...)))
+			problems = append(problems, fmt.Errorf("%s:%d: %s: %s", file, lineOf(node, list, item), list, fmt.Sprintf(format, args...)))
 		}
 	}
+	check := func(wrong bool, field, format string, args ...any) { checkItem(wrong, field, -1, format, args...) }
 	check(!packName.MatchString(p.Name), "name", "%q is not a pack name: write lower-case letters, digits, - and _", p.Name)
 	check(len(p.Patterns) == 0, "files", "the pack has no files: write patterns such as ['*.go']")
 	check(len(p.LookFor)+len(p.DoNotReport) == 0, "look_for", "the pack has no rule: write one")
@@ -70,11 +72,10 @@ func newPack(file string, node ast.Node) (Pack, error) {
 		texts []string
 	}{{"files", p.Patterns}, {"look_for", p.LookFor}, {"do_not_report", p.DoNotReport}} {
 		for i, text := range list.texts {
-			part := fmt.Sprintf("%s[%d]", list.name, i)
 			text = strings.TrimSpace(text)
-			check(text == "", part, "is empty: delete it")
-			check(!legible(text), part, "has a line break or an invisible character, or is not UTF-8: write one line of plain text")
-			check(len(text) > maxTextBytes, part, "has %d bytes, more than %d: split it", len(text), maxTextBytes)
+			checkItem(text == "", list.name, i, "an item is empty: delete it")
+			checkItem(!legible(text), list.name, i, "an item has a line break or an invisible character, or is not UTF-8: write one line of plain text")
+			checkItem(len(text) > maxTextBytes, list.name, i, "an item has %d bytes, more than %d: split it", len(text), maxTextBytes)
 			list.texts[i] = text
 		}
 	}
@@ -86,20 +87,24 @@ func newPack(file string, node ast.Node) (Pack, error) {
 	return p, errors.Join(problems...)
 }
 
-// lineOf returns the line of a part of a pack, or of the pack if it has no such part.
-func lineOf(pack ast.Node, part string) int {
-	if path, err := yaml.PathString("$." + part); err == nil {
-		if node, err := path.FilterNode(pack); err == nil && node != nil {
-			return node.GetToken().Position.Line
-		}
+// lineOf returns the line of a field of a pack, or of an item of it, or of the pack if it has
+// no such part.
+func lineOf(pack *yaml.Node, field string, item int) int {
+	at := slices.IndexFunc(pack.Content, func(n *yaml.Node) bool { return n.Value == field })
+	if at < 0 || at+1 == len(pack.Content) {
+		return pack.Line
 	}
-	return pack.GetToken().Position.Line
+	value := pack.Content[at+1]
+	if item >= 0 && item < len(value.Content) {
+		return value.Content[item].Line
+	}
+	return value.Line
 }
 
 // located puts file and line before a problem that the YAML library reports.
 func located(file string, err error) error {
-	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
-		return fmt.Errorf("%s:%d: %s", file, at.GetToken().Position.Line, at.GetMessage())
+	if at, ok := errors.AsType[*yaml.LoadError](err); ok && at.Mark.Line > 0 {
+		return fmt.Errorf("%s:%d: %s", file, at.Mark.Line, at.Message)
 	}
 	return fmt.Errorf("%s: %w", file, err)
 }

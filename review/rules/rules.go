@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/glob"
-	"github.com/criticizer/criticizer/review"
 )
 
 // A Pack holds the rules for some files.
@@ -155,15 +154,7 @@ const TeamPrefix = "depot:"
 
 // WithTeam returns b with the packs of a file of a team. They add to the others: they
 // cannot replace one. origin names the file and its revision.
-func (b *Set) WithTeam(origin, text string) (with *Set, err error) {
-	defer func() {
-		if recover() != nil { // the parser of YAML is not made for hostile files
-			with, err = nil, fmt.Errorf("%s: cannot be parsed", origin)
-		}
-	}()
-	if review.TooNested(text) {
-		return nil, fmt.Errorf("%s: has too many brackets, or dashes in a line: write packs as lists of lines", origin)
-	}
+func (b *Set) WithTeam(origin, text string) (*Set, error) {
 	var own Set
 	if err := own.parse(origin, []byte(text)); err != nil {
 		return nil, err

