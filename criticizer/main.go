@@ -28,7 +28,12 @@ func main() {
 
 // run executes one command line and returns the exit status.
 func (c *app) run(ctx context.Context, args []string) int {
+	out := &output{w: c.stdout}
+	c.stdout = out
 	err := cli.Execute(ctx, c.rootCommand(), args, c.stdout, c.stderr) //nolint:contextcheck // cobra passes ctx to the commands
+	if err == nil && out.err != nil {
+		err = advise(fmt.Errorf("write standard output: %w", out.err), "the output is incomplete: free space or name another file, and run the command again")
+	}
 	if c.stopProgress != nil {
 		c.stopProgress()
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -90,6 +91,23 @@ func TestHintsOfFailures(t *testing.T) {
 	} {
 		if got := hintOf(tt.err); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// A full disk must not look like success: the file of a keyset would be empty.
+func TestOutputThatIsNotWritten(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full")
+	}
+	t.Cleanup(func() { _ = full.Close() })
+	for _, command := range []string{"keyset evidence", "help status", "rules list", "rules list --json"} {
+		var errs strings.Builder
+		c := &app{getenv: func(string) string { return "" }, stdout: full, stderr: &errs}
+		if status := c.run(t.Context(), strings.Fields(command)); status != 1 || !strings.Contains(errs.String(), "no space left on device") {
+			t.Errorf("%s: status %d, %s", command, status, errs.String())
 		}
 	}
 }

@@ -17,6 +17,22 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
+// An output is standard output. It keeps the first error, so that no command reports success for
+// what could not be written, such as a keyset on a full disk.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
 // print writes v as JSON, or else what table writes.
 func (c *app) print(v any, table func(io.Writer)) error {
 	if c.json {
