@@ -27,7 +27,7 @@ func (c *app) redactCommand() *cobra.Command {
 		Use: "redact", Short: "Print standard input as a model would see it",
 		Long: `Prints the text on standard input as a model would see it. A diff is recognized;
 its prefixes and headers are kept. The section redaction of the configuration
-applies as in a review; the flags add to it.
+applies as in a review.
 
 With --before and --after, or --git, it prints diffs as a review sends them: the
 whole texts decide what is masked.
@@ -47,11 +47,7 @@ as masked from begin to end, and its rule is the class of the error.`,
 	flags.BoolVar(&r.diff, "diff", false, "read the input as a diff")
 	flags.BoolVar(&r.explain, "explain", false, "print each masked range and near miss instead, with its rule")
 	flags.BoolVar(&r.jsonl, "jsonl", false, "read and write JSON lines")
-	flags.BoolVar(&r.cfg.Emails, "emails", false, "also mask email addresses")
-	flags.BoolVar(&r.cfg.InternalIPs, "ips", false, "also mask addresses of private networks")
-	flags.StringSliceVar(&r.cfg.HostSuffixes, "hosts", nil, "also mask hosts under these `SUFFIXES`, separated by commas")
 	flags.StringSliceVar(&r.rules, "rules", nil, "add the rules of `FILES`, separated by commas")
-	flags.IntVar(&r.cfg.MaxBytes, "max-bytes", 0, "reject an input of more than `N` bytes")
 	flags.StringVar(&r.before, "before", "", "with --after: read `FILE` as the old text, and print the diff")
 	flags.StringVar(&r.after, "after", "", "read `FILE` as the new text, and print the diff")
 	flags.StringVar(&r.gitRange, "git", "", "print the diffs of the git `RANGE` A..B")
@@ -66,7 +62,6 @@ as masked from begin to end, and its rule is the class of the error.`,
 
 // A redactor redacts standard input.
 type redactor struct {
-	cfg                  redaction.Config
 	rules                []string
 	diff, explain, jsonl bool
 	before, after        string // names of files
@@ -110,22 +105,19 @@ func (r *redactor) run(ctx context.Context, c *app) (err error) {
 	return err
 }
 
-// newPipeline returns the pipeline of a review with this configuration, and with what the
-// flags add.
+// newPipeline returns the pipeline of a review with this configuration, and with the rules of the
+// flag.
 func (r *redactor) newPipeline(c *app) (*redaction.Pipeline, error) {
 	cfg, err := c.configWithKey()
 	if err != nil {
 		return nil, err
 	}
-	policy := &cfg.Redaction
-	policy.Emails, policy.InternalIPs = policy.Emails || r.cfg.Emails, policy.InternalIPs || r.cfg.InternalIPs
-	policy.HostSuffixes, policy.RuleFiles = append(policy.HostSuffixes, r.cfg.HostSuffixes...), append(policy.RuleFiles, r.rules...)
-	policy.MaxBytes = r.cfg.MaxBytes
+	cfg.Redaction.RuleFiles = append(cfg.Redaction.RuleFiles, r.rules...)
 	file := settings.Program.File(c.configPath, c.getenv)
 	if _, err := os.Stat(file); err == nil {
 		fmt.Fprintf(c.stderr, "redaction as configured in %s\n", printable(file))
 	}
-	return cfg.NewPipeline(policy.Key)
+	return cfg.NewPipeline(cfg.Redaction.Key)
 }
 
 // printMarks prints a line for each range: where it is, what is masked, and which
