@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 )
@@ -93,32 +92,22 @@ func TestRetryAfter(t *testing.T) {
 		seconds, millis string
 		want            time.Duration
 	}{
-		"no header":                      {"", "", 0},
-		"seconds":                        {"30", "", 30 * time.Second},
-		"zero seconds":                   {"0", "", 0},
-		"a fraction of a second":         {"0.5", "", 500 * time.Millisecond},
-		"milliseconds":                   {"", "1500", 1500 * time.Millisecond},
-		"milliseconds larger":            {"1", "2500", 2500 * time.Millisecond},
-		"seconds larger":                 {"3", "2500", 3 * time.Second},
-		"date":                           {date(90 * time.Second), "", 90 * time.Second},
-		"date before now":                {date(-time.Hour), "", 0},
-		"date before now, milliseconds":  {date(-time.Hour), "250", 250 * time.Millisecond},
-		"date of RFC 850":                {now.Add(time.Minute).Format(time.RFC850), "", time.Minute},
-		"date far away":                  {"Fri, 31 Dec 9999 23:59:59 GMT", "", DelayCeiling},
-		"negative":                       {"-5", "", 0},
-		"negative milliseconds":          {"", "-5", 0},
-		"negative seconds, milliseconds": {"-5", "250", 250 * time.Millisecond},
-		"huge":                           {"99999999999999999999", "", DelayCeiling},
-		"largest integer":                {strconv.Itoa(math.MaxInt64), "", DelayCeiling},
-		"huge milliseconds":              {"", "1e300", DelayCeiling},
-		"beyond any number":              {"1e999", "", 0},
-		"infinite":                       {"Inf", "", DelayCeiling},
-		"minus infinite":                 {"-Inf", "", 0},
-		"not a number":                   {"NaN", "", 0},
-		"not a number, milliseconds":     {"NaN", "NaN", 0},
-		"invalid":                        {"soon", "", 0},
+		"no header":           {"", "", 0},
+		"seconds":             {"30", "", 30 * time.Second},
+		"milliseconds":        {"", "1500", 1500 * time.Millisecond},
+		"milliseconds larger": {"1", "2500", 2500 * time.Millisecond},
+		"seconds larger":      {"3", "2500", 3 * time.Second},
+		"date":                {date(90 * time.Second), "", 90 * time.Second},
+		"date before now":     {date(-time.Hour), "", 0},
+		"date of RFC 850":     {now.Add(time.Minute).Format(time.RFC850), "", time.Minute},
+		"date far away":       {"Fri, 31 Dec 9999 23:59:59 GMT", "", DelayCeiling},
+		"negative":            {"-5", "", 0},
+		"huge":                {"99999999999999999999", "", DelayCeiling},
+		"beyond any number":   {"1e999", "", 0},
+		"infinite":            {"Inf", "", DelayCeiling},
+		"not a number":        {"NaN", "", 0},
+		"invalid":             {"soon", "", 0},
 		"an invalid header does not hide the other": {"soon", "250", 250 * time.Millisecond},
-		"a unit": {"5s", "", 0},
 	} {
 		h := http.Header{}
 		if tt.seconds != "" {

@@ -8,13 +8,14 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 // Each category with its classes, and whether they are retried (processing 8.1).
@@ -47,81 +48,58 @@ func TestClassification(t *testing.T) {
 	}
 }
 
-func TestEveryClassIsDescribedOnce(t *testing.T) {
+// Every class that is declared is described once, and used by code of the product.
+func TestEveryClassIsDescribedAndUsed(t *testing.T) {
 	t.Parallel()
-	var described []Class
-	for _, d := range Descriptions() {
-		described = append(described, d.Class)
-		if d.Actor == "" || d.Meaning == "" || d.Hint == "" {
-			t.Errorf("%s lacks an actor, a meaning or a hint: %+v", d.Class, d)
-		}
-	}
-	if declared := declaredClasses(t); !slices.Equal(described, declared) {
-		t.Errorf("described are\n%v\ndeclared are\n%v", described, declared)
-	}
-}
-
-// declaredClasses reads the constants of type Class from the source.
-func declaredClasses(t *testing.T) []Class {
-	t.Helper()
+	used := usedClasses(t)
 	file, err := parser.ParseFile(token.NewFileSet(), "class.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var classes []Class
+	testkit.NoError(t, err)
+	var declared, described []Class
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || fmt.Sprint(spec.Type) != "Class" {
 			return true
 		}
 		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
+		testkit.NoError(t, err)
+		declared = append(declared, Class(value))
+		if !used[spec.Names[0].Name] {
+			t.Errorf("no code gives an error the class %s", value)
 		}
-		classes = append(classes, Class(value))
 		return true
 	})
-	if len(classes) == 0 {
-		t.Fatal("class.go declares no class: this test does not find them")
+	for _, d := range Descriptions() {
+		described = append(described, d.Class)
+		if d.Actor == "" || d.Meaning == "" || d.Hint == "" {
+			t.Errorf("%s lacks an actor, a meaning or a hint: %+v", d.Class, d)
+		}
 	}
-	return classes
+	if len(declared) == 0 || !slices.Equal(described, declared) {
+		t.Errorf("described are\n%v\ndeclared are\n%v", described, declared)
+	}
 }
 
-// TestEveryClassIsUsed fails for a class that no code of the product names.
-func TestEveryClassIsUsed(t *testing.T) {
-	t.Parallel()
-	used := map[string]bool{}
-	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
+// usedClasses returns the names of the classes in the code of the product.
+func usedClasses(t *testing.T) map[string]bool {
+	t.Helper()
+	used, name := map[string]bool{}, regexp.MustCompile(`\bfailure\.([A-Z]\w+)`)
+	testkit.NoError(t, fs.WalkDir(os.DirFS("../.."), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "build" || d.Name() == "tools" || d.Name() == "failure" || len(name) > 1 && name[0] == '.'):
+		case d.IsDir() && (d.Name() == "build" || d.Name() == "tools" || d.Name() == "failure" || len(path) > 1 && path[0] == '.'):
 			return fs.SkipDir
-		case path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		for _, m := range usedClass.FindAllStringSubmatch(string(text), -1) {
+		text, err := os.ReadFile(filepath.Join("../..", path))
+		for _, m := range name.FindAllStringSubmatch(string(text), -1) {
 			used[m[1]] = true
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), "class.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.ValueSpec); ok && fmt.Sprint(spec.Type) == "Class" && !used[spec.Names[0].Name] {
-			t.Errorf("no code gives an error the class %s", spec.Names[0])
-		}
-		return true
-	})
+	}))
+	return used
 }
-
-var usedClass = regexp.MustCompile(`\bfailure\.([A-Z]\w+)`)
 
 func TestUnlistedClassIsDescribedAsUnknown(t *testing.T) {
 	t.Parallel()
@@ -129,14 +107,6 @@ func TestUnlistedClassIsDescribedAsUnknown(t *testing.T) {
 		if got := c.Describe(); got.Class != Unknown || c.Retryable() {
 			t.Errorf("%q is described as %s, retryable %t; want %s, not retryable", c, got.Class, c.Retryable(), Unknown)
 		}
-	}
-}
-
-func TestDescriptionsCannotBeChangedByCallers(t *testing.T) {
-	t.Parallel()
-	Descriptions()[0].Retryable = false
-	if !Descriptions()[0].Retryable {
-		t.Error("a caller changed the table of classes")
 	}
 }
 

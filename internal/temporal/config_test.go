@@ -136,7 +136,6 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 	}
 }
 
-// A client certificate that was replaced is used for the next connection.
 // An address is host and port; the two mistakes of newcomers have one sentence each.
 func TestAddressIsHostAndPort(t *testing.T) {
 	t.Parallel()
@@ -153,6 +152,7 @@ func TestAddressIsHostAndPort(t *testing.T) {
 	}
 }
 
+// A client certificate that was replaced is used for the next connection.
 func TestTemporalCertificateIsRotated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
