@@ -33,17 +33,9 @@ func (s *session) changes(f flags, args []string) error {
 				continue
 			}
 			left--
-			record := []field{
-				{"change", strconv.Itoa(c.Number)}, {"time", seconds(c.Time)}, {"user", c.User}, {"client", c.User + "-ws"},
-				{"status", c.status()}, {"changeType", "public"},
-			}
-			if path := c.path(); path != "" {
-				record = append(record, field{"path", path})
-			}
-			if len(c.Shelved) > 0 {
-				record = append(record, field{"shelved", ""})
-			}
-			s.out.record(append(c.withOldNumber(record), field{"desc", summary(c.Desc)}))
+			s.out.record([]field{
+				{"change", strconv.Itoa(c.Number)}, {"time", seconds(c.Time)}, {"user", c.User}, {"status", c.status()}, {"desc", summary(c.Desc)},
+			})
 		}
 	}
 	return nil
@@ -52,13 +44,6 @@ func (s *session) changes(f flags, args []string) error {
 // touches reports whether the change submitted a file of the pattern.
 func (s *session) touches(c *change, pattern string) bool {
 	return slices.ContainsFunc(c.Files, func(r *revision) bool { return s.depot.matches(pattern, r.Path) })
-}
-
-func (c *change) withOldNumber(record []field) []field {
-	if c.OldNumber == 0 {
-		return record
-	}
-	return append(record, field{"oldChange", strconv.Itoa(c.OldNumber)})
 }
 
 // visibleChange returns nil if there is no such change.
@@ -96,7 +81,9 @@ func (s *session) describe(f flags, args []string) error {
 		case path != "":
 			record = append(record, field{"path", path})
 		}
-		record = c.withOldNumber(record)
+		if c.OldNumber > 0 {
+			record = append(record, field{"oldChange", strconv.Itoa(c.OldNumber)})
+		}
 		for i, j := range c.Jobs {
 			record = append(record, field{"job" + strconv.Itoa(i), j.Name})
 		}

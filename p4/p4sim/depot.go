@@ -57,15 +57,11 @@ type revision struct {
 	// Type is empty if the content and Exec determine it, as in git.
 	Type string
 	Exec bool
-	Time int64
 	// Content is the key of the bytes; empty if there are none.
 	Content string
-	// From and FromRev name the source of a moved or branched file; Into and
-	// IntoRev where a file was moved.
+	// From and FromRev name the source of a moved or branched file.
 	From    string
 	FromRev int
-	Into    string
-	IntoRev int
 }
 
 // deleted reports whether the revision has no content.
@@ -117,7 +113,7 @@ func newHistory() *history {
 func (h *history) addChange(c *change, revs []*revision) {
 	slices.SortFunc(revs, func(x, y *revision) int { return strings.Compare(x.Path, y.Path) })
 	for _, r := range revs {
-		r.Change, r.Time, r.Rev = c.Number, c.Time, h.next(r.Path)
+		r.Change, r.Rev = c.Number, h.next(r.Path)
 		h.files[r.Path] = append(h.files[r.Path], r)
 	}
 	c.Files = revs

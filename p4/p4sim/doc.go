@@ -6,11 +6,10 @@
 //
 // It imitates what package p4 and tools/p4check.sh run: changes, describe, filelog, files,
 // info, jobs, login -s, print, protects, reviews -c and users, with the flags in [commands].
-// A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard. The fields,
-// their order, the messages with their severities and generic codes, the chunks of a printed
-// file and the exit statuses are as in recorded runs of the 2023.2 client and in "p4 help".
-// Records of info, users and jobs hold the fields that package p4 reads. Keywords are not
-// expanded.
+// A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard. Records hold the
+// fields that package p4 and tools/p4check.sh read, in the server's order. The messages with
+// their severities and generic codes, the chunks of a printed file and the exit statuses are as
+// in recorded runs of the 2023.2 client and in "p4 help". Keywords are not expanded.
 //
 // A setting is an environment variable, or a line NAME=value of the file p4sim.conf beside
 // the executable: package p4 gives p4 an environment of its own.

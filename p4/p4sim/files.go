@@ -110,7 +110,7 @@ func (s *session) files(f flags, args []string) error {
 func (f *file) listed() []field {
 	return []field{
 		{"depotFile", f.Path}, {"rev", strconv.Itoa(f.Rev)}, {"change", strconv.Itoa(f.Change)},
-		{"action", f.Action}, {"type", f.fileType}, {"time", seconds(f.Time)},
+		{"action", f.Action}, {"type", f.fileType},
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *session) print(f flags, args []string) error {
 }
 
 // filelog reports the history of files, each up to the revision that the argument
-// names, without what happened before the file was moved.
+// names, without what happened before the file was moved, and where it was copied to.
 func (s *session) filelog(f flags, args []string) error {
 	for revs := range s.selected(args) {
 		record := []field{{"depotFile", revs[0].Path}}
@@ -156,33 +156,20 @@ func (s *session) filelog(f flags, args []string) error {
 			if err != nil {
 				return err
 			}
-			c := s.depot.change(r.Change)
-			fields := []field{
-				{"rev", strconv.Itoa(r.Rev)}, {"change", strconv.Itoa(r.Change)}, {"action", r.Action},
-				{"type", one.fileType}, {"time", seconds(r.Time)}, {"user", c.User}, {"client", c.User + "-ws"},
-			}
+			fields := []field{{"rev", strconv.Itoa(r.Rev)}, {"change", strconv.Itoa(r.Change)}, {"action", r.Action}, {"type", one.fileType}}
 			if !r.deleted() {
 				fields = append(fields, field{"fileSize", one.size()}, field{"digest", one.digest()})
 			}
-			record = append(record, numbered(n, append(fields, field{"desc", summary(c.Desc)}))...)
-			record = append(record, integration(n, r)...)
+			record = append(record, numbered(n, fields)...)
+			if r.From != "" {
+				how, key := "branch from", strconv.Itoa(n)+",0"
+				if strings.HasPrefix(r.Action, "move/") {
+					how = "moved from"
+				}
+				record = append(record, field{"how" + key, how}, field{"file" + key, r.From}, field{"srev" + key, "#none"}, field{"erev" + key, "#" + strconv.Itoa(r.FromRev)})
+			}
 		}
 		s.out.record(record)
 	}
 	return nil
-}
-
-// integration are the fields that relate a revision to another file.
-func integration(i int, r *revision) []field {
-	how, path, rev := "branch from", r.From, r.FromRev
-	switch {
-	case r.Into != "":
-		how, path, rev = "moved into", r.Into, r.IntoRev
-	case r.From == "":
-		return nil
-	case strings.HasPrefix(r.Action, "move/"):
-		how = "moved from"
-	}
-	key := strconv.Itoa(i) + ",0"
-	return []field{{"how" + key, how}, {"file" + key, path}, {"srev" + key, "#none"}, {"erev" + key, "#" + strconv.Itoa(rev)}}
 }

@@ -176,7 +176,7 @@ func (h *history) fileRevisions(f rawDiff) []*revision {
 	source := &revision{Path: from, Action: "delete", Type: old.Type}
 	if r.Action == "add" {
 		r.Action, r.From, r.FromRev = "move/add", from, old.Rev
-		source.Action, source.Into, source.IntoRev = "move/delete", r.Path, h.next(path)
+		source.Action = "move/delete"
 	}
 	return []*revision{r, source}
 }

@@ -117,7 +117,7 @@ func (t *txtarReader) addFile(section string, content []byte) error {
 			return fmt.Errorf("the source %s does not exist", r.From)
 		}
 		if r.FromRev = source.Rev; r.Action == "move/add" { // with the deletion of the source
-			t.add(&revision{Path: r.From, Action: "move/delete", Type: source.Type, Into: r.Path, IntoRev: t.next(r.Path)}, false)
+			t.add(&revision{Path: r.From, Action: "move/delete", Type: source.Type}, false)
 		}
 	}
 	if !r.deleted() {
@@ -135,7 +135,7 @@ func (t *txtarReader) add(r *revision, shelved bool) {
 		t.revs = append(t.revs, r)
 		return
 	}
-	r.Time, r.Rev = t.current.Time, 1
+	r.Rev = 1
 	if head := t.head(r.Path); head != nil {
 		r.Rev = head.Rev
 	}

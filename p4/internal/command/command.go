@@ -101,13 +101,10 @@ func MakeDir(dir string) error {
 	if secret.Exposed(info, 0o077) {
 		return fmt.Errorf("the state directory of p4, %s, is open to other users: chmod 700 it", dir)
 	}
-	if ownedByOther(info, os.Geteuid()) {
-		return fmt.Errorf("the state directory of p4, %s, belongs to another user: chown it to the user of the workers", dir)
-	}
 	for _, name := range []string{"p4tickets", "p4trust"} { // p4 fails with a message about its connection
 		file, err := os.Open(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("read the file %s of p4: %w: it belongs to another user: chown it to the user of the workers", name, err)
+			return fmt.Errorf("read the file %s of p4: %w: it or its directory belongs to another user: chown both to the user of the workers", name, err)
 		}
 		if err == nil {
 			_ = file.Close()

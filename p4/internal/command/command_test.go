@@ -9,16 +9,6 @@ import (
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
-// A directory that root made is not writable for the workers.
-func TestStateDirectoryOfAnotherUser(t *testing.T) {
-	info, err := os.Stat(t.TempDir())
-	testkit.NoError(t, err)
-	owner := os.Geteuid()
-	if ownedByOther(info, owner) || ownedByOther(info, 0) || !ownedByOther(info, owner+1) {
-		t.Errorf("owner %v, root %v, another user %v; want true for the last only", ownedByOther(info, owner), ownedByOther(info, 0), ownedByOther(info, owner+1))
-	}
-}
-
 // The command is resolved once, to an absolute path (security 9.2.3).
 func TestCommandIsResolvedFromPath(t *testing.T) {
 	dir := t.TempDir()
