@@ -38,7 +38,10 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	n, where := temporaltest.New(t, contract.Attributes()...)
 	w := activitiestest.New()
 	c := cluster{n.Client, where.Name, w, w.Open(t)}
-	queues := contract.WatchedQueues()
+	queues := []string{ // in the order of activitiesOver
+		contract.QueueBookkeeping, contract.QueueFetch, contract.QueueRedact, contract.QueueLLM, contract.QueueNotify,
+		contract.QueueOf(review.ChannelWebhook), contract.QueueOf(review.ChannelSwarm),
+	}
 	stages := activitiesOver(t, c.fakes, c.db)
 	stages[0].(*activities.Bookkeeper).Resets = n
 	for _, f := range alter {
