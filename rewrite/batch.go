@@ -6,30 +6,13 @@ import (
 	"strings"
 )
 
-// A Lane separates rewrites within one language from those that also translate.
-type Lane string
-
-// The lanes.
-const (
-	SameLanguage  Lane = "same_language"
-	CrossLanguage Lane = "cross_language"
-)
-
-// Lane returns the lane of a language pair.
-func (p LanguagePair) Lane() Lane {
-	if p.From == p.To {
-		return SameLanguage
-	}
-	return CrossLanguage
-}
-
 // BatchKey returns what all jobs of one batch have in common (rewrite 9), which names the batch in
-// logs. Adapter and URL are part of it: a batch is sent to one endpoint in one wire format. No part
-// has blanks.
+// logs. Adapter and URL are part of it: a batch is sent to one endpoint in one wire format. The lane
+// follows from the languages. No part has blanks.
 func (j Job) BatchKey() string {
 	d := j.Routing
 	return strings.Join([]string{
-		d.ModelKey(), d.BaseURL, d.PromptVersion, d.PolicyVersion, string(j.Languages.Lane()), j.Languages.From, j.Languages.To, j.BatchPart,
+		d.ModelKey(), d.BaseURL, d.PromptVersion, d.PolicyVersion, j.Languages.From, j.Languages.To, j.BatchPart,
 	}, " ")
 }
 

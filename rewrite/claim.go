@@ -17,17 +17,6 @@ type Claim struct {
 // NewClaim returns a claim that holds no jobs yet.
 func NewClaim(runID, worker string) Claim { return Claim{runID, worker, uuid.NewString()} }
 
-// A Writer is who may write the results of jobs: a claim, or a batch at the provider. A write to
-// a job that the writer has lost changes nothing.
-type Writer struct {
-	RunID      string
-	ClaimToken string // empty for a batch
-	BatchID    string // empty for a claim
-}
-
-// Writer returns the writer of the results of claimed jobs.
-func (c Claim) Writer() Writer { return Writer{RunID: c.RunID, ClaimToken: c.Token} }
-
 // An Outcome is how an attempt at a job ended: the job is completed, queued or failed. The database
 // reads its JSON form.
 type Outcome struct {

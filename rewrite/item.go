@@ -9,12 +9,10 @@ import (
 // An Item is the input of a model for one job. Its texts are redacted and may contain
 // placeholders such as [REDACTED:email:1a2b], which the answer must repeat unchanged.
 type Item struct {
-	JobID         string
-	Strength      Strength
-	Languages     LanguagePair
-	Model         string
-	PromptVersion string
-	Text          redaction.Text
+	JobID     string
+	Strength  Strength
+	Languages LanguagePair
+	Text      redaction.Text
 	// Preferences are the recipient's preferences at the time of the snapshot, by name.
 	Preferences map[string]redaction.Text
 }
@@ -44,10 +42,12 @@ func (s BatchStatus) Final() bool { return s != BatchValidating && s != BatchInP
 
 // A ProviderBatch is a batch as its provider describes it.
 type ProviderBatch struct {
-	ID        string
-	Key       string // the submission key in its metadata
-	Status    BatchStatus
-	CreatedAt time.Time
+	ID string
+	// Key and Installation are the submission key and our name in its metadata.
+	Key, Installation string
+	Status            BatchStatus
+	CreatedAt         time.Time
+	InputFileID       string
 	// OutputFileID and ErrorFileID are the files with the lines of answered and of failed
 	// items. Each may be empty in any status.
 	OutputFileID, ErrorFileID string

@@ -69,6 +69,9 @@ type LanguagePair struct {
 	To   string `json:"to"`   // of the recipient
 }
 
+// Same reports whether the rewrite is in the language of the complaint.
+func (p LanguagePair) Same() bool { return p.From == p.To }
+
 func (p LanguagePair) validate() error {
 	for _, end := range []struct{ name, tag string }{{"from", p.From}, {"to", p.To}} {
 		if _, err := language.Parse(end.tag); err != nil || end.tag == "und" {

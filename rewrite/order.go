@@ -74,12 +74,7 @@ func validateID(field, value string) error {
 // A SealedOrder is a validated order with its encrypted texts. Its JSON form is the argument
 // of complaint_rewrite.enqueue.
 type SealedOrder struct {
-	Order Order `json:"order"`
-	Sealed
-}
-
-// A Sealed is an encrypted message and its recipient's preferences.
-type Sealed struct {
+	Order       Order       `json:"order"`
 	Text        SealedText  `json:"text"`
 	Preferences *SealedText `json:"preferences,omitempty"`
 }
@@ -88,11 +83,4 @@ type Sealed struct {
 type SealedText struct {
 	ID   string `json:"id"` // a keyed hash of the text
 	Body []byte `json:"body"`
-}
-
-// A Receipt is the result of an order.
-type Receipt struct {
-	JobID   string `json:"job_id"`
-	Status  Status `json:"status"`
-	Created bool   `json:"created"` // false: the request and recipient had this job
 }

@@ -36,27 +36,23 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 		}
 	})()
 	lane := &lane{Activities: a, claim: claim, models: map[string]*model{}}
-	var calls errgroup.Group // in-flight calls run to completion: they are already billed
+	calls, running := errgroup.WithContext(ctx) // in-flight calls run to completion: they are already billed
 	calls.SetLimit(a.cfg.Concurrency)
 	for _, job := range claimed {
-		if time.Now().After(deadline) || ctx.Err() != nil {
+		if time.Now().After(deadline) {
 			break
 		}
 		calls.Go(func() error {
-			if lane.stopped(job) || ctx.Err() != nil {
+			if lane.stopped(job) || running.Err() != nil {
 				return nil
 			}
-			err := lane.execute(ctx, job)
-			if err != nil {
-				lane.fail()
-			}
-			return err
+			return lane.execute(ctx, job)
 		})
 	}
 	err = calls.Wait()
 	for _, m := range lane.models { // no job was executed after these: the refusals may not be theirs
 		for _, r := range m.refused {
-			err = errors.Join(err, a.settle(ctx, claim.Writer(), a.failed(r, failure.EndpointRefused, false)))
+			err = errors.Join(err, a.settle(ctx, claim, "", a.failed(r, failure.EndpointRefused, false)))
 		}
 	}
 	if err != nil {
@@ -71,7 +67,6 @@ type lane struct {
 	claim rewrite.Claim
 
 	mu     sync.Mutex
-	broken bool // a write failed
 	models map[string]*model
 }
 
@@ -89,30 +84,24 @@ const (
 	mostFailed  = 3
 )
 
-func (l *lane) fail() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.broken = true
-}
-
 func (l *lane) stopped(job rewrite.Job) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.models[job.Routing.ModelKey()]
-	return l.broken || m != nil && m.stop
+	return m != nil && m.stop
 }
 
 // execute executes one job. An error is neither the job's nor the provider's: the run is retried.
 func (l *lane) execute(ctx context.Context, job rewrite.Job) error {
 	if job.BegunAt != nil { // an earlier attempt of the run crashed and may have executed the job
-		return l.settle(ctx, l.claim.Writer(), l.failed(job, failure.WorkerStopped, true))
+		return l.settle(ctx, l.claim, "", l.failed(job, failure.WorkerStopped, true))
 	}
 	item, message, err := l.item(ctx, job)
 	switch {
 	case err != nil && ownFault(err):
 		return err
 	case err != nil:
-		return l.settle(ctx, l.claim.Writer(), l.failed(job, failure.ClassOf(err), true))
+		return l.settle(ctx, l.claim, "", l.failed(job, failure.ClassOf(err), true))
 	}
 	begun, err := l.parts.Queue.BeginJob(ctx, job.ID, l.claim.Token)
 	if err != nil || begun == 0 { // an operator canceled the job, or the claim was lost
@@ -138,7 +127,7 @@ func (l *lane) execute(ctx context.Context, job rewrite.Job) error {
 	if err == nil {
 		outcomes = append(outcomes, job.Done(ref))
 	}
-	return l.settle(ctx, l.claim.Writer(), outcomes...)
+	return l.settle(ctx, l.claim, "", outcomes...)
 }
 
 // learn records how a call ended, and returns what is decided by it: a refusal without a reason is

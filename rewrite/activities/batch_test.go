@@ -399,6 +399,7 @@ func TestBatchWithoutARow(t *testing.T) {
 	sim := llmsim.New(llmsim.Config{Clock: func() time.Time { return time.Now().Add(-72 * time.Hour) }})
 	provider := newClient(t, r.pipeline, sim)
 	r.lying = provider
+	r.edit(t, `update complaint_rewrite.installation set id = '`+installation+`'`)
 	ids := r.enqueue(t, 3, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
 	var batch string

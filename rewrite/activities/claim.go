@@ -52,7 +52,7 @@ func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.Execu
 		}
 		return fault != ""
 	})
-	return c, held, a.settle(ctx, c.Writer(), faulty...)
+	return c, held, a.settle(ctx, c, "", faulty...)
 }
 
 // closed are the failures of a call for nothing after which a provider would refuse or fail every

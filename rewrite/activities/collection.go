@@ -17,7 +17,8 @@ const flushSize = 200
 // before all lines are read.
 type collection struct {
 	*Activities
-	by      rewrite.Writer
+	claim   rewrite.Claim
+	batchID string
 	routing rewrite.RoutingDecision
 	open    map[string]rewrite.Job // undecided, by id
 	seen    map[string]bool        // jobs of the batch with a line; false: not yet
@@ -34,7 +35,7 @@ type collection struct {
 
 func newCollection(a *Activities, claim rewrite.Claim, s store.Submission, jobs []rewrite.Job) *collection {
 	c := &collection{
-		Activities: a, by: rewrite.Writer{RunID: claim.RunID, BatchID: s.BatchID}, routing: s.RoutingDecision,
+		Activities: a, claim: claim, batchID: s.BatchID, routing: s.RoutingDecision,
 		open: map[string]rewrite.Job{}, seen: map[string]bool{}, answers: map[string]string{}, errors: map[string]failure.Class{},
 	}
 	for _, job := range jobs {
@@ -194,7 +195,7 @@ func (c *collection) failOpen(class failure.Class) {
 
 func (c *collection) flush(ctx context.Context) error {
 	for part := range slices.Chunk(c.outcomes, flushSize) {
-		if err := c.settle(ctx, c.by, part...); err != nil {
+		if err := c.settle(ctx, c.claim, c.batchID, part...); err != nil {
 			return err
 		}
 		c.decided += len(part)

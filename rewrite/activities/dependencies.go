@@ -38,11 +38,10 @@ type provider interface {
 	Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (fileID string, err error)
 	// FileStatus returns the status of an uploaded file, empty if the provider names none.
 	FileStatus(ctx context.Context, to rewrite.RoutingDecision, fileID string) (string, error)
-	// After an error of Create the batch may exist: only Find can tell.
+	// After an error of Create the batch may exist: only Batches can tell.
 	Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error)
-	Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error)
-	// Ours returns the batches of this installation.
-	Ours(ctx context.Context, to rewrite.RoutingDecision, since time.Time) ([]rewrite.ProviderBatch, error)
+	// Batches returns the batches of the account, newest first.
+	Batches(ctx context.Context, to rewrite.RoutingDecision, since time.Time) ([]rewrite.ProviderBatch, error)
 	// Poll returns an error of class NOT_FOUND if the provider has deleted the batch.
 	Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error)
 	// Results may return lines that name an item twice, items of other batches, or no item.

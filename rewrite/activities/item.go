@@ -16,13 +16,7 @@ import (
 // answer. Redacting a text again returns the same placeholders, so a batch may be
 // collected by another worker.
 func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, redaction.Message, error) {
-	if fault := job.Fault(); fault != "" {
-		return rewrite.Item{}, redaction.Message{}, failure.Errorf(failure.InputInvalid, "read job %s: %s is malformed", job.ID, fault)
-	}
-	item := rewrite.Item{
-		JobID: job.ID, Strength: job.Strength, Languages: job.Languages,
-		Model: job.Routing.Model, PromptVersion: job.Routing.PromptVersion,
-	}
+	item := rewrite.Item{JobID: job.ID, Strength: job.Strength, Languages: job.Languages}
 	input, err := a.parts.Queue.Input(ctx, job.ID)
 	if err != nil {
 		return item, redaction.Message{}, err

@@ -35,7 +35,7 @@ import (
 // A worker that reaches the moment named by crash panics.
 type rig struct {
 	db      *storetest.Database
-	backend enqueuer
+	backend *store.Queue
 	// scan reads one row as the superuser, exec changes rows.
 	scan     func(query string, into any) error
 	exec     func(statement string) error
@@ -52,11 +52,6 @@ type rig struct {
 	mu    sync.Mutex
 	crash string
 	begun map[string]bool // runs
-}
-
-type enqueuer interface {
-	Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error)
-	Job(ctx context.Context, jobID string) (rewrite.Job, error)
 }
 
 func newRig(t *testing.T) *rig {
@@ -202,8 +197,7 @@ func (r *rig) enqueue(t *testing.T, n int, mode rewrite.ExecutionMode, edit ...f
 
 func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text string, edit ...func(*rewrite.Order)) []string {
 	t.Helper()
-	var orders []rewrite.Order
-	var texts []rewrite.Sealed
+	var orders []rewrite.SealedOrder
 	textID, sealed, err := r.texts.Seal([]byte(text))
 	testkit.NoError(t, err)
 	for range n {
@@ -216,10 +210,9 @@ func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text 
 		for _, e := range edit {
 			e(&order)
 		}
-		orders = append(orders, order)
-		texts = append(texts, rewrite.Sealed{Text: rewrite.SealedText{ID: textID, Body: sealed}})
+		orders = append(orders, rewrite.SealedOrder{Order: order, Text: rewrite.SealedText{ID: textID, Body: sealed}})
 	}
-	receipts, err := r.backend.Enqueue(t.Context(), orders, texts)
+	receipts, err := r.backend.Enqueue(t.Context(), orders)
 	testkit.NoError(t, err)
 	ids := make([]string, n)
 	for i, receipt := range receipts {
@@ -281,6 +274,9 @@ func (d damagedTexts) Get(ctx context.Context, of artifact.Owner, ref artifact.R
 	return d.Store.Get(ctx, of, ref)
 }
 
+// installation is the name of the client in the metadata of batches.
+const installation = "00000000-0000-0000-0000-000000000001"
+
 // newClient returns the client of the providers openai and other, which handler serves.
 func newClient(t *testing.T, pipeline *redaction.Pipeline, handler http.Handler) *client.Rewriter {
 	t.Helper()
@@ -288,7 +284,7 @@ func newClient(t *testing.T, pipeline *redaction.Pipeline, handler http.Handler)
 	t.Cleanup(server.Close)
 	endpoint := client.Provider{BaseURL: server.URL + "/v1", APIKey: secret.New("a key of this test")}
 	c, err := client.New(slog.New(slog.DiscardHandler), pipeline, client.Config{
-		Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000, Providers: map[string]client.Provider{"openai": endpoint, "other": endpoint},
+		Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000, Installation: installation, Providers: map[string]client.Provider{"openai": endpoint, "other": endpoint},
 	})
 	testkit.NoError(t, err)
 	return c
@@ -384,11 +380,11 @@ func (p *editedProvider) Create(ctx context.Context, to rewrite.RoutingDecision,
 	return b, p.createErr
 }
 
-func (p *editedProvider) Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
+func (p *editedProvider) Batches(ctx context.Context, to rewrite.RoutingDecision, since time.Time) ([]rewrite.ProviderBatch, error) {
 	if p.findErr != nil {
 		return nil, p.findErr
 	}
-	return p.provider.Find(ctx, to, key, fileID, since)
+	return p.provider.Batches(ctx, to, since)
 }
 
 // Poll reads the lines of a batch that has ended.

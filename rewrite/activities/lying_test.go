@@ -470,6 +470,7 @@ func submissionLies() []lie {
 		{name: "create: half a reply", at: on(onCreate, change(1, half))},
 		{name: "create: another batch", at: on(onCreate, set(1, map[string]any{"id": "batch_x", "input_file_id": "file-x"}))},
 		{name: "create: reply lost, metadata too", at: map[string]tale{onCreate: lose(1), onList: set(always, map[string]any{"metadata": nil})}},
+		{name: "create: reply lost, no ID in the list at first", at: map[string]tale{onCreate: lose(1), onList: set(2, map[string]any{"id": nil})}},
 	}
 }
 

@@ -25,38 +25,52 @@ func (a *Activities) resolve(ctx context.Context, runID string) error {
 		if err != nil || !ok {
 			return err
 		}
-		if err := a.resolveOne(ctx, runID, s); err != nil {
+		if err := a.resolveOne(ctx, claim, s); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-func (a *Activities) resolveOne(ctx context.Context, runID string, s store.Submission) error {
+func (a *Activities) resolveOne(ctx context.Context, claim rewrite.Claim, s store.Submission) error {
 	// Without CreateBegunAt the batch exists only if the database has lost a commit, as in a failover.
-	found, err := a.parts.Provider.Find(ctx, s.RoutingDecision, s.BatchID, s.InputFileID, s.CreatedAt.Add(-skew))
+	found, err := a.find(ctx, s, s.CreatedAt)
 	switch {
 	case err != nil && s.Age <= batchTimeout: // the next run searches again; until then the jobs stay bound
-		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.BatchID, "run_id", runID, "error_class", failure.ClassOf(err))
+		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.BatchID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 		return nil
 	case err != nil:
 		class := failure.ClassOf(err)
-		return a.unbind(ctx, runID, s, func(job rewrite.Job) rewrite.Outcome { return a.cfg.Run.AfterFailure(job, string(class), false) })
-	case len(found) == 0:
-		a.lg.InfoContext(ctx, "lost batch was never created", "batch_id", s.BatchID, "run_id", runID)
-		return a.unbind(ctx, runID, s, func(job rewrite.Job) rewrite.Outcome {
+		return a.unbind(ctx, claim, s, func(job rewrite.Job) rewrite.Outcome { return a.cfg.Run.AfterFailure(job, string(class), false) })
+	case found == nil:
+		a.lg.InfoContext(ctx, "lost batch was never created", "batch_id", s.BatchID, "run_id", claim.RunID)
+		return a.unbind(ctx, claim, s, func(job rewrite.Job) rewrite.Outcome {
 			if s.CreateError == "" { // the worker crashed
 				return rewrite.Outcome{JobID: job.ID, Status: rewrite.Queued, Attempts: job.AttemptCount, Error: rewrite.Overflow, Rounds: job.Rounds}
 			}
 			return a.cfg.Run.Refuse(job, s.CreateError)
 		})
 	}
-	a.lg.InfoContext(ctx, "lost batch found", "batch_id", s.BatchID, "run_id", runID, "provider_batch_id", found[0].ID)
-	return a.parts.Queue.MarkSubmitted(ctx, runID, s.BatchID, found[0])
+	a.lg.InfoContext(ctx, "lost batch found", "batch_id", s.BatchID, "run_id", claim.RunID, "provider_batch_id", found.ID)
+	return a.parts.Queue.MarkSubmitted(ctx, claim.RunID, s.BatchID, *found)
+}
+
+// find returns the oldest batch since a time with the key or the input file of a submission, or nil.
+func (a *Activities) find(ctx context.Context, s store.Submission, since time.Time) (found *rewrite.ProviderBatch, err error) {
+	batches, err := a.parts.Provider.Batches(ctx, s.RoutingDecision, since.Add(-skew))
+	for _, b := range batches {
+		if b.Key == s.BatchID || s.InputFileID != "" && b.InputFileID == s.InputFileID {
+			found = &b
+		}
+	}
+	if found != nil && found.ID == "" {
+		return nil, failure.Errorf(failure.UpstreamInternal, "find batch %s: the provider's entry has no id", s.BatchID)
+	}
+	return found, err
 }
 
 // unbind queues or fails the jobs of a batch that does not exist, or is not searched any more.
-func (a *Activities) unbind(ctx context.Context, runID string, s store.Submission, of func(rewrite.Job) rewrite.Outcome) error {
+func (a *Activities) unbind(ctx context.Context, claim rewrite.Claim, s store.Submission, of func(rewrite.Job) rewrite.Outcome) error {
 	jobs, err := a.parts.Queue.BatchJobs(ctx, s.BatchID)
 	if err != nil {
 		return err
@@ -67,7 +81,7 @@ func (a *Activities) unbind(ctx context.Context, runID string, s store.Submissio
 			outcomes = append(outcomes, of(job))
 		}
 	}
-	if err := a.settle(ctx, rewrite.Writer{RunID: runID, BatchID: s.BatchID}, outcomes...); err != nil {
+	if err := a.settle(ctx, claim, s.BatchID, outcomes...); err != nil {
 		return err
 	}
 	return a.parts.Queue.EndBatch(ctx, rewrite.Abandoned, "", s.BatchID)
@@ -85,7 +99,8 @@ const (
 // results in such a batch, it gets a row and is collected, and the jobs are not paid again. Otherwise it
 // is only reported: another database may know it.
 func (a *Activities) restore(ctx context.Context, claim rewrite.Claim) error {
-	if installation, err := a.parts.Queue.Installation(ctx); err != nil || !installation.LookDue {
+	installation, err := a.parts.Queue.Installation(ctx)
+	if err != nil || !installation.LookDue {
 		return err
 	}
 	routes, err := a.parts.Queue.BatchRoutes(ctx)
@@ -96,17 +111,21 @@ func (a *Activities) restore(ctx context.Context, claim rewrite.Claim) error {
 		routes = append(routes, standard)
 	}
 	for _, to := range routes {
-		batches, err := a.parts.Provider.Ours(ctx, to, time.Now().Add(-oldest))
+		batches, err := a.parts.Provider.Batches(ctx, to, time.Now().Add(-oldest))
 		if err != nil { // the search of the next day repeats it
 			a.lg.WarnContext(ctx, "search for unknown batches failed", "provider", to.Provider, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 			continue
 		}
 		for _, at := range batches {
+			age := time.Since(at.CreatedAt)
+			if at.Installation != installation.ID || at.ID == "" || age < youngest || age > oldest+skew || uuid.Validate(at.Key) != nil {
+				continue
+			}
 			known, err := a.parts.Queue.KnowsBatch(ctx, at.Key, at.ID)
 			if err != nil {
 				return err
 			}
-			if known || at.CreatedAt.IsZero() || time.Since(at.CreatedAt) < youngest || uuid.Validate(at.Key) != nil {
+			if known {
 				continue
 			}
 			var jobs []string

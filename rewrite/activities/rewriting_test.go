@@ -406,7 +406,7 @@ func TestFailuresInARowEndTheRun(t *testing.T) {
 	r.enqueue(t, 10, rewrite.Async)
 	other := r.enqueue(t, 1, rewrite.Async, func(o *rewrite.Order) { o.Routing.Model = "m2" })
 	r.provider.answer = func(item rewrite.Item) (string, error) {
-		if item.Model == "m2" {
+		if item.JobID == other[0] {
 			return "Kindly: " + item.Text.String(), nil
 		}
 		return "", failure.Errorf(failure.UpstreamUnavailable, "503")

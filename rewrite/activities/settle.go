@@ -51,15 +51,15 @@ func executed(class failure.Class) bool {
 	return slices.Contains([]failure.Class{"", failure.ContentPolicy, failure.SchemaInvalid, failure.TooLarge}, class)
 }
 
-// settle writes how attempts ended, and logs how many jobs the writer has lost.
-func (a *Activities) settle(ctx context.Context, by rewrite.Writer, outcomes ...rewrite.Outcome) error {
+// settle writes how attempts ended, and logs how many jobs the claim or the batch has lost.
+func (a *Activities) settle(ctx context.Context, claim rewrite.Claim, batchID string, outcomes ...rewrite.Outcome) error {
 	if len(outcomes) == 0 {
 		return nil
 	}
 	return a.retryWrite(ctx, func(ctx context.Context) error {
-		written, err := a.parts.Queue.Settle(ctx, by, outcomes)
+		written, err := a.parts.Queue.Settle(ctx, claim, batchID, outcomes)
 		if lost := len(outcomes) - int(written); err == nil && lost > 0 {
-			a.lg.WarnContext(ctx, "dropped results of jobs that another worker or an operator has taken", "run_id", by.RunID, "batch_id", by.BatchID, "jobs", lost)
+			a.lg.WarnContext(ctx, "dropped results of jobs that another worker or an operator has taken", "run_id", claim.RunID, "batch_id", batchID, "jobs", lost)
 		}
 		return err
 	})

@@ -81,7 +81,7 @@ func (a *Activities) prepare(ctx context.Context, claim rewrite.Claim, claimed [
 			failed = append(failed, a.failed(job, failure.ClassOf(err), true))
 		}
 	}
-	return prepared, a.settle(ctx, claim.Writer(), failed...)
+	return prepared, a.settle(ctx, claim, "", failed...)
 }
 
 // groupsOf returns the jobs that may share a batch, group by group, in the order of the
@@ -123,7 +123,7 @@ func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group
 		}
 		n := rewrite.BatchLimits{Requests: now.MaxRequests, Tokens: now.MaxTokens}.Fit(tokens, now.Tokens)
 		if n == 0 {
-			return true, a.settle(ctx, claim.Writer(), decideAll(jobs, a.cfg.Run.Postpone, rewrite.NoCapacity)...)
+			return true, a.settle(ctx, claim, "", decideAll(jobs, a.cfg.Run.Postpone, rewrite.NoCapacity)...)
 		}
 		refused, at, err := a.offer(ctx, claim, group[:n])
 		if err != nil {
@@ -145,9 +145,9 @@ func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group
 				return false, err
 			}
 		default:
-			return false, a.settle(ctx, claim.Writer(), decideAll(jobs[:n], a.cfg.Run.Refuse, reason)...)
+			return false, a.settle(ctx, claim, "", decideAll(jobs[:n], a.cfg.Run.Refuse, reason)...)
 		}
-		if err := a.settle(ctx, claim.Writer(), outcomes...); err != nil {
+		if err := a.settle(ctx, claim, "", outcomes...); err != nil {
 			return false, err
 		}
 		group = group[n:]
@@ -273,10 +273,10 @@ func (a *Activities) createProcessed(ctx context.Context, s store.Submission) (c
 		if !slices.Contains([]string{"pending", "running", "processing", "validating", "in_progress", "not_started", "notRunning"}, status) {
 			created, err = a.parts.Provider.Create(ctx, s.RoutingDecision, s.InputFileID, s.BatchID)
 			if err != nil && !slices.Contains(ambiguous, failure.ClassOf(err)) { // a gateway may refuse what the provider has executed
-				found, unseen := a.parts.Provider.Find(ctx, s.RoutingDecision, s.BatchID, s.InputFileID, time.Now().Add(-skew))
+				found, unseen := a.find(ctx, s, time.Now())
 				switch {
-				case unseen == nil && len(found) > 0:
-					return found[0], nil
+				case unseen == nil && found != nil:
+					return *found, nil
 				case unseen != nil && failure.ClassOf(unseen) != failure.NotFound: // a server without a list has only its refusal
 					return created, failure.Errorf(failure.UpstreamUnavailable, "create a batch: it was refused, and the search for it failed: %w", errors.Join(err, unseen))
 				}

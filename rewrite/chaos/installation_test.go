@@ -134,17 +134,17 @@ func (in *installation) enqueue(n int, mode rewrite.ExecutionMode) []string {
 	in.t.Helper()
 	var ids []string
 	for chunk := range slices.Chunk(make([]struct{}, n), 500) {
-		orders, sealed := make([]rewrite.Order, len(chunk)), make([]rewrite.Sealed, len(chunk))
+		orders := make([]rewrite.SealedOrder, len(chunk))
 		for i := range orders {
 			to := decision(mode)
-			orders[i] = rewrite.Order{
+			order := rewrite.Order{
 				RequestID: uuid.NewString(), Surface: rewrite.DirectMessage, Strength: rewrite.LightTouch,
 				Languages: rewrite.LanguagePair{From: "en", To: "en"}, RecipientUserID: uuid.NewString(),
 				RecipientSnapshotID: uuid.NewString(), RecipientPreferenceSnapshotID: uuid.NewString(), MaxAttempts: 50, Routing: &to,
 			}
-			sealed[i].Text = in.seal("You never write to ann@corp.example about " + orders[i].RequestID + "!")
+			orders[i] = rewrite.SealedOrder{Order: order, Text: in.seal("You never write to ann@corp.example about " + order.RequestID + "!")}
 		}
-		receipts, err := in.backend.Enqueue(in.t.Context(), orders, sealed)
+		receipts, err := in.backend.Enqueue(in.t.Context(), orders)
 		if err != nil {
 			in.t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*endpoint.Endpoint, 
 }
 
 // Create creates a batch of an uploaded file with key in its metadata. After an error
-// the batch may exist: use [Rewriter.Find]. [rewrite.ErrNoRoom] has class [failure.RateLimited].
+// the batch may exist: look for it in [Rewriter.Batches]. [rewrite.ErrNoRoom] has class [failure.RateLimited].
 func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
 	_, a, err := r.openBatches(to)
 	if err != nil {
@@ -94,81 +94,51 @@ func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ou
 	return b, nil
 }
 
-// Find returns the batches with key in their metadata or of the input file, oldest first.
-// It pages through the provider's list, newest first, back to since by the provider's clock.
-// An answer that is not a list, or cannot be paged, is an error: the batch may exist.
-func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
-	var found []rewrite.ProviderBatch
-	err := r.eachBatch(ctx, to, since, func(b object) error {
-		if b.object("metadata").text(submissionKey) != key && (fileID == "" || b.text("input_file_id") != fileID) {
-			return nil
-		}
-		if b.text("id") == "" {
-			return failure.Errorf(failure.UpstreamInternal, "find a batch: it has no id")
-		}
-		found = append(found, batchOf(b))
-		return nil
-	})
-	slices.Reverse(found)
-	return found, err
-}
-
-// Ours returns the batches of this installation that were created since, newest first.
-func (r *Rewriter) Ours(ctx context.Context, to rewrite.RoutingDecision, since time.Time) (ours []rewrite.ProviderBatch, err error) {
-	err = r.eachBatch(ctx, to, since, func(b object) error {
-		if batch := batchOf(b); batch.ID != "" && batch.Key != "" && b.object("metadata").text(installation) == r.cfg.Installation {
-			ours = append(ours, batch)
-		}
-		return nil
-	})
-	return ours, err
-}
-
-// eachBatch calls see with the entries of the provider's list, newest first, back to since. An
-// entry that cannot be read is an empty object.
-func (r *Rewriter) eachBatch(ctx context.Context, to rewrite.RoutingDecision, since time.Time, see func(object) error) error {
+// Batches returns the batches that were created since by the provider's clock, newest first. It pages
+// through the provider's list; an entry that cannot be read has no fields. An answer that is not a
+// list, or cannot be paged, is an error: a batch may exist that is not in it.
+func (r *Rewriter) Batches(ctx context.Context, to rewrite.RoutingDecision, since time.Time) (batches []rewrite.ProviderBatch, err error) {
 	endpoint, _, err := r.openBatches(to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	path := fmt.Sprintf("/batches?limit=%d", pageSize)
 	for range maxPages {
 		var raw json.RawMessage
 		if _, err := endpoint.Call(ctx, http.MethodGet, path, nil, &raw); err != nil {
-			return err
+			return nil, err
 		}
 		page := objectOf(raw)
 		entries := page.list("data")
 		if entries == nil && string(page["data"]) != "null" {
-			return failure.Errorf(failure.UpstreamInternal, "list batches: the response has no list")
+			return nil, failure.Errorf(failure.UpstreamInternal, "list batches: the response has no list")
 		}
 		last, oldest := page.text("last_id"), time.Time{}
 		for _, entry := range entries {
-			b := objectOf(entry)
-			last = cmp.Or(b.text("id"), last)
-			if at := b.time("created_at"); !at.IsZero() {
-				oldest = at
+			b := batchOf(objectOf(entry))
+			last = cmp.Or(b.ID, last)
+			if !b.CreatedAt.IsZero() {
+				oldest = b.CreatedAt
 			}
-			if err := see(b); err != nil {
-				return err
-			}
+			batches = append(batches, b)
 		}
 		switch {
 		case !page.is("has_more") || len(entries) == 0 || !oldest.IsZero() && oldest.Before(since):
-			return nil
+			return batches, nil
 		case last == "":
-			return failure.Errorf(failure.UpstreamInternal, "list batches: a page has no id to go on from")
+			return nil, failure.Errorf(failure.UpstreamInternal, "list batches: a page has no id to go on from")
 		}
 		path = fmt.Sprintf("/batches?limit=%d&after=%s", pageSize, url.QueryEscape(last))
 	}
-	return failure.Errorf(failure.UpstreamInternal, "list batches: the provider's list has more than %d pages", maxPages)
+	return nil, failure.Errorf(failure.UpstreamInternal, "list batches: the provider's list has more than %d pages", maxPages)
 }
 
 // batchOf converts a batch of the API.
 func batchOf(b object) rewrite.ProviderBatch {
 	counts := b.object("request_counts")
 	batch := rewrite.ProviderBatch{
-		ID: b.text("id"), Key: b.object("metadata").text(submissionKey), Status: statusOf(b.text("status")), CreatedAt: b.time("created_at"),
+		ID: b.text("id"), Key: b.object("metadata").text(submissionKey), Installation: b.object("metadata").text(installation),
+		InputFileID: b.text("input_file_id"), Status: statusOf(b.text("status")), CreatedAt: b.time("created_at"),
 		OutputFileID: b.text("output_file_id"), ErrorFileID: b.text("error_file_id"), Lines: counts.number("completed") + counts.number("failed"),
 	}
 	problems := b.list("errors")

@@ -198,8 +198,8 @@ func TestInvalidFileIsRejected(t *testing.T) {
 	}
 }
 
-// Find returns a batch whose creation had no response, through pages of other batches.
-func TestLostBatchIsFoundByItsKey(t *testing.T) {
+// The list has a batch whose creation had no response, behind pages of other batches, and ends at since.
+func TestBatchesArePaged(t *testing.T) {
 	t.Parallel()
 	sim := newSim()
 	r, _ := newRewriter(t, sim)
@@ -215,36 +215,15 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := r.Find(t.Context(), decision, "key-lost", "file-of-none", begun)
-	if err != nil || len(found) != 1 || found[0].ID != "batch_000002" {
-		t.Errorf("found %+v, %v", found, err)
+	all, err := r.Batches(t.Context(), decision, begun)
+	if err != nil || len(all) != 251 {
+		t.Fatalf("%d batches, %v", len(all), err)
 	}
-	if found, err := r.Find(t.Context(), decision, "unknown-key", "file-of-none", begun); err != nil || len(found) != 0 {
-		t.Errorf("found %+v, %v", found, err)
+	if b := all[250]; b.Key != "key-lost" || b.InputFileID != file || b.ID != "batch_000002" {
+		t.Errorf("the oldest batch is %+v", b)
 	}
-	twice, err := r.Create(t.Context(), decision, file, "key-lost")
-	testkit.NoError(t, err)
-	if found, err := r.Find(t.Context(), decision, "key-lost", "file-of-none", begun); err != nil || len(found) != 2 || found[1].ID != twice.ID {
-		t.Errorf("found %+v, %v; want the oldest first", found, err)
-	}
-}
-
-// Find ends at since.
-func TestFindEndsAtSince(t *testing.T) {
-	t.Parallel()
-	sim := newSim()
-	r, _ := newRewriter(t, sim)
-	decision := to(rewrite.OpenAIChat)
-	file, err := r.Upload(t.Context(), decision, items(t, 1))
-	testkit.NoError(t, err)
-	for i := range 101 {
-		if _, err := r.Create(t.Context(), decision, file, fmt.Sprintf("key-%d", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found, err := r.Find(t.Context(), decision, "key-0", "file-of-none", time.Now().Add(2*time.Hour))
-	if err != nil || len(found) != 0 {
-		t.Errorf("found %+v on the second page, %v", found, err)
+	if page, err := r.Batches(t.Context(), decision, time.Now().Add(2*time.Hour)); err != nil || len(page) != 100 {
+		t.Errorf("%d batches of the first page, %v", len(page), err)
 	}
 }
 
@@ -296,7 +275,7 @@ func operate(t *testing.T, r *provider.Rewriter, op llmsim.Operation) error {
 	case llmsim.Retrieve:
 		_, err = r.Poll(t.Context(), decision, b.ID)
 	case llmsim.List:
-		_, err = r.Find(t.Context(), decision, "key", file, time.Now())
+		_, err = r.Batches(t.Context(), decision, time.Now())
 	case llmsim.Cancel:
 		err = r.Cancel(t.Context(), decision, b.ID)
 	case llmsim.Content:

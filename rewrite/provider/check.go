@@ -51,7 +51,7 @@ func (r *Rewriter) Check(item rewrite.Item, text string) error {
 			return unusable("it has a " + what + " that the message does not have")
 		}
 	}
-	if item.Languages.Lane() == rewrite.SameLanguage && isEnglish(item.Languages.To) && addsName(text, message) {
+	if item.Languages.Same() && isEnglish(item.Languages.To) && addsName(text, message) {
 		return unusable("it has a name that the message does not have")
 	}
 	return r.pipeline.VerifyAnswer(item.Text, text)
@@ -80,7 +80,7 @@ func isSame(answer, message string, languages rewrite.LanguagePair) bool {
 		}, s)
 	}
 	said := letters(message)
-	return said != "" && said == letters(answer) && (languages.Lane() == rewrite.SameLanguage || len(said) > sameWord)
+	return said != "" && said == letters(answer) && (languages.Same() || len(said) > sameWord)
 }
 
 // additions are the forms that an answer may have only where the message has the same, since a

@@ -43,7 +43,7 @@ func complaint(t *testing.T, id string) rewrite.Item {
 	t.Helper()
 	return rewrite.Item{
 		JobID: id, Strength: rewrite.LightTouch,
-		Languages: rewrite.LanguagePair{From: "en", To: "en"}, Model: "m", PromptVersion: "v1",
+		Languages:   rewrite.LanguagePair{From: "en", To: "en"},
 		Text:        text(t, "You never clean the kitchen! Write to ann@corp.example about it. "+canary),
 		Preferences: map[string]redaction.Text{"tone": text(t, "warm")},
 	}

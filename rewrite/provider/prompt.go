@@ -61,7 +61,7 @@ func render(version string, item rewrite.Item) (prompt, error) {
 	if err := cmp.Or(err, texts.ExecuteTemplate(&instructions, string(item.Strength)+".md", d), texts.ExecuteTemplate(&message, "message.md", d)); err != nil {
 		return prompt{}, failure.Errorf(failure.InvariantViolated, "render prompt: %w", err)
 	}
-	return prompt{model: item.Model, system: instructions.String(), user: message.String(), schema: schema}, nil
+	return prompt{system: instructions.String(), user: message.String(), schema: schema}, nil
 }
 
 // nonce returns the delimiter of an item's texts in the prompt: a hash of the texts. A

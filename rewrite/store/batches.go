@@ -33,7 +33,7 @@ func (q *Queue) BeginSubmission(ctx context.Context, c rewrite.Claim, b Batch, j
 // insertBatch inserts a batch and binds claimed jobs to it.
 func insertBatch(ctx context.Context, tx *db.Queries, c rewrite.Claim, b Batch, jobIDs []string, lease time.Duration) error {
 	err := tx.InsertBatch(ctx, db.InsertBatchParams{
-		BatchID: b.BatchID, RoutingDecision: b.RoutingDecision, LanguagePair: b.LanguagePair, Lane: b.LanguagePair.Lane(),
+		BatchID: b.BatchID, RoutingDecision: b.RoutingDecision, LanguagePair: b.LanguagePair,
 		Requests: len(jobIDs), Tokens: b.Tokens, RunID: c.RunID, LeaseToken: c.Token, Lease: lease,
 	})
 	if err != nil {

@@ -73,10 +73,10 @@ func (q *Queue) Release(ctx context.Context, c rewrite.Claim, wait time.Duration
 	return q.ReleaseJobs(ctx, db.ReleaseJobsParams{Wait: wait, Error: rewrite.Overflow, RunID: c.RunID, ClaimToken: c.Token})
 }
 
-// Settle writes the outcomes of attempts and returns the number of written ones: jobs that the writer
-// has lost are left unchanged.
-func (q *Queue) Settle(ctx context.Context, by rewrite.Writer, outcomes []rewrite.Outcome) (int64, error) {
+// Settle writes the outcomes of attempts, by the right of a claim or of a batch, if one is named. It
+// returns the number of written ones: jobs that both have lost are left unchanged.
+func (q *Queue) Settle(ctx context.Context, c rewrite.Claim, batchID string, outcomes []rewrite.Outcome) (int64, error) {
 	return q.SettleJobs(ctx, db.SettleJobsParams{
-		RunID: by.RunID, ClaimToken: postgres.OrNull(by.ClaimToken), BatchID: postgres.OrNull(by.BatchID), Outcomes: encoded(outcomes),
+		RunID: c.RunID, ClaimToken: c.Token, BatchID: postgres.OrNull(batchID), Outcomes: encoded(outcomes),
 	})
 }

@@ -14,8 +14,8 @@ import (
 // goodRows are valid rows of the rewrite queue.
 const goodRows = `
 insert into complaint_rewrite.requests values ('00000000-0000-0000-0000-000000000001', 'message:x');
-insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
-values ('00000000-0000-0000-0000-000000000002', '{}', '{}', 'same_language', 1, 1, gen_random_uuid());
+insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, requests, tokens, run_id)
+values ('00000000-0000-0000-0000-000000000002', '{}', '{}', 1, 1, gen_random_uuid());
 insert into complaint_rewrite.runs (run_id, worker, max_jobs_per_run) values (gen_random_uuid(), 'rewrite_async', 25);
 insert into complaint_rewrite.messages (id, body) values (repeat('a', 64), 'x');
 insert into complaint_rewrite.results (id, body) values (repeat('a', 64), 'x');
@@ -70,7 +70,6 @@ var violations = map[string][]string{
 	},
 
 	"complaint_rewrite.batches_state_known":      {`update complaint_rewrite.batches set state = 'lost'`},
-	"complaint_rewrite.batches_lane_known":       {`update complaint_rewrite.batches set lane = 'fast'`},
 	"complaint_rewrite.batches_hold_jobs":        {`update complaint_rewrite.batches set requests = 0`},
 	"complaint_rewrite.batches_submitted_has_id": {`update complaint_rewrite.batches set state = 'submitted'`},
 	"complaint_rewrite.batches_ended_iff_final":  {`update complaint_rewrite.batches set state = 'abandoned'`, `update complaint_rewrite.batches set ended_at = now()`},

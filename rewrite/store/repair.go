@@ -35,7 +35,7 @@ func (q *Queue) repair(ctx context.Context, action, jobID, who, reason string,
 	err := q.inTx(ctx, action+" "+jobID, func(tx *db.Queries) (err error) {
 		job, err = change(tx, ctx, jobID)
 		if failure.ClassOf(err) == failure.NotFound {
-			return failure.Errorf(failure.WriteConflict, "%s %s: its status does not allow it", action, jobID)
+			return failure.Errorf(failure.WriteConflict, "%s %s: it does not exist, or its status does not allow it", action, jobID)
 		}
 		if err != nil {
 			return err

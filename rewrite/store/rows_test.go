@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -19,23 +18,13 @@ import (
 	"github.com/criticizer/criticizer/rewrite/store"
 )
 
-// Enqueue validates orders in Go, before the database: its error names the order and the
-// field, and nothing is enqueued.
-func TestEnqueueValidatesOrders(t *testing.T) {
+// A job does not wait until its text has expired.
+func TestDeferralIsBounded(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	bad := order(func(o *rewrite.Order) { o.Routing.Model = "you never clean" })
-	_, err := q.backend.Enqueue(t.Context(), []rewrite.Order{order(), bad}, []rewrite.Sealed{sealed("text"), sealed("text")})
-	refused, ok := errors.AsType[*store.OrderError](err)
-	if !ok || refused.Index != 1 || failure.ClassOf(err) != failure.InputInvalid || !strings.Contains(err.Error(), "routing_decision.model") || strings.Contains(err.Error(), "never") {
-		t.Errorf("error is %v", err)
-	}
 	late := order(func(o *rewrite.Order) { o.NotBeforeAt = new(time.Now().Add(97 * time.Hour)) })
-	if _, err := q.backend.Enqueue(t.Context(), []rewrite.Order{late}, []rewrite.Sealed{sealed("text")}); err == nil {
+	if _, err := q.backend.Enqueue(t.Context(), []rewrite.SealedOrder{sealed(late, "text")}); err == nil {
 		t.Error("a job may begin after its text has expired")
-	}
-	if n := query[int](t, q.conn, `select count(*) from complaint_rewrite.jobs`); n != 0 {
-		t.Errorf("%d jobs were enqueued", n)
 	}
 }
 
@@ -101,7 +90,7 @@ func TestRecordsAreFinal(t *testing.T) {
 	id := q.enqueue(t, order())[0]
 	c, _ := q.claim(t, rewrite.Async, 1)
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
-	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}))(t)
+	must(q.Settle(t.Context(), c, "", []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}))(t)
 	if refused := refusal(t, q.conn, string(store.RoleWorker), `update complaint_rewrite.jobs set result_ref = 'result:y'`); refused == nil || refused.Code != "42501" {
 		t.Errorf("change of a result: %v", refused)
 	}
@@ -141,7 +130,7 @@ func TestOpenTransactionsDoNotWait(t *testing.T) {
 		must(open[i].Exec(t.Context(), `set local lock_timeout = '2s'; set local role complaint_rewrite_backend`))(t)
 	}
 	for _, step := range []struct{ tx, text int }{{0, 1}, {1, 2}, {0, 2}, {1, 1}} {
-		body := must(json.Marshal(rewrite.SealedOrder{Order: order(), Sealed: sealed(strings.Repeat("x", step.text))}))(t)
+		body := must(json.Marshal(sealed(order(), strings.Repeat("x", step.text))))(t)
 		must(open[step.tx].Exec(t.Context(), `select complaint_rewrite.enqueue($1)`, body))(t)
 	}
 	for _, tx := range open {
@@ -163,19 +152,17 @@ func TestEnqueueInOppositeOrders(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
 	for range 3 {
-		var files [2][]rewrite.Order
-		texts := make([]rewrite.Sealed, 20)
-		for i := range texts {
-			texts[i] = sealed("text")
+		var files [2][]rewrite.SealedOrder
+		for range 20 {
 			one := order()
-			files[0] = append(files[0], one)
-			files[1] = append(files[1], order(func(o *rewrite.Order) { o.RequestID = one.RequestID }))
+			files[0] = append(files[0], sealed(one, "text"))
+			files[1] = append(files[1], sealed(order(func(o *rewrite.Order) { o.RequestID = one.RequestID }), "text"))
 		}
 		slices.Reverse(files[1])
 		var calls errgroup.Group
 		for _, orders := range files {
 			calls.Go(func() error {
-				receipts, err := q.backend.Enqueue(t.Context(), orders, texts)
+				receipts, err := q.backend.Enqueue(t.Context(), orders)
 				if len(receipts) > 0 && receipts[0].JobID == "" {
 					t.Errorf("receipts %+v name no job", receipts)
 				}
@@ -196,11 +183,11 @@ func TestResultsAreAudited(t *testing.T) {
 	if failure.ClassOf(err) != failure.NotFound {
 		t.Errorf("result of a job in progress: %v", err)
 	}
-	result := sealed("text").Text
+	result := sealed(order(), "text").Text
 	testkit.NoError(t, store.Texts{Queue: q.Queue}.PutBlob(t.Context(), result.ID, result.Body, 0))
-	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:" + result.ID}}))(t)
+	must(q.Settle(t.Context(), c, "", []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:" + result.ID}}))(t)
 	got, err := q.backend.Result(t.Context(), id)
-	if testkit.NoError(t, err); string(got.Body) != string(sealed("text").Text.Body) {
+	if testkit.NoError(t, err); string(got.Body) != string(sealed(order(), "text").Text.Body) {
 		t.Errorf("the result is %q", got.Body)
 	}
 	found := query[string](t, q.conn, `select string_agg(detail ->> 'found', ' ' order by id) from complaint_rewrite.audit_log

@@ -81,48 +81,27 @@ func encoded(v any) []byte {
 	return body
 }
 
-// Enqueue creates a job for every order, or for none. An order for a request and
-// recipient that have a job returns that job (rewrite 4). sealed has the texts of each
-// order. A rejected order is an [OrderError]. Enqueue validates the orders; the schema holds
-// only what protects the queue itself.
+// Enqueue creates a job for every order, or for none. An order for a request and recipient that
+// have a job returns that job (rewrite 4).
 //
 // Calls are serial: jobs are claimed in the order of their creation, and two calls with the same
 // new requests in different orders would deadlock.
-func (q *Queue) Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
-	receipts := make([]rewrite.Receipt, len(orders))
-	err := q.inTx(ctx, "enqueue jobs", func(tx *db.Queries) error {
+func (q *Queue) Enqueue(ctx context.Context, orders []rewrite.SealedOrder) (receipts []db.EnqueueRow, err error) {
+	err = q.inTx(ctx, "enqueue jobs", func(tx *db.Queries) error {
 		if err := tx.LockEnqueue(ctx); err != nil {
 			return err
 		}
 		for i, order := range orders {
-			if err := order.Validate(); err != nil {
-				return &OrderError{i, failure.New(failure.InputInvalid, err)}
-			}
-			row, err := tx.Enqueue(ctx, encoded(rewrite.SealedOrder{Order: order, Sealed: sealed[i]}))
+			receipt, err := tx.Enqueue(ctx, encoded(order))
 			if err != nil {
-				return &OrderError{i, err}
+				return fmt.Errorf("order %d of %d: %w", i+1, len(orders), err)
 			}
-			receipts[i] = rewrite.Receipt{JobID: row.JobID, Status: rewrite.Status(row.Status), Created: row.Created}
+			receipts = append(receipts, receipt)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return receipts, nil
+	return receipts, err
 }
-
-// An OrderError is the error of one of several orders.
-type OrderError struct {
-	Index int // from 0
-	Err   error
-}
-
-// Error implements error.
-func (e *OrderError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *OrderError) Unwrap() error { return e.Err }
 
 // Result returns the sealed result of a completed job. The error has class NOT_FOUND
 // if the job is not completed or its result has expired.

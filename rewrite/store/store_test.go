@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -55,18 +54,18 @@ func order(edit ...func(*rewrite.Order)) rewrite.Order {
 
 func batchMode(o *rewrite.Order) { o.Routing.Mode = rewrite.Batch }
 
-func sealed(text string) rewrite.Sealed {
-	return rewrite.Sealed{Text: rewrite.SealedText{ID: fmt.Sprintf("%064x", len(text)), Body: []byte("sealed " + text)}}
+func sealed(o rewrite.Order, text string) rewrite.SealedOrder {
+	return rewrite.SealedOrder{Order: o, Text: rewrite.SealedText{ID: fmt.Sprintf("%064x", len(text)), Body: []byte("sealed " + text)}}
 }
 
 // enqueue creates jobs and returns their ids.
 func (q queue) enqueue(t *testing.T, orders ...rewrite.Order) []string {
 	t.Helper()
-	texts := make([]rewrite.Sealed, len(orders))
-	for i := range texts {
-		texts[i] = sealed("text")
+	all := make([]rewrite.SealedOrder, len(orders))
+	for i, o := range orders {
+		all[i] = sealed(o, "text")
 	}
-	receipts := must(q.backend.Enqueue(t.Context(), orders, texts))(t)
+	receipts := must(q.backend.Enqueue(t.Context(), all))(t)
 	ids := make([]string, len(receipts))
 	for i, r := range receipts {
 		ids[i] = r.JobID
@@ -107,8 +106,8 @@ func TestEnqueueTwiceReturnsTheFirstJob(t *testing.T) {
 	q := newQueue(t)
 	o := order()
 	first := q.enqueue(t, o)[0]
-	again := must(q.backend.Enqueue(t.Context(), []rewrite.Order{o}, []rewrite.Sealed{sealed("text")}))(t)
-	if _, err := q.backend.Enqueue(t.Context(), []rewrite.Order{o}, []rewrite.Sealed{sealed("another text")}); err == nil {
+	again := must(q.backend.Enqueue(t.Context(), []rewrite.SealedOrder{sealed(o, "text")}))(t)
+	if _, err := q.backend.Enqueue(t.Context(), []rewrite.SealedOrder{sealed(o, "another text")}); err == nil {
 		t.Error("the same request with another text was accepted")
 	}
 	if again[0].JobID != first || again[0].Created {
@@ -133,10 +132,9 @@ func TestEnqueueRefusesAnotherTextForARequest(t *testing.T) {
 	o := order()
 	q.enqueue(t, o, order(func(second *rewrite.Order) { second.RequestID = o.RequestID }))
 	third := order(func(third *rewrite.Order) { third.RequestID = o.RequestID })
-	_, err := q.backend.Enqueue(t.Context(), []rewrite.Order{order(), third}, []rewrite.Sealed{sealed("text"), sealed("another text")})
-	var refused *store.OrderError
-	if !errors.As(err, &refused) || refused.Index != 1 {
-		t.Fatalf("error is %v, want one about order 1", err)
+	_, err := q.backend.Enqueue(t.Context(), []rewrite.SealedOrder{sealed(order(), "text"), sealed(third, "another text")})
+	if err == nil || !strings.Contains(err.Error(), "order 2 of 2") {
+		t.Fatalf("error is %v, want one about the second order", err)
 	}
 	if n := query[int](t, q.conn, `select count(*)::int from complaint_rewrite.jobs`); n != 2 {
 		t.Errorf("%d jobs, want 2: enqueue is all or nothing", n)
@@ -302,13 +300,13 @@ func TestLostClaimWritesNothing(t *testing.T) {
 		t.Fatalf("adopted %v", idsOf(adopted))
 	}
 	begun := must(q.BeginJob(t.Context(), id, first.Token))(t)
-	completed := must(q.Settle(t.Context(), first.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}))(t)
-	failed := must(q.Settle(t.Context(), first.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
+	completed := must(q.Settle(t.Context(), first, "", []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}))(t)
+	failed := must(q.Settle(t.Context(), first, "", []rewrite.Outcome{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}}))(t)
 	testkit.NoError(t, q.Release(t.Context(), first, 0))
 	if begun+completed+failed != 0 || q.job(t, id).Status != rewrite.Processing {
 		t.Errorf("the lost claim began %d, completed %d, failed %d, and the job is %s", begun, completed, failed, q.job(t, id).Status)
 	}
-	if n, err := q.Settle(t.Context(), second.Writer(), []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}); err != nil || n != 1 {
+	if n, err := q.Settle(t.Context(), second, "", []rewrite.Outcome{{JobID: id, Status: rewrite.Completed, Result: "result:x"}}); err != nil || n != 1 {
 		t.Errorf("the claim itself completed %d, %v", n, err)
 	}
 }
@@ -321,7 +319,7 @@ func TestFailedAttempts(t *testing.T) {
 	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{900, 7200}}
 	id := q.enqueue(t, order())[0]
 	c, jobs := q.claim(t, rewrite.Async, 1)
-	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
+	must(q.Settle(t.Context(), c, "", []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
 	job := q.job(t, id)
 	if wait := job.NotBeforeAt.Sub(job.UpdatedAt); job.Status != rewrite.Queued || job.AttemptCount != 1 || wait != 900*time.Second || *job.LastError != "RATE_LIMITED" {
 		t.Errorf("after the first failure: %+v", job)
@@ -331,7 +329,7 @@ func TestFailedAttempts(t *testing.T) {
 	}
 	exec(t, q.conn, `update complaint_rewrite.jobs set not_before_at = now()`)
 	c, jobs = q.claim(t, rewrite.Async, 1)
-	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
+	must(q.Settle(t.Context(), c, "", []rewrite.Outcome{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
 	if job = q.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || *job.LastError != "NETWORK_TIMEOUT" || job.LastErrorAt == nil {
 		t.Errorf("after the last failure: %+v", job)
 	}
@@ -348,8 +346,8 @@ func TestTransitions(t *testing.T) {
 	q := newQueue(t)
 	id := q.enqueue(t, order())[0]
 	batch := uuid.New()
-	exec(t, q.conn, `insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
-		values ('`+batch.String()+`', '{}', '{}', 'same_language', 1, 1, gen_random_uuid())`)
+	exec(t, q.conn, `insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, requests, tokens, run_id)
+		values ('`+batch.String()+`', '{}', '{}', 1, 1, gen_random_uuid())`)
 	legal := drawn(t)
 	for _, from := range rewrite.Statuses() {
 		for _, to := range rewrite.Statuses() {
@@ -415,7 +413,7 @@ func TestSubmissionLease(t *testing.T) {
 		t.Errorf("creation without the lease: %v", err)
 	}
 	freed := []rewrite.Outcome{{JobID: id, Status: rewrite.Queued, Error: rewrite.Overflow}}
-	must(q.Settle(t.Context(), rewrite.Writer{RunID: other.RunID, BatchID: batch.BatchID}, freed))(t)
+	must(q.Settle(t.Context(), other, batch.BatchID, freed))(t)
 	testkit.NoError(t, q.EndBatch(t.Context(), rewrite.Abandoned, "", batch.BatchID))
 	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
 		t.Errorf("job of an abandoned batch: %+v", job)
@@ -478,8 +476,8 @@ func TestRunCounts(t *testing.T) {
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
 	testkit.NoError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
 	jobs := must(q.Claim(t.Context(), c, rewrite.Async, 4, nil))(t)
-	must(q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{{JobID: ids[0], Status: rewrite.Completed, Result: "result:x"}}))(t)
-	_, err := q.Settle(t.Context(), c.Writer(), []rewrite.Outcome{
+	must(q.Settle(t.Context(), c, "", []rewrite.Outcome{{JobID: ids[0], Status: rewrite.Completed, Result: "result:x"}}))(t)
+	_, err := q.Settle(t.Context(), c, "", []rewrite.Outcome{
 		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),
 	})
 	testkit.NoError(t, err)
@@ -513,7 +511,7 @@ func TestOperatorAbandonsBatch(t *testing.T) {
 		if job := q.job(t, ids[i]); job.Status != want || job.AttemptCount != 1 || *job.LastError != rewrite.BatchAbandoned {
 			t.Errorf("job is %+v, want it %s", job, want)
 		}
-		if n, err := q.Settle(t.Context(), rewrite.Writer{RunID: uuid.NewString(), BatchID: batches[i]}, []rewrite.Outcome{{JobID: ids[i], Status: rewrite.Completed, Result: "result:x"}}); n != 0 || err != nil {
+		if n, err := q.Settle(t.Context(), rewrite.NewClaim(uuid.NewString(), ""), batches[i], []rewrite.Outcome{{JobID: ids[i], Status: rewrite.Completed, Result: "result:x"}}); n != 0 || err != nil {
 			t.Errorf("a late result was written: %d, %v", n, err)
 		}
 	}

@@ -46,11 +46,10 @@ object per job.`,
 		if err != nil {
 			return err
 		}
-		orders, sealed := make([]rewrite.Order, len(lines)), make([]rewrite.Sealed, len(lines))
-		for i, l := range lines {
-			orders[i] = l.Order
-			if sealed[i], err = seal(texts, l.message); err != nil {
-				return fmt.Errorf("%s, line %d: %w", *file, l.number, err)
+		orders := make([]rewrite.SealedOrder, len(lines))
+		for i, line := range lines {
+			if orders[i], err = line.seal(texts); err != nil {
+				return err
 			}
 		}
 		db, err := c.open(cmd.Context(), store.RoleBackend)
@@ -58,12 +57,9 @@ object per job.`,
 			return err
 		}
 		defer db.Close()
-		receipts, err := db.Enqueue(cmd.Context(), orders, sealed)
-		if invalid, ok := errors.AsType[*store.OrderError](err); ok {
-			return fmt.Errorf("%s, line %d: %w: nothing was enqueued", *file, lines[invalid.Index].number, err)
-		}
+		receipts, err := db.Enqueue(cmd.Context(), orders)
 		if err != nil {
-			return err
+			return fmt.Errorf("nothing was enqueued: %w", err)
 		}
 		created, out := 0, json.NewEncoder(cmd.OutOrStdout())
 		for _, r := range receipts {
@@ -110,11 +106,11 @@ encrypted texts.`,
 		if err != nil {
 			return err
 		}
-		sealed, err := seal(texts, line.message)
+		sealed, err := line.seal(texts)
 		if err != nil {
 			return err
 		}
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(rewrite.SealedOrder{Order: line.Order, Sealed: sealed})
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(sealed)
 	}
 	return cmd
 }
@@ -169,20 +165,6 @@ func (c *settings) texts(namespace artifact.Namespace, queue *store.Queue) (*art
 	return artifact.New(store.Texts{Queue: queue}, artifact.Config{Namespace: namespace, Raw: true, Keyset: c.Keyset, TTL: store.TTL, KEK: c.kek()})
 }
 
-// seal encrypts a message for the worker of the queue.
-func seal(texts *artifact.Store, m message) (sealed rewrite.Sealed, err error) {
-	if sealed.Text.ID, sealed.Text.Body, err = texts.Seal([]byte(m.Text)); err != nil || len(m.Preferences) == 0 {
-		return sealed, err
-	}
-	preferences, err := json.Marshal(m.Preferences)
-	if err != nil {
-		return sealed, err
-	}
-	sealed.Preferences = new(rewrite.SealedText)
-	sealed.Preferences.ID, sealed.Preferences.Body, err = texts.Seal(preferences)
-	return sealed, err
-}
-
 // maxMessage is the size limit of a message in bytes: a complaint has a few
 // sentences.
 const maxMessage = 64 << 10
@@ -217,7 +199,21 @@ func (m message) validate() error {
 type jobLine struct {
 	rewrite.Order
 	message
-	number int // line number, from 1
+}
+
+// seal encrypts the texts for the worker.
+func (l jobLine) seal(texts *artifact.Store) (sealed rewrite.SealedOrder, err error) {
+	sealed.Order = l.Order
+	if sealed.Text.ID, sealed.Text.Body, err = texts.Seal([]byte(l.Text)); err != nil || len(l.Preferences) == 0 {
+		return sealed, err
+	}
+	preferences, err := json.Marshal(l.Preferences)
+	if err != nil {
+		return sealed, err
+	}
+	sealed.Preferences = new(rewrite.SealedText)
+	sealed.Preferences.ID, sealed.Preferences.Body, err = texts.Seal(preferences)
+	return sealed, err
 }
 
 // readLines reads a job file. The error names every invalid line and quotes
@@ -240,7 +236,6 @@ func readLines(file string) ([]jobLine, error) {
 			problems = append(problems, fmt.Errorf("%s, line %d: %w", file, number, err))
 			continue
 		}
-		line.number = number
 		lines = append(lines, line)
 	}
 	if len(lines)+len(problems) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/criticizer/criticizer/internal/testkit"
-	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/store/db"
 	"github.com/criticizer/criticizer/rewrite/store/storetest"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -167,14 +167,14 @@ func TestEnqueueRefusesAnArray(t *testing.T) {
 	}
 }
 
-// An error of the database names the line too.
-func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
+// An error of the database names the order.
+func TestEnqueueNamesTheOrderOfADatabaseError(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
 	first, second := jobFields(), jobFields()
 	second["rewrite_request_id"], second["text"] = first["rewrite_request_id"], "another text"
 	_, err := b.run(t, "enqueue", "--file", writeJobs(t, first, second))
-	if err == nil || !strings.Contains(err.Error(), "line 2: ") || b.jobs(t) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "order 2 of 2") || b.jobs(t) != 0 {
 		t.Errorf("error is %v, %d jobs", err, b.jobs(t))
 	}
 }
@@ -211,7 +211,7 @@ func TestSealAndResult(t *testing.T) {
 		t.Error("the sealed order has the message in the clear")
 	}
 	conn := b.db.Conn(t)
-	var receipt rewrite.Receipt
+	var receipt db.EnqueueRow
 	if _, err := conn.Exec(t.Context(), `set role complaint_rewrite_backend`); err != nil {
 		t.Fatal(err)
 	}

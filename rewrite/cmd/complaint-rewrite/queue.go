@@ -230,26 +230,13 @@ func (a *app) repair(action, short, done string,
 	reason := reasonFlag(cmd)
 	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
 		if _, err := change(queue, cmd.Context(), args[0], a.operator(), *reason); err != nil {
-			return explainRefusal(cmd.Context(), queue, action, args[0], err)
+			return cli.Advise(err, "complaint-rewrite show has the status: a final job is enqueued again under another rewrite_request_id, "+
+				"a batch that the provider may have ends with complaint-rewrite batch abandon, and a claimed job without an attempt left fails when its claim is stale")
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "job %s is %s\n", args[0], done)
 		return nil
 	})
 	return cmd
-}
-
-// explainRefusal returns why the status of a job does not allow an action.
-func explainRefusal(ctx context.Context, queue *store.Queue, action, id string, err error) error {
-	if failure.ClassOf(err) != failure.WriteConflict {
-		return err
-	}
-	job, lookup := queue.Job(ctx, id)
-	if lookup != nil {
-		return adviseJob(lookup)
-	}
-	return cli.Advise(fmt.Errorf("%s job %s: it is %s, after attempt %d of %d", action, id, job.Status, job.AttemptCount, job.MaxAttempts),
-		"a final job is enqueued again under another rewrite_request_id, a batch that the provider may have ends with complaint-rewrite batch abandon, "+
-			"and a claimed job without an attempt left fails when its claim is stale")
 }
 
 func (a *app) stats() *cobra.Command {

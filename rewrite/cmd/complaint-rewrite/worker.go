@@ -35,28 +35,21 @@ import (
 )
 
 func (a *app) worker() *cobra.Command {
-	var healthy bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "worker",
 		Short: "Execute the jobs of the queue",
 		Long: `Serves the queue until it receives SIGTERM or Ctrl-C, and creates the schedules of its
 runs. It then begins no call and finishes those in flight. It reads the files of its
 secrets every 10 seconds, and on SIGHUP.`,
-		Example: `  complaint-rewrite worker
-  complaint-rewrite worker --healthy`,
+		Example: "  complaint-rewrite worker",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.settings()
 			if err != nil {
 				return err
 			}
-			if healthy {
-				return telemetry.CheckReady(cmd.Context(), "listen", c.Listen)
-			}
 			return serve(cmd.Context(), c, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&healthy, "healthy", false, "ask the worker at listen whether it reaches Temporal and the database")
-	return cmd
 }
 
 const (

@@ -141,7 +141,7 @@ func (q *Queries) EndBatch(ctx context.Context, state rewrite.SubmissionState, p
 
 const enqueued = `-- name: Enqueued :one
 with of_model as (
-    select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches
+    select batch_id, state, routing_decision, language_pair, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches
     where routing_decision ->> 'provider' = $3::text and routing_decision ->> 'model' = $4::text)
 select coalesce(sum(tokens) filter (where state in ('submitting', 'submitted')), 0)::integer as tokens,
        least($1::integer, (array_agg(limit_requests order by created_at desc) filter (where limit_requests > 0))[1])::integer as max_requests,
@@ -177,15 +177,14 @@ func (q *Queries) Enqueued(ctx context.Context, arg EnqueuedParams) (EnqueuedRow
 }
 
 const insertBatch = `-- name: InsertBatch :exec
-insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id, lease_token, leased_until)
-values ($1, $2, $3, $4, $5, $6, $7, $8::uuid, now() + $9::interval)
+insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, requests, tokens, run_id, lease_token, leased_until)
+values ($1, $2, $3, $4, $5, $6, $7::uuid, now() + $8::interval)
 `
 
 type InsertBatchParams struct {
 	BatchID         string                  `json:"batch_id"`
 	RoutingDecision rewrite.RoutingDecision `json:"routing_decision"`
 	LanguagePair    rewrite.LanguagePair    `json:"language_pair"`
-	Lane            rewrite.Lane            `json:"lane"`
 	Requests        int                     `json:"requests"`
 	Tokens          int                     `json:"tokens"`
 	RunID           string                  `json:"run_id"`
@@ -198,7 +197,6 @@ func (q *Queries) InsertBatch(ctx context.Context, arg InsertBatchParams) error 
 		arg.BatchID,
 		arg.RoutingDecision,
 		arg.LanguagePair,
-		arg.Lane,
 		arg.Requests,
 		arg.Tokens,
 		arg.RunID,
@@ -265,7 +263,7 @@ update complaint_rewrite.batches b
 set lease_token = $1::uuid, leased_until = now() + $2::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, b.limit_requests, b.limit_tokens, (now() - coalesce(b.submitted_at, b.created_at))::interval as age, coalesce(now() - b.final_at, '0')::interval as final_age
+returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, b.limit_requests, b.limit_tokens, (now() - coalesce(b.submitted_at, b.created_at))::interval as age, coalesce(now() - b.final_at, '0')::interval as final_age
 `
 
 type LeaseBatchParams struct {
@@ -296,7 +294,6 @@ func (q *Queries) LeaseBatch(ctx context.Context, arg LeaseBatchParams) (LeaseBa
 		&i.Batch.State,
 		&i.Batch.RoutingDecision,
 		&i.Batch.LanguagePair,
-		&i.Batch.Lane,
 		&i.Batch.Requests,
 		&i.Batch.Tokens,
 		&i.Batch.RunID,
@@ -348,7 +345,7 @@ func (q *Queries) MarkJobsSubmitted(ctx context.Context, runID string, batchID s
 }
 
 const openBatches = `-- name: OpenBatches :many
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches where state in ('submitting', 'submitted') order by created_at desc, batch_id
+select batch_id, state, routing_decision, language_pair, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at, limit_requests, limit_tokens from complaint_rewrite.batches where state in ('submitting', 'submitted') order by created_at desc, batch_id
 `
 
 func (q *Queries) OpenBatches(ctx context.Context) ([]Batch, error) {
@@ -365,7 +362,6 @@ func (q *Queries) OpenBatches(ctx context.Context) ([]Batch, error) {
 			&i.State,
 			&i.RoutingDecision,
 			&i.LanguagePair,
-			&i.Lane,
 			&i.Requests,
 			&i.Tokens,
 			&i.RunID,

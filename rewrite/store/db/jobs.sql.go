@@ -389,7 +389,7 @@ where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 
 
 type SettleJobsParams struct {
 	RunID      string  `json:"run_id"`
-	ClaimToken *string `json:"claim_token"`
+	ClaimToken string  `json:"claim_token"`
 	BatchID    *string `json:"batch_id"`
 	Outcomes   []byte  `json:"outcomes"`
 }

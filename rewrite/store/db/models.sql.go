@@ -15,7 +15,6 @@ type Batch struct {
 	State           rewrite.SubmissionState `json:"state"`
 	RoutingDecision rewrite.RoutingDecision `json:"routing_decision"`
 	LanguagePair    rewrite.LanguagePair    `json:"language_pair"`
-	Lane            rewrite.Lane            `json:"lane"`
 	Requests        int                     `json:"requests"`
 	Tokens          int                     `json:"tokens"`
 	RunID           string                  `json:"run_id"`

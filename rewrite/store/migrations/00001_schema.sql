@@ -158,7 +158,6 @@ create table complaint_rewrite.batches (
     state             text        not null default 'submitting',
     routing_decision  jsonb       not null,
     language_pair     jsonb       not null,
-    lane              text        not null,
     requests          integer     not null,
     tokens            integer     not null,
     run_id            uuid        not null,
@@ -178,7 +177,6 @@ create table complaint_rewrite.batches (
     limit_requests    integer,     -- learned: the provider refused the batch for its size, or for what
     limit_tokens      integer,     -- was enqueued. Each is half of what it refused
     constraint batches_state_known check (state in ('submitting', 'submitted', 'collected', 'abandoned')),
-    constraint batches_lane_known check (lane in ('same_language', 'cross_language')),
     constraint batches_hold_jobs check (requests > 0),
     constraint batches_submitted_has_id check (
         state not in ('submitted', 'collected') or (provider_batch_id <> '' and submitted_at is not null)),

@@ -1,6 +1,6 @@
 -- name: InsertBatch :exec
-insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id, lease_token, leased_until)
-values (@batch_id, @routing_decision, @language_pair, @lane, @requests, @tokens, @run_id, @lease_token::uuid, now() + @lease::interval);
+insert into complaint_rewrite.batches (batch_id, routing_decision, language_pair, requests, tokens, run_id, lease_token, leased_until)
+values (@batch_id, @routing_decision, @language_pair, @requests, @tokens, @run_id, @lease_token::uuid, now() + @lease::interval);
 
 -- name: BindJobs :execrows
 update complaint_rewrite.jobs

@@ -119,7 +119,7 @@ from jsonb_to_recordset(@outcomes::jsonb) as r (
     job_id uuid, status text, result text, attempts integer, wait bigint, error text, part text, rounds integer)
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
   and coalesce(j.status in ('processing', 'batch_submitted')
-               and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);
+               and (j.claim_token = @claim_token::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
 -- name: JobsOfBatch :many
 -- All jobs of a batch in the order of the lines of its input file.
