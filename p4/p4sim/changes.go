@@ -33,9 +33,11 @@ func (s *session) changes(f flags, args []string) error {
 				continue
 			}
 			left--
-			s.out.record([]field{
-				{"change", strconv.Itoa(c.Number)}, {"time", seconds(c.Time)}, {"user", c.User}, {"status", c.status()}, {"desc", summary(c.Desc)},
-			})
+			record := []field{{"change", strconv.Itoa(c.Number)}, {"time", seconds(c.Time)}, {"user", c.User}, {"status", c.status()}}
+			if path := c.path(); path != "" {
+				record = append(record, field{"path", path})
+			}
+			s.out.record(append(record, field{"desc", summary(c.Desc)}))
 		}
 	}
 	return nil

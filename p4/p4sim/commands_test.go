@@ -67,7 +67,7 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	holds(t, records(t, env, "changes", "-m", "1")[0], record{"desc": "On its way.\n", "status": "pending"})
-	const tagged = "... change 6\n... time 1714557960\n... user bruno\n... status submitted\n... desc Gone.\n\n\n"
+	const tagged = "... change 6\n... time 1714557960\n... user bruno\n... status submitted\n... path //depot/src/*\n... desc Gone.\n\n\n"
 	if got := p4(env, "", "-ztag", "changes", "-s", "submitted", "-m", "1"); got.stdout != tagged {
 		t.Errorf("tagged:\n%s", got.stdout)
 	}

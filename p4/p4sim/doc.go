@@ -7,7 +7,7 @@
 // It imitates what package p4 and tools/p4check.sh run: changes, describe, filelog, files,
 // info, jobs, login -s, print, protects, reviews -c and users, with the flags in [commands].
 // A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard. Records hold the
-// fields that package p4 and tools/p4check.sh read, in the server's order. The messages with
+// fields that package p4, tools/p4check.sh and devstack read, in the server's order. The messages with
 // their severities and generic codes, the chunks of a printed file and the exit statuses are as
 // in recorded runs of the 2023.2 client and in "p4 help". Keywords are not expanded.
 //
