@@ -1,9 +1,9 @@
 // Package endpoint asks models through one OpenAI-compatible endpoint, with the client of
 // go-openai. [Endpoint.Ask] is the entry point: it accepts only [redaction.Text], sends what
 // go-openai encodes through one transport (transport.go), and reads the answer, whole or
-// streamed (answer.go). An error has a class, which rules decide (errors.go, rules.go), and quotes
-// nothing of the endpoint. What an endpoint refuses is asked in another way and remembered
-// (habits.go). Nothing is retried.
+// streamed (stream.go, answer.go). An error has a class, which rules decide (errors.go,
+// rules.go), and quotes nothing of the endpoint. What an endpoint refuses is asked in another
+// way and remembered (habits.go). Nothing is retried.
 package endpoint
 
 import (
@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -252,7 +251,9 @@ func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, e
 	stream, err := e.client.CreateChatCompletionStream(context.WithValue(bound, callKey{}, c), request)
 	if err == nil {
 		defer func() { _ = stream.Close() }()
-		err = answer.receive(stream, c, 2*r.MaxTokens+1_000)
+		if c.answer != nil {
+			err = answer.receive(c.answer, c.header, 2*r.MaxTokens+1_000)
+		}
 	}
 	answer.Limit, answer.Begun = r.MaxTokens, c.status == http.StatusOK
 	switch {
@@ -271,34 +272,6 @@ func (e *Endpoint) exchange(ctx context.Context, r Request, h habits) (Answer, e
 		e.Class = failure.ConfigInvalid
 	}
 	return answer, err
-}
-
-// receive reads the events of a stream, at most so many; the rest of a longer one is left to
-// the server, which ends it with the connection.
-func (a *Answer) receive(stream *openai.ChatCompletionStream, c *call, most int) error {
-	a.RequestID = requestID(c.header)
-	for {
-		event, err := stream.RecvRaw()
-		if errors.Is(err, io.EOF) {
-			switch {
-			case a.Parts > 0 || c.cut: // a proxy may send the mark of the end after a failure
-				a.Early = a.Finish == "" && !c.whole
-			case !c.ended:
-				return malformed(c.header)
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := a.add(event, c.header); err != nil {
-			return err
-		}
-		if a.Parts > most {
-			a.Finish = "length"
-			return nil
-		}
-	}
 }
 
 // at returns the URL of a path below the base URL.

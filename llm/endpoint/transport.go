@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -14,7 +13,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -39,10 +37,8 @@ type call struct {
 
 	status int
 	header http.Header
-	body   []byte // of a response whose status is not 200
-	whole  bool   // it is one JSON value
-	ended  bool   // a stream had the mark of its end
-	cut    bool   // it ended within an event, or within its only one
+	body   []byte    // of a response whose status is not 200
+	answer io.Reader // of another response
 }
 
 type callKey struct{}
@@ -207,8 +203,8 @@ func (t *transport) send(req *http.Request, c *call, key secret.Value) (*http.Re
 		resp.Body = body{resp.Body, func() {}}
 	default:
 		c.alive()
-		in := body{http.MaxBytesReader(nil, resp.Body, maxAnswerBytes), c.alive}
-		resp.Body = &events{call: c, Closer: in, in: bufio.NewReaderSize(in, 64<<10)}
+		resp.Body = body{http.MaxBytesReader(nil, resp.Body, maxAnswerBytes), c.alive}
+		c.answer = resp.Body
 	}
 	return resp, nil
 }
@@ -227,102 +223,6 @@ func (b body) Read(p []byte) (int, error) {
 		err = broken(err)
 	}
 	return n, err
-}
-
-// events reads an answer in any shape as a regular stream: lines "data: JSON" only. A whole
-// answer becomes its only event. go-openai counts other lines, such as comments, towards a
-// limit, and returns an error of its own for an event that begins with an error.
-type events struct {
-	*call
-	io.Closer
-	in    *bufio.Reader
-	out   []byte
-	begun bool
-	named string // the name of the next event
-}
-
-// Read implements [io.Reader].
-func (r *events) Read(p []byte) (int, error) {
-	for len(r.out) == 0 {
-		line, err := r.in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return 0, err
-		}
-		if failed := r.line(bytes.TrimSpace(line), err == io.EOF); failed != nil {
-			return 0, failed
-		}
-		if err != nil && len(r.out) == 0 {
-			return 0, err
-		}
-	}
-	n := copy(p, r.out)
-	r.out = r.out[n:]
-	return n, nil
-}
-
-// line reads one line of the answer; last is set if nothing follows it.
-func (r *events) line(line []byte, last bool) error {
-	name, value, _ := bytes.Cut(line, []byte(":"))
-	value = bytes.TrimSpace(value)
-	switch field := string(name); {
-	case len(line) == 0 || field == "" || field == "id" || field == "retry":
-	case field == "event":
-		r.named, r.begun = string(value), true
-	case field == "error":
-		r.event(value, true)
-	case field == "data" && string(value) == "[DONE]":
-		r.ended, r.begun = true, true
-		r.out = []byte("data: [DONE]\n")
-	case field == "data" && len(value) == 0:
-	case field == "data" && last && !json.Valid(value):
-		r.cut = true
-	case field == "data":
-		r.event(value, r.named == "error")
-	case r.begun && line[0] == '{': // an event without its mark
-		r.event(line, false)
-	case !r.begun:
-		rest, err := io.ReadAll(r.in)
-		if err != nil {
-			return err
-		}
-		whole := bytes.TrimSpace(slices.Concat(line, []byte("\n"), rest))
-		switch {
-		case json.Valid(whole):
-			r.whole = true
-		case cutOff(whole):
-			r.cut = true
-			return nil
-		default:
-			whole = []byte("0") // any JSON that is not an answer
-		}
-		r.event(whole, false)
-	}
-	return nil
-}
-
-// cutOff reports whether data is the beginning of a JSON object.
-func cutOff(data []byte) bool {
-	var object json.RawMessage
-	return bytes.HasPrefix(data, []byte("{")) && errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&object), io.ErrUnexpectedEOF)
-}
-
-// event puts one event out. The text of an error becomes the value of a field.
-func (r *events) event(data []byte, isError bool) {
-	r.begun, r.named = true, ""
-	var object map[string]json.RawMessage
-	if isObject := json.Unmarshal(data, &object) == nil; isError && (!isObject || object["error"] == nil) {
-		if !json.Valid(data) {
-			data, _ = json.Marshal(string(data))
-		}
-		data = slices.Concat([]byte(`{"error":`), data, []byte("}"))
-	}
-	var line bytes.Buffer
-	line.WriteString("data: ")
-	if json.Compact(&line, data) != nil {
-		line.Write(bytes.ReplaceAll(data, []byte("\n"), nil))
-	}
-	// The blank keeps go-openai from taking the error, whose text it would return.
-	r.out = []byte(strings.Replace(line.String(), `data: {"error":`, `data: { "error":`, 1) + "\n")
 }
 
 // Call sends in as JSON, unless it is nil, and decodes the answer into out. It returns the
