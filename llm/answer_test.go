@@ -22,7 +22,7 @@ func parsed(t *testing.T, content string) ([]remark, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, _, err := decodeItems[remark](t.Context(), testPrompts(t).items[listFindings], o.items)
+	found, _, err := decodeItems[remark](t.Context(), itemSchemas()[listFindings], o.items)
 	return found, err
 }
 

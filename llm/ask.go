@@ -65,16 +65,13 @@ func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 	text, codes := q.withCodes(run.fence)
 	pack, packCodes := q.pack.withCodes(run.fence)
 	last := newNonce()[:2*codeBytes]
-	var user strings.Builder
-	if err := messages.Execute(&user, userMessage{Fence: run.fence, Text: q.about + text, Pack: pack, Findings: q.listed, Note: note, Code: last}); err != nil {
-		return p, failure.Errorf(failure.InvariantViolated, "render the prompt: %w", err)
-	}
+	user := render(messages, userMessage{Fence: run.fence, Text: q.about + text, Pack: pack, Findings: q.listed, Note: note, Code: last})
 	p.codes = slices.Concat([]string{run.prompts.first}, codes, packCodes, []string{last})
-	p.tokens = countTokens(run.system) + countTokens(user.String())
+	p.tokens = countTokens(run.system) + countTokens(user)
 	if p.system, err = run.guard.Compose(run.system); err != nil {
 		return p, err
 	}
-	p.user, err = run.guard.Compose(user.String())
+	p.user, err = run.guard.Compose(user)
 	return p, err
 }
 
@@ -246,13 +243,13 @@ func (run *run) read(ctx context.Context, model string, q question, p sentPrompt
 	usable := cachedAnswer{Proof: proof, Cut: cut}
 	if q.list == listVerdicts {
 		var verdicts []verdict
-		if verdicts, _, err = decodeItems[verdict](ctx, run.prompts.items[q.list], o.items); err == nil {
+		if verdicts, _, err = decodeItems[verdict](ctx, itemSchemas()[q.list], o.items); err == nil {
 			usable.Verdicts = q.judge(verdicts) //nolint:contextcheck // parsing a few lines is not cancelled
 		}
 	} else {
 		var remarks []remark
 		var invalid int
-		if remarks, invalid, err = decodeItems[remark](ctx, run.prompts.items[q.list], o.items); err == nil {
+		if remarks, invalid, err = decodeItems[remark](ctx, itemSchemas()[q.list], o.items); err == nil {
 			usable.Findings, usable.remarkCounts = q.findings(remarks)
 			usable.drop(review.DropInvalid, invalid)
 			usable.Findings, err = run.guard.Findings(usable.Findings)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/llm/endpoint"
 )
 
@@ -14,10 +13,6 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(oneFinding)
 	f.Add("<think>" + noFindings + "</think>" + oneFinding[:90])
 	f.Add(strings.Repeat(`{"findings":[`, 1000))
-	loaded, err := loadPrompts(config.Default[Config]())
-	if err != nil {
-		f.Fatal(err)
-	}
 	var shown file
 	if err := shown.parse(anchorDiff); err != nil {
 		f.Fatal(err)
@@ -29,7 +24,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		remarks, _, err := decodeItems[remark](t.Context(), loaded.items[listFindings], o.items)
+		remarks, _, err := decodeItems[remark](t.Context(), itemSchemas()[listFindings], o.items)
 		if err != nil {
 			return
 		}

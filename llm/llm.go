@@ -67,11 +67,8 @@ func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, fields: fields, endpoint: e}
+	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, fields: fields, endpoint: e, prompts: loadPrompts(cfg)}
 	if r.guidelines, err = newGuidelines(guard.String, cfg.Rules); err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
-	}
-	if r.prompts, err = loadPrompts(cfg); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
 	return r, nil

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -58,7 +56,8 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		r.lg.WarnContext(ctx, "rule packs left out: no room in the prompt", "changelist", c.Number, "packs", run.guide.left)
 	}
 	run.system = r.prompts.withRules(run.guide)
-	return run, run.plan(ctx, shown, limit)
+	run.plan(ctx, shown, limit)
+	return run, nil
 }
 
 // nonceTokens bounds the tokens of the fence, which is there three times in a review and nine
@@ -70,12 +69,8 @@ const nonceTokens = 9*32 + 2*8
 // plan packs files into chunks and selects those that the budget has room for. If it has too few
 // tokens, the context of a chunk is left out, then the chunk. The layout depends on the whole budget
 // and not on what is left of it, so that it is the same in every attempt.
-func (run *run) plan(ctx context.Context, files []*file, limit int) error {
-	var frame strings.Builder
-	if err := messages.Execute(&frame, userMessage{Text: run.about}); err != nil {
-		return failure.Errorf(failure.InvariantViolated, "render the prompt: %w", err)
-	}
-	run.fixed = countTokens(run.system) + countTokens(frame.String()) + nonceTokens
+func (run *run) plan(ctx context.Context, files []*file, limit int) {
+	run.fixed = countTokens(run.system) + countTokens(render(messages, userMessage{Text: run.about})) + nonceTokens
 	run.room = limit - run.fixed
 	run.room -= codeTokens(run.room)
 	want, reserve := 0, 0 // up to a third of each prompt, but not of a small one, is for code around the change
@@ -116,7 +111,6 @@ func (run *run) plan(ctx context.Context, files []*file, limit int) error {
 		run.tasks = append(run.tasks, q)
 	}
 	run.total = len(run.tasks)
-	return nil
 }
 
 // maxTokens returns the largest number of tokens that one call for q, with that limit

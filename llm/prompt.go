@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -22,7 +22,9 @@ var (
 	//go:embed prompts/answer.schema.json
 	schemaTemplate string
 
+	systems  = template.Must(template.New("system").Parse(systemTemplate))
 	messages = template.Must(template.New("message").Parse(messageTemplate))
+	schemas  = template.Must(template.New("schema").Parse(schemaTemplate))
 )
 
 // The lists of an answer, one for each task.
@@ -35,55 +37,57 @@ const (
 // reviews and verifications have the same instructions, so that the call for one
 // can use the provider's cache of the other.
 type prompts struct {
-	first  string                        // check code at the beginning of the instructions, the same for one version of them
-	system string                        // instructions, without rules
-	schema string                        // of the answer
-	items  map[string]*jsonschema.Schema // of the elements of its lists
+	first  string // check code at the beginning of the instructions, the same for one version of them
+	system string // instructions, without rules
+	schema string // of the answer
 }
 
-// loadPrompts renders the instructions and the schema of answers, and compiles the schemas of a
-// finding and of a verdict. Elements are validated one by one, so that an invalid one does not
-// void the others. Fields without which a finding is usable may be missing. The schema that the
-// endpoint gets lacks the checks that not all endpoints support in constrained decoding.
-func loadPrompts(cfg Config) (*prompts, error) {
-	type settings struct {
-		Code, Schema, Language string
-		Verify, Check          bool
-	}
-	var failed error
-	render := func(text string, data settings) string {
-		var out strings.Builder
-		t, err := template.New("prompt").Parse(text)
-		if err == nil {
-			err = t.Execute(&out, data)
-		}
-		if err != nil {
-			failed = fmt.Errorf("render the prompt: %w", err)
-		}
-		return out.String()
-	}
+// settings are the data of the instructions and of the schema.
+type settings struct {
+	Code, Schema, Language string
+	Verify, Check          bool
+}
+
+// loadPrompts renders the instructions and the schema of answers. The schema that the endpoint
+// gets lacks the checks that not all endpoints support in constrained decoding.
+func loadPrompts(cfg Config) *prompts {
 	data := settings{Language: cfg.Language, Verify: cfg.Verify != VerifyOff}
-	p := &prompts{schema: render(schemaTemplate, data), items: map[string]*jsonschema.Schema{}}
+	p := &prompts{schema: render(schemas, data)}
 	sum := sha256.Sum256([]byte(systemTemplate + messageTemplate + p.schema))
 	p.first = hex.EncodeToString(sum[:codeBytes])
 	data.Code, data.Schema = p.first, p.schema // an endpoint may ignore the schema of a request
-	p.system = render(systemTemplate, data)
-
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(render(schemaTemplate, settings{Verify: true, Check: true})))
-	c := jsonschema.NewCompiler()
-	if err == nil {
-		err = c.AddResource("answer.schema.json", doc)
-	}
-	for _, list := range []string{listFindings, listVerdicts} {
-		if err == nil {
-			p.items[list], err = c.Compile("answer.schema.json#/properties/" + list + "/items")
-		}
-	}
-	if failed == nil && err != nil {
-		failed = fmt.Errorf("compile the schema of answers: %w", err)
-	}
-	return p, failed
+	p.system = render(systems, data)
+	return p
 }
+
+// render renders a template of ours. It panics if the data lacks what the template names.
+func render(t *template.Template, data any) string {
+	var out strings.Builder
+	if err := t.Execute(&out, data); err != nil {
+		panic(err)
+	}
+	return out.String()
+}
+
+// itemSchemas returns the schemas of a finding and of a verdict. Elements are validated one by
+// one, so that an invalid one does not void the others. Fields without which a finding is usable
+// may be missing.
+var itemSchemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
+	const name = "answer.schema.json"
+	c := jsonschema.NewCompiler()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(render(schemas, settings{Verify: true, Check: true})))
+	if err == nil {
+		err = c.AddResource(name, doc)
+	}
+	if err != nil {
+		panic(err)
+	}
+	items := map[string]*jsonschema.Schema{}
+	for _, list := range []string{listFindings, listVerdicts} {
+		items[list] = c.MustCompile(name + "#/properties/" + list + "/items")
+	}
+	return items
+})
 
 // withRules returns the instructions followed by the rules for a change. The
 // part that all reviews share comes first, so that providers can cache it.

@@ -20,7 +20,7 @@ func TestSchemaOrdersFields(t *testing.T) {
 		"findings": "path quote line trigger explanation category severity confidence title suggestion replacement",
 		"verdicts": "finding evidence reason verdict severity",
 	} {
-		_, list, _ := strings.Cut(testPrompts(t).schema, `"`+schema+`": {`)
+		_, list, _ := strings.Cut(testPrompts().schema, `"`+schema+`": {`)
 		_, list, _ = strings.Cut(list, `"properties": {`)
 		list, _, _ = strings.Cut(list, "\n        },")
 		var got []string
@@ -45,7 +45,7 @@ func TestSchemaHasSeveritiesAndCategories(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(testPrompts(t).schema), &schema); err != nil {
+	if err := json.Unmarshal([]byte(testPrompts().schema), &schema); err != nil {
 		t.Fatal(err)
 	}
 	item := schema.Properties.Findings.Items
@@ -65,21 +65,16 @@ func TestSchemaHasSeveritiesAndCategories(t *testing.T) {
 	}
 }
 
-func testPrompts(t *testing.T) *prompts {
-	t.Helper()
+func testPrompts() *prompts {
 	cfg := config.Default[Config]()
 	cfg.Verify = VerifyOn
-	p, err := loadPrompts(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return loadPrompts(cfg)
 }
 
 // The schema is in the prompt, too: an endpoint may ignore the one of the request.
 func TestSchemaIsInThePrompt(t *testing.T) {
 	t.Parallel()
-	if p := testPrompts(t); !strings.Contains(p.system, p.schema) {
+	if p := testPrompts(); !strings.Contains(p.system, p.schema) {
 		t.Error("the instructions have no schema")
 	}
 }
@@ -128,12 +123,7 @@ func TestAboutIsBounded(t *testing.T) {
 func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	t.Parallel()
 	worst := "x1" // one token per byte
-	cfg := config.Default[Config]()
-	cfg.Verify = VerifyOn
-	p, err := loadPrompts(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testPrompts()
 	f := newFile("//depot/"+strings.Repeat("directory/", 40), "edit, text")
 	// One or two bytes per line, so that the marks count too.
 	description := strings.Repeat("x\n\n", maxAboutBytes)

@@ -105,7 +105,7 @@ func (run *run) verifications(found []candidate) (all []question) {
 	}
 	for _, part := range parts {
 		q := run.parts[part]
-		q.list, q.flagged, q.listed = listVerdicts, flagged[part], render(flagged[part])
+		q.list, q.flagged, q.listed = listVerdicts, flagged[part], listing(flagged[part])
 		shown := q.shown()
 		about := slices.DeleteFunc(slices.Clone(q.part), func(s section) bool {
 			return !slices.ContainsFunc(q.flagged, func(f *candidate) bool { return f.Path == s.file.path })
@@ -124,9 +124,9 @@ type verdict struct {
 	Evidence string          `json:"evidence,omitempty"` // until it is checked
 }
 
-// render renders findings to verify. They were redacted, and none of their lines can pass for a
+// listing renders findings to verify. They were redacted, and none of their lines can pass for a
 // line of the prompt.
-func render(findings []*candidate) string {
+func listing(findings []*candidate) string {
 	var out strings.Builder
 	for i, f := range findings {
 		fmt.Fprintf(&out, "finding %d\nseverity: %s\ncategory: %s\nlines: %d to %d\n", i+1, f.Severity, f.Category, f.StartLine, f.EndLine)
