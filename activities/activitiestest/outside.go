@@ -122,7 +122,7 @@ const sendLimit = 2 * time.Minute
 
 // messageID contains no address.
 func messageID(key review.DeliveryKey) string {
-	return fmt.Sprintf("message %.16x", sha256.Sum256([]byte(fmt.Sprint(key))))
+	return fmt.Sprintf("message %.16x", sha256.Sum256([]byte(strings.ToLower(fmt.Sprint(key)))))
 }
 
 // Lookup returns the evidence of an accepted message, or the evidence that

@@ -12,6 +12,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -22,18 +23,14 @@ const life = 30 * 24 * time.Hour
 func generate(t *testing.T) secret.Value {
 	t.Helper()
 	text, err := Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return text
 }
 
 func open(t *testing.T, text secret.Value) *Keys {
 	t.Helper()
 	k, err := New(text, life)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	return k
 }
 
@@ -74,9 +71,7 @@ func TestRotation(t *testing.T) {
 		old := open(t, first)
 		time.Sleep(24 * time.Hour)
 		rotated, err := Rotate(first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		renewed := open(t, rotated)
 		before := old.Token(ann)
 		if renewed.Token(ann) != before {

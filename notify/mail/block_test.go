@@ -30,28 +30,3 @@ func TestSplitBlocks(t *testing.T) {
 		t.Errorf("%d blocks, the last with %q", len(got), got[len(got)-1].Text)
 	}
 }
-
-func FuzzSplitBlocks(f *testing.F) {
-	f.Add("Write:\n```go\nif x {\n\ty()\n}\n```\nThen test.\n\n  a")
-	f.Fuzz(func(t *testing.T, text string) {
-		all := splitBlocks(text)
-		kept := ""
-		for _, p := range all {
-			kept += "\n" + p.Text
-		}
-		if len(all) > maxBlocks || words(kept) != words(text) {
-			t.Errorf("%q became %+v", text, all)
-		}
-	})
-}
-
-// words returns text without blanks and fences.
-func words(text string) string {
-	var out strings.Builder
-	for l := range strings.SplitSeq(text, "\n") {
-		if !isFence(l) {
-			out.WriteString(strings.Join(strings.Fields(l), ""))
-		}
-	}
-	return out.String()
-}

@@ -1,20 +1,13 @@
 package mail
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
@@ -163,28 +156,6 @@ func TestBrokenSourceDelaysTheRetry(t *testing.T) {
 	e, ok := errors.AsType[*failure.Error](err)
 	if !ok || e.RetryAfter < 10*time.Second || e.Class != failure.NetworkUnreachable {
 		t.Errorf("%v, want an error with a retry delay", err)
-	}
-}
-
-func TestMissingEvidenceIsLoggedAtTheStart(t *testing.T) {
-	t.Parallel()
-	log := filepath.Join(t.TempDir(), "mail.log")
-	testkit.NoError(t, os.WriteFile(log, nil, 0o600))
-	for name, tc := range map[string]struct {
-		cfg  EvidenceConfig
-		warn bool
-	}{
-		"none":         {config.Default[EvidenceConfig](), true},
-		"only bounces": {evidenceWith(func(c *EvidenceConfig) { c.Bounces.Host = "127.0.0.1" }), true},
-		"a log":        {evidenceWith(func(c *EvidenceConfig) { c.MTALog = log }), false},
-	} {
-		var out bytes.Buffer
-		server := newSMTP(t, unused)
-		server.lg = slog.New(slog.NewTextHandler(&out, nil))
-		_, err := NewEvidencedProvider(server, tc.cfg)
-		if err != nil || strings.Contains(out.String(), "level=WARN") != tc.warn {
-			t.Errorf("%s: error %v, log %q", name, err, &out)
-		}
 	}
 }
 

@@ -99,26 +99,6 @@ func TestForgedBounce(t *testing.T) {
 	}
 }
 
-// The inbox counts copies with our envelope only.
-func TestForgedMailInTheInbox(t *testing.T) {
-	t.Parallel()
-	b, cfg := startInbox(t)
-	p := newInboxMailer(t, io.Discard, cfg, b.URL())
-	mallory := cfg
-	mallory.From = "mallory@example.com"
-	m := render(t, findingsReport())
-	m.From.Address = mallory.From
-	if _, err := newSMTP(t, mallory).Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	m = render(t, findingsReport())
-	m.To = "mallory@example.com"
-	if _, err := newSMTP(t, cfg).Send(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	expectEvidence(t, p, testKey, longAgo, review.EvidenceAbsent)
-}
-
 // A look-up reads a bounded number of messages. The journal is then read header by header;
 // what bounces are beyond that is unknown.
 func TestLookupIsBounded(t *testing.T) {

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -168,35 +166,6 @@ func TestSecondCopyIsFoundAndLogged(t *testing.T) {
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAccepted)
 	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "copies=2") {
 		t.Errorf("the second copy is not logged: %s", &log)
-	}
-}
-
-func TestConcurrentSendsAllArriveOnce(t *testing.T) {
-	t.Parallel()
-	b, cfg := startInbox(t)
-	var log bytes.Buffer
-	p := newInboxMailer(t, io.Discard, cfg, b.URL())
-	const recipients = 32
-	key := func(i int) review.DeliveryKey {
-		k := testKey
-		k.Recipient = fmt.Sprintf("user%d@example.com", i)
-		return k
-	}
-	var sending sync.WaitGroup
-	for i := range recipients {
-		sending.Go(func() {
-			if _, err := p.Send(t.Context(), findingsReport(), key(i), time.Now()); err != nil {
-				t.Errorf("send %d: %v", i, err)
-			}
-		})
-	}
-	sending.Wait()
-	looking := newInboxMailer(t, &log, cfg, b.URL())
-	for i := range recipients {
-		expectEvidence(t, looking, key(i), longAgo, review.EvidenceAccepted)
-	}
-	if log.Len() > 0 {
-		t.Errorf("logged %s", &log)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // A transient failure is retried. A permanent one fails the recipient's row if its code
-// names the address, and no row otherwise (notification 8.1).
+// names the address, and no row otherwise (notification 8.1). refusals.txt has more replies.
 func TestReplyDecidesTheClass(t *testing.T) {
 	t.Parallel()
 	const words = " <ann@example.com> is to blame"
@@ -28,70 +28,38 @@ func TestReplyDecidesTheClass(t *testing.T) {
 	}{
 		{"greeting", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
 		{"greeting", "554", failure.ConfigInvalid, "554"},
-		{"greeting", "521", failure.ConfigInvalid, "521"},
 		{"greeting", "drop", failure.NetworkUnreachable, ""},
 		{"greeting", "HTTP/1.1 400 Bad Request", failure.ConfigInvalid, ""},
 		{"EHLO", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
 		{"EHLO", "drop", failure.NetworkUnreachable, ""},
 
-		{"MAIL", "421", failure.UpstreamUnavailable, "421"},
 		{"MAIL", "451 4.7.1", failure.UpstreamUnavailable, "451 4.7.1"},
 		{"MAIL", "530 5.7.0", failure.AuthDenied, "530 5.7.0"},
-		{"MAIL", "550 5.7.8", failure.AuthDenied, "550 5.7.8"},
-		{"MAIL", "552 5.3.4", failure.TooLarge, "552 5.3.4"},
-		{"MAIL", "553 5.1.8", failure.ConfigInvalid, "553 5.1.8"},
 		{"MAIL", "550", failure.ConfigInvalid, "550"},
-		{"MAIL", "501 5.5.4", failure.ConfigInvalid, "501 5.5.4"},
 		{"MAIL", "drop", failure.NetworkUnreachable, ""},
 
-		{"RCPT", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
 		{"RCPT", "450 4.2.0", failure.UpstreamUnavailable, "450 4.2.0"},
-		{"RCPT", "452 4.2.2", failure.UpstreamUnavailable, "452 4.2.2"},
 		{"RCPT", "450 5.1.1", failure.UpstreamUnavailable, "450 5.1.1"}, // the digits win
 		{"RCPT", "552", failure.UpstreamUnavailable, "552"},             // RFC 5321 4.5.3.1.10
-		{"RCPT", "552 5.5.3", failure.UpstreamUnavailable, "552 5.5.3"},
-		{"RCPT", "552 5.2.2", failure.RecipientRejected, "552 5.2.2"},
 		{"RCPT", "550 5.1.1", failure.RecipientRejected, "550 5.1.1"},
 		{"RCPT", "550 4.2.2", failure.RecipientRejected, "550 4.2.2"},
 		{"RCPT", "550", failure.PermissionDenied, "550"},
-		{"RCPT", "551 5.1.6", failure.RecipientRejected, "551 5.1.6"},
-		{"RCPT", "553 5.1.3", failure.RecipientRejected, "553 5.1.3"},
-		{"RCPT", "556 5.1.10", failure.RecipientRejected, "556 5.1.10"},
-		{"RCPT", "554 5.7.1", failure.PermissionDenied, "554 5.7.1"},
-		{"RCPT", "550 5.1.8", failure.ConfigInvalid, "550 5.1.8"},
-		{"RCPT", "550 5.7.26", failure.ConfigInvalid, "550 5.7.26"},
 		{"RCPT", "503 5.5.1", failure.ConfigInvalid, "503 5.5.1"},
-		{"RCPT", "530 5.7.0", failure.AuthDenied, "530 5.7.0"},
 		{"RCPT", "556", failure.RecipientRejected, "556"},
-		{"RCPT", "501 5.1.3", failure.RecipientRejected, "501 5.1.3"},
-		{"RCPT", "550 5.7.129", failure.RecipientRejected, "550 5.7.129"},
-		{"RCPT", "550 5.7.54", failure.ConfigInvalid, "550 5.7.54"},
 		{"RCPT", "553 5.7.1", failure.PermissionDenied, "553 5.7.1"},
-		{"RCPT", "550 5.1.0", failure.PermissionDenied, "550 5.1.0"},
 		{"RCPT", "drop", failure.NetworkUnreachable, ""},
 
 		{"DATA", "451 4.3.0", failure.UpstreamUnavailable, "451 4.3.0"},
 		{"DATA", "554 5.7.1", failure.PermissionDenied, "554 5.7.1"},
 		{"DATA", "drop", failure.NetworkUnreachable, ""},
 
-		{"dot", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
 		{"dot", "452 4.3.1", failure.UpstreamUnavailable, "452 4.3.1"},
 		{"dot", "552 5.3.4", failure.TooLarge, "552 5.3.4"},
-		{"dot", "552 5.2.2", failure.RecipientRejected, "552 5.2.2"},
 		{"dot", "554 5.7.1", failure.PermissionDenied, "554 5.7.1"},
 		{"dot", "554 5.6.0", failure.ContentPolicy, "554 5.6.0"},
 		{"dot", "552", failure.TooLarge, "552"},
-		{"dot", "552 5.7.0", failure.PermissionDenied, "552 5.7.0"},
 		{"dot", "550 5.1.10", failure.RecipientRejected, "550 5.1.10"},
-		{"dot", "554 5.2.252", failure.ConfigInvalid, "554 5.2.252"},
-		{"dot", "550 5.7.60", failure.ConfigInvalid, "550 5.7.60"},
-		{"dot", "554 5.2.0", failure.PermissionDenied, "554 5.2.0"},
-		{"dot", "550 5.7.501", failure.ConfigInvalid, "550 5.7.501"},
-		{"dot", "550 5.1.90", failure.QuotaExhausted, "550 5.1.90"},
-		{"dot", "550 5.4.5", failure.QuotaExhausted, "550 5.4.5"},
-		{"dot", "554", failure.PermissionDenied, "554"},
 		{"dot", "599 5.99.99", failure.PermissionDenied, "599 5.99.99"},
-		{"dot", "550 5.7.23", failure.ConfigInvalid, "550 5.7.23"},
 		{"dot", "drop", failure.DeliveryAmbiguous, ""},
 		{"dot", "354 go on", failure.DeliveryAmbiguous, ""},
 		{"dot", "nonsense", failure.DeliveryAmbiguous, ""},
@@ -237,52 +205,18 @@ func TestSignInFailures(t *testing.T) {
 // A server may take ten minutes for a reply. The context ends the wait.
 func TestEndOfContextEndsSending(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		at       string
-		deadline bool
-		class    failure.Class
-	}{
-		{"greeting", true, failure.NetworkTimeout},
-		{"EHLO", false, failure.NetworkTimeout},
-		{"RCPT", true, failure.NetworkTimeout},
-		{"DATA", true, failure.NetworkTimeout},
-		{"dot", true, failure.DeliveryAmbiguous},
-		{"dot", false, failure.DeliveryAmbiguous},
+	for at, class := range map[string]failure.Class{
+		"greeting": failure.NetworkTimeout, "EHLO": failure.NetworkTimeout, "RCPT": failure.NetworkTimeout, "DATA": failure.NetworkTimeout,
+		"dot": failure.DeliveryAmbiguous,
 	} {
-		t.Run(fmt.Sprint(tc.at, " deadline ", tc.deadline), func(t *testing.T) {
-			t.Parallel()
-			server := serveScript(t, map[string]string{tc.at: "hang", "HELO": "hang"})
-			p := newSMTP(t, plainConfig(server.addr))
-			ctx, want := context.Context(expiring{t.Context(), server.hung}), context.DeadlineExceeded
-			if !tc.deadline {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithCancel(t.Context())
-				want = context.Canceled
-				go func() { <-server.hung; cancel() }()
-			}
-			_, err := p.Send(ctx, render(t, findingsReport()))
-			checkError(t, err, tc.class, "")
-			if !errors.Is(err, want) {
-				t.Errorf("error %v does not wrap %v", err, want)
-			}
-		})
-	}
-}
-
-// expiring is a context whose deadline is over when at is closed.
-type expiring struct {
-	context.Context //nolint:containedctx // it is one
-	at              <-chan struct{}
-}
-
-func (e expiring) Done() <-chan struct{} { return e.at }
-
-func (e expiring) Err() error {
-	select {
-	case <-e.at:
-		return context.DeadlineExceeded
-	default:
-		return nil
+		server := serveScript(t, map[string]string{at: "hang", "HELO": "hang"})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-server.hung; cancel() }()
+		_, err := newSMTP(t, plainConfig(server.addr)).Send(ctx, render(t, findingsReport()))
+		checkError(t, err, class, "")
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v does not wrap %v", at, err, context.Canceled)
+		}
 	}
 }
 

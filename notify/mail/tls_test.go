@@ -208,18 +208,3 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	pool.AddCert(server.Certificate())
 	return &tls.Config{Certificates: server.TLS.Certificates}, pool
 }
-
-// A token that everybody can read is not used.
-func TestTokenFileOfEverybodyIsRefused(t *testing.T) {
-	t.Parallel()
-	for mode, refused := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
-		file := filepath.Join(t.TempDir(), "token")
-		testkit.NoError(t, errors.Join(os.WriteFile(file, []byte(testPassword+"\n"), 0o600), os.Chmod(file, mode)))
-		token, err := readToken(file)
-		if refused {
-			checkError(t, err, failure.AuthDenied, "")
-		} else if err != nil || token != testPassword {
-			t.Errorf("mode %o: %v", mode, err)
-		}
-	}
-}

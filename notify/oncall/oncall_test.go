@@ -75,9 +75,7 @@ func run(t *testing.T, lg *slog.Logger, channels ...oncall.Channel) (sent func()
 	_, err := db.RecordDeadLetter(t.Context(), request, "run1", failure.DeadLetter{
 		ErrorClass: failure.InvariantViolated, Stage: "llm", LastStack: "func secretSauce() {}", FirstFailureAt: now, LastFailureAt: now,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { oncall.New(lg, db, temporalUI, channels...).Run(ctx) })

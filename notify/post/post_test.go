@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -31,9 +32,7 @@ func serve(t *testing.T, handler http.HandlerFunc) (url string) {
 func send(t *testing.T, s Service, url string, delivers bool) (Answer, error) {
 	t.Helper()
 	r, err := JSON(url, "key", map[string]int{"a": 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	r.Delivers = delivers
 	return s.Send(t.Context(), r)
 }
@@ -161,9 +160,7 @@ func TestRequestAndAnswer(t *testing.T) {
 		_, _ = w.Write([]byte(`{"id":5}`))
 	})
 	a, err := send(t, s, url, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	var answer struct{ ID int }
 	if err := s.Decode(a, &answer); err != nil || answer.ID != 5 {
 		t.Errorf("%+v, %v", answer, err)

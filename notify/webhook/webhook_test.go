@@ -17,6 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain/plaintest"
@@ -74,19 +75,13 @@ func TestEveryAttemptIsTheSameMessageUnderTheSameKey(t *testing.T) {
 func TestMessageMatchesGoldenFile(t *testing.T) {
 	t.Parallel()
 	got, err := json.MarshalIndent(newMessage(report(), "k"), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	path := filepath.Join("testdata", "message.json")
 	if *update {
-		if err := os.WriteFile(path, append(got, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, os.WriteFile(path, append(got, '\n'), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	if string(got) != strings.TrimSpace(string(want)) {
 		t.Errorf("%s differs from the message (run go test -update and look at the difference):\n%s", path, got)
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
+
+	"github.com/criticizer/criticizer/internal/testkit"
 )
 
 const testMessage = "From: <robot@example.com>\r\nTo: <ann@example.com>\r\nSubject: [criticizer] CL 4711: Keep it warm\r\n" +
@@ -28,9 +30,7 @@ const testMessage = "From: <robot@example.com>\r\nTo: <ann@example.com>\r\nSubje
 func start(t *testing.T, dir string) (b *Inbox, stop func()) {
 	t.Helper()
 	b, err := Open(slog.New(slog.DiscardHandler), Config{Dir: dir, SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- b.Serve(ctx) }()
@@ -64,9 +64,7 @@ func mustSend(t *testing.T, b *Inbox, to, message string) {
 func get(t *testing.T, u string) (header http.Header, body string) {
 	t.Helper()
 	resp, err := http.Get(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -99,9 +97,7 @@ func TestMailSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	leftover := filepath.Join(dir, temporary+"123") // of a message that was never confirmed
-	if err := os.WriteFile(leftover, []byte(strings.ReplaceAll(testMessage, "one@", "two@")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, os.WriteFile(leftover, []byte(strings.ReplaceAll(testMessage, "one@", "two@")), 0o600))
 	b, stop := start(t, dir)
 	for range 2 {
 		mustSend(t, b, "ann@example.com", testMessage)
@@ -158,9 +154,7 @@ func TestMessage(t *testing.T) {
 	}
 	for _, path := range []string{"nothing", "..%2f..%2fetc%2fpasswd"} {
 		resp, err := http.Get(b.URL() + "/messages/" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.NoError(t, err)
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s gives %s", path, resp.Status)
@@ -196,14 +190,10 @@ func TestOtherHostNamesAreRejected(t *testing.T) {
 	t.Parallel()
 	b, _ := start(t, t.TempDir())
 	req, err := http.NewRequest(http.MethodGet, b.URL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	req.Host = "evil.example"
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.NoError(t, err)
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("another host name gets %s", resp.Status)
@@ -234,39 +224,6 @@ func TestUnreadableMessagesAreKept(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	for _, point := range []Point{AtRcpt, AtBody, AtDot, AtKept} {
-		for _, fault := range []Fault{
-			{Code: 450, Enhanced: [3]int{4, 2, 0}},
-			{Code: 554, Times: 2},
-			{}, // closes the connection
-		} {
-			t.Run(fmt.Sprint(point, fault), func(t *testing.T) {
-				t.Parallel()
-				b, _ := start(t, t.TempDir())
-				fault.At = point
-				b.Inject(fault)
-				times := max(1, fault.Times)
-				for range times {
-					reply, _ := errors.AsType[*smtp.SMTPError](send(t, b, "ann@example.com", testMessage))
-					if (reply == nil) != (fault.Code == 0) || reply != nil && reply.Code != fault.Code {
-						t.Errorf("reply %v", reply)
-					}
-				}
-				kept := 0
-				if point == AtKept {
-					kept = times
-				}
-				if a := lookup(t, b, "one@example.com"); a.Copies != kept || !a.Settled {
-					t.Errorf("look-up after the fault: %+v, want %d copies", a, kept)
-				}
-				mustSend(t, b, "ann@example.com", testMessage)
-			})
-		}
-	}
-}
-
 // While a transaction hangs, its message must not be called absent.
 func TestLookupIsUnsettledWhileATransactionIsOpen(t *testing.T) {
 	t.Parallel()
@@ -285,19 +242,5 @@ func TestLookupIsUnsettledWhileATransactionIsOpen(t *testing.T) {
 	}
 	if err := <-sent; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestOpenFails(t *testing.T) {
-	t.Parallel()
-	b, _ := start(t, t.TempDir())
-	for name, cfg := range map[string]Config{
-		"no directory":       {},
-		"mail address taken": {Dir: t.TempDir(), SMTPAddr: b.SMTPAddr().String()},
-		"web address taken":  {Dir: t.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: strings.TrimPrefix(b.URL(), "http://")},
-	} {
-		if _, err := Open(slog.New(slog.DiscardHandler), cfg); err == nil {
-			t.Errorf("%s: no error", name)
-		}
 	}
 }
