@@ -15,23 +15,20 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A step is a part of an SMTP conversation, as errors name it.
+// A step is a part of an SMTP conversation, as refusals.txt and errors name it.
 type step string
 
 const (
-	stepConnect step = "the connection" // the greeting
-	stepHello   step = "EHLO"           // and STARTTLS
+	stepConnect step = "connect" // the greeting
+	stepHello   step = "EHLO"    // and STARTTLS
 	stepAuth    step = "AUTH"
 	stepMail    step = "MAIL"
 	stepRcpt    step = "RCPT"
 	stepData    step = "DATA"
-	stepDot     step = "the message" // from the server's go-ahead on
+	stepDot     step = "dot" // from the server's go-ahead on
 )
 
-// steps are the names of the steps in refusals.txt.
-var steps = map[string]step{
-	"connect": stepConnect, "EHLO": stepHello, "AUTH": stepAuth, "MAIL": stepMail, "RCPT": stepRcpt, "DATA": stepData, "dot": stepDot,
-}
+var steps = []step{stepConnect, stepHello, stepAuth, stepMail, stepRcpt, stepData, stepDot}
 
 // A fault is whose fault a refusal is, by the names of refusals.txt, with the class of its error
 // and what to do about it.
@@ -82,10 +79,13 @@ func parseRules(text string) (rules []rule) {
 		}
 		r := rule{fault: columns[0], codes: list(2), enhanced: list(3)}
 		for _, name := range list(1) {
-			r.at = append(r.at, steps[name])
+			if !slices.Contains(steps, step(name)) {
+				panic("refusals.txt: unknown step: " + line)
+			}
+			r.at = append(r.at, step(name))
 		}
-		if _, ok := faults[r.fault]; !ok || slices.Contains(r.at, "") {
-			panic("refusals.txt: unknown fault or step: " + line)
+		if _, ok := faults[r.fault]; !ok {
+			panic("refusals.txt: unknown fault: " + line)
 		}
 		if phrases := strings.TrimSpace(columns[4]); phrases != "" {
 			pattern := strings.NewReplacer(" … ", ".{0,40}", ` \| `, "|").Replace(regexp.QuoteMeta(phrases))
@@ -180,7 +180,7 @@ func classify(ctx context.Context, at step, err error, secrets ...string) error 
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 400 {
 		r := newReply(at, e.Code, e.Msg)
 		f := faults[r.rule().fault]
-		rejected := failure.Errorf(f.class, "send mail: the mail server answered %q to %s: %s",
+		rejected := failure.Errorf(f.class, "send mail: the mail server answered %q at %s: %s",
 			strings.TrimSpace(strconv.Itoa(r.code)+" "+r.quote(secrets...)), r.at, f.hint)
 		rejected.Upstream = r.String()
 		return rejected
@@ -193,9 +193,9 @@ func classify(ctx context.Context, at step, err error, secrets ...string) error 
 			"send mail: the mail server did not confirm the message, and may have accepted it: look it up before sending it again: %w", withoutReply(err))
 	}
 	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect && at != stepHello {
-		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s with a reply to another command; nothing was sent", at)
+		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered at %s with a reply to another command; nothing was sent", at)
 	}
-	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that mail.host and mail.port are right and the mail server is up: %w", at, withoutReply(err))
+	return failure.Errorf(unansweredClass(err), "send mail: step %s failed and nothing was sent; check that mail.host and mail.port are right and the mail server is up: %w", at, withoutReply(err))
 }
 
 // unansweredClass returns the class of an error other than a negative reply,

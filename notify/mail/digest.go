@@ -37,7 +37,6 @@ type digest struct {
 	Subject     string
 	Changelist  string // such as Change 4711, or Commits
 	Link        string // to the change, empty if none is configured
-	Version     string
 	Author      string
 	Submitted   string
 	Done        string // submitted or shelved
@@ -79,7 +78,6 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		Subject:     subject(r),
 		Changelist:  "Change " + r.Changelist.String(),
 		Link:        r.Links.ToChange(r.Changelist),
-		Version:     strconv.Itoa(int(r.Version)),
 		Author:      userName(r.Author),
 		Submitted:   submitted(r.SubmittedAt),
 		Done:        "submitted",

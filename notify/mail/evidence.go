@@ -121,7 +121,8 @@ func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedP
 		p.witnesses = append(p.witnesses, inboxRecords{cfg.InboxURL})
 		p.settle = inboxSettle
 	}
-	p.SMTPProvider = server.withSendLimit(p.settle / 2)
+	server.sendLimit = min(server.sendLimit, p.settle/2)
+	p.SMTPProvider = server
 	if len(p.witnesses) == 0 {
 		p.lg.Warn("no evidence for mail: a message in doubt is held; configure mail.journal or mail.mta_log")
 	}

@@ -164,7 +164,8 @@ func TestBrokenSourceDelaysTheRetry(t *testing.T) {
 func TestLateAttemptEndsBeforeTheDot(t *testing.T) {
 	t.Parallel()
 	server := serveScript(t, map[string]string{"RCPT": "hang"})
-	p := newSMTP(t, plainConfig(server.addr)).withSendLimit(200 * time.Millisecond)
+	p := newSMTP(t, plainConfig(server.addr))
+	p.sendLimit = 200 * time.Millisecond
 	_, err := p.Send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.NetworkTimeout, "")
 }
@@ -176,7 +177,9 @@ func TestSendLimitEndsWithTheDot(t *testing.T) {
 		b, cfg := startInbox(t)
 		var reached atomic.Bool
 		b.Inject(inbox.Fault{At: inbox.AtDot, Wait: func() { reached.Store(true); time.Sleep(limit) }})
-		_, err := newSMTP(t, cfg).withSendLimit(limit).Send(t.Context(), render(t, findingsReport()))
+		p := newSMTP(t, cfg)
+		p.sendLimit = limit
+		_, err := p.Send(t.Context(), render(t, findingsReport()))
 		if !reached.Load() && limit < time.Minute {
 			continue
 		}

@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -26,7 +25,6 @@ type findingView struct {
 	Places      []string
 	Title       string
 	Code        []codeLine
-	CodeCut     string // "3 more lines", if a part of the quote is not shown
 	Explanation []block
 	Suggestion  []block
 	Fix         []fixLine
@@ -38,23 +36,20 @@ type findingView struct {
 // An answer is a link by which a reader gives an opinion.
 type answer struct{ Opinion, Link string }
 
-// A fixLine is a line of a small diff. Change is add, del or same.
-type fixLine struct{ Mark, Change, Text string }
+// A fixLine is a line of a small diff. Mark is +, - or a blank.
+type fixLine struct{ Mark, Text string }
 
 func fixLines(f review.Finding) (lines []fixLine) {
 	diff := fix.Diff(f)
-	cut := more(len(diff)-maxQuoteLines, "line")
-	diff = diff[:min(len(diff), maxQuoteLines)]
 	var texts []string
-	for _, l := range diff {
+	for _, l := range diff[:min(len(diff), maxQuoteLines)] {
 		texts = append(texts, l.Text)
 	}
 	for i, text := range dedent(texts) {
-		change := map[byte]string{'+': "add", '-': "del"}[diff[i].Mark]
-		lines = append(lines, fixLine{string(diff[i].Mark), cmp.Or(change, "same"), plain.Text(text, maxQuoteLine)})
+		lines = append(lines, fixLine{string(diff[i].Mark), plain.Text(text, maxQuoteLine)})
 	}
-	if cut != "" {
-		lines = append(lines, fixLine{" ", "same", "[" + cut + "]"})
+	if rest := more(len(diff)-maxQuoteLines, "line"); rest != "" {
+		lines = append(lines, fixLine{" ", "[" + rest + "]"})
 	}
 	return lines
 }
@@ -110,6 +105,7 @@ func newFindingView(f review.Finding) findingView {
 		Explanation: splitBlocks(strings.TrimSpace(plain.Text(f.Explanation, maxProse))),
 		Suggestion:  splitBlocks(strings.TrimSpace(plain.Text(f.Suggestion, maxProse))),
 		Fix:         fixLines(f),
+		Code:        quote(f),
 		Places:      listed(f.Places, maxPlaces, "place", post.Position),
 	}
 	if len(v.Fix) > 0 {
@@ -122,7 +118,6 @@ func newFindingView(f review.Finding) findingView {
 		}
 		v.Disputed = append(v.Disputed, text)
 	}
-	v.Code, v.CodeCut = quote(f)
 	return v
 }
 
@@ -135,17 +130,17 @@ var anchors = map[review.Anchor]string{
 
 // quote returns the quoted lines with the lines around them, without the indentation that all
 // share. It numbers them only if there are as many as the finding's range has.
-func quote(f review.Finding) (shown []codeLine, cut string) {
+func quote(f review.Finding) (shown []codeLine) {
 	text := strings.Trim(strings.ReplaceAll(f.Quote, "\r\n", "\n"), "\n")
 	if text == "" {
-		return nil, ""
+		return nil
 	}
 	quoted := strings.Split(text, "\n")
 	numbered := f.StartLine > 0 && len(quoted) == f.EndLine-f.StartLine+1
-	cut = more(len(quoted)-maxQuoteLines, "line")
+	rest := more(len(quoted)-maxQuoteLines, "line")
 	quoted = quoted[:min(len(quoted), maxQuoteLines)]
 	before, after := around(f.Before), around(f.After)
-	if cut != "" {
+	if rest != "" {
 		after = nil
 	}
 	for i, l := range dedent(slices.Concat(before, quoted, after)) {
@@ -155,7 +150,10 @@ func quote(f review.Finding) (shown []codeLine, cut string) {
 		}
 		shown = append(shown, c)
 	}
-	return shown, cut
+	if rest != "" {
+		shown = append(shown, codeLine{Text: "[" + rest + "]"})
+	}
+	return shown
 }
 
 // around returns the lines before or after a quote.

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,7 +28,7 @@ func TestRefusals(t *testing.T) {
 		case strings.HasPrefix(line, "  > "):
 			replies++
 			total++
-			got := parseReply(t, steps[at], text).rule()
+			got := parseReply(t, step(at), text).rule()
 			if i := indexOf(got); i != n {
 				t.Errorf("%s %s: %s by row %d, want row %d (%s)", at, text, got.fault, i+1, n+1, rules[n].fault)
 			}
@@ -44,7 +45,7 @@ func TestRefusals(t *testing.T) {
 
 func parseReply(t *testing.T, at step, line string) reply {
 	t.Helper()
-	if at == "" || len(line) < 4 {
+	if !slices.Contains(steps, at) || len(line) < 4 {
 		t.Fatalf("%q is not a reply", line)
 	}
 	return newReply(at, int(line[0]-'0')*100+int(line[1]-'0')*10+int(line[2]-'0'), line[4:])

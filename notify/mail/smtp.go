@@ -43,20 +43,13 @@ type SMTPProvider struct {
 	lg            *slog.Logger
 	cfg           Config
 	sendLimit     time.Duration
-	passwordInUse *atomic.Value // string: new, old or none
-	accepted      *atomic.Value // string: the last recipient whose mail was accepted
+	passwordInUse atomic.Value // string: new, old or none
+	accepted      atomic.Value // string: the last recipient whose mail was accepted
 }
 
 // NewSMTPProvider returns a provider for the server that cfg names. cfg was checked.
 func NewSMTPProvider(lg *slog.Logger, cfg Config) *SMTPProvider {
-	return &SMTPProvider{lg, cfg, maxSendTime, &atomic.Value{}, &atomic.Value{}}
-}
-
-// withSendLimit returns p with a shorter time to the final dot.
-func (p *SMTPProvider) withSendLimit(limit time.Duration) *SMTPProvider {
-	q := *p
-	q.sendLimit = min(limit, p.sendLimit)
-	return &q
+	return &SMTPProvider{lg: lg, cfg: cfg, sendLimit: maxSendTime}
 }
 
 // Send sends m and returns its ID. An error has a class of package failure. With
