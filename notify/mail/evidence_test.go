@@ -67,6 +67,7 @@ func TestSourcesAreWeighed(t *testing.T) {
 		"bounces are broken":             {broken, []source{absent}, longAgo, review.EvidenceUnknown, false, failure.NetworkUnreachable},
 		"no bounce is no evidence":       {absent, nil, longAgo, review.EvidenceUnknown, false, ""},
 		"no source":                      {nil, nil, recently, review.EvidenceUnknown, false, ""},
+		"its key is gone":                {nil, []source{absent}, longAgo, review.EvidenceUnknown, false, ""},
 		"only a bounce, resend":          {bounced, nil, recently, review.EvidenceRejected, false, ""},
 		"start of the attempt unknown":   {nil, []source{absent}, time.Time{}, review.EvidenceAbsent, false, ""},
 		"start in the future, by skew":   {nil, []source{absent}, time.Now().Add(time.Hour), review.EvidenceUnknown, true, ""},
@@ -77,7 +78,7 @@ func TestSourcesAreWeighed(t *testing.T) {
 			t.Parallel()
 			p := evidenced(t, unused, tc.witnesses...)
 			p.bounces = tc.bounces
-			e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, domain: testDomain, since: tc.since, covered: true})
+			e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, domain: testDomain, since: tc.since, covered: name != "its key is gone"})
 			if tc.class != "" && failure.ClassOf(err) != tc.class || tc.class == "" && err != nil {
 				t.Fatalf("error %v, want class %q", err, tc.class)
 			}

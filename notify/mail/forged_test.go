@@ -2,8 +2,6 @@ package mail
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,36 +124,6 @@ func TestLongLogIsReadFromItsEnd(t *testing.T) {
 		if err = errors.Join(err, file.Close()); err != nil || s.accepted != want.accepted || s.complete() != want.complete || s.ours != want.complete {
 			t.Errorf("limit %d: accepted %t, complete %t, %v", limit, s.accepted, s.complete(), err)
 		}
-	}
-}
-
-// A worker that resumes after a rotation finds what was sent before. If the key of an
-// attempt is gone, the attempt is not repeated.
-func TestLookupAfterAKeyRotation(t *testing.T) {
-	t.Parallel()
-	ago := func(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
-	line := func(from string, b byte) string { return fmt.Sprintf("%s %s", from, lineOf(b)) }
-	sent := time.Now().Add(-2 * time.Hour)
-	for name, tc := range map[string]struct {
-		keys string
-		want review.EvidenceState
-	}{
-		"the old key is kept":  {line(ago(time.Hour), 'n') + "\n" + line("2020-01-01T00:00:00Z", 'k'), review.EvidenceAccepted},
-		"the old key is gone":  {line(ago(time.Hour), 'n'), review.EvidenceUnknown},
-		"a key is to sign yet": {line(ago(-time.Hour), 'n') + "\n" + line("2020-01-01T00:00:00Z", 'k'), review.EvidenceAccepted},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, cfg := startInbox(t)
-			if _, err := newInboxMailer(t, io.Discard, cfg, b.URL()).Send(t.Context(), findingsReport(), testKey, time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			cfg.Keys = keysText(t, tc.keys)
-			e, err := newInboxMailer(t, io.Discard, cfg, b.URL()).Lookup(t.Context(), testKey, "", sent)
-			if err != nil || e.State != tc.want {
-				t.Errorf("%+v, %v, want %s", e, err, tc.want)
-			}
-		})
 	}
 }
 
