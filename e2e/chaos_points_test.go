@@ -115,7 +115,7 @@ func (p point) skip(run int) int {
 		return 0
 	}
 	step, _, _ := strings.Cut(p.faults[0].moment, " ")
-	if slices.Contains(perReview, step) || slices.Contains(perConnection, step) {
+	if slices.Contains(perReview, step) {
 		return 0 // both recipients share the step
 	}
 	if p.gone {
@@ -127,17 +127,14 @@ func (p point) skip(run int) int {
 // steps of the sequence, in order: read the recipients, prepare the outbox rows and commit
 // them, read a row, mark its attempt begun, the SMTP session, mark the row sent.
 var steps = []string{
-	"recipients", "prepare", "rows", "commit", "read", "begin", "dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "mark", "RSET", "QUIT",
+	"recipients", "prepare", "rows", "commit", "read", "begin", "dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "QUIT", "mark",
 }
 
 // perReview are the steps that happen once for both messages.
 var perReview = []string{"recipients", "prepare", "rows", "commit"}
 
-// perConnection are the steps of a connection, which both messages share.
-var perConnection = []string{"dial", "EHLO", "STARTTLS", "AUTH", "RSET", "QUIT"}
-
 // smtpSteps are the steps that a mail server can reject.
-var smtpSteps = []string{"dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "RSET"}
+var smtpSteps = []string{"dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot"}
 
 func points() []point {
 	return slices.Concat(kills(), stops(), connectionFaults(), lookupFaults(), outages(), restarts(), freezes(), wrongReplies(), refusals(), resets(), withoutEvidence())
@@ -218,7 +215,7 @@ func restarts() []point {
 	var all []point
 	for _, step := range steps {
 		switch step {
-		case "STARTTLS", "EHLO", "AUTH", "RSET": // equal to dial for the database
+		case "STARTTLS", "EHLO", "AUTH": // equal to dial for the database
 			continue
 		case "recipients", "rows": // equal to prepare
 			continue

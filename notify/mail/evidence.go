@@ -38,12 +38,10 @@ func (c EvidenceConfig) Connections() []config.Connection {
 }
 
 const (
-	// inboxSettle is the settle window of the embedded inbox. A look-up waits for its end.
+	// inboxSettle is the settle window of the embedded inbox.
 	inboxSettle = 10 * time.Second
-	// recordTime is when nearly all evidence has been recorded: a look-up sooner
-	// after the attempt waits for it.
-	recordTime = 3 * time.Second
-	// secondQuery is the time between the two queries that absence requires.
+	// secondQuery is the time between the two queries that absence requires: a server may
+	// answer the first one from an index that is behind.
 	secondQuery = time.Second
 	// queueTime is how long a server that cannot reach a mailbox may keep a message
 	// in its queue (Postfix retries after at most 67 minutes).
@@ -121,7 +119,7 @@ func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedP
 		p.witnesses = append(p.witnesses, inboxRecords{cfg.InboxURL})
 		p.settle = inboxSettle
 	}
-	server.sendLimit = min(server.sendLimit, p.settle/2)
+	server.sendLimit = min(server.sendLimit, p.settle/2) // an attempt ends before a look-up trusts absence
 	p.SMTPProvider = server
 	if len(p.witnesses) == 0 {
 		p.lg.Warn("no evidence for mail: a message in doubt is held; configure mail.journal or mail.mta_log")
@@ -167,30 +165,15 @@ func (p *EvidencedProvider) Send(ctx context.Context, report review.Report, k re
 //   - A journal does not show messages in the server's queue. If it is the only
 //     witness, absence requires the time that a message may stay there.
 func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
-	return p.lookUp(ctx, p.cfg.messageRef(k, since))
-}
-
-// lookUp queries the sources. It queries them once more if evidence may arrive
-// within seconds, or if a server may have answered from an index that is behind.
-func (p *EvidencedProvider) lookUp(ctx context.Context, ref messageRef) (review.Evidence, error) {
+	ref := p.cfg.messageRef(k, since)
 	e, err := p.query(ctx, ref)
-	var wait time.Duration
-	switch {
-	case e.State == review.EvidenceUnknown && len(p.witnesses) > 0:
-		wait = min(recordTime-time.Since(ref.since), recordTime)
-		if settled := time.Until(e.AskAgain); settled <= inboxSettle {
-			wait = max(wait, settled)
-		}
-	case e.Observed:
-		wait = secondQuery
-	}
-	if wait <= 0 {
+	if !e.Observed {
 		return e, err
 	}
 	select {
 	case <-ctx.Done():
 		return review.Evidence{State: review.EvidenceUnknown}, failure.Errorf(failure.NetworkTimeout, "look up mail: %w", ctx.Err())
-	case <-time.After(wait):
+	case <-time.After(secondQuery):
 		return p.query(ctx, ref)
 	}
 }

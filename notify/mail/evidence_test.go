@@ -145,7 +145,7 @@ func TestWaitForEvidenceEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	if e, err := evidenced(t, unused, absent).Lookup(ctx, testKey, "", time.Now()); failure.ClassOf(err) != failure.NetworkTimeout || e.State != review.EvidenceUnknown {
+	if e, err := evidenced(t, unused, absent).Lookup(ctx, testKey, "", longAgo); failure.ClassOf(err) != failure.NetworkTimeout || e.State != review.EvidenceUnknown {
 		t.Errorf("evidence %+v, error %v", e, err)
 	}
 }
