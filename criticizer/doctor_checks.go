@@ -368,15 +368,7 @@ func (i installation) journal(ctx context.Context, found *findings) error {
 	if err := checkMailbox(ctx, found, box); err != nil || box.Host == "" {
 		return err
 	}
-	keys, err := i.cfg.NewEvidenceKeys()
-	if err != nil {
-		return nil // the check mail reports it
-	}
-	provider, err := i.cfg.NewMailProvider(quiet, i.cfg.MailServer(keys))
-	if err != nil {
-		return nil
-	}
-	switch proves, err := provider.ProvesAbsence(ctx); {
+	switch proves, err := box.ProvesAbsence(ctx, i.cfg.MailServer(nil)); {
 	case err != nil:
 		return err
 	case proves:

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"os"
 	"slices"
@@ -58,8 +57,6 @@ const (
 type EvidencedProvider struct {
 	*SMTPProvider
 	settle time.Duration
-	// journal has a host if it is one of the witnesses.
-	journal Mailbox
 	// bounces show rejection only, so they never prove absence. May be nil.
 	bounces source
 	// witnesses show whether a message was accepted.
@@ -100,7 +97,7 @@ func (f finding) rejected(source string) review.Evidence {
 // NewEvidencedProvider adds evidence to server. It rejects a log that cannot be read. cfg was
 // checked.
 func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
-	p := &EvidencedProvider{settle: cfg.Settle, journal: cfg.Journal, showsQueue: cfg.MTALog != "" || cfg.InboxURL != ""}
+	p := &EvidencedProvider{settle: cfg.Settle, showsQueue: cfg.MTALog != "" || cfg.InboxURL != ""}
 	if cfg.Bounces.Host != "" {
 		p.bounces = bounces{cfg.Bounces}
 	}
@@ -189,7 +186,7 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 		}
 		problems = append(problems, err)
 	}
-	blind := len(p.witnesses) == 0 || !ref.covered
+	blind := len(p.witnesses) == 0 || !ref.covered // a source could not have seen it
 	for _, w := range p.witnesses {
 		found, err := w.find(ctx, ref)
 		switch found.state {
@@ -206,39 +203,20 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 		}
 		problems = append(problems, err)
 	}
-	if e.State == review.EvidenceAccepted {
-		return e, nil
-	}
-	if err := errors.Join(problems...); err != nil {
+	err := errors.Join(problems...)
+	settled := ref.since.Add(p.settle)
+	switch {
+	case e.State == review.EvidenceAccepted:
+	case err != nil:
 		slow := failure.New(failure.ClassOf(err), err)
 		slow.RetryAfter = sourcePause
 		return e, slow
-	}
-	return p.withoutRecord(ref, blind), nil
-}
-
-// withoutRecord returns the evidence if no source has seen the message. blind
-// means that at least one source could not have seen it.
-func (p *EvidencedProvider) withoutRecord(ref messageRef, blind bool) review.Evidence {
-	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
-	settled := ref.since.Add(p.settle)
-	switch {
 	case len(p.witnesses) > 0 && time.Now().Before(settled):
 		e.AskAgain = settled
 	case !blind && (p.showsQueue || time.Since(ref.since) > queueTime):
 		e.State, e.Observed = review.EvidenceAbsent, true
 	}
-	return e
-}
-
-// ProvesAbsence reports whether the journal could prove now that a message is not in it.
-func (p *EvidencedProvider) ProvesAbsence(ctx context.Context) (bool, error) {
-	if p.journal.Host == "" {
-		return false, nil
-	}
-	never := messageRef{tokens: []string{rand.Text()}, domain: p.cfg.messageIDDomain(), sender: p.cfg.fromAddress(), since: time.Now()}
-	found, err := journal{p.journal}.find(ctx, never)
-	return found.state == review.EvidenceAbsent, err
+	return e, nil
 }
 
 // A messageRef identifies a message in the records of a server.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/mail"
@@ -56,6 +57,14 @@ func (j journal) find(ctx context.Context, ref messageRef) (found finding, err e
 		return err
 	})
 	return found, err
+}
+
+// ProvesAbsence reports whether m, as a journal, could prove now that a message of cfg's sender
+// is not in it.
+func (m Mailbox) ProvesAbsence(ctx context.Context, cfg Config) (bool, error) {
+	never := messageRef{tokens: []string{rand.Text()}, domain: cfg.messageIDDomain(), sender: cfg.fromAddress(), since: time.Now()}
+	found, err := journal{m}.find(ctx, never)
+	return found.state == review.EvidenceAbsent, err
 }
 
 // A tally is what one way of reading the journal shows of a message.
