@@ -40,7 +40,7 @@ func settings(t *testing.T, page string) map[string]bool {
 			known[prefix+strings.ToUpper(strings.ReplaceAll(name, ".", "_"))] = true
 		}
 	}
-	if len(known) < 50 {
+	if len(known) < 30 {
 		t.Fatalf("%s lists only %d variables", page, len(known))
 	}
 	return known
