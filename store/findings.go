@@ -21,9 +21,15 @@ import (
 // recorded keeps its token.
 func (d *DB) ReportFindings(ctx context.Context, cl review.Changelist, v review.Version, findings []review.Finding) ([]review.Finding, error) {
 	reported := slices.Clone(findings)
-	err := d.inTx(ctx, "record findings", func(q *db.Queries) (err error) {
+	err := d.inTx(ctx, "record findings", func(q *db.Queries) error {
 		for i, f := range reported {
-			if err := q.InsertFinding(ctx, newFindingRow(cl, v, f)); err != nil {
+			like := f.Likeness()
+			err := q.InsertFinding(ctx, db.InsertFindingParams{
+				Token: review.NewFeedbackToken(), ChangelistID: cl, ReviewVersion: v, Fingerprint: like.Fingerprints[0],
+				PlaceFingerprints: like.Fingerprints[1:], Place: like.Place, Shingles: append([]int{}, like.Shingles...),
+				Path: f.Path, Rule: f.Rule, Category: f.Category, Severity: f.Severity, Verbatim: f.IsVerbatim(),
+			})
+			if err != nil {
 				return err
 			}
 			reported[i].FeedbackToken, err = q.FindingToken(ctx, db.FindingTokenParams{
@@ -37,17 +43,6 @@ func (d *DB) ReportFindings(ctx context.Context, cl review.Changelist, v review.
 	})
 	return reported, err
 }
-
-func newFindingRow(cl review.Changelist, v review.Version, f review.Finding) db.InsertFindingParams {
-	like := f.Likeness()
-	return db.InsertFindingParams{
-		Token: review.NewFeedbackToken(), ChangelistID: cl, ReviewVersion: v,
-		Fingerprint: like.Fingerprints[0], PlaceFingerprints: like.Fingerprints[1:], Place: like.Place, Shingles: nonNil(like.Shingles),
-		Path: f.Path, Rule: f.Rule, Category: f.Category, Severity: f.Severity, Verbatim: f.IsVerbatim(),
-	}
-}
-
-func nonNil(s []int) []int { return append([]int{}, s...) }
 
 // AcceptedWrong returns for each of the findings whether an operator has accepted that it,
 // or the same finding in an earlier version of the file, is wrong. A worse severity than the

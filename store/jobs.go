@@ -22,47 +22,41 @@ import (
 //     another job; that job is returned.
 //   - refused: a higher version of the changelist exists, or the job is of another
 //     Perforce server; that job is returned.
-func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (review.OpenResult, error) {
-	var opening review.OpenResult
-	err := d.inTx(ctx, "open job", func(q *db.Queries) (err error) {
+func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (opened review.OpenResult, err error) {
+	err = d.inTx(ctx, "open job", func(q *db.Queries) error {
 		if err := q.LockChangelist(ctx, int64(req.Changelist)); err != nil {
 			return err
 		}
-		opening, err = openJob(ctx, q, req, runID)
+		job, err := q.DecidingJob(ctx, db.DecidingJobParams{
+			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: req.Version,
+		})
+		sameVersion := job.ChangelistID == req.Changelist &&
+			(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
+		opened.Decision = review.DecisionDuplicate
+		switch {
+		case postgres.NoRow(err):
+			opened.Decision = review.DecisionRun
+			job, err = q.InsertJob(ctx, db.InsertJobParams{
+				IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int(req.Version),
+				ServerID: req.ServerID, RunID: runID, OnlyNew: req.OnlyNew,
+			})
+		case err != nil:
+		case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID: // another change with the same number
+			opened.Decision, opened.OtherServer = review.DecisionRefused, job.ServerID
+		case job.IdempotencyKey == req.Key && sameVersion:
+			if job.State != review.JobSucceeded && job.ForgottenAt == nil {
+				opened.Decision = review.DecisionRun
+			}
+			if job.RunID != runID {
+				opened.FormerRun = job.RunID
+			}
+		case job.IdempotencyKey != req.Key && !sameVersion:
+			opened.Decision = review.DecisionRefused
+		}
+		opened.Job = asJob(job)
 		return err
 	})
-	return opening, err
-}
-
-func openJob(ctx context.Context, q *db.Queries, req review.Request, runID string) (review.OpenResult, error) {
-	job, err := q.DecidingJob(ctx, db.DecidingJobParams{
-		IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: req.Version,
-	})
-	sameVersion := job.ChangelistID == req.Changelist &&
-		(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
-	decision, formerRun := review.DecisionDuplicate, ""
-	switch {
-	case postgres.NoRow(err):
-		decision = review.DecisionRun
-		job, err = q.InsertJob(ctx, db.InsertJobParams{
-			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int(req.Version),
-			ServerID: req.ServerID, RunID: runID, OnlyNew: req.OnlyNew,
-		})
-	case err != nil:
-	case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID:
-		// Another change with the same number.
-		return review.OpenResult{Decision: review.DecisionRefused, Job: asJob(job), OtherServer: job.ServerID}, nil
-	case job.IdempotencyKey == req.Key && sameVersion:
-		if job.State != review.JobSucceeded && job.ForgottenAt == nil {
-			decision = review.DecisionRun
-		}
-		if job.RunID != runID {
-			formerRun = job.RunID
-		}
-	case job.IdempotencyKey != req.Key && !sameVersion:
-		decision = review.DecisionRefused
-	}
-	return review.OpenResult{Decision: decision, Job: asJob(job), FormerRun: formerRun}, err
+	return opened, err
 }
 
 // FinishJob marks the job succeeded with the outcome that role llm recorded for the report,

@@ -21,10 +21,6 @@ type Figure struct {
 // Postgres.
 func (d *DB) Figures(ctx context.Context) ([]Figure, error) {
 	rows, err := d.q.Figures(ctx)
-	return asFigures(rows, err)
-}
-
-func asFigures(rows []db.FiguresRow, err error) ([]Figure, error) {
 	if err != nil {
 		return nil, postgres.Interpret("read metrics", err)
 	}

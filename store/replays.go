@@ -130,8 +130,23 @@ func (d *DB) HoldDeadLetter(ctx context.Context, id int64) (release func(), ok b
 // request replaces the old one. In any other state it changes nothing and the error has
 // class WRITE_CONFLICT. The caller must hold the letter.
 func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest, error) {
-	err := d.inTx(ctx, "request replay", func(q *db.Queries) (err error) {
-		if err := markRequested(ctx, q, r.DeadLetterID); err != nil {
+	err := d.inTx(ctx, "request replay", func(q *db.Queries) error {
+		state, err := q.DeadLetterState(ctx, r.DeadLetterID)
+		if err != nil {
+			return postgres.Missing("dead letter", r.DeadLetterID, err)
+		}
+		_, notInterrupted := q.InterruptedReplay(ctx, r.DeadLetterID)
+		switch {
+		case DeadLetterState(state) == DeadLetterOpen:
+			err = q.MarkReplaying(ctx, r.DeadLetterID)
+		case DeadLetterState(state) != DeadLetterReplaying, postgres.NoRow(notInterrupted):
+			err = failure.Errorf(failure.WriteConflict, "dead letter %d is %s", r.DeadLetterID, state)
+		case notInterrupted != nil:
+			err = notInterrupted
+		default:
+			err = q.WithdrawReplayRequests(ctx, r.DeadLetterID)
+		}
+		if err != nil {
 			return err
 		}
 		r.ID, err = q.InsertReplayRequest(ctx, db.InsertReplayRequestParams{
@@ -148,27 +163,6 @@ func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest,
 		return auditLetter(ctx, q, r.Who, "request replay", r.DeadLetterID, map[string]any{"request": r.ID, "reason": r.Reason, "full": r.Full})
 	})
 	return r, err
-}
-
-// markRequested moves a letter to replaying if a replay of it may be requested.
-func markRequested(ctx context.Context, q *db.Queries, letter int64) error {
-	state, err := q.DeadLetterState(ctx, letter)
-	if err != nil {
-		return postgres.Missing("dead letter", letter, err)
-	}
-	switch DeadLetterState(state) {
-	case DeadLetterOpen:
-		return q.MarkReplaying(ctx, letter)
-	case DeadLetterReplaying:
-		_, err := q.InterruptedReplay(ctx, letter)
-		switch {
-		case err == nil:
-			return q.WithdrawReplayRequests(ctx, letter)
-		case !postgres.NoRow(err):
-			return err
-		}
-	}
-	return failure.Errorf(failure.WriteConflict, "dead letter %d is %s", letter, state)
 }
 
 // InterruptedReplay returns the request whose reset has an unknown result; ok is
