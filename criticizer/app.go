@@ -128,22 +128,6 @@ func onRow[T any](c *app, of string, find func(context.Context, *store.DB, int64
 	}
 }
 
-// onTemporal returns a command's function that connects to Temporal for act.
-func (c *app) onTemporal(act func(ctx context.Context, temporal runs, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		cfg, err := c.config(settings.RoleOperator)
-		if err != nil {
-			return err
-		}
-		temporal, err := dialTemporal(cmd.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		defer temporal.Close()
-		return act(cmd.Context(), temporal, args)
-	}
-}
-
 func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
 	n, err := temporal.Dial(ctx, log.NewStructuredLogger(quiet), cfg.Temporal)
 	if err != nil {

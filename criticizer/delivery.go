@@ -246,9 +246,18 @@ func (c *app) reconcileCommand() *cobra.Command {
 		Use: "reconcile", Short: "Compare deliveries with the mail server's records now",
 		Long: `Compares deliveries with the mail server's records now instead of at the next
 scheduled time, and sends the unsent deliveries of reviews that have ended.`,
-		RunE: c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
-			ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), reconcileTimeout)
 			defer cancel()
+			cfg, err := c.config(settings.RoleOperator)
+			if err != nil {
+				return err
+			}
+			temporal, err := dialTemporal(ctx, cfg)
+			if err != nil {
+				return err
+			}
+			defer temporal.Close()
 			var result activities.Reconciled
 			run, _, err := temporal.Trigger(ctx, workflows.ReconciliationSchedule) // or the one that is running
 			if err == nil {
@@ -257,8 +266,6 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 			switch {
 			case failure.ClassOf(err) == failure.NotFound:
 				return advise(err, "start a worker that serves the stage workflows: it creates the schedule")
-			case errors.Is(ctx.Err(), context.Canceled):
-				return advise(errContinues, "to see what is unsent: criticizer top")
 			case errors.Is(ctx.Err(), context.DeadlineExceeded):
 				return advise(fmt.Errorf("the reconciliation has not ended after %s", reconcileTimeout),
 					"it continues in the background; check that a worker serves the stage notify and that the mail server responds")
@@ -266,7 +273,7 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 				return advise(fmt.Errorf("reconcile deliveries: %w", err), "see the run criticizer-reconciliation in the Temporal UI, and the log of the worker")
 			}
 			return c.print(result, func(w io.Writer) { writeTable(w, "", reconciledRows(result)) })
-		}),
+		},
 	}
 }
 

@@ -47,8 +47,7 @@ func TestKeysetCreate(t *testing.T) {
 	checkRefusal(t, "without the directory", say(t, nil, "keyset", "create", filepath.Join(dir, "missing")), 1, "missing")
 }
 
-// A key appears with its whole content and mode, and is never replaced: runs at the same
-// time leave the keys of one of them, and no other files.
+// A key is never replaced: runs at the same time leave the keys of one of them, and no other files.
 func TestKeysetCreateAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -37,22 +36,10 @@ func (c *app) run(ctx context.Context, args []string) int {
 	if c.stopProgress != nil {
 		c.stopProgress()
 	}
-	if err != nil && ctx.Err() != nil {
-		err = interrupted(err)
+	if err != nil && ctx.Err() != nil { // the hint must not blame the network
+		err = advise(fmt.Errorf("interrupted: %w", err), "changes made before the interrupt are kept, and what a worker does continues")
 	}
 	return c.exitStatus(err)
-}
-
-// errContinues is the error of an interrupted wait for work that a worker does.
-var errContinues = errors.New("interrupted: the work continues without this command")
-
-// interrupted marks an error as the result of Ctrl-C, so that the hint does not
-// blame the network.
-func interrupted(err error) error {
-	if errors.Is(err, errContinues) {
-		return err
-	}
-	return advise(fmt.Errorf("interrupted: %w", err), "changes made before the interrupt are kept")
 }
 
 // Annotations of commands.

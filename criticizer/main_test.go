@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -85,7 +87,6 @@ func TestHintsOfFailures(t *testing.T) {
 		want string
 	}{
 		"a class":           {failure.Errorf(failure.NetworkUnreachable, "away"), "check DNS, routing and that the endpoint is up"},
-		"Ctrl-C":            {interrupted(failure.Errorf(failure.NetworkUnreachable, "read jobs: context canceled")), "changes made before the interrupt are kept"},
 		"an unknown error":  {errors.New("oh"), ""},
 		"a hint of its own": {advise(failure.Errorf(failure.NetworkUnreachable, "away"), "plug it in"), "plug it in"},
 	} {
@@ -109,5 +110,18 @@ func TestOutputThatIsNotWritten(t *testing.T) {
 		if status := c.run(t.Context(), strings.Fields(command)); status != 1 || !strings.Contains(errs.String(), "no space left on device") {
 			t.Errorf("%s: status %d, %s", command, status, errs.String())
 		}
+	}
+}
+
+// After Ctrl-C the hint does not blame the network.
+func TestInterruptedCommand(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var errs strings.Builder
+	env := map[string]string{"CRITICIZER_DATABASE_URL": "postgres://x@127.0.0.1:1/x", "CRITICIZER_CONFIG": os.DevNull}
+	c := &app{getenv: func(name string) string { return env[name] }, stdout: io.Discard, stderr: &errs}
+	if status := c.run(ctx, []string{"review", "list"}); status != 1 || !strings.Contains(errs.String(), "error: interrupted: ") || !strings.Contains(errs.String(), "hint: changes made before") {
+		t.Errorf("status %d, %s", status, errs.String())
 	}
 }

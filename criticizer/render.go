@@ -14,12 +14,21 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// A fields is a list of label and text. add leaves out an empty text.
+// A fields is a list of label and text.
 type fields [][]string
 
+// add leaves out an empty text.
 func (f *fields) add(label, format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); text != "" {
 		*f = append(*f, []string{label, text})
+	}
+}
+
+// addEach adds texts, of which the first has the label.
+func addEach[T any](f *fields, label string, items []T, text func(T) string) {
+	for _, item := range items {
+		f.add(label, "%s", text(item))
+		label = ""
 	}
 }
 
@@ -81,9 +90,9 @@ func (v reviewView) fields() fields {
 	f.add("coverage", "%s", v.Coverage)
 	if v.SkippedBy == "" && (v.Outcome == review.OutcomeNotReviewed || v.Outcome == review.OutcomePartial) {
 		f.add("left out", "to list it: criticizer review show %d --review-version %d", v.Changelist, v.Version)
-		for i, u := range v.Gaps {
-			f.add(firstOnly(i, "not read"), "%s", strings.TrimSpace(fmt.Sprintf("%s %s: %s %s %s", u.Path, u.Lines, u.Why, u.Class, u.Context)))
-		}
+		addEach(&f, "not read", v.Gaps, func(u review.Unread) string {
+			return strings.TrimSpace(fmt.Sprintf("%s %s: %s %s %s", u.Path, u.Lines, u.Why, u.Class, u.Context))
+		})
 	}
 	switch {
 	case !v.temporalAsked:
@@ -93,9 +102,7 @@ func (v reviewView) fields() fields {
 	default:
 		f.add("run", "%s %s", v.Run.ID, v.Run.Status)
 	}
-	for i, text := range v.waits() {
-		f.add(firstOnly(i, "waits"), "%s", text)
-	}
+	addEach(&f, "waits", v.waits(), func(text string) string { return text })
 	return append(f, provenanceFields(v.Provenance)...)
 }
 
@@ -140,9 +147,9 @@ func provenanceFields(r *review.Record) fields {
 	if c := r.Check; c != nil {
 		f.add("verification", "%s", strings.TrimSpace(fmt.Sprintf("of %d: %d removed, %d lowered, %d without evidence, %d failed %s", c.Checked, c.Removed, c.Lowered, c.Rejected, c.Failed, c.Why)))
 	}
-	for i, s := range r.Switches {
-		f.add(firstOnly(i, "fallbacks"), "%s for %s in %s, %s", s.To, s.From, plural(s.Calls, "call"), s.Why)
-	}
+	addEach(&f, "fallbacks", r.Switches, func(s review.Switch) string {
+		return fmt.Sprintf("%s for %s in %s, %s", s.To, s.From, plural(s.Calls, "call"), s.Why)
+	})
 	return f
 }
 
@@ -168,14 +175,6 @@ func tally[K ~string](all []K, counts map[K]int) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// firstOnly labels the first of several rows.
-func firstOnly(i int, label string) string {
-	if i == 0 {
-		return label
-	}
-	return ""
 }
 
 var reviewTable = table[store.RecentReview]{
@@ -258,9 +257,9 @@ func (v deadLetterView) print(w io.Writer, indent string) {
 	if v.ResolvedAt != nil {
 		f.add("resolved", "%s %s", stamp(*v.ResolvedAt), byWhom(v.ResolvedBy, v.Resolution))
 	}
-	for i, r := range v.Replays {
-		f.add(firstOnly(i, "replays"), "%s  run %s%s %s", stamp(r.StartedAt), r.NewRunID, replayKind(r), byWhom(r.Who, r.Reason))
-	}
+	addEach(&f, "replays", v.Replays, func(r store.Replay) string {
+		return fmt.Sprintf("%s  run %s%s %s", stamp(r.StartedAt), r.NewRunID, replayKind(r), byWhom(r.Who, r.Reason))
+	})
 	writeTable(w, indent+"  ", f)
 }
 

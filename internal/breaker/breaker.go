@@ -15,7 +15,6 @@ package breaker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -332,13 +331,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// String describes the outage in one line.
-func (o Outage) String() string {
-	state := "open"
-	if o.HalfOpen {
-		state = "half-open"
-	}
-	return fmt.Sprintf("%s, %s: %s", state, o.Class, o.Reason)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -283,7 +282,7 @@ func TestCallsInFlightEnd(t *testing.T) {
 		if _, err := q.b.Begin("another"); !errors.Is(err, ErrOpen) {
 			t.Errorf("an attempt of an open breaker begins: %v", err)
 		}
-		if o := q.b.Outage(); o == nil || o.HalfOpen || o.Class != failure.AuthDenied || !strings.Contains(o.String(), "open, AUTH_DENIED: 401") {
+		if o := q.b.Outage(); o == nil || o.HalfOpen || o.Class != failure.AuthDenied || o.Reason != "401" {
 			t.Errorf("the outage is %v", o)
 		}
 		q.b.Stop()
