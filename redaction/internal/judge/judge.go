@@ -137,6 +137,9 @@ var classifiers = []classifier{
 	{name: "no argument", bindings: bitsOf(Argument, Cell, Item, Member), is: isNoArgument, then: left},
 	{name: "number of a row", is: func(c *Candidate) bool { return lex.AllIn(c.text, &lex.DigitSet) && lastWordOf(c.Name.Ident) == "id" }, then: left},
 	{name: "name of a resource", is: namesResource, then: left},
+	{name: "name of a flag or a variable", quotes: onlyQuoted, is: func(c *Candidate) bool {
+		return flagForm.MatchString(c.text) || IsConstant(c.text) && IsIdentifier(c.text)
+	}, then: left},
 	{name: "term in an element", bindings: bitsOf(Element), is: func(c *Candidate) bool {
 		return c.text[0] == '`' || strings.Contains(c.text, ".") && isChain(c.text) && (c.Name.Strength != Strong || c.isExpression())
 	}, then: left},
@@ -158,7 +161,8 @@ var classifiers = []classifier{
 	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(Called), is: func(c *Candidate) bool { return lists["lookupcall"][SplitWords(c.Name.Ident)[0]] }, then: left},
 	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(Spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
 	{name: "quoted in a list", strengths: strong, bindings: bitsOf(Listed), quotes: onlyQuoted, is: func(c *Candidate) bool {
-		return !IsWordLike(c.text) && !IsConstant(c.text) && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
+		isWords := IsWordLike(strings.ReplaceAll(c.text, "_", "")) && !(IsConstant(c.Name.Ident) && strings.Contains(c.text, "_"))
+		return !isWords && (hasDigit(c.text) || c.text != strings.ToUpper(c.text))
 	}, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
 	{name: "stated password", strengths: strong, bindings: bitsOf(Stated), is: func(c *Candidate) bool {

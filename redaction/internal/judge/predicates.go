@@ -21,6 +21,9 @@ func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 // object that holds the secret, and the text is the name of an object.
 func namesResource(c *Candidate) bool {
 	words := SplitWords(c.Name.Ident)
+	if !hasDigit(c.text) && strings.ContainsAny(c.text, "-/") && lists["object"][lastWordOf(c.text)] && lex.AllIn(c.text, &resourceSet) {
+		return true
+	}
 	if len(words) < 2 || !strings.HasPrefix(lastWord(words), "secret") || !lists["resource"][words[len(words)-2]] || !lex.AllIn(c.text, &resourceSet) {
 		return false
 	}
@@ -73,7 +76,7 @@ func isHumanKey(c *Candidate) bool {
 
 func isServiceKey(c *Candidate) bool {
 	first, _, path := strings.Cut(c.text, "/")
-	return !(path && IsWordy(first)) && IsKeyLike(c.text) || len(c.text) >= 14 && IsRandom(c.text) && shapeOf(c.text).other == 0
+	return !(path && (IsWordy(first) || len(first) >= 3 && IsWordLike(first))) && IsKeyLike(c.text) || len(c.text) >= 14 && IsRandom(c.text) && shapeOf(c.text).other == 0
 }
 
 // after returns the byte that follows the candidate and blanks.
@@ -112,6 +115,9 @@ func isPassphrase(text string) bool {
 		!slices.ContainsFunc(words, func(w string) bool { return lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] })
 }
 
+// flagForm matches a flag of a command, or a mark such as --REMOVED--.
+var flagForm = regexp.MustCompile(`^--?[a-z][a-z-]*$|^--[A-Z]+--$`)
+
 var appPassword = regexp.MustCompile(`^[a-z]{4}( [a-z]{4}){3}$`)
 
 // isWritten reports whether a word of prose can only be a password that a
@@ -128,7 +134,7 @@ func isWritten(c *Candidate) bool {
 // is none: a flag, a path, a word for a secret.
 func isNoArgument(c *Candidate) bool {
 	text := c.text
-	return text[0] == '-' || IsCommonWords(text, 0) || IsPath(text) || IsProse(text) && !isPassphrase(text) || c.isExpression()
+	return text[0] == '-' || IsCommonWords(text, 0) || IsPath(text) || IsProse(text) && !isPassphrase(text) || c.isExpression() || namesAlgorithm(text)
 }
 
 // isItem reports whether an element of a list is a secret. It is strict: lists of
@@ -201,7 +207,7 @@ var (
 	dottedSet     = lex.SetOf(lex.Digits, lex.Lowers, "._-")
 	numberSet     = lex.SetOf(lex.Hexes, ".xX_uUlL")
 	passwordMarks = lex.SetOf("!@#$%^&*?~+=")
-	resourceSet   = lex.SetOf(lex.Lowers, lex.Digits, "-.")
+	resourceSet   = lex.SetOf(lex.Lowers, lex.Digits, "-./")
 	lineEnders    = lex.SetOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
 )
 
