@@ -89,49 +89,6 @@ func (a *Activities) recordPoll(ctx context.Context, claim rewrite.Claim, s stor
 	})
 }
 
-// conclude decides about the jobs of a batch that has ended. While a file cannot be read,
-// or the files may lack results, the jobs without a result stay open. After readTimeout they
-// fail with class missing.
-func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s store.Submission, at rewrite.ProviderBatch, missing failure.Class) (int, error) {
-	jobs, err := a.parts.Queue.BatchJobs(ctx, s.BatchID)
-	if err != nil {
-		return 0, err
-	}
-	c := newCollection(a, claim, s, jobs)
-	unread, err := c.readAll(ctx, at.OutputFileID, at.ErrorFileID)
-	if err != nil {
-		return 0, err
-	}
-	mayWait := s.FinalAge < readTimeout
-	c.decideRead(mayWait)
-	if unread != nil {
-		missing = failure.ClassOf(unread)
-	} else {
-		err = c.decideRejected(ctx, s, jobs, at)
-	}
-	if err != nil {
-		return 0, err
-	}
-	lost := len(c.open)
-	waits := mayWait && lost > 0 && (unread != nil || c.lacks(at))
-	if unread != nil || c.unknown+c.repeated+lost > 0 {
-		a.lg.WarnContext(ctx, "files of a batch do not match its jobs", "batch_id", s.BatchID, "run_id", claim.RunID, "provider_status", at.Status,
-			"unknown_lines", c.unknown, "repeated_lines", c.repeated, "missing_lines", lost, "read_lines", len(c.seen), "provider_count", at.Lines,
-			"error_class", missing, "waits", waits)
-	}
-	if !waits {
-		c.failOpen(missing)
-	}
-	if err := c.flush(ctx); err != nil {
-		return c.decided, err
-	}
-	if waits {
-		return c.decided, a.recordPoll(ctx, claim, s, at.Status, s.CancelAskedAt != nil)
-	}
-	unstored := unread != nil || c.unknown > 0 || lost > 0 && at.Status == rewrite.BatchCompleted
-	return c.decided, a.endBatch(ctx, s, at, unstored)
-}
-
 // endBatch closes a batch and deletes its files at the provider, unless they may have a
 // result that is not stored.
 func (a *Activities) endBatch(ctx context.Context, s store.Submission, at rewrite.ProviderBatch, unstored bool) error {

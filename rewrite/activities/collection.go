@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -13,163 +12,162 @@ import (
 // flushSize is how many outcomes are written at a time.
 const flushSize = 200
 
-// A collection holds the jobs of one batch while its results are read. Nothing is written
-// before all lines are read.
+// A result is what the files of a batch have about one job.
+type result struct {
+	job   rewrite.Job
+	lines int
+	// ref is the reference of the stored answer, class the failure of a line. A result counts more
+	// than an error. Two different results are both refused: which of them belongs to the job is not known.
+	ref      string
+	class    failure.Class
+	conflict bool
+}
+
+// A collection holds the results of one batch while its files are read. Nothing is written before
+// all lines are read.
 type collection struct {
 	*Activities
-	claim   rewrite.Claim
-	batchID string
-	routing rewrite.RoutingDecision
-	open    map[string]rewrite.Job // undecided, by id
-	seen    map[string]bool        // jobs of the batch with a line; false: not yet
-	answers map[string]string      // references of stored results, by job id
-	errors  map[string]failure.Class
-	// unknown and repeated count the lines of no job, and of jobs with another line.
-	unknown, repeated int
-	works             bool // the model executed one of the jobs
-	truncated         bool // the output was not read to its end: a later line may contradict an earlier one
-
-	outcomes []rewrite.Outcome // not yet written
-	decided  int
+	batch    store.Submission
+	results  []*result // in the order of the input file
+	byJob    map[string]*result
+	unknown  int  // lines of no job
+	works    bool // the model executed one of the jobs
+	outcomes []rewrite.Outcome
 }
 
-func newCollection(a *Activities, claim rewrite.Claim, s store.Submission, jobs []rewrite.Job) *collection {
-	c := &collection{
-		Activities: a, claim: claim, batchID: s.BatchID, routing: s.RoutingDecision,
-		open: map[string]rewrite.Job{}, seen: map[string]bool{}, answers: map[string]string{}, errors: map[string]failure.Class{},
+// conclude decides about the jobs of a batch that has ended. While a file cannot be read,
+// or the files may lack results, the jobs without a result stay open. After readTimeout they
+// fail with class missing.
+func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s store.Submission, at rewrite.ProviderBatch, missing failure.Class) (int, error) {
+	jobs, err := a.parts.Queue.BatchJobs(ctx, s.BatchID)
+	if err != nil {
+		return 0, err
 	}
+	c := &collection{Activities: a, batch: s, byJob: map[string]*result{}}
 	for _, job := range jobs {
-		c.seen[job.ID] = false
-		if job.Status == rewrite.BatchSubmitted {
-			c.open[job.ID] = job
-		}
+		c.results = append(c.results, &result{job: job})
+		c.byJob[job.ID] = c.results[len(c.results)-1]
 	}
-	return c
-}
-
-// readAll reads the lines of the files. unread is an error of the provider, err one of ours.
-func (c *collection) readAll(ctx context.Context, output, errors string) (unread, err error) {
-	for _, file := range []string{output, errors} {
+	var unread error   // of the provider
+	truncated := false // a later line of the output may contradict an earlier one
+	for _, file := range []string{at.OutputFileID, at.ErrorFileID} {
 		if file == "" {
 			continue
 		}
-		failed := c.parts.Provider.Results(ctx, c.routing, file, func(line rewrite.Line) error {
-			err = c.decide(ctx, line)
+		failed := a.parts.Provider.Results(ctx, s.RoutingDecision, file, func(line rewrite.Line) error {
+			err = c.read(ctx, line)
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		if failed != nil {
-			unread, c.truncated = failed, c.truncated || file == output
+			unread, missing, truncated = failed, failure.ClassOf(failed), truncated || file == at.OutputFileID
 		}
 	}
-	// From here on, seen has only the jobs with a line.
-	maps.DeleteFunc(c.seen, func(_ string, line bool) bool { return !line })
-	return unread, nil
+	mayWait := s.FinalAge < readTimeout
+	var open []rewrite.Job // without a decision
+	seen, repeated := 0, 0
+	for _, r := range c.results {
+		if r.lines > 0 {
+			seen, repeated = seen+1, repeated+r.lines-1
+		}
+		switch {
+		case r.job.Status != rewrite.BatchSubmitted:
+		case truncated && mayWait || r.ref == "" && r.class == "":
+			open = append(open, r.job)
+		case r.ref != "" && !r.conflict:
+			c.outcomes = append(c.outcomes, r.job.Done(r.ref))
+		default:
+			c.outcomes = append(c.outcomes, a.failed(r.job, r.class, c.works))
+		}
+	}
+	if unread == nil && at.Status == rewrite.BatchFailed && len(open) > 0 {
+		if err := c.reject(ctx, at, open); err != nil {
+			return 0, err
+		}
+		open = nil
+	}
+	// The files may lack results that the provider has: they have fewer lines than it counts, lines of
+	// no job, or none although it has completed the batch.
+	lacks := seen < at.Lines || c.unknown > 0 || seen == 0 && at.Status == rewrite.BatchCompleted
+	waits := mayWait && len(open) > 0 && (unread != nil || lacks)
+	if unread != nil || c.unknown+repeated+len(open) > 0 {
+		a.lg.WarnContext(ctx, "files of a batch do not match its jobs", "batch_id", s.BatchID, "run_id", claim.RunID, "provider_status", at.Status,
+			"unknown_lines", c.unknown, "repeated_lines", repeated, "missing_lines", len(open), "read_lines", seen, "provider_count", at.Lines,
+			"error_class", missing, "waits", waits)
+	}
+	if !waits { // the provider may have executed them
+		for _, job := range open {
+			c.outcomes = append(c.outcomes, a.cfg.Run.AfterFailure(job, string(missing), false))
+		}
+	}
+	for part := range slices.Chunk(c.outcomes, flushSize) {
+		if err := a.settle(ctx, claim, s.BatchID, part...); err != nil {
+			return 0, err
+		}
+	}
+	if waits {
+		return len(c.outcomes), a.recordPoll(ctx, claim, s, at.Status, s.CancelAskedAt != nil)
+	}
+	unstored := unread != nil || c.unknown > 0 || len(open) > 0 && at.Status == rewrite.BatchCompleted
+	return len(c.outcomes), a.endBatch(ctx, s, at, unstored)
 }
 
-// lacks reports whether the files may lack results that the provider has: they have fewer
-// lines than it counts, lines of no job, or none although it has completed the batch.
-func (c *collection) lacks(at rewrite.ProviderBatch) bool {
-	return len(c.seen) < at.Lines || c.unknown > 0 || len(c.seen) == 0 && at.Status == rewrite.BatchCompleted
-}
-
-// decide reads one line. A result counts more than an error. Two different results of one
-// job are both refused: which of them belongs to the job is not known.
-func (c *collection) decide(ctx context.Context, line rewrite.Line) error {
-	seen, known := c.seen[line.JobID]
-	if !known {
+// read reads one line. Its error is neither the job's nor the provider's.
+func (c *collection) read(ctx context.Context, line rewrite.Line) error {
+	r := c.byJob[line.JobID]
+	if r == nil {
 		c.unknown++
 		return nil
 	}
-	c.seen[line.JobID] = true
-	if seen {
-		c.repeated++
-	}
-	job, open := c.open[line.JobID]
-	if !open {
+	r.lines++
+	if r.job.Status != rewrite.BatchSubmitted {
 		return nil
 	}
 	ref, err := "", line.Err
 	if err == nil {
-		ref, err = c.result(ctx, job, line.Answer)
+		item, message, failed := c.item(ctx, r.job)
+		if err = failed; err == nil {
+			ref, err = c.accept(ctx, item, message, line.Answer)
+		}
 		if err != nil && ownFault(err) {
 			return err
 		}
 	}
-	first, answered := c.answers[job.ID]
-	switch class := failure.ClassOf(err); {
+	switch {
 	case err != nil:
-		c.errors[job.ID] = class
-		c.works = c.works || executed(class)
-	case answered && first != ref:
-		c.works = true
-		c.answers[job.ID], c.errors[job.ID] = "", failure.SchemaInvalid
+		r.class = failure.ClassOf(err)
+		c.works = c.works || executed(r.class)
+	case r.ref != "" && r.ref != ref:
+		r.conflict, r.class = true, failure.SchemaInvalid
 	default:
-		c.works = true
-		c.answers[job.ID] = ref
+		r.ref, c.works = ref, true
 	}
 	return nil
 }
 
-func (c *collection) result(ctx context.Context, job rewrite.Job, answer string) (string, error) {
-	item, message, err := c.item(ctx, job)
-	if err != nil {
-		return "", err
-	}
-	return c.accept(ctx, item, message, answer)
-}
-
-// decideRead decides about the jobs with lines. If mayWait is set, it waits for the whole
-// output.
-func (c *collection) decideRead(mayWait bool) {
-	if c.truncated && mayWait {
-		return
-	}
-	for id, job := range c.open {
-		if ref := c.answers[id]; ref != "" {
-			c.outcomes = append(c.outcomes, job.Done(ref))
-		} else if class, failed := c.errors[id]; failed {
-			c.outcomes = append(c.outcomes, c.failed(job, class, c.works))
-		} else {
-			continue
-		}
-		delete(c.open, id)
-	}
-}
-
-// decideRejected decides about the jobs of a batch that was rejected as a whole. Jobs of faulty
+// reject decides about the open jobs of a batch that was rejected as a whole. Jobs of faulty
 // lines fail permanently, unless every line is called faulty; the others are queued. If the
 // provider has no room, or refuses the model or the account, the jobs are queued and no attempt is
 // counted. Without a reason the batch is divided. If jobs are missing, because a crashed worker has
 // queued them again, the numbers of the lines are those of other jobs.
-func (c *collection) decideRejected(ctx context.Context, s store.Submission, jobs []rewrite.Job, at rewrite.ProviderBatch) (err error) {
-	if at.Status != rewrite.BatchFailed || len(c.open) == 0 {
-		return nil
-	}
+func (c *collection) reject(ctx context.Context, at rewrite.ProviderBatch, open []rewrite.Job) (err error) {
 	faulty := map[string]bool{} // by job
 	for _, line := range at.FaultyLines {
-		if line <= s.Requests {
-			id := ""
-			if len(jobs) == s.Requests {
-				id = jobs[line-1].ID
-			}
-			faulty[id] = true
+		switch {
+		case line > c.batch.Requests:
+		case len(c.results) == c.batch.Requests:
+			faulty[c.results[line-1].job.ID] = true
+		default:
+			faulty[""] = true
 		}
 	}
-	var open []rewrite.Job // in the order of the input file
-	for _, job := range jobs {
-		if _, undecided := c.open[job.ID]; undecided {
-			open = append(open, job)
-		}
-	}
-	clear(c.open)
 	var outcomes []rewrite.Outcome
 	switch {
 	case at.Full:
-		outcomes, err = decideAll(open, c.cfg.Run.Refuse, rewrite.NoCapacity), c.parts.Queue.LearnLimit(ctx, true, s.BatchID)
-	case at.Refused, len(faulty) == s.Requests && s.Requests > 1:
+		outcomes, err = decideAll(open, c.cfg.Run.Refuse, rewrite.NoCapacity), c.parts.Queue.LearnLimit(ctx, true, c.batch.BatchID)
+	case at.Refused, len(faulty) == c.batch.Requests && c.batch.Requests > 1:
 		outcomes = decideAll(open, c.cfg.Run.Refuse, string(failure.EndpointRefused))
 	case len(faulty) > 0:
 		outcomes = decideAll(open, c.cfg.Run.Postpone, rewrite.Overflow)
@@ -179,26 +177,8 @@ func (c *collection) decideRejected(ctx context.Context, s store.Submission, job
 			}
 		}
 	default:
-		outcomes, err = c.divide(ctx, s.BatchID, open, failure.UpstreamInternal)
+		outcomes, err = c.divide(ctx, c.batch.BatchID, open, failure.UpstreamInternal)
 	}
 	c.outcomes = append(c.outcomes, outcomes...)
 	return err
-}
-
-// failOpen fails an attempt of the undecided jobs: the provider may have executed them.
-func (c *collection) failOpen(class failure.Class) {
-	for _, job := range c.open {
-		c.outcomes = append(c.outcomes, c.cfg.Run.AfterFailure(job, string(class), false))
-	}
-	clear(c.open)
-}
-
-func (c *collection) flush(ctx context.Context) error {
-	for part := range slices.Chunk(c.outcomes, flushSize) {
-		if err := c.settle(ctx, c.claim, c.batchID, part...); err != nil {
-			return err
-		}
-		c.decided += len(part)
-	}
-	return nil
 }
