@@ -3,7 +3,6 @@ package activities
 import (
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -339,31 +338,6 @@ func TestOutputThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A batch that cannot be polled ends after its time limit: its jobs and tokens are released.
-func TestBatchThatCannotBePolled(t *testing.T) {
-	t.Parallel()
-	for _, class := range []failure.Class{failure.NotFound, failure.UpstreamInternal, failure.AuthDenied} {
-		t.Run(string(class), func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			ids := r.enqueue(t, 2, rewrite.Batch)
-			r.must(t, rewrite.Submitter)
-			r.provider.pollErr = failure.Errorf(class, "no")
-			r.must(t, rewrite.Collector)
-			r.all(t, rewrite.BatchSubmitted, ids)
-			r.edit(t, `update complaint_rewrite.batches set submitted_at = now() - interval '33 hours'`)
-			r.must(t, rewrite.Collector)
-			r.all(t, rewrite.Queued, ids)
-			if job := r.job(t, ids[0]); job.AttemptCount != 1 || lastError(job) != string(class) {
-				t.Errorf("job is %+v", job)
-			}
-			if n := r.number(t, `select count(*) from complaint_rewrite.batches where state <> 'abandoned'`); n != 0 || r.provider.canceled == 0 {
-				t.Errorf("%d batches are open, %d canceled", n, r.provider.canceled)
-			}
-		})
-	}
-}
-
 // A batch fails for one of its jobs, and the status names no line: only that job fails.
 // TestLyingProvider has refused uploads and creations.
 func TestCulpritIsFound(t *testing.T) {
@@ -524,26 +498,6 @@ func TestAbandonedBatchIsCanceled(t *testing.T) {
 	}
 }
 
-// A rate limit on an upload or a creation counts no attempt.
-func TestRateLimitOfABatchCountsNoAttempt(t *testing.T) {
-	t.Parallel()
-	for _, class := range []failure.Class{failure.RateLimited, failure.QuotaExhausted, failure.ServerBusy} {
-		t.Run(string(class), func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			id := r.enqueue(t, 1, rewrite.Batch)[0]
-			r.provider.createErr, r.provider.notCreated = failure.Errorf(class, "429"), true
-			for range 9 {
-				r.must(t, rewrite.Submitter)
-				r.later(t)
-			}
-			if job := r.job(t, id); job.AttemptCount != 0 || job.Status.Final() {
-				t.Errorf("job is %s after %d attempts", job.Status, job.AttemptCount)
-			}
-		})
-	}
-}
-
 // A live claim is extended.
 func TestLiveClaimIsExtended(t *testing.T) {
 	t.Parallel()
@@ -601,40 +555,4 @@ func TestCanceledJobStays(t *testing.T) {
 	if got := r.statuses(t); got[rewrite.Canceled] != 1 || got[rewrite.Completed] != 1 {
 		t.Errorf("jobs are %v", got)
 	}
-}
-
-// Two workers of each kind at once execute every job once.
-func TestWorkersSideBySide(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Run.MaxJobsPerRun = 20
-	ids := append(r.enqueue(t, 60, rewrite.Batch), r.enqueue(t, 60, rewrite.Async)...)
-	var running sync.WaitGroup
-	for _, worker := range []rewrite.Worker{
-		rewrite.Submitter, rewrite.Submitter, rewrite.Collector, rewrite.Collector, rewrite.AsyncLane, rewrite.AsyncLane,
-	} {
-		running.Go(func() {
-			for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
-				if _, err := r.run(t, worker, uuid.NewString()); err != nil {
-					t.Error(err)
-					return
-				}
-				if n := r.left(t); n == 0 {
-					return
-				}
-			}
-		})
-	}
-	running.Wait()
-	r.all(t, rewrite.Completed, ids)
-	r.executedOnce(t, ids)
-}
-
-func (r *rig) left(t *testing.T) (n int) {
-	t.Helper()
-	err := r.db.Conn(t).QueryRow(t.Context(), `select count(*) from complaint_rewrite.jobs where status <> 'completed'`).Scan(&n)
-	if err != nil {
-		t.Error(err)
-	}
-	return n
 }

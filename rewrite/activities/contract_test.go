@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -39,22 +38,6 @@ func TestRunIsLogged(t *testing.T) {
 	} {
 		if !strings.Contains(r.log.String(), " "+key+"=") {
 			t.Errorf("the log lacks %s", key)
-		}
-	}
-}
-
-// Each job of a batch has a trail and a final status of its own (rewrite 9).
-func TestJobsOfABatchHaveTheirOwnTrails(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ids := r.enqueue(t, 3, rewrite.Batch)
-	r.must(t, rewrite.Submitter, rewrite.Collector)
-	r.all(t, rewrite.Completed, ids)
-	for _, id := range ids {
-		var trail string
-		testkit.NoError(t, r.scan(`select string_agg(to_status, ' ' order by id) from complaint_rewrite.transitions where job_id = '`+id+`'`, &trail))
-		if trail != "queued processing batch_submitted completed" {
-			t.Errorf("trail of job %s is %q", id, trail)
 		}
 	}
 }

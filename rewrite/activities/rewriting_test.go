@@ -762,17 +762,6 @@ func TestWorkerWithAnotherKeyset(t *testing.T) {
 	}
 }
 
-// A decision without any field is routed and does not stop the queue.
-func TestEmptyDecisionIsRouted(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ids := r.enqueue(t, 2, rewrite.Async)
-	r.edit(t, `alter table complaint_rewrite.jobs drop constraint jobs_mode_known`)
-	r.edit(t, `update complaint_rewrite.jobs set routing_decision = '{}' where job_id = '`+ids[0]+`'`)
-	r.must(t, rewrite.AsyncLane)
-	r.all(t, rewrite.Completed, ids)
-}
-
 // A provider that refuses a call for nothing gets no job, in any run: nothing is claimed, nothing
 // is sent, and the run records it. The jobs of other providers are executed.
 func TestNothingIsClaimedFromARefusingProvider(t *testing.T) {

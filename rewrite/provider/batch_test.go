@@ -156,48 +156,6 @@ func TestFaultsOfBatches(t *testing.T) {
 
 func on(kind llmsim.FaultKind) llmsim.Fault { return llmsim.Fault{Kind: kind, On: llmsim.Batch} }
 
-// A batch is rejected as a whole after its creation.
-func TestRejectedBatch(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		fault llmsim.FaultKind
-		full  bool
-		lines []int
-	}{
-		"over the limit of enqueued tokens": {llmsim.OutOfRoom, true, nil},
-		"a line that is not JSON":           {llmsim.BadFile, false, []int{1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			sim := newSim()
-			sim.Inject(on(tt.fault))
-			r, _ := newRewriter(t, sim)
-			b := poll(t, r, rewrite.OpenAIChat, submit(t, r, to(rewrite.OpenAIChat), items(t, 2), "key").ID)
-			if b.Status != rewrite.BatchFailed || b.Full != tt.full || b.Refused || !slices.Equal(b.FaultyLines, tt.lines) || b.OutputFileID != "" {
-				t.Errorf("the batch is %+v, want it full %t, faulty lines %v", b, tt.full, tt.lines)
-			}
-		})
-	}
-}
-
-// The provider accepts one model per file, and each item once.
-func TestInvalidFileIsRejected(t *testing.T) {
-	t.Parallel()
-	r, _ := newRewriter(t, newSim())
-	one := complaint(t, "job-1")
-	b := poll(t, r, rewrite.OpenAIChat, submit(t, r, to(rewrite.OpenAIChat), []rewrite.Item{one, one}, "key").ID)
-	if b.Status != rewrite.BatchFailed || !slices.Equal(b.FaultyLines, []int{2}) {
-		t.Errorf("the batch is %+v", b)
-	}
-	file, err := r.Upload(t.Context(), to(rewrite.OpenAIResponses), []rewrite.Item{one})
-	testkit.NoError(t, err)
-	created, err := r.Create(t.Context(), to(rewrite.OpenAIChat), file, "key")
-	testkit.NoError(t, err)
-	if b := poll(t, r, rewrite.OpenAIChat, created.ID); b.Status != rewrite.BatchFailed || !b.Refused {
-		t.Errorf("the batch is %+v", b)
-	}
-}
-
 // The list has a batch whose creation had no response, behind pages of other batches, and ends at since.
 func TestBatchesArePaged(t *testing.T) {
 	t.Parallel()
@@ -284,17 +242,6 @@ func operate(t *testing.T, r *provider.Rewriter, op llmsim.Operation) error {
 	return err
 }
 
-func TestCancelledBatchKeepsWhatIsDone(t *testing.T) {
-	t.Parallel()
-	r, _ := newRewriter(t, llmsim.New(llmsim.Config{APIKey: secret.New(apiKey), BatchPolls: 5}))
-	b := submit(t, r, to(rewrite.OpenAIChat), items(t, 4), "key")
-	testkit.NoError(t, r.Cancel(t.Context(), to(rewrite.OpenAIChat), b.ID))
-	b = poll(t, r, rewrite.OpenAIChat, b.ID)
-	if b.Status != rewrite.BatchCancelled || len(results(t, r, to(rewrite.OpenAIChat), b)) != 4 {
-		t.Errorf("the batch is %+v", b)
-	}
-}
-
 func TestDeletedFileIsMissing(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim())
@@ -309,22 +256,6 @@ func TestDeletedFileIsMissing(t *testing.T) {
 	err = r.Results(t.Context(), decision, file, func(rewrite.Line) error { return nil })
 	if failure.ClassOf(err) != failure.NotFound {
 		t.Errorf("got %v, want class %s", err, failure.NotFound)
-	}
-}
-
-// An item has the same weight every time.
-func TestItemWeighsTheSameEveryTime(t *testing.T) {
-	t.Parallel()
-	for _, kind := range batchKinds() {
-		r, _ := newRewriter(t, newSim())
-		item := complaint(t, "job-1")
-		one, err := r.Weigh(to(kind), item)
-		if err != nil || one < 170 {
-			t.Errorf("%d tokens, %v", one, err)
-		}
-		if two, _ := r.Weigh(to(kind), item); two != one {
-			t.Errorf("%d tokens, then %d", one, two)
-		}
 	}
 }
 

@@ -61,17 +61,3 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
-
-func TestTooLongLineIsSkipped(t *testing.T) {
-	t.Parallel()
-	var got []int
-	for line, err := range linesOf(strings.NewReader("a\n" + strings.Repeat("x", maxLine+1) + "\nbb\n")) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, len(line))
-	}
-	if !slices.Equal(got, []int{1, 0, 2}) {
-		t.Errorf("lines have %v bytes", got)
-	}
-}

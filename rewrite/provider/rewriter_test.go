@@ -2,7 +2,6 @@ package provider_test
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -196,18 +195,6 @@ func TestNameOfAPreferenceIsAnIdentifier(t *testing.T) {
 		_, err := r.Rewrite(t.Context(), to(rewrite.OpenAIChat), item)
 		if failure.ClassOf(err) != failure.InputInvalid || sim.Stats().Calls != 0 {
 			t.Errorf("name %q: got %v and %d calls, want class %s and none", name, err, sim.Stats().Calls, failure.InputInvalid)
-		}
-	}
-}
-
-func TestConfigurationIsChecked(t *testing.T) {
-	t.Parallel()
-	for name, cfg := range map[string]provider.Config{
-		"no base URL":         {Providers: map[string]provider.Provider{"openai": {}}},
-		"base URL with a key": {Providers: map[string]provider.Provider{"openai": {BaseURL: "https://user:pass@host/v1"}}},
-	} {
-		if _, err := provider.New(slog.New(slog.DiscardHandler), pipeline(), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
-			t.Errorf("%s: got %v, want class %s", name, err, failure.ConfigInvalid)
 		}
 	}
 }

@@ -40,29 +40,6 @@ func TestMaxRetriesBoundsAttempts(t *testing.T) {
 	}
 }
 
-// A row that cannot be decoded is returned with the field's name, beside the others.
-func TestUnreadableRowsAreReturned(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t)
-	ids := q.enqueue(t, order(), order(), order(), order())
-	for i, change := range []string{
-		`language_pair = '{"from": true, "to": "en"}'`, `routing_decision = routing_decision || '{"cache_eligible": "yes"}'`, `language_pair = '"en"'`,
-	} {
-		exec(t, q.conn, `update complaint_rewrite.jobs set `+change+` where job_id = '`+ids[i]+`'`)
-	}
-	_, jobs := q.claim(t, rewrite.Async, 10)
-	found := must(q.operator.Find(t.Context(), "", "", 10))(t)
-	if len(jobs) != 4 || len(found) != 4 {
-		t.Fatalf("claimed %d, found %d jobs, want 4", len(jobs), len(found))
-	}
-	for i, want := range []string{"language_pair", "routing_decision", "language_pair", ""} {
-		if jobs[i].Unreadable != want || jobs[i].Fault() != want {
-			t.Errorf("job %d: unreadable %q, fault %q, want %q", i, jobs[i].Unreadable, jobs[i].Fault(), want)
-		}
-	}
-	must(json.Marshal(found))(t)
-}
-
 // The database evaluates a decision and the languages while the job is queued, so neither
 // changes when or after it is claimed.
 func TestDecisionOfClaimedJobIsFinal(t *testing.T) {

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -311,33 +310,6 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	}
 }
 
-// Failed attempts are queued or fail the job, as the run configuration decides
-// (rewrite 8.1, 8.2).
-func TestFailedAttempts(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t)
-	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{900, 7200}}
-	id := q.enqueue(t, order())[0]
-	c, jobs := q.claim(t, rewrite.Async, 1)
-	must(q.Settle(t.Context(), c, "", []rewrite.Outcome{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)}))(t)
-	job := q.job(t, id)
-	if wait := job.NotBeforeAt.Sub(job.UpdatedAt); job.Status != rewrite.Queued || job.AttemptCount != 1 || wait != 900*time.Second || *job.LastError != "RATE_LIMITED" {
-		t.Errorf("after the first failure: %+v", job)
-	}
-	if _, none := q.claim(t, rewrite.Async, 1); len(none) != 0 {
-		t.Error("the job was claimed before its time")
-	}
-	exec(t, q.conn, `update complaint_rewrite.jobs set not_before_at = now()`)
-	c, jobs = q.claim(t, rewrite.Async, 1)
-	must(q.Settle(t.Context(), c, "", []rewrite.Outcome{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)}))(t)
-	if job = q.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || *job.LastError != "NETWORK_TIMEOUT" || job.LastErrorAt == nil {
-		t.Errorf("after the last failure: %+v", job)
-	}
-	if *job.Routing != *jobs[0].Routing {
-		t.Error("the routing decision was changed") // no silent fallback (rewrite 8.2)
-	}
-}
-
 // The database allows exactly the transitions of rewrite/docs/states.md and records each: random
 // walks over all pairs of statuses (rewrite 3). No job is completed without processing, and
 // none leaves a final status.
@@ -447,22 +419,6 @@ func TestSubmissionNeedsItsJobs(t *testing.T) {
 	wantClass(t, err, failure.WriteConflict)
 	if state := q.batchState(t, lost); state != "none" {
 		t.Errorf("the batch of a lost job is %s", state)
-	}
-}
-
-// The jobs that have no decision are routed, once.
-func TestRoute(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t)
-	decided := *order().Routing
-	ids := q.enqueue(t, order(func(o *rewrite.Order) { o.Routing = nil }), order())
-	for _, decided.Model = range []string{"routed", "again"} {
-		testkit.NoError(t, q.RouteJobs(t.Context(), must(json.Marshal(decided))(t), 10))
-	}
-	for i, want := range []string{"routed", "m"} {
-		if job := q.job(t, ids[i]); job.Routing == nil || job.Routing.Model != want {
-			t.Errorf("job %d is routed as %+v, want model %s", i, job.Routing, want)
-		}
 	}
 }
 
