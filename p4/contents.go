@@ -85,7 +85,7 @@ func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout
 				digest = f.Digest
 			}
 			c := printed.of(spec)
-			if c.missing != "" || cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" || isIntact(c.data, digest, c.size, c.fileType) {
+			if c.noText() != "" || isIntact(c.data, digest, c.size, c.fileType) {
 				continue
 			}
 			c.missing = review.SkipDamaged
@@ -146,8 +146,9 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if c.fileType.base != "utf16" && isUTF16(c.data, c.fileType) {
 		f.Charset = "utf-16" // by the pattern of its bytes
 	}
-	after := f.text(c)
-	if f.Skipped != "" {
+	after, why := c.decode(f.charset)
+	if why != "" {
+		f.Skipped = why
 		return nil
 	}
 	f.Open = review.OpenFindings(after, f.DepotPath, f.carried)
@@ -200,30 +201,25 @@ func (f *file) baseText(printed *printout) string {
 		return ""
 	}
 	c := printed.of(f.base)
-	if c.missing == "" && cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" {
-		return ""
-	}
-	text, why := f.decode(c)
-	if why != "" {
+	text, why := c.decode(f.charset)
+	if c.missing != "" || why == review.SkipNotDecodable {
 		f.Notes = append(f.Notes, review.NoteNoBase(why))
 	}
 	return text
 }
 
-// text returns a printed content as text, or sets Skipped.
-func (f *file) text(c *content) string {
-	text, why := f.decode(c)
-	f.Skipped = cmp.Or(f.Skipped, why)
-	return text
+// noText returns the reason why a revision has no text: it is missing, or has another type.
+func (c *content) noText() review.SkipReason {
+	return cmp.Or(c.missing, actionSkip(c.action), c.fileType.skip())
 }
 
 // decode returns a printed content as text, or the reason why there is none.
-func (f *file) decode(c *content) (string, review.SkipReason) {
-	text, ok := toText(c.data, c.fileType, f.charset)
-	switch {
-	case c.missing != "":
-		return "", c.missing
-	case !ok:
+func (c *content) decode(charset string) (string, review.SkipReason) {
+	if why := c.noText(); why != "" {
+		return "", why
+	}
+	text, ok := toText(c.data, c.fileType, charset)
+	if !ok {
 		return "", review.SkipNotDecodable
 	}
 	return c.fileType.collapse(text), ""

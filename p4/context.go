@@ -54,12 +54,11 @@ func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[str
 	texts := map[string]string{}
 	for _, file := range files {
 		c := printed.of(specs[file])
-		if c.missing != "" || !c.complete || c.fileType.skip() != "" || !isIntact(c.data, "", c.size, c.fileType) {
+		if c.noText() != "" || !c.complete || !isIntact(c.data, "", c.size, c.fileType) {
 			continue
 		}
 		charset, _ := charsetOf(notUTF16(c), x.cfg.CharsetFallback)
-		text, ok := toText(c.data, c.fileType, charset)
-		if text = c.fileType.collapse(text); ok {
+		if text, why := c.decode(charset); why == "" {
 			texts[file] = text
 		}
 	}

@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"cmp"
 	"context"
 	"strings"
 )
@@ -13,11 +12,8 @@ const maxMerged = 3
 // sourceText returns the text of a source with the line ends of after; ok is false if it is
 // not available.
 func (f *file) sourceText(c *content, after string) (text string, ok bool) {
-	if c.missing != "" || cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" {
-		return "", false
-	}
-	text, ok = toText(c.data, c.fileType, f.charset)
-	return withEndsOf(c.fileType.collapse(text), after), ok
+	text, why := c.decode(f.charset)
+	return withEndsOf(text, after), why == ""
 }
 
 // withMerged returns before with the parts of after that come from the sources: the
