@@ -195,10 +195,9 @@ func (e *Endpoint) Ask(ctx context.Context, r Request) (Answer, error) {
 		}
 		answer, err := e.exchange(ctx, r, h)
 		if err == nil && !answer.chosen && !answer.Early { // some servers answer nothing to a format that they lack
-			if was := h; h.formatOf(r) != FormatText {
-				if h.drop("response_format", r); h != was {
-					continue
-				}
+			if h.formatOf(r) != FormatText {
+				h.drop("response_format", r)
+				continue
 			}
 			return answer, answer.Fail(failure.SchemaInvalid, errMalformed)
 		}

@@ -24,15 +24,16 @@ const (
 
 // habits are what an endpoint's answers taught about requests to one model.
 type habits struct {
-	newLimit bool   // the answer is limited by max_completion_tokens
-	format   int    // index in formats of the best one that it supports
-	without  string // fields that it refuses, each followed by a blank
-	answer   int    // largest answer limit that it accepts, 0 if not known
-	context  int    // tokens that it reads in one call, 0 if not known
+	format  int    // index in formats of the best one that it supports
+	without string // fields that it refuses, each followed by a blank
+	answer  int    // largest answer limit that it accepts, 0 if not known
+	context int    // tokens that it reads in one call, 0 if not known
 }
 
+func (h habits) lacks(field string) bool { return slices.Contains(strings.Fields(h.without), field) }
+
 func (h habits) limitField() string {
-	if h.newLimit {
+	if h.lacks(limitTokens) {
 		return limitCompletion
 	}
 	return limitTokens
@@ -134,22 +135,16 @@ func (h habits) after(err error, r Request) (next habits, limit int, again bool)
 
 // drop leaves out the field name of requests like r, or replaces it.
 func (h *habits) drop(name string, r Request) {
-	gone := func(field string) bool { return slices.Contains(strings.Fields(h.without), field) }
 	_, ours := r.Fields[name]
 	switch {
-	case name == "" || gone(name):
-	case name == h.limitField():
-		h.newLimit = !h.newLimit
-		if gone(h.limitField()) {
-			h.newLimit = !h.newLimit
-			return
-		}
+	case name == "" || h.lacks(name) || name == limitCompletion && h.lacks(limitTokens): // one of both is needed
+	case name == limitTokens:
 		h.without += name + " "
 	case name == "response_format":
 		if at := slices.Index(formats, h.formatOf(r)); at+1 < len(formats) {
 			h.format = at + 1
 		}
-	case name == "stream" && !r.Whole && !gone("stream_options"):
+	case name == "stream" && !r.Whole && !h.lacks("stream_options"):
 		h.without += "stream_options stream "
 	case ours, (name == "stream" || name == "stream_options") && !r.Whole:
 		h.without += name + " "
