@@ -79,7 +79,8 @@ func (run *run) prompt(q question, note string) (p sentPrompt, err error) {
 // that can answer.
 func (run *run) ask(ctx context.Context, q question) (cachedAnswer, error) {
 	if a, ok := run.cached(ctx, q); ok {
-		run.addUsage(review.Usage{Kept: 1}, a.Model, true)
+		run.addUsage(review.Usage{Kept: 1}, a.Model, a.Switch == review.Switch{})
+		run.switched(ctx, a.Switch)
 		return a, nil
 	}
 	var errs []error
@@ -87,8 +88,9 @@ func (run *run) ask(ctx context.Context, q question) (cachedAnswer, error) {
 		answer, err := run.askModel(ctx, model, q)
 		if err == nil {
 			if i > 0 {
-				run.switched(ctx, model, errs[0])
+				answer.Switch = review.Switch{From: run.cfg.Model, To: model, Why: string(failure.ClassOf(errs[0])), Calls: 1}
 			}
+			run.switched(ctx, answer.Switch)
 			run.cache(ctx, run.cacheKey(model, q), answer)
 			return answer, nil
 		}
@@ -372,6 +374,8 @@ type cachedAnswer struct {
 	remarkCounts
 	Verdicts []verdict `json:"verdicts,omitempty"`
 	Model    string    `json:"model,omitempty"`
+	// Switch is set if a fallback model answered.
+	Switch review.Switch `json:"switch,omitzero"`
 	// Proof proves that the model received the question; every answer has one. Cut is set if
 	// the answer ended within its list.
 	Proof review.Proof `json:"proof,omitzero"`

@@ -100,8 +100,9 @@ func TestFallbackModelAnswers(t *testing.T) {
 				t.Fatalf("draft %+v, error %v", d, err)
 			}
 			before := r.calls()
-			if _, err := r.Review(t.Context(), redacted(t, buggy), shared.options()); err != nil || r.calls() != before {
-				t.Errorf("the next attempt made %d calls, error %v", r.calls()-before, err)
+			again, err := r.Review(t.Context(), redacted(t, buggy), shared.options())
+			if err != nil || r.calls() != before || !slices.Equal(again.Switches, d.Switches) {
+				t.Errorf("the next attempt made %d calls, switches %+v, error %v", r.calls()-before, again.Switches, err)
 			}
 		})
 	}

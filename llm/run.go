@@ -314,16 +314,17 @@ func (run *run) addUsage(u review.Usage, model string, primary bool) {
 	}
 }
 
-// switched records that a fallback model answered instead of the first one.
-func (run *run) switched(ctx context.Context, model string, cause error) {
-	class := string(failure.ClassOf(cause))
-	run.lg.WarnContext(ctx, "fallback model answered", "changelist", run.change.Number, "model", model, "error_class", class)
+// switched records that a fallback model answered instead of the first one, if s is set.
+func (run *run) switched(ctx context.Context, s review.Switch) {
+	if s.To == "" {
+		return
+	}
+	run.lg.WarnContext(ctx, "fallback model answered", "changelist", run.change.Number, "model", s.To, "error_class", s.Why)
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	i := slices.IndexFunc(run.switches, func(s review.Switch) bool { return s.To == model })
-	if i < 0 {
-		i = len(run.switches)
-		run.switches = append(run.switches, review.Switch{From: run.cfg.Model, To: model, Why: class})
+	if i := slices.IndexFunc(run.switches, func(other review.Switch) bool { return other.To == s.To }); i >= 0 {
+		run.switches[i].Calls += s.Calls
+		return
 	}
-	run.switches[i].Calls++
+	run.switches = append(run.switches, s)
 }
