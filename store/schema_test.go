@@ -184,3 +184,19 @@ func TestServerTellsOfItself(t *testing.T) {
 		}
 	}
 }
+
+// A database is created once.
+func TestCreateDatabase(t *testing.T) {
+	t.Parallel()
+	server := storetest.NewEmpty(t)
+	conn, name := server.Conn(t), "criticizer_test_"+rand.Text()
+	t.Cleanup(func() {
+		must(conn.Exec(context.Background(), `drop database "`+name+`" with (force)`))(t)
+	})
+	for range 2 {
+		created := must(postgres.CreateDatabase(t.Context(), server.URL, name))(t)
+		(&storetest.Database{URL: created}).Open(t, "")
+	}
+	_, err := postgres.CreateDatabase(t.Context(), secret.New("host=127.0.0.1 sslmode=disable"), name)
+	wantClass(t, err, failure.ConfigInvalid)
+}

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
@@ -76,7 +72,7 @@ func (e *environment) startDatabase(ctx context.Context) error {
 		return err
 	}
 	name := "criticizer_" + strings.ReplaceAll(e.depot.id, "-", "_")
-	if e.database, err = createDatabase(ctx, server, name); err == nil {
+	if e.database, err = postgres.CreateDatabase(ctx, secret.New(server), name); err == nil {
 		err = store.Schema().Migrate(ctx, slog.New(slog.DiscardHandler), postgres.Config{URL: e.database})
 	}
 	switch {
@@ -86,24 +82,6 @@ func (e *environment) startDatabase(ctx context.Context) error {
 		return fmt.Errorf("%w: correct CRITICIZER_DATABASE_URL, or unset it for a private Postgres", err)
 	}
 	return fmt.Errorf("%w: make clean removes the data of earlier runs", err)
-}
-
-// createDatabase creates the database name on a server, unless it exists, and returns its URL.
-func createDatabase(ctx context.Context, server, name string) (secret.Value, error) {
-	at, err := url.Parse(server)
-	if err != nil || at.Host == "" {
-		return secret.Value{}, errors.New("create database: the server's URL is malformed: want postgres://user@host:port/database")
-	}
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return secret.Value{}, postgres.Interpret("create database", err)
-	}
-	_, err = conn.Exec(ctx, "create database "+pgx.Identifier{name}.Sanitize())
-	if exists, ok := errors.AsType[*pgconn.PgError](err); ok && exists.Code == "42P04" {
-		err = nil
-	}
-	at.Path = "/" + name
-	return secret.New(at.String()), errors.Join(postgres.Interpret("create database "+name, err), conn.Close(ctx))
 }
 
 func (e *environment) startTemporal(ctx context.Context) error {

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/postgres/postgrestest"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
@@ -75,23 +72,5 @@ func TestDataOfADeletedCloneIsRemoved(t *testing.T) {
 	anew, _, err := newCluster(ctx, s, options{forTests: true})
 	if _, there := os.Stat(left); err != nil || there == nil || anew.Password == first.Password {
 		t.Errorf("a new clone: %v; the data is there %t, the same password %t", err, there == nil, anew.Password == first.Password)
-	}
-}
-
-// A database is created once.
-func TestCreateDatabase(t *testing.T) {
-	t.Parallel()
-	server, name := postgrestest.NewEmpty(t), "criticizer_test_"+rand.Text()
-	t.Cleanup(func() {
-		_, err := server.Conn(t).Exec(context.Background(), `drop database "`+name+`" with (force)`)
-		testkit.NoError(t, err)
-	})
-	for range 2 {
-		created, err := createDatabase(t.Context(), server.URL.Reveal(), name)
-		testkit.NoError(t, err)
-		(&postgrestest.Database{URL: created}).Conn(t)
-	}
-	if _, err := createDatabase(t.Context(), "host=127.0.0.1 sslmode=disable", name); err == nil {
-		t.Error("a URL of another form is accepted")
 	}
 }
