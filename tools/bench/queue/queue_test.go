@@ -143,11 +143,11 @@ func (q queue) claimAndFinish(b *testing.B, done *atomic.Int64) bool {
 		}
 		return false
 	}
-	results := make(map[string]string, len(claimed))
-	for _, job := range claimed {
-		results[job.ID] = "result:x"
+	outcomes := make([]rewrite.Outcome, len(claimed))
+	for i, job := range claimed {
+		outcomes[i] = job.Done("result:x")
 	}
-	n, err := q.rewrites.Complete(b.Context(), claim.Writer(), results)
+	n, err := q.rewrites.Settle(b.Context(), claim, "", outcomes)
 	if err != nil {
 		b.Error(err)
 		return false
