@@ -112,22 +112,6 @@ func TestNotifyMailsEachRecipientOnce(t *testing.T) {
 	m.wantCopies(t, 1, 1)
 }
 
-// The log says why a recipient gets no mail, without the address.
-func TestSkippedRecipientIsLogged(t *testing.T) {
-	t.Parallel()
-	m := newMailing(t)
-	var lines strings.Builder
-	m.stage.Log = slog.New(slog.NewTextHandler(&lines, nil))
-	m.stage.Policy.OptOut = []string{"bob"}
-	if _, err := m.notify(); err != nil {
-		t.Fatal(err)
-	}
-	m.wantCopies(t, 1, 0)
-	if n := strings.Count(lines.String(), `msg="recipient skipped" changelist=4711 reason=`); n != 2 || strings.Contains(lines.String(), "@") {
-		t.Errorf("%d lines about the two entries of bob, want 2 without an address: %s", n, &lines)
-	}
-}
-
 // Findings that nobody can get are a failure that names each person and the reason, without
 // an address. When an administrator has removed the reason, the next run of the stage
 // notifies. A channel is somebody.

@@ -60,24 +60,6 @@ func TestSaveRecipientsReplaces(t *testing.T) {
 	wantClass(t, fetch.SaveRecipients(t.Context(), 9999, 1, first), failure.InvariantViolated) // a change without a job
 }
 
-func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // (security 9.4.1)
-	t.Parallel()
-	notify, d := outbox(t)
-	retention := d.Open(t, store.RoleRetention)
-	alice := []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}
-	testkit.NoError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, alice))
-	if n, err := retention.DeleteOldRecipients(t.Context()); err != nil || n != 0 {
-		t.Fatalf("forgot %d fresh recipients, %v", n, err)
-	}
-	exec(t, d.Conn(t), `update criticizer.recipients set saved_at = now() - interval '30 days 1 second'`)
-	if n, err := retention.DeleteOldRecipients(t.Context()); err != nil || n != 1 {
-		t.Fatalf("forgot %d recipients, %v; want 1", n, err)
-	}
-	if left, err := notify.Recipients(t.Context(), 4711, 1); err != nil || len(left) != 0 {
-		t.Errorf("%d recipients are left, %v", len(left), err)
-	}
-}
-
 // After 30 days no table holds an address or a path of the review, and a full restart still
 // finds the row of a recipient who was notified (security 9.4.1) (notification 10.2).
 func TestMetadataIsForgotten(t *testing.T) {

@@ -251,3 +251,18 @@ func deadLetterIn(t *testing.T, err error) (deadLetter failure.DeadLetter) {
 	}
 	return deadLetter
 }
+
+// acts are the fakes of activities, by name.
+type acts map[string]any
+
+// serve runs a worker of one task queue.
+func (c cluster) serve(t *testing.T, taskQueue string, register func(worker.Registry), fakes acts) {
+	t.Helper()
+	w := worker.New(c.Client, taskQueue, worker.Options{})
+	register(w)
+	for name, fake := range fakes {
+		w.RegisterActivityWithOptions(fake, activity.RegisterOptions{Name: name})
+	}
+	testkit.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+}

@@ -52,7 +52,6 @@ func replay(history *historypb.History) error {
 		return err
 	}
 	replayer.RegisterWorkflow(workflows.ReviewChangelist)
-	replayer.RegisterWorkflow(workflows.CatchUp)
 	replayer.RegisterWorkflow(workflows.SettleShelf)
 	return replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
 		OriginalExecution: executionOf(history),
