@@ -26,8 +26,8 @@ type CaughtUp struct {
 
 // CatchUp starts the review of each changelist that was submitted since the last run and
 // has no review: the trigger did not run, or Temporal was down for longer than the
-// trigger's spool lasts. If a trigger starts the same review concurrently, Temporal
-// rejects one of the two.
+// trigger's spool lasts. It raises the mark after each listing. If a trigger starts the same
+// review concurrently, Temporal rejects one of the two.
 func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 	var from activities.SearchStart
 	err := book(ctx, "find-mark", bookkeeper.FindMark, serverID, &from)
@@ -38,9 +38,24 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 		if err != nil || found.UpTo <= from.After && !from.First {
 			break
 		}
-		var started int
-		started, err = startMissing(ctx, round, serverID, found)
-		done.Started += started
+		var missing []review.Changelist
+		if len(found.Changelists) > 0 {
+			err = book(ctx, fmt.Sprintf("compare-%d", round), bookkeeper.WithoutReview, found.Changelists, &missing)
+		}
+		for _, cl := range missing {
+			if err == nil {
+				err = startChild(ctx, review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)})
+			}
+			if err == nil {
+				done.Started++
+			}
+		}
+		if err == nil {
+			err = book(ctx, fmt.Sprintf("raise-%d", round), bookkeeper.RaiseMark, activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}, nil)
+		}
+		if err != nil {
+			break
+		}
 		done.UpTo = found.UpTo
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("Reviews started: %d, searched up to changelist %d", done.Started, done.UpTo))
 		if from.First {
@@ -49,22 +64,4 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 		from.After = found.UpTo
 	}
 	return done, err
-}
-
-// startMissing starts the missing reviews of a listing, then raises the mark.
-func startMissing(ctx workflow.Context, round int, serverID string, found activities.Listing) (int, error) {
-	var missing []review.Changelist
-	if len(found.Changelists) > 0 {
-		err := book(ctx, fmt.Sprintf("compare-%d", round), bookkeeper.WithoutReview, found.Changelists, &missing)
-		if err != nil {
-			return 0, err
-		}
-	}
-	for i, cl := range missing {
-		req := review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)}
-		if err := startChild(ctx, req); err != nil {
-			return i, err
-		}
-	}
-	return len(missing), book(ctx, fmt.Sprintf("raise-%d", round), bookkeeper.RaiseMark, activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}, nil)
 }

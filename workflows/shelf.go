@@ -16,9 +16,6 @@ import (
 // again. It is wire format.
 const outdatedSignal = "outdated"
 
-// A settling is a shelf that waits for its quiet time.
-type settling struct{ contract.Shelf }
-
 // maxQuiets limits how long a shelf that never settles waits, in quiet times.
 const maxQuiets = 10
 
@@ -26,30 +23,11 @@ const maxQuiets = 10
 // starts one review of the shelf's content. Each changelist has at most one run: a shelve
 // event signals it, or starts it with the signal. It does not wait for the end of the
 // review; a later shelve event starts another run, which ends that review.
-func SettleShelf(ctx workflow.Context, input contract.Shelf) error {
-	shelf := settling{input}
-	shelved := workflow.GetSignalChannel(ctx, contract.ShelfSignal)
-	if err := shelf.outdate(ctx); err != nil {
-		return err
-	}
-	shelf.settle(ctx, shelved)
-	if err := shelf.review(ctx); err != nil {
-		return err
-	}
-	if !shelved.ReceiveAsync(&shelf.At) {
-		return nil
-	}
-	for shelved.ReceiveAsync(&shelf.At) {
-	}
-	return workflow.NewContinueAsNewError(ctx, SettleShelf, shelf.Shelf)
-}
-
-// outdate signals the reviews of former contents before the quiet time, because they cost
-// model calls and their mails are useless.
-func (s settling) outdate(ctx workflow.Context) error {
+func SettleShelf(ctx workflow.Context, shelf contract.Shelf) error {
+	// The reviews of former contents end before the quiet time: they cost model calls, and
+	// their mails are useless.
 	var keys []string
-	err := book(ctx, "outdated", bookkeeper.ReviewsOfShelf, s.Changelist, &keys)
-	if err != nil {
+	if err := book(ctx, "outdated", bookkeeper.ReviewsOfShelf, shelf.Changelist, &keys); err != nil {
 		return err
 	}
 	for _, key := range keys {
@@ -57,36 +35,35 @@ func (s settling) outdate(ctx workflow.Context) error {
 			workflow.GetLogger(ctx).Info("review of the shelf not signaled: it has ended", "workflow_id", key, "error", err)
 		}
 	}
-	return nil
-}
-
-// settle waits for the quiet time since the last signal.
-func (s *settling) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %d: **waiting for %s without a shelve event**", s.Changelist, s.Quiet))
-	end := workflow.Now(ctx).Add(maxQuiets * s.Quiet)
+	shelved := workflow.GetSignalChannel(ctx, contract.ShelfSignal)
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %d: **waiting for %s without a shelve event**", shelf.Changelist, shelf.Quiet))
+	end := workflow.Now(ctx).Add(maxQuiets * shelf.Quiet)
 	for again := true; again; {
-		wait := min(s.Quiet, end.Sub(workflow.Now(ctx)))
+		wait := min(shelf.Quiet, end.Sub(workflow.Now(ctx)))
 		again = wait > 0
 		if again {
 			quiet := workflow.AwaitOptions{Timeout: wait, TimerOptions: workflow.TimerOptions{Summary: "time without a shelve event"}}
-			again, _ = workflow.AwaitWithOptions(ctx, quiet, func() bool { return shelved.ReceiveAsync(&s.At) })
+			again, _ = workflow.AwaitWithOptions(ctx, quiet, func() bool { return shelved.ReceiveAsync(&shelf.At) })
 		}
 	}
-}
-
-// review starts the review with the next free version. The original run ID identifies the
-// event, because a reset does not change it.
-func (s settling) review(ctx workflow.Context) error {
+	// The original run ID identifies the event, because a reset does not change it.
+	event := workflow.GetInfo(ctx).OriginalRunID
 	var req review.Request
-	err := book(ctx, "reserve", bookkeeper.ReserveShelf, activities.ShelfParams{
-		ServerID: s.ServerID, Changelist: s.Changelist, Event: workflow.GetInfo(ctx).OriginalRunID,
-	}, &req)
+	err := book(ctx, "reserve", bookkeeper.ReserveShelf, activities.ShelfParams{ServerID: shelf.ServerID, Changelist: shelf.Changelist, Event: event}, &req)
 	if err != nil {
 		return err
 	}
-	req.ShelvedAt = s.At
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %d: review %s", s.Changelist, req.Key))
-	return startChild(ctx, req)
+	req.ShelvedAt = shelf.At
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %d: review %s", shelf.Changelist, req.Key))
+	if err := startChild(ctx, req); err != nil {
+		return err
+	}
+	if !shelved.ReceiveAsync(&shelf.At) {
+		return nil
+	}
+	for shelved.ReceiveAsync(&shelf.At) {
+	}
+	return workflow.NewContinueAsNewError(ctx, SettleShelf, shelf)
 }
 
 // startChild starts a review that outlives this workflow, unless it exists.
