@@ -81,37 +81,24 @@ func (p LanguagePair) validate() error {
 	return nil
 }
 
-// A Job is one rewrite for one recipient (rewrite 4). RequestID and RecipientUserID
-// together are unique. All times are UTC and set by the database.
+// A Job is one rewrite for one recipient (rewrite 4): the order, and what the queue has done with it.
+// RequestID and RecipientUserID together are unique. All times are UTC and set by the database.
 type Job struct {
-	ID                            string       `json:"job_id"`
-	RequestID                     string       `json:"rewrite_request_id"`
-	Task                          string       `json:"task"`
-	Surface                       Surface      `json:"surface"`
-	Strength                      Strength     `json:"rewrite_strength"`
-	Languages                     LanguagePair `json:"language_pair"`
-	RecipientUserID               string       `json:"recipient_user_id"`
-	RecipientSnapshotID           string       `json:"recipient_snapshot_id"`
-	RecipientPreferenceSnapshotID string       `json:"recipient_preference_snapshot_id"`
+	Order
 
-	Status    Status    `json:"status"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
-	// NotBeforeAt defers the job; nil if it is eligible now.
-	NotBeforeAt *time.Time `json:"not_before_at"`
-	ClaimedAt   *time.Time `json:"claimed_at"`
-	ClaimedBy   *string    `json:"claimed_by"`
+	Status    Status     `json:"status"`
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	ClaimedAt *time.Time `json:"claimed_at"`
+	ClaimedBy *string    `json:"claimed_by"`
 
 	AttemptCount int `json:"attempt_count"`
-	MaxAttempts  int `json:"max_attempts"`
 	// LastError is a class of package failure, one of the words below, unreadable_ with the
 	// name of a field, or, if the worker was lost, stale_claim_requeued or
 	// stale_claim_failed; never text of a provider.
 	LastError   *string    `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
 
-	// Routing is nil until the job is routed.
-	Routing *RoutingDecision `json:"routing_decision"`
 	// Unreadable is the field of the row that could not be decoded; the job is not executed.
 	Unreadable string `json:"unreadable,omitempty"`
 	// BatchID is the job's last batch.

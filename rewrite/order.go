@@ -11,8 +11,8 @@ import (
 // An Order requests one job: the fields of the contract that a backend sets. Its JSON
 // form is a line of a job file.
 type Order struct {
-	// JobID is optional; the default is a new UUID.
-	JobID                         string       `json:"job_id,omitempty"`
+	// ID is optional; the default is a new UUID.
+	ID                            string       `json:"job_id,omitempty"`
 	RequestID                     string       `json:"rewrite_request_id"`
 	Task                          string       `json:"task,omitempty"`
 	Surface                       Surface      `json:"surface"`
@@ -21,17 +21,18 @@ type Order struct {
 	RecipientUserID               string       `json:"recipient_user_id"`
 	RecipientSnapshotID           string       `json:"recipient_snapshot_id"`
 	RecipientPreferenceSnapshotID string       `json:"recipient_preference_snapshot_id"`
-	NotBeforeAt                   *time.Time   `json:"not_before_at,omitempty"`
-	MaxAttempts                   int          `json:"max_attempts,omitempty"`
-	// Routing is optional; the default is that of the configuration.
-	Routing *RoutingDecision `json:"routing_decision,omitempty"`
+	// NotBeforeAt defers the job; nil if it is eligible now.
+	NotBeforeAt *time.Time `json:"not_before_at"`
+	MaxAttempts int        `json:"max_attempts,omitempty"`
+	// Routing is nil until the job is routed, by the configuration.
+	Routing *RoutingDecision `json:"routing_decision"`
 }
 
 // Validate returns an error about the first invalid field, with a valid example. It quotes
 // no value: a backend may put the message into a wrong field.
 func (o Order) Validate() error {
-	if o.JobID != "" {
-		if err := validateID("job_id", o.JobID); err != nil {
+	if o.ID != "" {
+		if err := validateID("job_id", o.ID); err != nil {
 			return err
 		}
 	}

@@ -46,12 +46,12 @@ func TestAfterFailure(t *testing.T) {
 	} {
 		tt.want.JobID, tt.want.Error = "j", "E"
 		for range 3 {
-			if got := cfg.AfterFailure(Job{ID: "j", AttemptCount: tt.attempts, MaxAttempts: tt.maximum}, "E", tt.permanent); got != tt.want {
+			if got := cfg.AfterFailure(Job{Order: Order{ID: "j", MaxAttempts: tt.maximum}, AttemptCount: tt.attempts}, "E", tt.permanent); got != tt.want {
 				t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 			}
 		}
 	}
-	short := cfg.Postpone(Job{ID: "j", AttemptCount: 1}, Overflow)
+	short := cfg.Postpone(Job{Order: Order{ID: "j"}, AttemptCount: 1}, Overflow)
 	if short.Attempts != 1 || short.Status != Queued || short.Wait <= 0 || short.Wait > time.Minute { // (rewrite 6.1)
 		t.Errorf("overflow: %+v", short)
 	}
@@ -130,7 +130,7 @@ func TestOrderIsValidated(t *testing.T) {
 		t.Error(err)
 	}
 	for want, breaks := range map[string]func(*Order){
-		"job_id is no UUID":                           func(o *Order) { o.JobID = "1" },
+		"job_id is no UUID":                           func(o *Order) { o.ID = "1" },
 		"rewrite_request_id is no UUID":               func(o *Order) { o.RequestID = "" },
 		"recipient_user_id is no UUID":                func(o *Order) { o.RecipientUserID = "{" + o.RecipientUserID + "}" },
 		"recipient_snapshot_id is no UUID":            func(o *Order) { o.RecipientSnapshotID = "x" },

@@ -203,7 +203,7 @@ func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text 
 	for range n {
 		route := decision(mode)
 		order := rewrite.Order{
-			JobID: uuid.NewString(), RequestID: uuid.NewString(), Surface: rewrite.WeeklyHarmony, Strength: rewrite.FullReframe,
+			ID: uuid.NewString(), RequestID: uuid.NewString(), Surface: rewrite.WeeklyHarmony, Strength: rewrite.FullReframe,
 			Languages: rewrite.LanguagePair{From: "en", To: "en"}, RecipientUserID: uuid.NewString(),
 			RecipientSnapshotID: uuid.NewString(), RecipientPreferenceSnapshotID: uuid.NewString(), Routing: &route,
 		}

@@ -132,7 +132,7 @@ func (q *Queue) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
 func asJob(row []byte) (job rewrite.Job) {
 	err := json.Unmarshal(row, &job)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		job.Unreadable, _, _ = strings.Cut(wrong.Field, ".")
+		job.Unreadable, _, _ = strings.Cut(strings.TrimPrefix(wrong.Field, "Order."), ".")
 	}
 	return job
 }

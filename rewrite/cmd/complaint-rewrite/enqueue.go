@@ -269,7 +269,8 @@ func decodeStrictly(text []byte, into any) error {
 		}
 		return nil
 	case isType:
-		return fmt.Errorf("%s is a JSON %s", cmp.Or(wrongType.Field, "the line"), wrongType.Value)
+		field := strings.NewReplacer("Order.", "", "message.", "").Replace(wrongType.Field) // without the embedded structs
+		return fmt.Errorf("%s is a JSON %s", cmp.Or(field, "the line"), wrongType.Value)
 	case isSyntax, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return errors.New("not a JSON object")
 	case strings.HasPrefix(err.Error(), "json: unknown field "):

@@ -127,7 +127,7 @@ func TestInvalidLineRejectsTheFile(t *testing.T) {
 		"a text too long":     {with("text", strings.Repeat("x", 70_000)), "text has 70000 bytes: want at most 65536"},
 		"an unknown field":    {with("home_id", "x"), `unknown field "home_id"`},
 		"a status":            {with("status", "completed"), `unknown field "status"`},
-		"a type":              {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
+		"a type":              {with("max_attempts", "you never clean"), ": max_attempts is a JSON string"},
 		"a time":              {with("not_before_at", "you never clean"), "not_before_at is not a time"},
 		"a preference":        {with("preferences", map[string]string{"you never clean": "x"}), "the name of a preference"},
 		"text for the router": {with("routing_decision", map[string]any{"text": "you never clean"}), `unknown field "text"`},
