@@ -21,7 +21,7 @@ func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 // object that holds the secret, and the text is the name of an object.
 func namesResource(c *Candidate) bool {
 	words := SplitWords(c.Name.Ident)
-	if !hasDigit(c.text) && strings.ContainsAny(c.text, "-/") && lists["object"][lastWordOf(c.text)] && lex.AllIn(c.text, &resourceSet) {
+	if !c.InCode && !hasDigit(c.text) && strings.ContainsAny(c.text, "-/") && lists["object"][lastWordOf(c.text)] && lex.AllIn(c.text, &resourceSet) {
 		return true
 	}
 	if len(words) < 2 || !strings.HasPrefix(lastWord(words), "secret") || !lists["resource"][words[len(words)-2]] || !lex.AllIn(c.text, &resourceSet) {
@@ -186,7 +186,7 @@ func namesAlgorithm(text string) bool {
 			return false
 		}
 	}
-	return true
+	return lex.CountIn(text, &lex.LetterSet) > 0
 }
 
 // IsMixed reports whether text has digits, marks or an unusual spelling beside

@@ -19,7 +19,7 @@ func IsIdentifier(text string) bool {
 // IsSource reports whether text is an expression rather than a value: a call, an
 // element of an array, members joined by dots, a URL, the digest of an image.
 func IsSource(text string) bool {
-	return strings.Contains(text, "://") || strings.Contains(text, "->") || strings.Contains(text, "::") || strings.Contains(text, "@sha256:") ||
+	return strings.Contains(text, "://") || strings.Contains(text, "%3A%2F%2F") || strings.Contains(text, "->") || strings.Contains(text, "::") || strings.Contains(text, "@sha256:") ||
 		isAction(text) || isCall(text) || strings.Contains(text, ".") && isChain(text)
 }
 
@@ -49,7 +49,7 @@ func (c *Candidate) isExpression() bool {
 		isNumbered = isNumbered || isNumberedWord(w)
 	}
 	switch {
-	case c.text[0] == '$', strings.Contains(c.text, "://"), strings.Contains(c.text, "@sha256:"), isAction(c.text):
+	case c.text[0] == '$', c.Name.Strength < Medium, strings.Contains(c.text, "://"), strings.Contains(c.text, "%3A%2F%2F"), strings.Contains(c.text, "@sha256:"), isAction(c.text):
 		return true
 	case c.InData && c.Name.Strength == Strong, c.Bind == Spaced && IsFlag(c.S, c.Name.Begin):
 		return false

@@ -96,6 +96,7 @@ func (r *tree) mark(c cursor, t lex.Token) cursor {
 		r.bytes(top, &r.frames[len(r.frames)-2])
 		r.frames = r.frames[:len(r.frames)-1]
 	case c.isOperator() && top.key == nil && (r.before.Kind == lex.Name || r.before.Kind == lex.Literal):
+		top.others++ // the numbers of members are not bytes
 		top.key, top.valued, top.labels = r.below(top.step, strings.TrimSpace(r.s[r.before.Inner():r.before.InnerEnd()])), false, nil
 	}
 	return c
