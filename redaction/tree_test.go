@@ -12,7 +12,7 @@ import (
 
 // samples are the files beside tests that show what a secret looks like.
 var samples = []string{
-	"../redaction/rules/tokens.rules", "../tools/devstack/harbor.txtar",
+	"../redaction/rules/tokens.rules", "../tools/devstack/harbor.txtar", "../notify/mail/refusals.txt",
 	"../eval/builtin/hostile-secret-cloud-key.txtar", "../eval/builtin/hostile-secret-private-key.txtar",
 	"../eval/builtin/hostile-secret-removed.txtar", "../eval/builtin/hostile-secret-url.txtar", "../review/plain/plaintest/payloads.txt",
 }
