@@ -155,9 +155,6 @@ func ContainsAny(s string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
-// ContinuesWord reports whether the run that ended at i is part of a longer word.
-func ContinuesWord(s string, i int) bool { return i < len(s) && IsAlnum(s[i]) }
-
 // FollowsAlnum reports whether a letter or digit that is not an escape, such as \n, is before i.
 func FollowsAlnum(s string, i int) bool {
 	if i == 0 || !IsAlnum(s[i-1]) {

@@ -176,7 +176,7 @@ func indented(d *reader, n judge.Name, place string, c cursor) bool {
 func (d *reader) document(rg *region) (values []value) {
 	name := d.lang.Name
 	if d.lang == lex.Unknown {
-		name = d.guess()
+		name = guess(d.s)
 	}
 	switch name {
 	case "yaml":
@@ -194,14 +194,14 @@ func (d *reader) document(rg *region) (values []value) {
 }
 
 // guess returns the language of documents that a text without a known name may be in, or "".
-func (d *reader) guess() string {
-	first, _, _ := strings.Cut(strings.TrimLeft(d.s, " \t\r\n"), "\n")
+func guess(s string) string {
+	first, _, _ := strings.Cut(strings.TrimLeft(s, " \t\r\n"), "\n")
 	first = strings.TrimSpace(first)
 	has := func(words ...string) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(d.s, w) })
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(s, w) })
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimLeft(d.s, "[ \t\r\n"), "{"):
+	case strings.HasPrefix(strings.TrimLeft(s, "[ \t\r\n"), "{"):
 		return "json"
 	case len(first) > 2 && first[0] == '[' && lex.AllIn(first[1:len(first)-1], &lex.IdentSet) && lex.LastByte(first) == ']':
 		return "ini"

@@ -71,13 +71,13 @@ func (d *reader) command(rg *region, h lex.Hit) {
 		return
 	case "flag", "glued", "pair":
 		for i := range args {
-			d.flagValues(c, args[i:], found)
+			c.flagValues(d.s, args[i:], found)
 		}
 	default:
 		if at.offset() == h.End && !wordGap.Has(lex.ByteAt(d.s, h.End)) {
 			break
 		}
-		if lit, ok := d.positional(c, args); ok {
+		if lit, ok := c.positional(d.s, args); ok {
 			found(lit)
 		}
 	}
@@ -127,8 +127,8 @@ func shellWords(d *reader, c cursor) (words []literal, end int) {
 
 // flagValues calls found for the value of the flag that is the first of args: the rest of it, as in -px1, or the next
 // word. A value that follows a letter directly has a digit or is gibberish, unlike another flag that begins so.
-func (d *reader) flagValues(c *command, args []literal, found func(literal)) {
-	text := d.s[args[0].start:args[0].end]
+func (c *command) flagValues(s string, args []literal, found func(literal)) {
+	text := s[args[0].start:args[0].end]
 	for _, flag := range c.flags {
 		rest, ok := strings.CutPrefix(text, flag)
 		if !ok {
@@ -147,7 +147,7 @@ func (d *reader) flagValues(c *command, args []literal, found func(literal)) {
 		case lex.IsAlnum(lex.LastByte(flag)) && !strings.ContainsAny(rest, lex.Digits) && !judge.IsGibberish(rest):
 			continue
 		}
-		if inner := d.s[value.start:value.end]; len(inner) > 2 && lex.QuoteSet.Has(inner[0]) && inner[len(inner)-1] == inner[0] { // --pw='x'
+		if inner := s[value.start:value.end]; len(inner) > 2 && lex.QuoteSet.Has(inner[0]) && inner[len(inner)-1] == inner[0] { // --pw='x'
 			value = literal{value.start + 1, value.end - 1, true, value.next}
 		}
 		found(value)
@@ -155,8 +155,8 @@ func (d *reader) flagValues(c *command, args []literal, found func(literal)) {
 }
 
 // positional returns the argument that is the secret of a command that takes it without a flag.
-func (d *reader) positional(c *command, args []literal) (lit literal, ok bool) {
-	i, text := 0, func(lit literal) string { return d.s[lit.start:lit.end] }
+func (c *command) positional(s string, args []literal) (lit literal, ok bool) {
+	i, text := 0, func(lit literal) string { return s[lit.start:lit.end] }
 	switch {
 	case c.how == "last": // of at least two that are no flags
 		flagged := len(c.flags) == 0

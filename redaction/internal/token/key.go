@@ -189,7 +189,7 @@ var keyMember = regexp.MustCompile("([0-9A-Za-z]+)[\\s\"'`]*[:=>][\\s\"'`:=<>]*(
 // keyMembers masks the base64 behind the names of private members of a JSON web key, whose
 // kty is s[begin:end], or of an RSAKeyValue in XML.
 func keyMembers(c *scan, begin, end int) {
-	if begin < c.documentEnd || c.s[begin] != '<' && (lex.IsAlnum(lex.ByteAt(c.s, begin-1)) || lex.ContinuesWord(c.s, end)) {
+	if begin < c.documentEnd || c.s[begin] != '<' && (lex.IsAlnum(lex.ByteAt(c.s, begin-1)) || lex.IsAlnum(lex.ByteAt(c.s, end))) {
 		return
 	}
 	at := max(c.documentEnd, begin-maxDocument)

@@ -219,12 +219,12 @@ func (t *rule) match(s string, i int, runEnd *int) (first, last int, ok bool) {
 	}
 	p := &t.parts[len(t.parts)-1]
 	if p.set == nil {
-		return first, last, !lex.ContinuesWord(s, last)
+		return first, last, !lex.IsAlnum(lex.ByteAt(s, last))
 	}
 	end := begin + len(strings.TrimRight(s[begin:last], ".,:?&"))      // marks of the text around the token
 	goesOn := p.most < maxToken && last < len(s) && p.set.Has(s[last]) // longer than the format allows
 	if !goesOn && !t.free && strings.IndexByte("+/=", lex.ByteAt(s, end-1)) < 0 {
-		goesOn = lex.ContinuesWord(s, end)
+		goesOn = lex.IsAlnum(lex.ByteAt(s, end))
 	}
 	return first, end, !goesOn && end-begin >= p.least
 }

@@ -120,7 +120,7 @@ func email(c *scan, at, _ int) {
 
 // host masks the name that ends in the internal suffix s[begin:end].
 func host(c *scan, begin, end int) {
-	if !lex.ContinuesWord(c.s, end) && !(lex.ByteAt(c.s, end) == '.' && lex.IsAlnum(lex.ByteAt(c.s, end+1))) && !lex.IsAlnum(lex.ByteAt(c.s, begin-1)) {
+	if !lex.IsAlnum(lex.ByteAt(c.s, end)) && !(lex.ByteAt(c.s, end) == '.' && lex.IsAlnum(lex.ByteAt(c.s, end+1))) && !lex.IsAlnum(lex.ByteAt(c.s, begin-1)) {
 		c.report("internal-host", "policy", "", lex.RunBack(c.s, begin, &hostSet, 255), end)
 	}
 }
