@@ -30,7 +30,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 	box := func(account string) mail.Mailbox {
 		return mail.Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: mail.TLSNone, Username: account, Password: secret.New(host.Password)}
 	}
-	keys, err := evidence.New(secret.New("2020-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{'k'}, 32))), 24*time.Hour)
+	keys, err := evidence.New(secret.New("2020-01-01T00:00:00Z " + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{'k'}, 32))))
 	if err != nil {
 		t.Fatal(err)
 	}

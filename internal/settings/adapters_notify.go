@@ -45,7 +45,7 @@ func (cfg *Config) Channels(lg *slog.Logger, keys *evidence.Keys) (channels []Ch
 
 // NewEvidenceKeys returns the keys that identify messages.
 func (cfg *Config) NewEvidenceKeys() (*evidence.Keys, error) {
-	return evidence.New(cfg.Evidence.Key, evidence.Life)
+	return evidence.New(cfg.Evidence.Key)
 }
 
 // RecipientPolicy returns the policy that decides who is notified.

@@ -27,9 +27,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Life is how long a rotated key identifies messages in the product.
-const Life = 30 * 24 * time.Hour
-
 // Config holds the keys.
 type Config struct {
 	// Keys that sign the tokens, one per line.
@@ -44,6 +41,8 @@ const (
 	// must have the new keys before: a worker that lacks the key of a message would
 	// not find the message, and would send it again.
 	rotationDelay = time.Hour
+	// life is how long a rotated key identifies messages.
+	life = 30 * 24 * time.Hour
 	// clockSkew bounds the difference between the clocks of two workers.
 	clockSkew = time.Minute
 )
@@ -52,7 +51,6 @@ const (
 // changes of the secret.
 type Keys struct {
 	text   secret.Value
-	life   time.Duration
 	parsed atomic.Pointer[[]key] // the last valid ones; never nil
 }
 
@@ -62,14 +60,13 @@ type key struct {
 	mac  []byte
 }
 
-// New returns the keys of text. A key identifies messages for life after the next
-// key has begun to sign.
-func New(text secret.Value, life time.Duration) (*Keys, error) {
+// New returns the keys of text.
+func New(text secret.Value) (*Keys, error) {
 	parsed, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keys{text: text, life: life}
+	k := &Keys{text: text}
 	k.parsed.Store(&parsed)
 	return k, nil
 }
@@ -195,7 +192,7 @@ func (k key) feedback(token, recipient string) string {
 // valid reports whether key i still identifies messages: its successor began to sign at
 // most one life ago.
 func (k *Keys) valid(keys []key, i int) bool {
-	return i == 0 || time.Since(keys[i-1].from) < k.life
+	return i == 0 || time.Since(keys[i-1].from) < life
 }
 
 // token returns 32 hexadecimal digits: a longer Message-ID would be folded.

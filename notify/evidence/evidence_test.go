@@ -18,8 +18,6 @@ import (
 
 var ann = review.DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}
 
-const life = 30 * 24 * time.Hour
-
 func generate(t *testing.T) secret.Value {
 	t.Helper()
 	text, err := Generate()
@@ -29,7 +27,7 @@ func generate(t *testing.T) secret.Value {
 
 func open(t *testing.T, text secret.Value) *Keys {
 	t.Helper()
-	k, err := New(text, life)
+	k, err := New(text)
 	testkit.NoError(t, err)
 	return k
 }
@@ -119,7 +117,7 @@ func TestInvalidKeys(t *testing.T) {
 		"a Tink keyset": `{"primaryKeyId":1,"key":[]}`, "the same time": good + "\n" + at + " " + base64.StdEncoding.EncodeToString(make([]byte, 32)),
 		"the same key": good + "\n2020-01-01T00:00:00Z " + encoded, "too many": many,
 	} {
-		_, err := New(secret.New(text), life)
+		_, err := New(secret.New(text))
 		if failure.ClassOf(err) != failure.ConfigInvalid || strings.Contains(err.Error(), encoded) {
 			t.Errorf("%s: %v", name, err)
 		}

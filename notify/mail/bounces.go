@@ -39,10 +39,6 @@ func (b bounces) find(ctx context.Context, ref messageRef) (found finding, err e
 		if err != nil {
 			return err
 		}
-		if len(uids) == 0 {
-			found.state = review.EvidenceAbsent
-			return nil
-		}
 		section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxBounce}}
 		messages, err := box.fetch(uids, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
 		if err != nil {

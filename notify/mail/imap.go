@@ -170,7 +170,10 @@ func (b openMailbox) search(ref messageRef, criteria imap.SearchCriteria) ([]ima
 // fetch reads the messages that a search found. Fewer messages are an error: the server
 // contradicts itself, or another client deletes messages.
 func (b openMailbox) fetch(found []imap.UID, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
-	if len(found) > maxMessages {
+	switch {
+	case len(found) == 0:
+		return nil, nil
+	case len(found) > maxMessages:
 		return nil, errTooMuch
 	}
 	messages, err := b.Fetch(imap.UIDSetNum(found...), &options).Collect()

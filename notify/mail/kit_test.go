@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	messagemail "github.com/emersion/go-message/mail"
 
@@ -41,7 +40,7 @@ var testKeys = keysOf("2020-01-01T00:00:00Z", 'k')
 
 // keysOf returns keys with one line, of 32 bytes b.
 func keysOf(from string, b byte) *evidence.Keys {
-	keys, err := evidence.New(secret.New(from+" "+lineOf(b)), 24*time.Hour)
+	keys, err := evidence.New(secret.New(from + " " + lineOf(b)))
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +51,7 @@ func lineOf(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repe
 
 func keysText(t *testing.T, text string) *evidence.Keys {
 	t.Helper()
-	keys, err := evidence.New(secret.New(text), 24*time.Hour)
+	keys, err := evidence.New(secret.New(text))
 	testkit.NoError(t, err)
 	return keys
 }

@@ -190,26 +190,18 @@ func quit(c *smtp.Client) {
 	}
 }
 
-// connect dials, secures the connection and signs in. If the server rejects the
-// new password, it signs in with the old one (security 9.3.5). It logs which one
-// is in use when that changes.
+// connect returns a connection that is signed in. If the server rejects the new password, it
+// signs in with the old one (security 9.3.5). It logs which one is in use when that changes.
 func (p *SMTPProvider) connect(ctx context.Context) (*smtp.Client, error) {
-	with := func(password secret.Value) (*smtp.Client, error) {
-		c, at, err := p.connectWith(ctx, password)
-		if err != nil {
-			return nil, classify(ctx, at, err, p.cfg.Username, password.Reveal())
-		}
-		return c, nil
-	}
 	rejected := func(err error) bool { return err != nil && failure.ClassOf(err) == failure.AuthDenied }
-	c, err := with(p.cfg.Password)
+	c, err := p.connectWith(ctx, p.cfg.Password)
 	if !p.cfg.PasswordOld.IsSet() {
 		return c, err
 	}
 	inUse := "new"
 	if rejected(err) {
 		inUse = "old"
-		if c, err = with(p.cfg.PasswordOld); rejected(err) {
+		if c, err = p.connectWith(ctx, p.cfg.PasswordOld); rejected(err) {
 			inUse = "none"
 		}
 	}
@@ -219,51 +211,55 @@ func (p *SMTPProvider) connect(ctx context.Context) (*smtp.Client, error) {
 	return c, err
 }
 
-// connectWith dials, secures the connection and signs in with password. It returns the step
-// that failed. The end of ctx closes the connection.
-func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (c *smtp.Client, at step, err error) {
+// connectWith dials, secures the connection and signs in with password. The end of ctx closes
+// the connection.
+func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (c *smtp.Client, err error) {
 	tlsConfig := &tls.Config{ServerName: p.cfg.Host, RootCAs: p.cfg.RootCAs, MinVersion: tls.VersionTLS12}
+	at := stepConnect
 	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(p.cfg.Host, strconv.Itoa(p.cfg.Port)))
 	if err != nil {
-		return nil, stepConnect, err
+		return nil, classify(ctx, at, err)
 	}
 	context.AfterFunc(ctx, func() { _ = tcp.Close() })
 	defer func() {
 		if err != nil {
 			_ = tcp.Close()
+			err = classify(ctx, at, err, p.cfg.Username, password.Reveal())
 		}
 	}()
 	if err := tcp.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
-		return nil, stepConnect, err
+		return nil, err
 	}
 	conn := tcp
 	if p.cfg.TLS == TLSImplicit {
 		conn = tls.Client(tcp, tlsConfig)
 	}
 	if c, err = smtp.NewClient(conn, p.cfg.Host); err != nil {
-		return nil, stepConnect, err
+		return nil, err
 	}
+	at = stepHello
 	if err := c.Hello(p.cfg.fromDomain()); err != nil {
-		return nil, stepHello, err
+		return nil, err
 	}
 	if p.cfg.TLS != TLSImplicit && p.cfg.TLS != TLSNone {
 		if offered, _ := c.Extension("STARTTLS"); !offered {
-			return nil, stepHello, errors.New("the server offers no STARTTLS")
+			return nil, errors.New("the server offers no STARTTLS")
 		}
 		if err := c.StartTLS(tlsConfig); err != nil {
-			return nil, stepHello, err
+			return nil, err
 		}
 	}
 	if p.cfg.Username != "" {
+		at = stepAuth
 		auth, err := p.auth(c, password)
 		if err == nil {
 			err = c.Auth(auth)
 		}
 		if err != nil {
-			return nil, stepAuth, err
+			return nil, err
 		}
 	}
-	return c, "", c.UpdateDeadline(replyTimeout)
+	return c, c.UpdateDeadline(replyTimeout)
 }
 
 // auth returns the way to sign in: by access token, or by the first of the mechanisms below

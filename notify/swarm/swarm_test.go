@@ -28,7 +28,7 @@ import (
 const ticket = "TICKET0123456789"
 
 var (
-	keys, _ = evidence.New(secret.New("2020-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString(make([]byte, 32))), time.Hour)
+	keys, _ = evidence.New(secret.New("2020-01-01T00:00:00Z " + base64.StdEncoding.EncodeToString(make([]byte, 32))))
 	key     = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelSwarm), Version: 1}
 )
 

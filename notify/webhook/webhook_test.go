@@ -26,7 +26,7 @@ import (
 const token = "T0KEN-in-the-path"
 
 var (
-	signing, _ = evidence.New(secret.New("2020-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString(make([]byte, 32))), time.Hour)
+	signing, _ = evidence.New(secret.New("2020-01-01T00:00:00Z " + base64.StdEncoding.EncodeToString(make([]byte, 32))))
 	key        = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelWebhook), Version: 1}
 	update     = flag.Bool("update", false, "rewrite the golden file in testdata")
 )
