@@ -46,7 +46,7 @@ func onCommits(ctx context.Context, commits, charset string, use func(about revi
 	}
 	repository, err := git.Open(".")
 	if err != nil {
-		return err
+		return advise(err, "run the command in the working directory of a git repository")
 	}
 	about, edits, err := local.Commits(ctx, repository, from, to, charset)
 	if err == nil {

@@ -94,11 +94,11 @@ func (c *app) keysetChangeCommand(name, short, long string, change func(secret.V
 			if err != nil {
 				return err
 			}
-			old, err := secret.Lookup("KEYSET", func(variable string) string { return map[string]string{"KEYSET_FILE": args[0]}[variable] })
-			if err != nil {
-				return failure.New(failure.ConfigInvalid, err)
+			old, err := secret.ReadFile("FILE", args[0])
+			changed := old
+			if err == nil {
+				changed, err = change(old, kek)
 			}
-			changed, err := change(old, kek)
 			if err != nil {
 				return advise(err, "name the file of a keyset; to make one: criticizer keyset create DIR")
 			}

@@ -86,8 +86,10 @@ func TestKeysetRotateAndPrune(t *testing.T) {
 		if text = got.out; got.status != 0 || strings.Count(text, `"keyId"`) != step.keys {
 			t.Fatalf("%s: status %d, %d keys, %s; want %d keys", step.command, got.status, strings.Count(text, `"keyId"`), got.err, step.keys)
 		}
-		if got := say(t, nil, "keyset", step.command, file+".missing"); got.status != 1 || got.out != "" {
-			t.Errorf("%s of no file: status %d, %q", step.command, got.status, got.out)
-		}
+	}
+	for _, command := range []string{"rotate", "prune"} {
+		missing := say(t, nil, "keyset", command, file+".missing")
+		checkRefusal(t, command+" of no file", missing, 1, "FILE names "+file+".missing, which does not exist")
+		contains(t, missing.err, "hint: name the file of a keyset")
 	}
 }
