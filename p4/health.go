@@ -13,11 +13,7 @@ import (
 // Ping asks the server for its newest changelist, which needs a valid ticket.
 // Errors have the class that a fetch would have.
 func (f *ChangeFetcher) Ping(ctx context.Context) error {
-	s, err := f.connect(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = s.newest(ctx)
+	_, err := f.Newest(ctx)
 	return err
 }
 
