@@ -57,7 +57,7 @@ func TestWaitNamesTheStagesWithoutWorker(t *testing.T) {
 	if !lines.Scan() {
 		t.Fatalf("starter said nothing: %v", cmd.Wait())
 	}
-	if !strings.Contains(lines.Text(), "--roles workflows,redact,fetch,llm,notify, or until") {
+	if !strings.Contains(lines.Text(), "--roles workflows,fetch,redact,llm,notify, or until") {
 		t.Errorf("the stages are not named: %s", lines.Text())
 	}
 	waitFor(t, "the review in the overview", func() bool {

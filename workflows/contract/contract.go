@@ -51,8 +51,11 @@ func StageOf(queue string) string {
 
 // ReviewQueues lists the task queues that every review needs.
 func ReviewQueues() []string {
-	queues := []string{QueueBookkeeping, QueueRedact}
+	queues := []string{QueueBookkeeping}
 	for _, s := range review.Stages() {
+		if s == review.StageLLM {
+			queues = append(queues, QueueRedact) // its first activity
+		}
 		queues = append(queues, QueueOf(s))
 	}
 	return queues
