@@ -98,7 +98,7 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 			why = bounced
 		case seen[address]:
 			continue
-		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
+		case outcome == review.OutcomeClean && p.CleanTo != CleanToEveryone && (p.CleanTo == CleanToNobody || r.Role != review.RoleAuthor):
 			why = findingsOnly
 		case len(seen) >= p.Max:
 			why = "is over the limit of recipients per review"
@@ -200,14 +200,4 @@ func matches(entries []string, r review.Recipient, same func(entry, name string)
 func matchesPattern(pattern, name string) bool {
 	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
 	return ok && err == nil
-}
-
-func (p RecipientPolicy) wantsClean(role review.Role) bool {
-	switch p.CleanTo {
-	case CleanToEveryone:
-		return true
-	case CleanToNobody:
-		return false
-	}
-	return role == review.RoleAuthor
 }

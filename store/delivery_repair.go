@@ -40,17 +40,6 @@ type OutboxEntry struct {
 	WorkflowID string          `json:"workflow_id"`
 }
 
-func asOutboxEntry(row db.FindDeliveriesRow) OutboxEntry {
-	d := row.Delivery
-	return OutboxEntry{
-		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
-		Status: d.Status, Attempts: d.Attempts, Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
-		NotificationID: postgres.OrZero(d.NotificationID), NotifiedAt: d.NotifiedAt, ErrorClass: postgres.OrZero(d.ErrorClass),
-		Evidence: postgres.OrZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven, BouncedAt: d.BouncedAt,
-		JobState: row.JobState, WorkflowID: row.JobKey,
-	}
-}
-
 // A DeliveryFilter selects outbox rows. A zero field selects all, except that the
 // default of Limit is 1000.
 type DeliveryFilter struct {
@@ -72,7 +61,16 @@ func (d *DB) FindDeliveries(ctx context.Context, f DeliveryFilter) ([]OutboxEntr
 	rows, err := d.q.FindDeliveries(ctx, db.FindDeliveriesParams{
 		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), Class: string(f.Class), Since: f.Since, Until: f.Until, MaxRows: f.Limit,
 	})
-	return postgres.Convert("read deliveries", rows, err, asOutboxEntry)
+	return postgres.Convert("read deliveries", rows, err, func(row db.FindDeliveriesRow) OutboxEntry {
+		d := row.Delivery
+		return OutboxEntry{
+			ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
+			Status: d.Status, Attempts: d.Attempts, Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
+			NotificationID: postgres.OrZero(d.NotificationID), NotifiedAt: d.NotifiedAt, ErrorClass: postgres.OrZero(d.ErrorClass),
+			Evidence: postgres.OrZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven, BouncedAt: d.BouncedAt,
+			JobState: row.JobState, WorkflowID: row.JobKey,
+		}
+	})
 }
 
 // FindDelivery returns one row. The error has class NOT_FOUND if it does not exist.

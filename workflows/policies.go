@@ -38,22 +38,21 @@ var (
 	redactPolicy = stagePolicy(contract.QueueRedact, 5*time.Minute)
 	llmPolicy    = stagePolicy(contract.QueueLLM, time.Hour)
 	adoptPolicy  = stagePolicy(contract.QueueRecords, 5*time.Minute)
-	mailPolicy   = stagePolicy(contract.QueueNotify, time.Hour).waitingForCancellation()
+	mailPolicy   = sendPolicy(contract.QueueNotify, time.Hour)
 )
 
-func channelPolicy(c review.Channel) policy {
-	return stagePolicy(contract.QueueOf(c), 15*time.Minute).waitingForCancellation()
+func channelPolicy(c review.Channel) policy { return sendPolicy(contract.QueueOf(c), 15*time.Minute) }
+
+func sendPolicy(queue string, timeout time.Duration) policy {
+	p := stagePolicy(queue, timeout)
+	p.waitForCancellation = true
+	return p
 }
 
 // stagePolicy leaves total unlimited: with a limit, a Retry-After beyond it would fail the
 // stage at once.
 func stagePolicy(queue string, timeout time.Duration) policy {
 	return policy{queue: queue, timeout: timeout, heartbeat: heartbeat, attempts: failure.AttemptBudget}
-}
-
-func (p policy) waitingForCancellation() policy {
-	p.waitForCancellation = true
-	return p
 }
 
 // Work on the database is retried until it succeeds.
