@@ -460,7 +460,7 @@ func TestDownloadHasNoContentType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	if got, err := io.ReadAll(body); err != nil || string(got) != "false" {
 		t.Errorf("a type was sent: %s, %v", got, err)
 	}
