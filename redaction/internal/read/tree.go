@@ -245,7 +245,7 @@ func opening(c cursor) (cursor, bool) {
 			return at, judge.Words("bytes")[word] || judge.Words("collection")[strings.ToLower(word)]
 		case t.Kind == lex.Name:
 			word = text
-		case t.Kind != lex.Blank && strings.Trim(text, "[].*<>,&:!@") != "":
+		case t.Kind != lex.Blank && strings.Trim(text, "[].*<>,&:!@%") != "":
 			return at, false
 		}
 		at = at.next()
