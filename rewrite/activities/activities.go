@@ -66,20 +66,21 @@ type Activities struct {
 	lg    *slog.Logger
 	cfg   Config
 	pause time.Duration // before a file that is not processed is looked at again
+	// runOf returns the ID of the Temporal run, which all attempts of an activity share.
+	runOf func(context.Context) string
 }
 
 // New returns the activities.
 func New(lg *slog.Logger, parts Parts, cfg Config) *Activities {
-	return &Activities{parts, lg, cfg, time.Second}
+	return &Activities{parts, lg, cfg, time.Second, func(ctx context.Context) string {
+		return activity.GetInfo(ctx).WorkflowExecution.RunID
+	}}
 }
 
 // BeginRun counts the pending work of a run, records it, and reports whether there is any. A run without
 // pending work is recorded and logged, and is not an error (rewrite 5, 10).
 func (a *Activities) BeginRun(ctx context.Context, worker rewrite.Worker) (bool, error) {
-	return a.begin(ctx, runOf(ctx), worker)
-}
-
-func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Worker) (bool, error) {
+	runID := a.runOf(ctx)
 	if worker == rewrite.Collector { // each of its runs deletes expired texts; an error does not end the run (security 9.4.5)
 		switch n, err := a.parts.Queue.DeleteExpired(ctx); {
 		case err != nil:
@@ -123,10 +124,7 @@ func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (int, e
 
 // FinishRun counts the transitions of the run, records and logs them (rewrite 10).
 func (a *Activities) FinishRun(ctx context.Context) (store.Run, error) {
-	return a.finish(ctx, runOf(ctx))
-}
-
-func (a *Activities) finish(ctx context.Context, runID string) (store.Run, error) {
+	runID := a.runOf(ctx)
 	run, err := a.parts.Queue.FinishRun(ctx, runID)
 	if failure.ClassOf(err) == failure.NotFound { // a reset after its work gave the run another ID
 		return store.Run{RunID: runID}, nil
@@ -141,9 +139,6 @@ func (a *Activities) finish(ctx context.Context, runID string) (store.Run, error
 		"rate_limit_errors", run.RateLimitErrors, "capacity_errors", run.CapacityErrors, "refusals", run.Refusals, "per_model", run.PerModel)
 	return run, nil
 }
-
-// runOf returns the ID of the Temporal run, which all attempts of an activity share.
-func runOf(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }
 
 // deadline returns when the run must stop beginning new work (rewrite 6).
 func (a *Activities) deadline(ctx context.Context, runID string, worker rewrite.Worker) (time.Time, error) {

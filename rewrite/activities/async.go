@@ -17,9 +17,8 @@ import (
 
 // ExecuteJobs executes jobs of the async lane, one call per job (rewrite 9). Jobs that
 // exceed the run's limits return to the queue.
-func (a *Activities) ExecuteJobs(ctx context.Context) error { return a.execute(ctx, runOf(ctx)) }
-
-func (a *Activities) execute(ctx context.Context, runID string) error {
+func (a *Activities) ExecuteJobs(ctx context.Context) error {
+	runID := a.runOf(ctx)
 	deadline, err := a.deadline(ctx, runID, rewrite.AsyncLane)
 	if err != nil {
 		return err

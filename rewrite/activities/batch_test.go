@@ -504,7 +504,7 @@ func TestLiveClaimIsExtended(t *testing.T) {
 	r := newRig(t)
 	r.cfg.Run.ClaimTimeoutSeconds = 2
 	id := r.enqueue(t, 1, rewrite.Async)[0]
-	w := r.worker(t)
+	w := r.worker(t, uuid.NewString())
 	claim, _, err := w.claim(t.Context(), uuid.NewString(), rewrite.Async)
 	testkit.NoError(t, err)
 	r.edit(t, `update complaint_rewrite.jobs set claimed_at = now() - interval '1 hour'`)

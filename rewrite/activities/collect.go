@@ -13,9 +13,8 @@ import (
 
 // CollectBatches collects the results of batches that have ended. Each job gets a
 // status of its own (rewrite 9).
-func (a *Activities) CollectBatches(ctx context.Context) error { return a.collect(ctx, runOf(ctx)) }
-
-func (a *Activities) collect(ctx context.Context, runID string) error {
+func (a *Activities) CollectBatches(ctx context.Context) error {
+	runID := a.runOf(ctx)
 	deadline, err := a.deadline(ctx, runID, rewrite.Collector)
 	if err != nil {
 		return err

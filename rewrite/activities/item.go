@@ -30,29 +30,24 @@ func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, r
 		return item, redaction.Message{}, fmt.Errorf("redact message of job %s: %w", job.ID, err)
 	}
 	item.Text = message.Text
-	item.Preferences, err = a.preferences(ctx, job, input.PreferencesRef)
-	return item, message, err
-}
-
-func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref string) (map[string]redaction.Text, error) {
-	if ref == "" {
-		return nil, nil
+	if input.PreferencesRef == "" {
+		return item, message, nil
 	}
-	body, err := a.read(ctx, ref)
+	body, err := a.read(ctx, input.PreferencesRef)
 	if err != nil {
-		return nil, fmt.Errorf("read preferences for job %s: %w", job.ID, err)
+		return item, message, fmt.Errorf("read preferences for job %s: %w", job.ID, err)
 	}
 	var raw map[string]string
 	if err := json.Unmarshal(body, &raw); err != nil {
-		return nil, failure.Errorf(failure.InputInvalid, "read preferences for job %s: they are no JSON object of strings", job.ID)
+		return item, message, failure.Errorf(failure.InputInvalid, "read preferences for job %s: they are not a JSON object of strings", job.ID)
 	}
-	redacted := map[string]redaction.Text{}
+	item.Preferences = map[string]redaction.Text{}
 	for name, value := range raw {
-		if redacted[name], err = a.parts.Pipeline.String(value); err != nil {
-			return nil, fmt.Errorf("redact preferences for job %s: %w", job.ID, err)
+		if item.Preferences[name], err = a.parts.Pipeline.String(value); err != nil {
+			return item, message, fmt.Errorf("redact preferences for job %s: %w", job.ID, err)
 		}
 	}
-	return redacted, nil
+	return item, message, nil
 }
 
 // read returns a stored text. If it cannot be decrypted, the error has class

@@ -99,8 +99,8 @@ func (r *rig) stored(t *testing.T, ref string) string {
 	return string(text)
 }
 
-// worker returns a worker of the rig.
-func (r *rig) worker(t *testing.T) *Activities {
+// worker returns a worker of the rig, in a run.
+func (r *rig) worker(t *testing.T, run string) *Activities {
 	t.Helper()
 	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var used provider = r.provider
@@ -111,7 +111,7 @@ func (r *rig) worker(t *testing.T) *Activities {
 		Queue: r.queue, Messages: damagedTexts{r.texts}, Results: r.results, Pipeline: r.pipeline,
 		Provider: used, Standard: decision(cmp.Or(r.standard, rewrite.Async)), Name: "worker on test",
 	}, r.cfg)
-	w.pause = time.Millisecond
+	w.pause, w.runOf = time.Millisecond, func(context.Context) string { return run }
 	return w
 }
 
@@ -139,7 +139,7 @@ func (r *rig) at(moment string) {
 // run runs one attempt of one run and reports whether it was killed.
 func (r *rig) run(t *testing.T, worker rewrite.Worker, runID string) (dead bool, err error) {
 	t.Helper()
-	w := r.worker(t)
+	w := r.worker(t, runID)
 	defer func() {
 		if p := recover(); p != nil {
 			if _, ok := p.(killed); !ok {
@@ -149,17 +149,17 @@ func (r *rig) run(t *testing.T, worker rewrite.Worker, runID string) (dead bool,
 		}
 	}()
 	if r.first(runID) { // a retry does not begin the run again
-		if begun, err := w.begin(t.Context(), runID, worker); err != nil || !begun {
+		if begun, err := w.BeginRun(t.Context(), worker); err != nil || !begun {
 			return false, err
 		}
 	}
-	work := map[rewrite.Worker]func(context.Context, string) error{
-		rewrite.AsyncLane: w.execute, rewrite.Submitter: w.submit, rewrite.Collector: w.collect,
+	work := map[rewrite.Worker]func(context.Context) error{
+		rewrite.AsyncLane: w.ExecuteJobs, rewrite.Submitter: w.SubmitBatches, rewrite.Collector: w.CollectBatches,
 	}[worker]
-	if err := work(t.Context(), runID); err != nil {
+	if err := work(t.Context()); err != nil {
 		return false, err
 	}
-	_, err = w.finish(t.Context(), runID)
+	_, err = w.FinishRun(t.Context())
 	return false, err
 }
 

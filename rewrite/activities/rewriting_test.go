@@ -325,9 +325,10 @@ func TestCanceledRun(t *testing.T) {
 				sim.ServeHTTP(w, req)
 			}))
 			r.enqueue(t, 5, rewrite.Async)
-			w, run := r.worker(t), uuid.NewString()
+			run := uuid.NewString()
+			w := r.worker(t, run)
 			testkit.NoError(t, r.queue.BeginRun(t.Context(), run, rewrite.AsyncLane, 25))
-			_ = w.execute(ctx, run) // perhaps that a text could not be read any more
+			_ = w.ExecuteJobs(ctx) // perhaps that a text could not be read any more
 			got, attempts := r.statuses(t), r.number(t, `select sum(attempt_count) from complaint_rewrite.jobs`)
 			done, lost := 1, 0
 			if cause == server.ErrStopping { //nolint:errorlint // the same value
@@ -354,7 +355,7 @@ func TestResetRun(t *testing.T) {
 	if n := r.number(t, `select succeeded_count from complaint_rewrite.runs where run_id = '`+run+`'`); n != 2 {
 		t.Errorf("the run records %d results", n)
 	}
-	if _, err := r.worker(t).finish(t.Context(), uuid.NewString()); err != nil {
+	if _, err := r.worker(t, uuid.NewString()).FinishRun(t.Context()); err != nil {
 		t.Errorf("the end of a run that was reset after its work: %v", err)
 	}
 }
@@ -553,9 +554,9 @@ func TestAsyncWorkerCrashes(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
 		ids := r.enqueue(t, 3, rewrite.Async)
-		w := r.worker(t)
 		run := uuid.NewString()
-		_, err := w.begin(t.Context(), run, rewrite.AsyncLane)
+		w := r.worker(t, run)
+		_, err := w.BeginRun(t.Context(), rewrite.AsyncLane)
 		testkit.NoError(t, err)
 		r.begun[run] = true
 		c, _, err := w.claim(t.Context(), run, rewrite.Async)
@@ -607,8 +608,8 @@ func TestLostCallsAreCounted(t *testing.T) {
 // crashInCalls executes a run up to its calls and returns their number.
 func (r *rig) crashInCalls(t *testing.T, run string) (calls int) {
 	t.Helper()
-	w := r.worker(t)
-	_, err := w.begin(t.Context(), run, rewrite.AsyncLane)
+	w := r.worker(t, run)
+	_, err := w.BeginRun(t.Context(), rewrite.AsyncLane)
 	testkit.NoError(t, err)
 	r.begun[run] = true
 	c, claimed, err := w.claim(t.Context(), run, rewrite.Async)

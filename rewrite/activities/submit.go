@@ -17,9 +17,8 @@ import (
 
 // SubmitBatches submits jobs of the batch lane to their providers in batches
 // (rewrite 9). Jobs that exceed the limits return to the queue (rewrite 6.1).
-func (a *Activities) SubmitBatches(ctx context.Context) error { return a.submit(ctx, runOf(ctx)) }
-
-func (a *Activities) submit(ctx context.Context, runID string) error {
+func (a *Activities) SubmitBatches(ctx context.Context) error {
+	runID := a.runOf(ctx)
 	deadline, err := a.deadline(ctx, runID, rewrite.Submitter)
 	if err != nil {
 		return err
