@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
@@ -99,23 +98,6 @@ func (e result) err(name string) error {
 		return nil
 	}
 	return failure.Errorf(failure.UpstreamInternal, "p4 %s ended with %w and no message", name, exit)
-}
-
-// stopAsGroup makes the process the leader of a process group, and sends SIGTERM
-// to the whole group when the context ends. exec kills the leader after the grace.
-func stopAsGroup(cmd *exec.Cmd, grace time.Duration) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = grace
-}
-
-// killGroup kills the rest of the group: children that ignored SIGTERM, or that
-// outlived their parent. The leader has been reaped, but its number belongs to the
-// group as long as the group has a member.
-func killGroup(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
 }
 
 // A boundedReader fails after limit bytes. It counts them and keeps the first.
