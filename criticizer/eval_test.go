@@ -76,7 +76,7 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 		only  string
 		check func(r eval.Report) bool
 	}{
-		"an answer that is no JSON, and its repair": {
+		"an answer that is not JSON, and its repair": {
 			llmsim.Fault{Kind: llmsim.NotJSON, Times: 2}, "clean-c-bounded",
 			func(r eval.Report) bool { return r.ParseFailures == 1 && r.Failures["SCHEMA_INVALID"] == 1 },
 		},

@@ -71,7 +71,7 @@ func TestFeedbackRejects(t *testing.T) {
 		status int
 		says   string
 	}{
-		"what is no token":     {[]string{"accept", "4711", "--reason", "x"}, 2, `"4711" is not a token`},
+		"not a token":          {[]string{"accept", "4711", "--reason", "x"}, 2, `"4711" is not a token`},
 		"an unknown token":     {[]string{"accept", "aaaaaaaaaaaaa", "--reason", "x"}, 1, "no finding has the token aaaaaaaaaaaaa"},
 		"no reason":            {[]string{"accept", token}, 2, "reason"},
 		"forget what is not":   {[]string{"forget", "aaaaaaaaaaaaa", "--reason", "x"}, 1, "no finding has the token aaaaaaaaaaaaa"},

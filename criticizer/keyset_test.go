@@ -32,7 +32,7 @@ func TestKeysetCreate(t *testing.T) {
 			}
 			text, err := os.ReadFile(path)
 			if err != nil || artifact.CheckKeyset(secret.New(string(text)), artifact.KEK{}) != nil {
-				t.Fatalf("%s is no keyset: %v", path, err)
+				t.Fatalf("%s is not a keyset: %v", path, err)
 			}
 			found[string(text)] = true
 		}

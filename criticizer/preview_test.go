@@ -152,7 +152,7 @@ func TestPreviewRejects(t *testing.T) {
 		says   string
 	}{
 		"no changelist":            {env, []string{"preview"}, 2, "name a changelist"},
-		"what is no changelist":    {env, []string{"preview", "--json", "12a"}, 2, "not a positive number"},
+		"not a changelist":         {env, []string{"preview", "--json", "12a"}, 2, "not a positive number"},
 		"one that does not exist":  {env, []string{"preview", "99"}, 1, "fetch changelist 99"},
 		"nothing configured":       {nil, []string{"preview", "12"}, 1, "p4.port"},
 		"a rule that is malformed": {newPreviewEnvironment(t, "llm: {rules: [/nowhere.yaml]}\n"), []string{"preview", "12"}, 1, "nowhere.yaml"},

@@ -127,7 +127,7 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 	h.fake("useradd", "")
 	h.fake("chown", "")
 	h.fake("runuser", `shift 3; exec "$@"`)
-	h.fake("systemctl", `case "$3" in *[!A-Za-z0-9:_.@-]*) echo "$3 is no name of a unit" >&2; exit 1;; esac
+	h.fake("systemctl", `case "$3" in *[!A-Za-z0-9:_.@-]*) echo "$3 is not the name of a unit" >&2; exit 1;; esac
 unit=${3#*@}
 set -a; . "$ROOT/etc/worker-$unit.env"; set +a
 "$ROOT/opt/criticizer-worker" --config "$ROOT/etc/criticizer.yaml" --roles "$unit" > "$ROOT/worker.log" 2>&1 &

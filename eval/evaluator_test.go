@@ -137,7 +137,7 @@ func TestLeakDetectorFindsPlantedSecrets(t *testing.T) {
 		t.Errorf("leaks %v, want both of a, each once", leaks)
 	}
 	if err := detector.Check([]byte("elsewhere, but no JSON")); err == nil {
-		t.Fatal("the guard let pass what is no JSON")
+		t.Fatal("the guard let pass what is not JSON")
 	}
 	if detector.Leaks()["b"] != 0 {
 		t.Error("what was blocked counts as sent")

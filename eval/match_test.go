@@ -74,7 +74,7 @@ func TestCompare(t *testing.T) {
 		"a finding that was asked for": {
 			[]review.Finding{at("a.go", 3, 3, "race"), at("a.go", 30, 30, "Doom")}, Result{Found: 1, True: 1, Missed: []string{"leak"}, False: []string{"a.go:30: Doom"}},
 		},
-		"a false one, which is no effect": {
+		"a false one, which is not an effect": {
 			[]review.Finding{at("a.go", 3, 3, "race"), at("b.go", 0, 0, "Odd")}, Result{Found: 1, True: 1, Missed: []string{"leak"}, False: []string{"b.go: Odd"}, Suppressed: true},
 		},
 	} {

@@ -72,7 +72,7 @@ func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 		"bare array":                          "[" + oneFinding[13:len(oneFinding)-2] + "]",
 		"another object":                      `{"error":"` + canary + `"}`,
 		"a list twice":                        strings.Replace(oneFinding, "{", `{"findings":[],`, 1),
-		"codes that are no texts":             `{"codes":[1],"findings":[]}`,
+		"codes that are not texts":            `{"codes":[1],"findings":[]}`,
 		"only codes":                          `{"codes":[]}`,
 		"null list":                           `{"findings":null}`,
 		"unknown field of ours":               `{"findings":[],"` + canary + `":1}`,

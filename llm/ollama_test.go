@@ -99,7 +99,7 @@ func TestOllama(t *testing.T) {
 		}
 		return r.endpoint.Ask(t.Context(), endpoint.Request{Model: model, User: text, MaxTokens: limit, Format: format, Name: "review", Schema: json.RawMessage(r.prompts.schema)})
 	}
-	t.Run("cut prompts are no clean review", func(t *testing.T) {
+	t.Run("cut prompts are not a clean review", func(t *testing.T) {
 		// A byte is a token, so even a change of one line exceeds the context, and what
 		// the server reports is more than our estimate.
 		for _, model := range []string{"clean", "coded"} {

@@ -72,7 +72,7 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 		"a shape of no length":           {"token corp corp_{alnum:many} corp_x", "shape"},
 		"a shape of only a short word":   {"token corp corp corp", "shape"},
 		"an unknown check":               {"token corp corp_{alnum:20} check=md4 corp_x", "check"},
-		"a class that is no word":        {"token Corp_Token corp_{alnum:20} corp_x", "class"},
+		"a class that is not a word":     {"token Corp_Token corp_{alnum:20} corp_x", "class"},
 		"an example of another shape":    {"token corp corp_{alnum:20} corp_x", "prove"},
 		"an unknown strength":            {"name firm corp_pin\n hit corp_pin = \"«Fj0rdWater9»\"", "strength"},
 		"a rule without an example":      {"name strong corp_pin", "hit"},

@@ -57,7 +57,7 @@ func (d RoutingDecision) Validate() error {
 		{"policy_version", d.PolicyVersion},
 	} {
 		if !name.MatchString(required.value) {
-			return fmt.Errorf("routing_decision.%s is no name of at most 128 characters without spaces", required.field)
+			return fmt.Errorf("routing_decision.%s is not a name of at most 128 characters without spaces", required.field)
 		}
 	}
 	if d.BaseURL != "" {

@@ -65,7 +65,7 @@ func TestSourcesAreWeighed(t *testing.T) {
 		"one blind in the settle window": {nil, []source{absent, blind}, recently, review.EvidenceUnknown, true, ""},
 		"one broken":                     {nil, []source{absent, broken}, longAgo, review.EvidenceUnknown, false, failure.NetworkUnreachable},
 		"bounces are broken":             {broken, []source{absent}, longAgo, review.EvidenceUnknown, false, failure.NetworkUnreachable},
-		"no bounce is no evidence":       {absent, nil, longAgo, review.EvidenceUnknown, false, ""},
+		"no bounce is not evidence":      {absent, nil, longAgo, review.EvidenceUnknown, false, ""},
 		"no source":                      {nil, nil, recently, review.EvidenceUnknown, false, ""},
 		"its key is gone":                {nil, []source{absent}, longAgo, review.EvidenceUnknown, false, ""},
 		"only a bounce, resend":          {bounced, nil, recently, review.EvidenceRejected, false, ""},

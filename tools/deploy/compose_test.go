@@ -53,7 +53,7 @@ func TestVariablesOfDeploymentsAreRead(t *testing.T) {
 		for _, name := range ours {
 			for v := range p.Services[name].Environment {
 				if !known[v] && v != "SSL_CERT_DIR" { // Go reads it
-					t.Errorf("%s: %s has %s, which is no variable of the configuration", file, name, v)
+					t.Errorf("%s: %s has %s, which is not a variable of the configuration", file, name, v)
 				}
 			}
 		}
@@ -67,7 +67,7 @@ func TestVariablesOfDeploymentsAreRead(t *testing.T) {
 			for _, c := range slices.Concat(w.template.Spec.InitContainers, w.template.Spec.Containers) {
 				for _, e := range c.Env {
 					if !known[e.Name] {
-						t.Errorf("%s: %s of %s has %s, which is no variable of the configuration", overlay, c.Name, w.name, e.Name)
+						t.Errorf("%s: %s of %s has %s, which is not a variable of the configuration", overlay, c.Name, w.name, e.Name)
 					}
 				}
 			}

@@ -158,7 +158,7 @@ func (c *command) flagValues(s string, args []literal, found func(literal)) {
 func (c *command) positional(s string, args []literal) (lit literal, ok bool) {
 	i, text := 0, func(lit literal) string { return s[lit.start:lit.end] }
 	switch {
-	case c.how == "last": // of at least two that are no flags
+	case c.how == "last": // of at least two that are not flags
 		flagged := len(c.flags) == 0
 		args = slices.DeleteFunc(args, func(lit literal) bool {
 			isFlag := !lit.quoted && strings.HasPrefix(text(lit), "-")
