@@ -189,7 +189,7 @@ many such cases distinguish 5 points.`,
 				}
 				writeTable(w, "", rows)
 				fmt.Fprintf(w, "\nF1 differs by %+.3f, 95 %% between %+.3f and %+.3f\n", compared.F1, compared.F1Interval.Low, compared.F1Interval.High)
-				fmt.Fprintf(w, "met by the first only: %d, by the second only: %d\n", compared.OnlyFirst, compared.OnlySecond)
+				fmt.Fprintf(w, "met by the first only: %d, by the second only: %d (McNemar p = %.3f)\n", compared.OnlyFirst, compared.OnlySecond, compared.McNemar)
 				fmt.Fprintf(w, "verdict: %s; 5 points need about %s of this kind, of which there are %d\n", compared.Verdict, plural(compared.CasesNeeded, "case"), compared.Cases)
 			})
 		},

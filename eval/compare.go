@@ -26,9 +26,11 @@ type Comparison struct {
 	Verdict    Verdict  `json:"verdict"`
 	F1         float64  `json:"f1_difference"`
 	F1Interval Interval `json:"f1_interval"`
-	// OnlyFirst and OnlySecond count the expectations that only one of both met.
-	OnlyFirst  int `json:"only_first"`
-	OnlySecond int `json:"only_second"`
+	// OnlyFirst and OnlySecond count the expectations that only one of both met. McNemar is the
+	// probability of a split at least as uneven if both were equally good.
+	OnlyFirst  int     `json:"only_first"`
+	OnlySecond int     `json:"only_second"`
+	McNemar    float64 `json:"mcnemar_p"`
 	// CasesNeeded is about how many cases of this kind tell a difference of 5 points
 	// of F1 apart, four times of five. It is 0 if the cases show no spread.
 	CasesNeeded int `json:"cases_needed"`
@@ -51,7 +53,8 @@ type Interval struct {
 // A pair is the counts of one case in both reports, over all runs.
 type pair [2]struct{ found, expected, right, wrong int }
 
-// Compare compares two reports by a paired bootstrap over their cases.
+// Compare compares two reports by a paired bootstrap over their cases, and by McNemar's test over
+// their expectations.
 func Compare(first, second Report) (c Comparison, err error) {
 	pairs := map[string]*pair{}
 	seconds := map[string]Result{}
@@ -87,6 +90,7 @@ func Compare(first, second Report) (c Comparison, err error) {
 		return c, errors.New("a comparison needs two cases at least")
 	}
 	c.F1 = difference(order)
+	c.McNemar = mcNemar(c.OnlyFirst, c.OnlySecond)
 	draw := rand.New(rand.NewPCG(1, 2)) // the same reports give the same figures
 	differences := make([]float64, resamples)
 	sample := make([]*pair, len(order))
@@ -135,6 +139,20 @@ func without(texts, others []string) []string {
 		}
 	}
 	return texts
+}
+
+// mcNemar returns the probability that a+b fair coins fall at least as unevenly as a and b, in
+// either direction.
+func mcNemar(a, b int) float64 {
+	logFactorial := func(n int) float64 {
+		log, _ := math.Lgamma(float64(n + 1))
+		return log
+	}
+	n, tail := a+b, 0.0
+	for k := range min(a, b) + 1 {
+		tail += math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
+	}
+	return min(1, 2*tail)
 }
 
 // deviation returns the standard deviation of values.

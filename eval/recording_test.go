@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -185,6 +186,17 @@ func TestCompareTellsFivePointsApart(t *testing.T) {
 	}
 	if told := share(pilot.CasesNeeded, [2]float64{0.62, 0.45}, Worse); told < trials*9/10 {
 		t.Errorf("a much worse one is told in %d of %d trials", told, trials)
+	}
+}
+
+func TestMcNemar(t *testing.T) {
+	t.Parallel()
+	for split, want := range map[[2]int]float64{ // of the binomial table
+		{0, 0}: 1, {5, 5}: 1, {0, 5}: 0.0625, {2, 10}: 0.0386, {1, 9}: 0.0215,
+	} {
+		if got := mcNemar(split[0], split[1]); math.Abs(got-want) > 0.0001 {
+			t.Errorf("%v: %.4f, want %.4f", split, got, want)
+		}
 	}
 }
 
