@@ -43,7 +43,7 @@ var faults = map[string]fault{
 	"size":    {failure.TooLarge, "raise its limit for the size of a message"},
 	"account": {failure.AuthDenied, "check Username and Password, and that the account may send"},
 	"sender":  {failure.ConfigInvalid, "it rejects the sender: check From, that the account may send as From, and the SPF, DKIM and DMARC records of its domain"},
-	"host":    {failure.ConfigInvalid, "it rejects this host: check Host, Port and the domain of From, and that the server relays for this host and account"},
+	"host":    {failure.ConfigInvalid, "it rejects this host: check mail.host, mail.port and mail.ehlo_name, and that the server relays for this host and account"},
 	"quota":   {failure.QuotaExhausted, "the account has used up its limit: wait, or raise it"},
 	"later":   {failure.UpstreamUnavailable, "it asks to try again later"},
 	"unknown": {failure.PermissionDenied, "it does not name the recipient's address: find the reason in its log, and have it accept this host, the account and From"},

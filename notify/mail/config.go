@@ -39,6 +39,9 @@ type Config struct {
 	// Domain of Message-IDs, at most 20 characters. Empty: the domain of from. Change it only
 	// while no delivery is open.
 	MessageIDDomain string `yaml:"message_id_domain"`
+	// Name by which the worker introduces itself to the mail server (EHLO): a domain, or an
+	// address such as [192.0.2.5]. Empty: the domain of from.
+	EHLOName string `yaml:"ehlo_name"`
 	// Account at the mail server. Empty: no authentication.
 	Username string `yaml:"username"`
 	// Password of the account. Required with a username and without a token.
@@ -72,13 +75,18 @@ func (c Config) Check(p *config.Problems) {
 	domain := c.messageIDDomain()
 	p.Add(len(domain) > maxMessageIDDomain, "message_id_domain", "is too long", fmt.Sprintf("write one of at most %d characters", maxMessageIDDomain))
 	p.Add(domain != "" && !domainPattern.MatchString(domain), "message_id_domain", "is not a domain", "write letters, digits, dots and hyphens")
+	isEHLO := domainPattern.MatchString(c.EHLOName) || literalPattern.MatchString(c.EHLOName)
+	p.Add(c.EHLOName != "" && !isEHLO, "ehlo_name", "is not a domain", "write one such as mail.example.com, or an address such as [192.0.2.5]")
 	checkTLS(p, c.TLS, c.Host)
 }
 
 // messageIDDomain returns the domain of Message-IDs.
 func (c Config) messageIDDomain() string { return cmp.Or(c.MessageIDDomain, c.fromDomain()) }
 
-// fromDomain returns the domain of From, by which the worker introduces itself (EHLO).
+// ehloName returns the name for EHLO.
+func (c Config) ehloName() string { return cmp.Or(c.EHLOName, c.fromDomain()) }
+
+// fromDomain returns the domain of From.
 func (c Config) fromDomain() string {
 	_, domain, _ := strings.Cut(c.fromAddress(), "@")
 	return domain

@@ -10,12 +10,13 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 	t.Parallel()
 	good := Config{From: testFrom, Host: "mail.example.com", Keys: testKeys}
 	for name, change := range map[string]func(*Config){
-		"":                           func(*Config) {},
+		"":                           func(c *Config) { c.EHLOName = "[192.0.2.5]" },
 		"header injection":           func(c *Config) { c.From = "criticizer@example.com\r\nBcc: eve@example.com" },
 		"quoted sender":              func(c *Config) { c.From = `"a b"@example.com` },
 		"sender not in ASCII":        func(c *Config) { c.From = "criticizer@bücher.example" },
 		"default domain too long":    func(c *Config) { c.From = "criticizer@a-rather-long-name.example.com" },
 		"not a domain":               func(c *Config) { c.MessageIDDomain = "exa mple.com" },
+		"not an EHLO name":           func(c *Config) { c.EHLOName = "mail.example.com 8BITMIME" },
 		"clear text to another host": func(c *Config) { c.TLS = TLSNone },
 		"clear text to an address":   func(c *Config) { c.TLS, c.Host = TLSNone, "192.0.2.1" },
 	} {

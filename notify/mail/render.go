@@ -39,7 +39,10 @@ const (
 	maxFindings = 50
 )
 
-var domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+var (
+	domainPattern  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+	literalPattern = regexp.MustCompile(`^\[[0-9A-Za-z:.]+\]$`) // an address literal (RFC 5321 4.1.3)
+)
 
 // The header fields that identify our messages, and the prefix of their
 // Message-IDs.

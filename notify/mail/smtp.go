@@ -238,7 +238,7 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 		return nil, err
 	}
 	at = stepHello
-	if err := c.Hello(p.cfg.fromDomain()); err != nil {
+	if err := c.Hello(p.cfg.ehloName()); err != nil {
 		return nil, err
 	}
 	if p.cfg.TLS != TLSImplicit && p.cfg.TLS != TLSNone {

@@ -133,24 +133,28 @@ func TestQuotedReply(t *testing.T) {
 	}
 }
 
-// The worker introduces itself as the domain of From.
+// The worker introduces itself as the domain of From, or by the configured name.
 func TestEHLOName(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
-	heard := make(chan string, 1)
-	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			return
+	for name, want := range map[string]string{"": "EHLO example.com", "mail.example.net": "EHLO mail.example.net"} {
+		l := listen(t)
+		cfg := plainConfig(l.Addr().(*net.TCPAddr))
+		cfg.EHLOName = name
+		heard := make(chan string, 1)
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = fmt.Fprint(c, "220 hello\r\n")
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			_ = c.Close()
+			heard <- strings.TrimSpace(line)
+		}()
+		_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+		if got := <-heard; err == nil || got != want {
+			t.Errorf("ehlo_name %q: the worker sent %q, want %q: %v", name, got, want, err)
 		}
-		_, _ = fmt.Fprint(c, "220 hello\r\n")
-		line, _ := bufio.NewReader(c).ReadString('\n')
-		_ = c.Close()
-		heard <- strings.TrimSpace(line)
-	}()
-	_, err := newSMTP(t, plainConfig(l.Addr().(*net.TCPAddr))).Send(t.Context(), render(t, findingsReport()))
-	if got := <-heard; err == nil || got != "EHLO example.com" {
-		t.Errorf("%q: %v", got, err)
 	}
 }
 
