@@ -127,7 +127,8 @@ func (n *Notifier) compose(ctx context.Context, p StageParams) (review.Report, c
 		}
 	}
 	for _, person := range known {
-		if address, err := review.ParseAddress(person.Address); person.Role == review.RoleAuthor && err == nil {
+		address, err := review.ParseAddress(person.Address)
+		if policy.ReplyToAuthor && person.Role == review.RoleAuthor && err == nil {
 			report.ReplyTo = address
 		}
 	}

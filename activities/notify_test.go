@@ -484,16 +484,23 @@ func TestDeniedPathsAreForTheAuthor(t *testing.T) {
 }
 
 // (notification 8.3)
-// A reply to the mail of anyone but the author goes to the author.
+// A reply to the mail of anyone but the author goes to the author, unless the setting is off.
 func TestRepliesGoToTheAuthor(t *testing.T) {
 	t.Parallel()
-	m := newMailing(t)
-	if _, err := m.notify(); err != nil {
-		t.Fatal(err)
-	}
-	for _, mail := range m.fakes.Mails() {
-		if (mail.To == review.RoleAuthor) != (mail.ReplyTo == "") || mail.ReplyTo != "" && mail.ReplyTo != alice {
-			t.Errorf("the mail to the %s is answered to %q", mail.To, mail.ReplyTo)
+	for on, others := range map[bool]string{true: alice, false: ""} {
+		m := newMailing(t)
+		m.stage.Policy.ReplyToAuthor = on
+		if _, err := m.notify(); err != nil {
+			t.Fatal(err)
+		}
+		for _, mail := range m.fakes.Mails() {
+			want := others
+			if mail.To == review.RoleAuthor {
+				want = ""
+			}
+			if mail.ReplyTo != want {
+				t.Errorf("reply_to_author %t: a reply to the mail of the %s goes to %q, want %q", on, mail.To, mail.ReplyTo, want)
+			}
 		}
 	}
 }

@@ -29,6 +29,8 @@ type RecipientPolicy struct {
 	CleanTo CleanTo `yaml:"clean_to" default:"author" oneof:"author everyone nobody"`
 	// Max is the number of recipients of a review; the author comes first.
 	Max int
+	// Whether a reply of other recipients goes to the author of the change.
+	ReplyToAuthor bool `yaml:"reply_to_author" default:"true"`
 	// Mail addresses or p4 users that are never notified.
 	OptOut []string `yaml:"opt_out"`
 	// Bots: p4 users or mail addresses, in which * matches any text, such as
