@@ -35,7 +35,7 @@ func (cfg *Config) Channels(lg *slog.Logger, keys *evidence.Keys) (channels []Ch
 		server.Keys = keys
 		client := swarm.New(lg, server)
 		channels = append(channels, Channel{
-			activities.Channel{Name: review.ChannelSwarm, Post: client, Clean: true}, client.Ping,
+			activities.Channel{Name: review.ChannelSwarm, Post: client, Clean: true, Wants: cfg.Swarm.Filter.Wants}, client.Ping,
 			fmt.Sprintf("%s lists reviews for user %s", cfg.Swarm.URL, cfg.Swarm.User),
 			"check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it",
 		})

@@ -2,9 +2,11 @@ package settings
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -191,13 +193,13 @@ func TestCheckRefuses(t *testing.T) {
 		},
 		"a channel of no path": {func(c *Config) { c.Webhook.Filter.Paths = []string{"/x"} }, "webhook.paths"},
 		"Swarm in clear": {func(c *Config) {
-			c.Swarm = swarm.Config{URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
 		}, "swarm.url"},
 		"Swarm without ticket": {func(c *Config) {
-			c.Swarm = swarm.Config{URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"}
+			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"}
 		}, "CRITICIZER_SWARM_TICKET"},
 		"Swarm without account": {func(c *Config) {
-			c.Swarm = swarm.Config{URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
+			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
 		}, "swarm.user"},
 		"a link that runs a script":  {func(c *Config) { c.Links = Links{review.Links{File: "javascript:alert({path})"}} }, "links.file"},
 		"a link to no change":        {func(c *Config) { c.Links = Links{review.Links{Change: "https://swarm.example.com"}} }, "links.change"},
@@ -326,6 +328,28 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 				t.Errorf("%s shows a secret: %s", verb, out)
 			}
 		}
+	}
+}
+
+// The filters of each channel decide which reviews it gets.
+func TestChannelsAreFiltered(t *testing.T) {
+	t.Parallel()
+	c, err := load(t, `
+webhook: {paths: [//depot/Tools/...]}
+swarm: {url: "https://swarm.example.com", user: bot, authors: ["a*"], severity: high}
+`, map[string]string{"CRITICIZER_WEBHOOK_URL": "https://hooks.example.com/x"})
+	testkit.NoError(t, err)
+	high := review.Report{Author: "ann", Findings: []review.Finding{{Path: "//depot/a.c", Severity: review.SeverityHigh}}}
+	byBob, inTools := high, high
+	byBob.Author = "bob"
+	inTools.Findings = []review.Finding{{Path: "//depot/Tools/a.c", Severity: review.SeverityLow}}
+	got := map[review.Channel][]bool{}
+	for _, channel := range c.Channels(slog.New(slog.DiscardHandler), nil) {
+		got[channel.Name] = []bool{channel.Wants(high), channel.Wants(byBob), channel.Wants(inTools)}
+	}
+	want := map[review.Channel][]bool{review.ChannelWebhook: {false, false, true}, review.ChannelSwarm: {true, false, false}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("a high finding, one by bob, a low one in Tools: got %v, want %v", got, want)
 	}
 }
 

@@ -51,6 +51,8 @@ type Config struct {
 	// Least severity of a finding with which the test run fails. It also fails if a part
 	// of the change was not reviewed.
 	FailSeverity review.Severity `yaml:"fail_severity" default:"high" oneof:"critical high medium low"`
+	// Which reviews are posted.
+	Filter post.Filter `yaml:",inline"`
 	// Keys sign and identify what is posted. Required.
 	Keys *evidence.Keys
 }
