@@ -55,6 +55,10 @@ type Config struct {
 	// is set, each finding has links by which the reader answers by mail, to the mailbox
 	// mail.bounces. Only answers whose sender this server has verified count (docs/findings.md).
 	FeedbackRelay string `yaml:"feedback_relay"`
+	// Where readers unsubscribe, for List-Unsubscribe: a mail address, or an https page that takes
+	// one click (RFC 8058), such as https://example.com/unsubscribe?who={recipient}, with the
+	// address of the reader in place of {recipient}. Empty: not offered.
+	Unsubscribe string `yaml:"unsubscribe"`
 	// Page about these mails, to which each mail links, such as docs/author.md on your own
 	// site. Empty: no link.
 	HelpURL string `yaml:"help_url" check:"http-url"`
@@ -77,6 +81,9 @@ func (c Config) Check(p *config.Problems) {
 	p.Add(domain != "" && !domainPattern.MatchString(domain), "message_id_domain", "is not a domain", "write letters, digits, dots and hyphens")
 	isEHLO := domainPattern.MatchString(c.EHLOName) || literalPattern.MatchString(c.EHLOName)
 	p.Add(c.EHLOName != "" && !isEHLO, "ehlo_name", "is not a domain", "write one such as mail.example.com, or an address such as [192.0.2.5]")
+	isAddress := usableAddress(c.Unsubscribe) && ascii(c.Unsubscribe)
+	p.Add(c.Unsubscribe != "" && !isAddress && !oneClickPage.MatchString(c.Unsubscribe), "unsubscribe",
+		"is neither a mail address nor an https page with {recipient}", "write one such as criticizer-owner@example.com")
 	checkTLS(p, c.TLS, c.Host)
 }
 

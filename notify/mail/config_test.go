@@ -17,6 +17,8 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 		"default domain too long":    func(c *Config) { c.From = "criticizer@a-rather-long-name.example.com" },
 		"not a domain":               func(c *Config) { c.MessageIDDomain = "exa mple.com" },
 		"not an EHLO name":           func(c *Config) { c.EHLOName = "mail.example.com 8BITMIME" },
+		"unsubscribe to no address":  func(c *Config) { c.Unsubscribe = "reviews" },
+		"one click by no reader":     func(c *Config) { c.Unsubscribe = "https://example.com/unsubscribe" },
 		"clear text to another host": func(c *Config) { c.TLS = TLSNone },
 		"clear text to an address":   func(c *Config) { c.TLS, c.Host = TLSNone, "192.0.2.1" },
 	} {

@@ -31,7 +31,7 @@ var testConfig = Config{From: testFrom, MessageIDDomain: testDomain}
 
 // fullConfig has everything that a mail can offer.
 var fullConfig = Config{
-	From: testFrom, MessageIDDomain: testDomain, Keys: testKeys, FeedbackRelay: "mx.example.com",
+	From: testFrom, MessageIDDomain: testDomain, Keys: testKeys, FeedbackRelay: "mx.example.com", Unsubscribe: "reviews@example.com",
 	HelpURL: "https://wiki.example.com/criticizer",
 }
 

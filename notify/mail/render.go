@@ -7,6 +7,7 @@ import (
 	htmltemplate "html/template"
 	"io"
 	"net/mail"
+	"net/url"
 	"regexp"
 	"slices"
 	"sort"
@@ -42,6 +43,7 @@ const (
 var (
 	domainPattern  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 	literalPattern = regexp.MustCompile(`^\[[0-9A-Za-z:.]+\]$`) // an address literal (RFC 5321 4.1.3)
+	oneClickPage   = regexp.MustCompile(`^https://[[:graph:]]+\{recipient\}[[:graph:]]*$`)
 )
 
 // The header fields that identify our messages, and the prefix of their
@@ -82,7 +84,7 @@ func Render(report review.Report, k review.DeliveryKey, token string, cfg Config
 	}
 	m := Message{
 		ID: messageID(token, cfg.messageIDDomain()), Key: token, From: *sender, To: k.Recipient, Date: date,
-		Subject: subject(report), Header: headers(report, token, cfg),
+		Subject: subject(report), Header: headers(report, k.Recipient, token, cfg),
 	}
 	m.Text, m.HTML, err = Bodies(report, cfg)
 	return m, err
@@ -111,7 +113,7 @@ func messageID(token, domain string) string { return idPrefix + token + "@" + do
 
 // headers returns the header fields that are not addresses. Their values are
 // ours, except the subject, which is set apart.
-func headers(r review.Report, token string, cfg Config) map[string]string {
+func headers(r review.Report, recipient, token string, cfg Config) map[string]string {
 	// The root of a thread is an id that no message has: mail programs then show all
 	// versions as one thread even for a recipient who did not get the first. A submitted
 	// shelf continues the thread of the shelf.
@@ -129,6 +131,12 @@ func headers(r review.Report, token string, cfg Config) map[string]string {
 			h["X-Criticizer-Severity"] = string(s)
 			break
 		}
+	}
+	if oneClickPage.MatchString(cfg.Unsubscribe) {
+		h["List-Unsubscribe"] = "<" + strings.ReplaceAll(cfg.Unsubscribe, "{recipient}", url.QueryEscape(recipient)) + ">"
+		h["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+	} else if cfg.Unsubscribe != "" {
+		h["List-Unsubscribe"] = "<mailto:" + url.PathEscape(cfg.Unsubscribe) + "?subject=unsubscribe>"
 	}
 	if r.To != "" {
 		h["X-Criticizer-Reason"] = string(r.To)

@@ -13,6 +13,7 @@ import (
 
 	xhtml "golang.org/x/net/html"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
@@ -487,6 +488,27 @@ func TestNoticeIsNotTheDigest(t *testing.T) {
 	testkit.NoError(t, err)
 	if m.Key == testToken || strings.Contains(m.Text, "in full") || !strings.Contains(m.Text, "Not reviewed\n") || !strings.Contains(m.Text, "stage llm (QUOTA_EXHAUSTED)") {
 		t.Errorf("key %s, text\n%s", m.Key, m.Text)
+	}
+}
+
+// The URL of a page contains the reader's address: a click sends nothing else (RFC 8058 3.1).
+func TestUnsubscribe(t *testing.T) {
+	t.Parallel()
+	for unsubscribe, want := range map[string][2]string{
+		"":                   {"", ""},
+		"r+list@example.com": {"<mailto:r+list@example.com?subject=unsubscribe>", ""},
+		"https://example.com/unsubscribe?who={recipient}": {
+			"<https://example.com/unsubscribe?who=ann%40example.com>", "List-Unsubscribe=One-Click",
+		},
+	} {
+		cfg := testConfig
+		cfg.Unsubscribe = unsubscribe
+		var p config.Problems
+		cfg.Check(&p)
+		h := renderWith(t, cfg, findingsReport()).Header
+		if got := [2]string{h["List-Unsubscribe"], h["List-Unsubscribe-Post"]}; got != want || strings.Contains(fmt.Sprint(p.Err()), "unsubscribe") {
+			t.Errorf("%q: List-Unsubscribe and -Post are %q; problems %v", unsubscribe, got, p.Err())
+		}
 	}
 }
 
