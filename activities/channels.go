@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -32,22 +31,6 @@ func (n *Notifier) prepareChannels(ctx context.Context, report review.Report) er
 		return nil
 	}
 	return failed(report.Changelist, "prepare channels", n.Outbox.PrepareChannels(ctx, report.Changelist, report.Version, names))
-}
-
-// postFor returns what notifies the recipient of row. A channel that was removed from the
-// configuration can still have open rows.
-func (n *Notifier) postFor(row review.Delivery) (post, error) {
-	name := row.Key.Channel()
-	if name == review.ChannelMail {
-		return n.Post, nil
-	}
-	for _, c := range n.Channels {
-		if c.Name == name {
-			return c.Post, nil
-		}
-	}
-	return nil, failure.Errorf(failure.ConfigInvalid,
-		"outbox row %d is for channel %s, which is not configured: configure it, or waive the delivery", row.ID, name)
 }
 
 // splitChannels divides the rows of a review into mails and open channels.

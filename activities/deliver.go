@@ -181,3 +181,19 @@ func attemptOf(cause error) review.Attempt {
 		Result: string(r.Class), Answer: strings.TrimSuffix(r.Upstream+" request "+r.RequestID, " request "), Detail: r.Stack[:min(len(r.Stack), maxDetail)],
 	}
 }
+
+// postFor returns what notifies the recipient of row. A channel that was removed from the
+// configuration can still have open rows.
+func (n *Notifier) postFor(row review.Delivery) (post, error) {
+	name := row.Key.Channel()
+	if name == review.ChannelMail {
+		return n.Post, nil
+	}
+	for _, c := range n.Channels {
+		if c.Name == name {
+			return c.Post, nil
+		}
+	}
+	return nil, failure.Errorf(failure.ConfigInvalid,
+		"outbox row %d is for channel %s, which is not configured: configure it, or waive the delivery", row.ID, name)
+}

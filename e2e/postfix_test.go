@@ -40,7 +40,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 	}}
 	all := mail.EvidenceConfig{Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log, Settle: 10 * time.Minute}
 	r.all = r.provider(t, all)
-	r.each = map[string]*mail.EvidencedProvider{
+	r.each = map[string]*mail.Provider{
 		"journal": r.provider(t, mail.EvidenceConfig{Journal: all.Journal, Settle: all.Settle}),
 		"bounce":  r.provider(t, mail.EvidenceConfig{Bounces: all.Bounces, Settle: all.Settle}),
 		"mta log": r.provider(t, mail.EvidenceConfig{MTALog: all.MTALog, Settle: 1}),
@@ -62,13 +62,13 @@ func TestPostfixAndDovecot(t *testing.T) {
 type realServers struct {
 	host *mailHost
 	cfg  mail.Config
-	all  *mail.EvidencedProvider
-	each map[string]*mail.EvidencedProvider // with one source
+	all  *mail.Provider
+	each map[string]*mail.Provider // with one source
 }
 
-func (r realServers) provider(t *testing.T, sources mail.EvidenceConfig) *mail.EvidencedProvider {
+func (r realServers) provider(t *testing.T, sources mail.EvidenceConfig) *mail.Provider {
 	t.Helper()
-	p, err := mail.NewEvidencedProvider(mail.NewSMTPProvider(slog.New(slog.DiscardHandler), r.cfg), sources)
+	p, err := mail.NewProvider(mail.NewServer(slog.New(slog.DiscardHandler), r.cfg), sources)
 	if err != nil {
 		t.Fatal(err)
 	}

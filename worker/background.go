@@ -70,7 +70,7 @@ func (r *runtime) sendPages(ctx context.Context, db *store.DB) {
 	}
 	if r.cfg.OnCall.Address != "" {
 		// SMTP for every provider: the embedded inbox accepts it too.
-		server := mail.NewSMTPProvider(r.lg, r.cfg.MailServer(nil))
+		server := mail.NewServer(r.lg, r.cfg.MailServer(nil))
 		channels = append(channels, oncall.Mail(func(ctx context.Context, id, subject, text string) error {
 			return server.SendText(ctx, r.cfg.OnCall.Address, id, subject, text)
 		}))

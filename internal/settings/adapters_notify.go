@@ -73,12 +73,12 @@ func (cfg *Config) Answers(keys *evidence.Keys, redact func(string) (string, err
 }
 
 // NewMailProvider returns the configured mail provider, for the server that MailServer returns.
-func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (*mail.EvidencedProvider, error) {
+func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (*mail.Provider, error) {
 	records := cfg.Mail.Evidence
 	if cfg.Mail.Provider == "inbox" {
 		records = mail.EvidenceConfig{InboxURL: records.InboxURL}
 	} else {
 		records.InboxURL = ""
 	}
-	return mail.NewEvidencedProvider(mail.NewSMTPProvider(lg, server), records)
+	return mail.NewProvider(mail.NewServer(lg, server), records)
 }

@@ -35,7 +35,7 @@ func TestUnsafeConfigIsRejected(t *testing.T) {
 			t.Errorf("a mailbox in clear text on %s: %v", host, p.Err())
 		}
 	}
-	if _, err := NewEvidencedProvider(newSMTP(t, good), EvidenceConfig{MTALog: t.TempDir() + "/none"}); err == nil {
+	if _, err := NewProvider(newSMTP(t, good), EvidenceConfig{MTALog: t.TempDir() + "/none"}); err == nil {
 		t.Error("a log that cannot be read is accepted")
 	}
 }

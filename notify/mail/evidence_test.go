@@ -34,9 +34,9 @@ var (
 )
 
 // evidenced returns a provider with the witnesses for the server of cfg.
-func evidenced(t *testing.T, cfg Config, witnesses ...source) *EvidencedProvider {
+func evidenced(t *testing.T, cfg Config, witnesses ...source) *Provider {
 	t.Helper()
-	return &EvidencedProvider{SMTPProvider: newSMTP(t, cfg), settle: replyTimeout, witnesses: witnesses}
+	return &Provider{Server: newSMTP(t, cfg), settle: replyTimeout, witnesses: witnesses}
 }
 
 var unused = Config{From: testFrom, Host: "127.0.0.1", Keys: testKeys}
@@ -167,7 +167,7 @@ func TestLateAttemptEndsBeforeTheDot(t *testing.T) {
 	server := serveScript(t, map[string]string{"RCPT": "hang"})
 	p := newSMTP(t, plainConfig(server.addr))
 	p.sendLimit = 200 * time.Millisecond
-	_, err := p.Send(t.Context(), render(t, findingsReport()))
+	_, err := p.send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.NetworkTimeout, "")
 }
 
@@ -180,7 +180,7 @@ func TestSendLimitEndsWithTheDot(t *testing.T) {
 		b.Inject(inbox.Fault{At: inbox.AtDot, Wait: func() { reached.Store(true); time.Sleep(limit) }})
 		p := newSMTP(t, cfg)
 		p.sendLimit = limit
-		_, err := p.Send(t.Context(), render(t, findingsReport()))
+		_, err := p.send(t.Context(), render(t, findingsReport()))
 		if !reached.Load() && limit < time.Minute {
 			continue
 		}

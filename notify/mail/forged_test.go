@@ -65,7 +65,7 @@ func TestForgedMailDoesNotCountAsSent(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "mail.log")
 			writeLog(t, log, text)
 			server := serveScript(t, map[string]string{"dot": "554 5.7.1 no"})
-			p, err := NewEvidencedProvider(newSMTP(t, plainConfig(server.addr)), evidenceWith(func(c *EvidenceConfig) { c.MTALog = log }))
+			p, err := NewProvider(newSMTP(t, plainConfig(server.addr)), evidenceWith(func(c *EvidenceConfig) { c.MTALog = log }))
 			testkit.NoError(t, err)
 			if id, err := p.Send(t.Context(), findingsReport(), testKey, time.Now()); err == nil || id != "" {
 				t.Errorf("the digest counts as sent: id %q", id)

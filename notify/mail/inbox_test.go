@@ -37,15 +37,15 @@ func startInbox(t *testing.T) (*inbox.Inbox, Config) {
 }
 
 // newInboxMailer returns a mailer for the server of cfg, which the inbox at url is.
-func newInboxMailer(t *testing.T, log io.Writer, cfg Config, url string) *EvidencedProvider {
+func newInboxMailer(t *testing.T, log io.Writer, cfg Config, url string) *Provider {
 	t.Helper()
-	server := NewSMTPProvider(slog.New(slog.NewTextHandler(log, nil)), cfg)
-	p, err := NewEvidencedProvider(server, evidenceWith(func(c *EvidenceConfig) { c.InboxURL = url }))
+	server := NewServer(slog.New(slog.NewTextHandler(log, nil)), cfg)
+	p, err := NewProvider(server, evidenceWith(func(c *EvidenceConfig) { c.InboxURL = url }))
 	testkit.NoError(t, err)
 	return p
 }
 
-func expectEvidence(t *testing.T, p *EvidencedProvider, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
+func expectEvidence(t *testing.T, p *Provider, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
 	t.Helper()
 	e, err := p.Lookup(t.Context(), k, "", since)
 	if err != nil {
@@ -198,6 +198,6 @@ func TestNonASCIIAddressNeedsSMTPUTF8(t *testing.T) {
 	}
 	m, err := Render(findingsReport(), k, testToken, testConfig)
 	testkit.NoError(t, err)
-	_, err = newSMTP(t, plainConfig(serveScript(t, nil).addr)).Send(t.Context(), m)
+	_, err = newSMTP(t, plainConfig(serveScript(t, nil).addr)).send(t.Context(), m)
 	checkError(t, err, failure.RecipientRejected, "")
 }

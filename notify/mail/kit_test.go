@@ -234,9 +234,9 @@ func plainConfig(addr *net.TCPAddr) Config {
 	return Config{From: testFrom, Host: "127.0.0.1", Port: addr.Port, TLS: TLSNone, Keys: testKeys}
 }
 
-func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
+func newSMTP(t *testing.T, cfg Config) *Server {
 	t.Helper()
-	return NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
+	return NewServer(slog.New(slog.DiscardHandler), cfg)
 }
 
 // checkError fails if err has another class or upstream code, or if it contains

@@ -32,12 +32,12 @@ func TestPasswordRotation(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			box := passwordBackend{make(chan string, 2)}
-			p := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), Config{
+			p := NewServer(slog.New(slog.NewTextHandler(&log, nil)), Config{
 				From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, TLSMandatory), RootCAs: pool,
 				Username: "criticizer", Password: secret.New(tt.password), PasswordOld: secret.New(tt.old),
 			})
 			for range 2 {
-				_, err := p.Send(t.Context(), render(t, findingsReport()))
+				_, err := p.send(t.Context(), render(t, findingsReport()))
 				if tt.class == "" && err != nil || tt.class != "" && failure.ClassOf(err) != tt.class {
 					t.Errorf("send: %v, want class %q", err, tt.class)
 				}
@@ -60,7 +60,7 @@ func TestOldPasswordIsForRejectedSignInsOnly(t *testing.T) {
 	var log bytes.Buffer
 	cfg := plainConfig(serveScript(t, map[string]string{"greeting": "421 4.3.2 later"}).addr)
 	cfg.Username, cfg.Password, cfg.PasswordOld = "ann", secret.New(testPassword), secret.New(rand.Text())
-	_, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), cfg).Send(t.Context(), render(t, findingsReport()))
+	_, err := NewServer(slog.New(slog.NewTextHandler(&log, nil)), cfg).send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.UpstreamUnavailable, "421 4.3.2")
 	if log.Len() > 0 {
 		t.Errorf("logged %s", &log)

@@ -1,10 +1,12 @@
 package mail
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/mail"
@@ -15,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -36,10 +39,55 @@ const (
 	politeTimeout = 5 * time.Second
 )
 
-// An SMTPProvider sends through a mail server, one recipient per message and one message per
-// connection, so that a rejection concerns exactly one recipient. SMTP has no query for
-// accepted messages: see [EvidencedProvider].
-type SMTPProvider struct {
+// A Message is one mail to one recipient.
+type Message struct {
+	// ID is the Message-ID without angle brackets. The ID of a digest holds its Key,
+	// which can be derived again after a crash.
+	ID string
+	// Key is the token of a digest (package evidence), empty if the message has none.
+	Key  string
+	From mail.Address
+	To   string // a bare address
+	Date time.Time
+
+	Subject string
+	Text    string
+	HTML    string            // empty: the message has only text
+	Header  map[string]string // the other header fields, in ASCII
+
+	// Begun is when the attempt started, by this machine's clock. An attempt that
+	// takes too long is abandoned. Zero: now.
+	Begun time.Time
+}
+
+// MIME returns the message as SMTP transfers it. The same message gives the
+// same bytes.
+func (m Message) MIME() ([]byte, error) {
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary("crz1."+m.Key))
+	msg.SetMessageIDWithValue(m.ID)
+	msg.SetDateWithValue(m.Date)
+	msg.FromMailAddress(&m.From)
+	msg.ToMailAddress(&mail.Address{Address: m.To})
+	msg.Subject(m.Subject)
+	for name, value := range m.Header {
+		// Not go-mail's preformatted headers: it writes those without encoding.
+		msg.SetGenHeader(gomail.Header(name), value)
+	}
+	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	}
+	var raw bytes.Buffer
+	if _, err := msg.WriteTo(&raw); err != nil {
+		return nil, fmt.Errorf("render mail %s: %w", m.ID, err)
+	}
+	return raw.Bytes(), nil
+}
+
+// A Server is a mail server to which messages are sent, one recipient per message and one
+// message per connection, so that a rejection concerns exactly one recipient. SMTP has no query
+// for accepted messages: see [Provider].
+type Server struct {
 	lg            *slog.Logger
 	cfg           Config
 	sendLimit     time.Duration
@@ -47,52 +95,44 @@ type SMTPProvider struct {
 	accepted      atomic.Value // string: the last recipient whose mail was accepted
 }
 
-// NewSMTPProvider returns a provider for the server that cfg names. cfg was checked.
-func NewSMTPProvider(lg *slog.Logger, cfg Config) *SMTPProvider {
-	return &SMTPProvider{lg: lg, cfg: cfg, sendLimit: maxSendTime}
-}
-
-// Send sends m and returns its ID. An error has a class of package failure. With
-// DeliveryAmbiguous the message may have been accepted, with any other class it was not.
-func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
-	if _, err := p.send(ctx, m); err != nil {
-		return "", err
-	}
-	return m.ID, nil
+// NewServer returns the server that cfg names. cfg was checked.
+func NewServer(lg *slog.Logger, cfg Config) *Server {
+	return &Server{lg: lg, cfg: cfg, sendLimit: maxSendTime}
 }
 
 // SendText sends a mail of plain text that is not a digest. id is its Message-ID before the
 // domain.
-func (p *SMTPProvider) SendText(ctx context.Context, to, id, subject, text string) error {
-	from, err := mail.ParseAddress(p.cfg.From)
+func (s *Server) SendText(ctx context.Context, to, id, subject, text string) error {
+	from, err := mail.ParseAddress(s.cfg.From)
 	if err != nil {
 		return failure.Errorf(failure.ConfigInvalid, "mail.from is not a mail address")
 	}
-	_, err = p.Send(ctx, Message{
-		ID: id + "@" + p.cfg.messageIDDomain(), From: *from, To: to, Date: time.Now(), Subject: subject, Text: text,
+	_, err = s.send(ctx, Message{
+		ID: id + "@" + s.cfg.messageIDDomain(), From: *from, To: to, Date: time.Now(), Subject: subject, Text: text,
 	})
 	return err
 }
 
 // Ping signs in to the mail server and names our sender, without sending. Errors
 // have the class that sending would have.
-func (p *SMTPProvider) Ping(ctx context.Context) error {
+func (s *Server) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c, err := p.connect(ctx)
+	c, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.Mail(envelope(p.cfg.fromAddress())); err != nil {
+	if err := c.Mail(envelope(s.cfg.fromAddress())); err != nil {
 		return classify(ctx, stepMail, err)
 	}
 	quit(c)
 	return nil
 }
 
-// send sends m and returns the step it reached. The end of ctx closes the
-// connection; go-mail itself observes a context only while it connects.
-func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error) {
+// send sends m and returns the step it reached. An error has a class of package failure: with
+// DeliveryAmbiguous the message may have been accepted, with any other class it was not. The
+// end of ctx closes the connection; go-mail itself observes a context only while it connects.
+func (s *Server) send(ctx context.Context, m Message) (at step, err error) {
 	raw, err := m.MIME()
 	if err != nil {
 		return stepConnect, err
@@ -100,9 +140,9 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	begun := cmp.Or(m.Begun, time.Now())
-	late := time.AfterFunc(remaining(begun, p.sendLimit), cancel)
-	inTime := func() bool { return late.Stop() && remaining(begun, p.sendLimit) > 0 }
-	c, err := p.connect(ctx)
+	late := time.AfterFunc(remaining(begun, s.sendLimit), cancel)
+	inTime := func() bool { return late.Stop() && remaining(begun, s.sendLimit) > 0 }
+	c, err := s.connect(ctx)
 	if err != nil {
 		return stepConnect, err
 	}
@@ -111,8 +151,8 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 			"send mail: the address is not ASCII, which the mail server does not support (no SMTPUTF8): correct or waive the recipient")
 	}
 	if at, err = transact(c, m, raw, inTime); err != nil {
-		rejected := classify(ctx, at, err, p.cfg.Username, m.To)
-		if at == stepRcpt && p.onlyRefuses(c, m.To, err) {
+		rejected := classify(ctx, at, err, s.cfg.Username, m.To)
+		if at == stepRcpt && s.onlyRefuses(c, m.To, err) {
 			e, _ := errors.AsType[*failure.Error](rejected)
 			refused := failure.Errorf(failure.RecipientRejected, "%w; it accepts another recipient on the same connection: correct or waive this one", e.Err)
 			refused.Upstream = e.Upstream
@@ -120,7 +160,7 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 		}
 		return at, rejected
 	}
-	p.accepted.Store(m.To)
+	s.accepted.Store(m.To)
 	quit(c)
 	return stepDot, nil
 }
@@ -160,15 +200,15 @@ func transact(c *smtp.Client, m Message, raw []byte, inTime func() bool) (at ste
 
 // onlyRefuses reports whether a refusal of RCPT that does not say whose fault it is concerns
 // this recipient only: on the same connection the server accepts one whose mail it took before.
-func (p *SMTPProvider) onlyRefuses(c *smtp.Client, to string, refusal error) bool {
+func (s *Server) onlyRefuses(c *smtp.Client, to string, refusal error) bool {
 	e, ok := errors.AsType[*textproto.Error](refusal)
-	other, _ := p.accepted.Load().(string)
+	other, _ := s.accepted.Load().(string)
 	if !ok || other == "" || strings.EqualFold(other, to) || !newReply(stepRcpt, e.Code, e.Msg).unexplained() {
 		return false
 	}
 	defer quit(c)
 	return c.UpdateDeadline(politeTimeout) == nil && c.Reset() == nil &&
-		c.Mail(envelope(p.cfg.fromAddress())) == nil && c.Rcpt(envelope(other)) == nil
+		c.Mail(envelope(s.cfg.fromAddress())) == nil && c.Rcpt(envelope(other)) == nil
 }
 
 // remaining returns what is left of limit since begun. It counts by both clocks: the
@@ -192,31 +232,31 @@ func quit(c *smtp.Client) {
 
 // connect returns a connection that is signed in. If the server rejects the new password, it
 // signs in with the old one (security 9.3.5). It logs which one is in use when that changes.
-func (p *SMTPProvider) connect(ctx context.Context) (*smtp.Client, error) {
+func (s *Server) connect(ctx context.Context) (*smtp.Client, error) {
 	rejected := func(err error) bool { return err != nil && failure.ClassOf(err) == failure.AuthDenied }
-	c, err := p.connectWith(ctx, p.cfg.Password)
-	if !p.cfg.PasswordOld.IsSet() {
+	c, err := s.connectWith(ctx, s.cfg.Password)
+	if !s.cfg.PasswordOld.IsSet() {
 		return c, err
 	}
 	inUse := "new"
 	if rejected(err) {
 		inUse = "old"
-		if c, err = p.connectWith(ctx, p.cfg.PasswordOld); rejected(err) {
+		if c, err = s.connectWith(ctx, s.cfg.PasswordOld); rejected(err) {
 			inUse = "none"
 		}
 	}
-	if (err == nil || inUse == "none") && p.passwordInUse.Swap(inUse) != inUse {
-		p.lg.InfoContext(ctx, "mail password in use", "password", inUse)
+	if (err == nil || inUse == "none") && s.passwordInUse.Swap(inUse) != inUse {
+		s.lg.InfoContext(ctx, "mail password in use", "password", inUse)
 	}
 	return c, err
 }
 
 // connectWith dials, secures the connection and signs in with password. The end of ctx closes
 // the connection.
-func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (c *smtp.Client, err error) {
-	tlsConfig := &tls.Config{ServerName: p.cfg.Host, RootCAs: p.cfg.RootCAs, MinVersion: tls.VersionTLS12}
+func (s *Server) connectWith(ctx context.Context, password secret.Value) (c *smtp.Client, err error) {
+	tlsConfig := &tls.Config{ServerName: s.cfg.Host, RootCAs: s.cfg.RootCAs, MinVersion: tls.VersionTLS12}
 	at := stepConnect
-	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(p.cfg.Host, strconv.Itoa(p.cfg.Port)))
+	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port)))
 	if err != nil {
 		return nil, classify(ctx, at, err)
 	}
@@ -224,24 +264,24 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 	defer func() {
 		if err != nil {
 			_ = tcp.Close()
-			err = classify(ctx, at, err, p.cfg.Username, password.Reveal())
+			err = classify(ctx, at, err, s.cfg.Username, password.Reveal())
 		}
 	}()
 	if err := tcp.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
 		return nil, err
 	}
 	conn := tcp
-	if p.cfg.TLS == TLSImplicit {
+	if s.cfg.TLS == TLSImplicit {
 		conn = tls.Client(tcp, tlsConfig)
 	}
-	if c, err = smtp.NewClient(conn, p.cfg.Host); err != nil {
+	if c, err = smtp.NewClient(conn, s.cfg.Host); err != nil {
 		return nil, err
 	}
 	at = stepHello
-	if err := c.Hello(p.cfg.ehloName()); err != nil {
+	if err := c.Hello(s.cfg.ehloName()); err != nil {
 		return nil, err
 	}
-	if p.cfg.TLS != TLSImplicit && p.cfg.TLS != TLSNone {
+	if s.cfg.TLS != TLSImplicit && s.cfg.TLS != TLSNone {
 		if offered, _ := c.Extension("STARTTLS"); !offered {
 			return nil, errors.New("the server offers no STARTTLS")
 		}
@@ -249,9 +289,9 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 			return nil, err
 		}
 	}
-	if p.cfg.Username != "" {
+	if s.cfg.Username != "" {
 		at = stepAuth
-		auth, err := p.auth(c, password)
+		auth, err := s.auth(c, password)
 		if err == nil {
 			err = c.Auth(auth)
 		}
@@ -264,13 +304,13 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 
 // auth returns the way to sign in: by access token, or by the first of the mechanisms below
 // that the server offers. Those that send the password need TLS.
-func (p *SMTPProvider) auth(c *smtp.Client, password secret.Value) (smtp.Auth, error) {
-	user, pass := p.cfg.Username, password.Reveal()
+func (s *Server) auth(c *smtp.Client, password secret.Value) (smtp.Auth, error) {
+	user, pass := s.cfg.Username, password.Reveal()
 	_, offered := c.Extension("AUTH")
 	mechanisms := strings.Fields(strings.ToUpper(offered))
 	switch {
-	case p.cfg.TokenFile != "":
-		token, err := readToken(p.cfg.TokenFile)
+	case s.cfg.TokenFile != "":
+		token, err := readToken(s.cfg.TokenFile)
 		if err == nil && !slices.Contains(mechanisms, "XOAUTH2") {
 			err = errors.New("the server does not offer XOAUTH2")
 		}
@@ -279,11 +319,11 @@ func (p *SMTPProvider) auth(c *smtp.Client, password secret.Value) (smtp.Auth, e
 		return smtp.ScramSHA256Auth(user, pass), nil
 	case slices.Contains(mechanisms, "SCRAM-SHA-1"):
 		return smtp.ScramSHA1Auth(user, pass), nil
-	case p.cfg.TLS == TLSNone:
+	case s.cfg.TLS == TLSNone:
 	case slices.Contains(mechanisms, "PLAIN"):
-		return smtp.PlainAuth("", user, pass, p.cfg.Host, false), nil
+		return smtp.PlainAuth("", user, pass, s.cfg.Host, false), nil
 	case slices.Contains(mechanisms, "LOGIN"):
-		return smtp.LoginAuth(user, pass, p.cfg.Host, false), nil
+		return smtp.LoginAuth(user, pass, s.cfg.Host, false), nil
 	}
 	return nil, errors.New("the server offers no SCRAM, nor PLAIN or LOGIN over TLS")
 }

@@ -77,7 +77,7 @@ func TestAccessToken(t *testing.T) {
 		From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, backend, cert, TLSMandatory), RootCAs: pool, Username: "criticizer", TokenFile: file,
 	})
 	m := render(t, findingsReport())
-	_, err := p.Send(t.Context(), m)
+	_, err := p.send(t.Context(), m)
 	checkError(t, err, failure.AuthDenied, "")
 	for _, token := range []string{"", testPassword + "\r\n", "expired"} {
 		class := failure.AuthDenied
@@ -85,7 +85,7 @@ func TestAccessToken(t *testing.T) {
 			class = ""
 		}
 		testkit.NoError(t, os.WriteFile(file, []byte(token), 0o600))
-		if _, err := p.Send(t.Context(), m); class == "" && err != nil || class != "" && failure.ClassOf(err) != class {
+		if _, err := p.send(t.Context(), m); class == "" && err != nil || class != "" && failure.ClassOf(err) != class {
 			t.Errorf("%v, want class %q", err, class)
 		}
 	}
@@ -101,7 +101,7 @@ func TestTLSAndSignIn(t *testing.T) {
 			RootCAs: pool, Username: "criticizer", Password: secret.New(testPassword),
 		}
 		m := render(t, findingsReport())
-		if _, err := newSMTP(t, cfg).Send(t.Context(), m); err != nil {
+		if _, err := newSMTP(t, cfg).send(t.Context(), m); err != nil {
 			t.Errorf("%s: %v", policy, err)
 		} else if got := <-backend.got; got != string(mime(t, m)) {
 			t.Errorf("%s: the server got %q", policy, got)
@@ -109,12 +109,12 @@ func TestTLSAndSignIn(t *testing.T) {
 
 		wrong := cfg
 		wrong.Password = secret.New(rand.Text())
-		_, err := newSMTP(t, wrong).Send(t.Context(), m)
+		_, err := newSMTP(t, wrong).send(t.Context(), m)
 		checkError(t, err, failure.AuthDenied, "535 5.7.8")
 
 		stranger := cfg
 		stranger.RootCAs = x509.NewCertPool()
-		_, err = newSMTP(t, stranger).Send(t.Context(), m)
+		_, err = newSMTP(t, stranger).send(t.Context(), m)
 		checkError(t, err, failure.ConfigInvalid, "")
 	}
 }
@@ -141,7 +141,7 @@ func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 			server := serveScript(t, tc.replies)
 			cfg := plainConfig(server.addr)
 			cfg.TLS, cfg.Username, cfg.Password = tc.policy, "criticizer", secret.New(testPassword)
-			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+			_, err := newSMTP(t, cfg).send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, tc.class, tc.code)
 			if server.heard("AUTH")+server.heard("MAIL")+server.heard("DATA") > 0 {
 				t.Errorf("the server got %q", server.conns)
@@ -169,7 +169,7 @@ func TestTLSOfAnotherServer(t *testing.T) {
 				From: testFrom, Host: tc.host, Port: serveTLS(t, passwordBackend{make(chan string, 1)}, serves, TLSMandatory), RootCAs: pool,
 				Username: "criticizer", Password: secret.New(testPassword),
 			}
-			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+			_, err := newSMTP(t, cfg).send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, failure.ConfigInvalid, "")
 			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
 			box.Port = serveMailbox(t, serves).Port
