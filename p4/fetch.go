@@ -13,8 +13,8 @@
 // filelog twice if files were branched or integrated, jobs once if the changelist
 // has jobs; files and print once for the files around the change. A shelf costs one more
 // print, and so does each revision at which the server ends a print; a server that fails to
-// describe a changelist is asked up to three times, and each group that owns a changed path
-// once.
+// describe a changelist is asked up to three times, and groups that own changed paths once a
+// minute.
 package p4
 
 import (
@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -39,6 +40,7 @@ type ChangeFetcher struct {
 	list      AllowList
 	owners    []owner
 	authors   []authorRule
+	groups    sync.Map // the cached members of groups in owners, by name
 	skip      skipper
 	selection *selection.Policy
 	runner    command.Runner

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -91,14 +92,14 @@ func (x *fetch) addOwners(ctx context.Context) error {
 			x.Recipients = append(x.Recipients, review.Recipient{Address: address, Role: review.RoleOwner})
 		}
 		for _, group := range o.groups {
-			members, isWhole, err := x.members(ctx, group)
+			found, err := x.membersOf(ctx, group)
 			if err := x.orGap(review.GapOwners, err); err != nil {
 				return err
 			}
-			if !isWhole && !slices.Contains(x.Gaps, review.GapOwners) {
+			if !found.isWhole && !slices.Contains(x.Gaps, review.GapOwners) {
 				x.Gaps = append(x.Gaps, review.GapOwners)
 			}
-			for _, m := range members {
+			for _, m := range found.users {
 				x.addRecipient(m.Fields["User"], m.Fields["Email"], review.RoleOwner)
 			}
 		}
@@ -106,20 +107,32 @@ func (x *fetch) addOwners(ctx context.Context) error {
 	return nil
 }
 
-// Limits of a group that owns paths: groups within it, and members.
+// Limits of a group that owns paths: groups within it, members, and how long the members are
+// cached. A former member is notified for no longer than that.
 const (
 	maxSubgroups = 20
 	maxMembers   = 200
+	groupLife    = time.Minute
 )
 
-// members returns the p4 users records of a group's members, and of the groups in it.
-// isWhole is false if the group has none, or more than the limits.
-func (x *fetch) members(ctx context.Context, group string) (members []command.Record, isWhole bool, err error) {
+// members are the users of a group and of the groups in it.
+type members struct {
+	users   []command.Record // of p4 users
+	isWhole bool             // there are users, and no more than the limits
+	asked   time.Time
+}
+
+// membersOf returns the members of a group, from the cache or from the server.
+func (x *fetch) membersOf(ctx context.Context, group string) (members, error) {
+	if known, ok := x.groups.Load(group); ok && time.Since(known.(members).asked) < groupLife {
+		return known.(members), nil
+	}
+	found := members{asked: time.Now()}
 	groups, users := []string{group}, []string(nil)
 	for i := 0; i < min(len(groups), maxSubgroups); i++ {
 		records, err := x.Stats(ctx, command.Cmd{Name: "group", Flags: []string{"-o"}, Operands: groups[i : i+1]})
 		if err != nil {
-			return nil, false, err
+			return members{}, err
 		}
 		for _, rec := range records {
 			for n := range numbered(rec.Fields, "Users") {
@@ -133,9 +146,14 @@ func (x *fetch) members(ctx context.Context, group string) (members []command.Re
 		}
 	}
 	users = slices.DeleteFunc(users, func(user string) bool { return !isUser(user) })
-	if len(users) == 0 {
-		return nil, false, nil
+	if len(users) > 0 {
+		var err error
+		found.users, err = x.Stats(ctx, command.Cmd{Name: "users", Operands: users[:min(len(users), maxMembers)]})
+		if err != nil {
+			return members{}, err
+		}
 	}
-	members, err = x.Stats(ctx, command.Cmd{Name: "users", Operands: users[:min(len(users), maxMembers)]})
-	return members, len(members) > 0 && len(groups) <= maxSubgroups && len(users) <= maxMembers, err
+	found.isWhole = len(found.users) > 0 && len(groups) <= maxSubgroups && len(users) <= maxMembers
+	x.groups.Store(group, found)
+	return found, nil
 }

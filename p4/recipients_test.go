@@ -176,7 +176,8 @@ func TestEntriesOfOwnersAndAuthors(t *testing.T) {
 	}
 }
 
-// The members of a group and of the groups in it are owners.
+// The members of a group and of the groups in it are owners. The server is asked for them once a
+// minute.
 func TestGroupsAreOwners(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -184,18 +185,31 @@ func TestGroupsAreOwners(t *testing.T) {
 	f.reply("group -o dba", stat("Group", "dba", "Subgroups0", "seniors", "Subgroups1", "dba", "Users0", "bob", "Users1", "-x", "Owners0", "boss"))
 	f.reply("group -o seniors", stat("Group", "seniors", "Users0", "carl", "Users1", "gone"))
 	f.reply("users bob carl gone", stat("User", "bob", "Email", "bob@example.com"), stat("User", "carl", "Email", "carl"), message(2, 17, "gone - no such user(s).\n"))
-	read := func() (review.Change, error) {
-		return f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba", "//other/... group:none"} }).
-			Read(t.Context(), 12, review.ReadOptions{})
-	}
-	change, err := read()
-	testkit.NoError(t, err)
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba", "//other/... group:none"} })
 	want := []review.Recipient{{User: "ann", Address: "ann@example.com", Role: review.RoleAuthor}, {User: "bob", Address: "bob@example.com", Role: review.RoleOwner}}
-	if !slices.Equal(change.Recipients, want) || !slices.Equal(change.Unresolved, []string{"carl"}) {
-		t.Errorf("recipients %v, unresolved %v", change.Recipients, change.Unresolved)
+	for range 2 {
+		change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
+		testkit.NoError(t, err)
+		if !slices.Equal(change.Recipients, want) || !slices.Equal(change.Unresolved, []string{"carl"}) {
+			t.Errorf("recipients %v, unresolved %v", change.Recipients, change.Unresolved)
+		}
 	}
+	asked := 0
+	for _, call := range f.calls() {
+		if slices.Contains(call.Args, "group") {
+			asked++
+		}
+	}
+	if asked != 2 {
+		t.Errorf("p4 group ran %d times for two changes, want 2", asked)
+	}
+	known, _ := fetcher.groups.Load("dba")
+	old := known.(members)
+	old.asked = old.asked.Add(-groupLife)
+	fetcher.groups.Store("dba", old)
 	f.reply("group -o dba", message(3, 6, "You don't have permission for this operation.\n"))
-	change, err = read()
+	f.write()
+	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil || !slices.Contains(change.Gaps, review.GapOwners) || len(change.Recipients) != 1 {
 		t.Errorf("without permission: %+v, %v", change, err)
 	}
