@@ -148,7 +148,7 @@ func outlineAll(ctx context.Context, sources []*source) {
 	for range min(runtime.GOMAXPROCS(0), len(sources)) {
 		running.Go(func() {
 			for s := range next {
-				s.outline = outline.Of(ctx, s.path, strings.Join(s.lines, ""))
+				s.outline = outline.Around(ctx, s.path, strings.Join(s.lines, ""), s.changed)
 			}
 		})
 	}
