@@ -171,7 +171,7 @@ func (s said) failure(h http.Header) error {
 	return &failure.Error{
 		Class:      m.class,
 		Err:        Error{fmt.Sprintf("model endpoint answered %s: %s", upstream, m.text), s},
-		RetryAfter: retryAfter(h, s.text),
+		RetryAfter: retryAfter(s.status, h, s.text),
 		Upstream:   upstream,
 		RequestID:  requestID(h),
 	}
@@ -180,12 +180,36 @@ func (s said) failure(h http.Header) error {
 // waits matches how long an error says to wait, in its words.
 var waits = regexp.MustCompile(`(?:try again|retry|wait)\D{0,20}?((?:\d+m)?\d[\d.]*) ?(?:(ms|s|m)|(s)econds?|(m)inutes?)\b`)
 
-// retryAfter returns the delay that the endpoint asks for, in the header for it or in the words of
-// its error.
-func retryAfter(h http.Header, text string) time.Duration {
+// retryAfter returns the delay that the endpoint asks for: in the header for it, in the words of its
+// error, or, if a limit is reached, in the header that says when the limit is reset.
+func retryAfter(status int, h http.Header, text string) time.Duration {
 	wait := failure.RetryAfter(h, time.Now())
 	if m := waits.FindStringSubmatch(text); wait == 0 && m != nil {
 		wait, _ = time.ParseDuration(m[1] + m[2] + m[3] + m[4])
 	}
-	return min(wait, failure.DelayCeiling)
+	for _, limit := range []string{"-After", "", "-Requests", "-Tokens"} {
+		remaining := h.Get("X-Ratelimit-Remaining" + strings.TrimSuffix(limit, "-After"))
+		if wait == 0 && status == http.StatusTooManyRequests && (remaining == "" || remaining == "0") {
+			wait = resetAfter(h.Get("X-Ratelimit-Reset"+limit), time.Now())
+		}
+	}
+	return min(max(wait, 0), failure.DelayCeiling)
+}
+
+// resetAfter returns the time until a limit is reset: a duration, seconds, or a time in seconds or
+// milliseconds since 1970.
+func resetAfter(value string, now time.Time) time.Duration {
+	if d, err := time.ParseDuration(value); err == nil {
+		return d
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	switch {
+	case err != nil:
+		return 0
+	case n > 1e11:
+		return time.UnixMilli(int64(n)).Sub(now)
+	case n > 1e8:
+		return time.Unix(int64(n), 0).Sub(now)
+	}
+	return time.Duration(n * float64(time.Second))
 }

@@ -82,6 +82,12 @@ func TestRetryAfter(t *testing.T) {
 	}{
 		"seconds":           {"Retry-After", "20", "", 20 * time.Second},
 		"milliseconds":      {"Retry-After-Ms", "1500", "", 1500 * time.Millisecond},
+		"a duration":        {"X-Ratelimit-Reset-Requests", "2m1s", "", 121 * time.Second},
+		"seconds to go":     {"X-Ratelimit-Reset", "30", "", 30 * time.Second},
+		"another name":      {"X-Ratelimit-Reset-After", "7.5", "", 7500 * time.Millisecond},
+		"a time":            {"X-Ratelimit-Reset", "1893456000", "", failure.DelayCeiling},
+		"a time in ms":      {"X-Ratelimit-Reset", "1893456000000", "", failure.DelayCeiling},
+		"a time that is up": {"X-Ratelimit-Reset", "1700000000", "", 0},
 		"in words":          {"", "", "please try again in 4.5s.", 4500 * time.Millisecond},
 		"minutes, in words": {"", "", "please try again in 2m3s", 123 * time.Second},
 		"whole minutes":     {"", "", "retry after 2 minutes", 2 * time.Minute},
@@ -91,7 +97,34 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		h := http.Header{}
 		h.Set(test.header, test.value)
-		if got := retryAfter(h, test.text); got != test.want {
+		if got := retryAfter(http.StatusTooManyRequests, h, test.text); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// Headers about limits are in every answer of some servers: they count if the limit is reached.
+func TestResetOfALimit(t *testing.T) {
+	t.Parallel()
+	requests := map[string]string{"Remaining-Requests": "0", "Reset-Requests": "20s", "Remaining-Tokens": "9", "Reset-Tokens": "1s"}
+	tokens := map[string]string{"Remaining-Requests": "9", "Reset-Requests": "2m", "Remaining-Tokens": "0", "Reset-Tokens": "6s"}
+	for name, test := range map[string]struct {
+		status int
+		text   string
+		header map[string]string
+		want   time.Duration
+	}{
+		"another error":         {500, "", requests, 0},
+		"requests are used up":  {429, "", requests, 20 * time.Second},
+		"tokens are used up":    {429, "", tokens, 6 * time.Second},
+		"another limit remains": {429, "", map[string]string{"Remaining": "5", "Reset": "60"}, 0},
+		"words come first":      {429, "please try again in 3s", requests, 3 * time.Second},
+	} {
+		h := http.Header{}
+		for key, value := range test.header {
+			h.Set("X-Ratelimit-"+key, value)
+		}
+		if got := retryAfter(test.status, h, test.text); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
