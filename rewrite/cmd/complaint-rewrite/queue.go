@@ -286,8 +286,30 @@ provider has are lost. The next run of the collector cancels the batch there.`,
 		fmt.Fprintf(cmd.OutOrStdout(), "batch %s is abandoned: %d jobs left it\n", args[0], jobs)
 		return nil
 	})
-	cmd := &cobra.Command{Use: "batch", Short: "Repair batches"}
-	cmd.AddCommand(abandon)
+	cancel := &cobra.Command{
+		Use: "cancel PROVIDER PROVIDER_BATCH_ID", Short: "Cancel a batch that no row knows at its provider", Args: cobra.ExactArgs(2),
+		Long: `Cancels a batch at its provider that the log of the worker names as one without a row.
+Another database may know it. End a batch of the queue with abandon.`,
+		Example: "  complaint-rewrite batch cancel openai batch_67f0",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.settings()
+			if err != nil {
+				return err
+			}
+			rewriter, err := c.rewriter(quiet, "")
+			if err != nil {
+				return err
+			}
+			to := rewrite.RoutingDecision{Provider: args[0], AdapterKind: rewrite.OpenAIChat}
+			if err := rewriter.Cancel(cmd.Context(), to, args[1]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "batch %s is being canceled at %s\n", args[1], args[0])
+			return nil
+		},
+	}
+	cmd := &cobra.Command{Use: "batch", Short: "Abandon a batch, or cancel one that only its provider has"}
+	cmd.AddCommand(abandon, cancel)
 	return cmd
 }
 

@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +101,20 @@ func TestBatches(t *testing.T) {
 	b.must(t, []string{"abandoned"}, "batch", "abandon", id, "--reason", "T-5: lost")
 	b.refuses(t, false, "it has ended", "batch", "abandon", id, "--reason", "T-5: lost")
 	b.must(t, []string{"no open batches\n"}, "stats")
+
+	var canceled string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		canceled = r.Method + " " + r.URL.Path
+		fmt.Fprint(w, `{"id": "batch_1", "status": "cancelling"}`)
+	}))
+	t.Cleanup(server.Close)
+	b.env["COMPLAINT_REWRITE_OPENAI_BASE_URL"], b.env["COMPLAINT_REWRITE_ROUTE_MODEL"] = server.URL+"/v1", "m"
+	b.env["COMPLAINT_REWRITE_OPENAI_API_KEY"], b.env["COMPLAINT_REWRITE_REDACTION_KEY"] = "a key of this test", "0123456789abcdef0123456789abcdef"
+	b.refuses(t, false, "google", "batch", "cancel", "google", "batch_1")
+	b.must(t, []string{"batch batch_1 is being canceled at openai"}, "batch", "cancel", "openai", "batch_1")
+	if canceled != "POST /v1/batches/batch_1/cancel" {
+		t.Errorf("the provider got %q", canceled)
+	}
 }
 
 // Each worker has a schedule of its name, which can be triggered (rewrite 5).
