@@ -40,7 +40,7 @@ Roles:
 ` + aboutRoles() + `
 Give each worker only the secrets of its roles. A worker reads the files of its
 secrets every 10 seconds, and on SIGHUP. It logs to standard error: JSON, or text on
-a terminal.
+a terminal, in color unless NO_COLOR is set.
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 		Example: `  criticizer-worker

@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 
+	"github.com/lmittmann/tint"
 	"golang.org/x/term"
 )
 
@@ -22,9 +23,12 @@ type Config struct {
 	Scrub func(string) string
 }
 
-// Logger returns a logger that writes to w: JSON, or text to a terminal. It redacts the message and
-// every value with cfg.Scrub, but not the keys, which are constants.
-func Logger(w io.Writer, cfg Config) *slog.Logger {
+// Logger returns a logger that writes to w: JSON, or colored text to a terminal. The environment
+// variable NO_COLOR turns color off (no-color.org). Logger redacts the message and every value with
+// cfg.Scrub, but not the keys, which are constants.
+func Logger(w io.Writer, cfg Config) *slog.Logger { return newLogger(w, cfg, isTerminal(w)) }
+
+func newLogger(w io.Writer, cfg Config, terminal bool) *slog.Logger {
 	if cfg.Scrub == nil {
 		panic("telemetry: Config.Scrub is not set")
 	}
@@ -32,11 +36,12 @@ func Logger(w io.Writer, cfg Config) *slog.Logger {
 	replace := func(_ []string, a slog.Attr) slog.Attr {
 		return slog.Attr{Key: cmp.Or(sdkKeys[a.Key], a.Key), Value: redacted(a.Value, cfg.Scrub)}
 	}
-	options := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: replace}
-	if isTerminal(w) {
-		return slog.New(slog.NewTextHandler(w, options))
+	if terminal {
+		return slog.New(tint.NewTextHandler(w, &tint.Options{
+			Level: cfg.Level, ReplaceAttr: replace, NoColor: os.Getenv("NO_COLOR") != "",
+		}))
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: replace}))
 }
 
 // sdkKeys maps the attribute keys of the Temporal SDK to ours.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -36,6 +37,21 @@ func TestLogOfAFile(t *testing.T) {
 	out, err := os.ReadFile(f.Name())
 	if err != nil || !json.Valid(out) || !strings.Contains(string(out), `"msg":"fetched [masked]","changelist":4711}`) {
 		t.Errorf("wrote %q, %v", out, err)
+	}
+}
+
+// A terminal gets colored text, without color if NO_COLOR is set.
+func TestLogOfATerminal(t *testing.T) {
+	for noColor, color := range map[string]bool{"": true, "1": false} {
+		t.Setenv("NO_COLOR", noColor)
+		var out bytes.Buffer
+		lg := telemetry.TerminalLogger(&out, telemetry.Config{Scrub: scrub})
+		lg.Debug("hidden by default")
+		lg.Error("failed "+plain, "changelist", 4711)
+		if got := out.String(); !strings.Contains(got, "failed [masked]") || !strings.Contains(got, "4711") ||
+			strings.Count(got, "\n") != 1 || strings.Contains(got, "\x1b[") != color {
+			t.Errorf("NO_COLOR=%q: wrote %q, want one line, in color: %t", noColor, got, color)
+		}
 	}
 }
 
@@ -117,14 +133,19 @@ func TestRedactScrubsEveryValue(t *testing.T) {
 		"secret":                      secret.New(plain),
 		"hidden secret":               struct{ s secret.Value }{secret.New(plain)},
 	}
+	loggers := map[string]func(io.Writer, telemetry.Config) *slog.Logger{
+		"JSON": telemetry.Logger, "terminal": telemetry.TerminalLogger,
+	}
 	for name, value := range values {
-		var out bytes.Buffer
-		lg := telemetry.Logger(&out, telemetry.Config{Scrub: scrub})
-		lg.Info("as argument", "k", value)
-		lg.With("k", value).Info("as attribute of the logger")
-		lg.WithGroup("a").With("k", value).WithGroup("b").Info("in groups", slog.Group("c", "k", value))
-		if strings.Contains(out.String(), plain) || strings.Count(out.String(), "\n") != 3 {
-			t.Errorf("%s: wrote\n%s", name, &out)
+		for format, logger := range loggers {
+			var out bytes.Buffer
+			lg := logger(&out, telemetry.Config{Scrub: scrub})
+			lg.Info("as argument", "k", value)
+			lg.With("k", value).Info("as attribute of the logger")
+			lg.WithGroup("a").With("k", value).WithGroup("b").Info("in groups", slog.Group("c", "k", value))
+			if strings.Contains(out.String(), plain) || strings.Count(out.String(), "\n") != 3 {
+				t.Errorf("%s: %s: wrote\n%s", name, format, &out)
+			}
 		}
 	}
 }
