@@ -177,10 +177,10 @@ func tally[K ~string](all []K, counts map[K]int) string {
 	return strings.Join(parts, ", ")
 }
 
-var reviewTable = table[store.RecentReview]{
+var reviewTable = table[listedReview]{
 	empty:  "no reviews",
 	header: []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"},
-	cells: func(r store.RecentReview) []any {
+	cells: func(r listedReview) []any {
 		outcome, findings := "-", "-"
 		if r.Outcome != "" {
 			outcome, findings = r.Outcome.Named(r.StandIn), fmt.Sprint(r.Findings)
@@ -193,8 +193,8 @@ var reviewTable = table[store.RecentReview]{
 	},
 }
 
-// reviewDetail returns why a review was skipped, failed or ended, or the stage it is in.
-func reviewDetail(r store.RecentReview) string {
+// reviewDetail returns why a review was skipped, failed or ended, or what it waits for.
+func reviewDetail(r listedReview) string {
 	var words []string
 	if r.Shelved {
 		words = append(words, "shelf")
@@ -211,7 +211,7 @@ func reviewDetail(r store.RecentReview) string {
 	if r.Stage != "" {
 		words = append(words, "in stage "+string(r.Stage))
 	}
-	words = append(words, r.ClosedHow)
+	words = append(append(words, r.ClosedHow), r.Waits...)
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "; ")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/export"
@@ -25,8 +26,9 @@ func (c *app) reviewCommand() *cobra.Command {
 func (c *app) reviewListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List reviews, newest first",
-		Long: `Lists reviews, newest first, with the stage that one is in, or the reason why it
-was skipped or failed. To see what it waits for: criticizer status.`,
+		Long: `Lists reviews, newest first, with the reason why one was skipped or failed, or
+what it waits for: its stage, circuit breakers and, of the first 50, the attempts
+and queues that Temporal knows.`,
 		Example: `  criticizer review list --state retryable_failed --since 24h
   criticizer review list --outcome findings --limit 100 --json | jq '.[].changelist'`,
 	}
@@ -36,9 +38,57 @@ was skipped or failed. To see what it waits for: criticizer status.`,
 	wordFlag(cmd, &filter.Outcome, "outcome", "only with this `OUTCOME`: clean, findings, partial or not_reviewed",
 		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
 	flagOf(cmd, &filter.Since, "since", "only those started within the last `DURATION`", positive)
-	return list(c, cmd, &filter.Max, reviewTable, func(ctx context.Context, db *store.DB) ([]store.RecentReview, error) {
-		return db.RecentReviews(ctx, filter)
+	return list(c, cmd, &filter.Max, reviewTable, func(ctx context.Context, db *store.DB) ([]listedReview, error) {
+		rows, err := db.RecentReviews(ctx, filter)
+		outages, errOutages := db.Outages(ctx)
+		cfg, errConfig := c.config(settings.RoleOperator)
+		if err := errors.Join(err, errOutages, errConfig); err != nil {
+			return nil, err
+		}
+		return withWaits(ctx, cfg, rows, outages), nil
 	})
+}
+
+// A listedReview is a review of the list, with what it waits for.
+type listedReview struct {
+	store.RecentReview
+	Waits []string `json:"waits,omitempty"`
+}
+
+// withWaits adds what unfinished reviews wait for. If Temporal cannot be asked, only the breakers of
+// their stages are known.
+func withWaits(ctx context.Context, cfg *settings.Config, rows []store.RecentReview, outages []store.Outage) []listedReview {
+	const mostAsked = 50
+	listed := make([]listedReview, len(rows))
+	var waiting []reviewView
+	var at []int // the places of waiting in listed
+	for i, r := range rows {
+		listed[i].RecentReview = r
+		if r.State == review.JobInProgress {
+			v := reviewView{ReviewRow: r.ReviewRow}
+			for _, o := range outages {
+				if o.Stage == string(r.Stage) {
+					v.Outages = append(v.Outages, o)
+				}
+			}
+			waiting = append(waiting, v)
+			at = append(at, i)
+		}
+	}
+	if len(waiting) > 0 {
+		temporal, _ := askTemporal(ctx, cfg, waiting[:min(len(waiting), mostAsked)])
+		if temporal != nil {
+			temporal.Close()
+		}
+	}
+	for n, v := range waiting {
+		waits := v.waits()
+		if !v.temporalAsked {
+			waits = append(waits, "its attempt and queue are not known")
+		}
+		listed[at[n]].Waits = waits
+	}
+	return listed
 }
 
 // reportFormats write a report, by the value of --format.

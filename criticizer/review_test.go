@@ -108,15 +108,15 @@ func TestReviewTable(t *testing.T) {
 	t.Parallel()
 	begun := time.Now().Add(-time.Hour)
 	ended := begun.Add(90 * time.Second)
-	reviewed := func(j review.Job, end *time.Time) store.RecentReview {
+	reviewed := func(j review.Job, end *time.Time) listedReview {
 		j.Changelist, j.Version = 4711, 2
-		return store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}
+		return listedReview{RecentReview: store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}}
 	}
 	waits := reviewed(review.Job{State: review.JobInProgress}, nil)
 	waits.Stage = review.StageLLM
 	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
 	var out strings.Builder
-	writeTable(&out, "", reviewTable.rows([]store.RecentReview{waits, reviewed(skipped, &ended)}))
+	writeTable(&out, "", reviewTable.rows([]listedReview{waits, reviewed(skipped, &ended)}))
 	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
 4711 v2     in_progress  -             -         %[1]s  1h00m so far  in stage llm
 4711 v2     succeeded    not_reviewed  0         %[1]s  1m            shelf; skipped: the changelist was shelved again before the review was over

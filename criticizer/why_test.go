@@ -135,9 +135,9 @@ func TestWhy(t *testing.T) {
 func TestWhoEndedAReview(t *testing.T) {
 	t.Parallel()
 	s := newEnvironment(t)
-	away := failure.Errorf(failure.UpstreamUnavailable, "the model is away")
-	away.RetryAfter = time.Minute
-	s.world.Fail("Review", away, away)
+	silent := failure.Errorf(failure.UpstreamUnavailable, "the model is away")
+	silent.RetryAfter = time.Minute
+	s.world.Fail("Review", silent, silent)
 	begun := map[review.Changelist]client.WorkflowRun{}
 	for _, cl := range []review.Changelist{1, 2} {
 		run, err := s.runs.ExecuteWorkflow(t.Context(), contract.StartOptions(requestFor(cl)), workflows.ReviewChangelist, requestFor(cl))
@@ -148,18 +148,22 @@ func TestWhoEndedAReview(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.must("why", "1"), "attempt 2") && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 	}
 	contains(t, s.must("why", "1"), "in_progress", "llm: waiting, attempt 2, after UPSTREAM_UNAVAILABLE: ", "the model is away", "next at ")
-	contains(t, s.must("status", "1"), "attempt 2, after UPSTREAM_UNAVAILABLE: ", "the model is away", "next at ")
+	for _, command := range []string{"status 1", "review list", "review list --json"} {
+		contains(t, s.must(strings.Fields(command)...), "attempt 2, after UPSTREAM_UNAVAILABLE: ", "the model is away", "next at ")
+	}
+	away := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}
+	contains(t, s.with(away, "review", "list").out, "in stage llm; its attempt and queue are not known")
 	_, err := s.runs.WorkflowService().UpdateTaskQueueConfig(t.Context(), &workflowservice.UpdateTaskQueueConfigRequest{
 		Namespace: s.runs.Name, Identity: "olga@desk", TaskQueue: contract.QueueLLM, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 		UpdateQueueRateLimit: &workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate{RateLimit: &taskqueuepb.RateLimit{}, Reason: "INC-7: maintenance"},
 	})
 	testkit.NoError(t, err)
-	for _, command := range []string{"why 1", "status 1", "top"} {
+	for _, command := range []string{"why 1", "status 1", "review list", "top"} {
 		contains(t, s.must(strings.Fields(command)...), "llm", "limited to 0 tasks per second by olga@desk: INC-7: maintenance")
 	}
 	_, err = s.database.Conn(t).Exec(t.Context(), `insert into criticizer.outages (stage, worker, since, half_open, class, reason) values ('llm', 'w1', now() - interval '5 minutes', false, 'AUTH_DENIED', 'the key is refused')`)
 	testkit.NoError(t, err)
-	for _, command := range []string{"why 1", "status 1", "top"} {
+	for _, command := range []string{"why 1", "status 1", "review list", "top"} {
 		contains(t, s.must(strings.Fields(command)...), "open for 5m at w1, AUTH_DENIED: the key is refused")
 	}
 	testkit.NoError(t, s.runs.CancelWorkflow(t.Context(), requestFor(1).Key, ""))
