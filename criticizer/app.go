@@ -33,7 +33,7 @@ type app struct {
 	progress func(w io.Writer, command string) (stop func())
 
 	configPath   string
-	json         bool
+	json, wide   bool // the format of the output; neither is a table
 	stopProgress func()
 }
 

@@ -413,7 +413,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	s := newEnvironment(t)
-	if out := s.must("deadletter", "list", "--json"); out != "[]\n" {
+	if out := s.must("deadletter", "list", "-o", "json"); out != "[]\n" {
 		t.Errorf("an empty queue is %q", out)
 	}
 	s.review(4711, errDenied)
@@ -425,6 +425,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.must("deadletter", "list", "--json")), &listed); err != nil || len(listed) != 1 || listed[0].ErrorClass != "AUTH_DENIED" || listed[0].State != "open" {
 		t.Errorf("listed %+v (%v)", listed, err)
 	}
+	contains(t, s.must("deadletter", "list", "-o", "wide"), "WORKFLOW", "RUN", "review-p4-4711-v1", s.open(4711).RunID)
 	var views []struct {
 		State string `json:"state"`
 		Run   struct {

@@ -276,6 +276,7 @@ func TestDeliveryList(t *testing.T) {
 	if none := r.run("list", "--changelist", "4712"); none.out != "no deliveries\n" {
 		t.Errorf("list of another changelist: %q", none.out)
 	}
+	contains(t, r.run("list", "-o", "wide").out, "MESSAGE-ID", "WORKFLOW", "review-p4-4711-v1")
 	var rows []struct {
 		ID     int64                 `json:"id"`
 		Status review.DeliveryStatus `json:"status"`

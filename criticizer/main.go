@@ -80,7 +80,14 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`)
 	root.Version = strings.TrimPrefix(cli.Version("criticizer"), "criticizer ")
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else /etc/criticizer/criticizer.yaml if it exists)")
-	flags.BoolVar(&c.json, "json", false, "print JSON, which has more than a table")
+	const usage = "output `FORMAT`: table, wide (more columns of a list) or json (default table)"
+	flags.FuncP("output", "o", usage, func(text string) error {
+		format, err := oneOf("table", "wide", "json")(text)
+		c.json, c.wide = format == "json", format == "wide"
+		return err
+	})
+	flags.BoolVar(&c.json, "json", false, "short for -o json")
+	must(root.RegisterFlagCompletionFunc("output", fixed("table", "wide", "json")))
 	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	root.PersistentPreRunE = c.prepare
 	return root

@@ -69,7 +69,7 @@ func TestHintsOfWrongUsage(t *testing.T) {
 		{[]string{"deadletter"}, "hint: see criticizer deadletter --help\n"},
 		{[]string{"feedback", "accept", "abc", "--reason", "x"}, "hint: to list the tokens of findings with feedback: criticizer feedback list"},
 		{[]string{"status", "--nonsense", "4711"}, "hint: see criticizer status --help\n"},
-		{[]string{"status", "4711", "-x"}, "hint: see criticizer status --help\n"},
+		{[]string{"status", "4711", "-o", "xml"}, "hint: see criticizer status --help\n"},
 		{[]string{"keyset", "create", "--json", "x"}, "hint: see criticizer keyset create --help\n"},
 	} {
 		got := say(t, nil, tt.typed...)

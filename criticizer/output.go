@@ -47,6 +47,7 @@ type table[T any] struct {
 	empty  string // printed in place of a table without rows
 	header []string
 	cells  func(T) []any // of the row of an item
+	wide   *table[T]     // further columns of --output wide, if any
 }
 
 // rows returns the header and a row for each item.
@@ -65,7 +66,13 @@ func printList[T any](c *app, items []T, t table[T]) error {
 			fmt.Fprintln(w, t.empty)
 			return
 		}
-		writeTable(w, "", t.rows(items))
+		rows := t.rows(items)
+		if c.wide && t.wide != nil {
+			for i, more := range t.wide.rows(items) {
+				rows[i] = append(rows[i], more...)
+			}
+		}
+		writeTable(w, "", rows)
 	})
 }
 

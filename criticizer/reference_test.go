@@ -149,6 +149,7 @@ func TestCompletionOfFixedValues(t *testing.T) {
 		"deadletter list --class AUTH":    {"AUTH_DENIED"},
 		"deadletter list --state ":        {"open", "replaying", "failed_again", "resolved", "all"},
 		"delivery list --status ":         {"pending", "sent", "failed", "held", "waived"},
+		"status 4711 -o ":                 {"table", "wide", "json"},
 		"review show 4711 --format ":      {"text", "html", "json", "sarif"},
 		"--config f deadletter show --js": {"--json"},
 		"completion ":                     {"bash", "fish", "powershell", "zsh"},
@@ -187,7 +188,7 @@ func TestListsArePrintedAsJSON(t *testing.T) {
 		want   string
 	}{
 		"the pack of a path":     {[]string{"rules", "check", "--json", "//depot/ours/a.go"}, 0, `"pattern": "//depot/ours/**"`},
-		"all packs":              {[]string{"--json", "rules", "list"}, 0, `"name": "ours"`},
+		"all packs":              {[]string{"-o", "json", "rules", "list"}, 0, `"name": "ours"`},
 		"the text of packs":      {[]string{"rules", "list", "--json"}, 0, "Our own trap."},
 		"paths outside the list": {[]string{"allowlist", "check", "--json", "//depot/ours/a", "//depot/b"}, 1, `"allowed": false`},
 	} {

@@ -191,6 +191,10 @@ var reviewTable = table[listedReview]{
 		}
 		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, stamp(r.CreatedAt), took, reviewDetail(r)}
 	},
+	wide: &table[listedReview]{
+		header: []string{"WORKFLOW", "RUN"},
+		cells:  func(r listedReview) []any { return []any{r.WorkflowID, r.RunID} },
+	},
 }
 
 // reviewDetail returns why a review was skipped, failed or ended, or what it waits for.
@@ -220,6 +224,10 @@ var deadLetterTable = table[store.DeadLetter]{
 	header: []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"},
 	cells: func(l store.DeadLetter) []any {
 		return []any{l.ID, versionCell(l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State, age(time.Since(l.RecordedAt)), l.Attempts, marks(l)}
+	},
+	wide: &table[store.DeadLetter]{
+		header: []string{"WORKFLOW", "RUN"},
+		cells:  func(l store.DeadLetter) []any { return []any{l.WorkflowID, l.RunID} },
 	},
 }
 
@@ -340,6 +348,10 @@ var deliveryTable = table[store.OutboxEntry]{
 			detail = "the result of the last attempt is unknown"
 		}
 		return []any{d.ID, versionCell(d.Changelist, d.Version), d.Recipient, d.Status, d.Attempts, d.JobState, detail}
+	},
+	wide: &table[store.OutboxEntry]{
+		header: []string{"MESSAGE-ID", "WORKFLOW"},
+		cells:  func(d store.OutboxEntry) []any { return []any{d.NotificationID, d.WorkflowID} },
 	},
 }
 

@@ -48,6 +48,11 @@ func TestReviewsAreListed(t *testing.T) {
 	if err := json.Unmarshal([]byte(listed("--json")), &found); err != nil || len(found) != 2 || found[0].DeadLetter == nil || found[1].Outcome != review.OutcomeFindings {
 		t.Errorf("got %+v, %v", found, err)
 	}
+	if table, wide := listed(), listed("-o", "wide"); strings.Contains(table, "WORKFLOW") || !strings.Contains(wide, "DETAIL") {
+		t.Errorf("the table\n%s\nthe wide one\n%s", table, wide)
+	} else {
+		contains(t, wide, "WORKFLOW", "RUN", found[0].WorkflowID, found[0].RunID)
+	}
 	if out := listed() + listed("--json"); strings.Contains(out, "@") || strings.Contains(out, "//depot") {
 		t.Errorf("it shows an address or a path: %s", out)
 	}
