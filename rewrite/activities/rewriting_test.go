@@ -632,12 +632,13 @@ func TestUnreadableJobsFailAlone(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			bad := r.enqueue(t, 3, mode)
+			r.edit(t, `alter table complaint_rewrite.jobs drop constraint jobs_not_before_is_readable`)
+			bad := r.enqueue(t, 4, mode)
 			good := r.enqueue(t, 3, mode)
-			fields := []string{"language_pair", "routing_decision", "routing_decision"}
+			fields := []string{"language_pair", "routing_decision", "routing_decision", "not_before_at"}
 			for i, change := range []string{
 				`language_pair = '{"from": true, "to": "en"}'`, `routing_decision = routing_decision || '{"cache_eligible": "yes"}'`,
-				`routing_decision = routing_decision - 'model'`,
+				`routing_decision = routing_decision - 'model'`, `not_before_at = '0044-03-15 BC'`,
 			} {
 				r.edit(t, `update complaint_rewrite.jobs set `+change+` where job_id = '`+bad[i]+`'`)
 			}

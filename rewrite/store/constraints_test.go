@@ -59,8 +59,12 @@ var violations = map[string][]string{
 		`update complaint_rewrite.jobs set routing_decision = '{}'`,
 		`update complaint_rewrite.jobs set routing_decision = routing_decision || '{"execution_mode": "later"}'`,
 	},
-	"complaint_rewrite.jobs_attempts_limited":     {`update complaint_rewrite.jobs set max_attempts = 51`},
-	"complaint_rewrite.jobs_not_before_is_finite": {`update complaint_rewrite.jobs set not_before_at = '-infinity'`},
+	"complaint_rewrite.jobs_attempts_limited": {`update complaint_rewrite.jobs set max_attempts = 51`},
+	"complaint_rewrite.jobs_not_before_is_readable": {
+		`update complaint_rewrite.jobs set not_before_at = '-infinity'`,
+		`update complaint_rewrite.jobs set not_before_at = '0044-03-15 BC'`,
+		`update complaint_rewrite.jobs set not_before_at = '10000-01-01'`,
+	},
 
 	// Changes that skip a status or leave a final one (rewrite 3).
 	"complaint_rewrite.transitions_legal": {

@@ -127,12 +127,14 @@ func (q *Queue) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
 	return asJob(row), err
 }
 
-// asJob decodes a row, whose columns have the names of the fields of [rewrite.Job]. A field of another
-// type makes one job unreadable and not the rows beside it.
+// asJob decodes a row, whose columns have the names of the fields of [rewrite.Job]. A field that cannot
+// be decoded makes one job unreadable and not the rows beside it.
 func asJob(row []byte) (job rewrite.Job) {
 	err := json.Unmarshal(row, &job)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		job.Unreadable, _, _ = strings.Cut(strings.TrimPrefix(wrong.Field, "Order."), ".")
+	} else if err != nil { // a time, and the database sets all others
+		job.Unreadable = "not_before_at"
 	}
 	return job
 }

@@ -226,7 +226,8 @@ create table complaint_rewrite.jobs (
         status in ('queued', 'processing', 'batch_submitted', 'completed', 'failed', 'canceled')),
     constraint jobs_attempts_counted check (attempt_count >= 0 and max_attempts > 0),
     constraint jobs_attempts_limited check (max_attempts <= 50),
-    constraint jobs_not_before_is_finite check (isfinite(not_before_at)),
+    -- Times in JSON have years of four digits.
+    constraint jobs_not_before_is_readable check (not_before_at between '0001-01-01 00:00Z' and '9999-12-31 00:00Z'),
     constraint jobs_processing_is_claimed check (
         status <> 'processing' or (claimed_at is not null and coalesce(claimed_by, '') <> '')),
     constraint jobs_submitted_has_batch check (status <> 'batch_submitted' or batch_id is not null),
