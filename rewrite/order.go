@@ -75,6 +75,7 @@ func validateID(field, value string) error {
 // A SealedOrder is a validated order with its encrypted texts. Its JSON form is the argument
 // of complaint_rewrite.enqueue.
 type SealedOrder struct {
+	Line        int         `json:"-"` // of the job file, for errors
 	Order       Order       `json:"order"`
 	Text        SealedText  `json:"text"`
 	Preferences *SealedText `json:"preferences,omitempty"`

@@ -91,10 +91,10 @@ func (q *Queue) Enqueue(ctx context.Context, orders []rewrite.SealedOrder) (rece
 		if err := tx.LockEnqueue(ctx); err != nil {
 			return err
 		}
-		for i, order := range orders {
+		for _, order := range orders {
 			receipt, err := tx.Enqueue(ctx, encoded(order))
 			if err != nil {
-				return fmt.Errorf("order %d of %d: %w", i+1, len(orders), err)
+				return fmt.Errorf("line %d: %w", order.Line, err)
 			}
 			receipts = append(receipts, receipt)
 		}

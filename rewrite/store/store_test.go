@@ -132,8 +132,8 @@ func TestEnqueueRefusesAnotherTextForARequest(t *testing.T) {
 	q.enqueue(t, o, order(func(second *rewrite.Order) { second.RequestID = o.RequestID }))
 	third := order(func(third *rewrite.Order) { third.RequestID = o.RequestID })
 	_, err := q.backend.Enqueue(t.Context(), []rewrite.SealedOrder{sealed(order(), "text"), sealed(third, "another text")})
-	if err == nil || !strings.Contains(err.Error(), "order 2 of 2") {
-		t.Fatalf("error is %v, want one about the second order", err)
+	if err == nil || !strings.Contains(err.Error(), "exists with another text") {
+		t.Fatalf("error is %v", err)
 	}
 	if n := query[int](t, q.conn, `select count(*)::int from complaint_rewrite.jobs`); n != 2 {
 		t.Errorf("%d jobs, want 2: enqueue is all or nothing", n)

@@ -199,11 +199,12 @@ func (m message) validate() error {
 type jobLine struct {
 	rewrite.Order
 	message
+	number int
 }
 
 // seal encrypts the texts for the worker.
 func (l jobLine) seal(texts *artifact.Store) (sealed rewrite.SealedOrder, err error) {
-	sealed.Order = l.Order
+	sealed.Order, sealed.Line = l.Order, l.number
 	if sealed.Text.ID, sealed.Text.Body, err = texts.Seal([]byte(l.Text)); err != nil || len(l.Preferences) == 0 {
 		return sealed, err
 	}
@@ -236,6 +237,7 @@ func readLines(file string) ([]jobLine, error) {
 			problems = append(problems, fmt.Errorf("%s, line %d: %w", file, number, err))
 			continue
 		}
+		line.number = number
 		lines = append(lines, line)
 	}
 	if len(lines)+len(problems) == 0 {

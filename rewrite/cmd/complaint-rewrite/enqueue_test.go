@@ -167,14 +167,18 @@ func TestEnqueueRefusesAnArray(t *testing.T) {
 	}
 }
 
-// An error of the database names the order.
-func TestEnqueueNamesTheOrderOfADatabaseError(t *testing.T) {
+// An error of the database names the line, and blank lines count.
+func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
 	first, second := jobFields(), jobFields()
 	second["rewrite_request_id"], second["text"] = first["rewrite_request_id"], "another text"
-	_, err := b.run(t, "enqueue", "--file", writeJobs(t, first, second))
-	if err == nil || !strings.Contains(err.Error(), "order 2 of 2") || b.jobs(t) != 0 {
+	file := writeJobs(t, first, second)
+	body, err := os.ReadFile(file)
+	testkit.NoError(t, err)
+	testkit.NoError(t, os.WriteFile(file, bytes.ReplaceAll(body, []byte("\n"), []byte("\n\n")), 0o600))
+	_, err = b.run(t, "enqueue", "--file", file)
+	if err == nil || !strings.Contains(err.Error(), ": line 3: ") || b.jobs(t) != 0 {
 		t.Errorf("error is %v, %d jobs", err, b.jobs(t))
 	}
 }
