@@ -138,24 +138,41 @@ func TestCollectorCrashes(t *testing.T) {
 }
 
 // The provider names a job by its line. A worker that crashes after it has queued some of the
-// other jobs leaves fewer jobs than lines: no other job is taken for the one at fault.
+// other jobs leaves fewer jobs than lines: no other job is taken for the one at fault. If every line
+// is called faulty, the refusal counts for the jobs that are left, too.
 func TestCrashWithinAFaultyBatch(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.cfg.Run.MaxJobsPerRun = flushSize + 30
-	ids := r.enqueue(t, r.cfg.Run.MaxJobsPerRun, rewrite.Batch)
-	r.must(t, rewrite.Submitter)
-	r.provider.onDone = func(b *batch) {
-		b.Status, b.OutputFileID, b.FaultyLines = rewrite.BatchFailed, "", []int{3}
+	lines := make([]int, flushSize+30)
+	for i := range lines {
+		lines[i] = i + 1
 	}
-	r.crash = "SettleJobs after"
-	if dead, err := r.run(t, rewrite.Collector, uuid.NewString()); !dead {
-		t.Fatalf("it did not crash: %v", err)
-	}
-	r.later(t)
-	r.must(t, rewrite.Collector)
-	if got := r.statuses(t); r.job(t, ids[2]).Status != rewrite.Failed || got[rewrite.Failed] != 1 || got[rewrite.Queued] != len(ids)-1 {
-		t.Errorf("jobs are %v, want the third failed and the others queued", got)
+	for name, tt := range map[string]struct {
+		faulty          []int
+		failed, refused int
+	}{"one line": {lines[2:3], 1, 0}, "every line": {lines, 0, len(lines)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.cfg.Run.MaxJobsPerRun = len(lines)
+			ids := r.enqueue(t, len(lines), rewrite.Batch)
+			r.must(t, rewrite.Submitter)
+			r.provider.onDone = func(b *batch) {
+				b.Status, b.OutputFileID, b.FaultyLines = rewrite.BatchFailed, "", tt.faulty
+			}
+			r.crash = "SettleJobs after"
+			if dead, err := r.run(t, rewrite.Collector, uuid.NewString()); !dead {
+				t.Fatalf("it did not crash: %v", err)
+			}
+			r.later(t)
+			r.must(t, rewrite.Collector)
+			got, third := r.statuses(t), r.job(t, ids[2]).Status
+			if (third == rewrite.Failed) != (tt.failed == 1) || got[rewrite.Failed] != tt.failed || got[rewrite.Queued] != len(ids)-tt.failed {
+				t.Errorf("jobs are %v, the third is %s", got, third)
+			}
+			if n := r.number(t, `select count(*) from complaint_rewrite.jobs where capacity_rounds = 1`); n != tt.refused {
+				t.Errorf("a refusal is counted for %d jobs, want %d", n, tt.refused)
+			}
+		})
 	}
 }
 
@@ -366,14 +383,14 @@ func TestCulpritIsFound(t *testing.T) {
 }
 
 // A database that was restored from a backup does not know a batch that its provider has: its jobs
-// get the results that are paid. A batch without such jobs is reported and left alone.
+// get the results that are paid. A batch without such jobs is reported and left alone, and that of
+// another installation is left alone.
 func TestBatchWithoutARow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	sim := llmsim.New(llmsim.Config{Clock: func() time.Time { return time.Now().Add(-72 * time.Hour) }})
 	provider := newClient(t, r.pipeline, sim)
 	r.lying = provider
-	r.edit(t, `update complaint_rewrite.installation set id = '`+installation+`'`)
 	ids := r.enqueue(t, 3, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
 	var batch string
@@ -385,8 +402,12 @@ func TestBatchWithoutARow(t *testing.T) {
 		r.edit(t, `delete from complaint_rewrite.batches`)
 		r.edit(t, `update complaint_rewrite.installation set looked_at = now() - interval '25 hours'`)
 	}
-	lose()
 	r.standard = rewrite.Batch
+	lose()
+	r.must(t, rewrite.Collector)
+	r.all(t, rewrite.Queued, ids)
+	r.edit(t, `update complaint_rewrite.installation set id = '`+installation+`'`)
+	lose()
 	r.must(t, rewrite.Collector)
 	r.all(t, rewrite.Completed, ids)
 	for job, n := range sim.Rewrites() {

@@ -153,23 +153,23 @@ func (c *collection) read(ctx context.Context, line rewrite.Line) error {
 // counted. Without a reason the batch is divided. If jobs are missing, because a crashed worker has
 // queued them again, the numbers of the lines are those of other jobs.
 func (c *collection) reject(ctx context.Context, at rewrite.ProviderBatch, open []rewrite.Job) (err error) {
-	faulty := map[string]bool{} // by job
+	lines, faulty := map[int]bool{}, map[string]bool{} // faulty has jobs
 	for _, line := range at.FaultyLines {
-		switch {
-		case line > c.batch.Requests:
-		case len(c.results) == c.batch.Requests:
+		if line > c.batch.Requests {
+			continue
+		}
+		lines[line] = true
+		if len(c.results) == c.batch.Requests {
 			faulty[c.results[line-1].job.ID] = true
-		default:
-			faulty[""] = true
 		}
 	}
 	var outcomes []rewrite.Outcome
 	switch {
 	case at.Full:
 		outcomes, err = decideAll(open, c.cfg.Run.Refuse, rewrite.NoCapacity), c.parts.Queue.LearnLimit(ctx, true, c.batch.BatchID)
-	case at.Refused, len(faulty) == c.batch.Requests && c.batch.Requests > 1:
+	case at.Refused, len(lines) == c.batch.Requests && c.batch.Requests > 1:
 		outcomes = decideAll(open, c.cfg.Run.Refuse, string(failure.EndpointRefused))
-	case len(faulty) > 0:
+	case len(lines) > 0:
 		outcomes = decideAll(open, c.cfg.Run.Postpone, rewrite.Overflow)
 		for i, job := range open {
 			if faulty[job.ID] {
