@@ -44,7 +44,7 @@ func (p *Problems) check(all []Setting, sections []string) {
 		case !s.Section:
 			s.check(p)
 		default:
-			if c, ok := s.value.Addr().Interface().(checker); ok {
+			if c, ok := reflect.TypeAssert[checker](s.value.Addr()); ok {
 				p.section = s.Name + "."
 				c.Check(p)
 				p.section = ""

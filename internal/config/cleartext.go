@@ -26,7 +26,7 @@ type Connection struct {
 func (p Program) CheckClearText(from any, problems *Problems, sections ...string) {
 	problems.settings = p.walk(reflect.ValueOf(from).Elem(), "")
 	for _, s := range problems.settings {
-		c, ok := s.value.Addr().Interface().(interface{ Connections() []Connection })
+		c, ok := reflect.TypeAssert[interface{ Connections() []Connection }](s.value.Addr())
 		if !ok || !isIn(s.Name, sections) {
 			continue
 		}
