@@ -52,6 +52,18 @@ func postgresBinaries(t *testing.T) (dir string) {
 // seedCluster makes a cluster with a migrated database, which startCluster copies.
 func seedCluster(t *testing.T, binaries string) (data string) {
 	t.Helper()
+	c := initCluster(t, binaries)
+	c.execute(t, `create database `+seedDatabase)
+	if err := store.Schema().Migrate(t.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: secret.New(c.url(seedDatabase))}); err != nil {
+		t.Fatal(err)
+	}
+	c.stop(syscall.SIGINT)
+	return c.data
+}
+
+// initCluster starts a new cluster without databases. The caller stops it.
+func initCluster(t *testing.T, binaries string) *cluster {
+	t.Helper()
 	c := prepareCluster(t, binaries, fast)
 	initdb := exec.Command(filepath.Join(binaries, "initdb"), "-D", c.data, "-U", "super", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
 	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: c.as}
@@ -59,12 +71,7 @@ func seedCluster(t *testing.T, binaries string) (data string) {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	c.start(t)
-	c.execute(t, `create database `+seedDatabase)
-	if err := store.Schema().Migrate(t.Context(), slog.New(slog.DiscardHandler), postgres.Config{URL: secret.New(c.url(seedDatabase))}); err != nil {
-		t.Fatal(err)
-	}
-	c.stop(syscall.SIGINT)
-	return c.data
+	return c
 }
 
 // startCluster starts a copy of a cluster and stops it when the test ends.

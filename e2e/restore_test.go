@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 	"github.com/criticizer/criticizer/workflows/contract"
 )
 
-// A backup is a copy of an installation's database. It stands for pg_dump and pg_restore,
-// which the Postgres of make test lacks.
+// A backup is a copy of an installation's database. It stands for pg_dump and pg_restore, which
+// need a cluster of their own ([TestBackupAndRestoreCommands]).
 type backup struct {
 	in         *installation
 	name, copy string
@@ -76,11 +77,11 @@ func (in *installation) follow(section string, b backup, replace ...string) (out
 	}
 	for _, command := range found {
 		line := strings.NewReplacer(replace...).Replace(command[1])
-		switch name, rest, _ := strings.Cut(line, " "); name {
-		case "pg_restore":
+		_, statement, isStatement := strings.Cut(line, `--command="`)
+		switch {
+		case strings.Contains(line, "pg_restore"):
 			b.replace(b.name, b.copy)
-		case "psql":
-			_, statement, _ := strings.Cut(rest, `--command="`)
+		case isStatement:
 			in.exec(strings.TrimSuffix(statement, `"`))
 		default:
 			cmd := exec.CommandContext(in.t.Context(), "sh", "-c", line)
@@ -154,6 +155,56 @@ func TestRestoreOfPostgres(t *testing.T) {
 	in.startWorker()
 	in.mustStart("4")
 	in.awaitMails(4)
+}
+
+// The commands of docs/restore.md work with the tools of Postgres, after docs/install.md has taken
+// the owner's rights back: in the same cluster, and in a new one whose roles docs/install.md makes.
+func TestBackupAndRestoreCommands(t *testing.T) {
+	t.Parallel()
+	install, restore := readFile(t, "../docs/install.md"), readFile(t, "../docs/restore.md")
+	commands := func(page, pattern string) string {
+		found := regexp.MustCompile(`(?m)^ *(` + pattern + `.*)$`).FindStringSubmatch(page)
+		if found == nil {
+			t.Fatalf("a page lacks the command %q", pattern)
+		}
+		return found[1] + "\n"
+	}
+	prepare := commandBlock.FindAllStringSubmatch(install, -1)[1][1] + "criticizer migrate\n" + commands(install, "runuser .*nocreaterole")
+	restored := commands(restore, "runuser .*pg_restore") + commands(restore, "criticizer migrate") + commands(restore, "runuser .*--command=")
+	dir, binaries := t.TempDir(), postgresBinaries(t)
+	writeFile(t, filepath.Join(dir, "runuser"), 0o700, "#!/bin/sh\nshift 3\nexec \"$@\"\n")
+	writeFile(t, filepath.Join(dir, "criticizer"), 0o700, "#!/bin/sh\nexec "+quote(filepath.Join(binDir, "criticizer"))+" \"$@\"\n")
+	writeFile(t, filepath.Join(dir, "criticizer.yaml"), 0o600, "")
+	run := func(c *cluster, script string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+binaries+":"+os.Getenv("PATH"),
+			"PGHOST=127.0.0.1", "PGPORT="+c.port, "PGUSER=super", "PGPASSWORD=", "PGDATABASE=postgres", "CRITICIZER_CONFIG="+filepath.Join(dir, "criticizer.yaml"),
+			"CRITICIZER_DATABASE_URL=postgres://criticizer:CHANGE-ME@127.0.0.1:"+c.port+"/criticizer")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	newCluster := func() *cluster {
+		c := initCluster(t, binaries)
+		t.Cleanup(func() { c.stop(syscall.SIGQUIT) })
+		run(c, prepare)
+		return c
+	}
+	old := newCluster()
+	run(old, `psql -d criticizer -c "insert into criticizer.audit_log (claimed, action, object) values ('olga', 'kept', 'x')"
+`+commands(restore, "runuser .*pg_dump"))
+	for name, c := range map[string]*cluster{"the same cluster": old, "a new cluster": newCluster()} {
+		run(c, restored)
+		state := run(c, `psql -d criticizer -At -c "select count(*), min(claimed) from criticizer.audit_log where action = 'kept'" \
+-c "select nspowner::regrole, has_table_privilege('criticizer_llm', 'redacted.artifacts', 'select') from pg_namespace where nspname = 'criticizer'"`)
+		if state != "1|olga\ncriticizer_audit|t\n" {
+			t.Errorf("%s has after the restore: %s", name, state)
+		}
+	}
 }
 
 // If Temporal's database is lost, a repeated trigger of a review that has succeeded neither
