@@ -43,8 +43,9 @@ type Program struct {
 	DefaultPath string
 	// Page is the reference page, for hints.
 	Page string
-	// Others are sections of other programs in the same file. They are ignored.
-	Others []string
+	// Shared is set if the file also holds sections of other programs. They are ignored, so
+	// that a section of a newer release does not stop an older program.
+	Shared bool
 }
 
 // Read sets the struct that into points to from the file at path, at $PREFIX_CONFIG if path

@@ -74,7 +74,7 @@ func (d *document) readEntry(prefix, key string, line int, value ast.Node) {
 	d.lines[name] = line
 	i := slices.IndexFunc(d.fields, func(f Setting) bool { return f.Name == name })
 	switch {
-	case prefix == "" && slices.Contains(d.program.Others, key):
+	case prefix == "" && d.program.Shared && isSection(value) && !d.isNearOwn(key):
 	case !slices.Contains(d.namesIn(prefix), key):
 		d.report(name, line, d.unknown(prefix, key))
 	case i >= 0:
@@ -99,6 +99,44 @@ func (d *document) namesIn(prefix string) []string {
 		}
 	}
 	return slices.Compact(names)
+}
+
+// isSection reports whether a node is a mapping, or the missing value of an empty section.
+func isSection(node ast.Node) bool {
+	_, mapping := node.(ast.MapNode)
+	return mapping || node.Type() == ast.NullType
+}
+
+// isNearOwn reports whether key is a section of the program, or one with a typing error: one
+// letter in three, but at most two.
+func (d *document) isNearOwn(key string) bool {
+	return slices.ContainsFunc(d.namesIn(""), func(own string) bool {
+		n := distance(own, key)
+		return n <= 2 && 3*n <= len(own)
+	})
+}
+
+// distance counts the letters to insert, delete, replace or swap to get from a to b.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		for j := range rows[i] {
+			if i == 0 || j == 0 {
+				rows[i][j] = i + j
+				continue
+			}
+			differ := 1
+			if a[i-1] == b[j-1] {
+				differ = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
 }
 
 var secretName = regexp.MustCompile(`(?i)pass|pwd|secret|token|ticket|key|credential|auth|dsn`)

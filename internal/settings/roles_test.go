@@ -2,11 +2,8 @@ package settings
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
@@ -35,20 +32,5 @@ func TestSecretsAreThoseOfTheRoles(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: secrets are %q, want %q", name, got, tt.want)
 		}
-	}
-}
-
-// The trigger ignores the sections that the workers read, and no others.
-func TestTriggerKnowsTheOtherSections(t *testing.T) {
-	t.Parallel()
-	var others []string
-	for _, s := range Program.Settings(new(Config)) {
-		own := slices.ContainsFunc(trigger.Program.Settings(new(trigger.Config)), func(o config.Setting) bool { return o.Name == s.Name })
-		if s.Section && !own && !strings.Contains(s.Name, ".") {
-			others = append(others, s.Name)
-		}
-	}
-	if !slices.Equal(others, trigger.Program.Others) {
-		t.Errorf("the sections are\n%q, want\n%q", trigger.Program.Others, others)
 	}
 }

@@ -11,13 +11,7 @@ import (
 )
 
 // Program is where the configuration is. The file also holds the sections of the workers.
-var Program = config.Program{
-	Prefix: "CRITICIZER", DefaultPath: "/etc/criticizer/criticizer.yaml", Page: "docs/configuration.md",
-	Others: []string{
-		"database", "p4", "skip", "selection", "rules", "llm", "redaction", "artifacts", "keysets", "mail", "webhook",
-		"swarm", "links", "evidence", "oncall", "worker", "log",
-	},
-}
+var Program = config.Program{Prefix: "CRITICIZER", DefaultPath: "/etc/criticizer/criticizer.yaml", Page: "docs/configuration.md", Shared: true}
 
 // A Config is the configuration of the starter.
 type Config struct {
