@@ -15,7 +15,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A step is a part of an SMTP conversation, as refusals.txt and errors name it.
+// A step is a part of an SMTP conversation, as refusals.txt names it.
 type step string
 
 const (
@@ -27,6 +27,17 @@ const (
 	stepData    step = "DATA"
 	stepDot     step = "dot" // from the server's go-ahead on
 )
+
+// String returns the step as errors name it.
+func (s step) String() string {
+	switch s {
+	case stepConnect:
+		return "the connection"
+	case stepDot:
+		return "the message"
+	}
+	return string(s)
+}
 
 var steps = []step{stepConnect, stepHello, stepAuth, stepMail, stepRcpt, stepData, stepDot}
 
@@ -180,7 +191,7 @@ func classify(ctx context.Context, at step, err error, secrets ...string) error 
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 400 {
 		r := newReply(at, e.Code, e.Msg)
 		f := faults[r.rule().fault]
-		rejected := failure.Errorf(f.class, "send mail: the mail server answered %q at %s: %s",
+		rejected := failure.Errorf(f.class, "send mail: the mail server answered %q to %s: %s",
 			strings.TrimSpace(strconv.Itoa(r.code)+" "+r.quote(secrets...)), r.at, f.hint)
 		rejected.Upstream = r.String()
 		return rejected
@@ -193,9 +204,9 @@ func classify(ctx context.Context, at step, err error, secrets ...string) error 
 			"send mail: the mail server did not confirm the message, and may have accepted it: look it up before sending it again: %w", withoutReply(err))
 	}
 	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect && at != stepHello {
-		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered at %s with a reply to another command; nothing was sent", at)
+		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s with a reply to another command; nothing was sent", at)
 	}
-	return failure.Errorf(unansweredClass(err), "send mail: step %s failed and nothing was sent; check that mail.host and mail.port are right and the mail server is up: %w", at, withoutReply(err))
+	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that mail.host and mail.port are right and the mail server is up: %w", at, withoutReply(err))
 }
 
 // unansweredClass returns the class of an error other than a negative reply,

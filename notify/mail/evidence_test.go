@@ -1,13 +1,19 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
@@ -150,6 +156,57 @@ func TestWaitForEvidenceEndsWithTheContext(t *testing.T) {
 	}
 }
 
+// A server may reject a message that it has queued, and records appear seconds after the
+// message: neither costs an attempt, nor the wait for the end of the settle window.
+func TestAcceptanceIsFoundWithinSeconds(t *testing.T) {
+	t.Parallel()
+	late := evidenced(t, unused, &laterSource{})
+	if e, err := late.Lookup(t.Context(), testKey, "", time.Now()); err != nil || e.State != review.EvidenceAccepted {
+		t.Errorf("after a lost reply: %+v, %v", e, err)
+	}
+	rejecting := evidenced(t, plainConfig(serveScript(t, map[string]string{"dot": "451 4.3.0 later"}).addr), &laterSource{})
+	if id, err := rejecting.Send(t.Context(), findingsReport(), testKey, time.Now()); err != nil || id != messageID(testToken, testDomain) {
+		t.Errorf("after a rejection: %q, %v", id, err)
+	}
+}
+
+// A laterSource has the message from its second query on.
+type laterSource struct{ queries int }
+
+func (*laterSource) name() string { return "later" }
+
+func (s *laterSource) find(ctx context.Context, ref messageRef) (finding, error) {
+	if s.queries++; s.queries == 1 {
+		return absent.find(ctx, ref)
+	}
+	return accepted.find(ctx, ref)
+}
+
+// An attempt ends before a look-up trusts absence. Without a witness nothing can be looked up,
+// which the log says at the start.
+func TestNewProvider(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "mail.log")
+	testkit.NoError(t, os.WriteFile(log, nil, 0o600))
+	for name, tc := range map[string]struct {
+		change func(*EvidenceConfig)
+		warn   bool
+	}{
+		"none":         {func(*EvidenceConfig) {}, true},
+		"only bounces": {func(c *EvidenceConfig) { c.Bounces.Host = "127.0.0.1" }, true},
+		"a log":        {func(c *EvidenceConfig) { c.MTALog = log }, false},
+	} {
+		var out bytes.Buffer
+		cfg := evidenceWith(tc.change)
+		cfg.Settle = time.Minute
+		p, err := NewProvider(NewServer(slog.New(slog.NewTextHandler(&out, nil)), unused), cfg)
+		testkit.NoError(t, err)
+		if p.sendLimit != 30*time.Second || strings.Contains(out.String(), "no evidence for mail") != tc.warn {
+			t.Errorf("%s: limit %s, log %q", name, p.sendLimit, &out)
+		}
+	}
+}
+
 // A source that is down must not use up the attempts within seconds.
 func TestBrokenSourceDelaysTheRetry(t *testing.T) {
 	t.Parallel()
@@ -209,8 +266,11 @@ func TestRejectionOfTheWholeMessageIsLookedUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := evidenced(t, plainConfig(serveScript(t, map[string]string{tc.at: tc.reply}).addr), tc.witnesses...)
-			_, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
+			_, err := p.Send(t.Context(), findingsReport(), testKey, time.Now().Add(-recordTime)) // the look-up does not wait
 			checkError(t, err, tc.class, tc.reply[:len("550 5.1.1")])
+			if tc.at == "dot" && !strings.Contains(err.Error(), " to the message: ") {
+				t.Errorf("%v does not name the step", err)
+			}
 			e, _ := errors.AsType[*failure.Error](err)
 			inner, _ := errors.AsType[*failure.Error](e.Err)
 			if tc.rejected != "" && (inner == nil || inner.Class != tc.rejected || e.RetryAfter < replyTimeout-time.Minute) {

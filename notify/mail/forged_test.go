@@ -2,6 +2,7 @@ package mail
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,7 @@ func TestForgedMailDoesNotCountAsSent(t *testing.T) {
 			server := serveScript(t, map[string]string{"dot": "554 5.7.1 no"})
 			p, err := NewProvider(newSMTP(t, plainConfig(server.addr)), evidenceWith(func(c *EvidenceConfig) { c.MTALog = log }))
 			testkit.NoError(t, err)
-			if id, err := p.Send(t.Context(), findingsReport(), testKey, time.Now()); err == nil || id != "" {
+			if id, err := p.Send(t.Context(), findingsReport(), testKey, time.Now().Add(-recordTime)); err == nil || id != "" {
 				t.Errorf("the digest counts as sent: id %q", id)
 			}
 			if e, err := p.query(t.Context(), testRef()); err != nil || e.State == review.EvidenceAccepted {
@@ -94,6 +95,48 @@ func TestForgedBounce(t *testing.T) {
 		"of a mail from another": {"Return-Path: <>\n" + about(testToken, "From: mallory@example.com\nTo: ann@example.com\n"), review.EvidenceAbsent},
 	} {
 		wantState(t, name, bounces{serveMailbox(t, nil, stored{tc.message, 0})}, testRef(), tc.want)
+	}
+}
+
+// The inbox counts copies with our envelope only, whose addresses may be in other letters.
+func TestForgedMailInTheInbox(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		from, to string
+		want     review.EvidenceState
+	}{
+		"the message":       {"Criticizer@example.com", "Ann@example.com", review.EvidenceAccepted},
+		"another sender":    {"mallory@example.com", "ann@example.com", review.EvidenceAbsent},
+		"another recipient": {"criticizer@example.com", "mallory@example.com", review.EvidenceAbsent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, cfg := startInbox(t)
+			m := render(t, findingsReport())
+			m.From.Address, m.To = tc.from, tc.to
+			_, err := newSMTP(t, cfg).send(t.Context(), m)
+			testkit.NoError(t, err)
+			expectEvidence(t, newInboxMailer(t, io.Discard, cfg, b.URL()), testKey, longAgo, tc.want)
+		})
+	}
+}
+
+// A worker that resumes after a rotation finds what was sent under the old key, if it is kept.
+func TestLookupAfterAKeyRotation(t *testing.T) {
+	t.Parallel()
+	b, cfg := startInbox(t)
+	_, err := newInboxMailer(t, io.Discard, cfg, b.URL()).Send(t.Context(), findingsReport(), testKey, time.Now())
+	testkit.NoError(t, err)
+	rotated := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + " " + lineOf('n')
+	for keys, want := range map[string]review.EvidenceState{
+		rotated + "\n2020-01-01T00:00:00Z " + lineOf('k'): review.EvidenceAccepted,
+		rotated: review.EvidenceUnknown,
+	} {
+		cfg.Keys = keysText(t, keys)
+		e, err := newInboxMailer(t, io.Discard, cfg, b.URL()).Lookup(t.Context(), testKey, "", longAgo)
+		if err != nil || e.State != want {
+			t.Errorf("%d keys: %+v, %v, want %s", strings.Count(keys, "\n")+1, e, err, want)
+		}
 	}
 }
 

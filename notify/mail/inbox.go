@@ -21,7 +21,7 @@ func (inboxRecords) name() string { return "inbox" }
 // look-up is repeated.
 func (b inboxRecords) find(ctx context.Context, ref messageRef) (found finding, err error) {
 	for _, token := range ref.tokens {
-		query := url.Values{"message_id": {messageID(token, ref.domain)}}
+		query := url.Values{"message_id": {messageID(token, ref.domain)}, "from": {ref.sender}, "to": {ref.recipient}}
 		var answer struct {
 			Copies int `json:"copies"`
 			// Settled is set if no transaction is open that was open when the request arrived.

@@ -27,6 +27,9 @@ import (
 const (
 	// inboxSettle is the settle window of the embedded inbox.
 	inboxSettle = 10 * time.Second
+	// recordTime is when nearly all evidence has been recorded: a look-up sooner after the
+	// attempt waits for it.
+	recordTime = 3 * time.Second
 	// secondQuery is the time between the two queries that absence requires: a server may
 	// answer the first one from an index that is behind.
 	secondQuery = time.Second
@@ -86,8 +89,9 @@ func NewProvider(server *Server, cfg EvidenceConfig) (*Provider, error) {
 // the mail server; none contains an address.
 //
 // Some servers reject a message after they have queued it. A rejection after the whole
-// message was read therefore does not count at once: it is wrapped in an error of class
-// DeliveryAmbiguous, and counts if the look-up after the settle window finds nothing.
+// message was read therefore does not count at once: the message is looked up. Unless it was
+// accepted, the rejection is wrapped in an error of class DeliveryAmbiguous, and counts if the
+// look-up after the settle window finds nothing.
 func (p *Provider) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg)
 	if err != nil {
@@ -104,6 +108,10 @@ func (p *Provider) Send(ctx context.Context, report review.Report, k review.Deli
 	if at != stepDot || !ok || rejection.Class == failure.DeliveryAmbiguous || len(p.witnesses) == 0 {
 		return "", err
 	}
+	if e, lookupErr := p.Lookup(ctx, k, "", begun); lookupErr == nil && e.State == review.EvidenceAccepted {
+		p.lg.WarnContext(ctx, "mail rejected and accepted", "notification_id", m.ID, "error", err)
+		return m.ID, nil
+	}
 	doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w; the server has read the whole message, so it is looked up before that counts", err)
 	doubt.Upstream, doubt.RetryAfter = rejection.Upstream, max(0, remaining(begun, p.settle))
 	return "", doubt
@@ -118,16 +126,27 @@ func (p *Provider) Send(ctx context.Context, report review.Report, k review.Deli
 //     window.
 //   - A journal does not show messages in the server's queue. If it is the only
 //     witness, absence requires the time that a message may stay there.
+//
+// If the answer is unknown and the attempt started less than recordTime ago, Lookup waits for
+// the records and queries once more: the reply to the dot was lost, and waiting for the end of
+// the settle window would delay a message that was accepted.
 func (p *Provider) Lookup(ctx context.Context, k review.DeliveryKey, _ string, since time.Time) (review.Evidence, error) {
 	ref := p.cfg.messageRef(k, since)
 	e, err := p.query(ctx, ref)
-	if !e.Observed {
+	var wait time.Duration
+	switch {
+	case e.Observed:
+		wait = secondQuery
+	case e.State == review.EvidenceUnknown && len(p.witnesses) > 0:
+		wait = min(recordTime, recordTime-time.Since(since))
+	}
+	if wait <= 0 {
 		return e, err
 	}
 	select {
 	case <-ctx.Done():
 		return review.Evidence{State: review.EvidenceUnknown}, failure.Errorf(failure.NetworkTimeout, "look up mail: %w", ctx.Err())
-	case <-time.After(secondQuery):
+	case <-time.After(wait):
 		return p.query(ctx, ref)
 	}
 }

@@ -60,8 +60,10 @@ type text struct {
 }
 
 func plainText(s string, limit int) *text {
-	characters := []rune(s)
-	return &text{"plain_text", string(characters[:min(len(characters), limit)])}
+	if characters := []rune(s); len(characters) > limit {
+		s = string(characters[:limit-1]) + "…"
+	}
+	return &text{"plain_text", s}
 }
 
 // newMessage summarizes r with its worst findings.

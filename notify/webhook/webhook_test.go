@@ -96,7 +96,7 @@ func TestLimitsOfSlack(t *testing.T) {
 		r.Findings = append(r.Findings, review.Finding{Path: strings.Repeat("p", 4000), Title: strings.Repeat("t", 4000), Severity: review.SeverityLow, FeedbackToken: "abcdefg234567"})
 	}
 	m := newMessage(r, "k")
-	if len(m.Blocks) > 50 || len([]rune(m.Blocks[0].Text.Text)) > 150 {
+	if len(m.Blocks) > 50 || len([]rune(m.Blocks[0].Text.Text)) > 150 || !strings.HasSuffix(m.Blocks[0].Text.Text, "…") {
 		t.Errorf("%d blocks, header %q", len(m.Blocks), m.Blocks[0].Text.Text)
 	}
 	for _, b := range m.Blocks {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,14 +97,18 @@ func (b *Inbox) search(q string) []Entry {
 // settleTimeout bounds how long a look-up waits for open transactions.
 const settleTimeout = 3 * time.Second
 
-// lookup answers how often a Message-ID was accepted. settled is false if a transaction is still
-// open that was open when the request arrived: it may be of that message.
+// lookup answers how often a Message-ID was accepted, with the envelope from and to if they are
+// given. settled is false if a transaction is still open that was open when the request arrived:
+// it may be of that message.
 func (b *Inbox) lookup(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), settleTimeout)
 	defer cancel()
 	settled := b.store.settle(ctx)
-	id := strings.Trim(r.FormValue("message_id"), "<> ")
-	found := b.store.find(func(e Entry) bool { return e.MessageID == id })
+	id, from, to := strings.Trim(r.FormValue("message_id"), "<> "), r.FormValue("from"), r.FormValue("to")
+	found := b.store.find(func(e Entry) bool {
+		return e.MessageID == id && (from == "" || strings.EqualFold(e.From, from)) &&
+			(to == "" || slices.ContainsFunc(e.To, func(address string) bool { return strings.EqualFold(address, to) }))
+	})
 	writeJSON(w, map[string]any{"copies": len(found), "settled": settled, "messages": found})
 }
 
