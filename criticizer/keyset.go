@@ -61,25 +61,30 @@ CRITICIZER_RAW_KEYSET_FILE, for the stages that need it.`,
 	}
 }
 
-// createKey writes a new key to a file, unless the file exists.
+// createKey writes a new key to a file, unless the file exists. The file appears with its
+// whole content: after a crash the next run makes the key or keeps a complete one.
 func (c *app) createKey(path string, generate func() (secret.Value, error)) error {
 	made, err := generate()
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the caller names it
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		fmt.Fprintln(c.stdout, path+" exists, kept")
-		return nil
-	case err != nil:
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
 		return advise(err, "name a directory that exists and that you may write to")
 	}
+	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = fmt.Fprintln(file, made.Reveal())
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(path))
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	fmt.Fprintln(c.stdout, path)
+	switch err := os.Link(file.Name(), path); { // unlike a rename, it never replaces a key
+	case errors.Is(err, fs.ErrExist):
+		fmt.Fprintln(c.stdout, path+" exists, kept")
+	case err != nil:
+		return advise(fmt.Errorf("write %s: %w", path, err), "name a directory on a file system with hard links")
+	default:
+		fmt.Fprintln(c.stdout, path)
+	}
 	return nil
 }
 
