@@ -266,6 +266,8 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 			switch {
 			case failure.ClassOf(err) == failure.NotFound:
 				return advise(err, "start a worker that serves the stage workflows: it creates the schedule")
+			case run.WorkflowID != "" && errors.Is(ctx.Err(), context.Canceled):
+				return advise(errContinues, "to see what is unsent: criticizer top")
 			case errors.Is(ctx.Err(), context.DeadlineExceeded):
 				return advise(fmt.Errorf("the reconciliation has not ended after %s", reconcileTimeout),
 					"it continues in the background; check that a worker serves the stage notify and that the mail server responds")

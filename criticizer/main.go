@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -36,11 +37,14 @@ func (c *app) run(ctx context.Context, args []string) int {
 	if c.stopProgress != nil {
 		c.stopProgress()
 	}
-	if err != nil && ctx.Err() != nil { // the hint must not blame the network
+	if err != nil && ctx.Err() != nil && !errors.Is(err, errContinues) { // the hint must not blame the network
 		err = advise(fmt.Errorf("interrupted: %w", err), "changes made before the interrupt are kept, and what a worker does continues")
 	}
 	return c.exitStatus(err)
 }
+
+// errContinues is the error of an interrupted wait for work that a worker does.
+var errContinues = errors.New("interrupted: the work continues without this command")
 
 // Annotations of commands.
 const (
