@@ -96,7 +96,6 @@ func (r *tree) mark(c cursor, t lex.Token) cursor {
 		r.bytes(top, &r.frames[len(r.frames)-2])
 		r.frames = r.frames[:len(r.frames)-1]
 	case c.isOperator() && top.key == nil && (r.before.Kind == lex.Name || r.before.Kind == lex.Literal):
-		top.others++ // the numbers of members are not bytes
 		top.key, top.valued, top.labels = r.below(top.step, strings.TrimSpace(r.s[r.before.Inner():r.before.InnerEnd()])), false, nil
 	}
 	return c
@@ -105,7 +104,6 @@ func (r *tree) mark(c cursor, t lex.Token) cursor {
 // scalar reads the name or literal at c: a key, a label, a value. It returns the last token that it read.
 func (r *tree) scalar(c cursor, t lex.Token) cursor {
 	top := &r.frames[len(r.frames)-1]
-	top.count(t, c.text())
 	if top.key == nil {
 		if len(top.labels) < maxLabels {
 			top.labels = append(top.labels, t)
@@ -113,6 +111,9 @@ func (r *tree) scalar(c cursor, t lex.Token) cursor {
 		if c.next().skip(false).isOperator() {
 			return c
 		}
+	}
+	if top.key == nil || lex.AllIn(top.key.name, &digitSet) { // the number of a member with another name is not a byte
+		top.count(t, c.text())
 	}
 	v := value{path: top.key, lit: literal{t.Inner(), t.InnerEnd(), t.Kind == lex.Literal, c.next()}, bind: judge.Assigned}
 	if t.Kind == lex.Name {
@@ -171,11 +172,14 @@ func (r *tree) bareEndAt(at, to int, isLine bool) int {
 		return max(at+1, lex.Run(r.s[:to], at, &bareSet, 4<<10))
 	}
 	line, _, _ := strings.Cut(r.s[at:lex.LineEnd(r.s[:to], at)], " #")
-	line, _, _ = strings.Cut(line, " ;")
+	line, _, _ = strings.Cut(line, " ; ")
 	return at + len(strings.TrimRight(line, " \t\r\n"))
 }
 
-var bareSet = bareStops.Complement()
+var (
+	bareSet  = bareStops.Complement()
+	digitSet = lex.SetOf(lex.Digits)
+)
 
 // count counts the numbers of a list of bytes.
 func (f *frame) count(t lex.Token, text string) {
