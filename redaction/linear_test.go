@@ -41,6 +41,21 @@ func TestWorkLimitMasksTheRest(t *testing.T) {
 	}
 }
 
+// Each line behind the limit is masked with the rest of the text as its value, which is not read for each line.
+func TestWorkBehindLimitIsLinear(t *testing.T) {
+	const size, part = 1 << 20, 1 << 16
+	p := newTestPipeline(t, Config{})
+	change := func(size int) func() {
+		diff := "@@ -0,0 +1 @@\n" + strings.Repeat("+password='a\n", size/13)
+		return func() {
+			if _, err := p.Change(review.Change{Files: []review.File{{DepotPath: "//depot/a.unk", Diff: diff}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cputest.Linear(t, 4*size/part, 4*time.Millisecond, change(part), change(size))
+}
+
 // TestCorpusWorkIsLinear reads the inputs of the outside corpus that were slow in
 // other detectors.
 func TestCorpusWorkIsLinear(t *testing.T) {

@@ -61,7 +61,11 @@ func (e *engine) isCertain(s span) bool {
 	switch {
 	case s.Rule == token.Generic, s.Class == "password-hash":
 		return false
-	case s.Class == "private-key", s.Class == "uri-password", e.contextFreeRule(s.value) != "":
+	case s.Class == "private-key", s.Class == "uri-password":
+		return true
+	case s.hidden != "", len(s.value) > maxValue: // the value may be the rest of a text, in each of its lines
+		return false
+	case e.contextFreeRule(s.value) != "":
 		return true
 	}
 	return judge.IsVeryRandom(s.value)
