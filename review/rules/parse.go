@@ -22,6 +22,9 @@ const (
 	maxPackBytes = 6_000
 )
 
+// maxFields is the number of fields of a [Pack] in YAML.
+const maxFields = 5
+
 var packName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // parse adds the packs of a file, one per YAML document. The error joins all problems.
@@ -54,6 +57,9 @@ func (b *Set) parse(name string, data []byte) error {
 // newPack decodes and checks a pack of a file.
 func newPack(file string, node *yaml.Node) (Pack, error) {
 	p := Pack{Origin: fmt.Sprintf("%s:%d", file, node.Line)}
+	if m := crowded(node); m != nil {
+		return p, fmt.Errorf("%s:%d: a mapping has more than the %d fields of a pack", file, m.Line, maxFields)
+	}
 	if err := node.Load(&p, yaml.WithKnownFields()); err != nil {
 		return p, located(file, err)
 	}
@@ -85,6 +91,20 @@ func newPack(file string, node *yaml.Node) (Pack, error) {
 	check(len(p.Text()) > maxPackBytes, "name", "the pack has %d bytes, more than %d: it is part of every prompt about its files, so keep what matters most",
 		len(p.Text()), maxPackBytes)
 	return p, errors.Join(problems...)
+}
+
+// crowded returns a mapping in n that has more fields than a pack, nil if there is none. The
+// YAML library reports each pair of equal keys: 12,000 of them take gigabytes.
+func crowded(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.MappingNode && len(n.Content) > 2*maxFields {
+		return n
+	}
+	for _, child := range n.Content {
+		if found := crowded(child); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // lineOf returns the line of a field of a pack, or of an item of it, or of the pack if it has

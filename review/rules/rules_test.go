@@ -6,7 +6,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/criticizer/criticizer/internal/cputest"
 	"github.com/criticizer/criticizer/internal/testkit"
 )
 
@@ -172,6 +174,22 @@ func TestLoadReportsLines(t *testing.T) {
 		write(t, file, tt.text)
 		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), file+tt.line) {
 			t.Errorf("%s: error is %v, want a problem on line %q", name, err, tt.line)
+		}
+	}
+}
+
+// A rule file of a team with many equal keys does not exhaust the worker.
+func TestManyEqualKeys(t *testing.T) {
+	t.Parallel()
+	keys := strings.Repeat("a: b\n", 12_000)
+	for name, text := range map[string]string{
+		"of a pack":  keys,
+		"of a field": "name: a\nlook_for:\n  " + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n  "),
+	} {
+		var err error
+		used := cputest.Time(func() { _, err = new(Set).WithTeam("depot:rules.yaml", text) })
+		if err == nil || used > 2*time.Second {
+			t.Errorf("%s: took %s, error %v", name, used, err)
 		}
 	}
 }
