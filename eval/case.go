@@ -108,7 +108,11 @@ func (p *caseParser) parse(ctx context.Context, text string) {
 		err = yaml.UnmarshalWithOptions([]byte(text), &y, yaml.Strict())
 	}
 	if at, ok := errors.AsType[yaml.Error](err); ok {
-		p.addf("%s:%d: %s", caseFile, at.GetToken().Position.Line, at.GetMessage())
+		hint := ""
+		if strings.Contains(at.GetMessage(), `"line"`) {
+			hint = ": write lines: N-N"
+		}
+		p.addf("%s:%d: %s%s", caseFile, at.GetToken().Position.Line, at.GetMessage(), hint)
 		return
 	} else if err != nil {
 		p.addf("%s: %w", caseFile, err)

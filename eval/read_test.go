@@ -74,6 +74,7 @@ func TestInvalidCases(t *testing.T) {
 		"no repository":            {map[string]string{"one/case.yaml": "repository: x\ncommits: a..b\n", "one/before/a.go": "", "one/after/a.go": "", "one/description.txt": ""}, []string{"case.yaml:2: commits: open git repository"}},
 		"commits beside texts":     {map[string]string{"one/case.yaml": "repository: x\ncommits: a..b\n"}, []string{"case.yaml:2: commits: stands beside"}},
 		"a misspelt field":         {map[string]string{"one/case.yaml": goodCase + "claen: true\n"}, []string{"case one: case.yaml:7: "}},
+		"line for lines":           {map[string]string{"one/case.yaml": strings.Replace(goodCase, "lines: 4", "line: 4", 1)}, []string{"case.yaml:4: ", "write lines: N-N"}},
 		"not YAML":                 {map[string]string{"one/case.yaml": "language: [\n"}, []string{"case one: case.yaml:"}},
 		"a wrong type":             {map[string]string{"one/case.yaml": goodCase + "clean: perhaps\n"}, []string{"case one: case.yaml:7: "}},
 		"clean with findings":      {map[string]string{"one/case.yaml": goodCase + "clean: true\n"}, []string{"case.yaml:7: clean: "}},
