@@ -206,6 +206,10 @@ var liars = []struct {
 		_ = z.Close()
 	}, failure.SchemaInvalid, 1},
 	{"has an absurd usage and no codes", func(w http.ResponseWriter, _ heard) { said200(w, `{"findings":[]}`, "stop", 1<<50, 1<<50) }, failure.PromptTruncated, 4},
+	{"has a negative usage", func(w http.ResponseWriter, h heard) {
+		const usage = `{"prompt_tokens":%d,"completion_tokens":-900000,"output_tokens":-900000}`
+		_, _ = fmt.Fprintf(w, `{"choices":[{"message":{"content":"It looks fine."}}],"usage":`+usage+`}`, len(h.messages)/4)
+	}, failure.SchemaInvalid, 2},
 	{"is OK with HTML", func(w http.ResponseWriter, _ heard) { _, _ = io.WriteString(w, "<html>"+leak) }, failure.SchemaInvalid, 1},
 	{"is OK with nothing", func(http.ResponseWriter, heard) {}, failure.SchemaInvalid, 1},
 	{"only thinks", func(w http.ResponseWriter, h heard) { said200(w, "", "length", len(h.messages)/4, h.limit) }, failure.TooLarge, 2},
@@ -296,8 +300,8 @@ func TestLyingEndpoints(t *testing.T) {
 			if calls > test.calls {
 				t.Errorf("%d calls, want at most %d", calls, test.calls)
 			}
-			if most := test.calls * 30_000; shared.spent > most {
-				t.Errorf("%d tokens count as used, more than %d", shared.spent, most)
+			if most := test.calls * 30_000; shared.spent < 0 || shared.spent > most {
+				t.Errorf("%d tokens count as used, want 0 to %d", shared.spent, most)
 			}
 			t.Logf("| %s | %s | %d | %d |", test.name, failure.ClassOf(err), calls, shared.spent)
 			mustNotShow(t, "log", logs.String(), leak)

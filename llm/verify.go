@@ -140,12 +140,17 @@ func listing(findings []*candidate) string {
 	return out.String()
 }
 
-// judge returns the first verdict on each finding that changes something, without its evidence,
+// judge returns the first verdict on each finding if it changes something, without its evidence,
 // which it checks. A verdict that lowers to the same severity or a higher one is rejected, too.
 func (q question) judge(verdicts []verdict) (out []verdict) {
+	judged := make([]bool, len(q.flagged))
 	for _, v := range verdicts {
 		known := v.Finding >= 1 && v.Finding <= len(q.flagged)
-		if !known || v.Verdict == "keep" || slices.ContainsFunc(out, func(o verdict) bool { return o.Finding == v.Finding }) {
+		if !known || judged[v.Finding-1] {
+			continue
+		}
+		judged[v.Finding-1] = true
+		if v.Verdict == "keep" {
 			continue
 		}
 		f := q.flagged[v.Finding-1].Finding
