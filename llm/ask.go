@@ -366,6 +366,10 @@ func (run *run) giveBack(tokens int) {
 	run.left += tokens
 }
 
+// cacheForm is the version of the form of a [cachedAnswer]. Raise it if a field gets another
+// meaning: answers in the old form are not found then.
+const cacheForm = 1
+
 // A cachedAnswer is what the cache holds about a question, for other attempts and
 // later versions of the review. All of it has passed redaction.
 type cachedAnswer struct {
@@ -389,7 +393,7 @@ type cachedAnswer struct {
 // codes. Another endpoint may have another model of that name, or a stand-in.
 func (run *run) cacheKey(model string, q question) string {
 	c := run.cfg
-	settings, _ := json.Marshal([]any{c.BaseURL, model, c.MaxAnswerTokens, c.Extra})
+	settings, _ := json.Marshal([]any{cacheForm, c.BaseURL, model, c.MaxAnswerTokens, c.Extra})
 	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system, q.key()))
 	return hex.EncodeToString(sum[:])
 }
