@@ -129,7 +129,15 @@ func (f *file) addSource(path, shown, rev, since string) {
 	if f.source.path == "" {
 		f.source, f.FromPath, f.FromRevision = source{path, s.rev, 0}, shown, s.rev
 	}
-	if f.hasPrevious() && len(f.merged) < maxMerged && !slices.Contains(f.merged, s) {
+	if !f.hasPrevious() {
+		return
+	}
+	// Only p4 filelog knows since of a revision that p4 describe names, too.
+	i := slices.IndexFunc(f.merged, func(other source) bool { return other.path == path && other.rev == s.rev })
+	switch {
+	case i >= 0:
+		f.merged[i].since = max(f.merged[i].since, s.since)
+	case len(f.merged) < maxMerged:
 		f.merged = append(f.merged, s)
 	}
 }

@@ -113,3 +113,14 @@ func TestSourcesWithTooMuchHistory(t *testing.T) {
 		t.Errorf("skipped = %q, want it reviewed as new", got.Skipped)
 	}
 }
+
+// p4 describe and p4 filelog may name the same revision: only the latter knows since when.
+func TestSourceNamedTwice(t *testing.T) {
+	t.Parallel()
+	f := &file{File: review.File{Action: review.ActionIntegrate, Revision: 5}}
+	f.addSource("//depot/dev/f", "//depot/dev/f", "#3", "")
+	f.addSource("//depot/dev/f", "//depot/dev/f", "#3", "#2")
+	if want := []source{{"//depot/dev/f", 3, 2}}; !slices.Equal(f.merged, want) {
+		t.Errorf("merged %v, want %v", f.merged, want)
+	}
+}
