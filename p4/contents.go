@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -75,23 +76,20 @@ func (f *file) revisions() []string {
 // archives if not one revision of the change can be read.
 const manyDamaged = 3
 
-// findDamage sets the reason of content that differs from the server's digest or size. The
-// log has each damaged revision with the command that confirms the damage.
+// findDamage reads content that differs from the server's digest or size once more, because
+// it may have been damaged in transit. If it still differs, it sets the reason. The log has
+// each damaged revision with the command that confirms the damage.
 func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout) error {
-	for _, f := range files {
-		for _, spec := range f.revisions() {
-			digest := ""
-			if spec == f.spec() {
-				digest = f.Digest
-			}
-			c := printed.of(spec)
-			if c.noText() != "" || isIntact(c.data, digest, c.size, c.fileType) {
-				continue
-			}
-			c.missing = review.SkipDamaged
-			if c.fileType.base != "text" { // p4 may print other bytes than the server digested
-				c.missing = review.SkipUnreadable
-			}
+	again, err := x.printAll(ctx, damagedIn(files, printed))
+	if err != nil {
+		return err
+	}
+	maps.Copy(printed.contents, again.contents)
+	for _, spec := range damagedIn(files, printed) {
+		c := printed.of(spec)
+		c.missing = review.SkipDamaged
+		if c.fileType.base != "text" { // p4 may print other bytes than the server digested
+			c.missing = review.SkipUnreadable
 		}
 	}
 	damaged := 0
@@ -106,6 +104,22 @@ func (x *fetch) findDamage(ctx context.Context, files []*file, printed *printout
 		return failure.Errorf(failure.UpstreamInternal, "the server cannot read any of %d archives: check that its depots are mounted", damaged)
 	}
 	return nil
+}
+
+// damagedIn lists the revisions whose content differs from the server's digest or size.
+func damagedIn(files []*file, printed *printout) (specs []string) {
+	for _, f := range files {
+		for _, spec := range f.revisions() {
+			digest := ""
+			if spec == f.spec() {
+				digest = f.Digest
+			}
+			if c := printed.of(spec); c.noText() == "" && !isIntact(c.data, digest, c.size, c.fileType) {
+				specs = append(specs, spec)
+			}
+		}
+	}
+	return specs
 }
 
 // compareAll sets Diff or Skipped of each file from the printed contents.

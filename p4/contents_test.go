@@ -469,6 +469,18 @@ func TestRevisionsLeftOutAfterDamage(t *testing.T) {
 	}
 }
 
+// Content that differs is read again: it may have been damaged on the way.
+func TestContentDamagedOnTheWay(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	file := rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"}
+	f.submitted(12, file)
+	f.replies["print //depot/f#1"] = reply{First: slices.Concat(header(file), chunk("ne"), chunk("")), Out: whole(file)}
+	if change, err := f.fetch(12); err != nil || change.Files[0].Skipped != "" {
+		t.Errorf("change = %+v, %v", change, err)
+	}
+}
+
 // A server that can read no archive has lost its depots: the review is tried again,
 // and only the last attempt skips the files.
 func TestAllRevisionsDamaged(t *testing.T) {

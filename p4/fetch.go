@@ -12,9 +12,9 @@
 // info, describe, protects, one print of all revisions that are compared, reviews and users;
 // filelog twice if files were branched or integrated, jobs once if the changelist
 // has jobs; files and print once for the files around the change. A shelf costs one more
-// print, and so does each revision at which the server ends a print; a server that fails to
-// describe a changelist is asked up to three times, and groups that own changed paths once a
-// minute.
+// print, and so do content that seems damaged and each revision at which the server ends a
+// print; a server that fails to describe a changelist is asked up to three times, and groups
+// that own changed paths once a minute.
 package p4
 
 import (
