@@ -128,6 +128,9 @@ var classifiers = []classifier{
 	{name: "schema", is: func(c *Candidate) bool {
 		return lex.BeginsWith(c.text, heads["schema"]) || strings.HasPrefix(c.text, "scram-sha-")
 	}, then: left},
+	{name: "package", strengths: medium | weak | vendor, is: func(c *Candidate) bool {
+		return lex.BeginsWith(c.text, heads["package"]) && strings.ContainsAny(c.text, "./")
+	}, then: left},
 	{name: "public key", is: func(c *Candidate) bool { return lex.BeginsWith(c.text, heads["publickey"]) }, then: left},
 	{name: "function of another name", bindings: bitsOf(Called), is: func(c *Candidate) bool {
 		return c.Names.Of(c.Name.Ident[strings.LastIndexByte(c.Name.Ident, '.')+1:]).Strength == NoName
@@ -137,9 +140,7 @@ var classifiers = []classifier{
 	{name: "no argument", bindings: bitsOf(Argument, Cell, Item, Member), is: isNoArgument, then: left},
 	{name: "number of a row", is: func(c *Candidate) bool { return lex.AllIn(c.text, &lex.DigitSet) && lastWordOf(c.Name.Ident) == "id" }, then: left},
 	{name: "name of a resource", is: namesResource, then: left},
-	{name: "name of a flag or a variable", quotes: onlyQuoted, is: func(c *Candidate) bool {
-		return flagForm.MatchString(c.text) || IsConstant(c.text) && IsIdentifier(c.text)
-	}, then: left},
+	{name: "name of a flag or a variable", quotes: onlyQuoted, is: namesSetting, then: left},
 	{name: "term in an element", bindings: bitsOf(Element), is: func(c *Candidate) bool {
 		return c.text[0] == '`' || strings.Contains(c.text, ".") && isChain(c.text) && (c.Name.Strength != Strong || c.isExpression())
 	}, then: left},

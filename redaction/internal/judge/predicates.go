@@ -21,10 +21,10 @@ func hasDigit(text string) bool { return shapeOf(text).digit > 0 }
 // object that holds the secret, and the text is the name of an object.
 func namesResource(c *Candidate) bool {
 	words := SplitWords(c.Name.Ident)
-	if !c.InCode && !hasDigit(c.text) && strings.ContainsAny(c.text, "-/") && lists["object"][lastWordOf(c.text)] && lex.AllIn(c.text, &resourceSet) {
-		return true
-	}
 	if len(words) < 2 || !strings.HasPrefix(lastWord(words), "secret") || !lists["resource"][words[len(words)-2]] || !lex.AllIn(c.text, &resourceSet) {
+		return false
+	}
+	if strings.Contains(c.text, "/") && !slices.Contains(words, "tls") { // auth-tls-secret: namespace/name
 		return false
 	}
 	return words[0] == "existing" || !hasDigit(c.text) && !IsRandom(c.text)
@@ -115,8 +115,26 @@ func isPassphrase(text string) bool {
 		!slices.ContainsFunc(words, func(w string) bool { return lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] })
 }
 
-// flagForm matches a flag of a command, or a mark such as --REMOVED--.
-var flagForm = regexp.MustCompile(`^--?[a-z][a-z-]*$|^--[A-Z]+--$`)
+// namesSetting reports whether text is the flag or the variable that holds a secret, such as SECRET_KEY,
+// a variable in a list of them, or a mark such as --REMOVED--. ROSE_TULIP and --rosegarden may be passwords,
+// and so may ROSE_PASS if the name is that of a password or the text an argument.
+func namesSetting(c *Candidate) bool {
+	family, _, _ := strings.Cut(c.Name.Ident, "_")
+	isSibling := IsConstant(c.text) && strings.HasPrefix(c.text, family+"_") // DB_PASSWORD, DB_HOST2
+	switch {
+	case markForm.MatchString(c.text), isSibling && c.Bind == Listed:
+		return true
+	case c.Name.IsPassword(), c.Bind == Argument, c.Bind == Spaced:
+		return false
+	}
+	isName := flagForm.MatchString(c.text) || IsConstant(c.text) && IsIdentifier(c.text) && !hasDigit(c.text)
+	return isName && !IsRandom(c.text) && c.Names.Of(c.text).Strength >= Weak
+}
+
+var (
+	flagForm = regexp.MustCompile(`^--?[a-z][a-z-]*$`)
+	markForm = regexp.MustCompile(`^--[A-Z]+--$`)
+)
 
 var appPassword = regexp.MustCompile(`^[a-z]{4}( [a-z]{4}){3}$`)
 

@@ -3,6 +3,7 @@ package judge
 import (
 	"bytes"
 	"encoding/base64"
+	"regexp"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/lex"
@@ -19,8 +20,13 @@ func IsIdentifier(text string) bool {
 // IsSource reports whether text is an expression rather than a value: a call, an
 // element of an array, members joined by dots, a URL, the digest of an image.
 func IsSource(text string) bool {
-	return strings.Contains(text, "://") || strings.Contains(text, "%3A%2F%2F") || strings.Contains(text, "->") || strings.Contains(text, "::") || strings.Contains(text, "@sha256:") ||
-		isAction(text) || isCall(text) || strings.Contains(text, ".") && isChain(text)
+	return isURL(text) || strings.Contains(text, "->") || strings.Contains(text, "::") ||
+		strings.Contains(text, "@sha256:") || isAction(text) || isCall(text) || strings.Contains(text, ".") && isChain(text)
+}
+
+// isURL reports whether text holds a URL, or is one in the form of a query.
+func isURL(text string) bool {
+	return strings.Contains(text, "://") || strings.HasPrefix(text, "http%3A%2F%2F") || strings.HasPrefix(text, "https%3A%2F%2F")
 }
 
 // isAction reports whether text is an action of a policy, as in iam:ChangePassword.
@@ -35,21 +41,24 @@ func isCall(text string) bool {
 	return i > 0 && strings.IndexByte(")];,", lex.LastByte(text)) >= 0 && isChain(text[:i]) && shapeOf(text).digit < 4
 }
 
-// isExpression reports whether the text is an expression and not a value that looks like one. What holds the name of a
-// secret refers to one. Other text is a value of a strong name in data, and in quotes if it has a word with a number.
+// isExpression reports whether the text is an expression and not a value that looks like one. Text that holds
+// the name of a secret refers to one, unless it is words and a number in quotes, in a cell or in an argument.
+// Other text is a value of a strong name in data, and in quotes if it has a word with a number.
 func (c *Candidate) isExpression() bool {
 	if !IsSource(c.text) {
 		return false
 	}
-	isNumbered := IsMixedCase(c.text) || isDotted(c.text)
+	isWordsAndNumber := isDotted(c.text)
+	isLiteral := c.Quoted || c.Bind == Cell || c.Bind == Argument
+	isNumbered := IsMixedCase(c.text) || isWordsAndNumber
 	for w := range wordsOf(c.text) {
-		if c.Names.Of(w).Strength >= Medium {
+		if c.Names.Of(w).Strength >= Medium && !(isLiteral && isWordsAndNumber) {
 			return true
 		}
 		isNumbered = isNumbered || isNumberedWord(w)
 	}
 	switch {
-	case c.text[0] == '$', c.Name.Strength < Medium, strings.Contains(c.text, "://"), strings.Contains(c.text, "%3A%2F%2F"), strings.Contains(c.text, "@sha256:"), isAction(c.text):
+	case c.text[0] == '$', c.Name.Strength < Medium, isURL(c.text), strings.Contains(c.text, "@sha256:"), isAction(c.text):
 		return true
 	case c.InData && c.Name.Strength == Strong, c.Bind == Spaced && IsFlag(c.S, c.Name.Begin):
 		return false
@@ -152,13 +161,17 @@ func (n *Names) IsPlaceholder(text string) bool {
 	return true
 }
 
+// encrypted matches a value that Jasypt has encrypted.
+var encrypted = regexp.MustCompile(`^ENC\([A-Za-z0-9+/=]+\)$`)
+
 // IsReference reports whether text is a variable, a template or a mask such as ****.
 func IsReference(text string) bool {
 	t := text
 	if !lex.IsAlnum(lex.ByteAt(text, 0)) || !lex.IsAlnum(lex.LastByte(text)) {
 		t = strings.Trim(text, " \t\"'`\\")
 	}
-	return t == "" || isEnclosed(t) || isVariableOf(t) || lex.BeginsWith(t, heads["reference"]) || isMask(t) ||
+	return t == "" || isEnclosed(t) || isVariableOf(t) || isMask(t) ||
+		encrypted.MatchString(t) || lex.BeginsWith(t, heads["reference"]) ||
 		strings.Contains(t, "${") && !strings.Contains(t, "://") || strings.Contains(t, "{{")
 }
 
