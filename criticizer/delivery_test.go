@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
@@ -13,6 +19,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/workflows"
 	"github.com/criticizer/criticizer/workflows/contract"
 )
 
@@ -255,6 +262,27 @@ func TestReconcileWithoutASchedule(t *testing.T) {
 	if got := r.run("reconcile", "4711"); got.status != 2 {
 		t.Errorf("with an argument: %+v", got)
 	}
+}
+
+// Ctrl-C ends the wait, not the reconciliation.
+func TestInterruptedReconcile(t *testing.T) {
+	t.Parallel()
+	namespace, where := temporaltest.New(t, contract.Attributes()...)
+	testkit.NoError(t, namespace.Schedule(t.Context(), time.Hour, true, &client.ScheduleWorkflowAction{
+		ID: workflows.ReconciliationSchedule, Workflow: "none", TaskQueue: "none",
+	}))
+	env := map[string]string{
+		"CRITICIZER_TEMPORAL_ADDRESS": where.Address, "CRITICIZER_TEMPORAL_NAMESPACE": where.Name,
+		"CRITICIZER_DATABASE_URL": "postgres://x@127.0.0.1:1/x", "CRITICIZER_CONFIG": os.DevNull,
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	time.AfterFunc(3*time.Second, interrupt) // no worker ends the run
+	var errs strings.Builder
+	c := &app{getenv: func(name string) string { return env[name] }, stdout: io.Discard, stderr: &errs}
+	if status := c.run(ctx, []string{"delivery", "reconcile"}); status != 1 {
+		t.Errorf("status %d", status)
+	}
+	contains(t, errs.String(), "error: "+errContinues.Error()+"\n", "hint: to see what is unsent: criticizer top")
 }
 
 func TestDeliveryList(t *testing.T) {
