@@ -69,11 +69,13 @@ func afterOperator(c cursor) (at cursor, line bool) {
 // onNextLine reports whether a literal on the line below the name n is its value. Text
 // without quotes has to be alone on a line that is indented deeper, and no word.
 func onNextLine(d *reader, n judge.Name, c cursor, lit literal) bool {
-	colon, deeper := c.back().before() == ":", indent(d.s, lit.start) > indent(d.s, n.Begin)
-	if lit.quoted && colon && strings.Contains(",})", lit.next.skip(true).text()) { // of an object, or at the end of the text
+	deeper := indent(d.s, lit.start) > indent(d.s, n.Begin)
+	if lit.quoted && c.back().before() == ":" {
+		line := strings.TrimLeft(d.s[lex.LineBegin(d.s, n.Begin):n.Begin], " \t\x01}")
+		isHead := c.rg.code && judge.Words("blockhead")[line[:lex.Run(line, 0, &lex.LetterSet, len(line))]]
+		return deeper && !isHead || strings.Contains(",})", lit.next.skip(true).text()) // of an object, or at the end of the text
+	} else if lit.quoted {
 		return true
-	} else if lit.quoted { // code may end the head of a block with a colon, such as if password:
-		return !colon || deeper && !c.rg.code
 	}
 	text, after := d.s[lit.start:lit.end], lit.next.skip(false)
 	return deeper && (after.text() == "" || after.isKind(lex.Newline)) && (judge.IsMixed(text) || judge.IsHumanMade(text)) && !strings.HasSuffix(text, ":")
