@@ -106,6 +106,7 @@ type Endpoint struct {
 	dialect dialect
 	context int // tokens that the server reports to read in one call, 0 if it reports none
 	probed  bool
+	silent  time.Time // when the endpoint last did not answer a probe; zero if it always did
 }
 
 // New returns an endpoint whose requests are checked by guard. It makes no call. Its errors

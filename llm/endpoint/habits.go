@@ -276,22 +276,32 @@ func (e *Endpoint) ContextSetting() string {
 	return cmp.Or(e.dialect.ContextSetting, "its context length")
 }
 
-// probeTimeout bounds each request of a probe.
-const probeTimeout = 5 * time.Second
+// probeTimeout bounds each request of a probe. A silent endpoint is asked again after probePause.
+const (
+	probeTimeout = 5 * time.Second
+	probePause   = time.Minute
+)
 
 // Probe asks the endpoint for its family and for its context, until it has reported one: a
 // server may report it only while the model is loaded. An endpoint that does not list its
-// models has the dialect that its host name and the configuration give, and is asked again by the
-// next probe: it may start after this process.
+// models has the dialect that its host name and the configuration give. If it does not answer, or
+// with a server error, a later probe asks again: it may start after this process.
 func (e *Endpoint) Probe(ctx context.Context) {
-	e.probing.Lock()
-	defer e.probing.Unlock()
-	if e.probed {
+	e.mu.Lock()
+	wasSilent := !e.silent.IsZero()
+	e.mu.Unlock()
+	if !wasSilent {
+		e.probing.Lock()
+	} else if !e.probing.TryLock() {
 		return
 	}
-	get := func(target string) (answer json.RawMessage) {
-		_, _ = e.call(ctx, min(probeTimeout, e.cfg.Timeout), http.MethodGet, target, nil, &answer)
-		return answer
+	defer e.probing.Unlock()
+	if e.probed || time.Since(e.silent) < probePause {
+		return
+	}
+	get := func(target string) (answer json.RawMessage, err error) {
+		_, err = e.call(ctx, min(probeTimeout, e.cfg.Timeout), http.MethodGet, target, nil, &answer)
+		return answer, err
 	}
 	d, known, silent := e.dialect, 0, false
 	if d.Name == "generic" {
@@ -300,8 +310,10 @@ func (e *Endpoint) Probe(ctx context.Context) {
 				Owner string `json:"owned_by"`
 			} `json:"data"`
 		}
-		silent = json.Unmarshal(get(e.at("/models")), &list) != nil || len(list.Data) == 0
-		if !silent {
+		answer, err := get(e.at("/models"))
+		refused, isHTTP := errors.AsType[Error](err)
+		silent = err != nil && failure.ClassOf(err) != failure.SchemaInvalid && (!isHTTP || refused.said.status >= 500)
+		if json.Unmarshal(answer, &list) == nil && len(list.Data) > 0 {
 			if i := slices.IndexFunc(dialects, func(d dialect) bool { return slices.Contains(d.Owners, list.Data[0].Owner) }); i >= 0 {
 				d = dialects[i]
 			}
@@ -313,7 +325,8 @@ func (e *Endpoint) Probe(ctx context.Context) {
 			target = e.base.Scheme + "://" + e.base.Host + d.ContextPath
 		}
 		number := regexp.MustCompile(`"` + d.ContextField + `"\s*:\s*(\d{1,9})\b`)
-		for _, m := range number.FindAllSubmatch(get(target), -1) { // servers of several models list one for each
+		answer, _ := get(target)
+		for _, m := range number.FindAllSubmatch(answer, -1) { // servers of several models list one for each
 			if n, _ := strconv.Atoi(string(m[1])); n > 0 && (known == 0 || n < known) {
 				known = n
 			}
@@ -322,5 +335,8 @@ func (e *Endpoint) Probe(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dialect, e.context = d, known
+	if silent && ctx.Err() == nil {
+		e.silent = time.Now()
+	}
 	e.probed = ctx.Err() == nil && !silent && (known > 0 || d.ContextField == "") // Ollama reports it once the model is loaded
 }

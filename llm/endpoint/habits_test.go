@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The host name, or the owner of the models, names the dialect; the server may report
@@ -65,10 +66,50 @@ func TestDialectOfALateServer(t *testing.T) {
 	}))
 	e.Probe(t.Context())
 	started = true
+	e.silent = e.silent.Add(-probePause)
 	e.Probe(t.Context())
 	if got := e.Context("m"); got != 8_192 {
 		t.Errorf("context %d", got)
 	}
+}
+
+// An endpoint that does not list its models is not asked at every review.
+func TestProbesAreFew(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusOK, http.StatusNotFound, http.StatusBadGateway} {
+		asked := 0
+		e := newEndpoint(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			w.WriteHeader(status)
+		}))
+		e.Probe(t.Context())
+		e.Probe(t.Context())
+		e.silent = e.silent.Add(-probePause)
+		e.Probe(t.Context())
+		if want := map[bool]int{true: 2, false: 1}[status == http.StatusBadGateway]; asked != want {
+			t.Errorf("status %d: asked %d times", status, asked)
+		}
+	}
+}
+
+// A probe of an endpoint that was silent holds no other review.
+func TestProbeHoldsNobody(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	e := newEndpoint(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-answer
+	}))
+	e.silent = time.Now().Add(-probePause)
+	done := make(chan struct{})
+	go func() {
+		e.Probe(t.Context())
+		close(done)
+	}()
+	<-asked
+	e.Probe(t.Context()) // returns at once
+	close(answer)
+	<-done
 }
 
 func TestAnsweringModel(t *testing.T) {
