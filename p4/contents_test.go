@@ -537,19 +537,34 @@ func TestManyDamagedRevisions(t *testing.T) {
 }
 
 // A revision over a limit of the account is skipped, and the others are requested again, a
-// constant number of times.
+// constant number of times. Requests that are too large as a whole are halved.
 func TestPrintOverTheAccountsLimits(t *testing.T) {
 	t.Parallel()
 	tooMany := reply{Out: message(3, 35, "Request too large (over 50); see 'p4 help maxresults'.\n"), Ends: true, Exit: 1}
-	for name, tt := range map[string]struct{ over, skipped int }{"one file": {1, 1}, "each file": {100, 100}} {
+	for name, tt := range map[string]struct {
+		first, over int // revisions that are over the limit
+		most        int // revisions of a request
+		prints      int
+	}{
+		"the last file":      {99, 1, 100, 1},
+		"the first file":     {0, 1, 100, 1 + maxHalvings + 1},
+		"each file":          {0, 100, 100, 1 + maxHalvings + maxLimited},
+		"more than 30 files": {0, 0, 30, 2 + 4},
+	} {
 		f := newFake(t)
 		var revs []rev
 		for i := range 100 {
 			revs = append(revs, rev{path: fmt.Sprintf("//depot/%03d", i), rev: 1, action: "add", data: "x\n"})
 		}
 		f.submitted(12, revs...)
-		for _, r := range revs[100-tt.over:] {
+		for _, r := range revs[tt.first : tt.first+tt.over] {
 			f.replies["print "+r.spec()] = tooMany
+		}
+		var operands []string
+		for i, r := range revs {
+			if operands = append(operands, r.spec()); i >= tt.most {
+				f.replies["print "+strings.Join(operands, " ")] = tooMany
+			}
 		}
 		change, err := f.fetch(12)
 		testkit.NoError(t, err)
@@ -565,7 +580,7 @@ func TestPrintOverTheAccountsLimits(t *testing.T) {
 				prints++
 			}
 		}
-		if skipped != tt.skipped || prints != min(tt.over, maxLimited+1) {
+		if skipped != tt.over || prints != tt.prints {
 			t.Errorf("%s: %d files skipped in %d prints", name, skipped, prints)
 		}
 	}

@@ -85,37 +85,49 @@ func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error)
 }
 
 // maxPrints limits the processes of one print: a server may end a print at each
-// damaged revision. maxLimited limits those that end at a limit.
+// damaged revision. maxLimited limits those that end at a limit, and maxHalvings those that a
+// limit of the account refuses: p4 passes batches of 128 revisions to the server.
 const (
-	maxPrints  = 100
-	maxLimited = 4
+	maxPrints   = 100
+	maxLimited  = 4
+	maxHalvings = 7
+	batch       = 128
 )
 
 // print reads the given revisions: submitted ones, or, if shelf is not 0, files
 // shelved there. A content of more than maxBytes is dropped as it arrives, and not
 // shortened. The server answers in the order of the request. If it ends at a damaged
 // revision, or at one that is over the limit of output or over a limit of the account,
-// those that did not arrive are requested again without it. Without a message, a missing
+// those that did not arrive are requested again without it. If a limit of the account refuses
+// a request before any content arrives, its half is requested. Without a message, a missing
 // revision is a failure of the command, even if its exit status is 0.
 func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changelist) (*printout, error) {
 	p, left := x.newPrintout(specs, shelf)
-	limited, stuck := 0, 0
+	limited, stuck, halvings, size := 0, 0, 0, len(left)
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
+		requested, rest := left[:min(size, len(left))], left[min(size, len(left)):]
 		p.unnamed, p.damaged, p.current, p.arrived, p.odd = "", 0, nil, 0, nil
-		err := x.Run(ctx, command.Cmd{Name: "print", Lines: left}, p.add)
-		if err == nil {
+		err := x.Run(ctx, command.Cmd{Name: "print", Lines: requested}, p.add)
+		switch {
+		case err == nil:
 			p.endCurrent()
-		} else if failure.ClassOf(err) != failure.TooLarge {
+		case failure.ClassOf(err) != failure.TooLarge:
 			return nil, err
+		case !errors.Is(err, command.ErrOutputLimit) && p.arrived == 0 && p.current == nil &&
+			len(requested) > 1 && halvings < maxHalvings:
+			size = (min(len(requested), batch) + 1) / 2
+			halvings++
+			continue
 		}
 		wasDamaged := p.damaged > 0
-		for _, spec := range left {
+		for _, spec := range requested {
 			why := p.of(spec).missing
 			wasDamaged = wasDamaged || why == review.SkipDamaged || why == review.SkipUnreadable
 		}
-		left = slices.DeleteFunc(left, func(spec string) bool { return p.of(spec).complete || p.of(spec).missing != "" })
-		if len(left) == 0 {
-			break
+		requested = slices.DeleteFunc(slices.Clone(requested), func(spec string) bool { return p.of(spec).complete || p.of(spec).missing != "" })
+		if len(requested) == 0 {
+			left = rest
+			continue
 		}
 		why, skipped := p.unnamed, 0 // of the first revisions that are left
 		switch {
@@ -124,22 +136,26 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 				why = review.SkipTooLarge
 			}
 			if skipped = 1; limited == maxLimited {
-				skipped = len(left)
+				requested, rest = slices.Concat(requested, rest), nil
+				skipped = len(requested)
 			}
 			limited++
-		case why != "" && (p.damaged == 0 || p.damaged >= len(left)):
-			skipped = len(left)
+			if size == 1 { // the revision was over the limit, not their number
+				size = len(left)
+			}
+		case why != "" && (p.damaged == 0 || p.damaged >= len(requested)):
+			skipped = len(requested)
 		case why != "":
 			skipped = 1
-		case !wasDamaged && n == 0:
+		case !wasDamaged && n == halvings:
 			return nil, failure.Errorf(failure.UpstreamInternal, "p4 print left out a revision without a message")
 		case !wasDamaged: // the others cannot be read because of a damaged revision
-			why, skipped = review.SkipUnreadable, len(left)
+			why, skipped = review.SkipUnreadable, len(requested)
 		}
-		for _, spec := range left[:skipped] {
+		for _, spec := range requested[:skipped] {
 			p.of(spec).missing, p.of(spec).data = why, nil
 		}
-		left = left[skipped:]
+		left = slices.Concat(requested[skipped:], rest)
 		if p.odd != nil && p.arrived == 0 {
 			stuck++
 		}
