@@ -43,7 +43,7 @@ backups.`,
 		defer db.Close()
 		gone, err := db.ForgetChangelist(cmd.Context(), cl, c.operator(), *reason)
 		if err != nil {
-			return adviseForget(err, cl)
+			return adviseForget(err, cl, cfg.Temporal)
 		}
 		var related strings.Builder
 		for _, other := range gone.Related {
@@ -66,13 +66,16 @@ backups.`,
 }
 
 // adviseForget adds to a refusal what ends its cause.
-func adviseForget(err error, cl review.Changelist) error {
+func adviseForget(err error, cl review.Changelist, at temporal.Config) error {
 	refusal, _ := errors.AsType[store.ForgetRefusal](err)
 	switch refusal {
 	case store.ForgetNoReview:
 		return advise(err, "correct the number; to see the reviews that are stored: criticizer review list")
 	case store.ForgetInProgress:
-		return advise(err, "wait until it has ended, or end it; a replay that was interrupted ends when it is repeated or its dead letter is resolved; to see which: criticizer why %d", cl)
+		return advise(err, "wait until it has ended, or cancel it: "+
+			"temporal workflow cancel --address %s --namespace %s --query \"CriticizerChangelist = %d\" --reason WHY --yes; "+
+			"a replay that was interrupted ends when it is repeated or its dead letter is resolved; to see which: criticizer why %[3]d",
+			at.Address, at.Name, cl)
 	case store.ForgetDeliveryInDoubt:
 		return advise(err, "it may have been sent, and a search for it needs the address; to see which, then resend or waive it: criticizer delivery list --changelist %d", cl)
 	case store.ForgetNoticeInDoubt:

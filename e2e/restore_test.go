@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,7 +86,7 @@ func (in *installation) follow(section string, b backup, replace ...string) (out
 			in.exec(strings.TrimSuffix(statement, `"`))
 		default:
 			cmd := exec.CommandContext(in.t.Context(), "sh", "-c", line)
-			cmd.Env = append(in.operatorEnv(), "PATH="+bin+":"+os.Getenv("PATH"))
+			cmd.Env = append(slices.Clone(in.env), "TEMPORAL_ADDRESS="+in.temporal.Address, "PATH="+bin+":"+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			if output += string(out); err != nil {
 				in.t.Fatalf("%s: %v: %s", line, err, out)
@@ -151,7 +152,8 @@ func TestRestoreOfPostgres(t *testing.T) {
 	kill(worker)
 
 	at := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) // the settle window has ended
-	in.follow("Criticizer's database is restored", b, "2026-01-31T03:00:00Z", at, "4711", "4", "criticizer doctor", "true")
+	in.follow("Criticizer's database is restored", b, "2026-01-31T03:00:00Z", at, "4711", "4", "criticizer doctor", "true",
+		"--namespace criticizer", "--namespace "+in.temporal.Name)
 	in.startWorker()
 	in.mustStart("4")
 	in.awaitMails(4)
