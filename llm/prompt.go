@@ -15,7 +15,7 @@ import (
 var (
 	//go:embed prompts/system.tmpl
 	systemTemplate string
-	//go:embed prompts/rules.txt
+	//go:embed prompts/packs.tmpl
 	rulesPrompt string
 	//go:embed prompts/message.tmpl
 	messageTemplate string

@@ -16,8 +16,8 @@ import (
 )
 
 // A policy is the task queue of an activity, its timeouts and its attempts. The policies of
-// this file are the only place with timeouts and attempts of activities; [policy.execute]
-// applies them.
+// this file are the only place with timeouts of activities; [failure.AttemptBudget] limits the
+// attempts of a stage. [policy.execute] applies them.
 type policy struct {
 	queue               string
 	timeout             time.Duration // of one attempt

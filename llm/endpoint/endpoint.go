@@ -31,7 +31,7 @@ import (
 
 // Config configures an [Endpoint].
 type Config struct {
-	// OpenAI-compatible endpoint. With http to another host no key is sent, and
+	// OpenAI-compatible endpoint. With http to another host a key is refused, and
 	// allow_cleartext must name llm. For Azure, https://NAME.openai.azure.com/openai/v1,
 	// or the URL of the deployment with ?api-version=VERSION.
 	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" required:"the URL of the endpoint" check:"http-url"`
