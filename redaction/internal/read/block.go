@@ -183,10 +183,10 @@ func (d *reader) document(rg *region) (values []value) {
 		b := block{reader: d, rg: rg, whole: true}
 		b.read(0, &step{})
 		return b.values
-	case "json", "hcl", "toml", "ini":
+	case "json", "hcl", "toml", "ini", "properties":
 		for c := (cursor{rg, 0}); c.i < len(rg.toks); c = c.next() {
 			var more []value
-			more, c = d.tree(c, &step{}, true, name == "toml" || name == "ini")
+			more, c = d.tree(c, &step{}, true, name != "json" && name != "hcl")
 			values = append(values, more...)
 		}
 	}

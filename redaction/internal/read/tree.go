@@ -172,7 +172,9 @@ func (r *tree) bareEndAt(at, to int, isLine bool) int {
 		return max(at+1, lex.Run(r.s[:to], at, &bareSet, 4<<10))
 	}
 	line, _, _ := strings.Cut(r.s[at:lex.LineEnd(r.s[:to], at)], " #")
-	line, _, _ = strings.Cut(line, " ; ")
+	if r.lang.Name != "properties" { // which have comments only on lines of their own
+		line, _, _ = strings.Cut(line, " ; ")
+	}
 	return at + len(strings.TrimRight(line, " \t\r\n"))
 }
 
