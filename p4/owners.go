@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -73,6 +74,8 @@ func compileWildcards(path string) (*regexp.Regexp, error) {
 	switch {
 	case !strings.HasPrefix(path, "//"):
 		return nil, errors.New("the path does not begin with //")
+	case strings.ContainsFunc(path, unicode.IsControl):
+		return nil, errors.New("the path has a control character")
 	case strings.ContainsAny(path, "@#"):
 		return nil, errors.New("the path has a revision: write %40 for @ and %23 for #")
 	}

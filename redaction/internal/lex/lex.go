@@ -352,15 +352,16 @@ func (x *lexer) hereDocs(i int) int {
 	docs := x.docs
 	x.docs = nil
 	for _, word := range docs {
-		begin, limit := i, min(len(x.s), i+min(maxHereDoc, x.budget))
-		for at := i; at < limit && i == begin; at = LineEnd(x.s, at) {
+		begin, limit, found := i, min(len(x.s), i+min(maxHereDoc, x.budget)), false
+		for at := begin; at < limit && !found; at = LineEnd(x.s, at) {
 			rest, ok := strings.CutPrefix(strings.TrimLeft(x.s[at:LineEnd(x.s, at)], " \t"), word)
-			if ok && (rest == "" || !CodeIdent.Has(rest[0])) {
-				x.delimited(Literal, i, i, at, at)
+			found = ok && (rest == "" || !CodeIdent.Has(rest[0]))
+			if found && at > begin {
+				x.delimited(Literal, begin, begin, at, at)
 				i = at
 			}
 		}
-		if i == begin {
+		if !found {
 			x.budget -= limit - begin
 		}
 	}

@@ -29,6 +29,7 @@ func TestLanguages(t *testing.T) {
 		{"a.go", "x := `a\n\"`", "x := L(a\n\")"},
 		{"a.py", "\"\"\" the password \"\"\"\nf(r'a\\'b') # x", "L( the password ) f ( L(a\\'b) ) C( x)"},
 		{"a.rb", "x = <<~EOT\n  a\"\nEOT\ny", "x = < < ~ EOT L(  a\"\n) EOT y"},
+		{"a.rb", "x = <<~EOT\nEOT\ny\nEOT\n", "x = < < ~ EOT EOT y EOT"},
 		{"a.rs", `let c = 'x'; r#"a"b"#`, `let c = ' x ' ; L(a"b)`},
 		{"a.sql", "x = 'it''s' -- c\n", "x = L(it''s) C( c)"},
 		{"a.lua", "x = [[a\n]] --[[b]] -- c", "x = L(a\n) C(b) C( c)"},
@@ -58,7 +59,7 @@ func TestLanguages(t *testing.T) {
 
 // FuzzLex checks that the tokens of any text are the text, in every language.
 func FuzzLex(f *testing.F) {
-	for _, seed := range []string{"", "a = \"b", "'''", "<<EOT\nx\nEOT\n", "\\\"a\\\"", "\x01\n", "`a\n`", "/* x", "r#\"a\"#", "é = 'ü'", "a\r\n'b'"} {
+	for _, seed := range []string{"", "a = \"b", "'''", "<<EOT\nx\nEOT\n", "<<OT\nOT ", "\\\"a\\\"", "\x01\n", "`a\n`", "/* x", "r#\"a\"#", "é = 'ü'", "a\r\n'b'"} {
 		f.Add("a.py", seed)
 		f.Add("x", seed)
 	}
