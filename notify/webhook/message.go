@@ -105,4 +105,4 @@ func summary(r review.Report) string {
 // Markdown, which has no escape that all of them know: characters are replaced.
 func escape(s string, limit int) string { return escaper.Replace(plain.Line(s, limit)) }
 
-var escaper = strings.NewReplacer("@", "(at)", "[", "(", "]", ")", "<", "‹", ">", "›", "`", "'", "&", "＆", `\`, "⧵", "#", "＃", "~", "∼")
+var escaper = strings.NewReplacer("://<", "(:)//‹", "://>", "(:)//›", "@", "(at)", "[", "(", "]", ")", "<", "‹", ">", "›", "`", "'", "&", "＆", `\`, "⧵", "#", "＃", "~", "∼")

@@ -122,4 +122,4 @@ func invocation(r review.Report) *sarif.Invocation {
 // 3.11.6) and which some viewers take as HTML.
 func escapeSARIF(s string) string { return sarifEscaper.Replace(s) }
 
-var sarifEscaper = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", "‹", ">", "›", "&", "＆", "@", "(at)")
+var sarifEscaper = strings.NewReplacer("://<", `\[:\]//‹`, "://>", `\[:\]//›`, `\`, `\\`, "[", `\[`, "]", `\]`, "<", "‹", ">", "›", "&", "＆", "@", "(at)")
