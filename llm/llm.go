@@ -11,7 +11,7 @@
 // (proof.go). The prompts and the schema are the files in prompts.
 //
 // [Reviewer.Review] is the entry point: plan.go divides the change (file.go) into calls
-// (chunk.go), run.go makes them (prompt.go, ask.go), answer.go reads the answers, findings.go
+// (chunk.go), run.go makes them (prompt.go, ask.go, cache.go), answer.go reads the answers, findings.go
 // places their findings, verify.go (the verification pass) and draft.go remove some, and
 // draft.go returns the result.
 package llm
