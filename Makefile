@@ -42,7 +42,7 @@ RACED = $(shell go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | 
 
 test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/temporal-sql-tool $(BIN)/collector ## all tests, against a real Postgres and a real Temporal
 	@rm -f build/reruns.txt
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages=./... -- $(TEST_FLAGS)
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages="./e2e ./..." -- $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
 	@sh tools/skips.sh build/test.json
 
