@@ -21,7 +21,9 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -91,9 +93,13 @@ type Answer struct {
 }
 
 // Send makes the request once and returns an accepted answer. An answer with
-// another status than 2xx is an error, classified by the status table.
+// another status than 2xx, or one that refuses the message in its text, is an error,
+// classified by the status table.
 func (s *Service) Send(ctx context.Context, r Request) (Answer, error) {
 	a, err := s.Do(ctx, r)
+	if status := a.refused(); err == nil && r.Delivers && status != 0 {
+		a.Status = status
+	}
 	if err == nil && a.Status/100 != 2 {
 		err = s.rejected(a)
 	}
@@ -128,6 +134,29 @@ func (s *Service) Do(ctx context.Context, r Request) (Answer, error) {
 	a := Answer{Status: resp.StatusCode, Header: resp.Header, delivers: r.Delivers}
 	a.Body, a.readErr = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	return a, nil
+}
+
+// refusal is what Microsoft's connectors for Teams answer with status 200
+// (MicrosoftDocs/msteams-docs#400, #1736 and #1810).
+var refusal = regexp.MustCompile(`delivery failed with error(?:.* HTTP error ([345]\d\d))?`)
+
+// refused returns the status that an answer means by its text if that refuses the message, and
+// 0 for any other text. Slack's API and Rocket.Chat answer with a JSON object in which ok or
+// success is false.
+func (a Answer) refused() int {
+	var told struct{ OK, Success *bool }
+	if json.Unmarshal(a.Body, &told) == nil && slices.ContainsFunc([]*bool{told.OK, told.Success}, func(v *bool) bool { return v != nil && !*v }) {
+		return http.StatusBadRequest
+	}
+	found := refusal.FindSubmatch(a.Body)
+	if found == nil {
+		return 0
+	}
+	status, err := strconv.Atoi(string(found[1]))
+	if err != nil {
+		return http.StatusBadGateway // it names none
+	}
+	return status
 }
 
 // unanswered returns the error of a request without an answer.

@@ -87,6 +87,32 @@ func TestStatusDecidesTheClass(t *testing.T) {
 	}
 }
 
+// Some services refuse a message with status 200.
+func TestTextThatRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]failure.Class{
+		"Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 413 with ContextId MS-CV=x..": failure.TooLarge,
+		"Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId tcid=1":    failure.RateLimited,
+		"Webhook message delivery failed with error: Error contacting Microsoft Teams endpoint":                                 failure.UpstreamInternal,
+		`{"ok":false,"error":"invalid_auth"}`:         failure.ConfigInvalid,
+		`{"success":false,"error":"invalid-channel"}`: failure.ConfigInvalid,
+		`{"success":true}`:                            failure.Unknown,
+		`{"ok":true,"error":null}`:                    failure.Unknown,
+		"1":                                           failure.Unknown,
+		"ok":                                          failure.Unknown,
+		"":                                            failure.Unknown,
+		`{"name":"spaces/a/messages/b","text":"findings: 2"}`: failure.Unknown,
+	} {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
+		if _, err := send(t, testService, url, true); failure.ClassOf(err) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := send(t, testService, url, false); err != nil {
+			t.Errorf("a query is answered with %s: %v", text, err)
+		}
+	}
+}
+
 // A message is in doubt once a part of the request was sent, and not before.
 func TestMissingAnswer(t *testing.T) {
 	t.Parallel()
