@@ -63,6 +63,15 @@ func (a Answer) Broken() error {
 	return nil
 }
 
+// Read returns the answer in the body of a response, such as a line of a batch has. Its errors are
+// those of [Endpoint.Ask].
+func Read(body []byte) (a Answer, err error) {
+	if err = a.add(body, nil); err == nil && !a.chosen {
+		err = malformed(nil)
+	}
+	return a, err
+}
+
 // A text is a content: a string, or a list of parts of which some are thinking.
 type text struct{ said, thought string }
 

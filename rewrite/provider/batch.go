@@ -30,25 +30,29 @@ const (
 // openBatches returns the endpoint and the adapter of a decision, if it has batches.
 func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*endpoint.Endpoint, adapter, error) {
 	endpoint, a, err := r.open(to)
+	if err == nil && a.path == "" {
+		err = failure.Errorf(failure.AdapterUnsupported, "adapter %s has no batches at provider %s: use execution mode async", to.AdapterKind, to.Provider)
+	}
+	return endpoint, a, err
+}
+
+// call makes one call of the batch API.
+func (r *Rewriter) call(ctx context.Context, to rewrite.RoutingDecision, method, path string, in any) (object, http.Header, error) {
+	endpoint, _, err := r.openBatches(to)
 	if err != nil {
-		return nil, a, err
+		return nil, nil, err
 	}
-	if a.path == "" {
-		return nil, a, failure.Errorf(failure.AdapterUnsupported, "adapter %s has no batches at provider %s: use execution mode async", to.AdapterKind, to.Provider)
-	}
-	return endpoint, a, nil
+	var raw json.RawMessage
+	h, err := endpoint.Call(ctx, method, path, in, &raw)
+	return objectOf(raw), h, err
 }
 
 // Create creates a batch of an uploaded file with key in its metadata. After an error
 // the batch may exist: look for it in [Rewriter.Batches]. [rewrite.ErrNoRoom] has class [failure.RateLimited].
 func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
-	_, a, err := r.openBatches(to)
-	if err != nil {
-		return rewrite.ProviderBatch{}, err
-	}
-	ours := func(b object) bool { input := b.text("input_file_id"); return input == fileID || input == "" }
-	created, err := r.batchCall(ctx, to, ours, http.MethodPost, "", openai.CreateBatchRequest{
-		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key, installation: r.cfg.Installation},
+	created, err := r.callBatch(ctx, to, "", fileID, http.MethodPost, "/batches", openai.CreateBatchRequest{
+		InputFileID: fileID, Endpoint: adapters[to.AdapterKind].path, CompletionWindow: "24h",
+		Metadata: map[string]any{submissionKey: key, installation: r.cfg.Installation},
 	})
 	// A creation has no lines: if it has too many tokens, these are enqueued. 413 is about the file.
 	if f, ok := errors.AsType[*failure.Error](err); ok && (noRoomCode.MatchString(f.Upstream) || f.Class == failure.TooLarge && !strings.HasPrefix(f.Upstream, "413")) {
@@ -60,33 +64,24 @@ func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileI
 // Poll returns the batch. The error has class [failure.NotFound] if the provider has
 // deleted it.
 func (r *Rewriter) Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error) {
-	return r.batchCall(ctx, to, is(batchID), http.MethodGet, "/"+url.PathEscape(batchID), nil)
+	return r.callBatch(ctx, to, batchID, "", http.MethodGet, "/batches/"+url.PathEscape(batchID), nil)
 }
 
 // Cancel asks the provider to end the batch. Finished items keep their results.
 func (r *Rewriter) Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error {
-	_, err := r.batchCall(ctx, to, is(batchID), http.MethodPost, "/"+url.PathEscape(batchID)+"/cancel", nil)
+	_, err := r.callBatch(ctx, to, batchID, "", http.MethodPost, "/batches/"+url.PathEscape(batchID)+"/cancel", nil)
 	return err
 }
 
-func is(batchID string) func(object) bool {
-	return func(b object) bool { return b.text("id") == batchID }
-}
-
-// batchCall makes a call whose response is one batch. A response about a batch that is not
-// ours is an error: its files belong to other jobs.
-func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ours func(object) bool, method, path string, in any) (rewrite.ProviderBatch, error) {
-	endpoint, _, err := r.openBatches(to)
+// callBatch makes a call whose response is the batch with this ID or, if the ID is not known yet,
+// this input file. A response about another batch is an error: its files belong to other jobs.
+func (r *Rewriter) callBatch(ctx context.Context, to rewrite.RoutingDecision, batchID, fileID, method, path string, in any) (rewrite.ProviderBatch, error) {
+	response, h, err := r.call(ctx, to, method, path, in)
 	if err != nil {
 		return rewrite.ProviderBatch{}, err
 	}
-	var raw json.RawMessage
-	h, err := endpoint.Call(ctx, method, "/batches"+path, in, &raw)
-	if err != nil {
-		return rewrite.ProviderBatch{}, err
-	}
-	b := batchOf(objectOf(raw))
-	if b.ID == "" || !ours(objectOf(raw)) {
+	b := batchOf(response)
+	if b.ID == "" || batchID != "" && b.ID != batchID || fileID != "" && b.InputFileID != "" && b.InputFileID != fileID {
 		e := failure.Errorf(failure.UpstreamInternal, "response about a batch does not have its id")
 		e.RequestID = h.Get("X-Request-Id")
 		return rewrite.ProviderBatch{}, e
@@ -98,17 +93,12 @@ func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ou
 // through the provider's list; an entry that cannot be read has no fields. An answer that is not a
 // list, or cannot be paged, is an error: a batch may exist that is not in it.
 func (r *Rewriter) Batches(ctx context.Context, to rewrite.RoutingDecision, since time.Time) (batches []rewrite.ProviderBatch, err error) {
-	endpoint, _, err := r.openBatches(to)
-	if err != nil {
-		return nil, err
-	}
 	path := fmt.Sprintf("/batches?limit=%d", pageSize)
 	for range maxPages {
-		var raw json.RawMessage
-		if _, err := endpoint.Call(ctx, http.MethodGet, path, nil, &raw); err != nil {
+		page, _, err := r.call(ctx, to, http.MethodGet, path, nil)
+		if err != nil {
 			return nil, err
 		}
-		page := objectOf(raw)
 		entries := page.list("data")
 		if entries == nil && string(page["data"]) != "null" {
 			return nil, failure.Errorf(failure.UpstreamInternal, "list batches: the response has no list")

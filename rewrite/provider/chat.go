@@ -2,7 +2,7 @@ package provider
 
 import (
 	"context"
-	"net/http"
+	"encoding/json"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -26,24 +26,7 @@ func (r *Rewriter) chat(ctx context.Context, e *endpoint.Endpoint, p prompt) (st
 	if err != nil {
 		return "", err
 	}
-	a, err := e.Ask(ctx, request)
-	switch {
-	case err != nil:
-		return "", callError(err)
-	case a.End() == endpoint.EndBroken:
-		return "", a.Broken()
-	case a.End() == endpoint.EndRefused:
-		return "", refused("its content filter cut the answer off")
-	case a.Refusal != "":
-		return "", refused("the model refused")
-	case a.End() == endpoint.EndCut:
-		return "", cutOff()
-	}
-	whole, err := answer(a.Content)
-	if err != nil && a.Early {
-		err = a.Fail(failure.NetworkUnreachable, endpoint.ErrEarly)
-	}
-	return whole, err
+	return chatAnswer(e.Ask(ctx, request))
 }
 
 // chatRequest is a line of a batch.
@@ -62,23 +45,31 @@ func chatRequest(p prompt) openai.ChatCompletionRequest {
 	}
 }
 
+// readChat reads the answer to a line of a batch.
 func readChat(resp object) (string, error) {
-	choices := resp.list("choices")
-	switch {
-	case len(choices) == 0 && resp.hasError():
-		return "", endpoint.Refused(http.StatusOK, resp["error"])
-	case len(choices) == 0:
+	body, err := json.Marshal(resp)
+	if err != nil {
 		return "", malformed()
 	}
-	choice := objectOf(choices[0])
-	message := choice.object("message")
+	return chatAnswer(endpoint.Read(body))
+}
+
+func chatAnswer(a endpoint.Answer, err error) (string, error) {
 	switch {
-	case choice.text("finish_reason") == string(openai.FinishReasonContentFilter):
+	case err != nil:
+		return "", callError(err)
+	case a.End() == endpoint.EndBroken:
+		return "", a.Broken()
+	case a.End() == endpoint.EndRefused:
 		return "", refused("its content filter cut the answer off")
-	case message.text("refusal") != "":
+	case a.Refusal != "":
 		return "", refused("the model refused")
-	case choice.text("finish_reason") == string(openai.FinishReasonLength):
+	case a.End() == endpoint.EndCut:
 		return "", cutOff()
 	}
-	return answer(message.words("content", "text"))
+	whole, err := answer(a.Content)
+	if err != nil && a.Early {
+		err = a.Fail(failure.NetworkUnreachable, endpoint.ErrEarly)
+	}
+	return whole, err
 }

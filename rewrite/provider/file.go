@@ -83,23 +83,14 @@ func (r *Rewriter) lines(a adapter, to rewrite.RoutingDecision, items []rewrite.
 // FileStatus returns the status of an uploaded file, such as pending or processed; empty if the
 // provider names none.
 func (r *Rewriter) FileStatus(ctx context.Context, to rewrite.RoutingDecision, fileID string) (string, error) {
-	endpoint, _, err := r.openBatches(to)
-	if err != nil {
-		return "", err
-	}
-	var file json.RawMessage
-	_, err = endpoint.Call(ctx, http.MethodGet, "/files/"+url.PathEscape(fileID), nil, &file)
-	return objectOf(file).text("status"), err
+	file, _, err := r.call(ctx, to, http.MethodGet, "/files/"+url.PathEscape(fileID), nil)
+	return file.text("status"), err
 }
 
 // Delete deletes a file at the provider; a missing file is not an error.
 func (r *Rewriter) Delete(ctx context.Context, to rewrite.RoutingDecision, fileID string) error {
-	endpoint, _, err := r.openBatches(to)
-	if err != nil {
-		return err
-	}
-	var deleted json.RawMessage
-	if _, err = endpoint.Call(ctx, http.MethodDelete, "/files/"+url.PathEscape(fileID), nil, &deleted); failure.ClassOf(err) == failure.NotFound {
+	_, _, err := r.call(ctx, to, http.MethodDelete, "/files/"+url.PathEscape(fileID), nil)
+	if failure.ClassOf(err) == failure.NotFound {
 		return nil
 	}
 	return err
