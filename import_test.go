@@ -21,13 +21,13 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "internal/failure", "redaction", "internal/secret", "internal/config", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack", "review/fix"}
 	adapters = []string{"p4", "store/artifact", "llm", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/breaker", "internal/git", "internal/postgres", "activities", "workflows", "workflows/contract", "internal/temporal", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
+	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "internal/operator", "internal/breaker", "internal/git", "internal/postgres", "activities", "workflows", "workflows/contract", "internal/temporal", "internal/settings", "internal/settings/trigger", "internal/telemetry", "internal/telemetry/traces"})
 	// house is what the packages of the rewrite queue may import: their own, and what both
 	// products need once.
 	house = []string{
 		"rewrite", "rewrite/activities", "rewrite/provider", "rewrite/store", "rewrite/store/db", "rewrite/workflows",
 		"redaction", "llm", "llm/endpoint", "store/artifact",
-		"internal/cli", "internal/config", "internal/failure", "internal/postgres", "internal/secret", "internal/telemetry",
+		"internal/cli", "internal/config", "internal/failure", "internal/operator", "internal/postgres", "internal/secret", "internal/telemetry",
 		"internal/telemetry/traces", "internal/temporal",
 	}
 	// support packages are stand-ins for tests and devstack.
@@ -101,6 +101,7 @@ var arrows = map[string][]string{
 	"internal/git":      nil, // reads repositories of others
 	"internal/postgres": {"internal/failure", "internal/secret"},
 	"internal/cli":      nil,
+	"internal/operator": {"internal/cli", "internal/secret", "redaction", "review/plain"}, // commands that an operator runs
 	"internal/config":   {"internal/secret"},
 	// The configuration of the reviewer, and the adapters that it describes.
 	"internal/settings":         slices.Concat(leaves, []string{"activities", "internal/settings/trigger", "internal/config/reference", "internal/telemetry", "p4", "llm", "notify/mail", "notify/evidence", "notify/oncall", "notify/webhook", "notify/swarm", "internal/postgres", "store", "store/artifact"}),

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
 )
@@ -104,7 +105,7 @@ func (c *app) allowlistShowCommand() *cobra.Command {
 				case len(changes) > 0:
 					fmt.Fprintf(w, "NOT in force: it differs from version %d by\n  %s", applied.ID, strings.Join(changes, "\n  "))
 				default:
-					fmt.Fprintf(w, "in force: version %d, applied %s %s\n", applied.ID, stamp(applied.AppliedAt), byWhom(applied.Who, applied.Reason))
+					fmt.Fprintf(w, "in force: version %d, applied %s %s\n", applied.ID, operator.Stamp(applied.AppliedAt), byWhom(applied.Who, applied.Reason))
 					return
 				}
 				fmt.Fprintf(w, "\nto apply it: %s\n", applyCommand)
@@ -123,18 +124,18 @@ func (c *app) allowlistApplyCommand() *cobra.Command {
 when, why, and what changed.`,
 		Example: `  criticizer allowlist apply --reason "TICKET-42: project joins"`,
 	}
-	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
 		list, _, err := c.allowList()
 		if err != nil {
 			return err
 		}
-		version, changes, err := db.ApplyAllowList(ctx, list, c.operator(), *reason)
+		version, changes, err := db.ApplyAllowList(ctx, list, operator.Name(c.getenv), *reason)
 		if err != nil {
 			return err
 		}
 		if len(changes) == 0 {
-			return c.done("nothing to do: the list is version %d, in force since %s", version.ID, stamp(version.AppliedAt))
+			return c.done("nothing to do: the list is version %d, in force since %s", version.ID, operator.Stamp(version.AppliedAt))
 		}
 		return c.done("version %d is in force:\n  %s", version.ID, strings.Join(changes, "\n  "))
 	})
@@ -155,7 +156,7 @@ func (c *app) allowlistHistoryCommand() *cobra.Command {
 				}
 				var before store.AllowList
 				for _, v := range versions {
-					fmt.Fprintf(w, "version %d, %s, %s (login %s)\n", v.ID, stamp(v.AppliedAt), byWhom(v.Who, v.Reason), v.Login)
+					fmt.Fprintf(w, "version %d, %s, %s (login %s)\n", v.ID, operator.Stamp(v.AppliedAt), byWhom(v.Who, v.Reason), v.Login)
 					for _, line := range v.Changes(before) {
 						fmt.Fprintln(w, "  "+line)
 					}

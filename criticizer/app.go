@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +18,6 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/temporal"
-	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -134,54 +131,6 @@ func dialTemporal(ctx context.Context, cfg *settings.Config) (runs, error) {
 		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
 	}
 	return runs{n}, nil
-}
-
-// operator names the person who runs the command. It is not proof: the audit log
-// records the database login beside it.
-func (c *app) operator() string {
-	name := c.getenv("SUDO_USER")
-	if u, err := user.Current(); name == "" && err == nil {
-		name = u.Username
-	}
-	host, _ := os.Hostname()
-	return cmp.Or(name, "unknown") + "@" + cmp.Or(host, "unknown")
-}
-
-// maxStatement is the most bytes of a reason or note.
-const maxStatement = 1000
-
-// statement checks a text that is stored in the audit log and in Temporal's
-// history, and returns it on one line. It rejects secrets.
-func statement(flag, text string) (string, error) {
-	text = strings.Join(strings.Fields(text), " ")
-	pipeline, err := redaction.New(redaction.Config{Key: secret.New(rand.Text())})
-	if err != nil {
-		return "", err
-	}
-	redacted, err := pipeline.String(text)
-	switch {
-	case text == "":
-		return "", advise(fmt.Errorf("--%s is empty", flag), "write what was done and where it is recorded, such as --%s \"INC-42: key renewed\"", flag)
-	case len(text) > maxStatement:
-		return "", advise(fmt.Errorf("--%s has %d bytes, more than %d", flag, len(text), maxStatement), "name the ticket and put the details there")
-	case err != nil || redacted.String() != text:
-		return "", advise(fmt.Errorf("--%s seems to contain a secret", flag), "remove it: the text is kept in Temporal's history and in the audit log")
-	}
-	return text, nil
-}
-
-// statementFlag adds a flag whose text goes into the audit log, and checks the text before
-// cmd runs. Without a preset, the flag is required.
-func statementFlag(cmd *cobra.Command, flag, preset, usage string) *string {
-	text := cmd.Flags().String(flag, preset, usage)
-	if preset == "" {
-		must(cmd.MarkFlagRequired(flag))
-	}
-	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
-		*text, err = statement(flag, *text)
-		return err
-	}
-	return text
 }
 
 func badUsage(format string, args ...any) error {

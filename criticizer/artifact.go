@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -29,7 +30,7 @@ CRITICIZER_RAW_KEYSET.`,
 		Example:     `  criticizer artifact show raw:6f1b0c2d --reason "INC-7: garbled diff"`,
 		Annotations: map[string]string{rawOutput: "yes"},
 	}
-	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ref := review.ArtifactRef(args[0])
 		ns, err := namespaceOf(ref)
@@ -61,7 +62,7 @@ func (c *app) readArtifact(ctx context.Context, ns review.Namespace, ref review.
 		return nil, adviseDatabase(cfg, err)
 	}
 	defer db.Close()
-	stored, err := artifact.New(db.AuditedReader(ns, c.operator(), why), cfg.ArtifactConfig(ns))
+	stored, err := artifact.New(db.AuditedReader(ns, operator.Name(c.getenv), why), cfg.ArtifactConfig(ns))
 	if err != nil {
 		return nil, advise(err, "set CRITICIZER_%[1]s_KEYSET, or CRITICIZER_%[1]s_KEYSET_FILE, to the keyset of the workers", strings.ToUpper(string(ns)))
 	}
@@ -73,7 +74,7 @@ func (c *app) refuseAccess(ctx context.Context, cfg *settings.Config, ref review
 	err := failure.Errorf(failure.PermissionDenied, "read artifact %s: the login of CRITICIZER_DATABASE_URL lacks the role %s", ref, store.RoleReader)
 	if db, _, openErr := c.database(ctx); openErr == nil {
 		defer db.Close()
-		if auditErr := db.RecordDeniedRead(ctx, ref, c.operator(), reason); auditErr != nil {
+		if auditErr := db.RecordDeniedRead(ctx, ref, operator.Name(c.getenv), reason); auditErr != nil {
 			return fmt.Errorf("%w; and the refusal could not be recorded: %w", err, auditErr)
 		}
 	}

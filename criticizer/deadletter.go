@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -81,7 +82,7 @@ letter that is being replayed must be named.`,
   criticizer deadletter resolve --class INPUT_INVALID --reason "INC-43: started twice" --dry-run`,
 	}
 	choice := chooseLetters(cmd)
-	reason := statementFlag(cmd, "reason", "", "what was done: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "what was done: `TEXT` for the audit log (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := choice.parse(cmd, args); err != nil {
 			return err
@@ -104,7 +105,7 @@ letter that is being replayed must be named.`,
 				if err := refuses(l); err != nil {
 					return "", err
 				}
-				return "", db.ResolveDeadLetter(ctx, l.ID, c.operator(), *reason)
+				return "", db.ResolveDeadLetter(ctx, l.ID, operator.Name(c.getenv), *reason)
 			}).run(c, letters)
 		})(cmd, args)
 	}
@@ -116,9 +117,9 @@ func (c *app) annotateCommand() *cobra.Command {
 		Use: "annotate ID", Short: "Add a note to a dead letter, or acknowledge its unexplained replay",
 		Example: `  criticizer deadletter annotate 12 --note "INC-42: key expires in May"`,
 	}
-	note := statementFlag(cmd, "note", "", "`TEXT` for the audit log (required)")
+	note := operator.StatementFlag(cmd, "note", "", "`TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
-		acknowledged, err := db.AnnotateDeadLetter(ctx, l.ID, c.operator(), *note)
+		acknowledged, err := db.AnnotateDeadLetter(ctx, l.ID, operator.Name(c.getenv), *note)
 		if err != nil {
 			return err
 		}

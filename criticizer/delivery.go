@@ -14,6 +14,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -74,7 +75,7 @@ func (c *app) decide(cmd *cobra.Command, done string, allows func(d store.Outbox
 	flagOf(cmd, &filter.Since, "since", "all whose last attempt began at most `AGE` ago, such as 12h", positive)
 	flagOf(cmd, &filter.Until, "until", "all whose last attempt began more than `AGE` ago", positive)
 	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be done, and exit")
-	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error {
 		chosen := filter != store.DeliveryFilter{Limit: mostListed}
 		if chosen == (len(args) > 0) {
@@ -110,7 +111,7 @@ func (c *app) decide(cmd *cobra.Command, done string, allows func(d store.Outbox
 		}, possible: func(d store.OutboxEntry) (bool, error) {
 			return allows(d, settle), nil
 		}, act: func(d store.OutboxEntry) (string, error) {
-			if err := apply(ctx, db, d, settle, c.operator(), *reason); err != nil {
+			if err := apply(ctx, db, d, settle, operator.Name(c.getenv), *reason); err != nil {
 				return "", adviseConflict(err, d, settle)
 			}
 			decided = append(decided, d)
@@ -165,13 +166,13 @@ func (c *app) readdressCommand() *cobra.Command {
 		Use: "readdress ID ADDRESS", Short: "Replace a delivery that was not accepted by one to another address",
 		Example: `  criticizer delivery readdress 7 olga@example.com --reason "INC-50: new address"`,
 	}
-	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = onRow(c, "delivery", findDelivery, func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
 		address, err := review.ParseAddress(operands[0])
 		if err != nil {
 			return badUsage("parse new address: %w", err)
 		}
-		id, err := db.ReaddressDelivery(ctx, d.ID, address, c.operator(), *reason)
+		id, err := db.ReaddressDelivery(ctx, d.ID, address, operator.Name(c.getenv), *reason)
 		if err != nil {
 			return adviseConflict(err, d, 0)
 		}
@@ -194,7 +195,7 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 	case d.Begun && d.JobState == review.JobInProgress:
 		return advise(err, "wait until the review has ended: it searches for the mail itself")
 	case d.Begun && time.Since(*d.LastAttemptAt) < settle:
-		return advise(err, "its last attempt may take until %s (mail.settle): search for the mail after that, then decide", stamp(d.LastAttemptAt.Add(settle)))
+		return advise(err, "its last attempt may take until %s (mail.settle): search for the mail after that, then decide", operator.Stamp(d.LastAttemptAt.Add(settle)))
 	case d.Begun || d.NotificationID != "":
 		return advise(err, `find out from the mail server whether it was accepted; if not: criticizer delivery resend %d --reason "WHY"; if it was: criticizer delivery waive %[1]d --reason "WHY"`, d.ID)
 	case d.Status == review.DeliveryPending:
@@ -274,13 +275,13 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 			case err != nil:
 				return advise(fmt.Errorf("reconcile deliveries: %w", err), "see the run criticizer-reconciliation in the Temporal UI, and the log of the worker")
 			}
-			return c.print(result, func(w io.Writer) { writeTable(w, "", reconciledRows(result)) })
+			return c.print(result, func(w io.Writer) { operator.WriteTable(w, "", reconciledRows(result)) })
 		},
 	}
 }
 
 func reconciledRows(r activities.Reconciled) [][]string {
-	rows := [][]string{row("checked", r.Checked)}
+	rows := [][]string{operator.Row("checked", r.Checked)}
 	for _, line := range []struct {
 		n    int
 		what string
@@ -296,7 +297,7 @@ func reconciledRows(r activities.Reconciled) [][]string {
 		{r.Open, "still open"},
 	} {
 		if line.n > 0 {
-			rows = append(rows, row(fmt.Sprint("  ", line.n), line.what))
+			rows = append(rows, operator.Row(fmt.Sprint("  ", line.n), line.what))
 		}
 	}
 	return rows

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/notify/mail"
@@ -59,7 +60,7 @@ func (i installation) secrets(_ context.Context, found *findings) error {
 		case old > maxSecretAge:
 			found.warn("rotate it; how, without an interruption: criticizer help security.md", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24))
 		default:
-			found.ok("%s is %s old, in %s", s.Variable, age(old), path)
+			found.ok("%s is %s old, in %s", s.Variable, operator.Age(old), path)
 		}
 	}
 	return nil
@@ -138,9 +139,9 @@ func (i installation) temporal(ctx context.Context, found *findings) error {
 	}
 	if kept < minRetention {
 		found.warn(fmt.Sprintf("run: temporal operator namespace update --address %s --namespace %s --retention 720h", i.cfg.Temporal.Address, i.cfg.Temporal.Name),
-			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, age(kept))
+			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, operator.Age(kept))
 	} else {
-		found.ok("namespace %s keeps histories for %s", i.cfg.Temporal.Name, age(kept))
+		found.ok("namespace %s keeps histories for %s", i.cfg.Temporal.Name, operator.Age(kept))
 	}
 	missing, err := n.MissingAttributes(ctx, contract.Attributes()...)
 	if err != nil {
@@ -219,9 +220,9 @@ func (i installation) perforce(ctx context.Context, found *findings) error {
 	case left == 0:
 		found.ok("user %s is logged in, without expiry", user)
 	case left < minTicketLeft:
-		found.warn("renew it with p4 login, for an account of a group whose Timeout is unlimited", "the ticket of user %s expires in %s", user, age(left))
+		found.warn("renew it with p4 login, for an account of a group whose Timeout is unlimited", "the ticket of user %s expires in %s", user, operator.Age(left))
 	default:
-		found.ok("user %s is logged in for %s", user, age(left))
+		found.ok("user %s is logged in for %s", user, operator.Age(left))
 	}
 	for _, u := range account.Unreadable {
 		found.fail(advise(fmt.Errorf("user %s cannot read %s: it lacks %s", user, u.Entry, u.Lacks), "grant read access with p4 protect, or remove the entry from p4.allowed_paths"))
@@ -279,7 +280,7 @@ func (i installation) allowList(ctx context.Context, found *findings) error {
 	case len(changes) > 0:
 		return advise(fmt.Errorf("the configuration differs from version %d in force: %s", applied.ID, strings.Join(changes, ", ")), apply)
 	}
-	found.ok("%s, version %d, in force since %s", plural(len(list.Allowed), "path"), applied.ID, stamp(applied.AppliedAt))
+	found.ok("%s, version %d, in force since %s", plural(len(list.Allowed), "path"), applied.ID, operator.Stamp(applied.AppliedAt))
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/criticizer/criticizer/eval"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/glob"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review/selection"
@@ -185,9 +186,9 @@ many such cases distinguish 5 points.`,
 					if r.Cost != nil {
 						cost = fmt.Sprintf("%.4f %s", r.Cost.Amount, r.Cost.Currency)
 					}
-					rows = append(rows, row(printable(args[i]), printable(r.Model), share(r.Precision), share(r.Recall), share(r.F1), share(r.FalsePositivesPerCleanChange), r.Tokens, cost))
+					rows = append(rows, operator.Row(printable(args[i]), printable(r.Model), share(r.Precision), share(r.Recall), share(r.F1), share(r.FalsePositivesPerCleanChange), r.Tokens, cost))
 				}
-				writeTable(w, "", rows)
+				operator.WriteTable(w, "", rows)
 				fmt.Fprintf(w, "\nF1 differs by %+.3f, 95 %% between %+.3f and %+.3f\n", compared.F1, compared.F1Interval.Low, compared.F1Interval.High)
 				fmt.Fprintf(w, "met by the first only: %d, by the second only: %d (McNemar p = %.3f)\n", compared.OnlyFirst, compared.OnlySecond, compared.McNemar)
 				fmt.Fprintf(w, "verdict: %s; 5 points need about %s of this kind, of which there are %d\n", compared.Verdict, plural(compared.CasesNeeded, "case"), compared.Cases)
@@ -243,7 +244,7 @@ func (r evalReport) print(w io.Writer) {
 	for _, g := range r.Classes {
 		rows = append(rows, scoreRow("class", g.Name, g.Scores))
 	}
-	writeTable(w, "", append(rows, scoreRow("all", "", r.Scores)))
+	operator.WriteTable(w, "", append(rows, scoreRow("all", "", r.Scores)))
 	if notes := r.notes(); len(notes) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(notes, "\n"))
 	}
@@ -270,7 +271,7 @@ func (r evalReport) notes() []string {
 }
 
 func scoreRow(by, name string, s eval.Scores) []string {
-	return row(by, name, s.Cases, share(s.Precision), share(s.Recall), share(s.F1), share(s.AnchorRate),
+	return operator.Row(by, name, s.Cases, share(s.Precision), share(s.Recall), share(s.F1), share(s.AnchorRate),
 		share(s.FalsePositivesPerCleanChange), share(s.InjectionSuppressed), s.ParseFailures, s.RedactionLeaks, s.Tokens)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -17,7 +18,7 @@ func (c *app) feedbackCommand() *cobra.Command {
 finding: later mails list it with the reader's reason. Only accept makes it
 disappear.`)
 	rated := table[store.RatedFinding]{empty: "there is no feedback", header: []string{"TOKEN", "SAID", "BY", "OPINION", "NOT REPORTED SINCE", "FINDING", "NOTE"}, cells: func(f store.RatedFinding) []any {
-		return []any{f.Token, stampIf(f.SaidAt), f.Who, f.Opinion, f.AcceptedBy, findingText(f.ReportedFinding), f.Note}
+		return []any{f.Token, operator.StampIf(f.SaidAt), f.Who, f.Opinion, f.AcceptedBy, findingText(f.ReportedFinding), f.Note}
 	}}
 	cmd.AddCommand(
 		list(c, &cobra.Command{Use: "list", Short: "List the opinions on findings, newest first"}, nil, rated,
@@ -32,7 +33,7 @@ disappear.`)
 // decideCommand returns a command about the finding that a token names.
 func (c *app) decideCommand(name, short, done string, decide func(db *store.DB, ctx context.Context, token, who, note string) (store.ReportedFinding, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: name + " TOKEN", Short: short, Example: "  criticizer feedback " + name + ` k3vq2mzt5abcd --reason "closed by the caller"`}
-	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log")
+	reason := operator.StatementFlag(cmd, "reason", "", "why: `TEXT` for the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		const hint = "to list the tokens of findings with feedback: criticizer feedback list"
 		token, ok := review.ParseFeedbackToken(args[0])
@@ -44,7 +45,7 @@ func (c *app) decideCommand(name, short, done string, decide func(db *store.DB, 
 			return err
 		}
 		defer db.Close()
-		finding, err := decide(db, cmd.Context(), token, c.operator(), *reason)
+		finding, err := decide(db, cmd.Context(), token, operator.Name(c.getenv), *reason)
 		if err != nil {
 			return advise(err, hint)
 		}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -30,7 +31,7 @@ audit log. Copies outside of Criticizer stay: mails, posts, the model's provider
 backups.`,
 		Example: `  criticizer forget 4711 --reason "PRIV-3: customer data in a test file"`,
 	}
-	reason := statementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cl, err := parseChangelist(args[0])
 		if err != nil {
@@ -41,7 +42,7 @@ backups.`,
 			return err
 		}
 		defer db.Close()
-		gone, err := db.ForgetChangelist(cmd.Context(), cl, c.operator(), *reason)
+		gone, err := db.ForgetChangelist(cmd.Context(), cl, operator.Name(c.getenv), *reason)
 		if err != nil {
 			return adviseForget(err, cl, cfg.Temporal)
 		}

@@ -3,15 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain"
 	"github.com/criticizer/criticizer/store"
@@ -36,7 +34,7 @@ func (o *output) Write(p []byte) (int, error) {
 // print writes v as JSON, or else what table writes.
 func (c *app) print(v any, table func(io.Writer)) error {
 	if c.json {
-		return writeJSON(c.stdout, v)
+		return operator.WriteJSON(c.stdout, v)
 	}
 	table(c.stdout)
 	return nil
@@ -54,7 +52,7 @@ type table[T any] struct {
 func (t table[T]) rows(items []T) [][]string {
 	rows := [][]string{t.header}
 	for _, item := range items {
-		rows = append(rows, row(t.cells(item)...))
+		rows = append(rows, operator.Row(t.cells(item)...))
 	}
 	return rows
 }
@@ -72,7 +70,7 @@ func printList[T any](c *app, items []T, t table[T]) error {
 				rows[i] = append(rows[i], more...)
 			}
 		}
-		writeTable(w, "", rows)
+		operator.WriteTable(w, "", rows)
 	})
 }
 
@@ -108,63 +106,12 @@ func (c *app) note(format string, args ...any) {
 	}
 }
 
-func writeJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
-}
-
-func row(cells ...any) []string {
-	texts := make([]string, len(cells))
-	for i, cell := range cells {
-		texts[i] = fmt.Sprint(cell)
-	}
-	return texts
-}
-
-// writeTable prints rows as aligned columns, each row indented.
-func writeTable(w io.Writer, indent string, rows [][]string) {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		last := len(row) - 1
-		for last > 0 && row[last] == "" { // no blanks at the end of a line
-			last--
-		}
-		fmt.Fprintln(out, indent+printable(strings.Join(row[:last+1], "\t")))
-	}
-	_ = out.Flush()
-}
-
 // printable shows invisible characters, so that text from outside cannot control the
 // operator's terminal.
 func printable(s string) string { return plain.Show(s) }
 
 func indented(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(printable(text), "\n"), "\n", "\n"+by)
-}
-
-// age formats a duration in at most two units.
-func age(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
-}
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-// stampIf formats a time that may be unknown.
-func stampIf(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return stamp(*t)
 }
 
 // versionCell names a version of a review in a table.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/llm"
@@ -214,16 +215,16 @@ func (p *preview) print(w io.Writer) {
 		if f.Tokens > 0 {
 			tokens = strconv.Itoa(f.Tokens)
 		}
-		rows = append(rows, row(f.Verdict, f.Path, tokens, cmp.Or(strings.Trim(fmt.Sprint(f.Chunks), "[]"), "-"), f.Rules, why))
+		rows = append(rows, operator.Row(f.Verdict, f.Path, tokens, cmp.Or(strings.Trim(fmt.Sprint(f.Chunks), "[]"), "-"), f.Rules, why))
 	}
-	writeTable(w, "", rows)
+	operator.WriteTable(w, "", rows)
 	if len(p.Chunks) > 0 {
 		calls := [][]string{{"CALL", "FILES", "TOKENS", "CONTEXT", "PROMPT"}}
 		for i, call := range p.Chunks {
-			calls = append(calls, row(i+1, len(call.Files), call.Tokens, call.ContextTokens, call.PromptTokens))
+			calls = append(calls, operator.Row(i+1, len(call.Files), call.Tokens, call.ContextTokens, call.PromptTokens))
 		}
 		fmt.Fprintln(w)
-		writeTable(w, "", calls)
+		operator.WriteTable(w, "", calls)
 	}
 	if len(p.RulesLeftOut) > 0 {
 		fmt.Fprintf(w, "rules that do not fit into the prompt: %s\n", strings.Join(p.RulesLeftOut, " "))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -35,13 +36,13 @@ func addEach[T any](f *fields, label string, items []T, text func(T) string) {
 // print writes a review with all its parts.
 func (v reviewView) print(w io.Writer) {
 	fmt.Fprintf(w, "changelist %d, version %d: %s\n", v.Changelist, v.Version, stateText(v.ReviewRow))
-	writeTable(w, "  ", v.fields())
+	operator.WriteTable(w, "  ", v.fields())
 	if n := v.Notice; n != nil {
-		fmt.Fprintf(w, "  notice to the author, that the change is not reviewed: %s\n", cmp.Or(stampIf(n.NotifiedAt), n.Why, "not yet"))
+		fmt.Fprintf(w, "  notice to the author, that the change is not reviewed: %s\n", cmp.Or(operator.StampIf(n.NotifiedAt), n.Why, "not yet"))
 	}
 	if len(v.Deliveries) > 0 {
 		fmt.Fprintln(w)
-		writeTable(w, "  ", deliveryTable.rows(v.Deliveries))
+		operator.WriteTable(w, "  ", deliveryTable.rows(v.Deliveries))
 	}
 	v.printExcluded(w)
 	for _, l := range v.DeadLetters {
@@ -56,14 +57,14 @@ func (v reviewView) printExcluded(w io.Writer) {
 	for _, r := range v.Recipients {
 		switch name := cmp.Or(r.User, r.Address); {
 		case r.Why == nil && v.State != review.JobSucceeded:
-			rows = append(rows, row("to be decided", printable(name), r.Role))
+			rows = append(rows, operator.Row("to be decided", printable(name), r.Role))
 		case r.Why != nil && *r.Why != "":
-			rows = append(rows, row("not notified", printable(name), r.Role, *r.Why))
+			rows = append(rows, operator.Row("not notified", printable(name), r.Role, *r.Why))
 		}
 	}
 	if len(rows) > 0 {
 		fmt.Fprintln(w)
-		writeTable(w, "  ", rows)
+		operator.WriteTable(w, "  ", rows)
 	}
 }
 
@@ -81,8 +82,8 @@ func stateText(r store.ReviewRow) string {
 func (v reviewView) fields() fields {
 	var f fields
 	f.add("workflow", "%s", v.WorkflowID)
-	f.add("started", "%s", stamp(v.CreatedAt))
-	f.add("ended", "%s", strings.TrimSpace(stampIf(v.FinishedAt)+" "+v.ClosedHow))
+	f.add("started", "%s", operator.Stamp(v.CreatedAt))
+	f.add("ended", "%s", strings.TrimSpace(operator.StampIf(v.FinishedAt)+" "+v.ClosedHow))
 	if v.Shelved {
 		f.add("shelf", "yes")
 	}
@@ -185,11 +186,11 @@ var reviewTable = table[listedReview]{
 		if r.Outcome != "" {
 			outcome, findings = r.Outcome.Named(r.StandIn), fmt.Sprint(r.Findings)
 		}
-		took := age(time.Since(r.CreatedAt)) + " so far"
+		took := operator.Age(time.Since(r.CreatedAt)) + " so far"
 		if r.FinishedAt != nil {
-			took = age(r.FinishedAt.Sub(r.CreatedAt))
+			took = operator.Age(r.FinishedAt.Sub(r.CreatedAt))
 		}
-		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, stamp(r.CreatedAt), took, reviewDetail(r)}
+		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, operator.Stamp(r.CreatedAt), took, reviewDetail(r)}
 	},
 	wide: &table[listedReview]{
 		header: []string{"WORKFLOW", "RUN"},
@@ -223,7 +224,7 @@ var deadLetterTable = table[store.DeadLetter]{
 	empty:  "no dead letters",
 	header: []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"},
 	cells: func(l store.DeadLetter) []any {
-		return []any{l.ID, versionCell(l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State, age(time.Since(l.RecordedAt)), l.Attempts, marks(l)}
+		return []any{l.ID, versionCell(l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State, operator.Age(time.Since(l.RecordedAt)), l.Attempts, marks(l)}
 	},
 	wide: &table[store.DeadLetter]{
 		header: []string{"WORKFLOW", "RUN"},
@@ -256,19 +257,19 @@ func (v deadLetterView) print(w io.Writer, indent string) {
 	f.add("in Temporal", "%s", v.TemporalURL)
 	f.add("state", "%s", strings.TrimSpace(string(v.State)+" "+marks(v.DeadLetter)))
 	f.add("meaning", "%s", about.Meaning)
-	f.add("attempts", "%d, from %s to %s", v.Attempts, stamp(v.FirstFailureAt), stamp(v.LastFailureAt))
-	f.add("recorded", "%s", stamp(v.RecordedAt))
+	f.add("attempts", "%d, from %s to %s", v.Attempts, operator.Stamp(v.FirstFailureAt), operator.Stamp(v.LastFailureAt))
+	f.add("recorded", "%s", operator.Stamp(v.RecordedAt))
 	f.add("context", "%s", contextText(v.SanitizedContext))
 	f.add("who acts", "%s", about.Actor)
 	f.add("what to do", "%s", v.Hint)
 	f.add("page", "%s", v.pageText())
 	if v.ResolvedAt != nil {
-		f.add("resolved", "%s %s", stamp(*v.ResolvedAt), byWhom(v.ResolvedBy, v.Resolution))
+		f.add("resolved", "%s %s", operator.Stamp(*v.ResolvedAt), byWhom(v.ResolvedBy, v.Resolution))
 	}
 	addEach(&f, "replays", v.Replays, func(r store.Replay) string {
-		return fmt.Sprintf("%s  run %s%s %s", stamp(r.StartedAt), r.NewRunID, replayKind(r), byWhom(r.Who, r.Reason))
+		return fmt.Sprintf("%s  run %s%s %s", operator.Stamp(r.StartedAt), r.NewRunID, replayKind(r), byWhom(r.Who, r.Reason))
 	})
-	writeTable(w, indent+"  ", f)
+	operator.WriteTable(w, indent+"  ", f)
 }
 
 // printDetails writes what only deadletter show prints: the audit log and the
@@ -283,7 +284,7 @@ func (v deadLetterView) pageText() string {
 	case v.Page == nil:
 		return ""
 	case v.Page.SentAt != nil:
-		return fmt.Sprintf("%s: sent %s", v.Page.Reason, stamp(*v.Page.SentAt))
+		return fmt.Sprintf("%s: sent %s", v.Page.Reason, operator.Stamp(*v.Page.SentAt))
 	case isUnresolved(v.DeadLetter):
 		return fmt.Sprintf("%s: not sent yet, %s", v.Page.Reason, plural(v.Page.Attempts, "attempt"))
 	}
@@ -321,7 +322,7 @@ func printTrail(w io.Writer, trail []store.AuditEntry) {
 	}
 	fmt.Fprintln(w, "\naudit log:")
 	for _, e := range trail {
-		line := fmt.Sprintf("%s  %s (login %s) %s", stamp(e.At), cmp.Or(e.Claimed, e.Role), e.Actor, e.Action)
+		line := fmt.Sprintf("%s  %s (login %s) %s", operator.Stamp(e.At), cmp.Or(e.Claimed, e.Role), e.Actor, e.Action)
 		if text := textOf(e); text != "" {
 			line += ": " + text
 		}
@@ -343,7 +344,7 @@ var deliveryTable = table[store.OutboxEntry]{
 		detail := d.ErrorClass
 		switch {
 		case d.NotifiedAt != nil:
-			detail = stamp(*d.NotifiedAt)
+			detail = operator.Stamp(*d.NotifiedAt)
 		case d.Begun:
 			detail = "the result of the last attempt is unknown"
 		}
@@ -374,29 +375,29 @@ func (v deliveryView) print(w io.Writer) {
 	for _, key := range v.Keys {
 		f.add("key", "%s, part of %s", key, carriesKey[keyOf(v.OutboxEntry).Channel()])
 	}
-	f.add("last attempt", "%s", stampIf(v.LastAttemptAt))
+	f.add("last attempt", "%s", operator.StampIf(v.LastAttemptAt))
 	if v.Begun {
 		f.add("", "its result is unknown: the mail may have been accepted")
 	}
 	f.add("message", "%s", v.NotificationID)
-	f.add("sent", "%s", stampIf(v.NotifiedAt))
+	f.add("sent", "%s", operator.StampIf(v.NotifiedAt))
 	f.add("evidence", "%s", v.Evidence)
-	f.add("confirmed", "%s", stampIf(v.ConfirmedAt))
+	f.add("confirmed", "%s", operator.StampIf(v.ConfirmedAt))
 	f.add("refused", "%s", v.ErrorClass)
 	if v.BouncedAt != nil {
-		f.add("bounced", `%s; reviews leave this address out until it is sent again: criticizer delivery resend %d --reason "WHY"`, stamp(*v.BouncedAt), v.ID)
+		f.add("bounced", `%s; reviews leave this address out until it is sent again: criticizer delivery resend %d --reason "WHY"`, operator.Stamp(*v.BouncedAt), v.ID)
 	}
-	writeTable(w, "", f)
+	operator.WriteTable(w, "", f)
 	for _, a := range v.Tries {
 		result := cmp.Or(a.Result, "no result: it runs, or its worker died")
-		fmt.Fprintf(w, "\nattempt %d, begun %s: %s\n", a.Number, stamp(a.BegunAt), result)
+		fmt.Fprintf(w, "\nattempt %d, begun %s: %s\n", a.Number, operator.Stamp(a.BegunAt), result)
 		var f fields
-		f.add("accepted", "%s", stampIf(a.AcceptedAt))
-		f.add("ended", "%s", stampIf(a.EndedAt))
+		f.add("accepted", "%s", operator.StampIf(a.AcceptedAt))
+		f.add("ended", "%s", operator.StampIf(a.EndedAt))
 		f.add("answer", "%s", printable(a.Answer))
 		f.add("evidence", "%s", a.Evidence)
 		f.add("failure", "%s", printable(a.Detail))
-		writeTable(w, "  ", f)
+		operator.WriteTable(w, "  ", f)
 	}
 	printTrail(w, v.Trail)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -27,7 +28,7 @@ engineering acts first. Then name it, with --escalated and --note.`,
   criticizer deadletter replay 14 --escalated --note "INC-42: fixed by build 7" --reason "INC-42: fixed"`,
 	}
 	choice := chooseLetters(cmd)
-	reason := statementFlag(cmd, "reason", "", "what was fixed: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "what was fixed: `TEXT` for the audit log (required)")
 	full := cmd.Flags().Bool("full", false, "full restart: run all stages again")
 	escalated := cmd.Flags().Bool("escalated", false, "also replay escalated ones, which must be named")
 	note := cmd.Flags().String("note", "", "what engineering has found or done: `TEXT` for the audit log, with --escalated")
@@ -39,7 +40,7 @@ engineering acts first. Then name it, with --escalated and --note.`,
 			return badUsage("--escalated wants IDs and --note TEXT")
 		}
 		if *escalated {
-			if *note, err = statement("note", *note); err != nil {
+			if *note, err = operator.Statement("note", *note); err != nil {
 				return err
 			}
 		}
@@ -58,7 +59,7 @@ engineering acts first. Then name it, with --escalated and --note.`,
 		if err != nil {
 			return err
 		}
-		r := replayer{db, temporal, c.operator(), *reason, *note, *full}
+		r := replayer{db, temporal, operator.Name(c.getenv), *reason, *note, *full}
 		return choice.bulk("replayed", func(l store.DeadLetter) error { return r.refuses(ctx, l) },
 			func(l store.DeadLetter) (string, error) { return r.replay(ctx, l.ID) }).run(c, letters)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
@@ -97,7 +98,7 @@ var reportFormats = map[string]func(io.Writer, review.Report) error{
 		text, _, err := mail.Bodies(r, mail.Config{})
 		if err = write(w, text, err); err == nil && len(r.Unread) > 0 {
 			fmt.Fprintln(w)
-			writeTable(w, "", unreadTable.rows(r.Unread))
+			operator.WriteTable(w, "", unreadTable.rows(r.Unread))
 		}
 		return err
 	},
@@ -105,7 +106,7 @@ var reportFormats = map[string]func(io.Writer, review.Report) error{
 		_, html, err := mail.Bodies(r, mail.Config{})
 		return write(w, html, err)
 	},
-	"json":  func(w io.Writer, r review.Report) error { return writeJSON(w, r) },
+	"json":  func(w io.Writer, r review.Report) error { return operator.WriteJSON(w, r) },
 	"sarif": export.SARIF,
 }
 
@@ -128,7 +129,7 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 	as, version := "text", 0
 	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report) or sarif (SARIF 2.1.0)", "text", "html", "json", "sarif")
 	flagOf(cmd, &version, "review-version", "version `N` of the review (default the newest that has a report)", between(1, math.MaxInt32))
-	reason := statementFlag(cmd, "reason", "criticizer review show", "why: `TEXT` for the audit log")
+	reason := operator.StatementFlag(cmd, "reason", "criticizer review show", "why: `TEXT` for the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cl, err := parseChangelist(args[0])
 		if err != nil {
@@ -189,7 +190,7 @@ is reported as a whole.`,
 	}
 	gaps := cmd.Flags().Bool("gaps", false, "review the parts that were left out (required)")
 	must(cmd.MarkFlagRequired("gaps"))
-	reason := statementFlag(cmd, "reason", "", "what was changed: `TEXT` for the audit log (required)")
+	reason := operator.StatementFlag(cmd, "reason", "", "what was changed: `TEXT` for the audit log (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cl, err := parseChangelist(args[0])
 		if err != nil {
@@ -214,7 +215,7 @@ is reported as a whole.`,
 		defer temporal.Close()
 		req := review.Request{Changelist: cl, Version: last.Version + 1, ServerID: last.ServerID, OnlyNew: true}
 		req.Key = review.DefaultKey(req.ServerID, cl, req.Version)
-		if err := db.RecordRerun(cmd.Context(), req, c.operator(), *reason); err != nil {
+		if err := db.RecordRerun(cmd.Context(), req, operator.Name(c.getenv), *reason); err != nil {
 			return err
 		}
 		run, err := temporal.ExecuteWorkflow(cmd.Context(), contract.StartOptions(req), contract.ReviewChangelist, req)

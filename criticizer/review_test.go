@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/review"
@@ -121,12 +122,12 @@ func TestReviewTable(t *testing.T) {
 	waits.Stage = review.StageLLM
 	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
 	var out strings.Builder
-	writeTable(&out, "", reviewTable.rows([]listedReview{waits, reviewed(skipped, &ended)}))
+	operator.WriteTable(&out, "", reviewTable.rows([]listedReview{waits, reviewed(skipped, &ended)}))
 	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
 4711 v2     in_progress  -             -         %[1]s  1h00m so far  in stage llm
 4711 v2     succeeded    not_reviewed  0         %[1]s  1m            shelf; skipped: the changelist was shelved again before the review was over
 `
-	if want := fmt.Sprintf(want, stamp(begun)); out.String() != want {
+	if want := fmt.Sprintf(want, operator.Stamp(begun)); out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -156,16 +157,16 @@ func (r runs) stage(ctx context.Context, queue string) (stageView, error) {
 
 // print writes the overview as tables, with a blank line before each.
 func (o overview) print(w io.Writer) {
-	fmt.Fprintln(w, stamp(o.At))
+	fmt.Fprintln(w, operator.Stamp(o.At))
 	letters := 0
 	deadLetterRows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
 	for _, l := range o.DeadLetters {
 		letters += l.Count
-		deadLetterRows = append(deadLetterRows, row(l.Stage, l.Class, l.State, l.Count))
+		deadLetterRows = append(deadLetterRows, operator.Row(l.Stage, l.Class, l.State, l.Count))
 	}
 	if o.Reviews != nil {
 		fmt.Fprintln(w)
-		writeTable(w, "", [][]string{
+		operator.WriteTable(w, "", [][]string{
 			{"reviews", fmt.Sprintf("%d in progress%s", o.Reviews["in_progress"], oldest(o.OldestS))},
 			{"", fmt.Sprintf("%d succeeded in 24 hours, %d dead-lettered", o.Reviews["succeeded"], o.Reviews["retryable_failed"])},
 			{"dead letters", fmt.Sprintf("%d unresolved%s, %d escalated", letters, oldest(o.OldestDeadS), o.Escalated)},
@@ -186,12 +187,12 @@ func (o overview) print(w io.Writer) {
 		case s.Stage == contract.StageOf(contract.QueueBookkeeping):
 			breaker = "" // it has none
 		}
-		stageRows = append(stageRows, row(s.Stage, reviews, s.Waiting, age(time.Duration(s.OldestS)*time.Second), breaker))
+		stageRows = append(stageRows, operator.Row(s.Stage, reviews, s.Waiting, operator.Age(time.Duration(s.OldestS)*time.Second), breaker))
 	}
 	for _, rows := range [][][]string{stageRows, deadLetterRows} {
 		if len(rows) > 1 { // more than a header
 			fmt.Fprintln(w)
-			writeTable(w, "", rows)
+			operator.WriteTable(w, "", rows)
 		}
 	}
 }
@@ -201,7 +202,7 @@ func oldest(seconds int) string {
 	if seconds == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (oldest %s)", age(time.Duration(seconds)*time.Second))
+	return fmt.Sprintf(" (oldest %s)", operator.Age(time.Duration(seconds)*time.Second))
 }
 
 // outageText is why reviews of a stage wait.
@@ -211,5 +212,5 @@ func outageText(o store.Outage) string {
 		state = "half-open"
 	}
 	reason, _, _ := strings.Cut(o.Reason, "\n")
-	return fmt.Sprintf("%s for %s at %s, %s: %s", state, age(time.Since(o.Since)), o.Worker, o.Class, reason)
+	return fmt.Sprintf("%s for %s at %s, %s: %s", state, operator.Age(time.Since(o.Since)), o.Worker, o.Class, reason)
 }

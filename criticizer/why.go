@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -97,16 +98,16 @@ report, as criticizer review show does, with the same role and keyset.`,
 		return errors.Join(c.print(answers, func(w io.Writer) {
 			var rows [][]string
 			for _, a := range answers {
-				rows = append(rows, row(fmt.Sprintf("version %d", a.Version), a.About, a.Why))
+				rows = append(rows, operator.Row(fmt.Sprintf("version %d", a.Version), a.About, a.Why))
 				if a.Version == 0 {
 					rows[len(rows)-1][0] = "no review"
 				}
 				if a.Next != "" {
-					rows = append(rows, row("", "", "  next: "+a.Next))
+					rows = append(rows, operator.Row("", "", "  next: "+a.Next))
 				}
 			}
 			fmt.Fprintf(w, "changelist %d\n", cl)
-			writeTable(w, "  ", rows)
+			operator.WriteTable(w, "  ", rows)
 		}), errTemporal)
 	}
 	return cmd
@@ -140,7 +141,7 @@ func (v reviewView) explainReview() explanation {
 			case n.Why != "":
 				e.Why += "; the author " + n.Why
 			case n.NotifiedAt != nil:
-				e.Why += "; the author was notified at " + stampIf(n.NotifiedAt)
+				e.Why += "; the author was notified at " + operator.StampIf(n.NotifiedAt)
 			default: // the row is written before the mail is sent
 				e.Why += "; a mail to the author is being sent, or its result is unknown"
 			}
@@ -248,7 +249,7 @@ func (v reviewView) explainMails(ctx context.Context, db *store.DB, person strin
 
 func explainDelivery(ctx context.Context, db *store.DB, d store.OutboxEntry) (why, next string, err error) {
 	if d.Status == review.DeliverySent {
-		why = "accepted by the server " + stampIf(d.NotifiedAt)
+		why = "accepted by the server " + operator.StampIf(d.NotifiedAt)
 		if d.ConfirmedAt != nil {
 			why += ", and seen there later"
 		}
@@ -275,7 +276,7 @@ func explainDelivery(ctx context.Context, db *store.DB, d store.OutboxEntry) (wh
 		}
 		return cmp.Or(why, "waived"), "", err
 	case d.BouncedAt != nil:
-		return "the address bounced at " + stampIf(d.BouncedAt) + failed, act, nil
+		return "the address bounced at " + operator.StampIf(d.BouncedAt) + failed, act, nil
 	case d.Status == review.DeliveryFailed:
 		return "refused for good, " + d.ErrorClass + failed, act, nil
 	case d.Status == review.DeliveryHeld:
@@ -347,7 +348,7 @@ func explainSpool(dir string, cl review.Changelist) (all []explanation) {
 		if err != nil || json.Unmarshal(body, &req) != nil || req.Changelist != cl {
 			continue
 		}
-		e := explanation{About: "trigger", Why: "its request waits in the spool since " + stamp(info.ModTime()), Next: "to start it now: criticizer-starter drain"}
+		e := explanation{About: "trigger", Why: "its request waits in the spool since " + operator.Stamp(info.ModTime()), Next: "to start it now: criticizer-starter drain"}
 		if !strings.HasSuffix(name, ".json") {
 			e.Why, e.Next = "its request was set aside as "+name+": Temporal refuses it", "to see why: criticizer-starter change-commit "+cl.String()
 		}

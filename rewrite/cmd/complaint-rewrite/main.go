@@ -5,30 +5,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"os/user"
 	"strings"
 	"syscall"
-	"text/tabwriter"
-	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/internal/operator"
 )
 
 func main() {
@@ -95,46 +86,16 @@ func (a *app) print(cmd *cobra.Command, v any, text func(io.Writer)) error {
 		text(cmd.OutOrStdout())
 		return nil
 	}
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
+	return operator.WriteJSON(cmd.OutOrStdout(), v)
 }
 
-// writeTable prints rows as aligned columns, or says that there are none below the header. Control
-// characters are replaced: text from outside cannot control the terminal.
-func writeTable(w io.Writer, empty string, rows [][]any) {
+// writeTable prints the rows below a header, or that there are none.
+func writeTable(w io.Writer, empty string, rows [][]string) {
 	if len(rows) == 1 {
 		fmt.Fprintln(w, empty)
 		return
 	}
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = strings.Map(printable, fmt.Sprint(cell))
-		}
-		fmt.Fprintln(out, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
-	}
-	_ = out.Flush()
-}
-
-func printable(r rune) rune {
-	if unicode.IsPrint(r) {
-		return r
-	}
-	return unicode.ReplacementChar
-}
-
-// age formats the time since t.
-func age(t time.Time) string { return time.Since(t).Round(time.Second).String() }
-
-// stamp formats a time that may be unknown.
-func stamp(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05Z")
+	operator.WriteTable(w, "", rows)
 }
 
 func badUsage(format string, args ...any) error {
@@ -150,37 +111,4 @@ func oneID(cmd *cobra.Command, args []string) error {
 		return badUsage("ID %q: want a UUID", args[0])
 	}
 	return nil
-}
-
-// operator names the person who runs the command. It is not proof: the audit log records the
-// database login beside it.
-func (a *app) operator() string {
-	name := a.getenv("SUDO_USER")
-	if u, err := user.Current(); name == "" && err == nil {
-		name = u.Username
-	}
-	host, _ := os.Hostname()
-	return cmp.Or(name, "unknown") + "@" + cmp.Or(host, "unknown")
-}
-
-// reasonFlag adds the flag --reason, whose text goes into the audit log, and checks it before cmd
-// runs: it is on one line, and not a secret.
-func reasonFlag(cmd *cobra.Command) *string {
-	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		*reason = strings.Join(strings.Fields(*reason), " ")
-		pipeline, err := redaction.New(redaction.Config{Key: secret.New(rand.Text())})
-		if err != nil {
-			return err
-		}
-		redacted, err := pipeline.String(*reason)
-		switch {
-		case *reason == "":
-			return cli.Advise(errors.New("--reason is empty"), `write why, and where that is recorded, such as --reason "T-12: withdrawn"`)
-		case err != nil || redacted.String() != *reason:
-			return cli.Advise(errors.New("--reason seems to contain a secret"), "remove it: the audit log keeps the text")
-		}
-		return nil
-	}
-	return reason
 }

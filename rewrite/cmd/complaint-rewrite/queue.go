@@ -15,6 +15,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/rewrite"
@@ -109,7 +110,7 @@ func (a *app) runs() *cobra.Command {
 			return err
 		}
 		return a.print(cmd, runs, func(w io.Writer) {
-			rows := [][]any{{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"}}
+			rows := [][]string{{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"}}
 			for _, r := range runs {
 				took, events := "running", []string{r.Event}
 				if r.FinishedAt != nil {
@@ -118,10 +119,10 @@ func (a *app) runs() *cobra.Command {
 				for _, refusal := range r.Refusals {
 					events = append(events, refusal.Provider+" refuses: "+refusal.Class)
 				}
-				rows = append(rows, []any{
-					stamp(&r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.ClaimedCount, r.SubmittedCount, r.SucceededCount, r.FailedCount, r.RequeuedCount,
+				rows = append(rows, operator.Row(
+					operator.Stamp(r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.ClaimedCount, r.SubmittedCount, r.SucceededCount, r.FailedCount, r.RequeuedCount,
 					r.RateLimitErrors, r.CapacityErrors, strings.TrimSpace(strings.Join(events, " ")),
-				})
+				))
 			}
 			writeTable(w, "no runs", rows)
 		})
@@ -149,7 +150,7 @@ func (a *app) jobs() *cobra.Command {
 			return err
 		}
 		return a.print(cmd, jobs, func(w io.Writer) {
-			rows := [][]any{{"JOB", "STATUS", "MODE", "MODEL", "TRIES", "AGE", "NOT BEFORE", "LAST ERROR"}}
+			rows := [][]string{{"JOB", "STATUS", "MODE", "MODEL", "TRIES", "AGE", "NOT BEFORE", "LAST ERROR"}}
 			for _, j := range jobs {
 				mode, model, lastError := "", "", ""
 				if j.Routing != nil {
@@ -159,7 +160,7 @@ func (a *app) jobs() *cobra.Command {
 					lastError = *j.LastError
 				}
 				tries := fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts)
-				rows = append(rows, []any{j.ID, j.Status, mode, model, tries, age(j.CreatedAt), stamp(j.NotBeforeAt), lastError})
+				rows = append(rows, operator.Row(j.ID, j.Status, mode, model, tries, operator.Age(time.Since(j.CreatedAt)), operator.StampIf(j.NotBeforeAt), lastError))
 			}
 			writeTable(w, "no jobs", rows)
 			if len(jobs) == *limit {
@@ -193,20 +194,23 @@ func (a *app) show() *cobra.Command {
 					fmt.Fprintf(w, "route: %s %s by %s, prompt %s, policy %s, %s\n", r.Provider, r.Model, r.AdapterKind, r.PromptVersion, r.PolicyVersion, r.Mode)
 				}
 				if v.NotBeforeAt != nil {
-					fmt.Fprintf(w, "not before: %s\n", stamp(v.NotBeforeAt))
+					fmt.Fprintf(w, "not before: %s\n", operator.StampIf(v.NotBeforeAt))
 				}
 				if v.BatchID != nil {
 					fmt.Fprintf(w, "batch: %s\n", *v.BatchID)
 				}
-				rows := [][]any{{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}}
+				rows := [][]string{{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}}
 				for _, t := range v.Transitions {
-					rows = append(rows, []any{stamp(&t.At), t.ToStatus, t.AttemptCount, t.Error, t.RunID, t.Login})
+					rows = append(rows, operator.Row(operator.Stamp(t.At), t.ToStatus, t.AttemptCount, t.Error, t.RunID, t.Login))
 				}
 				writeTable(w, "no changes", rows)
 			})
 		}),
 	}
 }
+
+// reasonUsage describes the flag --reason.
+const reasonUsage = "why, and where that is recorded: `TEXT` for the audit log (required)"
 
 func adviseJob(err error) error { return cli.Advise(err, "complaint-rewrite jobs lists the jobs") }
 
@@ -227,9 +231,9 @@ func (a *app) repair(action, short, done string,
 		Use: action + " JOB_ID", Short: short, Args: oneID,
 		Example: fmt.Sprintf(`  complaint-rewrite %s 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-12: asked by the author"`, action),
 	}
-	reason := reasonFlag(cmd)
+	reason := operator.StatementFlag(cmd, "reason", "", reasonUsage)
 	cmd.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
-		if _, err := change(queue, cmd.Context(), args[0], a.operator(), *reason); err != nil {
+		if _, err := change(queue, cmd.Context(), args[0], operator.Name(a.getenv), *reason); err != nil {
 			return cli.Advise(err, "complaint-rewrite show has the status: a final job is enqueued again under another rewrite_request_id, "+
 				"a batch that the provider may have ends with complaint-rewrite batch abandon, and a claimed job without an attempt left fails when its claim is stale")
 		}
@@ -254,14 +258,14 @@ func (a *app) stats() *cobra.Command {
 				return err
 			}
 			return a.print(cmd, figures, func(w io.Writer) {
-				rows := [][]any{{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}}
+				rows := [][]string{{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}}
 				for _, s := range figures.Jobs {
-					rows = append(rows, []any{s.Status, s.ExecutionMode, s.Jobs, s.Deferred, age(s.Oldest)})
+					rows = append(rows, operator.Row(s.Status, s.ExecutionMode, s.Jobs, s.Deferred, operator.Age(time.Since(s.Oldest))))
 				}
 				writeTable(w, "no jobs", rows)
-				rows = [][]any{{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "LAST POLL", "JOBS", "AGE"}}
+				rows = [][]string{{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "LAST POLL", "JOBS", "AGE"}}
 				for _, b := range figures.Batches {
-					rows = append(rows, []any{b.BatchID, b.State, b.ProviderBatchID, b.ProviderStatus, stamp(b.PolledAt), b.Requests, age(b.CreatedAt)})
+					rows = append(rows, operator.Row(b.BatchID, b.State, b.ProviderBatchID, b.ProviderStatus, operator.StampIf(b.PolledAt), b.Requests, operator.Age(time.Since(b.CreatedAt))))
 				}
 				writeTable(w, "no open batches", rows)
 			})
@@ -277,9 +281,9 @@ open jobs are queued again, or fail if they have no attempt left. Results that t
 provider has are lost. The next run of the collector cancels the batch there.`,
 		Example: `  complaint-rewrite batch abandon 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-14: the provider lost it"`,
 	}
-	reason := reasonFlag(abandon)
+	reason := operator.StatementFlag(abandon, "reason", "", reasonUsage)
 	abandon.RunE = a.onQueue(func(cmd *cobra.Command, queue *store.Queue, args []string) error {
-		jobs, err := queue.AbandonBatch(cmd.Context(), args[0], a.operator(), *reason)
+		jobs, err := queue.AbandonBatch(cmd.Context(), args[0], operator.Name(a.getenv), *reason)
 		if err != nil {
 			return cli.Advise(err, "complaint-rewrite stats lists the open batches")
 		}

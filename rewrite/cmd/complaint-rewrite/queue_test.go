@@ -69,7 +69,7 @@ func TestJobs(t *testing.T) {
 	b.must(t, []string{"is queued"}, "requeue", ids[1], "--reason", "T-1: the window is open")
 	b.must(t, []string{"is canceled"}, "cancel", ids[2], "--reason", "T-2: withdrawn")
 	b.refuses(t, false, "its status does not allow it", "cancel", ids[2], "--reason", "T-2")
-	b.refuses(t, false, "--reason is empty", "cancel", ids[0])
+	b.refuses(t, true, `"reason" not set`, "cancel", ids[0])
 	b.refuses(t, false, "seems to contain a secret", "cancel", ids[0], "--reason", "password=hunter2-hunter2")
 	b.refuses(t, true, "want a UUID", "show", "4711")
 	b.refuses(t, true, "want a UUID", "result", "4711")
@@ -97,7 +97,7 @@ func TestBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.must(t, []string{id, "submitting"}, "stats")
-	b.refuses(t, false, "--reason is empty", "batch", "abandon", id)
+	b.refuses(t, false, "--reason is empty", "batch", "abandon", id, "--reason", " ")
 	b.must(t, []string{"abandoned"}, "batch", "abandon", id, "--reason", "T-5: lost")
 	b.refuses(t, false, "it has ended", "batch", "abandon", id, "--reason", "T-5: lost")
 	b.must(t, []string{"no open batches\n"}, "stats")
