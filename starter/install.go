@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -160,23 +159,4 @@ func checkFile(file string) error {
 			return nil
 		}
 	}
-}
-
-// check makes a file as put does, and returns the number of requests that wait.
-func (s spool) check() (waiting int, err error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return 0, fmt.Errorf("make spool directory (starter.spool_dir): %w", err)
-	}
-	requests, err := s.list()
-	if err == nil && len(requests) >= s.limit {
-		err = fmt.Errorf("spool %s is full: %d requests: to start them: criticizer-starter drain", s.dir, len(requests))
-	}
-	if err != nil {
-		return 0, err
-	}
-	const name = "install-check" // no request: those end in another way
-	if err := errors.Join(writeDurably(s.dir, name, nil), os.Remove(filepath.Join(s.dir, name))); err != nil {
-		return 0, fmt.Errorf("write to the spool (starter.spool_dir): %w", err)
-	}
-	return len(requests), nil
 }

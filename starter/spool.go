@@ -15,9 +15,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings/trigger"
+	"github.com/criticizer/criticizer/internal/temporal"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -216,4 +220,63 @@ func (s spool) list() ([]string, error) {
 		names = append(names, filepath.Join(s.dir, f.Name()))
 	}
 	return names, nil
+}
+
+func (a *app) drain() *cobra.Command {
+	var metrics string
+	cmd := &cobra.Command{
+		Use:   "drain",
+		Short: "Start the spooled reviews",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer cli.Progress(cmd.ErrOrStderr(), cmd.CommandPath())()
+			cfg, err := trigger.Load(a.configPath, a.getenv)
+			if err != nil {
+				return err
+			}
+			started := 0
+			n, err := connect(cmd.Context(), cfg)
+			if err == nil {
+				defer n.Close()
+				started, err = drainSpool(cmd.Context(), cfg, n)
+			}
+			if metrics != "" {
+				err = errors.Join(err, newSpool(cfg).export(metrics, time.Now()))
+			}
+			_, printErr := fmt.Fprintf(cmd.OutOrStdout(), "started %d spooled reviews\n", started)
+			return errors.Join(err, printErr)
+		},
+	}
+	cmd.Flags().StringVar(&metrics, "metrics", "", "write the state of the spool to this `FILE` for Prometheus, even if Temporal does not answer")
+	return cmd
+}
+
+func newSpool(cfg *trigger.Config) spool {
+	return spool{dir: cfg.Starter.SpoolDir, limit: maxSpooled}
+}
+
+func drainSpool(ctx context.Context, cfg *trigger.Config, n temporal.Namespace) (int, error) {
+	return newSpool(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
+		_, err := startReview(ctx, cfg, n, req, false)
+		return err
+	})
+}
+
+// check makes a file as put does, and returns the number of requests that wait.
+func (s spool) check() (waiting int, err error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return 0, fmt.Errorf("make spool directory (starter.spool_dir): %w", err)
+	}
+	requests, err := s.list()
+	if err == nil && len(requests) >= s.limit {
+		err = fmt.Errorf("spool %s is full: %d requests: to start them: criticizer-starter drain", s.dir, len(requests))
+	}
+	if err != nil {
+		return 0, err
+	}
+	const name = "install-check" // no request: those end in another way
+	if err := errors.Join(writeDurably(s.dir, name, nil), os.Remove(filepath.Join(s.dir, name))); err != nil {
+		return 0, fmt.Errorf("write to the spool (starter.spool_dir): %w", err)
+	}
+	return len(requests), nil
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -168,136 +166,4 @@ func connect(ctx context.Context, cfg *trigger.Config) (temporal.Namespace, erro
 	namespace := cfg.Temporal
 	namespace.Interceptors, namespace.OnClose = interceptors, flush
 	return temporal.Dial(ctx, log.NewStructuredLogger(discard), namespace)
-}
-
-func newSpool(cfg *trigger.Config) spool {
-	return spool{dir: cfg.Starter.SpoolDir, limit: maxSpooled}
-}
-
-func drainSpool(ctx context.Context, cfg *trigger.Config, n temporal.Namespace) (int, error) {
-	return newSpool(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
-		_, err := startReview(ctx, cfg, n, req, false)
-		return err
-	})
-}
-
-func (a *app) drain() *cobra.Command {
-	var metrics string
-	cmd := &cobra.Command{
-		Use:   "drain",
-		Short: "Start the spooled reviews",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			defer cli.Progress(cmd.ErrOrStderr(), cmd.CommandPath())()
-			cfg, err := trigger.Load(a.configPath, a.getenv)
-			if err != nil {
-				return err
-			}
-			started := 0
-			n, err := connect(cmd.Context(), cfg)
-			if err == nil {
-				defer n.Close()
-				started, err = drainSpool(cmd.Context(), cfg, n)
-			}
-			if metrics != "" {
-				err = errors.Join(err, newSpool(cfg).export(metrics, time.Now()))
-			}
-			_, printErr := fmt.Fprintf(cmd.OutOrStdout(), "started %d spooled reviews\n", started)
-			return errors.Join(err, printErr)
-		},
-	}
-	cmd.Flags().StringVar(&metrics, "metrics", "", "write the state of the spool to this `FILE` for Prometheus, even if Temporal does not answer")
-	return cmd
-}
-
-func (a *app) shelveCommit() *cobra.Command {
-	var submit submitFlags
-	cmd := &cobra.Command{
-		Use:   "shelve-commit CHANGELIST",
-		Short: "Start the review of a shelved changelist once its shelf is quiet",
-		Long: `Announce that a pending changelist was shelved. The review of its shelf starts
-when the shelf has not changed for a while (shelf.quiet), so that only the last
-of several shelves in a row is reviewed. If Temporal does not answer in time,
-the request is spooled as by change-commit.`,
-		Example: `  criticizer-starter shelve-commit 4712`,
-		Args:    a.changelistArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := trigger.Load(a.configPath, a.getenv)
-			if err != nil {
-				return err
-			}
-			req, err := newRequest(a.changelist(cmd, args), review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true, ShelvedAt: time.Now().UTC()})
-			if err != nil {
-				return cli.UsageError{Err: err}
-			}
-			return a.submit(cmd, cfg, req, submit)
-		},
-	}
-	submit.register(cmd)
-	return cmd
-}
-
-// signalShelf signals the workflow that waits for the shelf to be quiet, or
-// starts it.
-func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (answer, error) {
-	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: true, WorkflowID: req.Key, State: review.JobInProgress}
-	run, err := c.SignalWithStartWorkflow(ctx, req.Key, contract.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
-		TaskQueue:             contract.QueueBookkeeping,
-		TypedSearchAttributes: sdktemporal.NewSearchAttributes(contract.AttributeChangelist.ValueSet(int64(req.Changelist))),
-		StaticSummary:         fmt.Sprintf("Shelf of changelist %d", req.Changelist),
-	}, contract.SettleShelf, contract.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})
-	if err != nil {
-		return a, fmt.Errorf("announce shelf of changelist %d: %w", req.Changelist, err)
-	}
-	a.RunID = run.GetRunID()
-	return a, nil
-}
-
-// How long reportWaits waits before each look.
-const (
-	firstLook = 3 * time.Second
-	nextLook  = 30 * time.Second
-)
-
-// reportWaits writes to w what a review waits for, until stop is called: stages that no worker has
-// served in the last minutes, and each new failure with the time of the next attempt.
-func reportWaits(ctx context.Context, n temporal.Namespace, key string, w io.Writer) (stop func()) {
-	told := map[string]bool{}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for wait := firstLook; ; wait = nextLook {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(wait):
-			}
-			if stages := strings.Join(unserved(ctx, n), ","); stages != "" {
-				fmt.Fprintf(w, programName+" change-commit: no worker serves %s: the review waits until one starts with --roles %[1]s, or until its circuit breaker closes\n", stages)
-			}
-			described, err := n.DescribeWorkflow(ctx, key, "")
-			if err != nil {
-				continue
-			}
-			for _, p := range n.PendingOf(ctx, described.RawResponse) {
-				if text := p.String(); (p.Error != "" || p.Stuck != "") && !told[text] {
-					told[text] = true
-					fmt.Fprintf(w, programName+" change-commit: %s\n", text)
-				}
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
-}
-
-// unserved returns the stages of a review that no worker serves, as far as Temporal
-// answers.
-func unserved(ctx context.Context, n temporal.Namespace) (stages []string) {
-	for _, queue := range contract.ReviewQueues() {
-		if served, err := n.Served(ctx, queue); err == nil && !served {
-			stages = append(stages, contract.StageOf(queue))
-		}
-	}
-	return stages
 }
