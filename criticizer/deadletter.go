@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -130,4 +131,16 @@ func (c *app) annotateCommand() *cobra.Command {
 		return c.done("dead letter %d, %s: %s", l.ID, reviewName(l.Changelist, l.Version), said)
 	})
 	return cmd
+}
+
+var deadLetterTable = table[store.DeadLetter]{
+	empty:  "no dead letters",
+	header: []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"},
+	cells: func(l store.DeadLetter) []any {
+		return []any{l.ID, versionCell(l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State, operator.Age(time.Since(l.RecordedAt)), l.Attempts, marks(l)}
+	},
+	wide: &table[store.DeadLetter]{
+		header: []string{"WORKFLOW", "RUN"},
+		cells:  func(l store.DeadLetter) []any { return []any{l.WorkflowID, l.RunID} },
+	},
 }

@@ -302,3 +302,22 @@ func reconciledRows(r activities.Reconciled) [][]string {
 	}
 	return rows
 }
+
+var deliveryTable = table[store.OutboxEntry]{
+	empty:  "no deliveries",
+	header: []string{"ID", "CHANGELIST", "RECIPIENT", "STATUS", "TRIES", "REVIEW", "DETAIL"},
+	cells: func(d store.OutboxEntry) []any {
+		detail := d.ErrorClass
+		switch {
+		case d.NotifiedAt != nil:
+			detail = operator.Stamp(*d.NotifiedAt)
+		case d.Begun:
+			detail = "the result of the last attempt is unknown"
+		}
+		return []any{d.ID, versionCell(d.Changelist, d.Version), d.Recipient, d.Status, d.Attempts, d.JobState, detail}
+	},
+	wide: &table[store.OutboxEntry]{
+		header: []string{"MESSAGE-ID", "WORKFLOW"},
+		cells:  func(d store.OutboxEntry) []any { return []any{d.NotificationID, d.WorkflowID} },
+	},
+}

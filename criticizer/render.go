@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/review"
@@ -178,26 +177,6 @@ func tally[K ~string](all []K, counts map[K]int) string {
 	return strings.Join(parts, ", ")
 }
 
-var reviewTable = table[listedReview]{
-	empty:  "no reviews",
-	header: []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"},
-	cells: func(r listedReview) []any {
-		outcome, findings := "-", "-"
-		if r.Outcome != "" {
-			outcome, findings = r.Outcome.Named(r.StandIn), fmt.Sprint(r.Findings)
-		}
-		took := operator.Age(time.Since(r.CreatedAt)) + " so far"
-		if r.FinishedAt != nil {
-			took = operator.Age(r.FinishedAt.Sub(r.CreatedAt))
-		}
-		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, operator.Stamp(r.CreatedAt), took, reviewDetail(r)}
-	},
-	wide: &table[listedReview]{
-		header: []string{"WORKFLOW", "RUN"},
-		cells:  func(r listedReview) []any { return []any{r.WorkflowID, r.RunID} },
-	},
-}
-
 // reviewDetail returns why a review was skipped, failed or ended, or what it waits for.
 func reviewDetail(r listedReview) string {
 	var words []string
@@ -218,18 +197,6 @@ func reviewDetail(r listedReview) string {
 	}
 	words = append(append(words, r.ClosedHow), r.Waits...)
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "; ")
-}
-
-var deadLetterTable = table[store.DeadLetter]{
-	empty:  "no dead letters",
-	header: []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"},
-	cells: func(l store.DeadLetter) []any {
-		return []any{l.ID, versionCell(l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State, operator.Age(time.Since(l.RecordedAt)), l.Attempts, marks(l)}
-	},
-	wide: &table[store.DeadLetter]{
-		header: []string{"WORKFLOW", "RUN"},
-		cells:  func(l store.DeadLetter) []any { return []any{l.WorkflowID, l.RunID} },
-	},
 }
 
 // marks lists what is unusual about a dead letter.
@@ -335,25 +302,6 @@ func textOf(e store.AuditEntry) string {
 	var detail struct{ Note, Reason string }
 	_ = json.Unmarshal(e.Detail, &detail) // an entry of another form has no text
 	return detail.Note + detail.Reason
-}
-
-var deliveryTable = table[store.OutboxEntry]{
-	empty:  "no deliveries",
-	header: []string{"ID", "CHANGELIST", "RECIPIENT", "STATUS", "TRIES", "REVIEW", "DETAIL"},
-	cells: func(d store.OutboxEntry) []any {
-		detail := d.ErrorClass
-		switch {
-		case d.NotifiedAt != nil:
-			detail = operator.Stamp(*d.NotifiedAt)
-		case d.Begun:
-			detail = "the result of the last attempt is unknown"
-		}
-		return []any{d.ID, versionCell(d.Changelist, d.Version), d.Recipient, d.Status, d.Attempts, d.JobState, detail}
-	},
-	wide: &table[store.OutboxEntry]{
-		header: []string{"MESSAGE-ID", "WORKFLOW"},
-		cells:  func(d store.OutboxEntry) []any { return []any{d.NotificationID, d.WorkflowID} },
-	},
 }
 
 // carriesKey names the part of a message that holds its key, by channel.

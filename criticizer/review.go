@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -263,4 +264,24 @@ func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.
 	default:
 		return last, nil
 	}
+}
+
+var reviewTable = table[listedReview]{
+	empty:  "no reviews",
+	header: []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"},
+	cells: func(r listedReview) []any {
+		outcome, findings := "-", "-"
+		if r.Outcome != "" {
+			outcome, findings = r.Outcome.Named(r.StandIn), fmt.Sprint(r.Findings)
+		}
+		took := operator.Age(time.Since(r.CreatedAt)) + " so far"
+		if r.FinishedAt != nil {
+			took = operator.Age(r.FinishedAt.Sub(r.CreatedAt))
+		}
+		return []any{versionCell(r.Changelist, r.Version), r.State, outcome, findings, operator.Stamp(r.CreatedAt), took, reviewDetail(r)}
+	},
+	wide: &table[listedReview]{
+		header: []string{"WORKFLOW", "RUN"},
+		cells:  func(r listedReview) []any { return []any{r.WorkflowID, r.RunID} },
+	},
 }

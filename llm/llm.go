@@ -12,8 +12,8 @@
 //
 // [Reviewer.Review] is the entry point: plan.go divides the change (file.go) into calls
 // (chunk.go), run.go makes them (prompt.go, ask.go, cache.go), answer.go reads the answers, findings.go
-// places their findings, verify.go (the verification pass) and draft.go remove some, and
-// draft.go returns the result.
+// places their findings, filter.go merges duplicates and removes some, as does verify.go (the
+// verification pass), and draft.go returns the result.
 package llm
 
 import (

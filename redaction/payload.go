@@ -1,16 +1,12 @@
 package redaction
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/redaction/internal/lex"
 	"github.com/criticizer/criticizer/review"
 )
@@ -193,25 +189,6 @@ func (pl *payload) spread() {
 				s.tag = tag(s.value)
 			}
 		}
-	}
-}
-
-// placeholder is what replaces the secret: one line of ASCII.
-func (s span) placeholder() string { return judge.PlaceholderHead + s.Class + ":" + s.tag + "]" }
-
-// tagger returns the function that makes the tags of a scope. A tag is four hex
-// digits of a keyed hash: enough to distinguish the secrets of one review, too
-// few to recover a secret by guessing, even with the key.
-func (p *Pipeline) tagger(scope string) func(value string) string {
-	mac := hmac.New(sha256.New, p.tagKey)
-	var before, tag string // often the same secret follows
-	return func(value string) string {
-		if tag == "" || value != before {
-			mac.Reset()
-			mac.Write([]byte(scope + "\x00" + value))
-			before, tag = value, hex.EncodeToString(mac.Sum(nil))[:judge.TagLen]
-		}
-		return tag
 	}
 }
 

@@ -6,9 +6,9 @@
 // together is read until nothing more is found, and a secret of one text is masked in all (known.go).
 // engine.go reads one text: its sides if it is a diff (diff.go), each as it is and without escapes or
 // invisible characters (unfold.go). In each of them package read finds what is bound to the name of a
-// secret, and package token what needs no name; span.go maps it back to the text. rules.go parses their
-// rules. change.go redacts and seals a change, hidden.go finds the lines that show less than a reviewer
-// has to see, and secrets.go the certain secrets that a change adds.
+// secret, and package token what needs no name; span.go maps it back to the text, and placeholder.go
+// replaces it. rules.go parses their rules. change.go redacts and seals a change, hidden.go finds the lines
+// that show less than a reviewer has to see, and secrets.go the certain secrets that a change adds.
 package redaction
 
 import (

@@ -2,8 +2,9 @@
 // go-openai. [Endpoint.Ask] is the entry point: it accepts only [redaction.Text], sends what
 // go-openai encodes through one transport (transport.go), and reads the answer, whole or
 // streamed (stream.go, answer.go). An error has a class, which rules decide (errors.go,
-// rules.go), and quotes nothing of the endpoint. What an endpoint refuses is asked in another
-// way and remembered (habits.go). Nothing is retried.
+// errorclasses.go), and quotes nothing of the endpoint. What an endpoint refuses is asked in
+// another way and remembered (habits.go); what no error teaches is in dialects.go. Nothing is
+// retried.
 package endpoint
 
 import (

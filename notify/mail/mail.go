@@ -8,10 +8,10 @@
 // doubt is [failure.DeliveryAmbiguous] and is resolved by [Provider.Lookup], never
 // by sending it again (notification 6.4, 8.2).
 //
-// Read mail.go, then render.go with digest.go, which fills the templates, then smtp.go, which
-// sends, with classify.go for its errors. A look-up asks the records of the server that
-// evidence.go describes: journal.go, bounces.go, postfixlog.go, and inbox.go for the embedded
-// inbox of the demo and the tests.
+// Read mail.go, then render.go with digest.go, which fills the templates, message.go, which has
+// the subject and the header, and smtp.go, which sends, with classify.go for its errors. A
+// look-up asks the records of the server that evidence.go describes: journal.go, bounces.go,
+// postfixlog.go, and inbox.go for the embedded inbox of the demo and the tests.
 package mail
 
 import (

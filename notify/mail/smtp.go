@@ -1,12 +1,10 @@
 package mail
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/mail"
@@ -17,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -38,51 +35,6 @@ const (
 	// politeTimeout bounds RSET and QUIT, whose failure costs nothing.
 	politeTimeout = 5 * time.Second
 )
-
-// A Message is one mail to one recipient.
-type Message struct {
-	// ID is the Message-ID without angle brackets. The ID of a digest holds its Key,
-	// which can be derived again after a crash.
-	ID string
-	// Key is the token of a digest (package evidence), empty if the message has none.
-	Key  string
-	From mail.Address
-	To   string // a bare address
-	Date time.Time
-
-	Subject string
-	Text    string
-	HTML    string            // empty: the message has only text
-	Header  map[string]string // the other header fields, in ASCII
-
-	// Begun is when the attempt started, by this machine's clock. An attempt that
-	// takes too long is abandoned. Zero: now.
-	Begun time.Time
-}
-
-// MIME returns the message as SMTP transfers it. The same message gives the
-// same bytes.
-func (m Message) MIME() ([]byte, error) {
-	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary("crz1."+m.Key))
-	msg.SetMessageIDWithValue(m.ID)
-	msg.SetDateWithValue(m.Date)
-	msg.FromMailAddress(&m.From)
-	msg.ToMailAddress(&mail.Address{Address: m.To})
-	msg.Subject(m.Subject)
-	for name, value := range m.Header {
-		// Not go-mail's preformatted headers: it writes those without encoding.
-		msg.SetGenHeader(gomail.Header(name), value)
-	}
-	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
-	if m.HTML != "" {
-		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
-	}
-	var raw bytes.Buffer
-	if _, err := msg.WriteTo(&raw); err != nil {
-		return nil, fmt.Errorf("render mail %s: %w", m.ID, err)
-	}
-	return raw.Bytes(), nil
-}
 
 // A Server is a mail server to which messages are sent, one recipient per message and one
 // message per connection, so that a rejection concerns exactly one recipient. SMTP has no query

@@ -5,7 +5,8 @@
 // judge.go has the one table of decisions, in order: read it first. predicates.go has the predicates
 // that look at the surroundings of the text, value.go those that recognize a text as something
 // other than a secret, shape.go those that recognize generated and made-up text. name.go
-// rates names by the rules of names.rules, and words.txt has the words that all of them compare with.
+// rates names by the rules of names.rules, placeholder.go has the form of a placeholder, and
+// words.txt the words that all of them compare with.
 package judge
 
 import (
