@@ -135,9 +135,10 @@ func statusReply(status, diagnostic string) reply {
 }
 
 // isTo compares the recipient with an address in the form of reports:
-// rfc822; ann@example.com. Some write it as xtext (RFC 3461), with +2B for a plus.
+// rfc822; ann@example.com. Some leave the type out (mautic/mautic#2480), or write the address as
+// xtext (RFC 3461), with +2B for a plus.
 func (ref messageRef) isTo(field string) bool {
-	_, address, _ := strings.Cut(field, ";")
+	address := field[strings.Index(field, ";")+1:]
 	address, _, _ = strings.Cut(strings.TrimSpace(address), " ")
 	address = strings.Trim(address, " \t<>")
 	plain, err := url.PathUnescape(strings.ReplaceAll(strings.ReplaceAll(address, "%", "%25"), "+", "%"))

@@ -14,6 +14,7 @@ import (
 	"github.com/emersion/go-imap/v2"
 	messagemail "github.com/emersion/go-message/mail"
 	"github.com/emersion/go-msgauth/authres"
+	"golang.org/x/net/html"
 
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
@@ -107,6 +108,7 @@ func (a Answers) parse(raw []byte) (answer review.FeedbackMail, ok bool) {
 	if !ok || !slices.Contains(review.Opinions(), answer.Opinion) {
 		return answer, false
 	}
+	var markup string
 	for answer.Note == "" {
 		part, err := m.NextPart()
 		if err != nil {
@@ -116,11 +118,15 @@ func (a Answers) parse(raw []byte) (answer review.FeedbackMail, ok bool) {
 		if !isText {
 			continue
 		}
-		if kind, _, _ := header.ContentType(); kind == "text/plain" {
-			body, _ := io.ReadAll(part.Body) // of a part that is cut off, the rest counts
+		body, _ := io.ReadAll(part.Body) // of a part that is cut off, the rest counts
+		switch kind, _, _ := header.ContentType(); kind {
+		case "text/plain":
 			answer.Note = note(string(body))
+		case "text/html":
+			markup = cmp.Or(markup, string(body))
 		}
 	}
+	answer.Note = cmp.Or(answer.Note, note(textOf(markup)))
 	return answer, true
 }
 
@@ -151,12 +157,52 @@ func (a Answers) proven(header messagemail.Header, sender string) bool {
 	return false
 }
 
-// quoted matches where a mail program begins to quote: what follows is our own text.
-var quoted = regexp.MustCompile(`(?m)^(>|-- $|-----|_____|On .* wrote:$)`)
+// quoted matches where a mail program begins to write by itself: what follows is our own text or
+// a signature. The words differ between languages, the form does not: a rule, a line with a time
+// and an address or a quote below, and a head of fields whose first one holds an address.
+var quoted = regexp.MustCompile(`(?m)^(?:` + strings.Join([]string{
+	`>`, `-- $`, `-----`, `_____`,
+	`On .*(?:\n.*)?wrote:$`,
+	timePattern + `.*(?:\n.*)?@.*(?:\n.*)?[:：]$`, // Le lun. 15 nov. 2021 à 19:42, Bot <bot@example.com> a écrit :
+	timePattern + `.*(?:\n.*)?[:：]\n+>`,
+	`\s*\*?\pL{2,6}\*?\s?:.*(?:\n.*)?@.*\n\s*\*?\pL[\pL ]*\s?:`, // Von: Bot <bot@example.com>, Gesendet: ...
+	`(?:Sent from|Get|Gesendet von|Von|Envoyé depuis|Envoyé de|Envoyé à partir de|Enviado desde|Enviado do|Inviato da|Verzonden vanaf) ` +
+		`(?:my|meinem|mon|mi|meu|mijn|Outlook|Mail|Yahoo|Samsung)\b.*$`,
+}, "|") + `)`)
+
+// blanksAtEnd are what some programs leave at the end of a line. A signature begins with one.
+var blanksAtEnd = regexp.MustCompile(`(?m)([^-\n])[ \t]+$`)
+
+// timePattern matches a line up to a year or a time of day.
+const timePattern = `.*\b(?:20\d\d|\d\d?[:.h]\d\d)`
+
+// textOf returns the text of HTML up to the first quote.
+func textOf(markup string) string {
+	var text strings.Builder
+	hidden := "" // the element whose text is not shown
+	for tokens := html.NewTokenizer(strings.NewReader(markup)); ; {
+		kind := tokens.Next()
+		token := tokens.Token()
+		switch {
+		case kind == html.ErrorToken || kind == html.StartTagToken && token.Data == "blockquote":
+			return text.String()
+		case hidden != "":
+			if kind == html.EndTagToken && token.Data == hidden {
+				hidden = ""
+			}
+		case kind == html.TextToken:
+			text.WriteString(strings.Join(strings.Fields(token.Data), " ") + " ")
+		case kind == html.StartTagToken && slices.Contains([]string{"head", "style", "script"}, token.Data):
+			hidden = token.Data
+		case slices.Contains([]string{"br", "p", "div", "tr", "hr"}, token.Data):
+			text.WriteString("\n")
+		}
+	}
+}
 
 // note returns what a reader wrote, on one line.
 func note(body string) string {
-	body = strings.ReplaceAll(body, "\r\n", "\n")
+	body = blanksAtEnd.ReplaceAllString(strings.ReplaceAll(body, "\r\n", "\n"), "$1")
 	if at := quoted.FindStringIndex(body); at != nil {
 		body = body[:at[0]]
 	}

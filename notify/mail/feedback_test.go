@@ -49,6 +49,9 @@ func TestFeedbackByMail(t *testing.T) {
 				"--b\nContent-Type: image/png\nContent-Disposition: attachment; filename=logo.png\nContent-Transfer-Encoding: base64\n\niVBORw0K\n" +
 				"--b\nContent-Type: text/plain\n\nSee above\n--b--\n", "See above",
 		},
+		"only HTML": {
+			relayed + "From: ann@example.com\nSubject: " + wrong + "\nMIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n<p>The caller <b>closes</b> it.</p>\n", "The caller closes it.",
+		},
 		"a text that cannot be redacted": {relayed + "From: ann@example.com\nSubject: " + wrong + "\n\nunredactable\n", "-"},
 		"an unreadable statement above":  {"Authentication-Results: mx.example.com; dkim\n" + relayed + "From: ann@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
 		"another sender":                 {relayed + "From: eve@example.com\nSubject: " + wrong + "\n" + plainBody, ""},
@@ -79,6 +82,48 @@ func TestFeedbackByMail(t *testing.T) {
 			t.Errorf("%s: counted as %+v", name, got)
 		case tc.note != "" && (len(got) != 1 || got[0].Token != answerToken || got[0].Opinion != review.OpinionWrong || got[0].Note != strings.Trim(tc.note, "-")):
 			t.Errorf("%s: got %+v, want the note %q", name, got, tc.note)
+		}
+	}
+}
+
+// What mail programs add to an answer is not its note, in any language. The lines are those of
+// crisp-oss/email-reply-parser, mailgun/talon and kvannotten/mailstrip#1.
+func TestNote(t *testing.T) {
+	t.Parallel()
+	const answer = "It is closed\nby the caller: see line 5."
+	for name, added := range map[string]string{
+		"English, wrapped":     "On Mon, Aug 26, 2019 at 4:37 PM The Robot <\na-really-long-address@example.com> wrote:\n\n> Test\n",
+		"English, three lines": "On Tue, 16 Nov 2021, 12:34 pm Robot - Review <robot@example.com>\nwrote:\n\nTest",
+		"German":               "Am 13.12.2017 21:11 schrieb \"Robot <robot@example.com>:\n\nTest",
+		"German, Apple":        "Am 03.04.2012 um 16:19 schrieb Robot:\n\n> Test",
+		"French":               "Le lun. 15 nov. 2021 à 19:42, Robot <robot@example.com>\na écrit :\n\nTest",
+		"Italian":              "In data 11 ottobre 2017 21:11:31 \"Robot\" <robot@example.com> ha scritto:\n\nTest",
+		"Portuguese":           "Em 10 de julho de 2017 às 16:32:35, Robot (\nrobot@example.com) escreveu:\n\nTest",
+		"Finnish":              "pe 20. lokakuuta 2017 klo 17.50 Robot\n<robot@example.com> kirjoitti:\n\nTest",
+		"Norwegian":            "tir. 18. apr. 2017 kl. 13:09 skrev Robot <robot@example.com\n>:\n\n> Test",
+		"Swedish":              "tors 6 dec. 2018 kl 13:30 skrev Robot <\nrobot@example.com>:\n\n> Test",
+		"Russian":              "ср, 30 апр. 2025 г. в 15:19, Robot <robot@example.com>:\n\nTest",
+		"Hungarian":            "2013.02.08. 7:31 keltezéssel, \"Robot\" írta:\n> Test",
+		"Outlook":              "From: Robot\n<robot@example.com> \nSent: Monday, August 26, 2019 4:37 PM\nTo: Ann\n\nTest",
+		"Outlook, German":      "Von: Robot <robot@example.com>\nGesendet: Donnerstag, 23. März 2023 17:11\nAn: Ann\n\nTest",
+		"Outlook, Danish":      "-------- Oprindelig besked --------\nFra: Robot <robot@example.com>\n\nTest",
+		"Yahoo, French":        "      De : Robot <robot@example.com>\n À : ann <ann@example.com>\n Envoyé le : Mercredi 30 novembre 2016 10h30\n\nTest",
+		"Outlook for iOS":      "Get Outlook for iOS<https://aka.ms/o0ukef>\n________________________________\nFrom: Robot <robot@example.com>",
+		"a phone":              "Sent from my iPhone",
+		"a phone, German":      "Von meinem iPhone gesendet",
+		"a signature":          "-- \nAnn",
+	} {
+		if got, want := note(strings.ReplaceAll(answer+"\n\n"+added, "\n", "\r\n")), "It is closed by the caller: see line 5."; got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for name, markup := range map[string]string{
+		"Gmail":   `<div dir="ltr">It is closed<br>by the caller: see line&nbsp;5.</div><br><div class="gmail_quote">On Mon, Apr 2, 2012 at 6:26 PM, Robot &lt;<a href="mailto:robot@example.com">robot@example.com</a>&gt; wrote:<br><blockquote>Test</blockquote></div>`,
+		"Outlook": `<html><head><style>p {color: red}</style></head><body><p class="MsoNormal">It is closed by the caller: see line 5.<o:p></o:p></p><div><p><b>Von:</b> Robot &lt;robot@example.com&gt; <br><b>Gesendet:</b> Donnerstag, 23. März 2023 17:11<br><b>An:</b> Ann</p></div><p>Test</p></body></html>`,
+		"Apple":   `<body>It is closed by the caller: see line 5.<div><br><blockquote type="cite"><div>Am 03.04.2012 schrieb Robot:</div>Test</blockquote></div></body>`,
+	} {
+		if got, want := note(textOf(markup)), "It is closed by the caller: see line 5."; got != want {
+			t.Errorf("HTML of %s: %q", name, got)
 		}
 	}
 }

@@ -146,12 +146,20 @@ func (m Mailbox) explain(ctx context.Context, step string, err error) error {
 	switch {
 	case !ok:
 		return failure.New(unansweredClass(err), fmt.Errorf("%s: check that it is up and mail.journal and mail.bounces name it: %w", what, err))
-	case e.Code == imap.ResponseCodeUnavailable || e.Code == imap.ResponseCodeInUse || e.Code == imap.ResponseCodeServerBug:
+	case !refused(err):
 		return failure.Errorf(failure.UpstreamUnavailable, "%s: it asks to try again later", what)
 	case step == "sign in":
 		return failure.Errorf(failure.AuthDenied, "%s: it rejects the account: check user name and password or token", what)
+	case step == "search":
+		return failure.Errorf(failure.ConfigInvalid, "%s: it answered %s: use a server that searches the text of messages", what, e.Type)
 	}
-	return failure.Errorf(failure.ConfigInvalid, "%s: it answered %s: check the name of the mailbox and the account's rights", what, e.Type)
+	return failure.Errorf(failure.ConfigInvalid, "%s: it answered %s: check the account's rights on INBOX", what, e.Type)
+}
+
+// refused reports whether a server answered with NO or BAD, and does not ask to try again.
+func refused(err error) bool {
+	e, ok := errors.AsType[*imap.Error](err)
+	return ok && e.Code != imap.ResponseCodeUnavailable && e.Code != imap.ResponseCodeInUse && e.Code != imap.ResponseCodeServerBug
 }
 
 // search returns the messages that match the criteria and are recent enough to be

@@ -41,11 +41,13 @@ func (j journal) find(ctx context.Context, ref messageRef) (found finding, err e
 	found.state = review.EvidenceUnknown
 	err = j.open(ctx, func(b openMailbox) error {
 		r, err := b.lookUp(ref, byHeader)
-		if err == nil && !r.decided() {
+		if refused(err) || err == nil && !r.decided() {
 			r, err = b.scan(ref)
 		}
 		if err == nil && !r.decided() && r.reports {
-			r, err = b.lookUp(ref, byText)
+			if r, err = b.lookUp(ref, byText); refused(err) {
+				return nil
+			}
 		}
 		switch {
 		case err != nil:
