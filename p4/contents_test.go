@@ -78,6 +78,17 @@ func TestFetchFiles(t *testing.T) {
 			others: []rev{{path: "//depot/was", rev: 7, data: "old\n"}}, diff: edited,
 		},
 		{
+			name: "move whose describe has a range of revisions", file: rev{path: "//depot/f", rev: 1, action: "move/add", data: "new\n", from: "//depot/was#1,#7"},
+			others: []rev{{path: "//depot/was", rev: 7, data: "old\n"}}, diff: edited,
+		},
+		{
+			name: "move that was merged from a branch", file: rev{path: "//depot/f", rev: 1, action: "move/add", data: "new\n"},
+			others: []rev{{path: "//depot/was", rev: 7, data: "old\n"}, {path: "//depot/dev/f", rev: 3, data: "new\n"}},
+			replies: map[string][]byte{"filelog -m 1 //depot/f#1": stat("depotFile", "//depot/f", "rev0", "1", "how0,0", "branch from",
+				"file0,0", "//depot/dev/f", "erev0,0", "#3", "how0,1", "moved from", "file0,1", "//depot/was", "erev0,1", "#7")},
+			diff: edited,
+		},
+		{
 			name: "move without an edit", file: rev{path: "//depot/f", rev: 1, action: "move/add", data: "old\n", from: "//depot/was#7"},
 			others: []rev{{path: "//depot/was", rev: 7, data: "old\n"}}, skipped: review.SkipUnchanged,
 		},
@@ -254,6 +265,22 @@ func TestFetchFiles(t *testing.T) {
 				t.Errorf("diff = %q, skipped = %q, notes %q; want %q, %q, %q", got.Diff, got.Skipped, got.Notes, c.diff, c.skipped, c.note)
 			}
 		})
+	}
+}
+
+// A message names its revision before a dash, which names may have, too.
+func TestMissingRevisionsWithADashInTheName(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.submitted(12, rev{path: "//depot/a - Copy.c", rev: 2, data: "new\n"}, rev{path: "//depot/b - Copy.c", rev: 2, data: "new\n"})
+	f.reply("print //depot/a - Copy.c#1", message(2, 17, "//depot/a - Copy.c#1 - no such file(s).\n"))
+	f.reply("print //depot/b - Copy.c#1", message(2, 17, "//depot/b - Copy.c#1 - protected namespace - access denied.\n"))
+	change, err := f.fetch(12)
+	testkit.NoError(t, err)
+	for i, why := range []review.SkipReason{review.SkipPurged, review.SkipDenied} {
+		if notes := change.Files[i].Notes; len(notes) != 1 || notes[0] != review.NoteNoBase(why) {
+			t.Errorf("%s: notes %q, want one about %q", change.Files[i].DepotPath, notes, why)
+		}
 	}
 }
 

@@ -141,7 +141,7 @@ func (s *server) listsAll(ctx context.Context) (all bool, err error) {
 			if excludes {
 				all = all && isRight && right != "list"
 			} else if rec.Fields["depotFile"] == "//..." && rec.Fields["host"] == "*" && !isRight { // a line for some hosts proves nothing
-				all = all || slices.Contains([]string{"list", "read", "open", "write", "review", "owner", "admin", "super"}, right)
+				all = all || slices.Contains([]string{"list", "read", "open", "write", "review", "admin", "super"}, right)
 			}
 		}
 		// Without a table, every user has every permission.

@@ -285,6 +285,7 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 		"an exclusion of reading":                    {protects: [][]byte{all[0], protectionLine("=read", "*", "-//depot/zeus/...")}},
 		"a higher permission":                        {protects: [][]byte{protectionLine("write", "*", "//...")}},
 		"a right is not a permission":                {protects: [][]byte{protectionLine("=read", "*", "//...")}, denied: true},
+		"editing protections is not listing":         {protects: [][]byte{protectionLine("owner", "*", "//...")}, denied: true},
 		"one tree":                                   {protects: [][]byte{protectionLine("read", "*", "//depot/...")}, denied: true},
 		"from one host only":                         {protects: [][]byte{protectionLine("list", "10.0.0.1", "//...")}, denied: true},
 		"no protections for the account":             {protects: nil, denied: true},

@@ -200,7 +200,7 @@ func (s *server) parseDescription(number review.Changelist, fields map[string]st
 	}
 	d.charset, _ = charsetOf(texts, s.charset)
 	d.charset = cmp.Or(d.charset, s.charset, defaultCharset)
-	d.User, d.Description = d.name(fields["user"]), d.decode(fields["desc"])
+	d.User, d.Description = d.name(fields["user"]), d.text(fields["desc"])
 	seconds, err := strconv.ParseInt(fields["time"], 10, 64)
 	if err != nil {
 		return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe reported no time of submission")
@@ -290,8 +290,12 @@ func (d *description) name(s string) string {
 	return b.String()
 }
 
-// decode returns a text of the server as UTF-8.
+// decode returns a name of the server as UTF-8.
 func (d *description) decode(s string) string {
 	text, _ := decodeLines(s, d.charset)
 	return text
 }
+
+// text returns a text of the server as UTF-8, without the line ends of Windows that some
+// clients submit.
+func (d *description) text(s string) string { return strings.ReplaceAll(d.decode(s), "\r\n", "\n") }

@@ -13,8 +13,8 @@
 // filelog twice if files were branched or integrated, jobs once if the changelist
 // has jobs; files and print once for the files around the change. A shelf costs one more
 // print, and so do content that seems damaged and each revision at which the server ends a
-// print; a server that fails to describe a changelist is asked up to three times, and groups
-// that own changed paths once a minute.
+// print; a server that fails to describe a changelist is asked up to three times, groups
+// that own changed paths once a minute, and a replica twice for users it does not list.
 package p4
 
 import (

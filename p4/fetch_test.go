@@ -223,6 +223,22 @@ func TestInfoIsRepeatedWithACharset(t *testing.T) {
 	}
 }
 
+// A broker may answer for a server that is down, in words of its administrator.
+func TestBrokerThatIsClosed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]failure.Class{
+		"Perforce is down for maintenance until 6 pm.": failure.ServerBusy,
+		"We are moving. Ask in #perforce.":             failure.UpstreamInternal,
+	} {
+		f := newFake(t)
+		f.reply("info -s", command.AppendRecord(nil, "info", "data", text, "level", 0))
+		f.reply("changes -s submitted -m 1", f.replies["info -s"].Out)
+		if err := f.fetcher(slog.New(slog.DiscardHandler), nil).Ping(t.Context()); failure.ClassOf(err) != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // A broker's administrator writes its messages: an unknown one is a refusal by the
 // broker, which is retried.
 func TestUnknownMessageOfBroker(t *testing.T) {

@@ -40,7 +40,7 @@ func (x *fetch) withTexts(ctx context.Context, jobs []string) ([]string, error) 
 	}
 	var out []string
 	for _, name := range jobs {
-		text := x.decode(texts[name])
+		text := x.text(texts[name])
 		if len(text) > maxJobBytes {
 			text = "(its text is too long)"
 		}

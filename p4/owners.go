@@ -151,7 +151,7 @@ func (x *fetch) membersOf(ctx context.Context, group string) (members, error) {
 	users = slices.DeleteFunc(users, func(user string) bool { return !isUser(user) })
 	if len(users) > 0 {
 		var err error
-		found.users, err = x.Stats(ctx, command.Cmd{Name: "users", Operands: users[:min(len(users), maxMembers)]})
+		found.users, err = x.server.users(ctx, users[:min(len(users), maxMembers)])
 		if err != nil {
 			return members{}, err
 		}

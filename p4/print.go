@@ -227,8 +227,7 @@ func (p *printout) addMessage(rec command.Record) error {
 	case m.Skip == review.SkipDamaged && !p.isLast && p.info.isReplica():
 		return failure.Errorf(failure.ReplicaBehind, "the replica cannot read the archive of a file: it lags, or p4 verify has to be run on the file")
 	}
-	name, _, _ := strings.Cut(rec.Fields["data"], " - ")
-	if c := p.of(name); c != nil {
+	if c := p.namedIn(rec.Fields["data"]); c != nil {
 		c.missing = m.Skip
 	} else if c := p.current; c != nil && !c.complete && int64(len(c.data)) != c.size {
 		c.missing, c.data, p.current = m.Skip, nil, nil
@@ -236,6 +235,17 @@ func (p *printout) addMessage(rec command.Record) error {
 		p.unnamed = m.Skip
 		if lags || isDamaged {
 			p.damaged++
+		}
+	}
+	return nil
+}
+
+// namedIn returns the content of the revision that a message begins with, nil if there is none.
+// A name may have the dash that ends it.
+func (p *printout) namedIn(message string) *content {
+	for i := range message {
+		if strings.HasPrefix(message[i:], " - ") && p.of(message[:i]) != nil {
+			return p.of(message[:i])
 		}
 	}
 	return nil

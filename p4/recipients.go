@@ -98,12 +98,11 @@ func isUser(name string) bool {
 }
 
 // addressOf returns the address of a user, "" if the server does not know the user.
-// It runs p4 users, because p4 user -o invents a user who does not exist.
 func (s *server) addressOf(ctx context.Context, user string) (string, error) {
 	if !isUser(user) {
 		return "", nil
 	}
-	records, err := s.Stats(ctx, command.Cmd{Name: "users", Operands: []string{user}})
+	records, err := s.users(ctx, []string{user})
 	if err != nil {
 		return "", err
 	}
@@ -113,6 +112,16 @@ func (s *server) addressOf(ctx context.Context, user string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// users returns the users of the names that exist: p4 user -o would invent the others. A
+// replica may list only those who have used it, and is asked for those of the central server.
+func (s *server) users(ctx context.Context, names []string) ([]command.Record, error) {
+	records, err := s.Stats(ctx, command.Cmd{Name: "users", Operands: names})
+	if err == nil && len(records) < len(names) && s.info.isReplica() {
+		return s.Stats(ctx, command.Cmd{Name: "users", Flags: []string{"-c"}, Operands: names})
+	}
+	return records, err
 }
 
 // addRecipient keeps the first recipient of each user. Users who share an address all stay:

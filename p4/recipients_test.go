@@ -274,6 +274,7 @@ func TestAuthorOfARobotsChange(t *testing.T) {
 	}{
 		"a user":                       {"git-fusion", "Mend it.\n\nAuthor: bob\n", review.Recipient{User: "bob", Address: "bob@example.com", Role: review.RoleAuthor}},
 		"an address":                   {"git-fusion", "Author: Carla <carla@corp.test>\n", review.Recipient{User: "carla", Address: "carla@corp.test", Role: review.RoleAuthor}},
+		"line ends of Windows":         {"git-fusion", "Mend it.\r\n\r\nAuthor: Carla <carla@corp.test>\r\n", review.Recipient{User: "carla", Address: "carla@corp.test", Role: review.RoleAuthor}},
 		"a job":                        {"ci-7", "Mend it.\n", review.Recipient{User: "bob", Address: "bob@example.com", Role: review.RoleAuthor}},
 		"another user's description":   {"ann", "Author: bob\n", review.Recipient{User: "ann", Address: "ann@example.com", Role: review.RoleAuthor}},
 		"a description without a name": {"git-fusion", "Mend it.\n", review.Recipient{User: "git-fusion", Address: "git@example.com", Role: review.RoleAuthor}},

@@ -56,6 +56,21 @@ func TestShelfOnReplica(t *testing.T) {
 	}
 }
 
+// A replica may list only the users who have used it.
+func TestUsersOfReplica(t *testing.T) {
+	t.Parallel()
+	for services, want := range map[string]int{"edge-server": 1, "commit-server": 0} {
+		f := newFake(t)
+		f.is(services)
+		f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"})
+		f.reply("users ann", message(2, 17, "ann - no such user(s).\n"))
+		f.reply("users -c ann", stat("User", "ann", "Email", "ann@example.com"))
+		if change, err := f.fetch(12); err != nil || len(change.Recipients) != want || len(change.Unresolved) != 1-want {
+			t.Errorf("%s: %+v, %v; want %d recipients", services, change, err, want)
+		}
+	}
+}
+
 // A replica may get an archive later. What it lacks in the last attempt is skipped.
 func TestArchiveMissingOnReplica(t *testing.T) {
 	t.Parallel()

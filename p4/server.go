@@ -76,7 +76,7 @@ func (f *ChangeFetcher) connect(ctx context.Context) (*server, error) {
 // askInfo runs p4 info -s, which reads no table of the server. A server can hide all
 // of it (dm.info.hide), even if the ticket has expired: the next command reports that.
 func askInfo(ctx context.Context, r command.Runner) (info ServerInfo, wantsUnicode bool, err error) {
-	broker := false
+	broker, answered, said := false, false, ""
 	err = r.Run(ctx, command.Cmd{Name: "info", Flags: []string{"-s"}}, func(rec command.Record) error {
 		wantsUnicode = wantsUnicode || strings.Contains(rec.Fields["data"], "permits only unicode enabled clients")
 		broker = broker || rec.Fields["brokerVersion"] != "" || rec.Fields["brokerAddress"] != ""
@@ -88,8 +88,14 @@ func askInfo(ctx context.Context, r command.Runner) (info ServerInfo, wantsUnico
 				Unicode:      rec.Fields["unicode"] == "enabled",
 			}
 		}
+		if answered = answered || rec.Code == "stat"; rec.Code == "info" {
+			said = rec.Fields["data"]
+		}
 		return rec.Err()
 	})
+	if err == nil && !answered && said != "" { // a broker that is closed answers each command with a text
+		err = command.Record{Code: "error", Fields: map[string]string{"data": said, "severity": "3"}}.Err()
+	}
 	info.Broker = broker
 	return info, wantsUnicode, err
 }

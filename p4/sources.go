@@ -101,7 +101,9 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 		file := byPath[x.fold(rec.Fields["depotFile"])]
 		for i := 0; file != nil && i < numbered(rec.Fields, "how0,"); i++ {
 			n := "0," + strconv.Itoa(i)
-			if path := rec.Fields["file"+n]; strings.HasSuffix(rec.Fields["how"+n], " from") {
+			how, path := rec.Fields["how"+n], rec.Fields["file"+n]
+			// A move may be merged from a branch. What the branch brought along is no move.
+			if how == "moved from" || strings.HasSuffix(how, " from") && file.Action != review.ActionMoveAdd {
 				file.addSource(path, x.path(path), rec.Fields["erev"+n], rec.Fields["srev"+n])
 			}
 		}
@@ -109,9 +111,9 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 	return nil
 }
 
-// revisionNumber is the number of #3 or 3, and 0 of #none.
+// revisionNumber is the number of #3, 3 or #1,#3, and 0 of #none.
 func revisionNumber(rev string) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(rev, "#"))
+	n, err := strconv.Atoi(rev[strings.LastIndexByte(rev, '#')+1:])
 	if err != nil {
 		return 0
 	}
