@@ -30,7 +30,9 @@ var statuses = map[int]meaning{
 	409: {failure.WriteConflict, "conflict with another request", ""},
 	410: {failure.NotFound, "the model is gone", ""},
 	413: {failure.TooLarge, "the request is too large; lower the prompt limit", ""},
+	424: {failure.UpstreamInternal, "a part of it failed", ""},
 	429: {failure.RateLimited, "too many requests or tokens", ""},
+	499: {failure.UpstreamUnavailable, "it canceled the request", ""},
 	500: {failure.UpstreamInternal, "internal error", ""},
 	502: {failure.UpstreamUnavailable, "its gateway cannot reach it", ""},
 	503: {failure.UpstreamUnavailable, "it is unavailable or overloaded", ""},
@@ -89,7 +91,7 @@ const (
 	tooMuch     = `exceed|too (?:long|large|many|big)|longer than|larger than|greater than|more than the|over the|\bup to\b|\blimit(?:ed)? (?:of|is|to|exceeded)|\bmaximum\b|\brange of\b|must have (?:less|fewer)|must be (?:<=|less|at most|smaller)|more than (?:the )?max|reduce (?:the|your) (?:length|input|prompt|size)|overflow|not enough|beyond`
 	soon        = `per[ _-]?(?:minute|min|second|hour)|perminute|\brpm\b|\btpm\b|try again|retry (?:in|after)|please wait|too (?:many|frequent)|\brate[ _-]?limit`
 	//nolint:gosec // words of errors, not a credential
-	credit = `\bcredits?\b|\bbalance\b|\bfunds\b|\bbilling\b|spending (?:limit|cap)|\bpayment\b|\brecharge\b|(?:max|key|your|user|team|total) budget|budget (?:limit|has)|\bprepay|extra usage|usage limit|key limit|余额|欠费`
+	credit = `\bcredits?\b|\bfree (?:tier|allocation)\b|\bbalance\b|\bfunds\b|\bbilling\b|spending (?:limit|cap)|\bpayment\b|\brecharge\b|(?:max|key|your|user|team|total) budget|budget (?:limit|has)|\bprepay|extra usage|usage limit|key limit|余额|欠费|额度`
 	spent  = `\blow\b|insufficient|exceed|exhausted|depleted|required|requires more|reached|overdue|inactive|not active|suspended|used up|\bempty\b|\bno\b|not enough|do(?:es)?n'?t have|\bnegative\b|r[ua]n out|out of|不足|欠费`
 )
 
@@ -98,7 +100,8 @@ var spentCodes = whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)
 // rules are in the order in which they are asked.
 var rules = []rule{
 	{meaning: enqueued, on: exceptServer, words: near(`\benqueued\b`, `\blimit|\bquota\b|exceed|too (?:many|much)|maximum`)},
-	{meaning: badAnswer, on: ofRequest, codes: whole(`json_validate_failed|output_parse_failed|json_generation_failed|invalid_json_output|structured_output_failed`),
+	{meaning: rateLimited, on: exceptServer, words: regexp.MustCompile(`usage limit.{0,80}(?:try again in|retry in|\bresets?\b)`)},
+	{meaning: badAnswer, on: ofRequest, codes: whole(`json_validate_failed|output_parse_failed|json_generation_failed|invalid_json_output|structured_output_failed|tool_use_failed`),
 		words: regexp.MustCompile(`failed to (?:generate|validate|produce) (?:valid )?json|generated json does not|model did not (?:output|generate|return|produce) (?:valid |any )?json|output (?:could not be parsed|is not valid json)`)},
 	{meaning: noCredit, on: anyStatus, codes: spentCodes, words: regexp.MustCompile(`exceeded_current_quota|insufficient[_ ](?:user_)?(?:quota|balance)|suspended due to`)},
 	{meaning: noAccount, on: func(s int) bool { return s < 500 }, codes: whole(`account_deactivated|organization_(?:restricted|disabled)|account_(?:disabled|suspended)`),
@@ -112,29 +115,30 @@ var rules = []rule{
 		words: near(credit, spent), unless: regexp.MustCompile(soon)},
 	{meaning: noKey, on: anyStatus, codes: whole(`invalid_api_key|api_key_invalid|invalid_authentication(?:_error)?|incorrect_api_key(?:_provided)?|authentication_error|auth_error|unauthenticated|unauthorized|invalidapikey|invalid_token|invalid_key|expired_api_key|api_key_expired|token_expired|access_token_expired|1000|1001|1002|1003|1004`),
 		words: near(`api[ _-]?keys?\b|(?:access|auth|authentication|bearer|api)[ _-]?tokens?\b|authentication method|\bcredentials?\b|令牌`,
-			`invalid|incorrect|not valid|expired|revoked|malformed|missing|disabled|deactivated|deleted|wrong|rejected|denied|refused|\bno\b|\bbad\b|unauthorized|not (?:found|provided|passed|authorized|recognized|active|exist)|must provide|didn'?t provide|you need to provide|could not resolve|leaked|无效|过期`)},
+			`invalid|incorrect|not valid|expired|revoked|malformed|missing|disabled|deactivated|deleted|wrong|rejected|denied|refused|\bno\b|\bbad\b|unauthorized|not (?:found|provided|passed|set|authorized|recognized|active|exist)|must provide|didn'?t provide|you need to provide|could not resolve|leaked|无效|过期`)},
 	{meaning: noKey, on: func(s int) bool { return s < 500 && s != 404 && s != 429 },
 		words: regexp.MustCompile(`invalid (?:or expired )?token(?:$|[.,:;!])|\b(?:not |un)authenticated\b|` +
 			near(`\bauthentication\b|authenticationerror|\bauthorization\b`, `fail|invalid|missing|required|error|denied|\bno\b|header|expired|bad key`).String())},
 	{meaning: answerLimit, on: func(s int) bool { return ofForm(s) || s == 500 }, codes: whole(`max_tokens_too_large|invalid_max_tokens`),
 		words: near(limitNames, outOfBounds), unless: regexp.MustCompile(`(?:\+|\band|plus) ?['"` + "`" + `]?max_|not supported|unsupported parameter|unrecognized|\binputs?['"` + "`" + `]? tokens? \+|tokens per (?:min|day)|exceeds? (?:the )?context|max_tokens window|prompt is too long|plus (?:the )?(?:prompt|input)`)},
 	{meaning: tooMany, on: exceptServer, words: regexp.MustCompile(`request (?:is |was )?too (?:large|big|long)[^.]{0,200}(?:tokens? per|tpm|tpd|rate limit)|(?:tokens per (?:min(?:ute)?|day)|tpm)[^.]{0,80}must be reduced`)},
-	{meaning: rateLimited, on: func(s int) bool { return s == 429 || s == 0 || s == 400 || s == 403 },
+	{meaning: rateLimited, on: func(s int) bool { return s == 429 || s == 0 || s == 400 || s == 403 || s == 500 },
 		codes: whole(`rate_limit(?:_exceeded|_error|ed)?|rate_limit_reached_error|too_many_requests|resource_exhausted|throttling.*|throttlingexception|requests|1302|1303|1305`),
-		words: regexp.MustCompile(`rate[ _-]?limit|too many requests|\bthrottl|requests? per (?:minute|day|second)|tokens per (?:min|day)|too frequent`)},
+		words: regexp.MustCompile(`rate[ _-]?limit|too many requests|\bthrottl|requests? per (?:minute|day|second)|tokens per (?:min|day)|too many tokens,? please wait|too frequent`)},
 	{meaning: tooLong, on: func(s int) bool { return ofRequest(s) && s != 402 && s != 404 },
 		codes:   whole(`context_length_exceeded|exceed_context_size_error|string_above_max_length|model_max_prompt_tokens_exceeded|prompt_too_long|request_too_large|context_window_exceeded(?:_error)?|context_exceeded|tokens_limit_reached|max_context_length_exceeded|input_too_long|contextwindowexceedederror|token_limit_exceeded|1261`),
 		words:   regexp.MustCompile(near(prompts, tooMuch).String() + `|` + contexts),
 		onBreak: regexp.MustCompile(near(lengths, tooMuch).String() + `|` + contexts),
-		unless:  regexp.MustCompile(`\bdeadline|\btime limit|\btemperature\b|\btop_p\b|response[_ ]format|json[_ ]schema|\b(?:too many|number of|concurrent|maximum) (?:requests|images|tools|connections)|timed? ?out|rate[ _-]?limit`)},
+		unless:  regexp.MustCompile(`\bdeadline|\btime limit|\btemperature\b|\btop_p\b|response[_ ]format|json[_ ]schema|\b(?:too many|number of|concurrent|maximum) (?:requests|images|tools|connections)|timed? ?out|rate[ _-]?limit|peak load|\binput should be\b`)},
 	{meaning: noParameter, on: func(s int) bool { return ofForm(s) && s != 413 }, codes: whole(`unsupported_parameter|unsupported_value|invalid_json_schema|unknown_parameter|extra_forbidden|unsupported_response_format`)},
 	{meaning: overloaded, on: func(s int) bool { return s != 429 && s != 404 && s != 401 && s != 402 },
-		codes: whole(`overloaded(?:_error)?|server_overloaded|engine_overloaded(?:_error)?|server_busy|service_unavailable|unavailable|model_overloaded|capacity_exceeded|provider_unavailable`),
-		words: regexp.MustCompile(`overloaded|server (?:is )?(?:currently )?busy|\bbusy\b.{0,30}(?:later|retry)|(?:still |currently |is )loading|loading model|no slot available|temporarily (?:unavailable|down)|out of capacity|at capacity|capacity (?:constraints|exceeded)|service unavailable|upstream (?:connect|timeout|idle timeout)|please (?:try again|retry) later|warming up|繁忙`)},
+		codes:  whole(`overloaded(?:_error)?|server_overloaded|engine_overloaded(?:_error)?|server_busy|service_unavailable|unavailable|model_overloaded|capacity_exceeded|provider_unavailable`),
+		words:  regexp.MustCompile(`overloaded|server (?:is )?(?:currently )?busy|\bbusy\b.{0,30}(?:later|retry)|(?:still |currently |is )loading|loading model|no slot available|temporarily (?:unavailable|down)|out of capacity|at capacity|capacity (?:constraints|exceeded)|service unavailable|upstream (?:connect|timeout|idle timeout)|please (?:try again|retry) later|warming up|degraded function|failed to load model|model has crashed|model (?:is )?unloaded|繁忙`),
+		unless: regexp.MustCompile(`not found|does ?n[o']t exist`)},
 	{meaning: noModel, on: func(s int) bool { return s != 401 && s != 402 && s != 429 },
 		codes: whole(`model_not_found|model_decommissioned|model_deprecated|model_not_available|model_not_supported|model_unavailable|model_retired|deploymentnotfound|operationnotsupported|unknown_model|unavailable_model|invalid_model|invalid_model_id|modelnotfound|model_not_exist|modelnotopen|invalidendpointormodel\.notfound|resource_not_found_error|1211`),
 		words: near(`\bmodels?\b|\bdeployment\b|\bendpoints found\b|模型`,
-			`\bdenied\b|not (?:a )?(?:valid|found|exist|available|supported|deployed|served|accessible|open)|does ?n[o']t exist|no longer|decommissioned|deprecated|retired|unknown|unsupported|invalid model|no such|no (?:allowed |available )?(?:endpoints|channel|provider)|unable to access|non-serverless|not serverless|no access|access to (?:the|this|that) model|no models? loaded|models? loaded|could not find|cannot find|not have access|(?:identifier|name|id) is invalid|only supported in|sunset|end of life|shut ?down|try pulling|不存在|下线`),
+			`\bdenied\b|not (?:a )?(?:valid|found|exist|available|supported|deployed|served|accessible|open)|does ?n[o']t exist|no longer|decommissioned|deprecated|retired|unknown|unsupported|invalid model|no such|no (?:allowed |available )?(?:endpoints|channel|provider)|unable to access|non-serverless|not serverless|no access|access to (?:the|this|that) model|inference profile|no models? loaded|models? loaded|could not find|cannot find|not have access|(?:identifier|name|id) is invalid|only supported in|sunset|end of life|shut ?down|try pulling|不存在|下线`),
 		onBreak: near(`\bmodels?\b|\bdeployment\b|模型`, `does ?n[o']t exist|no available channel|不存在`),
 		unless:  regexp.MustCompile(`parameter|response[_ ]format|json[_ ]schema|temperature|\btools?\b|\bstream\b|reasoning|max_tokens|\blogprobs\b|thinking|system (?:message|role|prompt)|timed? ?out`)},
 }

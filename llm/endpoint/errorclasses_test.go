@@ -15,7 +15,7 @@ import (
 
 // TestRecordedErrors classifies errors of real servers as their users published them, some
 // with their text only; each has its source. limit is the answer limit that is asked for next,
-// and without the field that is left out, if the error asks for that.
+// without the field that is left out, and wait the delay in seconds, if the error asks for that.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	data, err := os.Open("testdata/errors.jsonl")
@@ -27,7 +27,7 @@ func TestRecordedErrors(t *testing.T) {
 	for lines := bufio.NewScanner(data); lines.Scan(); n++ {
 		var rec struct {
 			Who, Source, Without string
-			Status, Limit        int
+			Status, Limit, Wait  int
 			Class                failure.Class
 			Body                 json.RawMessage
 		}
@@ -46,6 +46,9 @@ func TestRecordedErrors(t *testing.T) {
 		e, _ := errors.AsType[Error](err)
 		if rec.Without != "" && (!again || e.said.parameter() != rec.Without || next == habits{}) {
 			t.Errorf("%s: asked again: %t, without %q, want %q", rec.Who, again, e.said.parameter(), rec.Without)
+		}
+		if f, ok := errors.AsType[*failure.Error](err); rec.Wait > 0 && (!ok || f.RetryAfter != time.Duration(rec.Wait)*time.Second) {
+			t.Errorf("%s: the delay is not %d s: %+v", rec.Who, rec.Wait, f)
 		}
 		if rec.Class != failure.TooLarge && rec.Limit == 0 && rec.Without == "" && again {
 			t.Errorf("%s: asked again with %+v and the limit %d", rec.Who, next, limit)
@@ -85,6 +88,12 @@ func TestRetryAfter(t *testing.T) {
 		"a duration":        {"X-Ratelimit-Reset-Requests", "2m1s", "", 121 * time.Second},
 		"seconds to go":     {"X-Ratelimit-Reset", "30", "", 30 * time.Second},
 		"another name":      {"X-Ratelimit-Reset-After", "7.5", "", 7500 * time.Millisecond},
+		"of Mistral":        {"Ratelimitbysize-Reset", "38", "", 38 * time.Second},
+		"without an X":      {"Ratelimit-Reset", "12", "", 12 * time.Second},
+		"of Cerebras":       {"X-Ratelimit-Reset-Tokens-Minute", "12.5", "", 12500 * time.Millisecond},
+		"of Hugging Face":   {"Ratelimit", `"api";r=0;t=30`, "", 30 * time.Second},
+		"of a limit left":   {"Ratelimit", `"api";r=7;t=30`, "", 0},
+		"a time of day":     {"Anthropic-Ratelimit-Requests-Reset", "2030-01-01T00:00:00Z", "", failure.DelayCeiling},
 		"a time":            {"X-Ratelimit-Reset", "1893456000", "", failure.DelayCeiling},
 		"a time in ms":      {"X-Ratelimit-Reset", "1893456000000", "", failure.DelayCeiling},
 		"a time that is up": {"X-Ratelimit-Reset", "1700000000", "", 0},

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -29,11 +30,15 @@ type said struct {
 	codes  []string // codes, types, reasons and words for the status, in lower case
 	params []string // the fields of the request that it names
 	text   string   // all messages, in lower case and with single blanks
+	header http.Header
 }
 
 // maxReason is how much of a message is searched for the reason of a refusal: some servers
 // quote the request after it.
 const maxReason = 600
+
+// maxPage is how much of an HTML page is searched for its text.
+const maxPage = 64 << 10
 
 // The members of an error that are read.
 var (
@@ -46,7 +51,7 @@ var (
 // read returns what the JSON or text in body says. If it has a status of its own, the first
 // one is in said.
 func read(body []byte) said {
-	var s said
+	s := said{header: http.Header{}}
 	var v any
 	if json.Unmarshal(body, &v) != nil {
 		s.say(string(body))
@@ -93,6 +98,15 @@ func (s *said) walk(v any, depth int) {
 		if delay, ok := v["retryDelay"].(string); ok { // of Google
 			s.say("retry in " + delay)
 		}
+		headers, _ := v["headers"].(map[string]any) // of OpenRouter
+		for name, value := range headers {
+			if text, ok := value.(string); ok {
+				s.header.Set(name, text)
+			}
+		}
+		if delay, ok := v["resets_in_seconds"].(float64); ok { // of OpenAI
+			s.say(fmt.Sprintf("retry in %.0f s", delay))
+		}
 		for _, key := range messageKeys {
 			if text, ok := v[key].(string); ok {
 				s.walk(text, depth+1)
@@ -129,7 +143,16 @@ func (s *said) code(code string) {
 	}
 }
 
+// page matches the beginning of an HTML page, and markup what of a page is not its text.
+var (
+	page   = regexp.MustCompile(`(?i)^\s*<(?:!doctype|html|head)\b`)
+	markup = regexp.MustCompile(`(?is)<style.*?</style>|<script.*?</script>|<[^>]*>`)
+)
+
 func (s *said) say(text string) {
+	if page.MatchString(text) {
+		text = markup.ReplaceAllString(text[:min(len(text), maxPage)], " ")
+	}
 	text = strings.ToLower(strings.Join(strings.Fields(text[:min(len(text), 4*maxReason)]), " "))
 	if text != "" && len(s.text) < maxReason {
 		s.text = strings.TrimSpace(s.text + " " + text)
@@ -171,7 +194,7 @@ func (s said) failure(h http.Header) error {
 	return &failure.Error{
 		Class:      m.class,
 		Err:        Error{fmt.Sprintf("model endpoint answered %s: %s", upstream, m.text), s},
-		RetryAfter: retryAfter(s.status, h, s.text),
+		RetryAfter: cmp.Or(retryAfter(s.status, h, s.text), retryAfter(s.status, s.header, "")),
 		Upstream:   upstream,
 		RequestID:  requestID(h),
 	}
@@ -180,6 +203,13 @@ func (s said) failure(h http.Header) error {
 // waits matches how long an error says to wait, in its words.
 var waits = regexp.MustCompile(`(?:try again|retry|wait)\D{0,20}?((?:\d+m)?\d[\d.]*) ?(?:(ms|s|m)|(s)econds?|(m)inutes?)\b`)
 
+// resets matches the name of a header that says when a limit is reset. In the name of the one that
+// says what remains of the limit, another word is in its place.
+var resets = regexp.MustCompile(`^(.*Ratelimit.*-)Reset(.*?)(?:-After)?$`)
+
+// used matches the header RateLimit with a limit that is used up, and the seconds until it is reset.
+var used = regexp.MustCompile(`;\s*r=0;\s*t=(\d+)`)
+
 // retryAfter returns the delay that the endpoint asks for: in the header for it, in the words of its
 // error, or, if a limit is reached, in the header that says when the limit is reset.
 func retryAfter(status int, h http.Header, text string) time.Duration {
@@ -187,18 +217,25 @@ func retryAfter(status int, h http.Header, text string) time.Duration {
 	if m := waits.FindStringSubmatch(text); wait == 0 && m != nil {
 		wait, _ = time.ParseDuration(m[1] + m[2] + m[3] + m[4])
 	}
-	for _, limit := range []string{"-After", "", "-Requests", "-Tokens"} {
-		remaining := h.Get("X-Ratelimit-Remaining" + strings.TrimSuffix(limit, "-After"))
-		if wait == 0 && status == http.StatusTooManyRequests && (remaining == "" || remaining == "0") {
-			wait = resetAfter(h.Get("X-Ratelimit-Reset"+limit), time.Now())
+	if wait == 0 && status == http.StatusTooManyRequests {
+		if m := used.FindStringSubmatch(h.Get("Ratelimit")); m != nil {
+			wait = resetAfter(m[1], time.Now())
+		}
+		for name := range h {
+			if m := resets.FindStringSubmatch(name); m != nil && slices.Contains([]string{"", "0"}, h.Get(m[1]+"Remaining"+m[2])) {
+				wait = max(wait, resetAfter(h.Get(name), time.Now()))
+			}
 		}
 	}
 	return min(max(wait, 0), failure.DelayCeiling)
 }
 
-// resetAfter returns the time until a limit is reset: a duration, seconds, or a time in seconds or
-// milliseconds since 1970.
+// resetAfter returns the time until a limit is reset: a duration, seconds, a time, or a time in
+// seconds or milliseconds since 1970.
 func resetAfter(value string, now time.Time) time.Duration {
+	if at, err := time.Parse(time.RFC3339, value); err == nil {
+		return at.Sub(now)
+	}
 	if d, err := time.ParseDuration(value); err == nil {
 		return d
 	}

@@ -74,7 +74,7 @@ var parameters = []struct {
 }
 
 // refusal matches the words for a field that is refused.
-var refusal = regexp.MustCompile(`support|unknown|unrecognized|unexpected|not permitted|forbidden|\bextra\b|invalid|not allowed|unavailable|deprecated|must be|only|incorrect|disallowed|remove|instead|not accept|cannot|conflict|not (?:a )?valid|not (?:enabled|available|compatible|implemented)|incompatible`)
+var refusal = regexp.MustCompile(`support|failed to parse|unknown|unrecognized|unexpected|not permitted|forbidden|\bextra\b|invalid|not allowed|unavailable|deprecated|must be|only|incorrect|disallowed|remove|instead|not accept|cannot|conflict|not (?:a )?valid|not (?:enabled|available|compatible|implemented)|incompatible`)
 
 // parameter returns the field that s refuses, "" if it names none that a request can do
 // without. If it names several, the one that it names first counts.
