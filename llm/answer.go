@@ -235,8 +235,8 @@ func elements[T any](d *json.Decoder) (out []T, whole bool) {
 
 // beginOfThinking and endOfThinking match the marks with which models begin and end their thinking.
 var (
-	beginOfThinking = regexp.MustCompile(`(?i)^\s*(?:<(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[THINK\]|<\|channel\|>analysis|<\|begin_of_thought\|>|◁think▷)`)
-	endOfThinking   = regexp.MustCompile(`(?i)</(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[/THINK\]|<\|channel\|>final(?: <\|constrain\|>\w+)?<\|message\|>|<\|end_of_thought\|>|◁/think▷`)
+	beginOfThinking = regexp.MustCompile(`(?i)^\s*(?:<(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[THINK\]|<\|channel\|?>(?:analysis|thought)|<\|(?:begin_of_thought|start_thinking)\|>|◁think▷)`)
+	endOfThinking   = regexp.MustCompile(`(?i)</(?:\w{1,12}:)?(?:think(?:ing)?|thought|reasoning|reflection|analysis)>|\[/THINK\]|<\|channel\|>final(?: (?:<\|constrain\|>)?\w+)?<\|message\|>|<channel\|>|assistantfinal|<\|(?:end_of_thought|end_thinking)\|>|◁/think▷`)
 )
 
 // withoutThinking returns the content of a after the model's thinking, and thinking that is not in

@@ -134,11 +134,12 @@ func (a *Answer) add(event []byte, h http.Header) error {
 	var part struct {
 		Model   string `json:"model"`
 		Choices []struct {
-			Message, Delta message
-			Text           text
-			FinishReason   *string         `json:"finish_reason"`
-			Error          json.RawMessage `json:"error"`
-			Usage          *usage          `json:"usage"`
+			Message      message
+			Delta        *message
+			Text         text
+			FinishReason *string         `json:"finish_reason"`
+			Error        json.RawMessage `json:"error"`
+			Usage        *usage          `json:"usage"`
 		} `json:"choices"`
 		Usage *usage          `json:"usage"`
 		Error json.RawMessage `json:"error"`
@@ -151,8 +152,8 @@ func (a *Answer) add(event []byte, h http.Header) error {
 		return classify(http.StatusOK, event, h)
 	case part.Choices == nil && (part.Usage == nil || *part.Usage == usage{}) && read(event).text != "": // an error in another shape
 		return classify(http.StatusOK, event, h)
-	case part.Choices == nil && part.Usage == nil && a.Parts == 0:
-		return malformed(h)
+	case part.Choices == nil && part.Usage == nil: // it keeps the connection alive
+		return nil
 	}
 	a.Parts++
 	a.chosen = a.chosen || len(part.Choices) > 0
@@ -165,16 +166,18 @@ func (a *Answer) add(event []byte, h http.Header) error {
 		if isSet(choice.Error) {
 			return classify(http.StatusOK, choice.Error, h)
 		}
-		for _, m := range []message{choice.Message, choice.Delta} {
-			a.Content += m.Content.said
-			a.Thinking += m.Content.thought + m.ReasoningOf.said
-			if m.ReasoningOf.said == "" { // some servers send both
-				a.Thinking += m.Reasoning.said + m.Thinking.said
-			}
-			a.Refusal += m.Refusal.said
-			a.Tools = a.Tools || len(m.ToolCalls) > len("null") || len(m.FunctionCall) > len("null")
+		m, whole := choice.Message, true
+		if d := choice.Delta; d != nil && (d.Content != text{} || m.Content == text{}) { // Perplexity sends both
+			m, whole = *d, false
 		}
-		a.Content += choice.Text.said
+		thought := m.ReasoningOf.said
+		if thought == "" { // some servers send both
+			thought = m.Reasoning.said + m.Thinking.said
+		}
+		a.Content = grown(a.Content, m.Content.said+choice.Text.said, whole)
+		a.Thinking = grown(a.Thinking, m.Content.thought+thought, whole)
+		a.Refusal += m.Refusal.said
+		a.Tools = a.Tools || len(m.ToolCalls) > len("null") || len(m.FunctionCall) > len("null")
 		if choice.FinishReason != nil && *choice.FinishReason != "" {
 			a.Finish = *choice.FinishReason
 		}
@@ -192,6 +195,17 @@ func (a *Answer) add(event []byte, h http.Header) error {
 		a.Reasoning = max(u.CompleteIn.Reasoning, a.Reasoning)
 	}
 	return nil
+}
+
+// grown returns text with the next part of it. A message has all of the text so far, and so have the
+// parts of some servers, such as DashScope: a longer part that begins with the text replaces it, unless
+// the text is so short that a word may repeat it.
+func grown(text, part string, whole bool) string {
+	repeats := len(part) > len(text) && (len(text) > 16 || strings.ContainsAny(text[:min(len(text), 1)], "{`<"))
+	if (whole || repeats) && strings.HasPrefix(part, text) {
+		return part
+	}
+	return text + part
 }
 
 // isSet reports whether a JSON value is there and says something.

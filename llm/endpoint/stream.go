@@ -16,6 +16,7 @@ type events struct {
 	header http.Header
 	in     *bufio.Reader
 	named  string // the name of the next event
+	data   []byte // the lines of an event that began, and is not whole
 	begun  bool
 	whole  bool // the answer is one JSON value
 	ended  bool // a stream had the mark of its end
@@ -53,6 +54,10 @@ func (r *events) line(line []byte, last bool) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimSpace(value)
 	switch field := string(name); {
+	case len(line) == 0 && r.data != nil:
+		if r.cut = last; !last {
+			return malformed(r.header)
+		}
 	case field == "" || field == "id" || field == "retry": // of a blank line or a comment, too
 	case field == "event":
 		r.named, r.begun = string(value), true
@@ -60,11 +65,19 @@ func (r *events) line(line []byte, last bool) error {
 		return r.event(value, true)
 	case field == "data" && string(value) == "[DONE]":
 		r.ended, r.begun = true, true
-	case field == "data" && len(value) == 0:
-	case field == "data" && last && !json.Valid(value):
-		r.cut = true
+	case field == "data" && r.named == "error":
+		return r.event(value, true)
 	case field == "data":
-		return r.event(value, r.named == "error")
+		r.data, r.begun = append(r.data, value...), true
+		switch {
+		case json.Valid(r.data):
+			value, r.data = r.data, nil
+			return r.event(value, false)
+		case last:
+			r.cut = true
+		case !bytes.HasPrefix(r.data, []byte("{")): // such as a comment that a gateway took for data
+			r.data = nil
+		}
 	case r.begun && line[0] == '{': // an event without its mark
 		return r.event(line, false)
 	case !r.begun:
