@@ -89,8 +89,14 @@ func sidesOf(raw string, isDiff bool) []side {
 		}
 		addHunk(&after, &before, raw, at, end)
 	}
+	var all sideBuilder
+	for at, end := 0, 0; !isDiff && at < len(raw); at = end { // what only looks like a diff is read without its marks, too
+		end = lex.LineEnd(raw, at)
+		mark := markLen(raw[at:end])
+		all.show(raw[at+mark:end], at+mark)
+	}
 	var out []side
-	for _, b := range []*sideBuilder{&after, &before} {
+	for _, b := range []*sideBuilder{&after, &before, &all} {
 		if b.text.Len() > 0 {
 			out = append(out, side{b.text.String(), b.shown, true, b.sections})
 		}

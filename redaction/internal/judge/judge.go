@@ -154,7 +154,9 @@ var classifiers = []classifier{
 	{name: "argument", strengths: strong, bindings: bitsOf(Argument), is: always, then: masked},
 	{name: "cell", strengths: strong, bindings: bitsOf(Cell), is: ofText(IsCommunity), then: masked, otherwise: left},
 
-	{name: "common words", strengths: strong | medium, is: func(c *Candidate) bool { return IsCommonWords(c.text, 1) }, then: left},
+	{name: "common words", strengths: strong | medium, is: func(c *Candidate) bool {
+		return IsCommonWords(c.text, 1) && !(IsFlag(c.S, c.Name.Begin) && strings.Contains(c.text, ".") && isDotted(c.text)) // --token abc.def9
+	}, then: left},
 	{name: "path", is: ofText(IsPath), then: left},
 	{name: "prose", strengths: strong, is: func(c *Candidate) bool { return IsProse(c.text) && !(c.Name.IsPassword() && isPassphrase(c.text)) }, then: left},
 	{name: "code", strengths: medium | weak | vendor, is: (*Candidate).isExpression, then: left},

@@ -45,7 +45,9 @@ func isSpacedQuoted(c *Candidate) bool {
 // isSpacedBare reports whether text without quotes after a name and a blank is
 // its value: of a flag, a line of a netrc file, a command.
 func isSpacedBare(c *Candidate) bool {
-	line := strings.ToLower(strings.TrimLeft(c.S[lex.LineBegin(c.S, c.Name.Begin):c.Name.Begin], " \t"))
+	begin := lex.LineBegin(c.S, c.Name.Begin)
+	line := strings.ToLower(strings.TrimLeft(c.S[begin:c.Name.Begin], " \t"))
+	above := strings.ToLower(strings.TrimLeft(c.S[lex.LineBegin(c.S, max(0, begin-1)):begin], " \t"))
 	switch {
 	case IsKeyLike(c.text):
 		return true
@@ -54,7 +56,7 @@ func isSpacedBare(c *Candidate) bool {
 	case IsFlag(c.S, c.Name.Begin):
 		return true
 	case line == "":
-		return lists["directive"][c.Name.Ident]
+		return lists["directive"][c.Name.Ident] || lex.BeginsWith(above, heads["login"])
 	}
 	return lex.BeginsWith(line, heads["variable"]) || lex.BeginsWith(line, heads["login"]) || (lex.ContainsAny(line, heads["login"]) || lex.BeginsWith(line, heads["setting"])) && !IsWordLike(c.text)
 }
@@ -111,7 +113,7 @@ func IsWordLike(text string) bool {
 // the words of a sentence about a password, or an application password of a mail service.
 func isPassphrase(text string) bool {
 	words := strings.Fields(text)
-	return appPassword.MatchString(text) || hasDigit(text) && len(words) > 1 && len(words) <= 7 && len(text) <= 64 && !strings.ContainsAny(text, "<>(){}[]:;,\"|\\") &&
+	return appPassword.MatchString(text) || hasDigit(text) && len(words) > 1 && len(words) <= 7 && len(text) <= 64 && !strings.ContainsAny(strings.ReplaceAll(text, " ; ", " "), "<>(){}[]:;,\"|\\") &&
 		!slices.ContainsFunc(words, func(w string) bool { return lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] })
 }
 

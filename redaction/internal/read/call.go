@@ -2,6 +2,7 @@ package read
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,12 +23,12 @@ type function struct {
 var functionForms = map[string]struct {
 	strength judge.Strength
 	bind     judge.Binding
-}{"plain": {judge.Strong, judge.Argument}, "key": {judge.Vendor, judge.Argument}, "mixed": {judge.Strong, judge.Member}}
+}{"plain": {judge.Strong, judge.Argument}, "key": {judge.Vendor, judge.Argument}, "mixed": {judge.Strong, judge.Member}, "answer": {judge.Strong, judge.Argument}}
 
 // AddCall reads "call ARGUMENT HOW FUNCTION..." without the first word.
 func (r *Rules) AddCall(f []string) ([]judge.Subject, error) {
 	if len(f) < 3 || functionForms[f[1]].strength == judge.NoName {
-		return nil, fmt.Errorf("want \"call ARGUMENT HOW FUNCTION...\" with the number of the argument from 0, and HOW one of plain, key, mixed")
+		return nil, fmt.Errorf("want \"call ARGUMENT HOW FUNCTION...\" with the number of the argument from 0, and HOW one of plain, key, mixed, answer")
 	}
 	arg, err := strconv.Atoi(f[0])
 	if err != nil || arg < 0 || arg > 9 {
@@ -47,13 +48,43 @@ func (r *Rules) AddCall(f []string) ([]judge.Subject, error) {
 func (d *reader) call(rg *region, h lex.Hit) {
 	f := &d.calls[h.Index]
 	how := functionForms[f.how]
+	if f.how == "answer" && !d.asks(rg.cursorAt(h.Begin)) {
+		return
+	}
 	n := judge.Name{Begin: h.Begin, End: h.End, Strength: how.strength, Rule: f.name}
-	d.arguments(rg.cursorAt(h.End), func(i int, lit literal, ok bool) bool {
+	at := rg.cursorAt(h.End)
+	if f.how == "answer" && at.is("--") {
+		at = at.next()
+	}
+	d.arguments(at, func(i int, lit literal, ok bool) bool {
 		if ok && i == f.arg {
+			for text := d.s[lit.start:lit.end]; f.how == "answer" && (strings.HasSuffix(text, `\n`) || strings.HasSuffix(text, `\r`)); text = d.s[lit.start:lit.end] {
+				lit.end -= len(`\n`)
+			}
 			d.secret(n, "", how.bind, lit, "")
 		}
 		return i < f.arg
 	})
+}
+
+// prompt matches the end of a question for a secret, also as a pattern, behind the name of the secret.
+var prompt = regexp.MustCompile(`([A-Za-z]+)( (for|of) [^ ]+)?[ :?*\\s$]*$`)
+
+// asks reports whether the last literal before c, which is a few tokens away, asks for a secret.
+func (d *reader) asks(c cursor) bool {
+	const far = 16
+	for range far {
+		if c.i == 0 {
+			return false
+		}
+		c.i--
+		d.work++
+		if t, _ := c.token(); t.Kind == lex.Literal {
+			m := prompt.FindStringSubmatch(d.s[max(t.Inner(), t.InnerEnd()-64):t.InnerEnd()])
+			return m != nil && d.cache.Of(d.Names, m[1]).Strength >= judge.Medium
+		}
+	}
+	return false
 }
 
 // arguments calls found for the arguments from c on until it returns false. ok is set for an argument that is one

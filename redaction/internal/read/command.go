@@ -17,7 +17,7 @@ type command struct {
 	flags []string
 }
 
-var commandForms = []string{"flag", "glued", "pair", "next", "word", "second", "last", "pipe", "pipepair"}
+var commandForms = []string{"flag", "glued", "pair", "next", "word", "second", "last", "only", "login", "pipe", "pipepair"}
 
 // AddCommand reads "command HOW WORD... : FLAG..." without the first word.
 func (r *Rules) AddCommand(f []string) ([]judge.Subject, error) {
@@ -46,6 +46,10 @@ func (r *Rules) AddCommand(f []string) ([]judge.Subject, error) {
 func (d *reader) command(rg *region, h lex.Hit) {
 	c := &d.commands[h.Index]
 	if before := lex.ByteAt(d.s, h.Begin-1); h.Begin < d.commandEnd[h.Index] || lex.IsAlnum(before) || before == '_' {
+		return
+	}
+	if line := d.s[max(rg.from, lex.LineBegin(d.s, h.Begin)):h.Begin]; c.how == "login" &&
+		(strings.TrimSpace(line) != "" || !strings.Contains(strings.ToLower(d.s[max(0, h.Begin-farFTP):h.Begin]), "ftp")) {
 		return
 	}
 	n := judge.Name{Begin: h.Begin, End: h.End, Strength: judge.Strong, Rule: c.name}
@@ -83,6 +87,8 @@ func (d *reader) command(rg *region, h lex.Hit) {
 	}
 	d.commandEnd[h.Index] = end
 }
+
+const farFTP = 512 // bytes between the name of the program and a login
 
 var (
 	wordGap   = lex.SetOf(" \t,=[]\"'\\`")
@@ -158,24 +164,32 @@ func (c *command) flagValues(s string, args []literal, found func(literal)) {
 func (c *command) positional(s string, args []literal) (lit literal, ok bool) {
 	i, text := 0, func(lit literal) string { return s[lit.start:lit.end] }
 	switch {
-	case c.how == "last": // of at least two that are not flags
+	case c.how == "last", c.how == "only": // of those that are not flags
 		flagged := len(c.flags) == 0
+		if k := slices.IndexFunc(args, func(lit literal) bool { return text(lit) == "<" }); k >= 0 {
+			args = args[:k]
+		}
 		args = slices.DeleteFunc(args, func(lit literal) bool {
 			isFlag := !lit.quoted && strings.HasPrefix(text(lit), "-")
 			flagged = flagged || isFlag && strings.Contains(text(lit), c.flags[0])
 			return text(lit) == "" || isFlag || !lit.quoted && text(lit)[0] == '/' && strings.IndexByte(text(lit)[1:], '/') < 0
 		})
-		if i = max(1, len(args)-1); !flagged {
+		if i = len(args) - 1; !flagged || i < 0 || i == 0 && c.how == "last" {
 			return literal{}, false
 		}
-	case c.how == "second", len(args) > 1 && judge.Words("digit")[text(args[0])]: // how the secret is encrypted
+	case c.how == "login" && len(args) != 2:
+		return literal{}, false
+	case c.how == "second", c.how == "login", len(args) > 1 && judge.Words("digit")[text(args[0])]: // how the secret is encrypted
 		i = 1
 	}
 	if i >= len(args) {
 		return literal{}, false
 	}
 	word := text(args[i])
-	if c.how == "next" {
+	switch c.how {
+	case "login":
+		return args[i], strings.ContainsAny(word, lex.Digits) || judge.IsHumanMade(word)
+	case "next":
 		return args[i], args[i].quoted || judge.IsMixed(word) || len(word) >= 8 && judge.IsMixedCase(word)
 	}
 	return args[i], judge.IsCommunity(word) && strings.IndexByte(`\*+`, word[0]) < 0 && lex.LastByte(word) != ':'

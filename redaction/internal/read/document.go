@@ -1,10 +1,14 @@
 package read
 
 import (
+	"encoding/xml"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
+	"github.com/criticizer/criticizer/redaction/internal/lex"
 )
 
 // A step is a member of an object, or an element of a list, on the way to a value. The members of
@@ -55,7 +59,10 @@ var (
 	generated = map[string][]string{"random_password": {"result", "bcrypt_hash"}, "tls_private_key": {"private_key_pem", "private_key_openssh", "private_key_pem_pkcs8"}}
 )
 
-const inDocument = "value of a document"
+const (
+	inDocument = "value of a document"
+	noEnd      = "secrets without an end"
+)
 
 // judgeAll masks the secrets among the values of a document, which are in the order of the text.
 func (d *reader) judgeAll(values []value, place string) {
@@ -101,6 +108,53 @@ func (d *reader) judgeAll(values []value, place string) {
 			judgeNamed(d, v, place)
 		}
 	}
+}
+
+// elements masks the secrets in an element of XML, whose name n is that of several secrets and whose content is at c.
+func elements(d *reader, n judge.Name, place string, c cursor) {
+	begin := c.offset()
+	if c.rg.code || begin < d.elementEnd || strings.IndexByte("<:", lex.ByteAt(d.s, n.Begin-1)) < 0 || strings.HasSuffix(strings.TrimRight(d.s[:begin], " \t\r\n"), "/>") {
+		return
+	}
+	var values []value
+	add := func(path *step, from, to int) {
+		if lit := trim(d.s, literal{from, to, true, c.rg.cursorAt(to)}); lit.start < lit.end {
+			values = append(values, value{path: path, lit: lit, bind: judge.Assigned})
+		}
+	}
+	in := xml.NewDecoder(strings.NewReader(d.s[begin:c.rg.to]))
+	in.Strict = false
+	root := &step{name: n.Ident, own: n, of: n}
+	for top, depth := root, 0; depth >= 0; {
+		at := begin + int(in.InputOffset())
+		token, err := in.RawToken()
+		d.elementEnd = begin + int(in.InputOffset())
+		if errors.Is(err, io.EOF) && c.rg.isText && n.Strength == judge.Strong {
+			d.stop(begin, n, noEnd)
+		}
+		if err != nil {
+			break
+		}
+		d.work++
+		switch t := token.(type) {
+		case xml.StartElement:
+			depth, top = depth+1, d.below(top, t.Name.Local)
+			for _, a := range t.Attr {
+				if i := strings.Index(d.s[at:d.elementEnd], a.Value); labelled[strings.ToLower(a.Name.Local)] && i >= 0 {
+					add(top, at+i, at+i+len(a.Value))
+				}
+			}
+		case xml.EndElement:
+			depth, top = depth-1, top.up
+		case xml.CharData:
+			if strings.HasPrefix(d.s[at:], "<![CDATA[") {
+				add(top, at+len("<![CDATA["), d.elementEnd-len("]]>"))
+			} else {
+				add(top, at, d.elementEnd)
+			}
+		}
+	}
+	d.judgeAll(values, place)
 }
 
 // maxSteps is how far above a value what it belongs to is searched.

@@ -126,7 +126,7 @@ type reader struct {
 	cache *judge.Cache
 	// The ends of the last name, list, table, row of branches and statement that were
 	// read: each is read once, although it may hold many names.
-	nameEnd, listEnd, tableEnd, branchEnd, insertEnd int
+	nameEnd, listEnd, elementEnd, tableEnd, branchEnd, insertEnd int
 	// bareEnd is the end of the last text without quotes, bareDepth how many names in it had a value.
 	bareEnd, bareDepth int
 	commandEnd         []int

@@ -148,7 +148,7 @@ func (r *tree) end(c cursor, start int) {
 	if r.whole && len(r.values) > 0 {
 		start = r.values[len(r.values)-1].lit.start
 	}
-	r.stop(start, r.frames[i].step.of, "secrets without an end")
+	r.stop(start, r.frames[i].step.of, noEnd)
 }
 
 // labelled returns the step of a bracket without a key: an element, or a block of HCL with its labels.
@@ -172,8 +172,9 @@ func (r *tree) bareEndAt(at, to int, isLine bool) int {
 		return max(at+1, lex.Run(r.s[:to], at, &bareSet, 4<<10))
 	}
 	line, _, _ := strings.Cut(r.s[at:lex.LineEnd(r.s[:to], at)], " #")
-	if r.lang.Name != "properties" { // which have comments only on lines of their own
-		line, _, _ = strings.Cut(line, " ; ")
+	if value, comment, _ := strings.Cut(line, " ; "); r.lang.Name != "properties" && // which have comments only on lines of their own
+		(strings.Contains(comment, " ") || !judge.IsMixed(comment)) { // and a word with a digit is none
+		line = value
 	}
 	return at + len(strings.TrimRight(line, " \t\r\n"))
 }

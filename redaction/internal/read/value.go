@@ -29,6 +29,9 @@ func (d *reader) value(n judge.Name, place string, bind judge.Binding, c cursor,
 		}
 		d.branches(n, place, c)
 	}
+	if bind == judge.Element && n.IsPlural() {
+		elements(d, n, place, c)
+	}
 	lit, found := d.literalAt(c, bind)
 	if found = found && (!line || onNextLine(d, n, c, lit)); found {
 		d.candidate(n, place, bind, trimmed(d.s, bind, lit))
