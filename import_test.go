@@ -101,7 +101,7 @@ var arrows = map[string][]string{
 	"internal/git":      nil, // reads repositories of others
 	"internal/postgres": {"internal/failure", "internal/secret"},
 	"internal/cli":      nil,
-	"internal/operator": {"internal/cli", "internal/secret", "redaction", "review/plain"}, // commands that an operator runs
+	"internal/operator": {"internal/cli", "internal/failure", "internal/secret", "redaction", "review/plain"}, // commands that an operator runs
 	"internal/config":   {"internal/secret"},
 	// The configuration of the reviewer, and the adapters that it describes.
 	"internal/settings":         slices.Concat(leaves, []string{"activities", "internal/settings/trigger", "internal/config/reference", "internal/telemetry", "p4", "llm", "notify/mail", "notify/evidence", "notify/oncall", "notify/webhook", "notify/swarm", "internal/postgres", "store", "store/artifact"}),

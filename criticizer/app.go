@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/log"
@@ -139,32 +137,4 @@ func badUsage(format string, args ...any) error {
 
 func advise(err error, format string, args ...any) error {
 	return cli.Advise(err, fmt.Sprintf(format, args...))
-}
-
-// errReported ends a command that has reported its errors item by item.
-var errReported = errors.New("some items failed")
-
-// exitStatus reports err, unless that has been done, and returns the exit status.
-func (c *app) exitStatus(err error) int {
-	if errors.Is(err, errReported) {
-		return 1
-	}
-	return c.report(err)
-}
-
-// report prints err and its hint, and returns the exit status.
-func (c *app) report(err error) int {
-	if hint := hintOf(err); err != nil && hint != "" {
-		err = advise(err, "%s", hint)
-	}
-	return cli.Report(c.stderr, "criticizer", err)
-}
-
-// hintOf returns the hint of err itself, or else the hint of its class.
-func hintOf(err error) string {
-	hint := cli.HintOf(err)
-	if class := failure.ClassOf(err); hint == "" && class != failure.Unknown {
-		hint, _, _ = strings.Cut(class.Describe().Hint, ", then replay") // which is for dead letters only
-	}
-	return hint
 }

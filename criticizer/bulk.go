@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -62,7 +63,7 @@ func (b bulk[T]) run(c *app, items []T) error {
 			result.Result, result.Error = "skipped", err.Error()
 		default:
 			result.Result, result.Error = "failed", err.Error()
-			c.report(err)
+			operator.Report(c.stderr, "criticizer", err)
 		}
 		counts[result.Result]++
 		results = append(results, result)
@@ -74,7 +75,7 @@ func (b bulk[T]) run(c *app, items []T) error {
 		c.note("%s: %d, skipped: %d, failed: %d", b.done, counts[b.done], counts["skipped"], counts["failed"])
 	}
 	if err == nil && counts["failed"] > 0 {
-		return errReported
+		return operator.ErrReported
 	}
 	return err
 }

@@ -117,7 +117,7 @@ func (c *app) decide(cmd *cobra.Command, done string, allows func(d store.Outbox
 			decided = append(decided, d)
 			return "", nil
 		}}.run(c, deliveries)
-		if len(decided) == 0 || err != nil && !errors.Is(err, errReported) {
+		if len(decided) == 0 || err != nil && !errors.Is(err, operator.ErrReported) {
 			return err
 		}
 		return errors.Join(err, c.noteNext(ctx, db, decided))

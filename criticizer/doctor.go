@@ -8,12 +8,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 )
 
@@ -47,12 +47,11 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		if *model && !cmd.Flags().Changed("timeout") {
 			timeout = 30 * time.Minute // for a server without a GPU
 		}
-		found := runChecks(cmd.Context(), timeout, c.checks(roles, *model))
-		err := c.print(found, func(w io.Writer) { printResults(w, found) })
-		if err == nil && slices.ContainsFunc(found, func(r checkResult) bool { return r.Status == statusFail }) {
-			err = errReported
+		found := operator.RunChecks(cmd.Context(), timeout, c.checks(roles, *model))
+		if err := c.print(found, func(w io.Writer) { operator.PrintResults(w, found) }); err != nil {
+			return err
 		}
-		return err
+		return operator.Verdict(found)
 	}
 	return cmd
 }
@@ -72,99 +71,20 @@ func parseRoles(list string) ([]settings.Role, error) {
 	return roles, nil
 }
 
-type checkStatus string
-
-const (
-	statusOK   checkStatus = "ok"
-	statusWarn checkStatus = "warn" // works, but not for long or not as it should
-	statusFail checkStatus = "fail"
-)
-
-type checkResult struct {
-	Check  string      `json:"check"`
-	Status checkStatus `json:"status"`
-	Detail string      `json:"detail"`
-	Fix    string      `json:"fix,omitempty"`
-}
-
-// A check is one of the checks of doctor. run reports what it finds; an error that it
-// returns is reported as a failure, with the hint of the error as the fix.
-type check struct {
-	name string
-	run  func(context.Context, *findings) error
-}
-
-// findings are the results of one check.
-type findings []checkResult
-
-func (f *findings) ok(detail string, args ...any) {
-	*f = append(*f, checkResult{Status: statusOK, Detail: fmt.Sprintf(detail, args...)})
-}
-
-func (f *findings) warn(fix, detail string, args ...any) {
-	*f = append(*f, checkResult{Status: statusWarn, Detail: fmt.Sprintf(detail, args...), Fix: fix})
-}
-
-func (f *findings) fail(err error) {
-	*f = append(*f, checkResult{Status: statusFail, Detail: err.Error(), Fix: hintOf(err)})
-}
-
-// runChecks runs all checks in parallel, each within the timeout, and returns their results in
-// the order of the checks. It abandons a check that ignores the end of its context.
-func runChecks(ctx context.Context, timeout time.Duration, all []check) []checkResult {
-	results := make([]findings, len(all))
-	var running sync.WaitGroup
-	for i, ch := range all {
-		running.Go(func() {
-			ctx, stop := context.WithTimeout(ctx, timeout)
-			defer stop()
-			done := make(chan findings, 1)
-			go func() {
-				var found findings
-				if err := ch.run(ctx, &found); err != nil {
-					found.fail(err)
-				}
-				done <- found
-			}()
-			select {
-			case results[i] = <-done:
-			case <-time.After(timeout + time.Second):
-				results[i].fail(advise(fmt.Errorf("no answer within %s", timeout), "check that the service responds, or raise --timeout"))
-			}
-			for n := range results[i] {
-				results[i][n].Check = ch.name
-			}
-		})
-	}
-	running.Wait()
-	return slices.Concat(results...)
-}
-
-func printResults(w io.Writer, found []checkResult) {
-	const indent = "                 "
-	hanging := func(text string) string { return strings.TrimPrefix(indented(text, indent), indent) }
-	for _, r := range found {
-		fmt.Fprintf(w, "%-5s %-10s %s\n", r.Status, r.Check, hanging(r.Detail))
-		if r.Fix != "" {
-			fmt.Fprintf(w, "%sfix: %s\n", indent, hanging(r.Fix))
-		}
-	}
-}
-
 // checks returns the checks of what the roles need, or of doctor --model.
-func (c *app) checks(roles []settings.Role, model bool) []check {
+func (c *app) checks(roles []settings.Role, model bool) []operator.Check {
 	cfg, err := settings.Load(c.configPath, c.getenv)
 	if err != nil {
-		return []check{{"config", func(context.Context, *findings) error {
+		return []operator.Check{{Name: "config", Run: func(context.Context, *operator.Findings) error {
 			return advise(err, "the other checks depend on it; for every setting: criticizer help configuration.md")
 		}}}
 	}
 	i := installation{cfg, roles, settings.Program.File(c.configPath, c.getenv)}
 	if cfg.CheckClearText(roles...) != nil { // no check may send what no worker would
-		return []check{{"config", i.configuration}}
+		return []operator.Check{{Name: "config", Run: i.configuration}}
 	}
 	if model {
-		return []check{{"model", i.checkUp}}
+		return []operator.Check{{"model", i.checkUp}}
 	}
 	notifies := i.serves(settings.RoleNotify)
 	sendsMail := notifies || i.serves(settings.RoleWorkflows) && cfg.OnCall.Address != ""
@@ -172,36 +92,36 @@ func (c *app) checks(roles []settings.Role, model bool) []check {
 	if notifies {
 		mailNeeds = append(mailNeeds, "evidence")
 	}
-	var wanted []check
+	var wanted []operator.Check
 	for _, ch := range []struct {
-		check
+		operator.Check
 		when  bool
 		needs []string // sections: the check of the configuration reports what they lack
 	}{
-		{check{"config", i.configuration}, true, nil},
-		{check{"secrets", i.secrets}, true, nil},
-		{check{"oncall", i.onCall}, i.serves(settings.RoleWorkflows), nil},
-		{check{"postgres", i.postgres}, true, []string{"database"}},
-		{check{"temporal", i.temporal}, true, []string{"temporal"}},
-		{check{"breakers", i.breakers}, slices.ContainsFunc(i.roles, hasBreaker), []string{"database"}},
-		{check{"p4", i.perforce}, i.serves(settings.RoleFetch), []string{"p4"}},
-		{check{"allowlist", i.allowList}, i.serves(settings.RoleFetch), []string{"p4", "database"}},
-		{check{"model", i.model}, i.serves(settings.RoleLLM), []string{"llm", "redaction"}},
-		{check{"mail", i.mail}, sendsMail, mailNeeds},
-		{check{"journal", i.journal}, sendsMail, mailNeeds},
-		{check{"bounces", i.bounces}, sendsMail, mailNeeds},
+		{operator.Check{Name: "config", Run: i.configuration}, true, nil},
+		{operator.Check{Name: "secrets", Run: i.secrets}, true, nil},
+		{operator.Check{Name: "oncall", Run: i.onCall}, i.serves(settings.RoleWorkflows), nil},
+		{operator.Check{Name: "postgres", Run: i.postgres}, true, []string{"database"}},
+		{operator.Check{Name: "temporal", Run: i.temporal}, true, []string{"temporal"}},
+		{operator.Check{Name: "breakers", Run: i.breakers}, slices.ContainsFunc(i.roles, hasBreaker), []string{"database"}},
+		{operator.Check{Name: "p4", Run: i.perforce}, i.serves(settings.RoleFetch), []string{"p4"}},
+		{operator.Check{Name: "allowlist", Run: i.allowList}, i.serves(settings.RoleFetch), []string{"p4", "database"}},
+		{operator.Check{Name: "model", Run: i.model}, i.serves(settings.RoleLLM), []string{"llm", "redaction"}},
+		{operator.Check{Name: "mail", Run: i.mail}, sendsMail, mailNeeds},
+		{operator.Check{Name: "journal", Run: i.journal}, sendsMail, mailNeeds},
+		{operator.Check{Name: "bounces", Run: i.bounces}, sendsMail, mailNeeds},
 	} {
 		if ch.when && (ch.needs == nil || cfg.CheckSections(ch.needs...) == nil) {
-			wanted = append(wanted, ch.check)
+			wanted = append(wanted, ch.Check)
 		}
 	}
 	for _, c := range cfg.Channels(quiet, nil) {
 		if notifies {
-			wanted = append(wanted, check{string(c.Name), func(ctx context.Context, found *findings) error {
+			wanted = append(wanted, operator.Check{Name: string(c.Name), Run: func(ctx context.Context, found *operator.Findings) error {
 				if err := c.Ping(ctx); err != nil {
 					return advise(err, "%s", c.Hint)
 				}
-				found.ok("%s", c.OK)
+				found.OK("%s", c.OK)
 				return nil
 			}})
 		}
@@ -219,18 +139,18 @@ type installation struct {
 
 func (i installation) serves(role settings.Role) bool { return slices.Contains(i.roles, role) }
 
-func (i installation) configuration(_ context.Context, found *findings) error {
+func (i installation) configuration(_ context.Context, found *operator.Findings) error {
 	err := i.cfg.Check(i.roles...)
 	if err == nil {
-		found.ok("has everything that %s need", strings.Join(texts(i.roles), ", "))
+		found.OK("has everything that %s need", strings.Join(texts(i.roles), ", "))
 		return nil
 	}
 	// The one mistake of which most problems are a result.
 	if _, missing := os.Stat(i.file); missing != nil {
-		found.fail(advise(fmt.Errorf("no configuration was read: %s does not exist", i.file), "name the file with --config; to write one: criticizer help install.md"))
+		found.Fail(advise(fmt.Errorf("no configuration was read: %s does not exist", i.file), "name the file with --config; to write one: criticizer help install.md"))
 	}
 	if len(i.cfg.Secrets(i.roles...)) == 0 {
-		found.fail(advise(errors.New("no secret is set: this shell does not have the environment of the workers"), "read it, such as with: set -a; . /etc/criticizer/worker-all.env; set +a"))
+		found.Fail(advise(errors.New("no secret is set: this shell does not have the environment of the workers"), "read it, such as with: set -a; . /etc/criticizer/worker-all.env; set +a"))
 	}
 	problems, _ := errors.AsType[interface {
 		error
@@ -238,7 +158,7 @@ func (i installation) configuration(_ context.Context, found *findings) error {
 	}](err)
 	for _, err := range problems.Unwrap() {
 		p, _ := errors.AsType[config.Problem](err)
-		found.fail(advise(fmt.Errorf("%s: %s", p.Field, p.What), "%s", p.Hint))
+		found.Fail(advise(fmt.Errorf("%s: %s", p.Field, p.What), "%s", p.Hint))
 	}
 	return nil
 }

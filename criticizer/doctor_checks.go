@@ -34,39 +34,39 @@ const (
 
 // onCall checks that a dead letter that needs a person can page one. If oncall.required
 // is set, the check of the configuration fails otherwise.
-func (i installation) onCall(_ context.Context, found *findings) error {
+func (i installation) onCall(_ context.Context, found *operator.Findings) error {
 	if i.cfg.OnCall.Pages() {
-		found.ok("pages are sent")
+		found.OK("pages are sent")
 	} else {
-		found.warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "no pages are sent about dead letters")
+		found.Warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "no pages are sent about dead letters")
 	}
 	return nil
 }
 
 // secrets checks that keysets can be opened, and the age of the secrets that are in
 // files; the age of an environment variable is unknown.
-func (i installation) secrets(_ context.Context, found *findings) error {
+func (i installation) secrets(_ context.Context, found *operator.Findings) error {
 	for _, s := range i.cfg.Secrets(i.roles...) {
 		if strings.HasSuffix(s.Variable, "_KEYSET") {
 			if err := artifact.CheckKeyset(s.Value, i.cfg.Artifacts.KEK); err != nil {
-				found.fail(advise(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri"))
+				found.Fail(advise(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri"))
 				continue
 			}
 		}
 		path, written := s.File()
 		switch old := time.Since(written); {
 		case path == "":
-			found.ok("%s is set in the environment; its age is unknown", s.Variable)
+			found.OK("%s is set in the environment; its age is unknown", s.Variable)
 		case old > maxSecretAge:
-			found.warn("rotate it; how, without an interruption: criticizer help security.md", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24))
+			found.Warn("rotate it; how, without an interruption: criticizer help security.md", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24))
 		default:
-			found.ok("%s is %s old, in %s", s.Variable, operator.Age(old), path)
+			found.OK("%s is %s old, in %s", s.Variable, operator.Age(old), path)
 		}
 	}
 	return nil
 }
 
-func (i installation) postgres(ctx context.Context, found *findings) error {
+func (i installation) postgres(ctx context.Context, found *operator.Findings) error {
 	db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), "")
 	if err != nil {
 		return adviseDatabase(i.cfg, err)
@@ -80,32 +80,32 @@ func (i installation) postgres(ctx context.Context, found *findings) error {
 	if err := checkVersion(server.MajorVersion); err != nil {
 		return err
 	}
-	found.ok("version %d", server.MajorVersion)
+	found.OK("version %d", server.MajorVersion)
 	if err := checkClock(server.Clock.Sub(begun), time.Since(begun)); err != nil {
-		found.fail(err)
+		found.Fail(err)
 	} else {
-		found.ok("its clock agrees with this machine's")
+		found.OK("its clock agrees with this machine's")
 	}
 	if server.Superuser {
-		found.warn("give the stages logins of their own; for the roles: criticizer help security.md", "the login is a superuser: the database does not restrict the stages")
+		found.Warn("give the stages logins of their own; for the roles: criticizer help security.md", "the login is a superuser: the database does not restrict the stages")
 	}
 	if err := db.CheckSchema(ctx); err != nil { // a migration also creates the roles
 		return advise(err, "stop the workers of another build first, then: criticizer migrate")
 	}
-	found.ok("this build works with the schema")
+	found.OK("this build works with the schema")
 	var taken []string
 	for _, r := range i.roles {
 		role := r.Database()
 		db, err := store.Open(ctx, quiet, i.cfg.DatabaseConfig(), role)
 		if err != nil {
-			found.fail(adviseDatabase(i.cfg, err))
+			found.Fail(adviseDatabase(i.cfg, err))
 			continue
 		}
 		db.Close()
 		taken = append(taken, string(role))
 	}
 	if len(taken) > 0 {
-		found.ok("the login acts as %s", strings.Join(taken, ", "))
+		found.OK("the login acts as %s", strings.Join(taken, ", "))
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func checkClock(skew, slack time.Duration) error {
 	return nil
 }
 
-func (i installation) temporal(ctx context.Context, found *findings) error {
+func (i installation) temporal(ctx context.Context, found *operator.Findings) error {
 	const advice = "check that the Temporal server is up, temporal.address, and certificates and API key of the profile"
 	n, err := dialTemporal(ctx, i.cfg)
 	if err != nil {
@@ -138,20 +138,20 @@ func (i installation) temporal(ctx context.Context, found *findings) error {
 		return advise(err, advice)
 	}
 	if kept < minRetention {
-		found.warn(fmt.Sprintf("run: temporal operator namespace update --address %s --namespace %s --retention 720h", i.cfg.Temporal.Address, i.cfg.Temporal.Name),
+		found.Warn(fmt.Sprintf("run: temporal operator namespace update --address %s --namespace %s --retention 720h", i.cfg.Temporal.Address, i.cfg.Temporal.Name),
 			"namespace %s keeps histories for %s: a review can only be replayed within that time", i.cfg.Temporal.Name, operator.Age(kept))
 	} else {
-		found.ok("namespace %s keeps histories for %s", i.cfg.Temporal.Name, operator.Age(kept))
+		found.OK("namespace %s keeps histories for %s", i.cfg.Temporal.Name, operator.Age(kept))
 	}
 	missing, err := n.MissingAttributes(ctx, contract.Attributes()...)
 	if err != nil {
 		return advise(err, advice)
 	}
 	if len(missing) > 0 {
-		found.warn("start a worker, which adds them, or run "+n.CreateAttributes(missing),
+		found.Warn("start a worker, which adds them, or run "+n.CreateAttributes(missing),
 			"search attributes are missing: %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	} else {
-		found.ok("all search attributes exist")
+		found.OK("all search attributes exist")
 	}
 	outages, _ := i.outages(ctx) // the check of the breakers reports the error
 	var idle []string
@@ -165,7 +165,7 @@ func (i installation) temporal(ctx context.Context, found *findings) error {
 		}
 	}
 	if len(idle) > 0 {
-		found.warn("start a worker, with --roles "+strings.Join(idle, ",")+" or more", "no worker polls for %s", strings.Join(idle, ", "))
+		found.Warn("start a worker, with --roles "+strings.Join(idle, ",")+" or more", "no worker polls for %s", strings.Join(idle, ", "))
 	}
 	return nil
 }
@@ -187,21 +187,21 @@ func (i installation) outages(ctx context.Context) ([]store.Outage, error) {
 	return db.Outages(ctx)
 }
 
-func (i installation) breakers(ctx context.Context, found *findings) error {
+func (i installation) breakers(ctx context.Context, found *operator.Findings) error {
 	outages, err := i.outages(ctx)
 	if err != nil {
 		return advise(err, "fix what the check postgres reports first")
 	}
 	for _, o := range outages {
-		found.warn(o.Class.Describe().Hint+"; no replay is needed for reviews that wait", "stage %s: %s", o.Stage, outageText(o))
+		found.Warn(o.Class.Describe().Hint+"; no replay is needed for reviews that wait", "stage %s: %s", o.Stage, outageText(o))
 	}
 	if len(outages) == 0 {
-		found.ok("all are closed")
+		found.OK("all are closed")
 	}
 	return nil
 }
 
-func (i installation) perforce(ctx context.Context, found *findings) error {
+func (i installation) perforce(ctx context.Context, found *operator.Findings) error {
 	user := i.cfg.P4.User
 	changes, err := i.cfg.NewChanges(quiet, nil)
 	if err != nil {
@@ -211,38 +211,38 @@ func (i installation) perforce(ctx context.Context, found *findings) error {
 	if err != nil {
 		return i.refusedByPerforce(err)
 	}
-	found.ok("%s, case %s", cmp.Or(info.Version, "a server that hides its version"), cmp.Or(info.CaseHandling, "unknown"))
+	found.OK("%s, case %s", cmp.Or(info.Version, "a server that hides its version"), cmp.Or(info.CaseHandling, "unknown"))
 	account, err := changes.Account(ctx)
 	if err != nil {
 		return i.refusedByPerforce(err)
 	}
 	switch left := account.TicketLeft; {
 	case left == 0:
-		found.ok("user %s is logged in, without expiry", user)
+		found.OK("user %s is logged in, without expiry", user)
 	case left < minTicketLeft:
-		found.warn("renew it with p4 login, for an account of a group whose Timeout is unlimited", "the ticket of user %s expires in %s", user, operator.Age(left))
+		found.Warn("renew it with p4 login, for an account of a group whose Timeout is unlimited", "the ticket of user %s expires in %s", user, operator.Age(left))
 	default:
-		found.ok("user %s is logged in for %s", user, operator.Age(left))
+		found.OK("user %s is logged in for %s", user, operator.Age(left))
 	}
 	for _, u := range account.Unreadable {
-		found.fail(advise(fmt.Errorf("user %s cannot read %s: it lacks %s", user, u.Entry, u.Lacks), "grant read access with p4 protect, or remove the entry from p4.allowed_paths"))
+		found.Fail(advise(fmt.Errorf("user %s cannot read %s: it lacks %s", user, u.Entry, u.Lacks), "grant read access with p4 protect, or remove the entry from p4.allowed_paths"))
 	}
 	for _, entry := range account.Empty {
-		found.warn("check its spelling in p4.allowed_paths, and the account's permissions", "user %s sees no file under %s", user, entry)
+		found.Warn("check its spelling in p4.allowed_paths, and the account's permissions", "user %s sees no file under %s", user, entry)
 	}
 	// Whether the list of a change's files is known to be complete.
 	hint := fmt.Sprintf("end the protections table with the line: list user %s * //...", user)
 	switch {
 	case account.ListsAll:
-		found.ok("user %s may list all files", user)
+		found.OK("user %s may list all files", user)
 	case i.cfg.P4.MixedChanges == p4.ReviewAllowedOnly:
-		found.warn(hint+", or have the server make changes restricted by default (defaultChangeType)",
+		found.Warn(hint+", or have the server make changes restricted by default (defaultChangeType)",
 			"user %s may not list all files: the description of a change with hidden files is reviewed", user)
 	default:
-		found.fail(advise(fmt.Errorf("the protections of user %s do not show that it may list all files: every change is denied, because it may have hidden files", user), "%s", hint))
+		found.Fail(advise(fmt.Errorf("the protections of user %s do not show that it may list all files: every change is denied, because it may have hidden files", user), "%s", hint))
 	}
 	if len(account.Unreadable)+len(account.Empty) == 0 {
-		found.ok("every allowed path can be read")
+		found.OK("every allowed path can be read")
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func (i installation) refusedByPerforce(err error) error {
 	return err
 }
 
-func (i installation) allowList(ctx context.Context, found *findings) error {
+func (i installation) allowList(ctx context.Context, found *operator.Findings) error {
 	list := i.cfg.AllowList()
 	if _, err := checkedList(list); err != nil {
 		return err
@@ -280,13 +280,13 @@ func (i installation) allowList(ctx context.Context, found *findings) error {
 	case len(changes) > 0:
 		return advise(fmt.Errorf("the configuration differs from version %d in force: %s", applied.ID, strings.Join(changes, ", ")), apply)
 	}
-	found.ok("%s, version %d, in force since %s", plural(len(list.Allowed), "path"), applied.ID, operator.Stamp(applied.AppliedAt))
+	found.OK("%s, version %d, in force since %s", plural(len(list.Allowed), "path"), applied.ID, operator.Stamp(applied.AppliedAt))
 	return nil
 }
 
 // model makes a call of a few tokens, through the guard and with the settings of a
 // review.
-func (i installation) model(ctx context.Context, found *findings) error {
+func (i installation) model(ctx context.Context, found *operator.Findings) error {
 	reviewer, err := i.reviewer()
 	if err != nil {
 		return err
@@ -295,27 +295,27 @@ func (i installation) model(ctx context.Context, found *findings) error {
 	if err := reviewer.Ping(ctx); err != nil {
 		return i.refusedByModel(err)
 	}
-	found.ok("%s answered in %s", i.cfg.LLM.Model, time.Since(begun).Round(time.Millisecond))
-	found.ok("%s", reviewer.Describe(ctx))
+	found.OK("%s answered in %s", i.cfg.LLM.Model, time.Since(begun).Round(time.Millisecond))
+	found.OK("%s", reviewer.Describe(ctx))
 	return nil
 }
 
 // checkUp reports whether the model's server reads a prompt of the configured size.
-func (i installation) checkUp(ctx context.Context, found *findings) error {
+func (i installation) checkUp(ctx context.Context, found *operator.Findings) error {
 	reviewer, err := i.reviewer()
 	if err != nil {
 		return err
 	}
 	detail, fix, err := reviewer.CheckUp(ctx)
-	found.ok("%s", reviewer.Describe(ctx))
+	found.OK("%s", reviewer.Describe(ctx))
 	switch {
 	case err != nil:
 		return i.refusedByModel(err)
 	case fix != "": // no large change can be reviewed
-		*found = append(*found, checkResult{Status: statusFail, Detail: detail, Fix: fix})
+		*found = append(*found, operator.CheckResult{Status: operator.StatusFail, Detail: detail, Fix: fix})
 		return nil
 	}
-	found.ok("%s", detail)
+	found.OK("%s", detail)
 	return nil
 }
 
@@ -341,7 +341,7 @@ func (i installation) refusedByModel(err error) error {
 	return err
 }
 
-func (i installation) mail(ctx context.Context, found *findings) error {
+func (i installation) mail(ctx context.Context, found *operator.Findings) error {
 	keys, err := i.cfg.NewEvidenceKeys()
 	if err != nil {
 		return advise(err, "set CRITICIZER_EVIDENCE_KEY_FILE to a file with the output of: criticizer keyset evidence")
@@ -355,15 +355,15 @@ func (i installation) mail(ctx context.Context, found *findings) error {
 		return advise(err, "correct the account and its password or key, section mail of: criticizer help configuration.md")
 	}
 	if err == nil {
-		found.ok("%s accepts mail from %s", i.cfg.Mail.Provider, i.cfg.Mail.Server.From)
+		found.OK("%s accepts mail from %s", i.cfg.Mail.Provider, i.cfg.Mail.Server.From)
 	}
 	return err
 }
 
-func (i installation) journal(ctx context.Context, found *findings) error {
+func (i installation) journal(ctx context.Context, found *operator.Findings) error {
 	box := i.cfg.Mail.Evidence.Journal
 	if box.Host == "" && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.Evidence.MTALog == "" {
-		found.warn("set mail.journal or mail.mta_log; how: criticizer help delivery.md",
+		found.Warn("set mail.journal or mail.mta_log; how: criticizer help delivery.md",
 			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")
 	}
 	if err := checkMailbox(ctx, found, box); err != nil || box.Host == "" {
@@ -373,25 +373,25 @@ func (i installation) journal(ctx context.Context, found *findings) error {
 	case err != nil:
 		return err
 	case proves:
-		found.ok("the journal can prove that a mail is absent")
+		found.OK("the journal can prove that a mail is absent")
 	default:
-		found.warn("send a review and run this again; then check that the mail server copies every message into this mailbox and keeps it for 30 days",
+		found.Warn("send a review and run this again; then check that the mail server copies every message into this mailbox and keeps it for 30 days",
 			"the journal cannot prove that a mail is absent, because it shows no mail of ours from before: a mail in doubt is held")
 	}
 	return nil
 }
 
-func (i installation) bounces(ctx context.Context, found *findings) error {
+func (i installation) bounces(ctx context.Context, found *operator.Findings) error {
 	return checkMailbox(ctx, found, i.cfg.Mail.Evidence.Bounces)
 }
 
-func checkMailbox(ctx context.Context, found *findings, box mail.Mailbox) error {
+func checkMailbox(ctx context.Context, found *operator.Findings, box mail.Mailbox) error {
 	if box.Host == "" {
 		return nil
 	}
 	err := box.Ping(ctx)
 	if err == nil {
-		found.ok("the mailbox of %s can be read", box.Username)
+		found.OK("the mailbox of %s can be read", box.Username)
 	}
 	return err
 }

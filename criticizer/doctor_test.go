@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
@@ -32,7 +33,7 @@ func TestOldPostgres(t *testing.T) {
 	if err := checkVersion(store.OldestPostgres); err != nil {
 		t.Error(err)
 	}
-	if err := checkVersion(store.OldestPostgres - 1); err == nil || err.Error() != "version 14 is too old" || hintOf(err) != "upgrade it to 15 or newer" {
+	if err := checkVersion(store.OldestPostgres - 1); err == nil || err.Error() != "version 14 is too old" || operator.HintOf(err) != "upgrade it to 15 or newer" {
 		t.Errorf("%v", err)
 	}
 }
@@ -44,12 +45,12 @@ func TestDoctorNamesTheMistakeFirst(t *testing.T) {
 	c := &app{getenv: func(name string) string { return map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}[name] }}
 	checks := c.checks(settings.WorkerRoles, false)
 	for _, ch := range checks {
-		if slices.Contains([]string{"postgres", "p4", "allowlist", "model", "mail"}, ch.name) {
-			t.Errorf("%s is checked without its configuration", ch.name)
+		if slices.Contains([]string{"postgres", "p4", "allowlist", "model", "mail"}, ch.Name) {
+			t.Errorf("%s is checked without its configuration", ch.Name)
 		}
 	}
 	i := installation{cfg: &settings.Config{}, roles: settings.WorkerRoles, file: missing}
-	var found findings
+	var found operator.Findings
 	testkit.NoError(t, i.configuration(t.Context(), &found))
 	if len(found) < 10 || !strings.Contains(found[0].Detail, missing+" does not exist") || !strings.Contains(found[1].Detail, "no secret is set") {
 		t.Errorf("found %+v", found)
@@ -65,11 +66,11 @@ func TestDoctorSendsNothingInClear(t *testing.T) {
 	vars := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "temporal.invalid:7233", "CRITICIZER_P4_PORT": "perforce.invalid:1666"}
 	c := &app{getenv: func(name string) string { return vars[name] }, configPath: "/dev/null"}
 	checks := c.checks(settings.WorkerRoles, false)
-	if len(checks) != 1 || checks[0].name != "config" {
+	if len(checks) != 1 || checks[0].Name != "config" {
 		t.Fatalf("%d checks run, want only that of the configuration", len(checks))
 	}
 	var details strings.Builder
-	for _, r := range runChecks(t.Context(), time.Minute, checks) {
+	for _, r := range operator.RunChecks(t.Context(), time.Minute, checks) {
 		details.WriteString(r.Detail + "\n")
 	}
 	for _, field := range []string{"temporal.address", "p4.port"} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/criticizer/criticizer/docs"
 	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/operator"
 )
 
 func main() {
@@ -40,7 +41,7 @@ func (c *app) run(ctx context.Context, args []string) int {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, errContinues) { // the hint must not blame the network
 		err = advise(fmt.Errorf("interrupted: %w", err), "changes made before the interrupt are kept, and what a worker does continues")
 	}
-	return c.exitStatus(err)
+	return operator.Report(c.stderr, "criticizer", err)
 }
 
 // errContinues is the error of an interrupted wait for work that a worker does.

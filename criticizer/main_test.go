@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -90,7 +91,7 @@ func TestHintsOfFailures(t *testing.T) {
 		"an unknown error":  {errors.New("oh"), ""},
 		"a hint of its own": {advise(failure.Errorf(failure.NetworkUnreachable, "away"), "plug it in"), "plug it in"},
 	} {
-		if got := hintOf(tt.err); got != tt.want {
+		if got := operator.HintOf(tt.err); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/operator"
 )
 
@@ -26,15 +25,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
-	os.Exit(cli.Report(os.Stderr, "complaint-rewrite", err))
+	os.Exit(operator.Report(os.Stderr, "complaint-rewrite", err))
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	err := cli.Execute(ctx, newCommand(getenv), args, stdout, stderr) //nolint:contextcheck // cobra passes ctx to the commands
-	if class := failure.ClassOf(err); err != nil && cli.HintOf(err) == "" && class != failure.Unknown {
-		err = cli.Advise(err, class.Describe().Hint)
-	}
-	return err
+	return cli.Execute(ctx, newCommand(getenv), args, stdout, stderr) //nolint:contextcheck // cobra passes ctx to the commands
 }
 
 // An app holds what all commands share.

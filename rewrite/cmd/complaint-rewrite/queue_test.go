@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/operator"
 	"github.com/criticizer/criticizer/internal/temporal/temporaltest"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/rewrite"
@@ -43,8 +44,8 @@ func (b backend) must(t *testing.T, words []string, args ...string) string {
 func (b backend) refuses(t *testing.T, usage bool, subject string, args ...string) {
 	t.Helper()
 	_, err := b.run(t, args...)
-	if _, ofUsage := errors.AsType[cli.UsageError](err); err == nil || ofUsage != usage || !strings.Contains(err.Error(), subject) || cli.HintOf(err) == "" {
-		t.Errorf("%v: %v with hint %q, want one about %q", args, err, cli.HintOf(err), subject)
+	if _, ofUsage := errors.AsType[cli.UsageError](err); err == nil || ofUsage != usage || !strings.Contains(err.Error(), subject) || operator.HintOf(err) == "" {
+		t.Errorf("%v: %v with hint %q, want one about %q", args, err, operator.HintOf(err), subject)
 	}
 }
 
