@@ -84,7 +84,7 @@ func (c *app) checks(roles []settings.Role, model bool) []operator.Check {
 		return []operator.Check{{Name: "config", Run: i.configuration}}
 	}
 	if model {
-		return []operator.Check{{"model", i.checkUp}}
+		return []operator.Check{{Name: "model", Run: i.checkUp}}
 	}
 	notifies := i.serves(settings.RoleNotify)
 	sendsMail := notifies || i.serves(settings.RoleWorkflows) && cfg.OnCall.Address != ""
