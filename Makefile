@@ -4,9 +4,10 @@ BIN      := build/bin
 DEVSTACK := $(BIN)/devstack
 PROGRESS := sh tools/progress.sh
 
-# Most tests wait for a server or a timer: more of them than cores run at a time, and beside
-# e2e, which takes longest, two other packages.
-TEST_FLAGS := -timeout=20m -p=3 -parallel=6
+# Most tests wait for a server or a timer: more of them than cores run at a time. Packages that
+# wait long begin first, beside them those that compute.
+TEST_FLAGS := -timeout=20m -p=3 -parallel=10
+PACKAGES := ./e2e ./workflows ./criticizer ./rewrite/activities ./...
 
 # CI runs a failed test once more; tools/reruns.sh says which repetitions do not count.
 RERUN := $(if $(CI),--rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report=$(CURDIR)/build/reruns.txt)
@@ -36,13 +37,14 @@ down: ## stop everything that runs
 # The race detector takes two to eight times the processor time and needs a C compiler. It
 # runs the packages whose code starts goroutines or shares memory; the others are linked into
 # their tests. The end-to-end tests are left out: the processes that they start are built
-# without it. So is p4's TestContext: with it, parsing takes longer than a parse may take.
+# without it. So are p4's TestContext, because with it parsing takes longer than a parse may
+# take, and the tests that measure how work grows.
 CONCURRENT := ^[[:space:]]+go |sync\.(Mutex|RWMutex|WaitGroup|Map|Pool|Once|Cond)|atomic\.|errgroup|chan 
 RACED = $(shell go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '$(CONCURRENT)' | xargs -n1 dirname | sort -u | grep -v /e2e)
 
 test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server $(BIN)/temporal-sql-tool $(BIN)/collector ## all tests, against a real Postgres and a real Temporal
 	@rm -f build/reruns.txt
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages="./e2e ./..." -- $(TEST_FLAGS)
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json $(RERUN) --packages="$(PACKAGES)" -- $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
 	@sh tools/skips.sh build/test.json
 
@@ -57,7 +59,7 @@ test-server: $(DEVSTACK) $(BIN)/gotestsum ## some of the tests against a Tempora
 
 race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of concurrent packages with the race detector
 	@rm -f build/reruns.txt
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/race.json $(RERUN) --packages="$(RACED)" -- -race -skip='^TestContext$$' $(TEST_FLAGS)
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/race.json $(RERUN) --packages="$(RACED)" -- -race -skip='^TestContext$$|Linear$$' $(TEST_FLAGS)
 	@sh tools/reruns.sh build/reruns.txt
 	@sh tools/skips.sh build/race.json
 

@@ -16,7 +16,7 @@ import (
 // times as long, and the bound is between the two.
 // BenchmarkAdversarial measures the seconds.
 func TestWorkIsLinear(t *testing.T) {
-	const size = 1 << 19
+	const size = 1 << 17
 	for name, text := range adversarial(t, size) {
 		t.Run(name, func(t *testing.T) { testLinear(t, text) })
 	}
@@ -72,7 +72,7 @@ func TestCorpusWorkIsLinear(t *testing.T) {
 
 // The work on documents is linear, whatever their structure.
 func TestWorkOnDocumentsIsLinear(t *testing.T) {
-	const size = 1 << 18
+	const size = 1 << 17
 	for _, file := range []string{"a.yaml", "a.json", "a.tf", "a.toml"} {
 		for _, piece := range []string{"[", "{\"a\":", "a: ", "- - ", "a:\n", "&a ", "a: *a\n", "a: {{ x }}\n", "a: \"{{\n", "\"", "'", "a: \"\\\"\n", "a: 'b''\n", "a b {} ", "a ", "[[a]]\n", "a.b.", "a = \"${", "a: |\n  b\n", "passwords: {\n", "passwords:\n- ", "a(", "[0,"} {
 			t.Run(file+" "+piece, func(t *testing.T) { testLinearFile(t, file, strings.Repeat(piece, size/len(piece))) })
