@@ -70,7 +70,7 @@ func (c *app) deliveryShowCommand() *cobra.Command {
 // named by ID or chosen by a filter. allows returns whether the state of a delivery allows it.
 func (c *app) decide(cmd *cobra.Command, done string, allows func(d store.OutboxEntry, settle time.Duration) bool, apply func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error) *cobra.Command {
 	filter := store.DeliveryFilter{Limit: mostListed}
-	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", errorClasses()...)
+	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", texts(errorClasses())...)
 	flagOf(cmd, &filter.Changelist, "changelist", "all of changelist `N`", review.ParseChangelist)
 	flagOf(cmd, &filter.Since, "since", "all whose last attempt began at most `AGE` ago, such as 12h", positive)
 	flagOf(cmd, &filter.Until, "until", "all whose last attempt began more than `AGE` ago", positive)
@@ -148,7 +148,7 @@ failed and held deliveries of a class, a changelist or a time are sent again.`,
   criticizer delivery resend --class RECIPIENT_REJECTED --since 12h --reason "INC-47: relay repaired" --dry-run`,
 	}, "requeued", func(d store.OutboxEntry, settle time.Duration) bool {
 		switch {
-		case d.IsForgotten():
+		case d.Forgotten:
 			return false
 		case d.Begun && time.Since(*d.LastAttemptAt) < settle:
 			return false
@@ -188,7 +188,7 @@ func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error 
 	switch {
 	case failure.ClassOf(err) != failure.WriteConflict:
 		return err
-	case d.IsForgotten():
+	case d.Forgotten:
 		return advise(err, "to make a new review: criticizer-starter change-commit --review-version %d %d", d.Version+1, d.Changelist)
 	case d.Status == review.DeliverySent:
 		return advise(err, "a sent delivery is not sent again; to make a new review: criticizer-starter change-commit --review-version %d %d", d.Version+1, d.Changelist)

@@ -193,7 +193,7 @@ func (i installation) breakers(ctx context.Context, found *operator.Findings) er
 		return advise(err, "fix what the check postgres reports first")
 	}
 	for _, o := range outages {
-		found.Warn(o.Class.Describe().Hint+"; no replay is needed for reviews that wait", "stage %s: %s", o.Stage, outageText(o))
+		found.Warn(o.ErrorClass.Describe().Hint+"; no replay is needed for reviews that wait", "stage %s: %s", o.Stage, outageText(o))
 	}
 	if len(outages) == 0 {
 		found.OK("all are closed")

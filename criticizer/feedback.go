@@ -73,7 +73,7 @@ feedback. A name - is that of all findings, or of those without a rule pack.`,
 		if rated := f.Useful + f.Wrong; rated > 0 {
 			rate = fmt.Sprintf("%d%%", (200*f.Wrong+rated)/(2*rated))
 		}
-		return []any{f.Kind, cmp.Or(f.Name, "-"), f.Reported, f.Useful, f.Wrong, rate}
+		return []any{f.By, cmp.Or(f.Name, "-"), f.Reported, f.Useful, f.Wrong, rate}
 	}}
 	return list(c, cmd, nil, counts, func(ctx context.Context, db *store.DB) ([]store.FindingCount, error) {
 		return db.FindingCounts(ctx, time.Duration(days)*24*time.Hour)

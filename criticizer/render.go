@@ -338,7 +338,7 @@ func (v deliveryView) print(w io.Writer) {
 	operator.WriteTable(w, "", f)
 	for _, a := range v.Tries {
 		result := cmp.Or(a.Result, "no result: it runs, or its worker died")
-		fmt.Fprintf(w, "\nattempt %d, begun %s: %s\n", a.Number, operator.Stamp(a.BegunAt), result)
+		fmt.Fprintf(w, "\nattempt %d, begun %s: %s\n", a.Attempt, operator.Stamp(a.BegunAt), result)
 		var f fields
 		f.add("accepted", "%s", operator.StampIf(a.AcceptedAt))
 		f.add("ended", "%s", operator.StampIf(a.EndedAt))

@@ -241,7 +241,7 @@ func rerunnable(ctx context.Context, db *store.DB, cl review.Changelist) (store.
 		return store.ReviewRow{}, advise(fmt.Errorf("changelist %d has no review", cl), "%s", status)
 	}
 	last := rows[len(rows)-1]
-	stored, err := db.ReportIsStored(ctx, review.Owner{Changelist: cl, Version: last.Version})
+	stored, err := db.ReportIsStored(ctx, cl, last.Version)
 	gaps, errGaps := db.Gaps(ctx, cl)
 	switch err = errors.Join(err, errGaps); {
 	case err != nil:

@@ -212,5 +212,5 @@ func outageText(o store.Outage) string {
 		state = "half-open"
 	}
 	reason, _, _ := strings.Cut(o.Reason, "\n")
-	return fmt.Sprintf("%s for %s at %s, %s: %s", state, operator.Age(time.Since(o.Since)), o.Worker, o.Class, reason)
+	return fmt.Sprintf("%s for %s at %s, %s: %s", state, operator.Age(time.Since(o.Since)), o.Worker, o.ErrorClass, reason)
 }

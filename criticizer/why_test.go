@@ -88,7 +88,7 @@ func TestWhy(t *testing.T) {
 	s.review(102, errDenied)
 	contains(t, why("102"), "retryable_failed: stage llm failed with AUTH_DENIED, a credential was refused; dead letter "+s.letterOf(102)+" is open",
 		"next: renew the credential", "criticizer deadletter show "+s.letterOf(102), "alice, author: to be decided")
-	exec(`insert into criticizer.notices (changelist_id, review_version, kind, why, final) values (102, 1, 'not_reviewed', 'opted out (mail.opt_out)', true)`)
+	exec(`insert into criticizer.notices (changelist_id, review_version, why, final) values (102, 1, 'opted out (mail.opt_out)', true)`)
 	contains(t, why("102"), "the author opted out (mail.opt_out)")
 	exec(`update criticizer.notices set why = null, final = false, begun_at = now()`)
 	contains(t, why("102"), "a mail to the author is being sent, or its result is unknown")
@@ -161,7 +161,7 @@ func TestWhoEndedAReview(t *testing.T) {
 	for _, command := range []string{"why 1", "status 1", "review list", "top"} {
 		contains(t, s.must(strings.Fields(command)...), "llm", "limited to 0 tasks per second by olga@desk: INC-7: maintenance")
 	}
-	_, err = s.database.Conn(t).Exec(t.Context(), `insert into criticizer.outages (stage, worker, since, half_open, class, reason) values ('llm', 'w1', now() - interval '5 minutes', false, 'AUTH_DENIED', 'the key is refused')`)
+	_, err = s.database.Conn(t).Exec(t.Context(), `insert into criticizer.outages (stage, worker, since, half_open, error_class, reason) values ('llm', 'w1', now() - interval '5 minutes', false, 'AUTH_DENIED', 'the key is refused')`)
 	testkit.NoError(t, err)
 	for _, command := range []string{"why 1", "status 1", "review list", "top"} {
 		contains(t, s.must(strings.Fields(command)...), "open for 5m at w1, AUTH_DENIED: the key is refused")

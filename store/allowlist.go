@@ -61,18 +61,18 @@ type AllowListVersion struct {
 
 // AllowListVersions returns every version, oldest first.
 func (d *DB) AllowListVersions(ctx context.Context) ([]AllowListVersion, error) {
-	rows, err := d.q.AllowlistVersions(ctx)
-	return postgres.Convert("read versions of the allow list", rows, err, asAllowListVersion)
+	rows, err := d.AllowlistVersions(ctx)
+	return convert(rows, err, asAllowListVersion)
 }
 
 // AppliedAllowList returns the version in force. The error has class NOT_FOUND if no
 // allow list was applied.
 func (d *DB) AppliedAllowList(ctx context.Context) (AllowListVersion, error) {
-	row, err := d.q.NewestAllowlist(ctx)
+	row, err := d.NewestAllowlist(ctx)
 	if postgres.NoRow(err) {
 		return AllowListVersion{}, failure.Errorf(failure.NotFound, "no allow list was applied")
 	}
-	return asAllowListVersion(row), postgres.Interpret("read the allow list in force", err)
+	return asAllowListVersion(row), err
 }
 
 // ApplyAllowList puts a list in force and returns its version and the changes. If the

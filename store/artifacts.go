@@ -78,7 +78,7 @@ func (b Blobs) access(ctx context.Context, verb, statement, id string, more ...a
 		return body, err
 	}
 	b.db.lg.WarnContext(ctx, "artifact access denied", "role", string(b.db.role), "action", action, "object", object)
-	return nil, errors.Join(err, postgres.Interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", map[string]any{})))
+	return nil, errors.Join(err, audit(ctx, b.db.Queries, object, "", action+".denied", map[string]any{}))
 }
 
 // An AuditedReader reads artifacts for one person and one reason. The database returns no
@@ -96,8 +96,8 @@ func (d *DB) AuditedReader(ns review.Namespace, who, reason string) AuditedReade
 
 // Blob is [Blobs.Blob] for the person.
 func (r AuditedReader) Blob(ctx context.Context, id string) ([]byte, error) {
-	body, err := r.db.q.ReadArtifact(ctx, db.ReadArtifactParams{Namespace: string(r.ns), Artifact: id, Who: r.who, Reason: r.reason})
-	return found(body, r.ns, id, postgres.Interpret("read artifact", err))
+	body, err := r.db.ReadArtifact(ctx, db.ReadArtifactParams{Namespace: string(r.ns), Artifact: id, Who: r.who, Reason: r.reason})
+	return found(body, r.ns, id, err)
 }
 
 // PutBlob returns an error: a person writes no artifact.
@@ -108,7 +108,7 @@ func (r AuditedReader) PutBlob(context.Context, string, []byte, time.Duration) e
 // RecordDeniedRead records that a person tried to read an artifact without the
 // right to (security 9.4.3).
 func (d *DB) RecordDeniedRead(ctx context.Context, ref review.ArtifactRef, who, reason string) error {
-	return postgres.Interpret("record denied access", audit(ctx, d.q, string(ref), who, "artifact.show.denied", map[string]any{"reason": reason}))
+	return audit(ctx, d.Queries, string(ref), who, "artifact.show.denied", map[string]any{"reason": reason})
 }
 
 // DeleteExpiredArtifacts deletes the expired artifacts of ns, records that in the
@@ -121,23 +121,16 @@ func (d *DB) DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (i
 		if n = deleted.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		return audit(ctx, db.New(tx), string(ns), "", "artifact.expire", map[string]any{"deleted": n})
+		return audit(ctx, db.New(postgres.Classified(tx)), string(ns), "", "artifact.expire", map[string]any{"deleted": n})
 	}))
 	return int(n), err
-}
-
-// OverdueArtifacts counts the artifacts of all namespaces that expired more than
-// grace ago and still exist: a check of the retention workflow (security 9.4.5).
-func (d *DB) OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error) {
-	n, err := d.q.CountOverdue(ctx, grace)
-	return int(n), postgres.Interpret("count overdue artifacts", err)
 }
 
 // DeleteOldRecipients deletes the recipients of reviews whose report is older than the
 // longest TTL, which can no longer be mailed, and returns their number.
 func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
-	n, err := d.q.DeleteOldRecipients(ctx)
-	return int(n), postgres.Interpret("delete old recipients", err)
+	n, err := d.Queries.DeleteOldRecipients(ctx)
+	return int(n), err
 }
 
 // PurgeReviews deletes the rows of reviews that succeeded longer than ttl, and 30 days,
@@ -145,9 +138,9 @@ func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
 func (d *DB) PurgeReviews(ctx context.Context, ttl time.Duration) (total int, err error) {
 	const atMost = 500
 	for n := int64(atMost); n == atMost && err == nil; total += int(n) {
-		n, err = d.q.PurgeReviews(ctx, db.PurgeReviewsParams{Ttl: ttl, AtMost: atMost})
+		n, err = d.Queries.PurgeReviews(ctx, ttl, atMost)
 	}
-	return total, postgres.Interpret("purge reviews", err)
+	return total, err
 }
 
 // A Forgotten counts what was deleted about a changelist, and names the changelists that have more
@@ -176,7 +169,7 @@ func (r ForgetRefusal) Error() string { return string(r) }
 // request of the same version is answered, and the audit log. An error of class WRITE_CONFLICT wraps
 // a [ForgetRefusal].
 func (d *DB) ForgetChangelist(ctx context.Context, cl review.Changelist, who, reason string) (Forgotten, error) {
-	row, err := d.q.ForgetChangelist(ctx, db.ForgetChangelistParams{Changelist: int64(cl), Who: who, Reason: reason})
+	row, err := d.Queries.ForgetChangelist(ctx, int64(cl), who, reason)
 	if err == nil && row.Refusal != "" {
 		return Forgotten{}, failure.Errorf(failure.WriteConflict, "forget changelist %d: %w", cl, ForgetRefusal(row.Refusal))
 	}
@@ -184,7 +177,7 @@ func (d *DB) ForgetChangelist(ctx context.Context, cl review.Changelist, who, re
 	for _, other := range row.Related {
 		gone.Related = append(gone.Related, review.Changelist(other))
 	}
-	return gone, postgres.Interpret("forget changelist", err)
+	return gone, err
 }
 
 // ForgetMetadata forgets the addresses of deliveries and the paths of findings that are
@@ -192,6 +185,6 @@ func (d *DB) ForgetChangelist(ctx context.Context, cl review.Changelist, who, re
 // keyed digest, by which [DB.PrepareDeliveries] still finds its row. Addresses of running
 // reviews and of attempts in doubt stay, and so do paths of findings marked wrong.
 func (d *DB) ForgetMetadata(ctx context.Context) (addresses, paths int, err error) {
-	row, err := d.q.ForgetMetadata(ctx)
-	return row.Addresses, row.Paths, postgres.Interpret("forget addresses and paths", err)
+	row, err := d.Queries.ForgetMetadata(ctx)
+	return row.Addresses, row.Paths, err
 }

@@ -18,7 +18,7 @@ insert into criticizer.jobs (idempotency_key, changelist_id, review_version, ser
 insert into criticizer.recipients values (1, 1, 0, 'alice', 'a@corp.test', 'author');
 insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'a@corp.test');
 insert into criticizer.delivery_attempts (delivery_id, attempt) select id, 1 from criticizer.deliveries;
-insert into criticizer.notices (changelist_id, review_version, kind) values (1, 1, 'not_reviewed');
+insert into criticizer.notices (changelist_id, review_version) values (1, 1);
 insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_version, stage, error_class, payload, first_failure_at, last_failure_at)
 values ('k', 'r', 1, 1, 'llm', 'UNKNOWN',
         '{"error_class":"","last_stack":"","sanitized_context":{},"first_failure_at":"","last_failure_at":"","stage":""}', now(), now());
@@ -28,7 +28,7 @@ insert into criticizer.pages (dead_letter_id, reason) select id, 'bug' from crit
 insert into criticizer.findings (token, changelist_id, review_version, fingerprint, place, path, category, severity)
 values (repeat('a', 13), 1, 1, 'f1', 'p', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', 'p', '//depot/b.go', 'security', 'high');
 insert into criticizer.opinions (token, said_by, opinion, said_at) values (repeat('a', 13), 'ann', 'wrong', now());
-insert into criticizer.outages (stage, worker, since, half_open, class, reason) values ('llm', 'w', now(), false, 'AUTH_DENIED', '');
+insert into criticizer.outages (stage, worker, since, half_open, error_class, reason) values ('llm', 'w', now(), false, 'AUTH_DENIED', '');
 insert into raw.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 insert into redacted.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 insert into report.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
@@ -79,9 +79,8 @@ var violations = map[string][]string{
 	"criticizer.delivery_attempts_of_delivery":         {`insert into criticizer.delivery_attempts (delivery_id, attempt) values (-1, 1)`},
 	"criticizer.delivery_attempts_ended_with_result":   {`update criticizer.delivery_attempts set ended_at = now()`, `update criticizer.delivery_attempts set result = 'accepted'`},
 	"criticizer.delivery_attempts_accepted_has_result": {`update criticizer.delivery_attempts set accepted_at = now()`},
-	"criticizer.notices_once":                          {`insert into criticizer.notices (changelist_id, review_version, kind) values (1, 1, 'not_reviewed')`},
-	"criticizer.notices_of_job":                        {`insert into criticizer.notices (changelist_id, review_version, kind) values (1, 2, 'not_reviewed')`},
-	"criticizer.notices_kind_known":                    {`update criticizer.notices set kind = 'x'`},
+	"criticizer.notices_once":                          {`insert into criticizer.notices (changelist_id, review_version) values (1, 1)`},
+	"criticizer.notices_of_job":                        {`insert into criticizer.notices (changelist_id, review_version) values (1, 2)`},
 	"criticizer.notices_notified_has_id":               {`update criticizer.notices set notified_at = now()`, `update criticizer.notices set notification_id = 'm'`},
 	"criticizer.deliveries_intent_unique":              {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'a@corp.test')`},
 	"criticizer.deliveries_of_job":                     {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 2, 'a@corp.test')`},

@@ -23,14 +23,14 @@ func (d *DB) ReserveTokens(ctx context.Context, cl review.Changelist, v review.V
 	var day pgtype.Date
 	refused := false
 	err := d.inTx(ctx, "reserve tokens", func(q *db.Queries) (err error) {
-		if day, err = q.ReserveTokensOfDay(ctx, db.ReserveTokensOfDayParams{Tokens: int64(tokens), DayLimit: limit}); postgres.NoRow(err) {
+		if day, err = q.ReserveTokensOfDay(ctx, int64(tokens), limit); postgres.NoRow(err) {
 			refused = true
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		return q.ReserveTokensOfReview(ctx, db.ReserveTokensOfReviewParams{ChangelistID: cl, ReviewVersion: v, Tokens: tokens})
+		return q.ReserveTokensOfReview(ctx, cl, v, tokens)
 	})
 	if refused {
 		return review.Grant{Refused: true}, err
@@ -42,12 +42,12 @@ func (d *DB) ReserveTokens(ctx context.Context, cl review.Changelist, v review.V
 func (d *DB) SettleTokens(ctx context.Context, cl review.Changelist, v review.Version, g review.Grant, used review.Usage) error {
 	change := int64(used.Tokens() - g.Tokens)
 	return d.inTx(ctx, "settle tokens", func(q *db.Queries) error {
-		err := q.SettleTokensOfDay(ctx, db.SettleTokensOfDayParams{Day: pgtype.Date{Time: g.Day, Valid: true}, Change: change})
+		err := q.SettleTokensOfDay(ctx, change, pgtype.Date{Time: g.Day, Valid: true})
 		if err != nil {
 			return err
 		}
 		return q.SettleTokensOfReview(ctx, db.SettleTokensOfReviewParams{
-			ChangelistID: cl, ReviewVersion: v, Change: change, Calls: used.Calls,
+			Changelist: cl, Version: v, Change: change, Calls: used.Calls,
 			PromptTokens: used.PromptTokens, CompletionTokens: used.CompletionTokens,
 			CachedTokens: used.CachedTokens, Estimated: used.Estimated,
 		})
@@ -57,31 +57,31 @@ func (d *DB) SettleTokens(ctx context.Context, cl review.Changelist, v review.Ve
 // ReviewUsage returns the usage of all attempts at a review, and the tokens that count
 // against its budget, including those reserved for calls whose result is unknown.
 func (d *DB) ReviewUsage(ctx context.Context, cl review.Changelist, v review.Version) (used review.Usage, tokens int, err error) {
-	row, err := d.q.UsageOfReview(ctx, db.UsageOfReviewParams{ChangelistID: cl, ReviewVersion: v})
+	row, err := d.UsageOfReview(ctx, cl, v)
 	if postgres.NoRow(err) {
 		return review.Usage{}, 0, nil
 	}
 	return review.Usage{
 		Calls: row.Calls, PromptTokens: row.PromptTokens, CompletionTokens: row.CompletionTokens,
 		CachedTokens: row.CachedTokens, Estimated: row.Estimated,
-	}, row.Tokens, postgres.Interpret("read usage of review", err)
+	}, row.Tokens, err
 }
 
 // RecordReview records how a review was made, in place of the record of an earlier attempt,
 // and the outcome of its report, with which [DB.FinishJob] ends the job.
 func (d *DB) RecordReview(ctx context.Context, r review.Report, ref review.ArtifactRef) error {
 	return d.inTx(ctx, "record review", func(q *db.Queries) error {
-		err := q.RecordReview(ctx, db.RecordReviewParams{ChangelistID: r.Changelist, ReviewVersion: r.Version, Record: &r.Record})
+		err := q.RecordReview(ctx, r.Changelist, r.Version, &r.Record)
 		if err != nil {
 			return err
 		}
-		err = q.RecordGaps(ctx, db.RecordGapsParams{ChangelistID: r.Changelist, ReviewVersion: r.Version, Report: string(ref), Gaps: encoded(append([]review.Unread{}, r.Unread...))})
+		err = q.RecordGaps(ctx, db.RecordGapsParams{Changelist: r.Changelist, Version: r.Version, Report: string(ref), Gaps: encoded(append([]review.Unread{}, r.Unread...))})
 		if err != nil {
 			return err
 		}
 		t := r.Tally()
 		return q.RecordOutcome(ctx, db.RecordOutcomeParams{
-			ChangelistID: r.Changelist, ReviewVersion: r.Version, Report: ref, Outcome: r.Outcome, Findings: len(r.Findings), StandIn: r.StandIn,
+			Changelist: r.Changelist, Version: r.Version, Report: ref, Outcome: r.Outcome, Findings: len(r.Findings), StandIn: r.StandIn,
 			Coverage: strings.TrimSpace(t.Text() + " " + t.Aside()), Tally: t,
 		})
 	})
@@ -89,25 +89,25 @@ func (d *DB) RecordReview(ctx context.Context, r review.Report, ref review.Artif
 
 // Gaps returns what no model could read in the reviews of a changelist.
 func (d *DB) Gaps(ctx context.Context, cl review.Changelist) (map[review.Version][]review.Unread, error) {
-	rows, err := d.q.GapsOfChangelist(ctx, cl)
+	rows, err := d.GapsOfChangelist(ctx, cl)
 	gaps := map[review.Version][]review.Unread{}
 	for _, g := range rows {
-		gaps[g.ReviewVersion] = append(gaps[g.ReviewVersion], review.Unread{Path: g.Path, Lines: g.Lines, Why: review.SkipReason(g.Why), Class: g.Class, Context: g.Context})
+		gaps[g.Version] = append(gaps[g.Version], review.Unread{Path: g.Path, Lines: g.Lines, Why: review.SkipReason(g.Why), Class: g.Class, Context: g.Context})
 	}
-	return gaps, postgres.Interpret("read the gaps of reviews", err)
+	return gaps, err
 }
 
 // RecordRerun records in the audit log who asked for another version of a review, and why.
 func (d *DB) RecordRerun(ctx context.Context, req review.Request, who, reason string) error {
-	return postgres.Interpret("record rerun", audit(ctx, d.q, "review:"+req.Key, who, "review.rerun", map[string]any{"reason": reason}))
+	return audit(ctx, d.Queries, "review:"+req.Key, who, "review.rerun", map[string]any{"reason": reason})
 }
 
 // ReviewRecords returns how the reviews of a changelist were made.
 func (d *DB) ReviewRecords(ctx context.Context, cl review.Changelist) (map[review.Version]review.Record, error) {
-	rows, err := d.q.ReviewRecords(ctx, cl)
+	rows, err := d.Queries.ReviewRecords(ctx, cl)
 	records := map[review.Version]review.Record{}
 	for _, row := range rows {
-		records[row.ReviewVersion] = *row.Record
+		records[row.Version] = *row.Record
 	}
-	return records, postgres.Interpret("read records of reviews", err)
+	return records, err
 }

@@ -22,13 +22,13 @@ func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID str
 			return err
 		}
 		added, err := q.InsertDeadLetter(ctx, db.InsertDeadLetterParams{
-			WorkflowID: req.Key, RunID: runID, ChangelistID: req.Changelist, ReviewVersion: req.Version,
+			WorkflowID: req.Key, RunID: runID, Changelist: req.Changelist, Version: req.Version,
 			Stage: letter.Stage, ErrorClass: letter.ErrorClass, Payload: storable(letter),
 			FirstFailureAt: letter.FirstFailureAt, LastFailureAt: letter.LastFailureAt,
 			Retryable: letter.ErrorClass.Retryable(),
 		})
 		if postgres.NoRow(err) { // recorded before
-			escalated, err = q.IsEscalated(ctx, db.IsEscalatedParams{WorkflowID: req.Key, RunID: runID})
+			escalated, err = q.IsEscalated(ctx, req.Key, runID)
 			return err
 		}
 		if err != nil {
@@ -38,7 +38,7 @@ func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID str
 		if err := insertPage(ctx, q, added.ID, escalated, letter.ErrorClass); err != nil {
 			return err
 		}
-		if err := q.FailReplayedDeadLetters(ctx, db.FailReplayedDeadLettersParams{WorkflowID: req.Key, RunID: runID}); err != nil {
+		if err := q.FailReplayedDeadLetters(ctx, req.Key, runID); err != nil {
 			return err
 		}
 		return q.DeadLetterUnfinishedJob(ctx, req.Key)
@@ -109,16 +109,16 @@ func (d *DB) DeadLetters(ctx context.Context, f DeadLetterFilter) ([]DeadLetter,
 	for i, s := range f.States {
 		states[i] = string(s)
 	}
-	rows, err := d.q.DeadLetters(ctx, db.DeadLettersParams{
+	rows, err := d.Queries.DeadLetters(ctx, db.DeadLettersParams{
 		Ids: append([]int64{}, f.IDs...), States: states, Changelist: int64(f.Changelist), ErrorClass: string(f.Class),
 		Stage: string(f.Stage), OlderThan: f.OlderThan, Escalated: f.Escalated, Unexplained: f.Unexplained,
 	})
-	return postgres.Convert("read dead letters", rows, err, func(r db.DeadLettersRow) DeadLetter {
+	return convert(rows, err, func(r db.DeadLettersRow) DeadLetter {
 		if r.Escalated {
 			r.Payload.Hint = failure.EscalatedHint
 		}
 		return DeadLetter{
-			ID: r.ID, WorkflowID: r.WorkflowID, RunID: r.RunID, Changelist: r.ChangelistID, Version: r.ReviewVersion,
+			ID: r.ID, WorkflowID: r.WorkflowID, RunID: r.RunID, Changelist: r.Changelist, Version: r.Version,
 			State: DeadLetterState(r.State), Escalated: r.Escalated, Unexplained: r.Unexplained, Interrupted: r.Interrupted,
 			RecordedAt: r.RecordedAt, ResolvedAt: r.ResolvedAt, ResolvedBy: r.ResolvedBy, Resolution: r.Resolution,
 			DeadLetter: r.Payload,
@@ -137,7 +137,7 @@ func (d *DB) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 // WRITE_CONFLICT if the letter is resolved.
 func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, reason string) error {
 	changed, err := d.changeAudited(ctx, letterObject(id), who, "resolve", map[string]any{"reason": reason}, func(q *db.Queries) (int64, error) {
-		return q.ResolveDeadLetter(ctx, db.ResolveDeadLetterParams{ID: id, Who: who, Reason: reason})
+		return q.ResolveDeadLetter(ctx, who, reason, id)
 	})
 	if err == nil && !changed {
 		return failure.Errorf(failure.WriteConflict, "dead letter %d is resolved or does not exist", id)
@@ -152,7 +152,7 @@ func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string)
 		if _, err := q.DeadLetterState(ctx, id); err != nil {
 			return postgres.Missing("dead letter", id, err)
 		}
-		if acknowledged, err = q.AcknowledgeReplays(ctx, db.AcknowledgeReplaysParams{DeadLetterID: id, Who: who}); err != nil {
+		if acknowledged, err = q.AcknowledgeReplays(ctx, who, id); err != nil {
 			return err
 		}
 		return auditLetter(ctx, q, who, "annotate", id, map[string]any{"note": note})
@@ -162,7 +162,7 @@ func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string)
 
 // Trail returns the audit log of a letter, oldest first.
 func (d *DB) Trail(ctx context.Context, letter int64) ([]AuditEntry, error) {
-	return d.trail(ctx, letterObject(letter))
+	return d.AuditOf(ctx, letterObject(letter))
 }
 
 func letterObject(letter int64) string { return fmt.Sprintf("dead_letter:%d", letter) }
@@ -177,40 +177,32 @@ func auditLetter(ctx context.Context, q *db.Queries, who, action string, letter 
 func insertPage(ctx context.Context, q *db.Queries, letter int64, escalated bool, class failure.Class) error {
 	switch {
 	case escalated:
-		return q.InsertPage(ctx, db.InsertPageParams{DeadLetterID: letter, Reason: failure.PageEscalated})
+		return q.InsertPage(ctx, letter, failure.PageEscalated)
 	case class.Describe().Category == failure.CategoryConfigOrBug:
-		return q.InsertPage(ctx, db.InsertPageParams{DeadLetterID: letter, Reason: failure.PageBug})
+		return q.InsertPage(ctx, letter, failure.PageBug)
 	case class == failure.AuthDenied, class == failure.QuotaExhausted:
-		return q.InsertPageOfCause(ctx, db.InsertPageOfCauseParams{DeadLetterID: letter, Reason: failure.PageDenied})
+		return q.InsertPageOfCause(ctx, letter, failure.PageDenied)
 	}
 	return nil
 }
 
 // A PageState is the state of the page about a dead letter.
-type PageState struct {
-	Reason   failure.PageReason `json:"reason"`
-	Attempts int                `json:"attempts"`
-	SentAt   *time.Time         `json:"sent_at,omitempty"`
-}
+type PageState = db.PageOfRow
 
 // PageOf returns the page about a letter; nil if there is none.
 func (d *DB) PageOf(ctx context.Context, letter int64) (*PageState, error) {
-	row, err := d.q.PageOf(ctx, letter)
+	page, err := d.Queries.PageOf(ctx, letter)
 	if postgres.NoRow(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, postgres.Interpret("read page", err)
-	}
-	page := PageState(row)
-	return &page, nil
+	return &page, err
 }
 
 // ClaimPage claims a page that is due; no other process claims it during lease.
 // acceptedBy are the channels that have accepted the page, and attempt counts from 1.
 // ok is false if no page is due. A page about a settled letter is never due.
 func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, acceptedBy []string, attempt int, ok bool, err error) {
-	row, err := d.q.ClaimPage(ctx, lease)
+	row, err := d.Queries.ClaimPage(ctx, lease)
 	if postgres.NoRow(err) {
 		return failure.Page{}, nil, 0, false, nil
 	}
@@ -230,23 +222,18 @@ func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.P
 	}
 	return failure.Page{
 		ID: row.ID, Outage: outage, Reason: row.Reason,
-		Changelist: int64(row.ChangelistID), ReviewVersion: int(row.ReviewVersion),
+		Changelist: int64(row.Changelist), ReviewVersion: int(row.Version),
 		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: hint, LastFailureAt: row.LastFailureAt,
 		DeadLetterID: row.DeadLetterID, WorkflowID: row.WorkflowID, RunID: row.RunID,
-	}, row.AcceptedBy, row.Attempts, err == nil, postgres.Interpret("claim page", err)
+	}, row.AcceptedBy, row.Attempts, err == nil, err
 }
 
 // MarkPageAccepted records that a channel has accepted the page.
 func (d *DB) MarkPageAccepted(ctx context.Context, id int64, channel string) error {
-	return postgres.Interpret("mark page accepted", d.q.MarkPageAccepted(ctx, db.MarkPageAcceptedParams{ID: id, Channel: channel}))
-}
-
-// MarkPageSent records that every channel has accepted the page.
-func (d *DB) MarkPageSent(ctx context.Context, id int64) error {
-	return postgres.Interpret("mark page sent", d.q.MarkPageSent(ctx, id))
+	return d.Queries.MarkPageAccepted(ctx, channel, id)
 }
 
 // PostponePage ends a claim: the page is due again after delay.
 func (d *DB) PostponePage(ctx context.Context, id int64, delay time.Duration) error {
-	return postgres.Interpret("postpone page", d.q.PostponePage(ctx, db.PostponePageParams{ID: id, Delay: delay}))
+	return d.Queries.PostponePage(ctx, delay, id)
 }

@@ -12,41 +12,34 @@ import (
 
 // SaveRecipients replaces the recipients of a version.
 func (d *DB) SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error {
-	rows := make([]db.InsertRecipientsParams, len(rs))
-	for i, r := range rs {
-		rows[i] = db.InsertRecipientsParams{
-			ChangelistID: cl, ReviewVersion: v, Position: i, UserName: r.User, Address: r.Address, Role: r.Role,
-		}
-	}
 	return d.inTx(ctx, "save recipients", func(q *db.Queries) error {
 		if err := q.LockChangelist(ctx, int64(cl)); err != nil {
 			return err
 		}
-		if err := q.DeleteRecipients(ctx, db.DeleteRecipientsParams{ChangelistID: cl, ReviewVersion: v}); err != nil {
+		if err := q.DeleteRecipients(ctx, cl, v); err != nil {
 			return err
 		}
-		_, err := q.InsertRecipients(ctx, rows)
-		return err
+		return q.InsertRecipients(ctx, cl, v, encoded(append([]review.Recipient{}, rs...)))
 	})
 }
 
 // Recipients returns the recipients of a version, the author first, then in the order
 // in which they were saved.
 func (d *DB) Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error) {
-	rows, err := d.q.Recipients(ctx, db.RecipientsParams{ChangelistID: cl, ReviewVersion: v})
-	return postgres.Convert("read recipients", rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
+	rows, err := d.Queries.Recipients(ctx, cl, v)
+	return convert(rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
 }
 
 // DecideRecipients stores for each person of a version why the person is not notified, before
 // anything is sent. Persons who are not among the excluded are notified.
 func (d *DB) DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.Excluded) error {
 	return d.inTx(ctx, "decide recipients", func(q *db.Queries) error {
-		if err := q.DecideAllRecipients(ctx, db.DecideAllRecipientsParams{ChangelistID: cl, ReviewVersion: v}); err != nil {
+		if err := q.DecideAllRecipients(ctx, cl, v); err != nil {
 			return err
 		}
 		for _, e := range excluded {
 			if err := q.ExcludeRecipient(ctx, db.ExcludeRecipientParams{
-				ChangelistID: cl, ReviewVersion: v, UserName: e.User, Address: e.Address, Why: e.Why,
+				Changelist: cl, Version: v, UserName: e.User, Address: e.Address, Why: e.Why,
 			}); err != nil {
 				return err
 			}
@@ -55,27 +48,18 @@ func (d *DB) DecideRecipients(ctx context.Context, cl review.Changelist, v revie
 	})
 }
 
-// Bounced returns those of the addresses that a mail server has refused, and that no operator
-// has sent to again.
-func (d *DB) Bounced(ctx context.Context, addresses []string) ([]string, error) {
-	found, err := d.q.BouncedAddresses(ctx, addresses)
-	return found, postgres.Interpret("read bounced addresses", err)
-}
-
 // PrepareDeliveries inserts the missing outbox rows, one per address regardless of
 // case, and returns all rows of the version by recipient (notification 6.3).
 func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
 	var rows []db.Delivery
 	err := d.inTx(ctx, "prepare deliveries", func(q *db.Queries) (err error) {
-		if err := q.InsertMissingDeliveries(ctx, db.InsertMissingDeliveriesParams{
-			ChangelistID: int64(cl), ReviewVersion: int(v), Addresses: addresses,
-		}); err != nil {
+		if err := q.InsertMissingDeliveries(ctx, int64(cl), int(v), addresses); err != nil {
 			return err
 		}
-		rows, err = q.Deliveries(ctx, db.DeliveriesParams{ChangelistID: cl, ReviewVersion: v})
+		rows, err = q.Deliveries(ctx, cl, v)
 		return err
 	})
-	return postgres.Convert("prepare deliveries", rows, err, asDelivery)
+	return convert(rows, err, asDelivery)
 }
 
 // PrepareChannels inserts the missing outbox rows of channels other than mail.
@@ -84,15 +68,13 @@ func (d *DB) PrepareChannels(ctx context.Context, cl review.Changelist, v review
 	for i, c := range channels {
 		names[i] = string(c)
 	}
-	return postgres.Interpret("prepare channels", d.q.InsertMissingChannels(ctx, db.InsertMissingChannelsParams{
-		ChangelistID: int64(cl), ReviewVersion: int(v), Channels: names,
-	}))
+	return d.InsertMissingChannels(ctx, int64(cl), int(v), names)
 }
 
 // Delivery returns one outbox row.
 func (d *DB) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
-	row, err := d.q.Delivery(ctx, id)
-	return byOurClock(asDelivery(row.Delivery), row.Now), postgres.Interpret("read delivery", err)
+	row, err := d.Queries.Delivery(ctx, id)
+	return byOurClock(asDelivery(row.Delivery), row.Now), err
 }
 
 // byOurClock converts the time of the last attempt from the database's clock, whose
@@ -110,21 +92,18 @@ func byOurClock(row review.Delivery, now time.Time) review.Delivery {
 // crashed. seen is the row on which the decision to send was based. If the row has
 // changed, another worker sends it, and the error has class WRITE_CONFLICT.
 func (d *DB) BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error) {
-	row, err := d.q.BeginDeliveryIfUnchanged(ctx, db.BeginDeliveryIfUnchangedParams{
-		ID: seen.ID, Attempts: seen.Attempts,
-	})
+	row, err := d.BeginDeliveryIfUnchanged(ctx, seen.ID, seen.Attempts)
 	if postgres.NoRow(err) {
 		return review.Delivery{}, failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
 	}
-	begun := asDelivery(row)
-	return begun, postgres.Interpret("begin delivery", err)
+	return asDelivery(row), err
 }
 
 // RecordAttempt records how the attempt that returned begun ended, if that is not known yet.
 func (d *DB) RecordAttempt(ctx context.Context, begun review.Delivery, a review.Attempt) error {
-	return postgres.Interpret("record attempt", d.q.EndAttempt(ctx, db.EndAttemptParams{
+	return d.EndAttempt(ctx, db.EndAttemptParams{
 		DeliveryID: begun.ID, Attempt: begun.Attempts, Result: a.Result, Answer: a.Answer, Detail: a.Detail,
-	}))
+	})
 }
 
 // FirstFailure returns the first attempt of a row that failed, zero if there is none.
@@ -132,7 +111,7 @@ func (d *DB) FirstFailure(ctx context.Context, id int64) (review.Attempt, error)
 	attempts, err := d.Attempts(ctx, id)
 	for _, a := range attempts {
 		if a.Result != "" && a.Result != "accepted" {
-			return a.Attempt, err
+			return review.Attempt{Result: a.Result, Answer: a.Answer, Detail: a.Detail}, err
 		}
 	}
 	return review.Attempt{}, err
@@ -141,9 +120,7 @@ func (d *DB) FirstFailure(ctx context.Context, id int64) (review.Attempt, error)
 // AbandonDelivery records that the attempt which returned begun was certainly not
 // accepted. It changes nothing if another attempt has begun.
 func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
-	return postgres.Interpret("abandon delivery", d.q.AbandonDeliveryIfUnchanged(ctx, db.AbandonDeliveryIfUnchangedParams{
-		ID: begun.ID, Attempts: begun.Attempts,
-	}))
+	return d.AbandonDeliveryIfUnchanged(ctx, begun.ID, begun.Attempts)
 }
 
 // MarkSent records the provider's acceptance in a single write (notification 6.4.3);
@@ -153,11 +130,11 @@ func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
 func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence string) error {
 	var changed int64
 	err := d.inTx(ctx, "mark delivery sent", func(q *db.Queries) (err error) {
-		changed, err = q.MarkSentIfNotSent(ctx, db.MarkSentIfNotSentParams{ID: id, NotificationID: notificationID, Evidence: evidence})
+		changed, err = q.MarkSentIfNotSent(ctx, notificationID, evidence, id)
 		if err != nil || changed == 0 {
 			return err
 		}
-		return q.AcceptAttempt(ctx, db.AcceptAttemptParams{DeliveryID: id, Evidence: evidence, Accepted: evidence == review.EvidenceReply})
+		return q.AcceptAttempt(ctx, evidence, evidence == review.EvidenceReply, id)
 	})
 	if err != nil || changed == 1 {
 		return err
@@ -172,16 +149,14 @@ func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence st
 // RecordRefusal records that the provider refused the complete message of the attempt.
 // The row stays begun: the evidence sources are queried before the refusal counts.
 func (d *DB) RecordRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error {
-	return postgres.Interpret("record refusal", d.q.RecordRefusalIfUnchanged(ctx, db.RecordRefusalIfUnchangedParams{
-		ID: begun.ID, Attempts: begun.Attempts, ErrorClass: string(class),
-	}))
+	return d.RecordRefusalIfUnchanged(ctx, string(class), begun.ID, begun.Attempts)
 }
 
 // MarkDeliveryFailed records a permanent refusal of the recipient
 // (notification 8.1). If another attempt has begun, it changes nothing and the
 // error has class WRITE_CONFLICT.
 func (d *DB) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error {
-	changed, err := d.q.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{
+	changed, err := d.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{
 		ID: seen.ID, Attempts: seen.Attempts, ErrorClass: string(class), Bounced: seen.Bounced,
 	})
 	return d.settled(ctx, "fail delivery", seen.ID, review.DeliveryFailed, changed, err)
@@ -190,7 +165,7 @@ func (d *DB) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class
 // HoldDelivery keeps the row from being sent until an operator has decided. Its
 // errors are as for [DB.MarkDeliveryFailed].
 func (d *DB) HoldDelivery(ctx context.Context, seen review.Delivery) error {
-	changed, err := d.q.HoldPendingDelivery(ctx, db.HoldPendingDeliveryParams{ID: seen.ID, Attempts: seen.Attempts})
+	changed, err := d.HoldPendingDelivery(ctx, seen.ID, seen.Attempts)
 	return d.settled(ctx, "hold delivery", seen.ID, review.DeliveryHeld, changed, err)
 }
 
@@ -198,7 +173,7 @@ func (d *DB) HoldDelivery(ctx context.Context, seen review.Delivery) error {
 // status before.
 func (d *DB) settled(ctx context.Context, op string, id int64, want review.DeliveryStatus, changed int64, err error) error {
 	if err != nil || changed == 1 {
-		return postgres.Interpret(op, err)
+		return err
 	}
 	row, err := d.Delivery(ctx, id)
 	if err == nil && row.Status != want {
@@ -210,7 +185,7 @@ func (d *DB) settled(ctx context.Context, op string, id int64, want review.Deliv
 func asDelivery(d db.Delivery) review.Delivery {
 	delivery := review.Delivery{
 		ID:             d.ID,
-		Key:            review.DeliveryKey{Changelist: d.ChangelistID, Recipient: d.Recipient, Version: d.ReviewVersion},
+		Key:            review.DeliveryKey{Changelist: d.Changelist, Recipient: d.Recipient, Version: d.Version},
 		Status:         d.Status,
 		Attempts:       d.Attempts,
 		LastAttemptAt:  d.LastAttemptAt,
@@ -232,8 +207,8 @@ const reconciler = "reconciliation"
 // being checked. It leaves out rows that may be in flight, whose last attempt is younger
 // than grace, and rows sent less than bounced ago.
 func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error) {
-	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: limit})
-	return postgres.Convert("read due deliveries", rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {
+	rows, err := d.Queries.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: limit})
+	return convert(rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {
 		return review.DueDelivery{
 			Delivery: byOurClock(asDelivery(r.Delivery), r.Now), JobState: r.JobState, Report: postgres.OrZero(r.Report), OnlyNew: r.OnlyNew,
 			Confirmed: r.Delivery.ConfirmedAt != nil, Evidence: postgres.OrZero(r.Delivery.Evidence),
@@ -244,16 +219,16 @@ func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Durat
 // RecordCheck records that the evidence sources were queried for a row, and whether
 // one has evidence of a mail that was marked sent.
 func (d *DB) RecordCheck(ctx context.Context, id int64, confirmed bool) error {
-	return postgres.Interpret("record check of delivery", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Confirmed: confirmed}))
+	return d.Queries.RecordCheck(ctx, confirmed, id)
 }
 
 // RecordMissing records that a source that would have the mails of sent rows has none. It
 // returns how many mails have been missing since a source last had them.
 func (d *DB) RecordMissing(ctx context.Context, ids []int64) (missing int, err error) {
-	if err = d.q.RecordMissing(ctx, ids); err == nil {
-		missing, err = d.q.CountMissing(ctx)
+	if err = d.Queries.RecordMissing(ctx, ids); err == nil {
+		missing, err = d.CountMissing(ctx)
 	}
-	return missing, postgres.Interpret("record missing mails", err)
+	return missing, err
 }
 
 // FailDelivery records a bounce, even of a row that was marked sent
@@ -271,7 +246,7 @@ func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failu
 // was not accepted. It changes nothing if the row was unproven twice.
 func (d *DB) ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed bool, err error) {
 	return d.changeAudited(ctx, deliveryObject(seen.ID), reconciler, "release", map[string]any{"was": seen.Status}, func(q *db.Queries) (int64, error) {
-		return q.ReleaseHeldDelivery(ctx, db.ReleaseHeldDeliveryParams{ID: seen.ID, Attempts: seen.Attempts})
+		return q.ReleaseHeldDelivery(ctx, seen.ID, seen.Attempts)
 	})
 }
 
@@ -297,9 +272,9 @@ func (d *DB) RequeueUnproven(ctx context.Context, seen review.Delivery, hold boo
 // BeginNotice begins the notice of a dead letter of stage fetch or llm that is open for the time
 // given, and that no replay has taken up. ok is false if there is none.
 func (d *DB) BeginNotice(ctx context.Context, openFor time.Duration) (n review.Notice, ok bool, err error) {
-	rows, err := d.q.BeginNotice(ctx, openFor)
+	rows, err := d.Queries.BeginNotice(ctx, openFor)
 	if err != nil || len(rows) == 0 {
-		return n, false, postgres.Interpret("begin notice", err)
+		return n, false, err
 	}
 	r := rows[0]
 	return review.Notice{
@@ -311,22 +286,22 @@ func (d *DB) BeginNotice(ctx context.Context, openFor time.Duration) (n review.N
 // MarkNotice records that an attempt begins, or, if it is not in doubt, that the last attempt
 // was certainly not accepted. ok is false if the changelist was forgotten meanwhile.
 func (d *DB) MarkNotice(ctx context.Context, n review.Notice, inDoubt bool) (ok bool, err error) {
-	marked, err := d.q.MarkNotice(ctx, db.MarkNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version, InDoubt: inDoubt})
-	return marked == 1, postgres.Interpret("mark notice", err)
+	marked, err := d.Queries.MarkNotice(ctx, inDoubt, n.Changelist, n.Version)
+	return marked == 1, err
 }
 
 // PostponeNotice records why a notice is not sent before a later run.
 func (d *DB) PostponeNotice(ctx context.Context, n review.Notice, why string) error {
-	return postgres.Interpret("postpone notice", d.q.PostponeNotice(ctx, db.PostponeNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version, Why: why}))
+	return d.Queries.PostponeNotice(ctx, why, n.Changelist, n.Version)
 }
 
 // EndNotice records that a notice was sent, or, with an empty ID, why it never will be.
 func (d *DB) EndNotice(ctx context.Context, n review.Notice, notificationID, why string) error {
-	p := db.EndNoticeParams{ChangelistID: n.Changelist, ReviewVersion: n.Version}
+	p := db.EndNoticeParams{Changelist: n.Changelist, Version: n.Version}
 	if notificationID != "" {
 		p.NotificationID = &notificationID
 	} else {
 		p.Why = &why
 	}
-	return postgres.Interpret("end notice", d.q.EndNotice(ctx, p))
+	return d.Queries.EndNotice(ctx, p)
 }

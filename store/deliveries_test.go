@@ -558,7 +558,7 @@ func TestAttemptsAreRows(t *testing.T) {
 	testkit.NoError(t, notify.RecordAttempt(t.Context(), second, review.Attempt{Result: string(failure.DeliveryAmbiguous)}))
 	testkit.NoError(t, notify.MarkSent(t.Context(), id, "m1", "journal"))
 	got := must(operator.Attempts(t.Context(), id))(t)
-	if len(got) != 2 || got[0].Number != 1 || got[0].Attempt != refused || got[0].EndedAt == nil || got[0].AcceptedAt != nil {
+	if len(got) != 2 || got[0].Attempt != 1 || (review.Attempt{Result: got[0].Result, Answer: got[0].Answer, Detail: got[0].Detail}) != refused || got[0].EndedAt == nil || got[0].AcceptedAt != nil {
 		t.Fatalf("attempts are %+v", got)
 	}
 	if got[1].Result != "accepted" || got[1].Evidence != "journal" || got[1].AcceptedAt != nil { // a source does not say when

@@ -25,16 +25,14 @@ func (d *DB) ReportFindings(ctx context.Context, cl review.Changelist, v review.
 		for i, f := range reported {
 			like := f.Likeness()
 			err := q.InsertFinding(ctx, db.InsertFindingParams{
-				Token: review.NewFeedbackToken(), ChangelistID: cl, ReviewVersion: v, Fingerprint: like.Fingerprints[0],
+				Token: review.NewFeedbackToken(), Changelist: cl, Version: v, Fingerprint: like.Fingerprints[0],
 				PlaceFingerprints: like.Fingerprints[1:], Place: like.Place, Shingles: append([]int{}, like.Shingles...),
 				Path: f.Path, Rule: f.Rule, Category: f.Category, Severity: f.Severity, Verbatim: f.IsVerbatim(),
 			})
 			if err != nil {
 				return err
 			}
-			reported[i].FeedbackToken, err = q.FindingToken(ctx, db.FindingTokenParams{
-				ChangelistID: cl, ReviewVersion: v, Fingerprint: f.Fingerprint(),
-			})
+			reported[i].FeedbackToken, err = q.FindingToken(ctx, cl, v, f.Fingerprint())
 			if err != nil {
 				return err
 			}
@@ -52,19 +50,19 @@ func (d *DB) AcceptedWrong(ctx context.Context, findings []review.Finding) ([]bo
 	if len(findings) == 0 {
 		return accepted, nil
 	}
-	var query db.AcceptedFindingsParams
+	var places, fingerprints []string
 	for _, f := range findings {
 		like := f.Likeness()
-		query.Places, query.Fingerprints = append(query.Places, like.Place), append(query.Fingerprints, like.Fingerprints[0])
+		places, fingerprints = append(places, like.Place), append(fingerprints, like.Fingerprints[0])
 	}
-	rows, err := d.q.AcceptedFindings(ctx, query)
+	rows, err := d.AcceptedFindings(ctx, places, fingerprints)
 	for i, f := range findings {
 		accepted[i] = slices.ContainsFunc(rows, func(r db.AcceptedFindingsRow) bool {
 			return slices.Index(review.Severities(), f.Severity) >= slices.Index(review.Severities(), r.Severity) && // worst first
 				likeness(r.Fingerprint, r.PlaceFingerprints, r.Place, r.Shingles).Is(f.Likeness())
 		})
 	}
-	return accepted, postgres.Interpret("read findings that are not reported again", err)
+	return accepted, err
 }
 
 func likeness(fingerprint string, others []string, place string, shingles []int) review.Likeness {
@@ -77,7 +75,7 @@ func (d *DB) Dispute(ctx context.Context, findings []review.Finding) error {
 	for _, f := range findings {
 		places = append(places, f.Likeness().Place)
 	}
-	rows, err := d.q.DisputedFindings(ctx, places)
+	rows, err := d.DisputedFindings(ctx, places)
 	for i, f := range findings {
 		for _, r := range rows {
 			if likeness(r.Fingerprint, r.PlaceFingerprints, r.Place, r.Shingles).Is(f.Likeness()) {
@@ -85,25 +83,25 @@ func (d *DB) Dispute(ctx context.Context, findings []review.Finding) error {
 			}
 		}
 	}
-	return postgres.Interpret("read opinions on findings", err)
+	return err
 }
 
 // RecordFeedback records a reader's mail. It changes nothing if the finding is no longer
 // known, if the sender was not a recipient of its review or of one that adopted its report, or
 // if the reader has said something newer. A reader without a user is named by a digest.
 func (d *DB) RecordFeedback(ctx context.Context, m review.FeedbackMail) (recorded bool, err error) {
-	who, err := d.q.FindingReader(ctx, db.FindingReaderParams{Token: m.Token, Address: m.Sender})
+	who, err := d.FindingReader(ctx, m.Sender, m.Token)
 	if postgres.NoRow(err) {
 		return false, nil
 	}
 	if err == nil {
 		var n int64
-		n, err = d.q.RecordOpinion(ctx, db.RecordOpinionParams{
+		n, err = d.RecordOpinion(ctx, db.RecordOpinionParams{
 			Token: m.Token, SaidBy: cmp.Or(who, unnamedReader(m.Token, m.Sender)), Opinion: string(m.Opinion), Note: m.Note, SaidAt: m.At,
 		})
 		recorded = n > 0
 	}
-	return recorded, postgres.Interpret("record feedback", err)
+	return recorded, err
 }
 
 // unnamedReader tells the readers of one finding apart, and not the readers of two.
@@ -123,7 +121,7 @@ type ReportedFinding struct {
 }
 
 func asReported(f db.Finding) ReportedFinding {
-	return ReportedFinding{f.Token, f.ChangelistID, f.ReviewVersion, f.Path, f.Rule, f.Category, f.Severity}
+	return ReportedFinding{f.Token, f.Changelist, f.Version, f.Path, f.Rule, f.Category, f.Severity}
 }
 
 // AcceptWrong records that the finding with token is wrong: it is not reported again in later
@@ -131,7 +129,7 @@ func asReported(f db.Finding) ReportedFinding {
 func (d *DB) AcceptWrong(ctx context.Context, token, who, note string) (ReportedFinding, error) {
 	return d.decideFinding(ctx, "accept", token, who, note, func(q *db.Queries) error {
 		_, err := q.RecordOpinion(ctx, db.RecordOpinionParams{Token: token, SaidBy: who, Opinion: string(review.OpinionWrong), Note: note, SaidAt: time.Now()})
-		return errors.Join(err, q.AcceptFinding(ctx, db.AcceptFindingParams{Token: token, Who: who}))
+		return errors.Join(err, q.AcceptFinding(ctx, who, token))
 	})
 }
 
@@ -174,8 +172,8 @@ type RatedFinding struct {
 
 // RatedFindings returns opinions, newest first.
 func (d *DB) RatedFindings(ctx context.Context, limit int) ([]RatedFinding, error) {
-	rows, err := d.q.OpinionsOnFindings(ctx, limit)
-	return postgres.Convert("read opinions on findings", rows, err, func(r db.OpinionsOnFindingsRow) RatedFinding {
+	rows, err := d.OpinionsOnFindings(ctx, limit)
+	return convert(rows, err, func(r db.OpinionsOnFindingsRow) RatedFinding {
 		return RatedFinding{
 			asReported(r.Finding), review.Opinion(postgres.OrZero(r.Opinion)), postgres.OrZero(r.SaidBy), postgres.OrZero(r.Note), r.SaidAt, postgres.OrZero(r.Finding.AcceptedBy),
 		}
@@ -183,17 +181,4 @@ func (d *DB) RatedFindings(ctx context.Context, limit int) ([]RatedFinding, erro
 }
 
 // A FindingCount counts the reported findings of one kind, and the readers' opinions.
-type FindingCount struct {
-	Kind     string `json:"by"` // rule, category, severity, or all of them
-	Name     string `json:"name"`
-	Reported int    `json:"reported"`
-	Useful   int    `json:"useful"`
-	Wrong    int    `json:"wrong"`
-}
-
-// FindingCounts counts the findings that were reported within the last since: all, by rule
-// pack, by category and by severity.
-func (d *DB) FindingCounts(ctx context.Context, since time.Duration) ([]FindingCount, error) {
-	rows, err := d.q.FindingCounts(ctx, since)
-	return postgres.Convert("count findings", rows, err, func(r db.FindingCountsRow) FindingCount { return FindingCount(r) })
-}
+type FindingCount = db.FindingCountsRow

@@ -133,7 +133,7 @@ func TestAnswersOfReaders(t *testing.T) {
 		t.Errorf("opinions %+v", rated)
 	}
 	counts := must(operator.FindingCounts(t.Context(), 1000*time.Hour))(t)
-	if len(counts) != 4 || counts[0] != (store.FindingCount{Kind: "all", Reported: 1, Useful: 1, Wrong: 1}) {
+	if len(counts) != 4 || counts[0] != (store.FindingCount{By: "all", Reported: 1, Useful: 1, Wrong: 1}) {
 		t.Errorf("counted %+v", counts)
 	}
 }

@@ -74,7 +74,7 @@ func TestForgetAfterANotice(t *testing.T) {
 	books, d := bookkeeping(t)
 	open(t, books, v1, "run1")
 	die(t, books, "run1", failure.UpstreamUnavailable)
-	exec(t, d.Conn(t), `insert into criticizer.notices (changelist_id, review_version, kind, begun_at) values (4711, 1, 'not_reviewed', now() - interval '6 days')`)
+	exec(t, d.Conn(t), `insert into criticizer.notices (changelist_id, review_version, begun_at) values (4711, 1, now() - interval '6 days')`)
 	forget(t, d, store.ForgetNoticeInDoubt)
 	exec(t, d.Conn(t), `update criticizer.notices set begun_at = begun_at - interval '1 day'`)
 	forget(t, d, "")
@@ -130,7 +130,7 @@ func TestForgetWhileANoticeBegins(t *testing.T) {
 	testkit.Eventually(t, "forget waits for the letter", func() bool {
 		return query[bool](t, watch, `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`)
 	})
-	exec(t, conn, `insert into criticizer.notices (changelist_id, review_version, kind) values (4711, 1, 'not_reviewed'); commit`)
+	exec(t, conn, `insert into criticizer.notices (changelist_id, review_version) values (4711, 1); commit`)
 	select {
 	case err := <-done:
 		testkit.NoError(t, err)

@@ -27,21 +27,19 @@ func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (ope
 		if err := q.LockChangelist(ctx, int64(req.Changelist)); err != nil {
 			return err
 		}
-		job, err := q.DecidingJob(ctx, db.DecidingJobParams{
-			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: req.Version,
-		})
-		sameVersion := job.ChangelistID == req.Changelist &&
-			(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
+		job, err := q.DecidingJob(ctx, req.Key, req.Changelist, req.Version)
+		sameVersion := job.Changelist == req.Changelist &&
+			(job.Version == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
 		opened.Decision = review.DecisionDuplicate
 		switch {
 		case postgres.NoRow(err):
 			opened.Decision = review.DecisionRun
 			job, err = q.InsertJob(ctx, db.InsertJobParams{
-				IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int(req.Version),
+				IdempotencyKey: req.Key, Changelist: req.Changelist, Version: int(req.Version),
 				ServerID: req.ServerID, RunID: runID, OnlyNew: req.OnlyNew,
 			})
 		case err != nil:
-		case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID: // another change with the same number
+		case job.Changelist == req.Changelist && job.ServerID != req.ServerID: // another change with the same number
 			opened.Decision, opened.OtherServer = review.DecisionRefused, job.ServerID
 		case job.IdempotencyKey == req.Key && sameVersion:
 			if job.State != review.JobSucceeded && job.ForgottenAt == nil {
@@ -66,7 +64,7 @@ func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (ope
 // unchanged.
 func (d *DB) FinishJob(ctx context.Context, key string, report review.ArtifactRef) (review.Job, error) {
 	return d.finish(ctx, key, "a delivery is neither notified nor waived, or stage llm recorded no outcome of the report", func(q *db.Queries) (bool, error) {
-		return q.FinishJobIfAllNotified(ctx, db.FinishJobIfAllNotifiedParams{IdempotencyKey: key, Report: string(report)})
+		return q.FinishJobIfAllNotified(ctx, key, string(report))
 	})
 }
 
@@ -75,7 +73,7 @@ func (d *DB) FinishJob(ctx context.Context, key string, report review.ArtifactRe
 // error has class INVARIANT_VIOLATED. A job that has succeeded before is returned unchanged.
 func (d *DB) SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error) {
 	return d.finish(ctx, key, "stage fetch recorded no such rule", func(q *db.Queries) (bool, error) {
-		return q.SkipJob(ctx, db.SkipJobParams{IdempotencyKey: key, SkippedBy: string(by)})
+		return q.SkipJob(ctx, key, string(by))
 	})
 }
 
@@ -108,8 +106,7 @@ func (d *DB) finish(ctx context.Context, key, why string, end func(*db.Queries) 
 // CancelJob marks a running job canceled; how says by whom and why. A job that has ended is
 // left unchanged, and a job that was canceled before it was opened has no row.
 func (d *DB) CancelJob(ctx context.Context, key, how string) error {
-	_, err := d.q.CancelJobIfRunning(ctx, db.CancelJobIfRunningParams{IdempotencyKey: key, How: how})
-	return postgres.Interpret("cancel job", err)
+	return d.CancelJobIfRunning(ctx, how, key)
 }
 
 // A Run is a run of a review as its job names it.
@@ -118,16 +115,16 @@ type Run struct{ WorkflowID, RunID string }
 // ClaimWatch reports whether this worker has to look for ended reviews until the interval
 // has passed. It returns true for one worker at a time.
 func (d *DB) ClaimWatch(ctx context.Context, every time.Duration) (bool, error) {
-	n, err := d.q.ClaimWatch(ctx, every)
-	return n > 0, postgres.Interpret("claim the watch", err)
+	n, err := d.Queries.ClaimWatch(ctx, every)
+	return n > 0, err
 }
 
 // ClaimUnfinished returns some reviews that are unfinished or replayed, and that no
 // worker has checked for a while.
 func (d *DB) ClaimUnfinished(ctx context.Context) ([]Run, error) {
 	const atMost, uncheckedFor = 50, 20 * time.Second
-	rows, err := d.q.ClaimUnfinishedJobs(ctx, db.ClaimUnfinishedJobsParams{UncheckedFor: uncheckedFor, AtMost: atMost})
-	return postgres.Convert("claim unfinished reviews", rows, err, func(r db.ClaimUnfinishedJobsRow) Run { return Run{r.IdempotencyKey, r.RunID} })
+	rows, err := d.ClaimUnfinishedJobs(ctx, uncheckedFor, atMost)
+	return convert(rows, err, func(r db.ClaimUnfinishedJobsRow) Run { return Run{r.IdempotencyKey, r.RunID} })
 }
 
 // CloseEnded closes the job of a review whose newest run has ended, as how states, but has not
@@ -150,7 +147,7 @@ func (d *DB) CloseEnded(ctx context.Context, r Run, how string) (state review.Jo
 				return err
 			}
 		}
-		state, err = q.CloseEndedJob(ctx, db.CloseEndedJobParams{IdempotencyKey: r.WorkflowID, RunID: r.RunID, How: how})
+		state, err = q.CloseEndedJob(ctx, how, r.WorkflowID, r.RunID)
 		if postgres.NoRow(err) {
 			return nil
 		}
@@ -164,21 +161,17 @@ func (d *DB) CloseEnded(ctx context.Context, r Run, how string) (state review.Jo
 
 // Job returns the job with the given idempotency key.
 func (d *DB) Job(ctx context.Context, key string) (review.Job, error) {
-	job, err := d.q.Job(ctx, key)
-	return asJob(job), postgres.Interpret("read job", err)
+	job, err := d.Queries.Job(ctx, key)
+	return asJob(job), err
 }
 
 // Credit returns what the reviews of submitted changelists say. A changelist without a review
 // is missing. One whose findings are not all known counts as not read.
 func (d *DB) Credit(ctx context.Context, changes []review.Changelist) (map[review.Changelist]review.Credit, error) {
-	numbers := make([]int64, len(changes))
-	for i, cl := range changes {
-		numbers[i] = int64(cl)
-	}
-	rows, err := d.q.CreditOfChangelists(ctx, numbers)
+	rows, err := d.CreditOfChangelists(ctx, numbers(changes))
 	known := make(map[review.Changelist]review.Credit, len(rows))
 	for _, r := range rows {
-		c, again := known[r.ChangelistID]
+		c, again := known[r.Changelist]
 		if !again {
 			c.Read = r.IsRead
 		}
@@ -192,17 +185,25 @@ func (d *DB) Credit(ctx context.Context, changes []review.Changelist) (map[revie
 				Others: r.PlaceFingerprints, Path: r.Path, Category: review.Category(r.Category), Severity: review.Severity(r.Severity), Verbatim: r.Verbatim,
 			})
 		}
-		known[r.ChangelistID] = c
+		known[r.Changelist] = c
 	}
-	return known, postgres.Interpret("read reviews of changelists", err)
+	return known, err
+}
+
+func numbers(changes []review.Changelist) []int64 {
+	numbers := make([]int64, len(changes))
+	for i, cl := range changes {
+		numbers[i] = int64(cl)
+	}
+	return numbers
 }
 
 func asJob(j db.Job) review.Job {
 	return review.Job{
 		ID:         j.ID,
 		Key:        j.IdempotencyKey,
-		Changelist: j.ChangelistID,
-		Version:    j.ReviewVersion,
+		Changelist: j.Changelist,
+		Version:    j.Version,
 		State:      j.State,
 		Outcome:    postgres.OrZero(j.Outcome),
 		Findings:   j.Findings,

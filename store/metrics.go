@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/store/db"
 )
 
@@ -20,9 +19,9 @@ type Figure struct {
 // Figures returns the metrics that docs/observability.md lists as read from
 // Postgres.
 func (d *DB) Figures(ctx context.Context) ([]Figure, error) {
-	rows, err := d.q.Figures(ctx)
+	rows, err := d.Queries.Figures(ctx)
 	if err != nil {
-		return nil, postgres.Interpret("read metrics", err)
+		return nil, err
 	}
 	figures := make([]Figure, len(rows))
 	for i, row := range rows {
@@ -36,32 +35,11 @@ func (d *DB) Figures(ctx context.Context) ([]Figure, error) {
 
 // An Outage is a circuit breaker of a worker process that is not closed: the process starts
 // nothing of the stage, or one attempt at a time.
-type Outage struct {
-	Stage    string        `json:"stage"` // or channel
-	Worker   string        `json:"worker"`
-	Since    time.Time     `json:"since"`
-	SeenAt   time.Time     `json:"seen_at"` // when the process last confirmed it
-	HalfOpen bool          `json:"half_open"`
-	Class    failure.Class `json:"error_class"` // of the last failure
-	Reason   string        `json:"reason"`
-}
+type Outage = db.Outage
 
 // SaveOutage records an outage, or that it lasts. The database sets the time.
 func (d *DB) SaveOutage(ctx context.Context, o Outage) error {
-	return postgres.Interpret("record outage", d.q.SaveOutage(ctx, db.SaveOutageParams{
-		Stage: o.Stage, Worker: o.Worker, Lasting: time.Since(o.Since), HalfOpen: o.HalfOpen, Class: string(o.Class), Reason: o.Reason,
-	}))
-}
-
-// DeleteOutage records the end of an outage.
-func (d *DB) DeleteOutage(ctx context.Context, stage, worker string) error {
-	return postgres.Interpret("record the end of an outage", d.q.DeleteOutage(ctx, db.DeleteOutageParams{Stage: stage, Worker: worker}))
-}
-
-// Outages returns the outages that were confirmed in the last 5 minutes, by stage.
-func (d *DB) Outages(ctx context.Context) ([]Outage, error) {
-	rows, err := d.q.Outages(ctx)
-	return postgres.Convert("read outages", rows, err, func(r db.Outage) Outage {
-		return Outage{r.Stage, r.Worker, r.Since, r.SeenAt, r.HalfOpen, failure.Class(r.Class), r.Reason}
+	return d.Queries.SaveOutage(ctx, db.SaveOutageParams{
+		Stage: o.Stage, Worker: o.Worker, Lasting: time.Since(o.Since), HalfOpen: o.HalfOpen, ErrorClass: o.ErrorClass, Reason: o.Reason,
 	})
 }

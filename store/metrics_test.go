@@ -88,7 +88,7 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	books, d := bookkeeping(t)
 	llm := d.Open(t, store.RoleLLM)
-	outage := store.Outage{Stage: "llm", Worker: "worker 1 on a", Since: time.Now().Add(-time.Hour), Class: failure.AuthDenied, Reason: "401"}
+	outage := store.Outage{Stage: "llm", Worker: "worker 1 on a", Since: time.Now().Add(-time.Hour), ErrorClass: failure.AuthDenied, Reason: "401"}
 	testkit.NoError(t, llm.SaveOutage(t.Context(), outage))
 	outage.HalfOpen, outage.Reason = true, "403"
 	testkit.NoError(t, llm.SaveOutage(t.Context(), outage))
@@ -97,7 +97,7 @@ func TestOutages(t *testing.T) {
 	testkit.NoError(t, llm.SaveOutage(t.Context(), other))
 	testkit.NoError(t, llm.DeleteOutage(t.Context(), "llm", other.Worker))
 	found := must(books.Outages(t.Context()))(t)
-	if len(found) != 1 || found[0].Worker != outage.Worker || !found[0].HalfOpen || found[0].Reason != "403" || found[0].Class != failure.AuthDenied ||
+	if len(found) != 1 || found[0].Worker != outage.Worker || !found[0].HalfOpen || found[0].Reason != "403" || found[0].ErrorClass != failure.AuthDenied ||
 		found[0].Since.Sub(outage.Since).Abs() > time.Minute {
 		t.Errorf("found %+v, want %+v", found, outage)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/postgres"
@@ -40,12 +39,12 @@ func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Repla
 		case job.State == review.JobSucceeded:
 			return q.ResolveDeadLetters(ctx, req.Key)
 		case replaced:
-			if job, err = q.CancelReplacedJob(ctx, db.CancelReplacedJobParams{IdempotencyKey: req.Key, RunID: r.NewRunID}); err != nil {
+			if job, err = q.CancelReplacedJob(ctx, r.NewRunID, req.Key); err != nil {
 				return err
 			}
 			return q.ResolveDeadLetters(ctx, req.Key)
 		}
-		job, err = q.ReopenUnfinishedJob(ctx, db.ReopenUnfinishedJobParams{IdempotencyKey: req.Key, RunID: r.NewRunID})
+		job, err = q.ReopenUnfinishedJob(ctx, r.NewRunID, req.Key)
 		return err
 	})
 	return asJob(job), err
@@ -54,7 +53,7 @@ func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Repla
 // recordReplay records a reset in the dead letters and in the audit log. A run that no
 // reset made, such as that of a review whose history was deleted, leaves no audit entry.
 func recordReplay(ctx context.Context, q *db.Queries, workflowID string, r review.Replay) error {
-	letters, err := q.ReplayDeadLetters(ctx, db.ReplayDeadLettersParams{WorkflowID: workflowID, NewRunID: r.NewRunID, FormerRunID: r.DeadRunID})
+	letters, err := q.ReplayDeadLetters(ctx, workflowID, r.NewRunID, r.DeadRunID)
 	if err != nil {
 		return err
 	}
@@ -73,23 +72,7 @@ func recordReplay(ctx context.Context, q *db.Queries, workflowID string, r revie
 }
 
 // A Replay is a replay record of a dead letter.
-type Replay struct {
-	DeadLetterID int64  `json:"dead_letter_id"`
-	NewRunID     string `json:"new_run_id"`
-	Who          string `json:"who"`
-	Reason       string `json:"reason"`
-	Explained    bool   `json:"explained"` // by a request, by the reason that Temporal was given, or by an acknowledgement
-	// AcknowledgedBy is the operator who has acknowledged a reset without a reason.
-	AcknowledgedBy string    `json:"acknowledged_by,omitempty"`
-	Full           bool      `json:"full"` // restarted from the first stage
-	StartedAt      time.Time `json:"started_at"`
-}
-
-// Replays returns the replay records of the letters, oldest first.
-func (d *DB) Replays(ctx context.Context, letters ...int64) ([]Replay, error) {
-	rows, err := d.q.Replays(ctx, append([]int64{}, letters...))
-	return postgres.Convert("read replays", rows, err, func(r db.ReplaysRow) Replay { return Replay(r) })
-}
+type Replay = db.ReplaysRow
 
 // A ReplayRequest is an operator's request to replay one dead letter, recorded before
 // the reset (processing 8.5.3).
@@ -112,11 +95,11 @@ func (d *DB) HoldDeadLetter(ctx context.Context, id int64) (release func(), ok b
 	if err != nil {
 		return nil, false, postgres.Interpret("hold dead letter", err)
 	}
-	q := db.New(conn)
+	q := db.New(postgres.Classified(conn))
 	ok, err = q.TryLockDeadLetter(ctx, id)
 	if err != nil || !ok {
 		conn.Release()
-		return nil, false, postgres.Interpret("hold dead letter", err)
+		return nil, false, err
 	}
 	return func() {
 		// If the unlock fails, the connection is broken and its session has ended.
@@ -168,18 +151,18 @@ func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest,
 // InterruptedReplay returns the request whose reset has an unknown result; ok is
 // false if there is none.
 func (d *DB) InterruptedReplay(ctx context.Context, letter int64) (r ReplayRequest, ok bool, err error) {
-	row, err := d.q.InterruptedReplay(ctx, letter)
+	row, err := d.Queries.InterruptedReplay(ctx, letter)
 	if postgres.NoRow(err) {
 		return ReplayRequest{}, false, nil
 	}
-	return ReplayRequest{ID: row.ID, DeadLetterID: row.DeadLetterID, Who: row.Who, Reason: row.Reason, Full: row.Full}, err == nil, postgres.Interpret("read replay request", err)
+	return ReplayRequest{ID: row.ID, DeadLetterID: row.DeadLetterID, Who: row.Who, Reason: row.Reason, Full: row.Full}, err == nil, err
 }
 
 // ConfirmReplay records that the reset has created the run newRunID, and who requested it
 // in the run's replay record. If the run has begun, the record exists.
 func (d *DB) ConfirmReplay(ctx context.Context, r ReplayRequest, newRunID string) error {
 	return d.inTx(ctx, "confirm replay", func(q *db.Queries) error {
-		changed, err := q.CloseReplayRequest(ctx, db.CloseReplayRequestParams{ID: r.ID, NewRunID: newRunID})
+		changed, err := q.CloseReplayRequest(ctx, newRunID, r.ID)
 		if err != nil || changed == 0 { // confirmed before
 			return err
 		}

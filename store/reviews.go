@@ -35,24 +35,24 @@ func asReviewRow(j db.Job, standIn bool) ReviewRow {
 
 // Reviews returns the reviews of a changelist, by version.
 func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, error) {
-	jobs, err := d.q.JobsOfChangelist(ctx, cl)
+	jobs, err := d.JobsOfChangelist(ctx, cl)
 	rows := make([]ReviewRow, len(jobs))
 	for i, j := range jobs {
 		rows[i] = asReviewRow(j.Job, j.StandIn)
 		err = errors.Join(err, json.Unmarshal(j.Tally, &rows[i].Tally))
 	}
-	return rows, postgres.Interpret("read reviews", err)
+	return rows, err
 }
 
 // ReportOf returns the reference of the report of a review; for version 0, of the
 // newest version that has one. The error has class NOT_FOUND if there is none.
 func (d *DB) ReportOf(ctx context.Context, cl review.Changelist, v review.Version) (review.ArtifactRef, error) {
-	jobs, err := d.q.JobsOfChangelist(ctx, cl)
+	jobs, err := d.JobsOfChangelist(ctx, cl)
 	if err != nil {
-		return "", postgres.Interpret("read reviews", err)
+		return "", err
 	}
 	for _, j := range slices.Backward(jobs) {
-		if j.Job.Report != nil && (v == 0 || j.Job.ReviewVersion == v) {
+		if j.Job.Report != nil && (v == 0 || j.Job.Version == v) {
 			return *j.Job.Report, nil
 		}
 	}
@@ -61,14 +61,8 @@ func (d *DB) ReportOf(ctx context.Context, cl review.Changelist, v review.Versio
 
 // ReportOfReview returns the reference of the report of a review, empty if it has none.
 func (d *DB) ReportOfReview(ctx context.Context, of review.Owner) (review.ArtifactRef, error) {
-	ref, err := d.q.ReportOfReview(ctx, db.ReportOfReviewParams{ChangelistID: of.Changelist, ReviewVersion: of.Version})
-	return review.ArtifactRef(ref), postgres.Interpret("find report of review", err)
-}
-
-// ReportIsStored reports whether a review has a report that has not expired.
-func (d *DB) ReportIsStored(ctx context.Context, of review.Owner) (bool, error) {
-	stored, err := d.q.ReportIsStored(ctx, db.ReportIsStoredParams{ChangelistID: of.Changelist, ReviewVersion: of.Version})
-	return stored, postgres.Interpret("find report of review", err)
+	ref, err := d.Queries.ReportOfReview(ctx, of.Changelist, of.Version)
+	return review.ArtifactRef(ref), err
 }
 
 // A RecentReview is one review of a list.
@@ -99,10 +93,10 @@ type ReviewFilter struct {
 
 // RecentReviews returns the reviews that f selects, newest first.
 func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview, error) {
-	rows, err := d.q.RecentJobs(ctx, db.RecentJobsParams{
+	rows, err := d.RecentJobs(ctx, db.RecentJobsParams{
 		State: string(f.State), Outcome: string(f.Outcome), Since: f.Since, LimitTo: int64(f.Max),
 	})
-	return postgres.Convert("read reviews", rows, err, func(r db.RecentJobsRow) RecentReview {
+	return convert(rows, err, func(r db.RecentJobsRow) RecentReview {
 		found := RecentReview{ReviewRow: asReviewRow(r.Job, r.StandIn), Stage: review.Stage(r.Stage)}
 		if r.Letter != 0 {
 			found.DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), DeadLetterState(r.LetterState)}
@@ -115,40 +109,29 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 // succeeded when version v was opened. It is zero if there is none; its report may be
 // empty (notification 10.4).
 func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.EarlierReview, error) {
-	row, err := d.q.EarlierReport(ctx, db.EarlierReportParams{ChangelistID: cl, ReviewVersion: v})
+	row, err := d.Queries.EarlierReport(ctx, cl, v)
 	if postgres.NoRow(err) {
 		return review.EarlierReview{}, nil
 	}
 	return review.EarlierReview{
-		Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: postgres.OrZero(row.Report), Until: row.BegunAt,
-	}, postgres.Interpret("read earlier report", err)
+		Changelist: row.Changelist, Version: row.Version, Report: postgres.OrZero(row.Report), Until: row.BegunAt,
+	}, err
 }
 
 // CatchUpMark returns how far the search for changelists without a review has come
 // on a Perforce server: every changelist after since and up to mark was checked. known
 // is false if the search never ran.
 func (d *DB) CatchUpMark(ctx context.Context, serverID string) (since, mark review.Changelist, known bool, err error) {
-	row, err := d.q.CatchUpMark(ctx, serverID)
+	row, err := d.Queries.CatchUpMark(ctx, serverID)
 	if postgres.NoRow(err) {
 		return 0, 0, false, nil
 	}
-	return row.Since, row.Mark, err == nil, postgres.Interpret("read mark of the search for changelists", err)
-}
-
-// RaiseCatchUpMark records that the search has come to mark. A lower mark changes
-// nothing.
-func (d *DB) RaiseCatchUpMark(ctx context.Context, serverID string, mark review.Changelist) error {
-	err := d.q.RaiseCatchUpMark(ctx, db.RaiseCatchUpMarkParams{ServerID: serverID, Mark: mark})
-	return postgres.Interpret("record mark of the search for changelists", err)
+	return row.Since, row.Mark, err == nil, err
 }
 
 // WithoutReview returns the changelists of cls that have no review, in ascending
 // order.
 func (d *DB) WithoutReview(ctx context.Context, cls []review.Changelist) ([]review.Changelist, error) {
-	numbers := make([]int64, len(cls))
-	for i, cl := range cls {
-		numbers[i] = int64(cl)
-	}
-	found, err := d.q.ChangelistsWithoutReview(ctx, numbers)
-	return postgres.Convert("search changelists without a review", found, err, func(n int64) review.Changelist { return review.Changelist(n) })
+	found, err := d.ChangelistsWithoutReview(ctx, numbers(cls))
+	return convert(found, err, func(n int64) review.Changelist { return review.Changelist(n) })
 }

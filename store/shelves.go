@@ -19,7 +19,7 @@ func (d *DB) ReserveShelf(ctx context.Context, serverID string, cl review.Change
 		}
 		job, err := q.JobOfShelfEvent(ctx, event)
 		if !postgres.NoRow(err) {
-			req.Version, req.Key = job.ReviewVersion, job.IdempotencyKey
+			req.Version, req.Key = job.Version, job.IdempotencyKey
 			return err
 		}
 		top, err := q.TopVersion(ctx, cl)
@@ -29,25 +29,17 @@ func (d *DB) ReserveShelf(ctx context.Context, serverID string, cl review.Change
 		req.Version = review.Version(top + 1)
 		req.Key = review.ShelfReviewKey(serverID, cl, req.Version)
 		return q.InsertShelfJob(ctx, db.InsertShelfJobParams{
-			IdempotencyKey: req.Key, ChangelistID: cl, ReviewVersion: req.Version, ServerID: serverID, RunID: runID, ShelfEvent: event,
+			IdempotencyKey: req.Key, Changelist: cl, Version: req.Version, ServerID: serverID, RunID: runID, ShelfEvent: event,
 		})
 	})
 	return req, err
-}
-
-// ReviewsOfShelf returns the keys of the unfinished reviews of a changelist's shelf.
-func (d *DB) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error) {
-	keys, err := d.q.UnfinishedReviewsOfShelf(ctx, cl)
-	return keys, postgres.Interpret("read reviews of shelf", err)
 }
 
 // RecordContent records the content that a version reads, if a shelf is involved or the
 // change is skipped, and returns the changelist of the shelf that became the change; 0 if there is none.
 func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error) {
 	err = d.inTx(ctx, "record content", func(q *db.Queries) error {
-		shelf, err = q.ShelfOf(ctx, db.ShelfOfParams{
-			Changelists: []int64{int64(cl), int64(c.OldNumber)}, ChangelistID: cl, ReviewVersion: v,
-		})
+		shelf, err = q.ShelfOf(ctx, []int64{int64(cl), int64(c.OldNumber)}, cl, v)
 		if err != nil && !postgres.NoRow(err) {
 			return err
 		}
@@ -61,7 +53,7 @@ func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.V
 			}
 		}
 		return q.SaveContent(ctx, db.SaveContentParams{
-			ChangelistID: cl, ReviewVersion: v, Shelved: c.Shelved, Digest: c.Digest, ShelfOf: of, SkippedBy: string(c.SkippedBy),
+			Changelist: cl, Version: v, Shelved: c.Shelved, Digest: c.Digest, ShelfOf: of, SkippedBy: string(c.SkippedBy),
 		})
 	})
 	return shelf, err
@@ -71,29 +63,29 @@ func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.V
 // shelf had the content of the given version; nil otherwise. It returns nil for a
 // rerun of a submitted change: a person has asked for another review.
 func (d *DB) SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.EarlierReview, error) {
-	row, err := d.q.SameAsShelf(ctx, db.SameAsShelfParams{ChangelistID: cl, ReviewVersion: v})
+	row, err := d.Queries.SameAsShelf(ctx, cl, v)
 	if postgres.NoRow(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, postgres.Interpret("compare with shelf", err)
+		return nil, err
 	}
-	return &review.EarlierReview{Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: postgres.OrZero(row.Report)}, nil
+	return &review.EarlierReview{Changelist: row.Changelist, Version: row.Version, Report: postgres.OrZero(row.Report)}, nil
 }
 
 // AdoptOutcome lets a version use the report of the review of its shelf, with its outcome. It
 // reports whether the shelf had the same content.
 func (d *DB) AdoptOutcome(ctx context.Context, of review.Owner, report review.ArtifactRef) (adopted bool, err error) {
-	n, err := d.q.AdoptOutcome(ctx, db.AdoptOutcomeParams{Changelist: int64(of.Changelist), Version: int(of.Version), Report: string(report)})
-	return n > 0, postgres.Interpret("adopt the outcome of the shelf", err)
+	n, err := d.Queries.AdoptOutcome(ctx, int64(of.Changelist), int(of.Version), string(report))
+	return n > 0, err
 }
 
 // ReportOwner returns the review that the report was stored for: the review of the shelf
 // that of has adopted it from, else of.
 func (d *DB) ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error) {
-	row, err := d.q.ReportOwner(ctx, db.ReportOwnerParams{ChangelistID: of.Changelist, ReviewVersion: of.Version, Report: report})
+	row, err := d.Queries.ReportOwner(ctx, of.Changelist, of.Version, report)
 	if postgres.NoRow(err) {
 		return of, nil
 	}
-	return review.Owner{Changelist: review.Changelist(row.ChangelistID), Version: review.Version(row.ReviewVersion)}, postgres.Interpret("find owner of report", err)
+	return review.Owner{Changelist: review.Changelist(row.Changelist), Version: review.Version(row.Version)}, err
 }

@@ -3,7 +3,9 @@
 // 15 or newer.
 //
 // The schema is in store/migrations, and sqlc compiles the queries of store/queries
-// into store/db. Invariants are CHECK constraints of the schema. An update states
+// into the methods of store/db, which a [DB] has: what is one statement is called as such.
+// The files of this package have what takes a transaction, or returns the types of package
+// review. Invariants are CHECK constraints of the schema. An update states
 // the state that it leaves, so that of two writers one changes nothing. The database
 // sets all times: the clocks of the hosts may differ.
 //
@@ -20,7 +22,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -48,9 +49,9 @@ const (
 // A DB is a pool of connections that act as one role. Its methods may be called
 // concurrently; their errors are [failure.Error]s.
 type DB struct {
+	*db.Queries
 	lg   *slog.Logger
 	pool *pgxpool.Pool
-	q    *db.Queries
 	role Role
 }
 
@@ -61,7 +62,7 @@ func Open(ctx context.Context, lg *slog.Logger, where postgres.Config, role Role
 		return nil, err
 	}
 	lg.DebugContext(ctx, "database opened", "role", string(role), "connections", pool.Config().MaxConns)
-	return &DB{lg: lg, pool: pool, q: db.New(pool), role: role}, nil
+	return &DB{db.New(postgres.Classified(pool)), lg, pool, role}, nil
 }
 
 // Close waits until no connection is in use and closes all.
@@ -69,19 +70,6 @@ func (d *DB) Close() { d.pool.Close() }
 
 // OldestPostgres is the oldest supported major version of Postgres.
 const OldestPostgres = 15
-
-// A Server describes the database server and the login.
-type Server struct {
-	MajorVersion int       // of Postgres
-	Clock        time.Time // the server's time
-	Superuser    bool      // the login is a superuser: no role restricts it
-}
-
-// Server returns the description of the database server.
-func (d *DB) Server(ctx context.Context) (Server, error) {
-	row, err := d.q.Server(ctx)
-	return Server(row), postgres.Interpret("read version and time of the database server", err)
-}
 
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -102,7 +90,19 @@ func (d *DB) CheckSchema(ctx context.Context) error { return Schema().Check(ctx,
 
 // inTx runs fn in one transaction; op names the operation in errors.
 func (d *DB) inTx(ctx context.Context, op string, fn func(q *db.Queries) error) error {
-	return postgres.Interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return fn(db.New(tx)) }))
+	return postgres.Interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return fn(db.New(postgres.Classified(tx))) }))
+}
+
+// convert returns the rows of a query, which may have failed with err, as values of another type.
+func convert[Row, T any](rows []Row, err error, as func(Row) T) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	values := make([]T, len(rows))
+	for i, row := range rows {
+		values[i] = as(row)
+	}
+	return values, nil
 }
 
 // first returns the first of the values that a query for an ID returned.
@@ -127,20 +127,7 @@ func encoded(v any) []byte {
 }
 
 // An AuditEntry is one line of the audit log.
-type AuditEntry struct {
-	At      time.Time       `json:"at"`
-	Actor   string          `json:"actor"`             // login of the session, set by the database
-	Role    string          `json:"role"`              // role of the session, set by the database
-	Claimed string          `json:"claimed,omitempty"` // the name that the caller gave; nothing verifies it
-	Action  string          `json:"action"`
-	Detail  json.RawMessage `json:"detail"`
-}
-
-// trail returns the audit log of an object, oldest first.
-func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
-	rows, err := d.q.AuditOf(ctx, object)
-	return postgres.Convert("read audit log", rows, err, func(r db.AuditOfRow) AuditEntry { return AuditEntry(r) })
-}
+type AuditEntry = db.AuditOfRow
 
 // changeAudited changes one row, the object, and records that in the log. It records nothing
 // if change returns that it has changed no row.

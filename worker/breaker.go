@@ -56,7 +56,7 @@ func (r *runtime) newBreaker(ctx context.Context, s role, q queue, db *store.DB)
 				err = db.DeleteOutage(ctx, stage, workerName())
 			} else {
 				err = db.SaveOutage(ctx, store.Outage{
-					Stage: stage, Worker: workerName(), Since: o.Since, HalfOpen: o.HalfOpen, Class: o.Class, Reason: o.Reason,
+					Stage: stage, Worker: workerName(), Since: o.Since, HalfOpen: o.HalfOpen, ErrorClass: o.Class, Reason: o.Reason,
 				})
 			}
 			if err != nil {

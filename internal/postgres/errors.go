@@ -72,14 +72,16 @@ func Interpret(op string, err error) error {
 }
 
 // NoRow reports whether a query failed because it selected no row.
-func NoRow(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+func NoRow(err error) bool {
+	return errors.Is(err, pgx.ErrNoRows) || failure.ClassOf(err) == failure.NotFound
+}
 
-// Missing is [Interpret] for a query of the row with an ID, which may not exist.
+// Missing names the row of a query that selected none.
 func Missing(what string, id any, err error) error {
 	if NoRow(err) {
 		return failure.Errorf(failure.NotFound, "%s %v does not exist", what, id)
 	}
-	return Interpret("read "+what, err)
+	return err
 }
 
 func classOf(sqlState string) failure.Class {

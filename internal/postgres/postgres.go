@@ -203,19 +203,6 @@ func clearTextHost(cfg pgconn.Config) string {
 	return ""
 }
 
-// Convert returns the rows of a query, which may have failed with err, as values of
-// another type.
-func Convert[Row, T any](op string, rows []Row, err error, as func(Row) T) ([]T, error) {
-	if err != nil {
-		return nil, Interpret(op, err)
-	}
-	values := make([]T, len(rows))
-	for i, row := range rows {
-		values[i] = as(row)
-	}
-	return values, nil
-}
-
 // OrZero is the value of a nullable column, zero for null.
 func OrZero[T any](column *T) (value T) {
 	if column != nil {

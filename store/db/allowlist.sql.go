@@ -48,10 +48,10 @@ returning id, applied_at, login, who, reason, allowed, embargoed
 `
 
 type InsertAllowlistParams struct {
-	Who       string
-	Reason    string
-	Allowed   []string
-	Embargoed []string
+	Who       string   `json:"who"`
+	Reason    string   `json:"reason"`
+	Allowed   []string `json:"allowed"`
+	Embargoed []string `json:"embargoed"`
 }
 
 func (q *Queries) InsertAllowlist(ctx context.Context, arg InsertAllowlistParams) (AllowlistVersion, error) {

@@ -11,43 +11,22 @@ import (
 	"time"
 )
 
-const countOverdue = `-- name: CountOverdue :one
-select ((select count(*) from raw.artifacts where expires_at < now() - $1::interval)
-     + (select count(*) from redacted.artifacts where expires_at < now() - $1::interval)
-     + (select count(*) from report.artifacts where expires_at < now() - $1::interval)
-     + (select count(*) from answer.artifacts where expires_at < now() - $1::interval))::bigint as overdue
-`
-
-// Artifacts that expired more than grace ago and were not deleted.
-func (q *Queries) CountOverdue(ctx context.Context, grace time.Duration) (int64, error) {
-	row := q.db.QueryRow(ctx, countOverdue, grace)
-	var overdue int64
-	err := row.Scan(&overdue)
-	return overdue, err
-}
-
 const forgetChangelist = `-- name: ForgetChangelist :one
 select coalesce(refusal, '')::text as refusal, coalesce(artifacts, 0)::integer as artifacts, coalesce(findings, 0)::integer as findings,
        coalesce(addresses, 0)::integer as deliveries, coalesce(related, '{}')::bigint[] as related
 from criticizer.forget_changelist($1::bigint, $2::text, $3::text)
 `
 
-type ForgetChangelistParams struct {
-	Changelist int64
-	Who        string
-	Reason     string
-}
-
 type ForgetChangelistRow struct {
-	Refusal    string
-	Artifacts  int
-	Findings   int
-	Deliveries int
-	Related    []int64
+	Refusal    string  `json:"refusal"`
+	Artifacts  int     `json:"artifacts"`
+	Findings   int     `json:"findings"`
+	Deliveries int     `json:"deliveries"`
+	Related    []int64 `json:"related"`
 }
 
-func (q *Queries) ForgetChangelist(ctx context.Context, arg ForgetChangelistParams) (ForgetChangelistRow, error) {
-	row := q.db.QueryRow(ctx, forgetChangelist, arg.Changelist, arg.Who, arg.Reason)
+func (q *Queries) ForgetChangelist(ctx context.Context, changelist int64, who string, reason string) (ForgetChangelistRow, error) {
+	row := q.db.QueryRow(ctx, forgetChangelist, changelist, who, reason)
 	var i ForgetChangelistRow
 	err := row.Scan(
 		&i.Refusal,
@@ -59,16 +38,32 @@ func (q *Queries) ForgetChangelist(ctx context.Context, arg ForgetChangelistPara
 	return i, err
 }
 
+const overdueArtifacts = `-- name: OverdueArtifacts :one
+select ((select count(*) from raw.artifacts where expires_at < now() - $1::interval)
+     + (select count(*) from redacted.artifacts where expires_at < now() - $1::interval)
+     + (select count(*) from report.artifacts where expires_at < now() - $1::interval)
+     + (select count(*) from answer.artifacts where expires_at < now() - $1::interval))::integer as overdue
+`
+
+// Counts the artifacts that expired more than grace ago and still exist: a check of the
+// retention workflow (security 9.4.5).
+func (q *Queries) OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error) {
+	row := q.db.QueryRow(ctx, overdueArtifacts, grace)
+	var overdue int
+	err := row.Scan(&overdue)
+	return overdue, err
+}
+
 const readArtifact = `-- name: ReadArtifact :one
 
 select criticizer.read_artifact($1, $2, $3, $4)::bytea as body
 `
 
 type ReadArtifactParams struct {
-	Namespace string
-	Artifact  string
-	Who       string
-	Reason    string
+	Namespace string `json:"namespace"`
+	Artifact  string `json:"artifact"`
+	Who       string `json:"who"`
+	Reason    string `json:"reason"`
 }
 
 // Storing, reading and deleting artifacts is in artifacts.go: SQL has no parameter

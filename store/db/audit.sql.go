@@ -16,10 +16,10 @@ insert into criticizer.audit_log (claimed, action, object, detail) values ($1, $
 `
 
 type AppendAuditParams struct {
-	Claimed string
-	Action  string
-	Object  string
-	Detail  json.RawMessage
+	Claimed string          `json:"claimed"`
+	Action  string          `json:"action"`
+	Object  string          `json:"object"`
+	Detail  json.RawMessage `json:"detail"`
 }
 
 func (q *Queries) AppendAudit(ctx context.Context, arg AppendAuditParams) error {
@@ -37,14 +37,16 @@ select at, actor, role, claimed, action, detail from criticizer.audit_log where 
 `
 
 type AuditOfRow struct {
-	At      time.Time
-	Actor   string
-	Role    string
-	Claimed string
-	Action  string
-	Detail  json.RawMessage
+	At      time.Time       `json:"at"`
+	Actor   string          `json:"actor"`
+	Role    string          `json:"role"`
+	Claimed string          `json:"claimed"`
+	Action  string          `json:"action"`
+	Detail  json.RawMessage `json:"detail"`
 }
 
+// The audit log of an object, oldest first. The database sets actor and role, and nothing
+// verifies the claimed name.
 func (q *Queries) AuditOf(ctx context.Context, object string) ([]AuditOfRow, error) {
 	rows, err := q.db.Query(ctx, auditOf, object)
 	if err != nil {

@@ -16,8 +16,8 @@ select since, mark from criticizer.catch_up where server_id = $1
 `
 
 type CatchUpMarkRow struct {
-	Since review.Changelist
-	Mark  review.Changelist
+	Since review.Changelist `json:"since"`
+	Mark  review.Changelist `json:"mark"`
 }
 
 func (q *Queries) CatchUpMark(ctx context.Context, serverID string) (CatchUpMarkRow, error) {
@@ -56,17 +56,12 @@ func (q *Queries) ChangelistsWithoutReview(ctx context.Context, changelists []in
 
 const raiseCatchUpMark = `-- name: RaiseCatchUpMark :exec
 insert into criticizer.catch_up (server_id, since, mark) values ($1, $2, $2)
-on conflict (server_id) do update set mark = greatest(catch_up.mark, excluded.mark), updated_at = now()
+on conflict (server_id) do update set mark = greatest(catch_up.mark, excluded.mark)
 `
 
-type RaiseCatchUpMarkParams struct {
-	ServerID string
-	Mark     review.Changelist
-}
-
-// The first mark is also the start of the search. A mark never decreases: of two
+// Records how far the search for changelists without a review has come. The first mark is also the start of the search. A mark never decreases: of two
 // searches at the same time, the higher mark is correct.
-func (q *Queries) RaiseCatchUpMark(ctx context.Context, arg RaiseCatchUpMarkParams) error {
-	_, err := q.db.Exec(ctx, raiseCatchUpMark, arg.ServerID, arg.Mark)
+func (q *Queries) RaiseCatchUpMark(ctx context.Context, serverID string, mark review.Changelist) error {
+	_, err := q.db.Exec(ctx, raiseCatchUpMark, serverID, mark)
 	return err
 }

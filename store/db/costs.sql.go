@@ -23,12 +23,12 @@ order by j.review_version, g.position
 `
 
 type GapsOfChangelistRow struct {
-	ReviewVersion review.Version
-	Path          string
-	Lines         string
-	Why           string
-	Class         string
-	Context       string
+	Version review.Version `json:"review_version"`
+	Path    string         `json:"path"`
+	Lines   string         `json:"lines"`
+	Why     string         `json:"why"`
+	Class   string         `json:"class"`
+	Context string         `json:"context"`
 }
 
 // A submit may have adopted the report of its shelf's review.
@@ -42,7 +42,7 @@ func (q *Queries) GapsOfChangelist(ctx context.Context, changelistID review.Chan
 	for rows.Next() {
 		var i GapsOfChangelistRow
 		if err := rows.Scan(
-			&i.ReviewVersion,
+			&i.Version,
 			&i.Path,
 			&i.Lines,
 			&i.Why,
@@ -68,16 +68,16 @@ on conflict do nothing
 `
 
 type RecordGapsParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Report        string
-	Gaps          []byte
+	Changelist review.Changelist `json:"changelist_id"`
+	Version    review.Version    `json:"review_version"`
+	Report     string            `json:"report"`
+	Gaps       []byte            `json:"gaps"`
 }
 
 func (q *Queries) RecordGaps(ctx context.Context, arg RecordGapsParams) error {
 	_, err := q.db.Exec(ctx, recordGaps,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.Report,
 		arg.Gaps,
 	)
@@ -91,20 +91,20 @@ on conflict do nothing
 `
 
 type RecordOutcomeParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Report        review.ArtifactRef
-	Outcome       review.Outcome
-	Findings      int
-	StandIn       bool
-	Coverage      string
-	Tally         review.Tally
+	Changelist review.Changelist  `json:"changelist_id"`
+	Version    review.Version     `json:"review_version"`
+	Report     review.ArtifactRef `json:"report"`
+	Outcome    review.Outcome     `json:"outcome"`
+	Findings   int                `json:"findings"`
+	StandIn    bool               `json:"stand_in"`
+	Coverage   string             `json:"coverage"`
+	Tally      review.Tally       `json:"tally"`
 }
 
 func (q *Queries) RecordOutcome(ctx context.Context, arg RecordOutcomeParams) error {
 	_, err := q.db.Exec(ctx, recordOutcome,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.Report,
 		arg.Outcome,
 		arg.Findings,
@@ -119,17 +119,11 @@ const recordReview = `-- name: RecordReview :exec
 insert into criticizer.review_records (changelist_id, review_version, record)
 values ($1, $2, $3)
 on conflict (changelist_id, review_version) do update
-set record = excluded.record, updated_at = now()
+set record = excluded.record
 `
 
-type RecordReviewParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Record        *review.Record
-}
-
-func (q *Queries) RecordReview(ctx context.Context, arg RecordReviewParams) error {
-	_, err := q.db.Exec(ctx, recordReview, arg.ChangelistID, arg.ReviewVersion, arg.Record)
+func (q *Queries) RecordReview(ctx context.Context, changelist review.Changelist, version review.Version, record *review.Record) error {
+	_, err := q.db.Exec(ctx, recordReview, changelist, version, record)
 	return err
 }
 
@@ -142,14 +136,9 @@ where token_days.tokens + $1::bigint <= $2::bigint
 returning day
 `
 
-type ReserveTokensOfDayParams struct {
-	Tokens   int64
-	DayLimit int64
-}
-
 // Returns no row if the day has fewer tokens left.
-func (q *Queries) ReserveTokensOfDay(ctx context.Context, arg ReserveTokensOfDayParams) (pgtype.Date, error) {
-	row := q.db.QueryRow(ctx, reserveTokensOfDay, arg.Tokens, arg.DayLimit)
+func (q *Queries) ReserveTokensOfDay(ctx context.Context, tokens int64, dayLimit int64) (pgtype.Date, error) {
+	row := q.db.QueryRow(ctx, reserveTokensOfDay, tokens, dayLimit)
 	var day pgtype.Date
 	err := row.Scan(&day)
 	return day, err
@@ -159,17 +148,11 @@ const reserveTokensOfReview = `-- name: ReserveTokensOfReview :exec
 insert into criticizer.review_records (changelist_id, review_version, tokens)
 values ($1, $2, $3)
 on conflict (changelist_id, review_version) do update
-set tokens = review_records.tokens + excluded.tokens, updated_at = now()
+set tokens = review_records.tokens + excluded.tokens
 `
 
-type ReserveTokensOfReviewParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Tokens        int
-}
-
-func (q *Queries) ReserveTokensOfReview(ctx context.Context, arg ReserveTokensOfReviewParams) error {
-	_, err := q.db.Exec(ctx, reserveTokensOfReview, arg.ChangelistID, arg.ReviewVersion, arg.Tokens)
+func (q *Queries) ReserveTokensOfReview(ctx context.Context, changelist review.Changelist, version review.Version, tokens int) error {
+	_, err := q.db.Exec(ctx, reserveTokensOfReview, changelist, version, tokens)
 	return err
 }
 
@@ -180,8 +163,8 @@ order by review_version
 `
 
 type ReviewRecordsRow struct {
-	ReviewVersion review.Version
-	Record        *review.Record
+	Version review.Version `json:"review_version"`
+	Record  *review.Record `json:"record"`
 }
 
 func (q *Queries) ReviewRecords(ctx context.Context, changelistID review.Changelist) ([]ReviewRecordsRow, error) {
@@ -193,7 +176,7 @@ func (q *Queries) ReviewRecords(ctx context.Context, changelistID review.Changel
 	var items []ReviewRecordsRow
 	for rows.Next() {
 		var i ReviewRecordsRow
-		if err := rows.Scan(&i.ReviewVersion, &i.Record); err != nil {
+		if err := rows.Scan(&i.Version, &i.Record); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -208,13 +191,8 @@ const settleTokensOfDay = `-- name: SettleTokensOfDay :exec
 update criticizer.token_days set tokens = greatest(0, tokens + $1::bigint) where day = $2
 `
 
-type SettleTokensOfDayParams struct {
-	Change int64
-	Day    pgtype.Date
-}
-
-func (q *Queries) SettleTokensOfDay(ctx context.Context, arg SettleTokensOfDayParams) error {
-	_, err := q.db.Exec(ctx, settleTokensOfDay, arg.Change, arg.Day)
+func (q *Queries) SettleTokensOfDay(ctx context.Context, change int64, day pgtype.Date) error {
+	_, err := q.db.Exec(ctx, settleTokensOfDay, change, day)
 	return err
 }
 
@@ -225,20 +203,19 @@ set tokens            = greatest(0, tokens + $1::bigint),
     prompt_tokens     = prompt_tokens + $3,
     completion_tokens = completion_tokens + $4,
     cached_tokens     = cached_tokens + $5,
-    estimated         = estimated or $6,
-    updated_at        = now()
+    estimated         = estimated or $6
 where changelist_id = $7 and review_version = $8
 `
 
 type SettleTokensOfReviewParams struct {
-	Change           int64
-	Calls            int
-	PromptTokens     int
-	CompletionTokens int
-	CachedTokens     int
-	Estimated        bool
-	ChangelistID     review.Changelist
-	ReviewVersion    review.Version
+	Change           int64             `json:"change"`
+	Calls            int               `json:"calls"`
+	PromptTokens     int               `json:"prompt_tokens"`
+	CompletionTokens int               `json:"completion_tokens"`
+	CachedTokens     int               `json:"cached_tokens"`
+	Estimated        bool              `json:"estimated"`
+	Changelist       review.Changelist `json:"changelist_id"`
+	Version          review.Version    `json:"review_version"`
 }
 
 func (q *Queries) SettleTokensOfReview(ctx context.Context, arg SettleTokensOfReviewParams) error {
@@ -249,8 +226,8 @@ func (q *Queries) SettleTokensOfReview(ctx context.Context, arg SettleTokensOfRe
 		arg.CompletionTokens,
 		arg.CachedTokens,
 		arg.Estimated,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 	)
 	return err
 }
@@ -261,22 +238,17 @@ from criticizer.review_records
 where changelist_id = $1 and review_version = $2
 `
 
-type UsageOfReviewParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
 type UsageOfReviewRow struct {
-	Tokens           int
-	Calls            int
-	PromptTokens     int
-	CompletionTokens int
-	CachedTokens     int
-	Estimated        bool
+	Tokens           int  `json:"tokens"`
+	Calls            int  `json:"calls"`
+	PromptTokens     int  `json:"prompt_tokens"`
+	CompletionTokens int  `json:"completion_tokens"`
+	CachedTokens     int  `json:"cached_tokens"`
+	Estimated        bool `json:"estimated"`
 }
 
-func (q *Queries) UsageOfReview(ctx context.Context, arg UsageOfReviewParams) (UsageOfReviewRow, error) {
-	row := q.db.QueryRow(ctx, usageOfReview, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) UsageOfReview(ctx context.Context, changelist review.Changelist, version review.Version) (UsageOfReviewRow, error) {
+	row := q.db.QueryRow(ctx, usageOfReview, changelist, version)
 	var i UsageOfReviewRow
 	err := row.Scan(
 		&i.Tokens,

@@ -45,31 +45,31 @@ order by l.id
 `
 
 type DeadLettersParams struct {
-	Ids         []int64
-	States      []string
-	Changelist  int64
-	ErrorClass  string
-	Stage       string
-	OlderThan   time.Duration
-	Escalated   bool
-	Unexplained bool
+	Ids         []int64       `json:"ids"`
+	States      []string      `json:"states"`
+	Changelist  int64         `json:"changelist"`
+	ErrorClass  string        `json:"error_class"`
+	Stage       string        `json:"stage"`
+	OlderThan   time.Duration `json:"older_than"`
+	Escalated   bool          `json:"escalated"`
+	Unexplained bool          `json:"unexplained"`
 }
 
 type DeadLettersRow struct {
-	ID            int64
-	WorkflowID    string
-	RunID         string
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Payload       failure.DeadLetter
-	State         string
-	Escalated     bool
-	Unexplained   bool
-	Interrupted   bool
-	RecordedAt    time.Time
-	ResolvedAt    *time.Time
-	ResolvedBy    string
-	Resolution    string
+	ID          int64              `json:"id"`
+	WorkflowID  string             `json:"workflow_id"`
+	RunID       string             `json:"run_id"`
+	Changelist  review.Changelist  `json:"changelist_id"`
+	Version     review.Version     `json:"review_version"`
+	Payload     failure.DeadLetter `json:"payload"`
+	State       string             `json:"state"`
+	Escalated   bool               `json:"escalated"`
+	Unexplained bool               `json:"unexplained"`
+	Interrupted bool               `json:"interrupted"`
+	RecordedAt  time.Time          `json:"recorded_at"`
+	ResolvedAt  *time.Time         `json:"resolved_at"`
+	ResolvedBy  string             `json:"resolved_by"`
+	Resolution  string             `json:"resolution"`
 }
 
 // An empty, zero or false argument selects all.
@@ -95,8 +95,8 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Dea
 			&i.ID,
 			&i.WorkflowID,
 			&i.RunID,
-			&i.ChangelistID,
-			&i.ReviewVersion,
+			&i.Changelist,
+			&i.Version,
 			&i.Payload,
 			&i.State,
 			&i.Escalated,
@@ -123,13 +123,8 @@ set state = 'failed_again'
 where workflow_id = $1 and run_id <> $2 and state = 'replaying'
 `
 
-type FailReplayedDeadLettersParams struct {
-	WorkflowID string
-	RunID      string
-}
-
-func (q *Queries) FailReplayedDeadLetters(ctx context.Context, arg FailReplayedDeadLettersParams) error {
-	_, err := q.db.Exec(ctx, failReplayedDeadLetters, arg.WorkflowID, arg.RunID)
+func (q *Queries) FailReplayedDeadLetters(ctx context.Context, workflowID string, runID string) error {
+	_, err := q.db.Exec(ctx, failReplayedDeadLetters, workflowID, runID)
 	return err
 }
 
@@ -148,21 +143,21 @@ returning id, escalated
 `
 
 type InsertDeadLetterParams struct {
-	WorkflowID     string
-	RunID          string
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
-	Stage          string
-	ErrorClass     failure.Class
-	Payload        failure.DeadLetter
-	FirstFailureAt time.Time
-	LastFailureAt  time.Time
-	Retryable      bool
+	WorkflowID     string             `json:"workflow_id"`
+	RunID          string             `json:"run_id"`
+	Changelist     review.Changelist  `json:"changelist_id"`
+	Version        review.Version     `json:"review_version"`
+	Stage          string             `json:"stage"`
+	ErrorClass     failure.Class      `json:"error_class"`
+	Payload        failure.DeadLetter `json:"payload"`
+	FirstFailureAt time.Time          `json:"first_failure_at"`
+	LastFailureAt  time.Time          `json:"last_failure_at"`
+	Retryable      bool               `json:"retryable"`
 }
 
 type InsertDeadLetterRow struct {
-	ID        int64
-	Escalated bool
+	ID        int64 `json:"id"`
+	Escalated bool  `json:"escalated"`
 }
 
 // A letter is escalated if it ends a replay with the error class of the replayed
@@ -171,8 +166,8 @@ func (q *Queries) InsertDeadLetter(ctx context.Context, arg InsertDeadLetterPara
 	row := q.db.QueryRow(ctx, insertDeadLetter,
 		arg.WorkflowID,
 		arg.RunID,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.Stage,
 		arg.ErrorClass,
 		arg.Payload,
@@ -189,13 +184,8 @@ const isEscalated = `-- name: IsEscalated :one
 select escalated from criticizer.dead_letters where workflow_id = $1 and run_id = $2
 `
 
-type IsEscalatedParams struct {
-	WorkflowID string
-	RunID      string
-}
-
-func (q *Queries) IsEscalated(ctx context.Context, arg IsEscalatedParams) (bool, error) {
-	row := q.db.QueryRow(ctx, isEscalated, arg.WorkflowID, arg.RunID)
+func (q *Queries) IsEscalated(ctx context.Context, workflowID string, runID string) (bool, error) {
+	row := q.db.QueryRow(ctx, isEscalated, workflowID, runID)
 	var escalated bool
 	err := row.Scan(&escalated)
 	return escalated, err
@@ -207,14 +197,8 @@ set state = 'resolved', resolved_at = now(), resolved_by = $1::text, resolution 
 where id = $3 and state <> 'resolved'
 `
 
-type ResolveDeadLetterParams struct {
-	Who    string
-	Reason string
-	ID     int64
-}
-
-func (q *Queries) ResolveDeadLetter(ctx context.Context, arg ResolveDeadLetterParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resolveDeadLetter, arg.Who, arg.Reason, arg.ID)
+func (q *Queries) ResolveDeadLetter(ctx context.Context, who string, reason string, iD int64) (int64, error) {
+	result, err := q.db.Exec(ctx, resolveDeadLetter, who, reason, iD)
 	if err != nil {
 		return 0, err
 	}

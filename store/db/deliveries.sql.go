@@ -18,13 +18,8 @@ set begun = false, error_class = null
 where id = $1 and status = 'pending' and attempts = $2
 `
 
-type AbandonDeliveryIfUnchangedParams struct {
-	ID       int64
-	Attempts int
-}
-
-func (q *Queries) AbandonDeliveryIfUnchanged(ctx context.Context, arg AbandonDeliveryIfUnchangedParams) error {
-	_, err := q.db.Exec(ctx, abandonDeliveryIfUnchanged, arg.ID, arg.Attempts)
+func (q *Queries) AbandonDeliveryIfUnchanged(ctx context.Context, iD int64, attempts int) error {
+	_, err := q.db.Exec(ctx, abandonDeliveryIfUnchanged, iD, attempts)
 	return err
 }
 
@@ -36,14 +31,8 @@ from criticizer.deliveries d
 where d.id = $3 and a.delivery_id = d.id and a.attempt = d.attempts and a.result <> 'accepted'
 `
 
-type AcceptAttemptParams struct {
-	Evidence   string
-	Accepted   bool
-	DeliveryID int64
-}
-
-func (q *Queries) AcceptAttempt(ctx context.Context, arg AcceptAttemptParams) error {
-	_, err := q.db.Exec(ctx, acceptAttempt, arg.Evidence, arg.Accepted, arg.DeliveryID)
+func (q *Queries) AcceptAttempt(ctx context.Context, evidence string, accepted bool, deliveryID int64) error {
+	_, err := q.db.Exec(ctx, acceptAttempt, evidence, accepted, deliveryID)
 	return err
 }
 
@@ -53,16 +42,18 @@ from criticizer.delivery_attempts where delivery_id = $1 order by attempt
 `
 
 type AttemptsRow struct {
-	Attempt    int
-	BegunAt    time.Time
-	EndedAt    *time.Time
-	AcceptedAt *time.Time
-	Result     string
-	Answer     string
-	Detail     string
-	Evidence   string
+	Attempt    int        `json:"attempt"`
+	BegunAt    time.Time  `json:"begun_at"`
+	EndedAt    *time.Time `json:"ended_at"`
+	AcceptedAt *time.Time `json:"accepted_at"`
+	Result     string     `json:"result"`
+	Answer     string     `json:"answer"`
+	Detail     string     `json:"detail"`
+	Evidence   string     `json:"evidence"`
 }
 
+// An attempt without an end runs, or its worker died. accepted_at is when the provider confirmed
+// the message.
 func (q *Queries) Attempts(ctx context.Context, deliveryID int64) ([]AttemptsRow, error) {
 	rows, err := q.db.Query(ctx, attempts, deliveryID)
 	if err != nil {
@@ -103,19 +94,14 @@ where u.id = $1 and u.status = 'pending' and u.attempts = $2
 returning u.id, u.changelist_id, u.review_version, u.recipient, u.status, u.attempts, u.last_attempt_at, u.begun, u.notification_id, u.notified_at, u.evidence, u.error_class, u.created_at, u.checked_at, u.confirmed_at, u.unproven, u.channel, u.bounced_at, u.missing_at
 `
 
-type BeginDeliveryIfUnchangedParams struct {
-	ID       int64
-	Attempts int
-}
-
 // attempts is the fence: of two workers that read the same row, one begins.
-func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliveryIfUnchangedParams) (Delivery, error) {
-	row := q.db.QueryRow(ctx, beginDeliveryIfUnchanged, arg.ID, arg.Attempts)
+func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, iD int64, attempts int) (Delivery, error) {
+	row := q.db.QueryRow(ctx, beginDeliveryIfUnchanged, iD, attempts)
 	var i Delivery
 	err := row.Scan(
 		&i.ID,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.Recipient,
 		&i.Status,
 		&i.Attempts,
@@ -143,14 +129,14 @@ from criticizer.begin_notice($1::interval)
 `
 
 type BeginNoticeRow struct {
-	Changelist int64
-	Version    int
-	Stage      string
-	Class      string
-	FailedAt   time.Time
-	Begun      time.Time
-	Again      bool
-	Now        time.Time
+	Changelist int64     `json:"changelist"`
+	Version    int       `json:"version"`
+	Stage      string    `json:"stage"`
+	Class      string    `json:"class"`
+	FailedAt   time.Time `json:"failed_at"`
+	Begun      time.Time `json:"begun"`
+	Again      bool      `json:"again"`
+	Now        time.Time `json:"now"`
 }
 
 func (q *Queries) BeginNotice(ctx context.Context, openFor time.Duration) ([]BeginNoticeRow, error) {
@@ -182,12 +168,13 @@ func (q *Queries) BeginNotice(ctx context.Context, openFor time.Duration) ([]Beg
 	return items, nil
 }
 
-const bouncedAddresses = `-- name: BouncedAddresses :many
+const bounced = `-- name: Bounced :many
 select distinct recipient from criticizer.deliveries where recipient = any($1::text[]) and bounced_at is not null
 `
 
-func (q *Queries) BouncedAddresses(ctx context.Context, addresses []string) ([]string, error) {
-	rows, err := q.db.Query(ctx, bouncedAddresses, addresses)
+// The addresses that a mail server has refused, and that no operator has sent to again.
+func (q *Queries) Bounced(ctx context.Context, addresses []string) ([]string, error) {
+	rows, err := q.db.Query(ctx, bounced, addresses)
 	if err != nil {
 		return nil, err
 	}
@@ -210,13 +197,8 @@ const decideAllRecipients = `-- name: DecideAllRecipients :exec
 update criticizer.recipients set why = '' where changelist_id = $1 and review_version = $2
 `
 
-type DecideAllRecipientsParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) DecideAllRecipients(ctx context.Context, arg DecideAllRecipientsParams) error {
-	_, err := q.db.Exec(ctx, decideAllRecipients, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) DecideAllRecipients(ctx context.Context, changelist review.Changelist, version review.Version) error {
+	_, err := q.db.Exec(ctx, decideAllRecipients, changelist, version)
 	return err
 }
 
@@ -236,13 +218,8 @@ const deleteRecipients = `-- name: DeleteRecipients :exec
 delete from criticizer.recipients where changelist_id = $1 and review_version = $2
 `
 
-type DeleteRecipientsParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) DeleteRecipients(ctx context.Context, arg DeleteRecipientsParams) error {
-	_, err := q.db.Exec(ctx, deleteRecipients, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) DeleteRecipients(ctx context.Context, changelist review.Changelist, version review.Version) error {
+	_, err := q.db.Exec(ctx, deleteRecipients, changelist, version)
 	return err
 }
 
@@ -253,13 +230,8 @@ where changelist_id = $1 and review_version = $2
 order by recipient collate "C"
 `
 
-type DeliveriesParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Delivery, error) {
-	rows, err := q.db.Query(ctx, deliveries, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) Deliveries(ctx context.Context, changelist review.Changelist, version review.Version) ([]Delivery, error) {
+	rows, err := q.db.Query(ctx, deliveries, changelist, version)
 	if err != nil {
 		return nil, err
 	}
@@ -269,8 +241,8 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 		var i Delivery
 		if err := rows.Scan(
 			&i.ID,
-			&i.ChangelistID,
-			&i.ReviewVersion,
+			&i.Changelist,
+			&i.Version,
 			&i.Recipient,
 			&i.Status,
 			&i.Attempts,
@@ -303,8 +275,8 @@ select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempt
 `
 
 type DeliveryRow struct {
-	Delivery Delivery
-	Now      time.Time
+	Delivery Delivery  `json:"delivery"`
+	Now      time.Time `json:"now"`
 }
 
 // With the database's time: the caller's clock may differ.
@@ -313,8 +285,8 @@ func (q *Queries) Delivery(ctx context.Context, id int64) (DeliveryRow, error) {
 	var i DeliveryRow
 	err := row.Scan(
 		&i.Delivery.ID,
-		&i.Delivery.ChangelistID,
-		&i.Delivery.ReviewVersion,
+		&i.Delivery.Changelist,
+		&i.Delivery.Version,
 		&i.Delivery.Recipient,
 		&i.Delivery.Status,
 		&i.Delivery.Attempts,
@@ -343,11 +315,11 @@ where delivery_id = $4 and attempt = $5 and ended_at is null
 `
 
 type EndAttemptParams struct {
-	Result     string
-	Answer     string
-	Detail     string
-	DeliveryID int64
-	Attempt    int
+	Result     string `json:"result"`
+	Answer     string `json:"answer"`
+	Detail     string `json:"detail"`
+	DeliveryID int64  `json:"delivery_id"`
+	Attempt    int    `json:"attempt"`
 }
 
 // The first result stays, unless evidence shows that the message was accepted.
@@ -366,22 +338,22 @@ const endNotice = `-- name: EndNotice :exec
 update criticizer.notices
 set final = true, notification_id = $1::text, why = $2::text, checked_at = now(),
     notified_at = case when $1::text is not null then now() end
-where changelist_id = $3 and review_version = $4 and kind = 'not_reviewed'
+where changelist_id = $3 and review_version = $4
 `
 
 type EndNoticeParams struct {
-	NotificationID *string
-	Why            *string
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
+	NotificationID *string           `json:"notification_id"`
+	Why            *string           `json:"why"`
+	Changelist     review.Changelist `json:"changelist_id"`
+	Version        review.Version    `json:"review_version"`
 }
 
 func (q *Queries) EndNotice(ctx context.Context, arg EndNoticeParams) error {
 	_, err := q.db.Exec(ctx, endNotice,
 		arg.NotificationID,
 		arg.Why,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 	)
 	return err
 }
@@ -392,18 +364,18 @@ where changelist_id = $2 and review_version = $3 and user_name = $4 and address 
 `
 
 type ExcludeRecipientParams struct {
-	Why           string
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	UserName      string
-	Address       string
+	Why        string            `json:"why"`
+	Changelist review.Changelist `json:"changelist_id"`
+	Version    review.Version    `json:"review_version"`
+	UserName   string            `json:"user_name"`
+	Address    string            `json:"address"`
 }
 
 func (q *Queries) ExcludeRecipient(ctx context.Context, arg ExcludeRecipientParams) error {
 	_, err := q.db.Exec(ctx, excludeRecipient,
 		arg.Why,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.UserName,
 		arg.Address,
 	)
@@ -417,10 +389,10 @@ where id = $3 and status = 'pending' and attempts = $4 and (begun or notificatio
 `
 
 type FailPendingDeliveryParams struct {
-	ErrorClass string
-	Bounced    bool
-	ID         int64
-	Attempts   int
+	ErrorClass string `json:"error_class"`
+	Bounced    bool   `json:"bounced"`
+	ID         int64  `json:"id"`
+	Attempts   int    `json:"attempts"`
 }
 
 // attempts and begun are the fence: a late worker changes neither a newer attempt
@@ -439,36 +411,57 @@ func (q *Queries) FailPendingDelivery(ctx context.Context, arg FailPendingDelive
 }
 
 const findDeliveries = `-- name: FindDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.error_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, d.bounced_at, d.missing_at, j.state as job_state, j.idempotency_key as job_key
+select d.id, d.changelist_id as changelist, d.review_version, d.recipient, d.status, d.attempts, d.begun, d.last_attempt_at,
+       coalesce(d.notification_id, '')::text as notification_id, d.notified_at, coalesce(d.error_class, '')::text as error_class,
+       coalesce(d.evidence, '')::text as evidence, d.checked_at, d.confirmed_at, d.unproven, d.bounced_at,
+       (d.recipient like 'forgotten:%')::boolean as forgotten, j.state as job_state, j.idempotency_key as workflow_id
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
-where ($1::bigint = 0 or d.id = $1)
-  and ($2::bigint = 0 or d.changelist_id = $2)
-  and ($3::text = '' or d.status = $3)
+where (d.id = $1 or $1 = 0)
+  and (d.changelist_id = $2 or $2 = 0)
+  and (d.status = $3 or $3 = '')
   and ($4::text = '' or $4 = coalesce(d.error_class, case when d.status = 'held' then 'DELIVERY_AMBIGUOUS' end))
   and ($5::interval = '0' or d.last_attempt_at >= now() - $5)
   and ($6::interval = '0' or d.last_attempt_at < now() - $6)
 order by d.changelist_id desc, d.review_version desc, d.recipient collate "C"
-limit $7
+limit coalesce(nullif($7::integer, 0), 1000)
 `
 
 type FindDeliveriesParams struct {
-	ID         int64
-	Changelist int64
-	Status     string
-	Class      string
-	Since      time.Duration
-	Until      time.Duration
-	MaxRows    int
+	ID         int64                 `json:"id"`
+	Changelist review.Changelist     `json:"changelist"`
+	Status     review.DeliveryStatus `json:"status"`
+	Class      string                `json:"class"`
+	Since      time.Duration         `json:"since"`
+	Until      time.Duration         `json:"until"`
+	Limit      int                   `json:"limit"`
 }
 
 type FindDeliveriesRow struct {
-	Delivery Delivery
-	JobState review.JobState
-	JobKey   string
+	ID             int64                 `json:"id"`
+	Changelist     review.Changelist     `json:"changelist"`
+	Version        review.Version        `json:"review_version"`
+	Recipient      string                `json:"recipient"`
+	Status         review.DeliveryStatus `json:"status"`
+	Attempts       int                   `json:"attempts"`
+	Begun          bool                  `json:"begun"`
+	LastAttemptAt  *time.Time            `json:"last_attempt_at"`
+	NotificationID string                `json:"notification_id"`
+	NotifiedAt     *time.Time            `json:"notified_at"`
+	ErrorClass     string                `json:"error_class"`
+	Evidence       string                `json:"evidence"`
+	CheckedAt      *time.Time            `json:"checked_at"`
+	ConfirmedAt    *time.Time            `json:"confirmed_at"`
+	Unproven       int                   `json:"unproven"`
+	BouncedAt      *time.Time            `json:"bounced_at"`
+	Forgotten      bool                  `json:"forgotten"`
+	JobState       review.JobState       `json:"job_state"`
+	WorkflowID     string                `json:"workflow_id"`
 }
 
-// With the state of each row's review. An empty or zero argument selects all.
+// With the state of each row's review: the newest changelist first, then the newest version, then
+// by recipient. A zero argument selects all, and at most 1000 rows. Class is of the failure;
+// DELIVERY_AMBIGUOUS selects held rows. Since and Until bound the age of the last attempt.
 func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) ([]FindDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, findDeliveries,
 		arg.ID,
@@ -477,7 +470,7 @@ func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) 
 		arg.Class,
 		arg.Since,
 		arg.Until,
-		arg.MaxRows,
+		arg.Limit,
 	)
 	if err != nil {
 		return nil, err
@@ -487,27 +480,25 @@ func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) 
 	for rows.Next() {
 		var i FindDeliveriesRow
 		if err := rows.Scan(
-			&i.Delivery.ID,
-			&i.Delivery.ChangelistID,
-			&i.Delivery.ReviewVersion,
-			&i.Delivery.Recipient,
-			&i.Delivery.Status,
-			&i.Delivery.Attempts,
-			&i.Delivery.LastAttemptAt,
-			&i.Delivery.Begun,
-			&i.Delivery.NotificationID,
-			&i.Delivery.NotifiedAt,
-			&i.Delivery.Evidence,
-			&i.Delivery.ErrorClass,
-			&i.Delivery.CreatedAt,
-			&i.Delivery.CheckedAt,
-			&i.Delivery.ConfirmedAt,
-			&i.Delivery.Unproven,
-			&i.Delivery.Channel,
-			&i.Delivery.BouncedAt,
-			&i.Delivery.MissingAt,
+			&i.ID,
+			&i.Changelist,
+			&i.Version,
+			&i.Recipient,
+			&i.Status,
+			&i.Attempts,
+			&i.Begun,
+			&i.LastAttemptAt,
+			&i.NotificationID,
+			&i.NotifiedAt,
+			&i.ErrorClass,
+			&i.Evidence,
+			&i.CheckedAt,
+			&i.ConfirmedAt,
+			&i.Unproven,
+			&i.BouncedAt,
+			&i.Forgotten,
 			&i.JobState,
-			&i.JobKey,
+			&i.WorkflowID,
 		); err != nil {
 			return nil, err
 		}
@@ -524,8 +515,8 @@ select coalesce(addresses, 0)::integer as addresses, coalesce(paths, 0)::integer
 `
 
 type ForgetMetadataRow struct {
-	Addresses int
-	Paths     int
+	Addresses int `json:"addresses"`
+	Paths     int `json:"paths"`
 }
 
 func (q *Queries) ForgetMetadata(ctx context.Context) (ForgetMetadataRow, error) {
@@ -541,13 +532,8 @@ set status = 'held'
 where id = $1 and status = 'pending' and attempts = $2 and (begun or notification_id is not null)
 `
 
-type HoldPendingDeliveryParams struct {
-	ID       int64
-	Attempts int
-}
-
-func (q *Queries) HoldPendingDelivery(ctx context.Context, arg HoldPendingDeliveryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, holdPendingDelivery, arg.ID, arg.Attempts)
+func (q *Queries) HoldPendingDelivery(ctx context.Context, iD int64, attempts int) (int64, error) {
+	result, err := q.db.Exec(ctx, holdPendingDelivery, iD, attempts)
 	if err != nil {
 		return 0, err
 	}
@@ -561,14 +547,8 @@ on conflict (changelist_id, recipient, review_version) do nothing
 returning id
 `
 
-type InsertDeliveryParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Address       string
-}
-
-func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) (int64, error) {
-	row := q.db.QueryRow(ctx, insertDelivery, arg.ChangelistID, arg.ReviewVersion, arg.Address)
+func (q *Queries) InsertDelivery(ctx context.Context, changelist review.Changelist, version review.Version, address string) (int64, error) {
+	row := q.db.QueryRow(ctx, insertDelivery, changelist, version, address)
 	var id int64
 	err := row.Scan(&id)
 	return id, err
@@ -581,14 +561,8 @@ from unnest($3::text[]) as channel
 on conflict (changelist_id, recipient, review_version) do nothing
 `
 
-type InsertMissingChannelsParams struct {
-	ChangelistID  int64
-	ReviewVersion int
-	Channels      []string
-}
-
-func (q *Queries) InsertMissingChannels(ctx context.Context, arg InsertMissingChannelsParams) error {
-	_, err := q.db.Exec(ctx, insertMissingChannels, arg.ChangelistID, arg.ReviewVersion, arg.Channels)
+func (q *Queries) InsertMissingChannels(ctx context.Context, changelist int64, version int, channels []string) error {
+	_, err := q.db.Exec(ctx, insertMissingChannels, changelist, version, channels)
 	return err
 }
 
@@ -599,24 +573,20 @@ from unnest($3::text[]) as address
 on conflict (changelist_id, recipient, review_version) do nothing
 `
 
-type InsertMissingDeliveriesParams struct {
-	ChangelistID  int64
-	ReviewVersion int
-	Addresses     []string
-}
-
-func (q *Queries) InsertMissingDeliveries(ctx context.Context, arg InsertMissingDeliveriesParams) error {
-	_, err := q.db.Exec(ctx, insertMissingDeliveries, arg.ChangelistID, arg.ReviewVersion, arg.Addresses)
+func (q *Queries) InsertMissingDeliveries(ctx context.Context, changelist int64, version int, addresses []string) error {
+	_, err := q.db.Exec(ctx, insertMissingDeliveries, changelist, version, addresses)
 	return err
 }
 
-type InsertRecipientsParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Position      int
-	UserName      string
-	Address       string
-	Role          review.Role
+const insertRecipients = `-- name: InsertRecipients :exec
+insert into criticizer.recipients (changelist_id, review_version, position, user_name, address, role)
+select $1, $2, position, recipient ->> 'user', recipient ->> 'address', recipient ->> 'role'
+from jsonb_array_elements($3::jsonb) with ordinality as each (recipient, position)
+`
+
+func (q *Queries) InsertRecipients(ctx context.Context, changelist review.Changelist, version review.Version, recipients []byte) error {
+	_, err := q.db.Exec(ctx, insertRecipients, changelist, version, recipients)
+	return err
 }
 
 const liftBounces = `-- name: LiftBounces :exec
@@ -632,17 +602,11 @@ func (q *Queries) LiftBounces(ctx context.Context, id int64) error {
 
 const markNotice = `-- name: MarkNotice :execrows
 update criticizer.notices set begun_at = case when $1::boolean then now() end, why = null
-where changelist_id = $2 and review_version = $3 and kind = 'not_reviewed'
+where changelist_id = $2 and review_version = $3
 `
 
-type MarkNoticeParams struct {
-	InDoubt       bool
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) MarkNotice(ctx context.Context, arg MarkNoticeParams) (int64, error) {
-	result, err := q.db.Exec(ctx, markNotice, arg.InDoubt, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) MarkNotice(ctx context.Context, inDoubt bool, changelist review.Changelist, version review.Version) (int64, error) {
+	result, err := q.db.Exec(ctx, markNotice, inDoubt, changelist, version)
 	if err != nil {
 		return 0, err
 	}
@@ -656,15 +620,9 @@ set status = 'sent', notification_id = $1::text, notified_at = now(), evidence =
 where id = $3 and status <> 'sent'
 `
 
-type MarkSentIfNotSentParams struct {
-	NotificationID string
-	Evidence       string
-	ID             int64
-}
-
 // Sets ID, time and status in one write (notification 6.4).
-func (q *Queries) MarkSentIfNotSent(ctx context.Context, arg MarkSentIfNotSentParams) (int64, error) {
-	result, err := q.db.Exec(ctx, markSentIfNotSent, arg.NotificationID, arg.Evidence, arg.ID)
+func (q *Queries) MarkSentIfNotSent(ctx context.Context, notificationID string, evidence string, iD int64) (int64, error) {
+	result, err := q.db.Exec(ctx, markSentIfNotSent, notificationID, evidence, iD)
 	if err != nil {
 		return 0, err
 	}
@@ -672,15 +630,16 @@ func (q *Queries) MarkSentIfNotSent(ctx context.Context, arg MarkSentIfNotSentPa
 }
 
 const notices = `-- name: Notices :many
-select review_version, notified_at, why from criticizer.notices where changelist_id = $1
+select review_version, notified_at, coalesce(why, '')::text as why from criticizer.notices where changelist_id = $1
 `
 
 type NoticesRow struct {
-	ReviewVersion review.Version
-	NotifiedAt    *time.Time
-	Why           *string
+	Version    review.Version `json:"review_version"`
+	NotifiedAt *time.Time     `json:"notified_at"`
+	Why        string         `json:"why"`
 }
 
+// The notices that reviews of a changelist wait for an operator; why the author does not get one.
 func (q *Queries) Notices(ctx context.Context, changelistID review.Changelist) ([]NoticesRow, error) {
 	rows, err := q.db.Query(ctx, notices, changelistID)
 	if err != nil {
@@ -690,7 +649,7 @@ func (q *Queries) Notices(ctx context.Context, changelistID review.Changelist) (
 	var items []NoticesRow
 	for rows.Next() {
 		var i NoticesRow
-		if err := rows.Scan(&i.ReviewVersion, &i.NotifiedAt, &i.Why); err != nil {
+		if err := rows.Scan(&i.Version, &i.NotifiedAt, &i.Why); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -703,17 +662,11 @@ func (q *Queries) Notices(ctx context.Context, changelistID review.Changelist) (
 
 const postponeNotice = `-- name: PostponeNotice :exec
 update criticizer.notices set why = $1::text
-where changelist_id = $2 and review_version = $3 and kind = 'not_reviewed'
+where changelist_id = $2 and review_version = $3
 `
 
-type PostponeNoticeParams struct {
-	Why           string
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) PostponeNotice(ctx context.Context, arg PostponeNoticeParams) error {
-	_, err := q.db.Exec(ctx, postponeNotice, arg.Why, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) PostponeNotice(ctx context.Context, why string, changelist review.Changelist, version review.Version) error {
+	_, err := q.db.Exec(ctx, postponeNotice, why, changelist, version)
 	return err
 }
 
@@ -721,13 +674,8 @@ const purgeReviews = `-- name: PurgeReviews :one
 select criticizer.purge_reviews($1::interval, $2::bigint)::bigint
 `
 
-type PurgeReviewsParams struct {
-	Ttl    time.Duration
-	AtMost int64
-}
-
-func (q *Queries) PurgeReviews(ctx context.Context, arg PurgeReviewsParams) (int64, error) {
-	row := q.db.QueryRow(ctx, purgeReviews, arg.Ttl, arg.AtMost)
+func (q *Queries) PurgeReviews(ctx context.Context, ttl time.Duration, atMost int64) (int64, error) {
+	row := q.db.QueryRow(ctx, purgeReviews, ttl, atMost)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
@@ -741,14 +689,15 @@ order by review_version, (role <> 'author'), position
 `
 
 type RecipientDecisionsRow struct {
-	ReviewVersion review.Version
-	User          string
-	Address       string
-	Role          review.Role
-	Why           *string
+	Version review.Version `json:"review_version"`
+	User    string         `json:"user"`
+	Address string         `json:"address"`
+	Role    review.Role    `json:"role"`
+	Why     *string        `json:"why"`
 }
 
-// Who is notified, and why others are not; why is null until it is decided.
+// Whether each person is notified of a version. why is null until stage notify has decided, and
+// empty if the person is notified. The decisions are kept for 30 days.
 func (q *Queries) RecipientDecisions(ctx context.Context, changelistID review.Changelist) ([]RecipientDecisionsRow, error) {
 	rows, err := q.db.Query(ctx, recipientDecisions, changelistID)
 	if err != nil {
@@ -759,7 +708,7 @@ func (q *Queries) RecipientDecisions(ctx context.Context, changelistID review.Ch
 	for rows.Next() {
 		var i RecipientDecisionsRow
 		if err := rows.Scan(
-			&i.ReviewVersion,
+			&i.Version,
 			&i.User,
 			&i.Address,
 			&i.Role,
@@ -782,19 +731,14 @@ where changelist_id = $1 and review_version = $2
 order by (role <> 'author'), position
 `
 
-type RecipientsParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
 type RecipientsRow struct {
-	User    string
-	Address string
-	Role    review.Role
+	User    string      `json:"user"`
+	Address string      `json:"address"`
+	Role    review.Role `json:"role"`
 }
 
-func (q *Queries) Recipients(ctx context.Context, arg RecipientsParams) ([]RecipientsRow, error) {
-	rows, err := q.db.Query(ctx, recipients, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) Recipients(ctx context.Context, changelist review.Changelist, version review.Version) ([]RecipientsRow, error) {
+	rows, err := q.db.Query(ctx, recipients, changelist, version)
 	if err != nil {
 		return nil, err
 	}
@@ -819,15 +763,9 @@ set error_class = $1::text
 where id = $2 and status = 'pending' and begun and attempts = $3
 `
 
-type RecordRefusalIfUnchangedParams struct {
-	ErrorClass string
-	ID         int64
-	Attempts   int
-}
-
 // A begun pending row has a class if the provider refused its complete message.
-func (q *Queries) RecordRefusalIfUnchanged(ctx context.Context, arg RecordRefusalIfUnchangedParams) error {
-	_, err := q.db.Exec(ctx, recordRefusalIfUnchanged, arg.ErrorClass, arg.ID, arg.Attempts)
+func (q *Queries) RecordRefusalIfUnchanged(ctx context.Context, errorClass string, iD int64, attempts int) error {
+	_, err := q.db.Exec(ctx, recordRefusalIfUnchanged, errorClass, iD, attempts)
 	return err
 }
 
@@ -844,16 +782,11 @@ where d.id = $1
       where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')))
 `
 
-type RequeueUnsentDeliveryParams struct {
-	ID     int64
-	Settle time.Duration
-}
-
 // The operator states that a begun attempt was not accepted. While the review runs,
 // or the last attempt is younger than settle, the attempt may still be in flight. A review
 // that runs may have sent all that it sends, and cannot end with an unsent row.
-func (q *Queries) RequeueUnsentDelivery(ctx context.Context, arg RequeueUnsentDeliveryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, requeueUnsentDelivery, arg.ID, arg.Settle)
+func (q *Queries) RequeueUnsentDelivery(ctx context.Context, iD int64, settle time.Duration) (int64, error) {
+	result, err := q.db.Exec(ctx, requeueUnsentDelivery, iD, settle)
 	if err != nil {
 		return 0, err
 	}
@@ -867,15 +800,15 @@ returning changelist_id, review_version
 `
 
 type WaiveRefusedDeliveryRow struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
+	Changelist review.Changelist `json:"changelist_id"`
+	Version    review.Version    `json:"review_version"`
 }
 
 // Waives a row whose mail certainly reached no recipient.
 func (q *Queries) WaiveRefusedDelivery(ctx context.Context, id int64) (WaiveRefusedDeliveryRow, error) {
 	row := q.db.QueryRow(ctx, waiveRefusedDelivery, id)
 	var i WaiveRefusedDeliveryRow
-	err := row.Scan(&i.ChangelistID, &i.ReviewVersion)
+	err := row.Scan(&i.Changelist, &i.Version)
 	return i, err
 }
 

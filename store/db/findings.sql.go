@@ -16,13 +16,8 @@ const acceptFinding = `-- name: AcceptFinding :exec
 update criticizer.findings set accepted_by = $1::text, accepted_at = now() where token = $2
 `
 
-type AcceptFindingParams struct {
-	Who   string
-	Token string
-}
-
-func (q *Queries) AcceptFinding(ctx context.Context, arg AcceptFindingParams) error {
-	_, err := q.db.Exec(ctx, acceptFinding, arg.Who, arg.Token)
+func (q *Queries) AcceptFinding(ctx context.Context, who string, token string) error {
+	_, err := q.db.Exec(ctx, acceptFinding, who, token)
 	return err
 }
 
@@ -31,21 +26,16 @@ select fingerprint, place_fingerprints, place, shingles, severity from criticize
 where accepted_at is not null and (place = any ($1::text[]) or place_fingerprints && $2::text[])
 `
 
-type AcceptedFindingsParams struct {
-	Places       []string
-	Fingerprints []string
-}
-
 type AcceptedFindingsRow struct {
-	Fingerprint       string
-	PlaceFingerprints []string
-	Place             string
-	Shingles          []int
-	Severity          review.Severity
+	Fingerprint       string          `json:"fingerprint"`
+	PlaceFingerprints []string        `json:"place_fingerprints"`
+	Place             string          `json:"place"`
+	Shingles          []int           `json:"shingles"`
+	Severity          review.Severity `json:"severity"`
 }
 
-func (q *Queries) AcceptedFindings(ctx context.Context, arg AcceptedFindingsParams) ([]AcceptedFindingsRow, error) {
-	rows, err := q.db.Query(ctx, acceptedFindings, arg.Places, arg.Fingerprints)
+func (q *Queries) AcceptedFindings(ctx context.Context, places []string, fingerprints []string) ([]AcceptedFindingsRow, error) {
+	rows, err := q.db.Query(ctx, acceptedFindings, places, fingerprints)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +69,13 @@ order by o.said_at, o.said_by
 `
 
 type DisputedFindingsRow struct {
-	Fingerprint       string
-	PlaceFingerprints []string
-	Place             string
-	Shingles          []int
-	SaidBy            string
-	Note              string
-	SaidAt            time.Time
+	Fingerprint       string    `json:"fingerprint"`
+	PlaceFingerprints []string  `json:"place_fingerprints"`
+	Place             string    `json:"place"`
+	Shingles          []int     `json:"shingles"`
+	SaidBy            string    `json:"said_by"`
+	Note              string    `json:"note"`
+	SaidAt            time.Time `json:"said_at"`
 }
 
 func (q *Queries) DisputedFindings(ctx context.Context, places []string) ([]DisputedFindingsRow, error) {
@@ -123,22 +113,23 @@ with rated as (
     left join criticizer.opinions o on o.token = f.token
     where f.reported_at > now() - $1::interval
     group by f.token)
-select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as kind,
+select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as "by",
        coalesce(rule, category, severity, '')::text as name, count(*)::integer as reported,
        (count(*) filter (where useful))::integer as useful, (count(*) filter (where wrong))::integer as wrong
 from rated
 group by grouping sets ((), (rule), (category), (severity))
-order by kind, name
+order by 1, name
 `
 
 type FindingCountsRow struct {
-	Kind     string
-	Name     string
-	Reported int
-	Useful   int
-	Wrong    int
+	By       string `json:"by"`
+	Name     string `json:"name"`
+	Reported int    `json:"reported"`
+	Useful   int    `json:"useful"`
+	Wrong    int    `json:"wrong"`
 }
 
+// Counts what was reported within the last since: all, by rule pack, by category and by severity.
 func (q *Queries) FindingCounts(ctx context.Context, since time.Duration) ([]FindingCountsRow, error) {
 	rows, err := q.db.Query(ctx, findingCounts, since)
 	if err != nil {
@@ -149,7 +140,7 @@ func (q *Queries) FindingCounts(ctx context.Context, since time.Duration) ([]Fin
 	for rows.Next() {
 		var i FindingCountsRow
 		if err := rows.Scan(
-			&i.Kind,
+			&i.By,
 			&i.Name,
 			&i.Reported,
 			&i.Useful,
@@ -181,15 +172,10 @@ select readers.user_name from readers join reviews using (changelist_id, review_
 where lower(readers.address) = lower($1::text) order by readers.user_name desc limit 1
 `
 
-type FindingReaderParams struct {
-	Address string
-	Token   string
-}
-
 // The user with an address to which the review that reported the finding, or one that adopted
 // its report, can have been sent. It is empty if only the address is known.
-func (q *Queries) FindingReader(ctx context.Context, arg FindingReaderParams) (string, error) {
-	row := q.db.QueryRow(ctx, findingReader, arg.Address, arg.Token)
+func (q *Queries) FindingReader(ctx context.Context, address string, token string) (string, error) {
+	row := q.db.QueryRow(ctx, findingReader, address, token)
 	var user_name string
 	err := row.Scan(&user_name)
 	return user_name, err
@@ -200,14 +186,8 @@ select token from criticizer.findings
 where changelist_id = $1 and review_version = $2 and fingerprint = $3
 `
 
-type FindingTokenParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Fingerprint   string
-}
-
-func (q *Queries) FindingToken(ctx context.Context, arg FindingTokenParams) (string, error) {
-	row := q.db.QueryRow(ctx, findingToken, arg.ChangelistID, arg.ReviewVersion, arg.Fingerprint)
+func (q *Queries) FindingToken(ctx context.Context, changelist review.Changelist, version review.Version, fingerprint string) (string, error) {
+	row := q.db.QueryRow(ctx, findingToken, changelist, version, fingerprint)
 	var token string
 	err := row.Scan(&token)
 	return token, err
@@ -230,26 +210,26 @@ on conflict (changelist_id, review_version, fingerprint) do nothing
 `
 
 type InsertFindingParams struct {
-	Token             string
-	ChangelistID      review.Changelist
-	ReviewVersion     review.Version
-	Fingerprint       string
-	PlaceFingerprints []string
-	Place             string
-	Shingles          []int
-	Path              string
-	Rule              string
-	Category          review.Category
-	Severity          review.Severity
-	Verbatim          bool
+	Token             string            `json:"token"`
+	Changelist        review.Changelist `json:"changelist_id"`
+	Version           review.Version    `json:"review_version"`
+	Fingerprint       string            `json:"fingerprint"`
+	PlaceFingerprints []string          `json:"place_fingerprints"`
+	Place             string            `json:"place"`
+	Shingles          []int             `json:"shingles"`
+	Path              string            `json:"path"`
+	Rule              string            `json:"rule"`
+	Category          review.Category   `json:"category"`
+	Severity          review.Severity   `json:"severity"`
+	Verbatim          bool              `json:"verbatim"`
 }
 
 // A finding that an earlier attempt has recorded keeps its token.
 func (q *Queries) InsertFinding(ctx context.Context, arg InsertFindingParams) error {
 	_, err := q.db.Exec(ctx, insertFinding,
 		arg.Token,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.Fingerprint,
 		arg.PlaceFingerprints,
 		arg.Place,
@@ -272,8 +252,8 @@ func (q *Queries) LockFinding(ctx context.Context, token string) (Finding, error
 	var i Finding
 	err := row.Scan(
 		&i.Token,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.Fingerprint,
 		&i.PlaceFingerprints,
 		&i.Place,
@@ -300,11 +280,11 @@ limit $1
 `
 
 type OpinionsOnFindingsRow struct {
-	Finding Finding
-	SaidBy  *string
-	Opinion *string
-	Note    *string
-	SaidAt  *time.Time
+	Finding Finding    `json:"finding"`
+	SaidBy  *string    `json:"said_by"`
+	Opinion *string    `json:"opinion"`
+	Note    *string    `json:"note"`
+	SaidAt  *time.Time `json:"said_at"`
 }
 
 // Opinions, and findings that are not reported again, newest first.
@@ -319,8 +299,8 @@ func (q *Queries) OpinionsOnFindings(ctx context.Context, maxRows int) ([]Opinio
 		var i OpinionsOnFindingsRow
 		if err := rows.Scan(
 			&i.Finding.Token,
-			&i.Finding.ChangelistID,
-			&i.Finding.ReviewVersion,
+			&i.Finding.Changelist,
+			&i.Finding.Version,
 			&i.Finding.Fingerprint,
 			&i.Finding.PlaceFingerprints,
 			&i.Finding.Place,
@@ -357,11 +337,11 @@ where criticizer.opinions.said_at < excluded.said_at
 `
 
 type RecordOpinionParams struct {
-	Token   string
-	SaidBy  string
-	Opinion string
-	Note    string
-	SaidAt  time.Time
+	Token   string    `json:"token"`
+	SaidBy  string    `json:"said_by"`
+	Opinion string    `json:"opinion"`
+	Note    string    `json:"note"`
+	SaidAt  time.Time `json:"said_at"`
 }
 
 // The newest opinion of a reader counts; the same one read again changes nothing.

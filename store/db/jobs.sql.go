@@ -12,23 +12,15 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const cancelJobIfRunning = `-- name: CancelJobIfRunning :execrows
+const cancelJobIfRunning = `-- name: CancelJobIfRunning :exec
 update criticizer.jobs
 set state = 'canceled', updated_at = now(), finished_at = now(), closed_how = $1::text
 where idempotency_key = $2 and state = 'in_progress'
 `
 
-type CancelJobIfRunningParams struct {
-	How            string
-	IdempotencyKey string
-}
-
-func (q *Queries) CancelJobIfRunning(ctx context.Context, arg CancelJobIfRunningParams) (int64, error) {
-	result, err := q.db.Exec(ctx, cancelJobIfRunning, arg.How, arg.IdempotencyKey)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) CancelJobIfRunning(ctx context.Context, how string, idempotencyKey string) error {
+	_, err := q.db.Exec(ctx, cancelJobIfRunning, how, idempotencyKey)
+	return err
 }
 
 const cancelReplacedJob = `-- name: CancelReplacedJob :one
@@ -38,19 +30,14 @@ where idempotency_key = $2 and state <> 'succeeded'
 returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new
 `
 
-type CancelReplacedJobParams struct {
-	RunID          string
-	IdempotencyKey string
-}
-
-func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobParams) (Job, error) {
-	row := q.db.QueryRow(ctx, cancelReplacedJob, arg.RunID, arg.IdempotencyKey)
+func (q *Queries) CancelReplacedJob(ctx context.Context, runID string, idempotencyKey string) (Job, error) {
+	row := q.db.QueryRow(ctx, cancelReplacedJob, runID, idempotencyKey)
 	var i Job
 	err := row.Scan(
 		&i.ID,
 		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.ServerID,
 		&i.State,
 		&i.Outcome,
@@ -89,21 +76,16 @@ from due where j.id = due.id
 returning j.idempotency_key, j.run_id
 `
 
-type ClaimUnfinishedJobsParams struct {
-	UncheckedFor time.Duration
-	AtMost       int64
-}
-
 type ClaimUnfinishedJobsRow struct {
-	IdempotencyKey string
-	RunID          string
+	IdempotencyKey string `json:"idempotency_key"`
+	RunID          string `json:"run_id"`
 }
 
 // Some reviews that are unfinished or replayed and were not looked at for unchecked_for,
 // those that were not looked at for longest first. The cost does not depend on how many
 // reviews are unfinished.
-func (q *Queries) ClaimUnfinishedJobs(ctx context.Context, arg ClaimUnfinishedJobsParams) ([]ClaimUnfinishedJobsRow, error) {
-	rows, err := q.db.Query(ctx, claimUnfinishedJobs, arg.UncheckedFor, arg.AtMost)
+func (q *Queries) ClaimUnfinishedJobs(ctx context.Context, uncheckedFor time.Duration, atMost int64) ([]ClaimUnfinishedJobsRow, error) {
+	rows, err := q.db.Query(ctx, claimUnfinishedJobs, uncheckedFor, atMost)
 	if err != nil {
 		return nil, err
 	}
@@ -145,16 +127,10 @@ where j.idempotency_key = $2 and j.run_id = $3 and j.state not in ('succeeded', 
 returning j.state
 `
 
-type CloseEndedJobParams struct {
-	How            string
-	IdempotencyKey string
-	RunID          string
-}
-
 // Closes the job of a run that has ended without doing so. It is dead-lettered if an
 // operator still has a letter to act on.
-func (q *Queries) CloseEndedJob(ctx context.Context, arg CloseEndedJobParams) (review.JobState, error) {
-	row := q.db.QueryRow(ctx, closeEndedJob, arg.How, arg.IdempotencyKey, arg.RunID)
+func (q *Queries) CloseEndedJob(ctx context.Context, how string, idempotencyKey string, runID string) (review.JobState, error) {
+	row := q.db.QueryRow(ctx, closeEndedJob, how, idempotencyKey, runID)
 	var state review.JobState
 	err := row.Scan(&state)
 	return state, err
@@ -184,17 +160,17 @@ order by r.changelist_id, fingerprint, r.of_version desc
 `
 
 type CreditOfChangelistsRow struct {
-	ChangelistID      review.Changelist
-	IsRead            bool
-	OfChangelist      int64
-	OfVersion         int
-	Fingerprint       string
-	PlaceFingerprints []string
-	Path              string
-	Category          string
-	Severity          string
-	Verbatim          bool
-	Accepted          bool
+	Changelist        review.Changelist `json:"changelist_id"`
+	IsRead            bool              `json:"is_read"`
+	OfChangelist      int64             `json:"of_changelist"`
+	OfVersion         int               `json:"of_version"`
+	Fingerprint       string            `json:"fingerprint"`
+	PlaceFingerprints []string          `json:"place_fingerprints"`
+	Path              string            `json:"path"`
+	Category          string            `json:"category"`
+	Severity          string            `json:"severity"`
+	Verbatim          bool              `json:"verbatim"`
+	Accepted          bool              `json:"accepted"`
 }
 
 // What all reviews of each submitted changelist say. One of them has to have read it, and the
@@ -211,7 +187,7 @@ func (q *Queries) CreditOfChangelists(ctx context.Context, changelists []int64) 
 	for rows.Next() {
 		var i CreditOfChangelistsRow
 		if err := rows.Scan(
-			&i.ChangelistID,
+			&i.Changelist,
 			&i.IsRead,
 			&i.OfChangelist,
 			&i.OfVersion,
@@ -254,23 +230,17 @@ limit 1
 for update
 `
 
-type DecidingJobParams struct {
-	IdempotencyKey string
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
-}
-
 // The row that decides about a request: the request's own, else the row of the
 // same version under another key, else the highest version above it. Reviews of
 // the changelist's shelf decide only about their own requests.
-func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, error) {
-	row := q.db.QueryRow(ctx, decidingJob, arg.IdempotencyKey, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) DecidingJob(ctx context.Context, idempotencyKey string, changelist review.Changelist, version review.Version) (Job, error) {
+	row := q.db.QueryRow(ctx, decidingJob, idempotencyKey, changelist, version)
 	var i Job
 	err := row.Scan(
 		&i.ID,
 		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.ServerID,
 		&i.State,
 		&i.Outcome,
@@ -307,28 +277,23 @@ order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_versi
 limit 1
 `
 
-type EarlierReportParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
 type EarlierReportRow struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Report        *review.ArtifactRef
-	BegunAt       time.Time
+	Changelist review.Changelist   `json:"changelist_id"`
+	Version    review.Version      `json:"review_version"`
+	Report     *review.ArtifactRef `json:"report"`
+	BegunAt    time.Time           `json:"begun_at"`
 }
 
 // The report of the highest version that had succeeded when this one was opened,
 // else of the shelf that the changelist was under another number. The answer is
 // the same for every attempt of the notify stage. Skipped reviews have notified no
 // recipient and do not count.
-func (q *Queries) EarlierReport(ctx context.Context, arg EarlierReportParams) (EarlierReportRow, error) {
-	row := q.db.QueryRow(ctx, earlierReport, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) EarlierReport(ctx context.Context, changelist review.Changelist, version review.Version) (EarlierReportRow, error) {
+	row := q.db.QueryRow(ctx, earlierReport, changelist, version)
 	var i EarlierReportRow
 	err := row.Scan(
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.Report,
 		&i.BegunAt,
 	)
@@ -339,16 +304,11 @@ const finishJobIfAllNotified = `-- name: FinishJobIfAllNotified :one
 select criticizer.finish_job($1::text, $2::text)::boolean
 `
 
-type FinishJobIfAllNotifiedParams struct {
-	IdempotencyKey string
-	Report         string
-}
-
 // The condition and the change are one statement (notification 6.5). The
 // job may have any state but succeeded: a run that was terminated may be reset and
 // then finish.
-func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAllNotifiedParams) (bool, error) {
-	row := q.db.QueryRow(ctx, finishJobIfAllNotified, arg.IdempotencyKey, arg.Report)
+func (q *Queries) FinishJobIfAllNotified(ctx context.Context, idempotencyKey string, report string) (bool, error) {
+	row := q.db.QueryRow(ctx, finishJobIfAllNotified, idempotencyKey, report)
 	var column_1 bool
 	err := row.Scan(&column_1)
 	return column_1, err
@@ -379,12 +339,12 @@ returning id, idempotency_key, changelist_id, review_version, server_id, state, 
 `
 
 type InsertJobParams struct {
-	IdempotencyKey string
-	ChangelistID   review.Changelist
-	ReviewVersion  int
-	ServerID       string
-	RunID          string
-	OnlyNew        bool
+	IdempotencyKey string            `json:"idempotency_key"`
+	Changelist     review.Changelist `json:"changelist_id"`
+	Version        int               `json:"review_version"`
+	ServerID       string            `json:"server_id"`
+	RunID          string            `json:"run_id"`
+	OnlyNew        bool              `json:"only_new"`
 }
 
 // Inserts the version asked for, or the next one if reviews of the shelf have
@@ -392,8 +352,8 @@ type InsertJobParams struct {
 func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, error) {
 	row := q.db.QueryRow(ctx, insertJob,
 		arg.IdempotencyKey,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.ServerID,
 		arg.RunID,
 		arg.OnlyNew,
@@ -402,8 +362,8 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 	err := row.Scan(
 		&i.ID,
 		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.ServerID,
 		&i.State,
 		&i.Outcome,
@@ -437,8 +397,8 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 	err := row.Scan(
 		&i.ID,
 		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.ServerID,
 		&i.State,
 		&i.Outcome,
@@ -471,9 +431,9 @@ order by j.review_version
 `
 
 type JobsOfChangelistRow struct {
-	Job     Job
-	StandIn bool
-	Tally   []byte
+	Job     Job    `json:"job"`
+	StandIn bool   `json:"stand_in"`
+	Tally   []byte `json:"tally"`
 }
 
 // stand_in is set if a simulation made the report.
@@ -489,8 +449,8 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 		if err := rows.Scan(
 			&i.Job.ID,
 			&i.Job.IdempotencyKey,
-			&i.Job.ChangelistID,
-			&i.Job.ReviewVersion,
+			&i.Job.Changelist,
+			&i.Job.Version,
 			&i.Job.ServerID,
 			&i.Job.State,
 			&i.Job.Outcome,
@@ -543,8 +503,8 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 	err := row.Scan(
 		&i.ID,
 		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.ServerID,
 		&i.State,
 		&i.Outcome,
@@ -596,20 +556,20 @@ order by j.id desc
 `
 
 type RecentJobsParams struct {
-	State   string
-	Outcome string
-	Since   time.Duration
-	LimitTo int64
+	State   string        `json:"state"`
+	Outcome string        `json:"outcome"`
+	Since   time.Duration `json:"since"`
+	LimitTo int64         `json:"limit_to"`
 }
 
 type RecentJobsRow struct {
-	Job         Job
-	Letter      int64
-	LetterStage string
-	LetterClass string
-	LetterState string
-	Stage       string
-	StandIn     bool
+	Job         Job    `json:"job"`
+	Letter      int64  `json:"letter"`
+	LetterStage string `json:"letter_stage"`
+	LetterClass string `json:"letter_class"`
+	LetterState string `json:"letter_state"`
+	Stage       string `json:"stage"`
+	StandIn     bool   `json:"stand_in"`
 }
 
 // The newest jobs first, with the newest dead letter of each that did not succeed.
@@ -633,8 +593,8 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 		if err := rows.Scan(
 			&i.Job.ID,
 			&i.Job.IdempotencyKey,
-			&i.Job.ChangelistID,
-			&i.Job.ReviewVersion,
+			&i.Job.Changelist,
+			&i.Job.Version,
 			&i.Job.ServerID,
 			&i.Job.State,
 			&i.Job.Outcome,
@@ -678,19 +638,14 @@ where idempotency_key = $2 and state <> 'succeeded'
 returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, coverage, skipped_by, shelved, shelf_event, asked_version, checked_at, purged, closed_how, forgotten_at, only_new
 `
 
-type ReopenUnfinishedJobParams struct {
-	RunID          string
-	IdempotencyKey string
-}
-
-func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJobParams) (Job, error) {
-	row := q.db.QueryRow(ctx, reopenUnfinishedJob, arg.RunID, arg.IdempotencyKey)
+func (q *Queries) ReopenUnfinishedJob(ctx context.Context, runID string, idempotencyKey string) (Job, error) {
+	row := q.db.QueryRow(ctx, reopenUnfinishedJob, runID, idempotencyKey)
 	var i Job
 	err := row.Scan(
 		&i.ID,
 		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.ServerID,
 		&i.State,
 		&i.Outcome,
@@ -720,13 +675,9 @@ select exists (
     where j.changelist_id = $1 and j.review_version = $2 and a.expires_at > now())::boolean
 `
 
-type ReportIsStoredParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) ReportIsStored(ctx context.Context, arg ReportIsStoredParams) (bool, error) {
-	row := q.db.QueryRow(ctx, reportIsStored, arg.ChangelistID, arg.ReviewVersion)
+// Whether a review has a report that has not expired.
+func (q *Queries) ReportIsStored(ctx context.Context, changelist review.Changelist, version review.Version) (bool, error) {
+	row := q.db.QueryRow(ctx, reportIsStored, changelist, version)
 	var column_1 bool
 	err := row.Scan(&column_1)
 	return column_1, err
@@ -736,13 +687,8 @@ const reportOfReview = `-- name: ReportOfReview :one
 select coalesce(report, '')::text from criticizer.jobs where changelist_id = $1 and review_version = $2
 `
 
-type ReportOfReviewParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-func (q *Queries) ReportOfReview(ctx context.Context, arg ReportOfReviewParams) (string, error) {
-	row := q.db.QueryRow(ctx, reportOfReview, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) ReportOfReview(ctx context.Context, changelist review.Changelist, version review.Version) (string, error) {
+	row := q.db.QueryRow(ctx, reportOfReview, changelist, version)
 	var column_1 string
 	err := row.Scan(&column_1)
 	return column_1, err
@@ -752,13 +698,8 @@ const skipJob = `-- name: SkipJob :one
 select criticizer.skip_job($1::text, $2::text)::boolean
 `
 
-type SkipJobParams struct {
-	IdempotencyKey string
-	SkippedBy      string
-}
-
-func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (bool, error) {
-	row := q.db.QueryRow(ctx, skipJob, arg.IdempotencyKey, arg.SkippedBy)
+func (q *Queries) SkipJob(ctx context.Context, idempotencyKey string, skippedBy string) (bool, error) {
+	row := q.db.QueryRow(ctx, skipJob, idempotencyKey, skippedBy)
 	var column_1 bool
 	err := row.Scan(&column_1)
 	return column_1, err

@@ -7,91 +7,92 @@ package db
 import (
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
 type AllowlistVersion struct {
-	ID        int64
-	AppliedAt time.Time
-	Login     string
-	Who       string
-	Reason    string
-	Allowed   []string
-	Embargoed []string
+	ID        int64     `json:"id"`
+	AppliedAt time.Time `json:"applied_at"`
+	Login     string    `json:"login"`
+	Who       string    `json:"who"`
+	Reason    string    `json:"reason"`
+	Allowed   []string  `json:"allowed"`
+	Embargoed []string  `json:"embargoed"`
 }
 
 type Delivery struct {
-	ID             int64
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
-	Recipient      string
-	Status         review.DeliveryStatus
-	Attempts       int
-	LastAttemptAt  *time.Time
-	Begun          bool
-	NotificationID *string
-	NotifiedAt     *time.Time
-	Evidence       *string
-	ErrorClass     *string
-	CreatedAt      time.Time
-	CheckedAt      *time.Time
-	ConfirmedAt    *time.Time
-	Unproven       int
-	Channel        review.Channel
-	BouncedAt      *time.Time
-	MissingAt      *time.Time
+	ID             int64                 `json:"id"`
+	Changelist     review.Changelist     `json:"changelist_id"`
+	Version        review.Version        `json:"review_version"`
+	Recipient      string                `json:"recipient"`
+	Status         review.DeliveryStatus `json:"status"`
+	Attempts       int                   `json:"attempts"`
+	LastAttemptAt  *time.Time            `json:"last_attempt_at"`
+	Begun          bool                  `json:"begun"`
+	NotificationID *string               `json:"notification_id"`
+	NotifiedAt     *time.Time            `json:"notified_at"`
+	Evidence       *string               `json:"evidence"`
+	ErrorClass     *string               `json:"error_class"`
+	CreatedAt      time.Time             `json:"created_at"`
+	CheckedAt      *time.Time            `json:"checked_at"`
+	ConfirmedAt    *time.Time            `json:"confirmed_at"`
+	Unproven       int                   `json:"unproven"`
+	Channel        review.Channel        `json:"channel"`
+	BouncedAt      *time.Time            `json:"bounced_at"`
+	MissingAt      *time.Time            `json:"missing_at"`
 }
 
 type Finding struct {
-	Token             string
-	ChangelistID      review.Changelist
-	ReviewVersion     review.Version
-	Fingerprint       string
-	PlaceFingerprints []string
-	Place             string
-	Shingles          []int
-	Path              string
-	Rule              string
-	Category          review.Category
-	Severity          review.Severity
-	Verbatim          bool
-	ReportedAt        time.Time
-	AcceptedBy        *string
-	AcceptedAt        *time.Time
+	Token             string            `json:"token"`
+	Changelist        review.Changelist `json:"changelist_id"`
+	Version           review.Version    `json:"review_version"`
+	Fingerprint       string            `json:"fingerprint"`
+	PlaceFingerprints []string          `json:"place_fingerprints"`
+	Place             string            `json:"place"`
+	Shingles          []int             `json:"shingles"`
+	Path              string            `json:"path"`
+	Rule              string            `json:"rule"`
+	Category          review.Category   `json:"category"`
+	Severity          review.Severity   `json:"severity"`
+	Verbatim          bool              `json:"verbatim"`
+	ReportedAt        time.Time         `json:"reported_at"`
+	AcceptedBy        *string           `json:"accepted_by"`
+	AcceptedAt        *time.Time        `json:"accepted_at"`
 }
 
 type Job struct {
-	ID             int64
-	IdempotencyKey string
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
-	ServerID       string
-	State          review.JobState
-	Outcome        *review.Outcome
-	Findings       int
-	RunID          string
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
-	FinishedAt     *time.Time
-	Report         *review.ArtifactRef
-	Coverage       *string
-	SkippedBy      *review.SkipRule
-	Shelved        bool
-	ShelfEvent     *string
-	AskedVersion   *int
-	CheckedAt      *time.Time
-	Purged         bool
-	ClosedHow      *string
-	ForgottenAt    *time.Time
-	OnlyNew        bool
+	ID             int64               `json:"id"`
+	IdempotencyKey string              `json:"idempotency_key"`
+	Changelist     review.Changelist   `json:"changelist_id"`
+	Version        review.Version      `json:"review_version"`
+	ServerID       string              `json:"server_id"`
+	State          review.JobState     `json:"state"`
+	Outcome        *review.Outcome     `json:"outcome"`
+	Findings       int                 `json:"findings"`
+	RunID          string              `json:"run_id"`
+	CreatedAt      time.Time           `json:"created_at"`
+	UpdatedAt      time.Time           `json:"updated_at"`
+	FinishedAt     *time.Time          `json:"finished_at"`
+	Report         *review.ArtifactRef `json:"report"`
+	Coverage       *string             `json:"coverage"`
+	SkippedBy      *review.SkipRule    `json:"skipped_by"`
+	Shelved        bool                `json:"shelved"`
+	ShelfEvent     *string             `json:"shelf_event"`
+	AskedVersion   *int                `json:"asked_version"`
+	CheckedAt      *time.Time          `json:"checked_at"`
+	Purged         bool                `json:"purged"`
+	ClosedHow      *string             `json:"closed_how"`
+	ForgottenAt    *time.Time          `json:"forgotten_at"`
+	OnlyNew        bool                `json:"only_new"`
 }
 
 type Outage struct {
-	Stage    string
-	Worker   string
-	Since    time.Time
-	SeenAt   time.Time
-	HalfOpen bool
-	Class    string
-	Reason   string
+	Stage      string        `json:"stage"`
+	Worker     string        `json:"worker"`
+	Since      time.Time     `json:"since"`
+	SeenAt     time.Time     `json:"seen_at"`
+	HalfOpen   bool          `json:"half_open"`
+	ErrorClass failure.Class `json:"error_class"`
+	Reason     string        `json:"reason"`
 }

@@ -8,6 +8,7 @@ package db
 import (
 	"context"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"time"
 )
 
@@ -15,22 +16,18 @@ const deleteOutage = `-- name: DeleteOutage :exec
 delete from criticizer.outages where stage = $1 and worker = $2
 `
 
-type DeleteOutageParams struct {
-	Stage  string
-	Worker string
-}
-
-func (q *Queries) DeleteOutage(ctx context.Context, arg DeleteOutageParams) error {
-	_, err := q.db.Exec(ctx, deleteOutage, arg.Stage, arg.Worker)
+func (q *Queries) DeleteOutage(ctx context.Context, stage string, worker string) error {
+	_, err := q.db.Exec(ctx, deleteOutage, stage, worker)
 	return err
 }
 
 const outages = `-- name: Outages :many
-select stage, worker, since, seen_at, half_open, class, reason from criticizer.outages
+select stage, worker, since, seen_at, half_open, error_class, reason from criticizer.outages
 where seen_at > now() - interval '5 minutes'
 order by stage, since, worker
 `
 
+// The circuit breakers that are not closed, as their processes confirmed in the last 5 minutes.
 func (q *Queries) Outages(ctx context.Context) ([]Outage, error) {
 	rows, err := q.db.Query(ctx, outages)
 	if err != nil {
@@ -46,7 +43,7 @@ func (q *Queries) Outages(ctx context.Context) ([]Outage, error) {
 			&i.Since,
 			&i.SeenAt,
 			&i.HalfOpen,
-			&i.Class,
+			&i.ErrorClass,
 			&i.Reason,
 		); err != nil {
 			return nil, err
@@ -62,19 +59,19 @@ func (q *Queries) Outages(ctx context.Context) ([]Outage, error) {
 const saveOutage = `-- name: SaveOutage :exec
 with dead as (
     delete from criticizer.outages where seen_at < now() - interval '1 day')
-insert into criticizer.outages (stage, worker, since, half_open, class, reason)
+insert into criticizer.outages (stage, worker, since, half_open, error_class, reason)
 values ($1, $2, now() - $3::interval, $4, $5, $6)
 on conflict (stage, worker) do update
-set seen_at = now(), half_open = $4, class = $5, reason = $6
+set seen_at = now(), half_open = $4, error_class = $5, reason = $6
 `
 
 type SaveOutageParams struct {
-	Stage    string
-	Worker   string
-	Lasting  time.Duration
-	HalfOpen bool
-	Class    string
-	Reason   string
+	Stage      string        `json:"stage"`
+	Worker     string        `json:"worker"`
+	Lasting    time.Duration `json:"lasting"`
+	HalfOpen   bool          `json:"half_open"`
+	ErrorClass failure.Class `json:"error_class"`
+	Reason     string        `json:"reason"`
 }
 
 // The rows of processes that have died are deleted on the way.
@@ -84,7 +81,7 @@ func (q *Queries) SaveOutage(ctx context.Context, arg SaveOutageParams) error {
 		arg.Worker,
 		arg.Lasting,
 		arg.HalfOpen,
-		arg.Class,
+		arg.ErrorClass,
 		arg.Reason,
 	)
 	return err

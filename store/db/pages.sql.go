@@ -30,18 +30,18 @@ returning p.id, p.reason, p.attempts, p.accepted_by, l.id as dead_letter_id, l.w
 `
 
 type ClaimPageRow struct {
-	ID            int64
-	Reason        failure.PageReason
-	Attempts      int
-	AcceptedBy    []string
-	DeadLetterID  int64
-	WorkflowID    string
-	RunID         string
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Stage         string
-	ErrorClass    failure.Class
-	LastFailureAt time.Time
+	ID            int64              `json:"id"`
+	Reason        failure.PageReason `json:"reason"`
+	Attempts      int                `json:"attempts"`
+	AcceptedBy    []string           `json:"accepted_by"`
+	DeadLetterID  int64              `json:"dead_letter_id"`
+	WorkflowID    string             `json:"workflow_id"`
+	RunID         string             `json:"run_id"`
+	Changelist    review.Changelist  `json:"changelist_id"`
+	Version       review.Version     `json:"review_version"`
+	Stage         string             `json:"stage"`
+	ErrorClass    failure.Class      `json:"error_class"`
+	LastFailureAt time.Time          `json:"last_failure_at"`
 }
 
 // The claim is a lease: if its process dies, another process claims the page. A
@@ -57,8 +57,8 @@ func (q *Queries) ClaimPage(ctx context.Context, lease time.Duration) (ClaimPage
 		&i.DeadLetterID,
 		&i.WorkflowID,
 		&i.RunID,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.Stage,
 		&i.ErrorClass,
 		&i.LastFailureAt,
@@ -71,13 +71,8 @@ insert into criticizer.pages (dead_letter_id, reason) values ($1, $2)
 on conflict (dead_letter_id) do nothing
 `
 
-type InsertPageParams struct {
-	DeadLetterID int64
-	Reason       failure.PageReason
-}
-
-func (q *Queries) InsertPage(ctx context.Context, arg InsertPageParams) error {
-	_, err := q.db.Exec(ctx, insertPage, arg.DeadLetterID, arg.Reason)
+func (q *Queries) InsertPage(ctx context.Context, deadLetterID int64, reason failure.PageReason) error {
+	_, err := q.db.Exec(ctx, insertPage, deadLetterID, reason)
 	return err
 }
 
@@ -92,15 +87,10 @@ where not exists (
 on conflict (dead_letter_id) do nothing
 `
 
-type InsertPageOfCauseParams struct {
-	DeadLetterID int64
-	Reason       failure.PageReason
-}
-
 // Inserts no page if there is one for an unsettled letter of the same class and
 // stage: it has the same cause, which stops every review.
-func (q *Queries) InsertPageOfCause(ctx context.Context, arg InsertPageOfCauseParams) error {
-	_, err := q.db.Exec(ctx, insertPageOfCause, arg.DeadLetterID, arg.Reason)
+func (q *Queries) InsertPageOfCause(ctx context.Context, deadLetterID int64, reason failure.PageReason) error {
+	_, err := q.db.Exec(ctx, insertPageOfCause, deadLetterID, reason)
 	return err
 }
 
@@ -109,13 +99,8 @@ update criticizer.pages set accepted_by = array_append(accepted_by, $1::text)
 where id = $2 and not ($1::text = any (accepted_by))
 `
 
-type MarkPageAcceptedParams struct {
-	Channel string
-	ID      int64
-}
-
-func (q *Queries) MarkPageAccepted(ctx context.Context, arg MarkPageAcceptedParams) error {
-	_, err := q.db.Exec(ctx, markPageAccepted, arg.Channel, arg.ID)
+func (q *Queries) MarkPageAccepted(ctx context.Context, channel string, iD int64) error {
+	_, err := q.db.Exec(ctx, markPageAccepted, channel, iD)
 	return err
 }
 
@@ -123,6 +108,7 @@ const markPageSent = `-- name: MarkPageSent :exec
 update criticizer.pages set sent_at = now() where id = $1 and sent_at is null
 `
 
+// Every channel has accepted the page.
 func (q *Queries) MarkPageSent(ctx context.Context, id int64) error {
 	_, err := q.db.Exec(ctx, markPageSent, id)
 	return err
@@ -133,9 +119,9 @@ select reason, attempts, sent_at from criticizer.pages where dead_letter_id = $1
 `
 
 type PageOfRow struct {
-	Reason   failure.PageReason
-	Attempts int
-	SentAt   *time.Time
+	Reason   failure.PageReason `json:"reason"`
+	Attempts int                `json:"attempts"`
+	SentAt   *time.Time         `json:"sent_at"`
 }
 
 func (q *Queries) PageOf(ctx context.Context, deadLetterID int64) (PageOfRow, error) {
@@ -149,12 +135,7 @@ const postponePage = `-- name: PostponePage :exec
 update criticizer.pages set next_attempt_at = now() + $1::interval where id = $2 and sent_at is null
 `
 
-type PostponePageParams struct {
-	Delay time.Duration
-	ID    int64
-}
-
-func (q *Queries) PostponePage(ctx context.Context, arg PostponePageParams) error {
-	_, err := q.db.Exec(ctx, postponePage, arg.Delay, arg.ID)
+func (q *Queries) PostponePage(ctx context.Context, delay time.Duration, iD int64) error {
+	_, err := q.db.Exec(ctx, postponePage, delay, iD)
 	return err
 }

@@ -42,18 +42,18 @@ limit $4
 `
 
 type DueDeliveriesParams struct {
-	Grace   time.Duration
-	Watch   time.Duration
-	Bounced time.Duration
-	MaxRows int
+	Grace   time.Duration `json:"grace"`
+	Watch   time.Duration `json:"watch"`
+	Bounced time.Duration `json:"bounced"`
+	MaxRows int           `json:"max_rows"`
 }
 
 type DueDeliveriesRow struct {
-	Delivery Delivery
-	JobState review.JobState
-	Report   *review.ArtifactRef
-	OnlyNew  bool
-	Now      time.Time
+	Delivery Delivery            `json:"delivery"`
+	JobState review.JobState     `json:"job_state"`
+	Report   *review.ArtifactRef `json:"report"`
+	OnlyNew  bool                `json:"only_new"`
+	Now      time.Time           `json:"now"`
 }
 
 // The rows that reconciliation checks: rows whose last attempt has an unknown
@@ -79,8 +79,8 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 		var i DueDeliveriesRow
 		if err := rows.Scan(
 			&i.Delivery.ID,
-			&i.Delivery.ChangelistID,
-			&i.Delivery.ReviewVersion,
+			&i.Delivery.Changelist,
+			&i.Delivery.Version,
 			&i.Delivery.Recipient,
 			&i.Delivery.Status,
 			&i.Delivery.Attempts,
@@ -123,11 +123,11 @@ where d.id = $3 and d.status = $4 and d.attempts = $5
 `
 
 type FailDeliveryIfUnchangedParams struct {
-	ErrorClass string
-	Bounced    bool
-	ID         int64
-	Status     review.DeliveryStatus
-	Attempts   int
+	ErrorClass string                `json:"error_class"`
+	Bounced    bool                  `json:"bounced"`
+	ID         int64                 `json:"id"`
+	Status     review.DeliveryStatus `json:"status"`
+	Attempts   int                   `json:"attempts"`
 }
 
 // A bounce may arrive long after the mail was sent.
@@ -152,13 +152,8 @@ set checked_at = now(), confirmed_at = case when $1::boolean then coalesce(confi
 where id = $2
 `
 
-type RecordCheckParams struct {
-	Confirmed bool
-	ID        int64
-}
-
-func (q *Queries) RecordCheck(ctx context.Context, arg RecordCheckParams) error {
-	_, err := q.db.Exec(ctx, recordCheck, arg.Confirmed, arg.ID)
+func (q *Queries) RecordCheck(ctx context.Context, confirmed bool, iD int64) error {
+	_, err := q.db.Exec(ctx, recordCheck, confirmed, iD)
 	return err
 }
 
@@ -177,14 +172,9 @@ set status = 'pending', checked_at = now()
 where id = $1 and status = 'held' and attempts = $2 and unproven < 2
 `
 
-type ReleaseHeldDeliveryParams struct {
-	ID       int64
-	Attempts int
-}
-
 // begun is kept: the evidence sources are queried again before the row is sent.
-func (q *Queries) ReleaseHeldDelivery(ctx context.Context, arg ReleaseHeldDeliveryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, releaseHeldDelivery, arg.ID, arg.Attempts)
+func (q *Queries) ReleaseHeldDelivery(ctx context.Context, iD int64, attempts int) (int64, error) {
+	result, err := q.db.Exec(ctx, releaseHeldDelivery, iD, attempts)
 	if err != nil {
 		return 0, err
 	}
@@ -204,10 +194,10 @@ returning d.status
 `
 
 type RequeueUnprovenDeliveryParams struct {
-	Hold       bool
-	ID         int64
-	Attempts   int
-	NotifiedAt *time.Time
+	Hold       bool       `json:"hold"`
+	ID         int64      `json:"id"`
+	Attempts   int        `json:"attempts"`
+	NotifiedAt *time.Time `json:"notified_at"`
 }
 
 // Clears the markers of a row that was marked sent without evidence

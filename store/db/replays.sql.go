@@ -14,13 +14,8 @@ const acknowledgeReplays = `-- name: AcknowledgeReplays :execrows
 update criticizer.replays set acknowledged_by = $1::text, acknowledged_at = now() where dead_letter_id = $2 and not explained
 `
 
-type AcknowledgeReplaysParams struct {
-	Who          string
-	DeadLetterID int64
-}
-
-func (q *Queries) AcknowledgeReplays(ctx context.Context, arg AcknowledgeReplaysParams) (int64, error) {
-	result, err := q.db.Exec(ctx, acknowledgeReplays, arg.Who, arg.DeadLetterID)
+func (q *Queries) AcknowledgeReplays(ctx context.Context, who string, deadLetterID int64) (int64, error) {
+	result, err := q.db.Exec(ctx, acknowledgeReplays, who, deadLetterID)
 	if err != nil {
 		return 0, err
 	}
@@ -32,13 +27,8 @@ update criticizer.replay_requests set new_run_id = $1::text
 where id = $2 and new_run_id is null and withdrawn_at is null
 `
 
-type CloseReplayRequestParams struct {
-	NewRunID string
-	ID       int64
-}
-
-func (q *Queries) CloseReplayRequest(ctx context.Context, arg CloseReplayRequestParams) (int64, error) {
-	result, err := q.db.Exec(ctx, closeReplayRequest, arg.NewRunID, arg.ID)
+func (q *Queries) CloseReplayRequest(ctx context.Context, newRunID string, iD int64) (int64, error) {
+	result, err := q.db.Exec(ctx, closeReplayRequest, newRunID, iD)
 	if err != nil {
 		return 0, err
 	}
@@ -53,11 +43,11 @@ where replays.request_id is null
 `
 
 type ExplainReplayParams struct {
-	DeadLetterID int64
-	NewRunID     string
-	Who          string
-	Reason       string
-	RequestID    int64
+	DeadLetterID int64  `json:"dead_letter_id"`
+	NewRunID     string `json:"new_run_id"`
+	Who          string `json:"who"`
+	Reason       string `json:"reason"`
+	RequestID    int64  `json:"request_id"`
 }
 
 func (q *Queries) ExplainReplay(ctx context.Context, arg ExplainReplayParams) error {
@@ -82,10 +72,10 @@ on conflict (dead_letter_id, new_run_id) do nothing
 `
 
 type InsertReplayParams struct {
-	DeadLetterID int64
-	NewRunID     string
-	Who          string
-	Reason       string
+	DeadLetterID int64  `json:"dead_letter_id"`
+	NewRunID     string `json:"new_run_id"`
+	Who          string `json:"who"`
+	Reason       string `json:"reason"`
 }
 
 // The replay is explained by a request with the same reason, unless the request
@@ -107,10 +97,10 @@ returning id
 `
 
 type InsertReplayRequestParams struct {
-	DeadLetterID int64
-	Who          string
-	Reason       string
-	FullRestart  bool
+	DeadLetterID int64  `json:"dead_letter_id"`
+	Who          string `json:"who"`
+	Reason       string `json:"reason"`
+	FullRestart  bool   `json:"full_restart"`
 }
 
 func (q *Queries) InsertReplayRequest(ctx context.Context, arg InsertReplayRequestParams) (int64, error) {
@@ -135,11 +125,11 @@ limit 1
 `
 
 type InterruptedReplayRow struct {
-	ID           int64
-	DeadLetterID int64
-	Who          string
-	Reason       string
-	Full         bool
+	ID           int64  `json:"id"`
+	DeadLetterID int64  `json:"dead_letter_id"`
+	Who          string `json:"who"`
+	Reason       string `json:"reason"`
+	Full         bool   `json:"full"`
 }
 
 // The request whose reset has an unknown result.
@@ -218,17 +208,11 @@ union
 select former.id from criticizer.dead_letters former where former.workflow_id = $1 and former.run_id = $3
 `
 
-type ReplayDeadLettersParams struct {
-	WorkflowID  string
-	NewRunID    string
-	FormerRunID string
-}
-
 // The letters that a reset replays: that of the run that it copies, and the unresolved
 // ones of the review. A resolved letter stays so; one that has failed again is replayed
 // if it is of that run.
-func (q *Queries) ReplayDeadLetters(ctx context.Context, arg ReplayDeadLettersParams) ([]int64, error) {
-	rows, err := q.db.Query(ctx, replayDeadLetters, arg.WorkflowID, arg.NewRunID, arg.FormerRunID)
+func (q *Queries) ReplayDeadLetters(ctx context.Context, workflowID string, newRunID string, formerRunID string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, replayDeadLetters, workflowID, newRunID, formerRunID)
 	if err != nil {
 		return nil, err
 	}
@@ -252,23 +236,24 @@ select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coal
        r.explained, coalesce(r.acknowledged_by, '')::text as acknowledged_by, coalesce(q.full_restart, false)::boolean as "full", r.started_at
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id
-where r.dead_letter_id = any ($1::bigint[])
+where r.dead_letter_id = $1
 order by r.id
 `
 
 type ReplaysRow struct {
-	DeadLetterID   int64
-	NewRunID       string
-	Who            string
-	Reason         string
-	Explained      bool
-	AcknowledgedBy string
-	Full           bool
-	StartedAt      time.Time
+	DeadLetterID   int64     `json:"dead_letter_id"`
+	NewRunID       string    `json:"new_run_id"`
+	Who            string    `json:"who"`
+	Reason         string    `json:"reason"`
+	Explained      bool      `json:"explained"`
+	AcknowledgedBy string    `json:"acknowledged_by"`
+	Full           bool      `json:"full"`
+	StartedAt      time.Time `json:"started_at"`
 }
 
-func (q *Queries) Replays(ctx context.Context, ids []int64) ([]ReplaysRow, error) {
-	rows, err := q.db.Query(ctx, replays, ids)
+// The replay records of a letter, oldest first.
+func (q *Queries) Replays(ctx context.Context, deadLetterID int64) ([]ReplaysRow, error) {
+	rows, err := q.db.Query(ctx, replays, deadLetterID)
 	if err != nil {
 		return nil, err
 	}

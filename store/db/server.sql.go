@@ -15,9 +15,9 @@ select name::text as name, labels::jsonb as labels, figure::double precision as 
 `
 
 type FiguresRow struct {
-	Name   string
-	Labels []byte
-	Figure float64
+	Name   string  `json:"name"`
+	Labels []byte  `json:"labels"`
+	Figure float64 `json:"figure"`
 }
 
 func (q *Queries) Figures(ctx context.Context) ([]FiguresRow, error) {
@@ -48,11 +48,12 @@ select
 `
 
 type ServerRow struct {
-	MajorVersion int
-	Clock        time.Time
-	Superuser    bool
+	MajorVersion int       `json:"major_version"`
+	Clock        time.Time `json:"clock"`
+	Superuser    bool      `json:"superuser"`
 }
 
+// No role restricts a superuser.
 func (q *Queries) Server(ctx context.Context) (ServerRow, error) {
 	row := q.db.QueryRow(ctx, server)
 	var i ServerRow

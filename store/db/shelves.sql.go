@@ -15,14 +15,8 @@ const adoptOutcome = `-- name: AdoptOutcome :one
 select criticizer.adopt_outcome($1::bigint, $2::integer, $3::text)::bigint
 `
 
-type AdoptOutcomeParams struct {
-	Changelist int64
-	Version    int
-	Report     string
-}
-
-func (q *Queries) AdoptOutcome(ctx context.Context, arg AdoptOutcomeParams) (int64, error) {
-	row := q.db.QueryRow(ctx, adoptOutcome, arg.Changelist, arg.Version, arg.Report)
+func (q *Queries) AdoptOutcome(ctx context.Context, changelist int64, version int, report string) (int64, error) {
+	row := q.db.QueryRow(ctx, adoptOutcome, changelist, version, report)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
@@ -34,19 +28,19 @@ values ($1, $2, $3, $4, $5, true, $6::text)
 `
 
 type InsertShelfJobParams struct {
-	IdempotencyKey string
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
-	ServerID       string
-	RunID          string
-	ShelfEvent     string
+	IdempotencyKey string            `json:"idempotency_key"`
+	Changelist     review.Changelist `json:"changelist_id"`
+	Version        review.Version    `json:"review_version"`
+	ServerID       string            `json:"server_id"`
+	RunID          string            `json:"run_id"`
+	ShelfEvent     string            `json:"shelf_event"`
 }
 
 func (q *Queries) InsertShelfJob(ctx context.Context, arg InsertShelfJobParams) error {
 	_, err := q.db.Exec(ctx, insertShelfJob,
 		arg.IdempotencyKey,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.ServerID,
 		arg.RunID,
 		arg.ShelfEvent,
@@ -64,8 +58,8 @@ func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, 
 	err := row.Scan(
 		&i.ID,
 		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
+		&i.Changelist,
+		&i.Version,
 		&i.ServerID,
 		&i.State,
 		&i.Outcome,
@@ -95,23 +89,44 @@ from criticizer.outcomes
 where changelist_id = $1 and review_version = $2 and report = $3 and of_changelist is not null
 `
 
-type ReportOwnerParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Report        review.ArtifactRef
-}
-
 type ReportOwnerRow struct {
-	ChangelistID  int64
-	ReviewVersion int
+	Changelist int64 `json:"changelist_id"`
+	Version    int   `json:"review_version"`
 }
 
 // The review of the shelf that a version has adopted the report from.
-func (q *Queries) ReportOwner(ctx context.Context, arg ReportOwnerParams) (ReportOwnerRow, error) {
-	row := q.db.QueryRow(ctx, reportOwner, arg.ChangelistID, arg.ReviewVersion, arg.Report)
+func (q *Queries) ReportOwner(ctx context.Context, changelist review.Changelist, version review.Version, report review.ArtifactRef) (ReportOwnerRow, error) {
+	row := q.db.QueryRow(ctx, reportOwner, changelist, version, report)
 	var i ReportOwnerRow
-	err := row.Scan(&i.ChangelistID, &i.ReviewVersion)
+	err := row.Scan(&i.Changelist, &i.Version)
 	return i, err
+}
+
+const reviewsOfShelf = `-- name: ReviewsOfShelf :many
+select idempotency_key from criticizer.jobs
+where changelist_id = $1 and shelved and state = 'in_progress'
+order by review_version
+`
+
+// The keys of the unfinished reviews of a changelist's shelf.
+func (q *Queries) ReviewsOfShelf(ctx context.Context, changelistID review.Changelist) ([]string, error) {
+	rows, err := q.db.Query(ctx, reviewsOfShelf, changelistID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var idempotency_key string
+		if err := rows.Scan(&idempotency_key); err != nil {
+			return nil, err
+		}
+		items = append(items, idempotency_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sameAsShelf = `-- name: SameAsShelf :one
@@ -133,23 +148,18 @@ where this.changelist_id = $1 and this.review_version = $2
       where rerun.changelist_id = this.changelist_id and rerun.review_version < this.review_version and not rerun.shelved)
 `
 
-type SameAsShelfParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
 type SameAsShelfRow struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Report        *review.ArtifactRef
+	Changelist review.Changelist   `json:"changelist_id"`
+	Version    review.Version      `json:"review_version"`
+	Report     *review.ArtifactRef `json:"report"`
 }
 
 // The last review that read the shelf of a change, if the shelf had the content of
 // the given version. A rerun of a submitted change matches no shelf.
-func (q *Queries) SameAsShelf(ctx context.Context, arg SameAsShelfParams) (SameAsShelfRow, error) {
-	row := q.db.QueryRow(ctx, sameAsShelf, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) SameAsShelf(ctx context.Context, changelist review.Changelist, version review.Version) (SameAsShelfRow, error) {
+	row := q.db.QueryRow(ctx, sameAsShelf, changelist, version)
 	var i SameAsShelfRow
-	err := row.Scan(&i.ChangelistID, &i.ReviewVersion, &i.Report)
+	err := row.Scan(&i.Changelist, &i.Version, &i.Report)
 	return i, err
 }
 
@@ -161,18 +171,18 @@ set shelved = excluded.shelved, digest = excluded.digest, shelf_of = excluded.sh
 `
 
 type SaveContentParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Shelved       bool
-	Digest        string
-	ShelfOf       review.Changelist
-	SkippedBy     string
+	Changelist review.Changelist `json:"changelist_id"`
+	Version    review.Version    `json:"review_version"`
+	Shelved    bool              `json:"shelved"`
+	Digest     string            `json:"digest"`
+	ShelfOf    review.Changelist `json:"shelf_of"`
+	SkippedBy  string            `json:"skipped_by"`
 }
 
 func (q *Queries) SaveContent(ctx context.Context, arg SaveContentParams) error {
 	_, err := q.db.Exec(ctx, saveContent,
-		arg.ChangelistID,
-		arg.ReviewVersion,
+		arg.Changelist,
+		arg.Version,
 		arg.Shelved,
 		arg.Digest,
 		arg.ShelfOf,
@@ -190,16 +200,10 @@ order by changelist_id desc
 limit 1
 `
 
-type ShelfOfParams struct {
-	Changelists   []int64
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
 // The changelist of the shelf that became the change, under the change's number or
 // its number before the submit; never the given version itself.
-func (q *Queries) ShelfOf(ctx context.Context, arg ShelfOfParams) (review.Changelist, error) {
-	row := q.db.QueryRow(ctx, shelfOf, arg.Changelists, arg.ChangelistID, arg.ReviewVersion)
+func (q *Queries) ShelfOf(ctx context.Context, changelists []int64, changelist review.Changelist, version review.Version) (review.Changelist, error) {
+	row := q.db.QueryRow(ctx, shelfOf, changelists, changelist, version)
 	var changelist_id review.Changelist
 	err := row.Scan(&changelist_id)
 	return changelist_id, err
@@ -214,30 +218,4 @@ func (q *Queries) TopVersion(ctx context.Context, changelistID review.Changelist
 	var column_1 int
 	err := row.Scan(&column_1)
 	return column_1, err
-}
-
-const unfinishedReviewsOfShelf = `-- name: UnfinishedReviewsOfShelf :many
-select idempotency_key from criticizer.jobs
-where changelist_id = $1 and shelved and state = 'in_progress'
-order by review_version
-`
-
-func (q *Queries) UnfinishedReviewsOfShelf(ctx context.Context, changelistID review.Changelist) ([]string, error) {
-	rows, err := q.db.Query(ctx, unfinishedReviewsOfShelf, changelistID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var idempotency_key string
-		if err := rows.Scan(&idempotency_key); err != nil {
-			return nil, err
-		}
-		items = append(items, idempotency_key)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

@@ -105,7 +105,6 @@ create table criticizer.jobs (
     constraint jobs_shelf_event_of_shelf check ((shelf_event is not null) = shelved)
 );
 -- Few of many reviews are in flight.
-create index jobs_unfinished on criticizer.jobs (changelist_id, review_version) where state = 'in_progress';
 create index jobs_dead on criticizer.jobs (id) where state = 'retryable_failed';
 create index jobs_ended on criticizer.jobs (finished_at, state) where state in ('succeeded', 'canceled');
 create index jobs_begun on criticizer.jobs (created_at) where state = 'in_progress';
@@ -190,7 +189,6 @@ create table criticizer.catch_up (
     server_id  text primary key,
     since      bigint      not null,
     mark       bigint      not null, -- every changelist up to here was checked
-    updated_at timestamptz not null default now(),
     constraint catch_up_mark_is_no_older check (mark >= since),
     constraint catch_up_since_is_a_number check (since >= 0)
 );
@@ -303,17 +301,15 @@ create table criticizer.delivery_attempts (
 create table criticizer.notices (
     changelist_id   bigint      not null,
     review_version  integer     not null,
-    kind            text        not null,
     begun_at        timestamptz,                        -- of the last attempt, if its result is unknown
     checked_at      timestamptz not null default now(),
     notification_id text,
     notified_at     timestamptz,
     why             text,                               -- why the author is not notified
     final           boolean     not null default false, -- no further attempt
-    constraint notices_once primary key (changelist_id, review_version, kind),
+    constraint notices_once primary key (changelist_id, review_version),
     constraint notices_of_job foreign key (changelist_id, review_version)
         references criticizer.jobs (changelist_id, review_version),
-    constraint notices_kind_known check (kind in ('not_reviewed')),
     constraint notices_notified_has_id check ((notified_at is null) = (notification_id is null))
 );
 
@@ -480,7 +476,7 @@ create table criticizer.replay_requests (
     requested_at   timestamptz not null default now(),
     new_run_id     text,        -- set when the reset is known to have happened
     withdrawn_at   timestamptz, -- set when the reset is known not to have happened
-    constraint replay_requests_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
+    constraint replay_requests_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id) on delete cascade,
     constraint replay_requests_say_who_why check (who <> '' and reason <> ''),
     constraint replay_requests_end_once check (new_run_id is null or withdrawn_at is null),
     constraint replay_requests_run_present check (new_run_id <> '')
@@ -504,8 +500,8 @@ create table criticizer.replays (
         request_id is not null or acknowledged_at is not null
         or (trim(reason) <> '' and reason not ilike 'reset from the web ui%')) stored,
     constraint replays_acknowledged_by_present check ((acknowledged_by is null) = (acknowledged_at is null)),
-    constraint replays_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
-    constraint replays_of_request foreign key (request_id) references criticizer.replay_requests (id),
+    constraint replays_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id) on delete cascade,
+    constraint replays_of_request foreign key (request_id) references criticizer.replay_requests (id) on delete cascade,
     constraint replays_run_unique unique (dead_letter_id, new_run_id),
     constraint replays_run_present check (new_run_id <> '')
 );
@@ -522,7 +518,7 @@ create table criticizer.pages (
     created_at      timestamptz not null default now(),
     sent_at         timestamptz,                       -- set when every channel has accepted the page
     constraint pages_letter_unique unique (dead_letter_id),
-    constraint pages_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
+    constraint pages_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id) on delete cascade,
     constraint pages_reason_known check (reason in ('escalated', 'bug', 'denied')),
     constraint pages_attempts_positive check (attempts >= 0)
 );
@@ -541,13 +537,13 @@ begin
     into changelist, version, stage, class, failed_at
     from criticizer.dead_letters l
     join criticizer.jobs j on j.idempotency_key = l.workflow_id and j.state = 'retryable_failed'
-    left join criticizer.notices n on (n.changelist_id, n.review_version, n.kind) = (l.changelist_id, l.review_version, 'not_reviewed')
+    left join criticizer.notices n on (n.changelist_id, n.review_version) = (l.changelist_id, l.review_version)
     where l.state = 'open' and l.stage in ('fetch', 'llm') and l.recorded_at <= now() - open_for
       and (n.checked_at is null or not n.final and n.checked_at <= now() - interval '30 minutes')
     order by n.checked_at nulls first, l.id limit 1 for update of l skip locked;
     if found then
-        insert into criticizer.notices as n (changelist_id, review_version, kind, begun_at)
-        select changelist, version, 'not_reviewed', min(r.backup_at) from criticizer.restores r
+        insert into criticizer.notices as n (changelist_id, review_version, begun_at)
+        select changelist, version, min(r.backup_at) from criticizer.restores r
         where r.newest_changelist >= changelist and r.restored_at > now() - interval '720 hours'
         on conflict on constraint notices_once do update set checked_at = now() returning n.begun_at into begun;
         again := begun is not null;
@@ -621,7 +617,6 @@ create table criticizer.review_records (
     cached_tokens     bigint      not null default 0,
     estimated         boolean     not null default false,
     record            jsonb,                          -- review.Record, written when the review ends
-    updated_at        timestamptz not null default now(),
     primary key (changelist_id, review_version),
     constraint review_records_not_negative check (tokens >= 0 and calls >= 0)
 );
@@ -631,18 +626,6 @@ create table criticizer.review_records (
 -- Bodies are encrypted and compressed: external storage keeps TOAST from
 -- compressing them again. The TTL counts from stored_at, the last time the body
 -- was stored. It is given in hours: a day may have 23 or 25 (security 9.4.1).
-
-create table raw.artifacts (
-    id         text primary key,
-    body       bytea       not null,
-    stored_at  timestamptz not null default now(),
-    expires_at timestamptz not null,
-    ttl        interval    not null default '168 hours',
-    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
-    constraint artifacts_body_present check (octet_length(body) > 0),
-    constraint artifacts_ttl_7_days check (
-        expires_at > stored_at and expires_at <= stored_at + interval '168 hours')
-);
 
 create table redacted.artifacts (
     id         text primary key,
@@ -655,42 +638,19 @@ create table redacted.artifacts (
     constraint artifacts_ttl_30_days check (
         expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
 );
+alter table redacted.artifacts alter column body set storage external;
+create index artifacts_expiry on redacted.artifacts (expires_at);
 
-create table report.artifacts (
-    id         text primary key,
-    body       bytea       not null,
-    stored_at  timestamptz not null default now(),
-    expires_at timestamptz not null,
-    ttl        interval    not null default '720 hours',
-    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
-    constraint artifacts_body_present check (octet_length(body) > 0),
-    constraint artifacts_ttl_30_days check (
-        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
-);
+create table report.artifacts (like redacted.artifacts including all);
 
 -- The answer cache: a retried attempt and a rerun send only the requests that have
 -- no answer yet. The id is a keyed hash of the request.
-create table answer.artifacts (
-    id         text primary key,
-    body       bytea       not null,
-    stored_at  timestamptz not null default now(),
-    expires_at timestamptz not null,
-    ttl        interval    not null default '720 hours',
-    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
-    constraint artifacts_body_present check (octet_length(body) > 0),
-    constraint artifacts_ttl_30_days check (
-        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
-);
+create table answer.artifacts (like redacted.artifacts including all);
 
-alter table raw.artifacts alter column body set storage external;
-alter table redacted.artifacts alter column body set storage external;
-alter table report.artifacts alter column body set storage external;
-alter table answer.artifacts alter column body set storage external;
-
-create index artifacts_expiry on raw.artifacts (expires_at);
-create index artifacts_expiry on redacted.artifacts (expires_at);
-create index artifacts_expiry on report.artifacts (expires_at);
-create index artifacts_expiry on answer.artifacts (expires_at);
+create table raw.artifacts (like redacted.artifacts including all);
+alter table raw.artifacts alter column ttl set default '168 hours', drop constraint artifacts_ttl_30_days;
+alter table raw.artifacts add constraint artifacts_ttl_7_days check (
+    expires_at > stored_at and expires_at <= stored_at + interval '168 hours');
 
 -- A review may still need an artifact that has not expired. Without the check of the body, a
 -- role that cannot read bodies could extend the time of all artifacts for ever.
@@ -759,14 +719,9 @@ declare
         select id from criticizer.jobs
         where state = 'succeeded' and not purged and finished_at <= now() - greatest(ttl, interval '720 hours')
         order by finished_at limit at_most for update skip locked);
-    letters bigint[] := array(
-        select l.id from criticizer.dead_letters l join criticizer.jobs j on j.idempotency_key = l.workflow_id where j.id = any (due));
     part text;
 begin
-    foreach part in array array['replays', 'replay_requests', 'pages'] loop
-        execute format('delete from criticizer.%I where dead_letter_id = any ($1)', part) using letters;
-    end loop;
-    delete from criticizer.dead_letters where id = any (letters);
+    delete from criticizer.dead_letters l using criticizer.jobs j where j.id = any (due) and l.workflow_id = j.idempotency_key;
     delete from criticizer.findings f using criticizer.jobs j
     where j.id = any (due) and (f.changelist_id, f.review_version) = (j.changelist_id, j.review_version) and f.accepted_at is null;
     delete from criticizer.deliveries d using criticizer.jobs j
@@ -838,9 +793,6 @@ begin
             using criticizer.artifact_header(changelist);
         get diagnostics deleted = row_count;
         artifacts := artifacts + deleted;
-    end loop;
-    foreach part in array array['replays', 'replay_requests', 'pages'] loop
-        execute format('delete from criticizer.%I where dead_letter_id = any ($1)', part) using letters;
     end loop;
     delete from criticizer.dead_letters where id = any (letters);
     delete from criticizer.findings f where f.changelist_id = changelist;
@@ -933,7 +885,7 @@ create table criticizer.outages (
     since     timestamptz not null,
     seen_at   timestamptz not null default now(),
     half_open boolean     not null,
-    class     text        not null,
+    error_class text      not null,
     reason    text        not null,
     constraint outages_of_worker primary key (stage, worker)
 );
@@ -1030,17 +982,10 @@ union all
     select 'criticizer_deliveries_missing', '{}', count(*)
     from criticizer.deliveries where missing_at is not null
 union all
-    select 'criticizer_retention_lag_seconds', '{"namespace": "raw"}', greatest(0, extract(epoch from now() - min(expires_at)))
-    from raw.artifacts
-union all
-    select 'criticizer_retention_lag_seconds', '{"namespace": "redacted"}', greatest(0, extract(epoch from now() - min(expires_at)))
-    from redacted.artifacts
-union all
-    select 'criticizer_retention_lag_seconds', '{"namespace": "report"}', greatest(0, extract(epoch from now() - min(expires_at)))
-    from report.artifacts
-union all
-    select 'criticizer_retention_lag_seconds', '{"namespace": "answer"}', greatest(0, extract(epoch from now() - min(expires_at)))
-    from answer.artifacts;
+    select 'criticizer_retention_lag_seconds', jsonb_build_object('namespace', namespace), greatest(0, extract(epoch from now() - oldest))
+    from (values ('raw', (select min(expires_at) from raw.artifacts)), ('redacted', (select min(expires_at) from redacted.artifacts)),
+                 ('report', (select min(expires_at) from report.artifacts)), ('answer', (select min(expires_at) from answer.artifacts))
+    ) as kept (namespace, oldest);
 
 ------------------------------------------------------------------------- grants
 

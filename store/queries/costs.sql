@@ -14,7 +14,7 @@ update criticizer.token_days set tokens = greatest(0, tokens + @change::bigint) 
 insert into criticizer.review_records (changelist_id, review_version, tokens)
 values (@changelist_id, @review_version, @tokens)
 on conflict (changelist_id, review_version) do update
-set tokens = review_records.tokens + excluded.tokens, updated_at = now();
+set tokens = review_records.tokens + excluded.tokens;
 
 -- name: SettleTokensOfReview :exec
 update criticizer.review_records
@@ -23,8 +23,7 @@ set tokens            = greatest(0, tokens + @change::bigint),
     prompt_tokens     = prompt_tokens + @prompt_tokens,
     completion_tokens = completion_tokens + @completion_tokens,
     cached_tokens     = cached_tokens + @cached_tokens,
-    estimated         = estimated or @estimated,
-    updated_at        = now()
+    estimated         = estimated or @estimated
 where changelist_id = @changelist_id and review_version = @review_version;
 
 -- name: UsageOfReview :one
@@ -36,7 +35,7 @@ where changelist_id = @changelist_id and review_version = @review_version;
 insert into criticizer.review_records (changelist_id, review_version, record)
 values (@changelist_id, @review_version, @record)
 on conflict (changelist_id, review_version) do update
-set record = excluded.record, updated_at = now();
+set record = excluded.record;
 
 -- name: RecordOutcome :exec
 insert into criticizer.outcomes (changelist_id, review_version, report, outcome, findings, stand_in, coverage, tally)

@@ -1,9 +1,10 @@
 -- name: DeleteRecipients :exec
 delete from criticizer.recipients where changelist_id = @changelist_id and review_version = @review_version;
 
--- name: InsertRecipients :copyfrom
+-- name: InsertRecipients :exec
 insert into criticizer.recipients (changelist_id, review_version, position, user_name, address, role)
-values (@changelist_id, @review_version, @position, @user_name, @address, @role);
+select @changelist_id, @review_version, position, recipient ->> 'user', recipient ->> 'address', recipient ->> 'role'
+from jsonb_array_elements(@recipients::jsonb) with ordinality as each (recipient, position);
 
 -- name: Recipients :many
 select user_name as "user", address, role
@@ -12,7 +13,8 @@ where changelist_id = @changelist_id and review_version = @review_version
 order by (role <> 'author'), position;
 
 -- name: RecipientDecisions :many
--- Who is notified, and why others are not; why is null until it is decided.
+-- Whether each person is notified of a version. why is null until stage notify has decided, and
+-- empty if the person is notified. The decisions are kept for 30 days.
 select review_version, user_name as "user", address, role, why
 from criticizer.recipients
 where changelist_id = @changelist_id
@@ -25,7 +27,8 @@ update criticizer.recipients set why = '' where changelist_id = @changelist_id a
 update criticizer.recipients set why = @why::text
 where changelist_id = @changelist_id and review_version = @review_version and user_name = @user_name and address = @address;
 
--- name: BouncedAddresses :many
+-- name: Bounced :many
+-- The addresses that a mail server has refused, and that no operator has sent to again.
 select distinct recipient from criticizer.deliveries where recipient = any(@addresses::text[]) and bounced_at is not null;
 
 -- name: DeleteOldRecipients :execrows
@@ -78,6 +81,8 @@ from criticizer.deliveries d
 where d.id = @delivery_id and a.delivery_id = d.id and a.attempt = d.attempts and a.result <> 'accepted';
 
 -- name: Attempts :many
+-- An attempt without an end runs, or its worker died. accepted_at is when the provider confirmed
+-- the message.
 select attempt, begun_at, ended_at, accepted_at, result, answer, detail, evidence
 from criticizer.delivery_attempts where delivery_id = @delivery_id order by attempt;
 
@@ -112,18 +117,23 @@ set status = 'held'
 where id = @id and status = 'pending' and attempts = @attempts and (begun or notification_id is not null);
 
 -- name: FindDeliveries :many
--- With the state of each row's review. An empty or zero argument selects all.
-select sqlc.embed(d), j.state as job_state, j.idempotency_key as job_key
+-- With the state of each row's review: the newest changelist first, then the newest version, then
+-- by recipient. A zero argument selects all, and at most 1000 rows. Class is of the failure;
+-- DELIVERY_AMBIGUOUS selects held rows. Since and Until bound the age of the last attempt.
+select d.id, d.changelist_id as changelist, d.review_version, d.recipient, d.status, d.attempts, d.begun, d.last_attempt_at,
+       coalesce(d.notification_id, '')::text as notification_id, d.notified_at, coalesce(d.error_class, '')::text as error_class,
+       coalesce(d.evidence, '')::text as evidence, d.checked_at, d.confirmed_at, d.unproven, d.bounced_at,
+       (d.recipient like 'forgotten:%')::boolean as forgotten, j.state as job_state, j.idempotency_key as workflow_id
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
-where (@id::bigint = 0 or d.id = @id)
-  and (@changelist::bigint = 0 or d.changelist_id = @changelist)
-  and (@status::text = '' or d.status = @status)
+where (d.id = @id or @id = 0)
+  and (d.changelist_id = @changelist or @changelist = 0)
+  and (d.status = @status or @status = '')
   and (@class::text = '' or @class = coalesce(d.error_class, case when d.status = 'held' then 'DELIVERY_AMBIGUOUS' end))
   and (@since::interval = '0' or d.last_attempt_at >= now() - @since)
   and (@until::interval = '0' or d.last_attempt_at < now() - @until)
 order by d.changelist_id desc, d.review_version desc, d.recipient collate "C"
-limit @max_rows;
+limit coalesce(nullif(sqlc.arg('limit')::integer, 0), 1000);
 
 -- name: WaiveUnsentDelivery :execrows
 update criticizer.deliveries set status = 'waived', missing_at = null where id = @id and status in ('pending', 'failed', 'held');
@@ -167,20 +177,21 @@ from criticizer.begin_notice(@open_for::interval);
 
 -- name: MarkNotice :execrows
 update criticizer.notices set begun_at = case when @in_doubt::boolean then now() end, why = null
-where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
+where changelist_id = @changelist_id and review_version = @review_version;
 
 -- name: PostponeNotice :exec
 update criticizer.notices set why = @why::text
-where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
+where changelist_id = @changelist_id and review_version = @review_version;
 
 -- name: EndNotice :exec
 update criticizer.notices
 set final = true, notification_id = sqlc.narg('notification_id')::text, why = sqlc.narg('why')::text, checked_at = now(),
     notified_at = case when sqlc.narg('notification_id')::text is not null then now() end
-where changelist_id = @changelist_id and review_version = @review_version and kind = 'not_reviewed';
+where changelist_id = @changelist_id and review_version = @review_version;
 
 -- name: Notices :many
-select review_version, notified_at, why from criticizer.notices where changelist_id = @changelist_id;
+-- The notices that reviews of a changelist wait for an operator; why the author does not get one.
+select review_version, notified_at, coalesce(why, '')::text as why from criticizer.notices where changelist_id = @changelist_id;
 
 -- name: ForgetMetadata :one
 select coalesce(addresses, 0)::integer as addresses, coalesce(paths, 0)::integer as paths from criticizer.forget_metadata();

@@ -67,15 +67,16 @@ order by coalesce(o.said_at, f.accepted_at) desc, f.token, o.said_by
 limit @max_rows;
 
 -- name: FindingCounts :many
+-- Counts what was reported within the last since: all, by rule pack, by category and by severity.
 with rated as (
     select f.rule, f.category, f.severity, bool_or(o.opinion = 'useful') as useful, bool_or(o.opinion = 'wrong') as wrong
     from criticizer.findings f
     left join criticizer.opinions o on o.token = f.token
     where f.reported_at > now() - @since::interval
     group by f.token)
-select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as kind,
+select (case when grouping(rule) = 0 then 'rule' when grouping(category) = 0 then 'category' when grouping(severity) = 0 then 'severity' else 'all' end)::text as "by",
        coalesce(rule, category, severity, '')::text as name, count(*)::integer as reported,
        (count(*) filter (where useful))::integer as useful, (count(*) filter (where wrong))::integer as wrong
 from rated
 group by grouping sets ((), (rule), (category), (severity))
-order by kind, name;
+order by 1, name;

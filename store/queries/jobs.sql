@@ -38,7 +38,7 @@ select criticizer.finish_job(@idempotency_key::text, @report::text)::boolean;
 -- name: SkipJob :one
 select criticizer.skip_job(@idempotency_key::text, @skipped_by::text)::boolean;
 
--- name: CancelJobIfRunning :execrows
+-- name: CancelJobIfRunning :exec
 update criticizer.jobs
 set state = 'canceled', updated_at = now(), finished_at = now(), closed_how = @how::text
 where idempotency_key = @idempotency_key and state = 'in_progress';
@@ -158,6 +158,7 @@ limit 1;
 select coalesce(report, '')::text from criticizer.jobs where changelist_id = @changelist_id and review_version = @review_version;
 
 -- name: ReportIsStored :one
+-- Whether a review has a report that has not expired.
 select exists (
     select from criticizer.jobs j join report.artifacts a on a.id = split_part(j.report, ':', 2)
     where j.changelist_id = @changelist_id and j.review_version = @review_version and a.expires_at > now())::boolean;

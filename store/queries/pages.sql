@@ -39,6 +39,7 @@ update criticizer.pages set accepted_by = array_append(accepted_by, @channel::te
 where id = @id and not (@channel::text = any (accepted_by));
 
 -- name: MarkPageSent :exec
+-- Every channel has accepted the page.
 update criticizer.pages set sent_at = now() where id = @id and sent_at is null;
 
 -- name: PostponePage :exec

@@ -26,11 +26,12 @@ union
 select former.id from criticizer.dead_letters former where former.workflow_id = @workflow_id and former.run_id = @former_run_id;
 
 -- name: Replays :many
+-- The replay records of a letter, oldest first.
 select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.reason, r.reason)::text as reason,
        r.explained, coalesce(r.acknowledged_by, '')::text as acknowledged_by, coalesce(q.full_restart, false)::boolean as "full", r.started_at
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id
-where r.dead_letter_id = any (@ids::bigint[])
+where r.dead_letter_id = @dead_letter_id
 order by r.id;
 
 -- name: InterruptedReplay :one

@@ -1,4 +1,5 @@
 -- name: Server :one
+-- No role restricts a superuser.
 select
     (current_setting('server_version_num')::integer / 10000)::integer as major_version,
     clock_timestamp()::timestamptz as clock,

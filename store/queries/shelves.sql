@@ -8,7 +8,8 @@ select coalesce(max(review_version), 0)::integer from criticizer.jobs where chan
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, shelved, shelf_event)
 values (@idempotency_key, @changelist_id, @review_version, @server_id, @run_id, true, @shelf_event::text);
 
--- name: UnfinishedReviewsOfShelf :many
+-- name: ReviewsOfShelf :many
+-- The keys of the unfinished reviews of a changelist's shelf.
 select idempotency_key from criticizer.jobs
 where changelist_id = @changelist_id and shelved and state = 'in_progress'
 order by review_version;
