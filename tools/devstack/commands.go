@@ -50,7 +50,7 @@ review another changelist:
 show one as an operator sees it:
   %s status CHANGELIST
 Ctrl-C stops everything
-`, e.settings.inboxURL, e.temporalURL, e.command("starter"), e.config, e.tool)
+`, e.inboxURL, e.temporalURL, e.command("starter"), e.config, e.tool)
 	<-running.Done()
 	out.say("stopping")
 	if ctx.Err() != nil {

@@ -18,10 +18,10 @@ import (
 // A depot is reviewed: the sample, another .txtar file or a git repository, which p4sim
 // serves, or a real Perforce server.
 type depot struct {
-	path    string   // empty: a real server
-	port    string   // of a real server
-	allowed []string // allowed paths of a real server
-	sample  bool     // the sample depot of this clone
+	path       string // empty: a real server
+	port, user string
+	allowed    []string // paths
+	sample     bool     // the sample depot of this clone
 	// id names the files of this depot, and the server in idempotency keys:
 	// changelist 1 of one depot is not changelist 1 of another, and a review by one
 	// model is none by another.
@@ -68,18 +68,18 @@ func fileDepot(opts options) (depot, error) {
 
 // realDepot returns the Perforce server that P4PORT names.
 func realDepot(_ context.Context, opts options) (depot, error) {
-	port := os.Getenv("P4PORT")
+	port, user := os.Getenv("P4PORT"), os.Getenv("P4USER")
 	allowed := strings.FieldsFunc(os.Getenv("CRITICIZER_P4_ALLOWED_PATHS"), func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case len(allowed) == 0:
 		return depot{}, errors.New("P4PORT is set: name the allowed paths in CRITICIZER_P4_ALLOWED_PATHS=//depot/project/..., or unset it for a simulation")
-	case os.Getenv("P4USER") == "":
+	case user == "":
 		return depot{}, errors.New("P4PORT is set: name the account that reads changes in P4USER, or unset it for a simulation")
 	}
 	if _, err := exec.LookPath("p4"); err != nil {
 		return depot{}, errors.New("P4PORT is set and the p4 command is missing: install it, or unset P4PORT for a simulation")
 	}
-	return depot{port: port, allowed: allowed, id: opts.depotID(port)}, nil
+	return depot{port: port, user: user, allowed: allowed, id: opts.depotID(port)}, nil
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)

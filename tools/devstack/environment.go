@@ -26,13 +26,13 @@ type environment struct {
 	stack *stack
 	out   *progress
 
-	settings settings
 	changes  []submitted // to be reviewed, oldest first
 	env      []string    // of the worker and the starter
 	database secret.Value
 
 	temporalCommand func() (string, error)
 	temporalURL     string // web page
+	inboxURL        string // web page
 }
 
 // startEnvironment starts everything, from Postgres to the worker. The stack owns
@@ -42,7 +42,7 @@ func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*en
 	if err != nil {
 		return nil, err
 	}
-	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out, settings: settings{serverID: d.id, sample: d.sample, model: opts.model}}
+	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out}
 	if err := e.checkModel(ctx); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (e *environment) startTemporal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.settings.temporalAddress, e.settings.temporalUI = server.address, server.uiURL
+	e.settings["temporal"] = map[string]any{"address": server.address, "namespace": temporalNamespace, "ui_url": server.uiURL}
 	e.temporalURL = server.uiURL + "/namespaces/" + temporalNamespace
 	return nil
 }
@@ -97,7 +97,7 @@ func (e *environment) startTemporal(ctx context.Context) error {
 // startWorker writes the configuration, makes the secrets that an earlier run has not made,
 // and starts the worker.
 func (e *environment) startWorker(ctx context.Context) error {
-	if err := e.writeConfig(e.settings); err != nil {
+	if err := e.writeConfig(); err != nil {
 		return err
 	}
 	if err := os.WriteFile(e.databaseURL, []byte(e.database.Reveal()), 0o600); err != nil {

@@ -22,6 +22,8 @@ type installation struct {
 	mail        string // mails of the inbox
 	databaseURL string // file with the address of the database, which changes at each start
 	faults      string // faults of the simulated Perforce server; need not exist
+	// settings are the sections of the configuration. Each part adds its own.
+	settings map[string]any
 }
 
 func newInstallation(stateDir, id string) (installation, error) {
@@ -30,6 +32,7 @@ func newInstallation(stateDir, id string) (installation, error) {
 		dir: dir, config: filepath.Join(dir, "criticizer.yaml"),
 		p4: filepath.Join(dir, "bin", "p4"), tool: filepath.Join(dir, "bin", "criticizer"), mail: filepath.Join(dir, "mail"),
 		databaseURL: filepath.Join(dir, "database.url"), faults: filepath.Join(dir, "p4sim-faults"),
+		settings: map[string]any{"server_id": id, "starter": map[string]any{"spool_dir": filepath.Join(dir, "spool")}},
 	}
 	return in, os.MkdirAll(filepath.Dir(in.p4), 0o750)
 }
@@ -71,45 +74,9 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// settings differ between installations.
-type settings struct {
-	serverID        string
-	temporalAddress string
-	temporalUI      string
-	p4Port, p4User  string
-	allowed         []string // depot paths; empty: from the environment
-	modelURL        string   // empty: the default, or from the environment
-	model           string
-	smtpPort        int
-	inboxURL        string
-	sample          bool // of the sample depot
-}
-
 // writeConfig writes the configuration file of worker and starter.
-func (in installation) writeConfig(s settings) error {
-	p4 := map[string]any{"command": in.p4, "port": s.p4Port, "user": s.p4User, "state_dir": filepath.Join(in.dir, "p4")}
-	if len(s.allowed) > 0 {
-		p4["allowed_paths"] = s.allowed
-	}
-	llm := map[string]any{"model": s.model}
-	if s.modelURL != "" {
-		llm["base_url"], llm["stand_in"] = s.modelURL, true
-	}
-	config := map[string]any{
-		"server_id": s.serverID,
-		"temporal":  map[string]any{"address": s.temporalAddress, "namespace": temporalNamespace, "ui_url": s.temporalUI},
-		"starter":   map[string]any{"spool_dir": filepath.Join(in.dir, "spool")},
-		"p4":        p4,
-		"llm":       llm,
-		"mail": map[string]any{
-			"provider": "inbox", "host": loopback, "port": s.smtpPort, "tls": "none",
-			"from": "Criticizer <criticizer@example.com>", "inbox_url": s.inboxURL,
-		},
-	}
-	if s.sample {
-		sampleSettings(config)
-	}
-	text, err := yaml.Marshal(config)
+func (in installation) writeConfig() error {
+	text, err := yaml.Marshal(in.settings)
 	if err == nil {
 		err = os.WriteFile(in.config, append([]byte("# Written by devstack at each start.\n"), text...), 0o600)
 	}

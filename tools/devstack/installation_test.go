@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,14 +17,19 @@ import (
 
 func TestTheConfigurationIsComplete(t *testing.T) {
 	t.Parallel()
+	ctx, s := testStack(t)
 	in, err := newInstallation(filepath.Join(t.TempDir(), `odd "name": #1`), "depot-1")
 	testkit.NoError(t, err)
-	err = in.writeConfig(settings{
-		serverID: "depot-1", temporalAddress: "127.0.0.1:7233", p4Port: "ssl:p4sim:1666", p4User: "criticizer",
-		allowed: []string{"//depot/...", "//other/..."}, modelURL: "http://127.0.0.1:8026/v1", model: "llmsim-1",
-		smtpPort: 1025, inboxURL: "http://127.0.0.1:8025",
-	})
-	testkit.NoError(t, err)
+	e := &environment{
+		installation: in, opts: options{root: t.TempDir(), forTests: true, model: "llmsim-1"},
+		depot: depot{path: "depot.txtar", sample: true}, stack: s, out: s.out,
+	}
+	mustWrite(t, e.command("p4sim"), "#!/bin/sh\ncat <<'END'\n"+someChanges+"END\n", 0o755)
+	in.settings["temporal"] = map[string]any{"address": "127.0.0.1:7233"}
+	for _, start := range []func(context.Context) error{e.checkModel, e.startSimulatedModel, e.startInbox, e.openPerforce} {
+		testkit.NoError(t, start(ctx))
+	}
+	testkit.NoError(t, e.writeConfig())
 	env := map[string]string{}
 	for _, assignment := range in.secretFiles() {
 		name, path, _ := strings.Cut(assignment, "=")
@@ -36,7 +42,7 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if c.ServerID != "depot-1" || c.P4.Command != in.p4 || !slices.Equal(c.P4.Allowed, []string{"//depot/...", "//other/..."}) || c.Mail.Server.Port != 1025 {
+	if c.ServerID != "depot-1" || c.P4.Command != in.p4 || !slices.Equal(c.P4.Allowed, []string{"//other/...", "//depot/..."}) || c.P4.MixedChanges != "review_allowed_only" {
 		t.Errorf("the configuration is %+v", c)
 	}
 }

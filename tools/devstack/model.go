@@ -32,6 +32,7 @@ func modelFrom(getenv func(string) string) (baseURL, model string) {
 // checkModel asks the model of the environment for an answer of a few tokens, so that
 // nothing is started for an endpoint that cannot review.
 func (e *environment) checkModel(ctx context.Context) error {
+	e.settings["llm"] = map[string]any{"model": e.opts.model}
 	if e.opts.baseURL == "" {
 		return nil
 	}
@@ -69,7 +70,7 @@ func (e *environment) checkModel(ctx context.Context) error {
 
 // reviewer returns the client of the model, with the settings that the worker will have.
 func (e *environment) reviewer() (*llm.Reviewer, error) {
-	if err := e.writeConfig(e.settings); err != nil {
+	if err := e.writeConfig(); err != nil {
 		return nil, err
 	}
 	cfg, err := installed.Load(e.config, os.Getenv)

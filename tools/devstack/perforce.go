@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,24 +22,31 @@ const (
 
 // openPerforce makes the p4 command and chooses the changelists to review.
 func (e *environment) openPerforce(ctx context.Context) error {
-	if e.depot.port != "" {
+	if e.depot.path == "" {
 		e.p4 = "p4"
-		e.settings.p4Port, e.settings.p4User = e.depot.port, os.Getenv("P4USER")
 	} else if err := e.openSimulation(ctx); err != nil {
 		return err
 	}
 	var err error
-	e.changes, err = e.listChanges(ctx)
-	if e.depot.port == "" {
-		e.settings.allowed = depotsOf(e.changes)
+	if e.changes, err = e.listChanges(ctx); err != nil {
+		return err
 	}
-	return err
+	if e.depot.path != "" {
+		e.depot.allowed = depotsOf(e.changes)
+	}
+	e.settings["p4"] = map[string]any{
+		"command": e.p4, "port": e.depot.port, "user": e.depot.user, "allowed_paths": e.depot.allowed, "state_dir": filepath.Join(e.dir, "p4"),
+	}
+	if e.depot.sample {
+		sampleSettings(e.settings)
+	}
+	return nil
 }
 
 // openSimulation makes p4sim the p4 command. p4sim reads the history of a git
 // repository now, so that no review has to wait for it.
 func (e *environment) openSimulation(ctx context.Context) error {
-	e.settings.p4Port, e.settings.p4User = "ssl:p4sim:1666", "criticizer"
+	e.depot.port, e.depot.user = "ssl:p4sim:1666", "criticizer"
 	if err := e.writeP4(e.command("p4sim"), e.depot.path); err != nil {
 		return err
 	}
@@ -55,8 +62,8 @@ func (e *environment) openSimulation(ctx context.Context) error {
 // have the settings of a real server.
 func (e *environment) p4Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.p4, args...)
-	if e.depot.port == "" {
-		cmd.Env = []string{"P4PORT=" + e.settings.p4Port, "P4USER=" + e.settings.p4User}
+	if e.depot.path != "" {
+		cmd.Env = []string{"P4PORT=" + e.depot.port, "P4USER=" + e.depot.user}
 	}
 	return cmd
 }

@@ -39,7 +39,7 @@ func sampleDepot(opts options) (depot, error) {
 func sampleSettings(config map[string]any) {
 	config["skip"] = map[string]any{"users": []string{"build-bot"}}
 	config["shelf"] = map[string]any{"quiet": "1s"}
-	p4 := config["p4"].(map[string]any) //nolint:forcetypeassert // writeConfig makes it
+	p4 := config["p4"].(map[string]any) //nolint:forcetypeassert // openPerforce makes it
 	p4["mixed_changes"] = "review_allowed_only"
 	p4["embargoed_paths"] = []string{"//depot/harbor/legal/..."}
 }

@@ -25,7 +25,7 @@ func (e *environment) startSimulatedModel(ctx context.Context) error {
 		return err
 	}
 	address := localAddress(port)
-	e.settings.modelURL = "http://" + address + "/v1"
+	e.settings["llm"] = map[string]any{"model": e.opts.model, "base_url": "http://" + address + "/v1", "stand_in": true}
 	e.out.say("simulated model on %s", address)
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -40,17 +40,19 @@ func (e *environment) startSimulatedModel(ctx context.Context) error {
 }
 
 // startInbox starts the inbox with the mails of earlier runs.
-func (e *environment) startInbox(ctx context.Context) (err error) {
-	if e.settings.smtpPort, err = e.opts.choosePort(1025); err != nil {
+func (e *environment) startInbox(ctx context.Context) error {
+	port, errPort := e.opts.choosePort(1025)
+	webPort, errWeb := e.opts.choosePort(8025)
+	if err := errors.Join(errPort, errWeb); err != nil {
 		return err
 	}
-	webPort, err := e.opts.choosePort(8025)
-	if err != nil {
-		return err
+	smtp, web := localAddress(port), localAddress(webPort)
+	e.inboxURL = "http://" + web
+	e.settings["mail"] = map[string]any{
+		"provider": "inbox", "host": loopback, "port": port, "tls": "none",
+		"from": "Criticizer <criticizer@example.com>", "inbox_url": e.inboxURL,
 	}
-	smtp, web := localAddress(e.settings.smtpPort), localAddress(webPort)
-	e.settings.inboxURL = "http://" + web
-	e.out.say("inbox on %s, its web page on %s", smtp, e.settings.inboxURL)
+	e.out.say("inbox on %s, its web page on %s", smtp, e.inboxURL)
 	box, err := inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{Dir: e.mail, SMTPAddr: smtp, HTTPAddr: web})
 	if err != nil {
 		return fmt.Errorf("start the inbox: %w", err)
