@@ -23,7 +23,7 @@ const (
 
 // covers reports whether findings of severity s are verified.
 func (m VerifyMode) covers(s review.Severity) bool {
-	return m == VerifyOn || m != VerifyOff && rank(s) <= rank(review.Severity(m))
+	return m == VerifyOn || m != VerifyOff && s.Rank() <= review.Severity(m).Rank()
 }
 
 // Bounds of a Config.

@@ -27,7 +27,7 @@ type candidate struct {
 func sortCandidates(found []candidate) {
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(
-			cmp.Compare(rank(a.Severity), rank(b.Severity)),
+			cmp.Compare(a.Severity.Rank(), b.Severity.Rank()),
 			cmp.Compare(a.Path, b.Path),
 			cmp.Compare(a.StartLine, b.StartLine),
 			cmp.Compare(a.EndLine, b.EndLine),
@@ -39,15 +39,12 @@ func sortCandidates(found []candidate) {
 	})
 }
 
-// rank returns 0 for the worst severity and -1 for an unknown one.
-func rank(s review.Severity) int { return slices.Index(review.Severities(), s) }
-
 // dropMinor removes, and counts, the findings that are not configured to be
 // reported.
 func (c Config) dropMinor(found []candidate, counts remarkCounts) []candidate {
 	return slices.DeleteFunc(found, func(f candidate) bool {
 		switch {
-		case rank(f.Severity) > rank(c.MinSeverity):
+		case f.Severity.Rank() > c.MinSeverity.Rank():
 			counts.drop(review.DropMinor, 1)
 		case !c.Nitpicks && f.Severity == review.SeverityLow && f.Category == review.CategoryMaintainability:
 			counts.drop(review.DropNitpick, 1)

@@ -154,7 +154,7 @@ func (q question) judge(verdicts []verdict) (out []verdict) {
 			continue
 		}
 		f := q.flagged[v.Finding-1].Finding
-		lowers := v.Verdict == "lower" && rank(v.Severity) > rank(f.Severity)
+		lowers := v.Verdict == "lower" && v.Severity.Rank() > f.Severity.Rank()
 		if v.Verdict != "drop" && !lowers || !slices.Concat(q.shown(), q.pack).proves(v.Evidence, f) {
 			v.Verdict = "rejected"
 		}

@@ -23,6 +23,10 @@ func Severities() []Severity {
 	return []Severity{SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow}
 }
 
+// Rank orders severities: 0 is the worst one. An unknown one, which no report has, ranks before
+// all.
+func (s Severity) Rank() int { return slices.Index(Severities(), s) }
+
 // A Category is the kind of defect of a finding.
 type Category string
 

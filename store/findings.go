@@ -58,7 +58,7 @@ func (d *DB) AcceptedWrong(ctx context.Context, findings []review.Finding) ([]bo
 	rows, err := d.AcceptedFindings(ctx, places, fingerprints)
 	for i, f := range findings {
 		accepted[i] = slices.ContainsFunc(rows, func(r db.AcceptedFindingsRow) bool {
-			return slices.Index(review.Severities(), f.Severity) >= slices.Index(review.Severities(), r.Severity) && // worst first
+			return f.Severity.Rank() >= r.Severity.Rank() && // worst first
 				likeness(r.Fingerprint, r.PlaceFingerprints, r.Place, r.Shingles).Is(f.Likeness())
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -82,6 +81,8 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		Submitted:   submitted(r.SubmittedAt),
 		Done:        "submitted",
 		Description: strings.TrimSpace(plain.Text(r.Description, maxDescription)),
+		Headline:    post.Headline(r),
+		Tone:        toneOf(r),
 		Coverage:    plain.Line(r.Tally().Text(), maxProse),
 		Aside:       plain.Line(r.Tally().Aside(), maxProse),
 		Reason:      plain.Line(r.Reason, maxProse),
@@ -98,12 +99,8 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 	if len(r.Coverage) == 0 && d.Reason != "" { // a notice: no file was read
 		d.Coverage, d.Reason = d.Reason+".", ""
 	}
-	d.Headline, d.Tone = headlineOf(r)
 	if r.StandIn {
 		d.StandIn = fmt.Sprintf("No language model has read this change: a stand-in (%s) answered in its place.", plain.Line(r.Model, maxName))
-		if d.Tone == toneGood {
-			d.Tone = toneWarn
-		}
 	}
 	if r.Shelved {
 		d.Done = "shelved"
@@ -128,34 +125,14 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 	return d
 }
 
-// headlineOf returns the outcome in a few words, empty for an outcome that is not mailed.
-func headlineOf(r review.Report) (string, tone) {
-	findings := count(len(r.Findings), "finding")
-	switch r.Outcome {
-	case review.OutcomeClean:
-		if credited, _ := r.Tally().In(review.LinesCredited); r.Tally().Begun+credited == 0 {
-			return "Nothing to review", toneGood
-		}
-		return "No findings", toneGood
-	case review.OutcomeFindings:
-		return findings, findingsTone(r.Findings)
-	case review.OutcomePartial:
-		if len(r.Findings) == 0 {
-			return "Partly reviewed, nothing found in the reviewed part", toneWarn
-		}
-		return "Partly reviewed, " + findings + " in the reviewed part", findingsTone(r.Findings)
-	case review.OutcomeNotReviewed:
-		return "Not reviewed", toneBad
-	}
-	return "", ""
-}
-
-func findingsTone(findings []review.Finding) tone {
-	severe := func(f review.Finding) bool {
-		return f.Severity == review.SeverityCritical || f.Severity == review.SeverityHigh
-	}
-	if slices.ContainsFunc(findings, severe) {
+// toneOf returns the color of the headline of r.
+func toneOf(r review.Report) tone {
+	severe := func(f review.Finding) bool { return f.Severity.Rank() <= review.SeverityHigh.Rank() }
+	switch {
+	case r.Outcome == review.OutcomeNotReviewed, slices.ContainsFunc(r.Findings, severe):
 		return toneBad
+	case r.Outcome == review.OutcomeClean && !r.StandIn:
+		return toneGood
 	}
 	return toneWarn
 }
@@ -198,20 +175,12 @@ func firstLine(description string) string {
 	return "(no description)"
 }
 
-// count returns "1 file" or "3 files".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
 // more returns "2 more files", and an empty string for none.
 func more(n int, noun string) string {
 	if n < 1 {
 		return ""
 	}
-	return strings.Replace(count(n, noun), " ", " more ", 1)
+	return strings.Replace(post.Count(n, noun), " ", " more ", 1)
 }
 
 // listed describes the first items, and counts the rest if there are more than limit.

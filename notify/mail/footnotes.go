@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain"
 )
@@ -20,7 +21,7 @@ func footnotes(r review.Report) (lines []string) {
 	for _, c := range r.Redactions {
 		classes = append(classes, fmt.Sprintf("%d %s", c.Count, c.Class))
 	}
-	add(count(r.RedactionTotal(), "secret")+" replaced by placeholders before the model received the change: ",
+	add(post.Count(r.RedactionTotal(), "secret")+" replaced by placeholders before the model received the change: ",
 		plain.Line(strings.Join(classes, ", "), maxProse))
 	add("Not notified (no usable email address): ", listed(r.Unresolved, maxUnresolved, "user", userName)...)
 	add("Not notified (email address outside of the allowed domains): ", listed(r.Outside, maxUnresolved, "user", userName)...)

@@ -99,7 +99,8 @@ func inconsistency(r review.Report, k review.DeliveryKey) string {
 	case r.Outcome == review.OutcomeFindings && len(r.Findings) == 0:
 		return "a report of findings has none"
 	}
-	if headline, _ := headlineOf(r); headline == "" {
+	mailed := []review.Outcome{review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed}
+	if !slices.Contains(mailed, r.Outcome) {
 		return fmt.Sprintf("a report with outcome %q is not mailed", r.Outcome)
 	}
 	return ""

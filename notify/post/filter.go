@@ -62,9 +62,8 @@ func (f Filter) Wants(r review.Report) bool {
 		return ok || len(f.Paths) == 0
 	}
 	if f.Severity != "" && f.Severity != review.SeverityLow {
-		worst := slices.Index(review.Severities(), f.Severity)
 		return slices.ContainsFunc(r.Findings, func(found review.Finding) bool {
-			return slices.Index(review.Severities(), found.Severity) <= worst && under(found.Path)
+			return found.Severity.Rank() <= f.Severity.Rank() && under(found.Path)
 		})
 	}
 	return len(f.Paths) == 0 || slices.ContainsFunc(r.Coverage, func(c review.FileCoverage) bool { return under(c.Path) }) ||

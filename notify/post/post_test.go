@@ -214,17 +214,17 @@ func TestUnreadableAnswer(t *testing.T) {
 	}
 }
 
-// Only a clean review reads as clean.
+// Only a clean review by a model reads as clean.
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	clean := Outcome(review.Report{Outcome: review.OutcomeClean})
-	if got := Outcome(review.Report{Outcome: review.OutcomeClean, Record: review.Record{StandIn: true}}); strings.Contains(got, clean) {
-		t.Errorf("the report of a stand-in reads %q", got)
-	}
-	for _, outcome := range []review.Outcome{review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed, ""} {
-		for _, findings := range [][]review.Finding{nil, {{}}} {
-			if got := Outcome(review.Report{Outcome: outcome, Findings: findings}); strings.Contains(got, clean) {
-				t.Errorf("%q with %d findings reads %q", outcome, len(findings), got)
+	lines := review.Coverage{{Path: "//depot/a.go", Lines: []review.Lines{{First: 1, Last: 2, State: review.LinesShown}}}}
+	for _, outcome := range []review.Outcome{review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed, ""} {
+		for _, r := range []review.Report{
+			{Outcome: outcome}, {Outcome: outcome, Coverage: lines}, {Outcome: outcome, Findings: []review.Finding{{}}}, {Outcome: outcome, Record: review.Record{StandIn: true}},
+		} {
+			got := Outcome(r)
+			if isClean := got == "No findings" || got == "Nothing to review"; isClean != (outcome == review.OutcomeClean && !r.StandIn) {
+				t.Errorf("%q with %d findings reads %q", outcome, len(r.Findings), got)
 			}
 		}
 	}

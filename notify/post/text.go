@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain"
@@ -14,18 +15,10 @@ import (
 func Worst(r review.Report, limit int) (findings []review.Finding, more int) {
 	findings = slices.Clone(r.Findings)
 	slices.SortStableFunc(findings, func(a, b review.Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine))
+		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine))
 	})
 	shown := min(len(findings), limit)
 	return findings[:shown], len(findings) - shown
-}
-
-// rank orders severities, worst first and unknown ones last.
-func rank(s review.Severity) int {
-	if i := slices.Index(review.Severities(), s); i >= 0 {
-		return i
-	}
-	return len(review.Severities())
 }
 
 // maxPath bounds the path in a position.
@@ -44,19 +37,39 @@ func Position(p review.Place) string {
 	return fmt.Sprintf("%s:%d-%d", path, p.StartLine, p.EndLine)
 }
 
-// Outcome returns the outcome of r in a few words. Only a clean review by a model reads
-// as clean.
+// Outcome returns the outcome of r in a few words, and whether a model has read the change. Only
+// a clean review by a model reads as clean.
 func Outcome(r review.Report) string {
 	if r.StandIn {
-		return fmt.Sprintf("read by a stand-in, not by a language model; findings: %d", len(r.Findings))
+		return "Read by a stand-in, not by a language model, " + Count(len(r.Findings), "finding")
 	}
+	return Headline(r)
+}
+
+// Headline returns the outcome of r in a few words.
+func Headline(r review.Report) string {
+	findings := Count(len(r.Findings), "finding")
 	switch r.Outcome {
 	case review.OutcomeClean:
-		return "no findings"
+		if credited, _ := r.Tally().In(review.LinesCredited); r.Tally().Begun+credited == 0 {
+			return "Nothing to review"
+		}
+		return "No findings"
 	case review.OutcomeFindings:
-		return fmt.Sprintf("findings: %d", len(r.Findings))
+		return findings
 	case review.OutcomePartial:
-		return fmt.Sprintf("partly reviewed, findings in the reviewed part: %d", len(r.Findings))
+		if len(r.Findings) == 0 {
+			findings = "nothing found"
+		}
+		return "Partly reviewed, " + findings + " in the reviewed part"
 	}
-	return "not reviewed"
+	return "Not reviewed"
+}
+
+// Count returns "1 file" or "3 files".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }

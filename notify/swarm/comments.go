@@ -116,8 +116,7 @@ type testRun struct {
 // newTestRun returns a run that passes if a model reviewed all files and no finding has
 // the given severity or a worse one.
 func newTestRun(name string, least review.Severity, at topic, r review.Report, token string) testRun {
-	rank := func(s review.Severity) int { return slices.Index(review.Severities(), s) }
-	severe := slices.ContainsFunc(r.Findings, func(f review.Finding) bool { return rank(f.Severity) <= rank(least) })
+	severe := slices.ContainsFunc(r.Findings, func(f review.Finding) bool { return f.Severity.Rank() <= least.Rank() })
 	status := "fail"
 	if !r.StandIn && (r.Outcome == review.OutcomeClean || r.Outcome == review.OutcomeFindings && !severe) {
 		status = "pass"

@@ -157,7 +157,7 @@ func TestReviewIsPostedInSilentComments(t *testing.T) {
 		t.Errorf("comment\n%q\nwant\n%q", inline, want)
 	}
 	summary, _, _ := strings.Cut(s.forms[2].Get("body"), keyPrefix)
-	want := "Criticizer: findings: 2.\n1 file reviewed, which is the whole change.\n<https://swarm.example.com/changes/4711>\n\n" +
+	want := "Criticizer: 2 findings.\n1 file reviewed, which is the whole change.\n<https://swarm.example.com/changes/4711>\n\n" +
 		"high: Ask (at)everybody \\[here\\](https\\[:\\]//evil.example) (//depot/b.go)\n\nlow: Small (//depot/a.go:3)\n\n"
 	if summary != want {
 		t.Errorf("summary\n%q\nwant\n%q", summary, want)
