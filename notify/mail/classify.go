@@ -62,11 +62,14 @@ var faults = map[string]fault{
 
 // A rule is a row of refusals.txt. A nil field matches all.
 type rule struct {
+	number   int // from 1
 	fault    string
 	at       []step
 	codes    []string // beginnings
 	enhanced []string // without the class; one that ends in a dot stands for all below it, - for none
 	phrases  *regexp.Regexp
+	sources  int
+	examples []string // each a step, and a reply that the row decides
 }
 
 //go:embed refusals.txt
@@ -78,7 +81,15 @@ var rules = parseRules(refusals)
 func parseRules(text string) (rules []rule) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " ") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if strings.HasPrefix(line, "  =") {
+			rules[len(rules)-1].sources++
+			continue
+		}
+		if example, ok := strings.CutPrefix(line, "  > "); ok {
+			rules[len(rules)-1].examples = append(rules[len(rules)-1].examples, example)
 			continue
 		}
 		columns := strings.SplitN(line, " |", 5)
@@ -88,7 +99,7 @@ func parseRules(text string) (rules []rule) {
 			}
 			return nil
 		}
-		r := rule{fault: columns[0], codes: list(2), enhanced: list(3)}
+		r := rule{number: len(rules) + 1, fault: columns[0], codes: list(2), enhanced: list(3)}
 		for _, name := range list(1) {
 			if !slices.Contains(steps, step(name)) {
 				panic("refusals.txt: unknown step: " + line)
