@@ -185,10 +185,11 @@ func TestCreationWithUnknownResult(t *testing.T) {
 	r.must(t, rewrite.Submitter)
 	r.all(t, rewrite.Processing, ids)
 	r.must(t, rewrite.Submitter) // the lease has not expired
-	r.provider.createErr = nil
+	r.provider.createErr, r.provider.findErr, r.provider.listed = nil, failure.Errorf(failure.UpstreamInternal, "the list goes on"), true
 	r.later(t)
-	r.must(t, rewrite.Submitter)
+	r.must(t, rewrite.Submitter) // what is listed exists
 	r.all(t, rewrite.BatchSubmitted, ids)
+	r.provider.findErr = nil
 	r.executedOnce(t, ids)
 
 	r.must(t, rewrite.Collector)
@@ -220,11 +221,13 @@ func TestRefusedCreationWithFailedSearch(t *testing.T) {
 
 	r.must(t, rewrite.Collector)
 	r.provider.createErr, r.provider.notCreated = failure.Errorf(failure.EndpointRefused, "400"), true
-	r.provider.findErr = failure.Errorf(failure.NotFound, "404")
-	more := r.enqueue(t, 1, rewrite.Batch)[0]
-	r.must(t, rewrite.Submitter)
-	if job := r.job(t, more); job.Status != rewrite.Queued {
-		t.Errorf("job of a refused batch: %+v", job)
+	for _, class := range []failure.Class{failure.NotFound, failure.ConfigInvalid} { // 404, 405
+		r.provider.findErr = failure.Errorf(class, "no list")
+		more := r.enqueue(t, 1, rewrite.Batch)[0]
+		r.must(t, rewrite.Submitter)
+		if job := r.job(t, more); job.Status != rewrite.Queued {
+			t.Errorf("job of a refused batch: %+v", job)
+		}
 	}
 }
 

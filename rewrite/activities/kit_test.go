@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -306,6 +307,7 @@ type editedProvider struct {
 	answer     func(rewrite.Item) (string, error) // default: that of the simulation
 	createErr  error                              // returned after the batch was created
 	findErr    error
+	listed     bool // findErr comes after the batches
 	notCreated bool
 	pollErr    error
 	onDone     func(*batch) // edits an ended batch
@@ -381,10 +383,11 @@ func (p *editedProvider) Create(ctx context.Context, to rewrite.RoutingDecision,
 }
 
 func (p *editedProvider) Batches(ctx context.Context, to rewrite.RoutingDecision, since time.Time) ([]rewrite.ProviderBatch, error) {
-	if p.findErr != nil {
+	if p.findErr != nil && !p.listed {
 		return nil, p.findErr
 	}
-	return p.provider.Batches(ctx, to, since)
+	batches, err := p.provider.Batches(ctx, to, since)
+	return batches, errors.Join(err, p.findErr)
 }
 
 // Poll reads the lines of a batch that has ended.

@@ -63,10 +63,13 @@ func (a *Activities) find(ctx context.Context, s store.Submission, since time.Ti
 			found = &b
 		}
 	}
-	if found != nil && found.ID == "" {
+	switch {
+	case found == nil:
+		return nil, err
+	case found.ID == "":
 		return nil, failure.Errorf(failure.UpstreamInternal, "find batch %s: the provider's entry has no id", s.BatchID)
 	}
-	return found, err
+	return found, nil // even if the rest of the list cannot be read
 }
 
 // unbind queues or fails the jobs of a batch that does not exist, or is not searched any more.

@@ -261,6 +261,9 @@ var ambiguous = []failure.Class{
 	failure.ServerBusy, failure.SchemaInvalid, failure.Unknown, failure.WorkerStopped,
 }
 
+// noList are the failures of a search in a server without a list: it has only its refusal.
+var noList = []failure.Class{failure.NotFound, failure.ConfigInvalid}
+
 // mostTries bounds the creations of a batch whose file has no readable status.
 const mostTries = 5
 
@@ -276,7 +279,7 @@ func (a *Activities) createProcessed(ctx context.Context, s store.Submission) (c
 				switch {
 				case unseen == nil && found != nil:
 					return *found, nil
-				case unseen != nil && failure.ClassOf(unseen) != failure.NotFound: // a server without a list has only its refusal
+				case unseen != nil && !slices.Contains(noList, failure.ClassOf(unseen)):
 					return created, failure.Errorf(failure.UpstreamUnavailable, "create a batch: it was refused, and the search for it failed: %w", errors.Join(err, unseen))
 				}
 			}

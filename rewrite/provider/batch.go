@@ -91,17 +91,17 @@ func (r *Rewriter) callBatch(ctx context.Context, to rewrite.RoutingDecision, ba
 
 // Batches returns the batches that were created since by the provider's clock, newest first. It pages
 // through the provider's list; an entry that cannot be read has no fields. An answer that is not a
-// list, or cannot be paged, is an error: a batch may exist that is not in it.
+// list, or cannot be paged, is an error with the batches before it: another batch may exist.
 func (r *Rewriter) Batches(ctx context.Context, to rewrite.RoutingDecision, since time.Time) (batches []rewrite.ProviderBatch, err error) {
 	path := fmt.Sprintf("/batches?limit=%d", pageSize)
 	for range maxPages {
 		page, _, err := r.call(ctx, to, http.MethodGet, path, nil)
 		if err != nil {
-			return nil, err
+			return batches, err
 		}
 		entries := page.list("data")
 		if entries == nil && string(page["data"]) != "null" {
-			return nil, failure.Errorf(failure.UpstreamInternal, "list batches: the response has no list")
+			return batches, failure.Errorf(failure.UpstreamInternal, "list batches: the response has no list")
 		}
 		last, oldest := page.text("last_id"), time.Time{}
 		for _, entry := range entries {
@@ -113,14 +113,14 @@ func (r *Rewriter) Batches(ctx context.Context, to rewrite.RoutingDecision, sinc
 			batches = append(batches, b)
 		}
 		switch {
-		case !page.is("has_more") || len(entries) == 0 || !oldest.IsZero() && oldest.Before(since):
+		case !page.is("has_more") || !oldest.IsZero() && oldest.Before(since):
 			return batches, nil
 		case last == "":
-			return nil, failure.Errorf(failure.UpstreamInternal, "list batches: a page has no id to go on from")
+			return batches, failure.Errorf(failure.UpstreamInternal, "list batches: a page has no id to go on from")
 		}
 		path = fmt.Sprintf("/batches?limit=%d&after=%s", pageSize, url.QueryEscape(last))
 	}
-	return nil, failure.Errorf(failure.UpstreamInternal, "list batches: the provider's list has more than %d pages", maxPages)
+	return batches, failure.Errorf(failure.UpstreamInternal, "list batches: the provider's list has more than %d pages", maxPages)
 }
 
 // batchOf converts a batch of the API.
@@ -144,7 +144,7 @@ func batchOf(b object) rewrite.ProviderBatch {
 		switch {
 		case capacityCode.MatchString(code):
 			batch.Full = true
-		case endpointCode.MatchString(code):
+		case endpointCode.MatchString(code), lostFile.MatchString(p.text("message")):
 			batch.Refused = true
 		case words == failure.RateLimited || words == failure.QuotaExhausted:
 			batch.Full = true
@@ -179,10 +179,11 @@ func statusOf(s string) rewrite.BatchStatus {
 // codes of a creation that is refused because of what is enqueued.
 var (
 	capacityCode = regexp.MustCompile(`(?:token|rate|request|batch|file|queue|enqueued|usage|concurrency|size)s?_(?:size_)?limit|` +
-		`enqueued|quota|billing|capacity|credit|overload|busy|unavailable|too_many|file_too_large|(?:server|internal)_error`)
+		`enqueued|quota|billing|capacity|credit|overload|busy|unavailable|too_many|file_too_large|(?:server|internal)_error|(?:runner|worker)_lost`)
 	noRoomCode   = regexp.MustCompile(`(?:token|batch|file|queue|request)s?_(?:size_)?limit|enqueued|capacity|too_many_(?:batches|lines|requests_in)`)
 	endpointCode = regexp.MustCompile(`model|api_key|auth|permission|forbidden|access|account|organization|project|region|location|` +
-		`endpoint|url_mismatch|deprecated|not_supported|unsupported|disabled|terminated`)
+		`endpoint|url_mismatch|deprecated|not_supported|unsupported|disabled|terminated|empty_file|file_not_found`)
+	lostFile = regexp.MustCompile(`(?i)^cannot find file\b`) // which has been uploaded
 )
 
 // identifier matches names that cannot contain a text.

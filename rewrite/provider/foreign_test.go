@@ -177,6 +177,7 @@ func TestOddObjectsInAList(t *testing.T) {
 		`{"data":{}}`:                   -1,
 		`[]`:                            -1,
 		`{"data":[{}],"has_more":true}`: -1,
+		`{"data":[],"has_more":true}`:   -1, // BerriAI/litellm#38738: the rows of this page could not be read
 	} {
 		r, _ := newRewriter(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
 		batches, err := r.Batches(t.Context(), to(rewrite.OpenAIChat), time.Unix(0, 0))
