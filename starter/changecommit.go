@@ -37,21 +37,14 @@ starts the spooled reviews.`,
 			if err != nil {
 				return err
 			}
-			req, err := newRequest(a.changelist(cmd, args), review.Request{Version: review.Version(version), ServerID: cmp.Or(submit.serverID, cfg.ServerID), Key: key})
+			req, err := a.request(cmd, args, review.Request{Version: review.Version(version), ServerID: cmp.Or(submit.serverID, cfg.ServerID), Key: key})
 			if err != nil {
-				return cli.UsageError{Err: err}
-			}
-			if !wait {
-				return a.submit(cmd, cfg, req, submit)
-			}
-			if !submit.json {
-				defer cli.Progress(cmd.ErrOrStderr(), cmd.CommandPath())()
-			}
-			answer, err := connectAndStart(cmd.Context(), cfg, req, cmd.ErrOrStderr())
-			if err != nil && !isTaken(err) {
 				return err
 			}
-			return a.print(cmd, answer, submit.json, err)
+			if wait {
+				return a.startAndWait(cmd, cfg, req, submit)
+			}
+			return a.submit(cmd, cfg, req, submit)
 		},
 	}
 	flags := cmd.Flags()
@@ -76,21 +69,6 @@ func (f *submitFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 }
 
-// newRequest completes and checks a request for the changelist.
-func newRequest(changelist string, req review.Request) (review.Request, error) {
-	cl, err := review.ParseChangelist(changelist)
-	if err != nil {
-		return req, err
-	}
-	req.Changelist = cl
-	if req.Shelved {
-		req.Key = review.ShelfKey(req.ServerID, cl)
-	} else if req.Key == "" {
-		req.Key = review.DefaultKey(req.ServerID, cl, req.Version)
-	}
-	return req, req.Validate()
-}
-
 // changelistArg is [cobra.ExactArgs] of one. A trigger may get the changelist elsewhere.
 func (a *app) changelistArg(cmd *cobra.Command, args []string) error {
 	if a.trigger && len(args) == 0 {
@@ -105,23 +83,35 @@ const maxDictionary = 1 << 20
 // inDictionary matches the changelist in a dictionary, and not oldchangelist.
 var inDictionary = regexp.MustCompile(`^\W*change(?:list)?\W+(\d{1,10})\b`)
 
-// changelist returns the changelist of the arguments. A server with triggers.io=1 writes a
-// dictionary to the standard input of a trigger, which has to read it. Such a server may
-// leave out the argument, or pass %changelist% as it is.
-func (a *app) changelist(cmd *cobra.Command, args []string) string {
-	if !a.trigger {
-		return args[0]
-	}
-	given := strings.Join(args, "")
-	input := bufio.NewScanner(io.LimitReader(cmd.InOrStdin(), maxDictionary))
-	for (given == "" || strings.Contains(given, "%")) && input.Scan() {
-		if found := inDictionary.FindStringSubmatch(input.Text()); found != nil {
-			given = found[1]
+// request completes and checks req for the changelist of the arguments. A server with
+// triggers.io=1 writes a dictionary to the standard input of a trigger, which has to read it.
+// Such a server may leave out the argument, or pass %changelist% as it is.
+func (a *app) request(cmd *cobra.Command, args []string, req review.Request) (review.Request, error) {
+	number := strings.Join(args, "")
+	if a.trigger {
+		input := bufio.NewScanner(io.LimitReader(cmd.InOrStdin(), maxDictionary))
+		for (number == "" || strings.Contains(number, "%")) && input.Scan() {
+			if found := inDictionary.FindStringSubmatch(input.Text()); found != nil {
+				number = found[1]
+			}
 		}
+		go func() {
+			for input.Scan() { // the server waits until the rest is read
+			}
+		}()
 	}
-	go func() {
-		for input.Scan() { // the server waits until the rest is read
-		}
-	}()
-	return given
+	cl, err := review.ParseChangelist(number)
+	if err != nil {
+		return req, cli.UsageError{Err: err}
+	}
+	req.Changelist = cl
+	if req.Shelved {
+		req.Key = review.ShelfKey(req.ServerID, cl)
+	} else if req.Key == "" {
+		req.Key = review.DefaultKey(req.ServerID, cl, req.Version)
+	}
+	if err := req.Validate(); err != nil {
+		return req, cli.UsageError{Err: err}
+	}
+	return req, nil
 }

@@ -39,7 +39,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		cmd.SetIn(stdin)
 		return cli.Execute(ctx, cmd, args, stdout, stderr)
 	}
-	if isTrigger(args) {
+	// Before the arguments are parsed: a trigger must not fail on any of them.
+	if slices.Contains(args, "--"+triggerFlag) || slices.Contains(args, "--"+triggerFlag+"=true") {
 		runAsTrigger(stdout, execute)
 		return nil
 	}
@@ -82,12 +83,6 @@ printed. With --trigger it is always 0.`,
 }
 
 const triggerFlag = "trigger"
-
-// isTrigger looks for the flag before the arguments are parsed: a trigger must
-// not fail on any of them.
-func isTrigger(args []string) bool {
-	return slices.Contains(args, "--"+triggerFlag) || slices.Contains(args, "--"+triggerFlag+"=true")
-}
 
 // defaultTimeout is how long a submit may wait for the starter.
 const defaultTimeout = 2 * time.Second

@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/client"
 	sdktemporal "go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows/contract"
@@ -32,9 +31,9 @@ the request is spooled as by change-commit.`,
 			if err != nil {
 				return err
 			}
-			req, err := newRequest(a.changelist(cmd, args), review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true, ShelvedAt: time.Now().UTC()})
+			req, err := a.request(cmd, args, review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true, ShelvedAt: time.Now().UTC()})
 			if err != nil {
-				return cli.UsageError{Err: err}
+				return err
 			}
 			return a.submit(cmd, cfg, req, submit)
 		},
@@ -45,16 +44,10 @@ the request is spooled as by change-commit.`,
 
 // signalShelf signals the workflow that waits for the shelf to be quiet, or
 // starts it.
-func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (answer, error) {
-	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: true, WorkflowID: req.Key, State: review.JobInProgress}
-	run, err := c.SignalWithStartWorkflow(ctx, req.Key, contract.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
+func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (client.WorkflowRun, error) {
+	return c.SignalWithStartWorkflow(ctx, req.Key, contract.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
 		TaskQueue:             contract.QueueBookkeeping,
 		TypedSearchAttributes: sdktemporal.NewSearchAttributes(contract.AttributeChangelist.ValueSet(int64(req.Changelist))),
 		StaticSummary:         fmt.Sprintf("Shelf of changelist %d", req.Changelist),
 	}, contract.SettleShelf, contract.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})
-	if err != nil {
-		return a, fmt.Errorf("announce shelf of changelist %d: %w", req.Changelist, err)
-	}
-	a.RunID = run.GetRunID()
-	return a, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
@@ -29,14 +28,23 @@ const (
 	flushTimeout = 200 * time.Millisecond
 )
 
-// submit starts the review. If Temporal does not accept the request in time,
-// submit writes it to the spool.
+// submit starts the review, then as many spooled ones as the time allows; the next call
+// continues with the rest. If Temporal does not accept the request in time, submit writes it
+// to the spool.
 func (a *app) submit(cmd *cobra.Command, cfg *trigger.Config, req review.Request, flags submitFlags) error {
 	timeout := flags.timeout - flags.timeout/spoolShare
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
-	known, err := connectAndStart(ctx, cfg, req, nil)
-	if err != nil && !isTaken(err) {
+	var known answer
+	n, err := connect(ctx, cfg)
+	if err == nil {
+		defer n.Close()
+		known, err = startReview(ctx, cfg, n, req, false)
+	}
+	switch {
+	case err == nil:
+		_, _ = drainSpool(ctx, cfg, n)
+	case !isTaken(err):
 		reason := explainTimeout(ctx, cfg, err, timeout)
 		if err := newSpool(cfg).put(req); err != nil {
 			return fmt.Errorf("%w; the request could not be spooled either: %w; start it again by hand", reason, err)
@@ -48,65 +56,34 @@ func (a *app) submit(cmd *cobra.Command, cfg *trigger.Config, req review.Request
 	return a.print(cmd, known, flags.json, err)
 }
 
-// explainTimeout replaces the error of an expired timeout. gRPC may report it
-// before the context does.
-func explainTimeout(ctx context.Context, cfg *trigger.Config, err error, timeout time.Duration) error {
-	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || ctx.Err() != nil {
-		return fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, timeout)
-	}
-	return err
-}
-
-// connectAndStart starts the review. With waiting it waits for the end, and writes to
-// waiting which stages no worker serves. Without, it starts as many spooled reviews as
-// the time allows; the next call continues with the rest.
-func connectAndStart(ctx context.Context, cfg *trigger.Config, req review.Request, waiting io.Writer) (answer, error) {
-	n, err := connect(ctx, cfg)
-	if err != nil {
-		return answer{}, err
-	}
-	defer n.Close()
-	if waiting != nil {
-		defer reportWaits(ctx, n, req.Key, waiting)()
-	}
-	a, err := startReview(ctx, cfg, n, req, waiting != nil)
-	if err == nil && waiting == nil {
-		_, _ = drainSpool(ctx, cfg, n)
-	}
-	return a, err
-}
-
-// startReview starts a review. In a new namespace it first registers the search
-// attributes: the first change may come before the first worker.
+// startReview starts the review or finds the existing one. In a new namespace it first
+// registers the search attributes: the first change may come before the first worker.
 func startReview(ctx context.Context, cfg *trigger.Config, n temporal.Namespace, req review.Request, wait bool) (answer, error) {
-	attempt := func() (answer, error) {
+	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: req.Shelved, WorkflowID: req.Key, State: review.JobInProgress}
+	start := func() (client.WorkflowRun, error) {
 		if req.Shelved {
 			return signalShelf(ctx, n, req, cfg.Shelf.Quiet)
 		}
-		return start(ctx, n, req, wait)
+		return n.ExecuteWorkflow(ctx, contract.StartOptions(req), contract.ReviewChangelist, req)
 	}
-	a, err := attempt()
-	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused {
-		return a, err
+	run, err := start()
+	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); refused {
+		if registering := n.RegisterAttributes(ctx, contract.Attributes()...); registering != nil { // this account may lack the permission that workers have
+			return a, fmt.Errorf("register search attributes: %w, after: %s", registering, err.Error()) // not err: it refuses every request
+		}
+		run, err = start()
 	}
-	if registering := n.RegisterAttributes(ctx, contract.Attributes()...); registering != nil { // this account may lack the permission that workers have
-		return a, fmt.Errorf("register search attributes: %w, after: %s", registering, err.Error()) // not err: it refuses every request
-	}
-	return attempt()
-}
-
-// start starts the review or finds the existing one.
-func start(ctx context.Context, c client.Client, req review.Request, wait bool) (answer, error) {
-	a := answer{Changelist: req.Changelist, Version: req.Version, WorkflowID: req.Key, State: review.JobInProgress}
-	run, err := c.ExecuteWorkflow(ctx, contract.StartOptions(req), contract.ReviewChangelist, req)
 	if _, exists := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); exists {
 		a.Duplicate = true
-		run = c.GetWorkflow(ctx, req.Key, "")
+		run = n.GetWorkflow(ctx, req.Key, "")
 	} else if err != nil {
 		return a, fmt.Errorf("start review of changelist %d: %w", req.Changelist, err)
 	}
 	a.RunID = run.GetRunID()
-	return a, a.fetchResult(ctx, c, run, wait)
+	if req.Shelved { // its review starts later
+		return a, nil
+	}
+	return a, a.fetchResult(ctx, n, run, wait)
 }
 
 // fetchResult adds the result of a review that has ended. With wait it first
@@ -166,4 +143,13 @@ func connect(ctx context.Context, cfg *trigger.Config) (temporal.Namespace, erro
 	namespace := cfg.Temporal
 	namespace.Interceptors, namespace.OnClose = interceptors, flush
 	return temporal.Dial(ctx, log.NewStructuredLogger(discard), namespace)
+}
+
+// explainTimeout replaces the error of an expired timeout. gRPC may report it
+// before the context does.
+func explainTimeout(ctx context.Context, cfg *trigger.Config, err error, timeout time.Duration) error {
+	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || ctx.Err() != nil {
+		return fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, timeout)
+	}
+	return err
 }

@@ -7,9 +7,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/settings/trigger"
 	"github.com/criticizer/criticizer/internal/temporal"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows/contract"
 )
+
+// startAndWait starts the review, waits for its end, and writes to standard error what it waits
+// for.
+func (a *app) startAndWait(cmd *cobra.Command, cfg *trigger.Config, req review.Request, flags submitFlags) error {
+	if !flags.json {
+		defer cli.Progress(cmd.ErrOrStderr(), cmd.CommandPath())()
+	}
+	n, err := connect(cmd.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	stop := reportWaits(cmd.Context(), n, req.Key, cmd.ErrOrStderr())
+	known, err := startReview(cmd.Context(), cfg, n, req, true)
+	stop()
+	if err != nil && !isTaken(err) {
+		return err
+	}
+	return a.print(cmd, known, flags.json, err)
+}
 
 // How long reportWaits waits before each look.
 const (
