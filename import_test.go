@@ -135,7 +135,7 @@ var testArrows = map[string][]string{
 	"rewrite/activities":            {"rewrite/store/storetest"},
 	"rewrite/store":                 {"rewrite/store/storetest"},
 	"rewrite/cmd/complaint-rewrite": {"internal/config/reference", "rewrite/store/storetest"},
-	"store":                         {"store/artifact"}, // the fakes store what both store
+	"store":                         {"store/artifact", "internal/settings"}, // the fakes store what both store; the roles of workers
 
 }
 

@@ -11,15 +11,20 @@ import (
 
 	"github.com/criticizer/criticizer/internal/postgres"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/settings"
 	"github.com/criticizer/criticizer/internal/testkit"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-var allRoles = []store.Role{
-	store.RoleFetch, store.RoleRedact, store.RoleLLM, store.RoleNotify,
-	store.RoleBookkeeping, store.RoleOperator, store.RoleRetention,
-}
+// allRoles are those of the operator and of every role of workers: a new one is checked too.
+var allRoles = func() []store.Role {
+	roles := []store.Role{store.RoleOperator}
+	for _, r := range settings.WorkerRoles {
+		roles = append(roles, r.Database())
+	}
+	return roles
+}()
 
 // Each statement fails for all roles except the listed ones (security 9.4.3, 9.4.4).
 func TestRolesMayDoNoMore(t *testing.T) {
