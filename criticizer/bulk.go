@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,37 +29,79 @@ type settledError struct{ error }
 
 func (s settledError) Unwrap() error { return s.error }
 
-// A bulk is what a command does about dead letters or deliveries, one after another. They were
-// named by ID or chosen by a filter.
+// A bulk is what a command does about dead letters or deliveries, one after another. They are
+// named by ID or chosen by flags.
 type bulk[T any] struct {
-	done          string // what is done to an item, such as replayed
-	named, dryRun bool
-	table         table[T] // of a dry run
-	as            func(T) itemResult
-	// possible reports for a dry run whether act would do something.
-	possible func(T) (bool, error)
-	act      func(T) (run string, err error)
+	of      string   // dead letter or delivery
+	filters []string // the flags that choose
+	find    func(context.Context, *store.DB, int64) (T, error)
+	all     func(context.Context, *store.DB) ([]T, error) // that the flags choose
+	as      func(T) itemResult
+	table   table[T] // of a dry run
+
+	ids    []int64
+	dryRun bool
 }
 
-// run acts on items, or with --dry-run prints those on which it would act. It reports on each item
-// and on all. An item that a filter chose and about which nothing is to be done is skipped; if it
-// was named, it has failed. The exit status is 1 if one has failed.
-func (b bulk[T]) run(c *app, items []T) error {
+// addDryRun adds the flag.
+func (b *bulk[T]) addDryRun(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "print what would be done, and exit")
+}
+
+// parse reads the operands.
+func (b *bulk[T]) parse(cmd *cobra.Command, args []string) error {
+	if filtered := slices.ContainsFunc(b.filters, cmd.Flags().Changed); filtered == (len(args) > 0) {
+		return badUsage("%s wants IDs or filters, not both: --%s", cmd.Name(), strings.Join(b.filters, ", --"))
+	}
+	for _, arg := range args {
+		id, err := parseID(b.of, arg)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(b.ids, id) {
+			b.ids = append(b.ids, id)
+		}
+	}
+	return nil
+}
+
+func (b *bulk[T]) named() bool { return len(b.ids) > 0 }
+
+// read returns the items. If one of the IDs does not exist, the command does nothing: it may be a
+// typing error.
+func (b *bulk[T]) read(ctx context.Context, db *store.DB) (items []T, err error) {
+	if !b.named() {
+		return b.all(ctx, db)
+	}
+	for _, id := range b.ids {
+		item, err := b.find(ctx, db, id)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// run calls act for each item and reports what is done, such as replayed. With --dry-run it prints
+// the items that refuses leaves. An item that a flag chose and about which nothing is to be done is
+// skipped; if it was named, it has failed. The exit status is 1 if one has failed.
+func (b *bulk[T]) run(c *app, items []T, done string, refuses func(T) error, act func(T) (run string, err error)) error {
 	if b.dryRun {
-		return b.preview(c, items)
+		return b.preview(c, items, done, refuses)
 	}
 	results, counts := []itemResult{}, map[string]int{}
 	for _, item := range items {
-		run, err := b.act(item)
-		if err != nil && b.named && len(items) == 1 {
+		run, err := act(item)
+		if err != nil && b.named() && len(items) == 1 {
 			return err
 		}
 		result := b.as(item)
-		result.Result, result.RunID = b.done, run
+		result.Result, result.RunID = done, run
 		_, settled := errors.AsType[settledError](err)
 		switch {
 		case err == nil:
-		case !b.named && (settled || failure.ClassOf(err) == failure.WriteConflict):
+		case !b.named() && (settled || failure.ClassOf(err) == failure.WriteConflict):
 			result.Result, result.Error = "skipped", err.Error()
 		default:
 			result.Result, result.Error = "failed", err.Error()
@@ -71,8 +113,8 @@ func (b bulk[T]) run(c *app, items []T) error {
 	err := printList(c, results, table[itemResult]{empty: "nothing to do", header: []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, cells: func(r itemResult) []any {
 		return []any{r.ID, versionCell(r.Changelist, r.Version), r.Result, r.RunID + r.Error}
 	}})
-	if !b.named || len(results) > 1 {
-		c.note("%s: %d, skipped: %d, failed: %d", b.done, counts[b.done], counts["skipped"], counts["failed"])
+	if !b.named() || len(results) > 1 {
+		c.note("%s: %d, skipped: %d, failed: %d", done, counts[done], counts["skipped"], counts["failed"])
 	}
 	if err == nil && counts["failed"] > 0 {
 		return operator.ErrReported
@@ -80,85 +122,36 @@ func (b bulk[T]) run(c *app, items []T) error {
 	return err
 }
 
-func (b bulk[T]) preview(c *app, items []T) error {
+func (b *bulk[T]) preview(c *app, items []T, done string, refuses func(T) error) error {
 	would := []T{}
 	for _, item := range items {
-		switch ok, err := b.possible(item); {
-		case err != nil:
-			return err
-		case ok:
+		err := refuses(item)
+		if err == nil {
 			would = append(would, item)
+		} else if _, settled := errors.AsType[settledError](err); !settled {
+			return err
 		}
 	}
 	err := printList(c, would, b.table)
-	c.note("would be %s: %d, skipped: %d; nothing was done: --dry-run", b.done, len(would), len(items)-len(would))
+	c.note("would be %s: %d, skipped: %d; nothing was done: --dry-run", done, len(would), len(items)-len(would))
 	return err
 }
 
-// A letterChoice are the dead letters that a command acts on: named by ID, or chosen by a filter.
-type letterChoice struct {
-	filter store.DeadLetterFilter
-	dryRun bool
-}
-
-// chooseLetters adds the flags of the choice.
-func chooseLetters(cmd *cobra.Command) *letterChoice {
-	choice := new(letterChoice)
-	classAndStage(cmd, &choice.filter)
-	flagOf(cmd, &choice.filter.Changelist, "changelist", "only those of this changelist `N`", review.ParseChangelist)
-	flagOf(cmd, &choice.filter.OlderThan, "older-than", "only those recorded more than this `DURATION` ago", positive)
-	cmd.Flags().BoolVar(&choice.dryRun, "dry-run", false, "print what would be done, and exit")
-	return choice
-}
-
-func (c *letterChoice) named() bool { return len(c.filter.IDs) > 0 }
-
-// parse reads the operands.
-func (c *letterChoice) parse(cmd *cobra.Command, args []string) error {
-	f := &c.filter
-	chosen := f.Class != "" || f.Stage != "" || f.Changelist != 0 || f.OlderThan != 0
-	switch {
-	case len(args) == 0 && !chosen:
-		return badUsage("%s wants IDs of dead letters, or a filter such as --class CLASS", cmd.Name())
-	case len(args) > 0 && chosen:
-		return badUsage("%s wants IDs or a filter, not both", cmd.Name())
-	case len(args) == 0:
-		f.States = unresolved
+// chooseLetters adds the flags that choose dead letters.
+func chooseLetters(cmd *cobra.Command) *bulk[store.DeadLetter] {
+	filter := store.DeadLetterFilter{States: unresolved}
+	classAndStage(cmd, &filter)
+	flagOf(cmd, &filter.Changelist, "changelist", "only those of this changelist `N`", review.ParseChangelist)
+	flagOf(cmd, &filter.OlderThan, "older-than", "only those recorded more than this `DURATION` ago", positive)
+	letters := &bulk[store.DeadLetter]{
+		of: "dead letter", filters: []string{"class", "stage", "changelist", "older-than"}, find: findDeadLetter, table: deadLetterTable,
+		all: func(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {
+			return db.DeadLetters(ctx, filter)
+		},
+		as: func(l store.DeadLetter) itemResult {
+			return itemResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version}
+		},
 	}
-	for _, arg := range args {
-		id, err := parseID("dead letter", arg)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(f.IDs, id) {
-			f.IDs = append(f.IDs, id)
-		}
-	}
-	return nil
-}
-
-// read returns the letters. If one of the IDs does not exist, the command does nothing: it may be a
-// typing error.
-func (c *letterChoice) read(ctx context.Context, db *store.DB) ([]store.DeadLetter, error) {
-	letters, err := db.DeadLetters(ctx, c.filter)
-	for _, id := range c.filter.IDs {
-		if err == nil && !slices.ContainsFunc(letters, func(l store.DeadLetter) bool { return l.ID == id }) {
-			err = advise(fmt.Errorf("dead letter %d does not exist: nothing was done", id), "to list all dead letters: criticizer deadletter list --state all")
-		}
-	}
-	return letters, err
-}
-
-// bulk returns what the command does about the letters. refuses returns a settledError if a letter is
-// left out.
-func (c *letterChoice) bulk(done string, refuses func(store.DeadLetter) error, act func(store.DeadLetter) (run string, err error)) bulk[store.DeadLetter] {
-	return bulk[store.DeadLetter]{done: done, named: c.named(), dryRun: c.dryRun, table: deadLetterTable, act: act, as: func(l store.DeadLetter) itemResult {
-		return itemResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version}
-	}, possible: func(l store.DeadLetter) (bool, error) {
-		err := refuses(l)
-		if _, left := errors.AsType[settledError](err); left {
-			return false, nil
-		}
-		return err == nil, err
-	}}
+	letters.addDryRun(cmd)
+	return letters
 }

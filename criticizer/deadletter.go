@@ -82,14 +82,14 @@ letter that is being replayed must be named.`,
 		Example: `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"
   criticizer deadletter resolve --class INPUT_INVALID --reason "INC-43: started twice" --dry-run`,
 	}
-	choice := chooseLetters(cmd)
+	chosen := chooseLetters(cmd)
 	reason := operator.StatementFlag(cmd, "reason", "", "what was done: `TEXT` for the audit log (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := choice.parse(cmd, args); err != nil {
+		if err := chosen.parse(cmd, args); err != nil {
 			return err
 		}
 		return c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
-			letters, err := choice.read(ctx, db)
+			letters, err := chosen.read(ctx, db)
 			if err != nil {
 				return err
 			}
@@ -97,17 +97,17 @@ letter that is being replayed must be named.`,
 				switch {
 				case l.State == store.DeadLetterResolved:
 					return settled(l, fmt.Sprintf(`to add a note: criticizer deadletter annotate %d --note "TEXT"`, l.ID), "is resolved already, %s", byWhom(l.ResolvedBy, l.Resolution))
-				case l.State == store.DeadLetterReplaying && !l.Interrupted && !choice.named(): // its next failure is escalated only if it is replaying
+				case l.State == store.DeadLetterReplaying && !l.Interrupted && !chosen.named(): // its next failure is escalated only if it is replaying
 					return settled(l, fmt.Sprintf("to see the state of its review: criticizer status %d", l.Changelist), "is being replayed: name it to resolve it nevertheless")
 				}
 				return nil
 			}
-			return choice.bulk("resolved", refuses, func(l store.DeadLetter) (string, error) {
+			return chosen.run(c, letters, "resolved", refuses, func(l store.DeadLetter) (string, error) {
 				if err := refuses(l); err != nil {
 					return "", err
 				}
 				return "", db.ResolveDeadLetter(ctx, l.ID, operator.Name(c.getenv), *reason)
-			}).run(c, letters)
+			})
 		})(cmd, args)
 	}
 	return cmd

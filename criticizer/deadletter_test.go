@@ -333,8 +333,8 @@ func TestReplayThatTemporalRejects(t *testing.T) {
 func TestDryRunReportsAnError(t *testing.T) {
 	t.Parallel()
 	lost := failure.Errorf(failure.NetworkUnreachable, "connection lost")
-	choice := letterChoice{dryRun: true}
-	err := choice.bulk("replayed", func(store.DeadLetter) error { return lost }, nil).run(&app{stdout: io.Discard, stderr: io.Discard}, make([]store.DeadLetter, 1))
+	letters := bulk[store.DeadLetter]{dryRun: true}
+	err := letters.run(&app{stdout: io.Discard, stderr: io.Discard}, make([]store.DeadLetter, 1), "replayed", func(store.DeadLetter) error { return lost }, nil)
 	if !errors.Is(err, lost) {
 		t.Errorf("the error is %v, want %v", err, lost)
 	}

@@ -66,62 +66,60 @@ func (c *app) deliveryShowCommand() *cobra.Command {
 	}
 }
 
-// decide completes a command that carries out an operator's decision about deliveries, which are
-// named by ID or chosen by a filter. allows returns whether the state of a delivery allows it.
+// decide completes a command that carries out an operator's decision about deliveries. allows
+// returns whether the state of a delivery allows it.
 func (c *app) decide(cmd *cobra.Command, done string, allows func(d store.OutboxEntry, settle time.Duration) bool, apply func(ctx context.Context, db *store.DB, d store.OutboxEntry, settle time.Duration, who, why string) error) *cobra.Command {
 	filter := store.DeliveryFilter{Limit: mostListed}
 	wordFlag(cmd, &filter.Class, "class", "all failed with this error `CLASS`; held ones have DELIVERY_AMBIGUOUS", texts(errorClasses())...)
 	flagOf(cmd, &filter.Changelist, "changelist", "all of changelist `N`", review.ParseChangelist)
 	flagOf(cmd, &filter.Since, "since", "all whose last attempt began at most `AGE` ago, such as 12h", positive)
 	flagOf(cmd, &filter.Until, "until", "all whose last attempt began more than `AGE` ago", positive)
-	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be done, and exit")
+	chosen := &bulk[store.OutboxEntry]{
+		of: "delivery", filters: []string{"class", "changelist", "since", "until"}, find: findDelivery, table: deliveryTable,
+		all: func(ctx context.Context, db *store.DB) ([]store.OutboxEntry, error) {
+			found, err := db.FindDeliveries(ctx, filter)
+			return slices.DeleteFunc(found, func(d store.OutboxEntry) bool {
+				return d.Status != review.DeliveryFailed && d.Status != review.DeliveryHeld
+			}), err
+		},
+		as: func(d store.OutboxEntry) itemResult {
+			return itemResult{ID: d.ID, Changelist: d.Changelist, Version: d.Version}
+		},
+	}
+	chosen.addDryRun(cmd)
 	reason := operator.StatementFlag(cmd, "reason", "", "why: `TEXT` for the audit log (required)")
-	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error {
-		chosen := filter != store.DeliveryFilter{Limit: mostListed}
-		if chosen == (len(args) > 0) {
-			return badUsage("%s wants an ID, or one of --class, --changelist, --since and --until", cmd.Name())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := chosen.parse(cmd, args); err != nil {
+			return err
 		}
-		cfg, err := c.config(settings.RoleOperator)
+		ctx := cmd.Context()
+		db, cfg, err := c.database(ctx)
 		if err != nil {
 			return err
 		}
-		var deliveries []store.OutboxEntry
-		for _, arg := range args {
-			id, err := parseID("delivery", arg)
-			if err != nil {
-				return err
-			}
-			d, err := findDelivery(ctx, db, id)
-			if err != nil {
-				return err
-			}
-			deliveries = append(deliveries, d)
-		}
-		if chosen {
-			if deliveries, err = db.FindDeliveries(ctx, filter); err != nil {
-				return err
-			}
-			deliveries = slices.DeleteFunc(deliveries, func(d store.OutboxEntry) bool {
-				return d.Status != review.DeliveryFailed && d.Status != review.DeliveryHeld
-			})
+		defer db.Close()
+		deliveries, err := chosen.read(ctx, db)
+		if err != nil {
+			return err
 		}
 		settle, decided := cfg.Mail.Evidence.Settle, []store.OutboxEntry{}
-		err = bulk[store.OutboxEntry]{done: done, named: !chosen, dryRun: *dryRun, table: deliveryTable, as: func(d store.OutboxEntry) itemResult {
-			return itemResult{ID: d.ID, Changelist: d.Changelist, Version: d.Version}
-		}, possible: func(d store.OutboxEntry) (bool, error) {
-			return allows(d, settle), nil
-		}, act: func(d store.OutboxEntry) (string, error) {
+		err = chosen.run(c, deliveries, done, func(d store.OutboxEntry) error {
+			if allows(d, settle) {
+				return nil
+			}
+			return settledError{fmt.Errorf("delivery %d is %s", d.ID, d.Status)}
+		}, func(d store.OutboxEntry) (string, error) {
 			if err := apply(ctx, db, d, settle, operator.Name(c.getenv), *reason); err != nil {
 				return "", adviseConflict(err, d, settle)
 			}
 			decided = append(decided, d)
 			return "", nil
-		}}.run(c, deliveries)
+		})
 		if len(decided) == 0 || err != nil && !errors.Is(err, operator.ErrReported) {
 			return err
 		}
 		return errors.Join(err, c.noteNext(ctx, db, decided))
-	})
+	}
 	return cmd
 }
 

@@ -27,16 +27,16 @@ engineering acts first. Then name it, with --escalated and --note.`,
   criticizer deadletter replay --class AUTH_DENIED --reason "INC-42: API key renewed" --dry-run
   criticizer deadletter replay 14 --escalated --note "INC-42: fixed by build 7" --reason "INC-42: fixed"`,
 	}
-	choice := chooseLetters(cmd)
+	chosen := chooseLetters(cmd)
 	reason := operator.StatementFlag(cmd, "reason", "", "what was fixed: `TEXT` for the audit log (required)")
 	full := cmd.Flags().Bool("full", false, "full restart: run all stages again")
 	escalated := cmd.Flags().Bool("escalated", false, "also replay escalated ones, which must be named")
 	note := cmd.Flags().String("note", "", "what engineering has found or done: `TEXT` for the audit log, with --escalated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if err := choice.parse(cmd, args); err != nil {
+		if err := chosen.parse(cmd, args); err != nil {
 			return err
 		}
-		if *escalated != (*note != "") || *escalated && !choice.named() {
+		if *escalated != (*note != "") || *escalated && !chosen.named() {
 			return badUsage("--escalated wants IDs and --note TEXT")
 		}
 		if *escalated {
@@ -55,13 +55,13 @@ engineering acts first. Then name it, with --escalated and --note.`,
 			return err
 		}
 		defer temporal.Close()
-		letters, err := choice.read(ctx, db)
+		letters, err := chosen.read(ctx, db)
 		if err != nil {
 			return err
 		}
 		r := replayer{db, temporal, operator.Name(c.getenv), *reason, *note, *full}
-		return choice.bulk("replayed", func(l store.DeadLetter) error { return r.refuses(ctx, l) },
-			func(l store.DeadLetter) (string, error) { return r.replay(ctx, l.ID) }).run(c, letters)
+		return chosen.run(c, letters, "replayed", func(l store.DeadLetter) error { return r.refuses(ctx, l) },
+			func(l store.DeadLetter) (string, error) { return r.replay(ctx, l.ID) })
 	}
 	return cmd
 }
