@@ -279,7 +279,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a merge":                     {"p4: {<<: {user: a}}\n", "p4.<< (line 1)"},
 		"a typing error":              {"mail:\n  prot: 25\n", "write one of host, port, tls, password, journal"},
 		"two documents":               {"server_id: a\n---\nserver_id: b\n", "the file holds several documents"},
-		"broken YAML":                 {"p4:\n  user: \"a\n", "line 2: could not find end character of double-quoted text: correct the YAML there"},
+		"broken YAML":                 {"p4:\n  user: \"a\n", "line 3: found unexpected end of stream (while scanning a quoted scalar that begins on line 2): correct the YAML there"},
 		"a tab":                       {"p4:\n\tuser: a\n", "line 2: found character"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -349,7 +349,8 @@ func TestSecretsInTheFileAreRefused(t *testing.T) {
 		"in a section without":        {"log: {token: " + plain + "}", "log.token (line 1)"},
 		"as a mapping":                {"mail: {password: {value: " + plain + "}}", "CRITICIZER_SMTP_PASSWORD"},
 		"empty":                       {"mail: {password: }", "CRITICIZER_SMTP_PASSWORD"},
-		"in broken YAML":              {"mail:\n  password: \"" + plain + "\n  host: x\n", "line 2: "},
+		"in broken YAML":              {"mail:\n  password: \"" + plain + "\n  host: x\n", "begins on line 2"},
+		"that is not an alias":        {"mail: {password: *" + plain + "}", "line 1: it is not YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v4"
 )
 
 // A document is a YAML file while it is read. It walks the syntax tree, because the
@@ -23,49 +21,54 @@ type document struct {
 }
 
 func (p Program) setFromYAML(fields []Setting, data []byte) []error {
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // readEntry reports duplicates
-	if err != nil {
+	var docs []yaml.Node
+	if err := yaml.Load(data, &docs, yaml.WithAllDocuments()); err != nil {
 		return []error{syntaxProblem(err)}
 	}
-	if len(file.Docs) > 1 {
+	if len(docs) > 1 {
 		return []error{errors.New("the file holds several documents: delete all --- lines but the first")}
 	}
 	d := document{program: p, fields: fields, lines: map[string]int{}}
-	for _, doc := range file.Docs {
-		if doc.Body != nil { // nil: only comments
-			d.readSection("", doc.Body)
+	for _, doc := range docs {
+		if len(doc.Content) > 0 && !isNull(doc.Content[0]) { // else only comments
+			d.readSection("", doc.Content[0])
 		}
 	}
 	return d.problems
 }
 
-// syntaxProblem leaves out the library's excerpt of the file: it may show a secret.
+// syntaxProblem leaves out a message that quotes the file: it may show a secret.
 func syntaxProblem(err error) error {
-	var e yaml.Error
-	if !errors.As(err, &e) || e.GetToken() == nil {
+	e, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok || e.Mark.Line == 0 {
 		return errors.New("the file is not YAML: correct it")
 	}
-	return fmt.Errorf("line %d: %s: correct the YAML there", e.GetToken().Position.Line, e.GetMessage())
+	what := e.Message
+	if strings.ContainsAny(what, "'`\"") {
+		what = "it is not YAML"
+	}
+	if from := e.ContextMark.Line; from > 0 && from < e.Mark.Line {
+		what += fmt.Sprintf(" (%s that begins on line %d)", e.ContextMsg, from)
+	}
+	return fmt.Errorf("line %d: %s: correct the YAML there", e.Mark.Line, what)
 }
 
 // readSection reads a mapping whose names start with prefix.
-func (d *document) readSection(prefix string, node ast.Node) {
-	mapping, ok := node.(ast.MapNode)
-	if !ok {
+func (d *document) readSection(prefix string, node *yaml.Node) {
+	if node.Kind != yaml.MappingNode {
 		name := strings.TrimSuffix(prefix, ".")
 		if name == "" {
 			name = "the file"
 		}
-		d.report(name, node.GetToken().Position.Line, "is not a section: write its fields below it, as name: value")
+		d.report(name, node.Line, "is not a section: write its fields below it, as name: value")
 		return
 	}
-	for entry := mapping.MapRange(); entry.Next(); {
-		key := entry.Key().GetToken()
-		d.readEntry(prefix, key.Value, key.Position.Line, entry.Value())
+	for entry := range slices.Chunk(node.Content, 2) {
+		d.readEntry(prefix, entry[0].Value, entry[0].Line, entry[1])
 	}
 }
 
-func (d *document) readEntry(prefix, key string, line int, value ast.Node) {
+func (d *document) readEntry(prefix, key string, line int, value *yaml.Node) {
 	name := prefix + key
 	if first, twice := d.lines[name]; twice {
 		d.report(name, line, fmt.Sprintf("is on line %d already: delete one", first))
@@ -81,7 +84,7 @@ func (d *document) readEntry(prefix, key string, line int, value ast.Node) {
 		if err := d.fields[i].setNode(value); err != nil {
 			d.report(name, line, err.Error())
 		}
-	case value.Type() != ast.NullType: // a section may be empty
+	case !isNull(value): // a section may be empty
 		d.readSection(name+".", value)
 	}
 }
@@ -102,10 +105,9 @@ func (d *document) namesIn(prefix string) []string {
 }
 
 // isSection reports whether a node is a mapping, or the missing value of an empty section.
-func isSection(node ast.Node) bool {
-	_, mapping := node.(ast.MapNode)
-	return mapping || node.Type() == ast.NullType
-}
+func isSection(node *yaml.Node) bool { return node.Kind == yaml.MappingNode || isNull(node) }
+
+func isNull(node *yaml.Node) bool { return node.Tag == "!!null" }
 
 // isNearOwn reports whether key is a section of the program, or one with a typing error: one
 // letter in three, but at most two.
@@ -160,44 +162,41 @@ func secretProblem(variable string) string {
 		" instead (or the same name with _FILE)"
 }
 
-func (f Setting) setNode(node ast.Node) error {
+func (f Setting) setNode(node *yaml.Node) error {
 	if f.Secret {
 		return errors.New(secretProblem(f.Variable))
 	}
-	items := []ast.Node{node}
+	items := []*yaml.Node{node}
 	k, _ := kindOf(f.value.Type())
 	if f.value.Kind() == reflect.Slice {
-		sequence, ok := node.(*ast.SequenceNode)
-		if !ok {
+		if node.Kind != yaml.SequenceNode {
 			return k.mismatch(describe(node))
 		}
-		items = sequence.Values
+		items = node.Content
 		k, _ = kindOf(f.value.Type().Elem())
 	}
 	texts := make([]string, len(items))
 	for i, item := range items {
-		var ok bool
-		if texts[i], ok = scalar(item); !ok {
+		if !isText(item) {
 			return k.mismatch(describe(item))
 		}
+		texts[i] = item.Value // as it is written, without its quotes
 	}
 	return f.set(texts...)
 }
 
-// scalar returns the text of a scalar as it is written, without its quotes.
-func scalar(node ast.Node) (text string, ok bool) {
-	switch node := node.(type) {
-	case *ast.StringNode:
-		return node.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return node.GetToken().Value, true
-	}
-	return "", false
-}
+func isText(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && !isNull(node) }
 
-func describe(node ast.Node) string {
-	if text, ok := scalar(node); ok {
-		return text
+func describe(node *yaml.Node) string {
+	switch {
+	case isText(node):
+		return node.Value
+	case node.Kind == yaml.MappingNode:
+		return "a YAML mapping"
+	case node.Kind == yaml.SequenceNode:
+		return "a YAML sequence"
+	case node.Kind == yaml.AliasNode:
+		return "a YAML alias"
 	}
-	return "a YAML " + node.Type().YAMLName()
+	return "a YAML null"
 }
