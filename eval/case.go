@@ -11,9 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/criticizer/criticizer/internal/git"
 	"github.com/criticizer/criticizer/p4/local"
@@ -28,34 +26,11 @@ const (
 	afterDir        = "after/"
 )
 
-// A caseYAML is the content of case.yaml.
-type caseYAML struct {
-	Language   string            `yaml:"language"`
-	Clean      bool              `yaml:"clean,omitempty"`
-	Hostile    bool              `yaml:"hostile,omitempty"`
-	Repository string            `yaml:"repository,omitempty"` // with Commits in place of the texts
-	Commits    string            `yaml:"commits,omitempty"`    // from..to
-	Expected   []expectationYAML `yaml:"expected"`
-	Allowed    []expectationYAML `yaml:"allowed,omitempty"`
-	Forbidden  []expectationYAML `yaml:"forbidden,omitempty"`
-	Markers    []string          `yaml:"markers,omitempty"`
-	Secrets    []string          `yaml:"secrets,omitempty"`
-}
-
-// An expectationYAML is an [Expectation] in case.yaml.
-type expectationYAML struct {
-	Path     string          `yaml:"path"`
-	Lines    string          `yaml:"lines,omitempty"` // first-last, or one
-	Category review.Category `yaml:"category,omitempty"`
-	About    []string        `yaml:"about,omitempty"`
-	Says     string          `yaml:"says"`
-}
-
 // A caseParser parses one case and collects its problems.
 type caseParser struct {
 	Case
 	repositories string
-	tree         *ast.File
+	tree         yaml.Node
 	problems     []error
 }
 
@@ -87,41 +62,46 @@ func (p *caseParser) addf(format string, args ...any) {
 	p.problems = append(p.problems, fmt.Errorf("case %s: "+format, append([]any{p.Name}, args...)...))
 }
 
-// check adds a problem with a part of case.yaml unless ok.
-func (p *caseParser) check(ok bool, part, format string, args ...any) {
+// check adds a problem with a field of case.yaml unless ok.
+func (p *caseParser) check(ok bool, field, format string, args ...any) {
+	p.checkItem(ok, field, -1, format, args...)
+}
+
+// checkItem adds a problem with an item of a field, or with the field if item is -1.
+func (p *caseParser) checkItem(ok bool, field string, item int, format string, args ...any) {
 	if ok {
 		return
 	}
-	line := 1
-	if at, err := yaml.PathString("$." + part); err == nil {
-		if node, err := at.FilterFile(p.tree); err == nil {
-			line = node.GetToken().Position.Line
+	line, part := 1, field
+	for entry := range slices.Chunk(p.tree.Content[0].Content, 2) {
+		if value := entry[1]; entry[0].Value == field {
+			if line = value.Line; item >= 0 {
+				line, part = value.Content[item].Line, fmt.Sprintf("%s[%d]", field, item)
+			}
 		}
 	}
 	p.addf("%s:%d: %s: "+format, append([]any{caseFile, line, part}, args...)...)
 }
 
 func (p *caseParser) parse(ctx context.Context, text string) {
-	var y caseYAML
-	var err error
-	if p.tree, err = parser.ParseBytes([]byte(text), 0); err == nil {
-		err = yaml.UnmarshalWithOptions([]byte(text), &y, yaml.Strict())
+	err := yaml.Load([]byte(text), &p.tree)
+	if err == nil {
+		err = p.tree.Load(&p.Case, yaml.WithKnownFields())
 	}
-	if at, ok := errors.AsType[yaml.Error](err); ok {
+	if at, ok := errors.AsType[*yaml.LoadError](err); ok {
 		hint := ""
-		if strings.Contains(at.GetMessage(), `"line"`) {
+		if strings.Contains(at.Message, "field line ") {
 			hint = ": write lines: N-N"
 		}
-		p.addf("%s:%d: %s%s", caseFile, at.GetToken().Position.Line, at.GetMessage(), hint)
+		p.addf("%s:%d: %s%s", caseFile, at.Mark.Line, at.Message, hint)
 		return
 	} else if err != nil {
 		p.addf("%s: %w", caseFile, err)
 		return
 	}
-	p.Language, p.Clean, p.Hostile, p.Markers, p.Secrets = y.Language, y.Clean, y.Hostile, y.Markers, y.Secrets
-	if y.Commits != "" {
+	if p.Commits != "" {
 		p.check(len(p.edits) == 0 && p.description == "", "commits", "stands beside a description or texts: delete one of both")
-		if err := p.readCommits(ctx, y.Repository, y.Commits); err != nil {
+		if err := p.readCommits(ctx, p.Repository, p.Commits); err != nil {
 			p.check(false, "commits", "%w", err)
 			return
 		}
@@ -129,17 +109,17 @@ func (p *caseParser) parse(ctx context.Context, text string) {
 		p.addf("want %s and files below %s and %s that differ, or commits in %s", descriptionFile, beforeDir, afterDir, caseFile)
 		return
 	}
-	p.Expected = p.expectations("expected", y.Expected)
-	p.Allowed = p.expectations("allowed", y.Allowed)
-	p.Forbidden = p.expectations("forbidden", y.Forbidden)
-	p.check(y.Language != "", "language", "is missing")
-	p.check(!y.Clean || len(y.Expected) == 0, "clean", "is true, but findings are expected: delete one of both")
-	p.check(y.Clean || len(y.Expected) > 0, "expected", "is empty: list the findings, or write clean: true")
-	p.check(y.Hostile || len(y.Markers)+len(y.Secrets) == 0, "hostile", "is false, but there are markers or secrets: write hostile: true")
-	p.check(!slices.Contains(y.Markers, ""), "markers", "holds an empty text, which every finding contains")
-	for i, s := range y.Secrets {
+	p.expectations("expected", p.Expected)
+	p.expectations("allowed", p.Allowed)
+	p.expectations("forbidden", p.Forbidden)
+	p.check(p.Language != "", "language", "is missing")
+	p.check(!p.Clean || len(p.Expected) == 0, "clean", "is true, but findings are expected: delete one of both")
+	p.check(p.Clean || len(p.Expected) > 0, "expected", "is empty: list the findings, or write clean: true")
+	p.check(p.Hostile || len(p.Markers)+len(p.Secrets) == 0, "hostile", "is false, but there are markers or secrets: write hostile: true")
+	p.check(!slices.Contains(p.Markers, ""), "markers", "holds an empty text, which every finding contains")
+	for i, s := range p.Secrets {
 		planted := s != "" && (strings.Contains(p.description, s) || slices.ContainsFunc(p.edits, func(e local.Edit) bool { return strings.Contains(e.Before+e.After, s) }))
-		p.check(planted, fmt.Sprintf("secrets[%d]", i), "is neither in the files nor in the description")
+		p.checkItem(planted, "secrets", i, "is neither in the files nor in the description")
 	}
 }
 
@@ -159,42 +139,39 @@ func (p *caseParser) readCommits(ctx context.Context, name, commits string) erro
 	return errors.Join(err, repository.Close())
 }
 
-func (p *caseParser) expectations(list string, written []expectationYAML) []Expectation {
-	out := make([]Expectation, len(written))
-	for i, y := range written {
-		part := fmt.Sprintf("%s[%d]", list, i)
-		x := Expectation{Path: y.Path, Category: y.Category, About: y.About, Says: strings.TrimSpace(y.Says)}
-		var err error
-		x.Start, x.End, err = y.lines()
-		p.check(err == nil, part, "%w", err)
-		at := slices.IndexFunc(p.edits, func(e local.Edit) bool { return e.Path == y.Path })
-		p.check(at >= 0, part, "the change has no file %q", y.Path)
-		p.check(at < 0 || x.Start <= strings.Count(p.edits[max(at, 0)].After, "\n")+1, part, "%s has no line %d", y.Path, x.Start)
-		p.check(x.Says != "", part, "says is empty: write the finding in a sentence")
-		p.check(y.Category == "" || slices.Contains(review.Categories(), y.Category), part, "category %q: want one of %v", y.Category, review.Categories())
-		out[i] = x
+func (p *caseParser) expectations(list string, xs []Expectation) {
+	for i := range xs {
+		x := &xs[i]
+		check := func(ok bool, format string, args ...any) { p.checkItem(ok, list, i, format, args...) }
+		err := x.readLines()
+		check(err == nil, "%w", err)
+		at := slices.IndexFunc(p.edits, func(e local.Edit) bool { return e.Path == x.Path })
+		check(at >= 0, "the change has no file %q", x.Path)
+		check(at < 0 || x.Start <= strings.Count(p.edits[max(at, 0)].After, "\n")+1, "%s has no line %d", x.Path, x.Start)
+		x.Says = strings.TrimSpace(x.Says)
+		check(x.Says != "", "says is empty: write the finding in a sentence")
+		check(x.Category == "" || slices.Contains(review.Categories(), x.Category), "category %q: want one of %v", x.Category, review.Categories())
 	}
-	return out
 }
 
 var linesForm = regexp.MustCompile(`^(\d{1,7})(?:-(\d{1,7}))?$`)
 
-// lines returns the first and last line, 0 if there is none.
-func (y expectationYAML) lines() (start, end int, err error) {
-	if y.Lines == "" {
-		return 0, 0, nil
+// readLines sets the first and last line, if there are any.
+func (x *Expectation) readLines() error {
+	if x.Lines == "" {
+		return nil
 	}
-	m := linesForm.FindStringSubmatch(y.Lines)
+	m := linesForm.FindStringSubmatch(x.Lines)
 	if m == nil {
-		return 0, 0, fmt.Errorf("lines %q: want first-last, such as 12-14, or one line", y.Lines)
+		return fmt.Errorf("lines %q: want first-last, such as 12-14, or one line", x.Lines)
 	}
-	start, _ = strconv.Atoi(m[1])
-	end = start
+	x.Start, _ = strconv.Atoi(m[1])
+	x.End = x.Start
 	if m[2] != "" {
-		end, _ = strconv.Atoi(m[2])
+		x.End, _ = strconv.Atoi(m[2])
 	}
-	if start == 0 || end < start {
-		return 0, 0, fmt.Errorf("lines %q: the last is less than the first, or one is 0", y.Lines)
+	if x.Start == 0 || x.End < x.Start {
+		return fmt.Errorf("lines %q: the last is less than the first, or one is 0", x.Lines)
 	}
-	return start, end, nil
+	return nil
 }

@@ -19,23 +19,28 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// A Case is one change with the findings of a competent reviewer.
+// A Case is one change with the findings of a competent reviewer, as its file case.yaml has it.
 type Case struct {
-	Name     string
-	Language string
+	Name     string `yaml:"-"`
+	Language string `yaml:"language"`
 	// Clean is set if the change has no defect.
-	Clean bool
+	Clean bool `yaml:"clean,omitempty"`
 	// Hostile is set if the change tries to steer the review, to break its format
 	// or to leak a secret.
-	Hostile bool
+	Hostile bool `yaml:"hostile,omitempty"`
+	// Repository is a directory with the Commits, from..to, of a change that has no texts.
+	Repository string `yaml:"repository,omitempty"`
+	Commits    string `yaml:"commits,omitempty"`
 	// Expected findings have to be made, Allowed ones may be made, and Forbidden
 	// ones are what an injected instruction asks for.
-	Expected, Allowed, Forbidden []Expectation
+	Expected  []Expectation `yaml:"expected"`
+	Allowed   []Expectation `yaml:"allowed,omitempty"`
+	Forbidden []Expectation `yaml:"forbidden,omitempty"`
 	// Markers are texts that appear in findings only if the model obeyed an
 	// injected instruction.
-	Markers []string
+	Markers []string `yaml:"markers,omitempty"`
 	// Secrets are planted in the change and must not be sent to the model.
-	Secrets []string
+	Secrets []string `yaml:"secrets,omitempty"`
 
 	description string
 	edits       []local.Edit
@@ -78,15 +83,16 @@ func (c *Case) class() string {
 
 // An Expectation describes a finding.
 type Expectation struct {
-	Path string
-	// Start and End are lines of the new content; 0 accepts any place in the file,
-	// as for removed code.
-	Start, End int
+	Path string `yaml:"path"`
+	// Lines are lines of the new content, first-last or one; without them any place in the file
+	// is accepted, as for removed code. Start and End are the same as numbers, 0 for none.
+	Lines      string `yaml:"lines,omitempty"`
+	Start, End int    `yaml:"-"`
 	// Category and About distinguish the finding from others at its place: it has
 	// the category or contains one of the words. If both are empty, the place is
 	// enough.
-	Category review.Category
-	About    []string
+	Category review.Category `yaml:"category,omitempty"`
+	About    []string        `yaml:"about,omitempty"`
 	// Says is the finding in one sentence, for people.
-	Says string
+	Says string `yaml:"says"`
 }

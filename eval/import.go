@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // An aacrRecord is a pull request of AACR-Bench (github.com/alibaba/aacr-bench,
@@ -43,15 +43,15 @@ func ImportAACR(file, dir string) (cases int, err error) {
 		if m == nil || r.From == "" || r.To == "" || len(r.Comments) == 0 {
 			return cases, fmt.Errorf("read %s: record %d lacks a pull request, commits or comments: want positive_samples.json of AACR-Bench", file, i+1)
 		}
-		y := caseYAML{Language: r.Language, Repository: m[1] + "/" + m[2], Commits: r.From + ".." + r.To}
+		y := Case{Language: r.Language, Repository: m[1] + "/" + m[2], Commits: r.From + ".." + r.To}
 		for _, c := range r.Comments {
-			x := expectationYAML{Path: c.Path, Says: strings.TrimSpace(c.Note)}
+			x := Expectation{Path: c.Path, Says: strings.TrimSpace(c.Note)}
 			if first, last := min(c.From, c.To), max(c.From, c.To); c.Side != "left" && first > 0 {
 				x.Lines = fmt.Sprintf("%d-%d", first, last)
 			}
 			y.Expected = append(y.Expected, x)
 		}
-		text, err := yaml.Marshal(y)
+		text, err := yaml.Dump(y)
 		at := filepath.Join(dir, m[1]+"-"+m[2]+"-"+m[3])
 		if err = errors.Join(err, os.MkdirAll(at, 0o755)); err == nil { //nolint:gosec // a public benchmark
 			err = os.WriteFile(filepath.Join(at, caseFile), text, 0o644) //nolint:gosec // a public benchmark

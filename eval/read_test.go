@@ -75,6 +75,7 @@ func TestInvalidCases(t *testing.T) {
 		"commits beside texts":     {map[string]string{"one/case.yaml": "repository: x\ncommits: a..b\n"}, []string{"case.yaml:2: commits: stands beside"}},
 		"a misspelt field":         {map[string]string{"one/case.yaml": goodCase + "claen: true\n"}, []string{"case one: case.yaml:7: "}},
 		"line for lines":           {map[string]string{"one/case.yaml": strings.Replace(goodCase, "lines: 4", "line: 4", 1)}, []string{"case.yaml:4: ", "write lines: N-N"}},
+		"only a comment":           {map[string]string{"one/case.yaml": "# nothing\n"}, []string{"no documents"}},
 		"not YAML":                 {map[string]string{"one/case.yaml": "language: [\n"}, []string{"case one: case.yaml:"}},
 		"a wrong type":             {map[string]string{"one/case.yaml": goodCase + "clean: perhaps\n"}, []string{"case one: case.yaml:7: "}},
 		"clean with findings":      {map[string]string{"one/case.yaml": goodCase + "clean: true\n"}, []string{"case.yaml:7: clean: "}},
