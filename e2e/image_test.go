@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/criticizer/criticizer/internal/settings"
 )
@@ -99,7 +99,7 @@ func (c *container) variables() []string {
 		var file struct {
 			Services map[string]struct{ Environment map[string]string }
 		}
-		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(readFile(c.r.t, "../"+name), "!reset ", "")), &file); err != nil {
+		if err := yaml.Load([]byte(strings.ReplaceAll(readFile(c.r.t, "../"+name), "!reset ", "")), &file); err != nil {
 			c.r.t.Fatal(err)
 		}
 		for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify", "retention"} {

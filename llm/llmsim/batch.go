@@ -272,8 +272,6 @@ func (b *batch) validate(input []byte) (requests []batchRequest, code string, li
 	switch {
 	case b.fate == OutOfRoom:
 		return nil, "token_limit_exceeded", 0
-	case b.fate == BadFile:
-		return nil, "invalid_json_line", 1
 	case len(input) == 0: // deleted
 		return nil, "empty_file", 0
 	}

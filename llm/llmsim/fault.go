@@ -46,17 +46,14 @@ const (
 	Length          FaultKind = "length"           // half of the JSON, finish_reason length
 	Refusal         FaultKind = "refusal"          // the model refuses
 	ContentFilter   FaultKind = "content_filter"   // finish_reason content_filter
-	WrongLanguage   FaultKind = "wrong_language"   // a rewrite in another language
 	LostPlaceholder FaultKind = "lost_placeholder" // a rewrite without its placeholders
 	MadePlaceholder FaultKind = "made_placeholder" // a rewrite with an invented placeholder
-	LongWinded      FaultKind = "long_winded"      // a rewrite of many pages
 	Scripted        FaultKind = "scripted"         // the answer is the fault's Content
 )
 
 // The fault kinds of the operation [Batch]: how a created batch ends.
 const (
 	OutOfRoom     FaultKind = "out_of_room"     // it fails: limit of enqueued tokens
-	BadFile       FaultKind = "bad_file"        // it fails: a line is not JSON
 	Expire        FaultKind = "expire"          // it expires with half of its lines done
 	CancelHalfway FaultKind = "cancel_halfway"  // it is canceled with half of its lines done
 	MissingLines  FaultKind = "missing_lines"   // every third line of the output is missing

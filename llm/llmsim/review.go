@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 //go:embed rules.yaml
@@ -43,7 +43,7 @@ var rules = func() []rule {
 	var file struct {
 		Rules []rule `yaml:"rules"`
 	}
-	if err := yaml.UnmarshalWithOptions(rulesFile, &file, yaml.Strict()); err != nil {
+	if err := yaml.Load(rulesFile, &file, yaml.WithKnownFields()); err != nil {
 		panic("llmsim: rules.yaml: " + err.Error())
 	}
 	return file.Rules

@@ -57,18 +57,10 @@ func (c complaint) rewrite() string {
 func (c complaint) answer(k FaultKind) message {
 	text := c.rewrite()
 	switch k {
-	case WrongLanguage:
-		other := "de"
-		if c.to == "de" {
-			other = "fr"
-		}
-		text = phrases[other]
 	case LostPlaceholder:
 		text = placeholder.ReplaceAllString(text, "it")
 	case MadePlaceholder:
 		text += " [REDACTED:password:0000]"
-	case LongWinded:
-		text = strings.Repeat(text+"\n", 20)
 	case BadSchema:
 		return message{content: `{"rewritten":"text","score":1}`, finish: "stop"}
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	installed "github.com/criticizer/criticizer/internal/settings"
 )
@@ -76,7 +76,7 @@ func shellQuote(s string) string {
 
 // writeConfig writes the configuration file of worker and starter.
 func (in installation) writeConfig() error {
-	text, err := yaml.Marshal(in.settings)
+	text, err := yaml.Dump(in.settings)
 	if err == nil {
 		err = os.WriteFile(in.config, append([]byte("# Written by devstack at each start.\n"), text...), 0o600)
 	}
