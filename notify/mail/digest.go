@@ -53,6 +53,7 @@ type digest struct {
 	Findings []findingView
 	// Withheld counts the findings that did not fit, empty if all did.
 	Withheld string
+	withheld int // beyond Findings
 
 	Unread []unreadGroup
 
@@ -70,9 +71,9 @@ const (
 	toneBad  tone = "bad"
 )
 
-// newDigest describes r with at most limit of its findings, worst first.
-func newDigest(r review.Report, limit int, cfg Config) digest {
-	findings, withheld := post.Worst(r, limit)
+// newDigest describes r with at most maxFindings of its findings, worst first.
+func newDigest(r review.Report, cfg Config) digest {
+	findings, more := post.Worst(r, maxFindings)
 	d := digest{
 		Subject:     subject(r),
 		Changelist:  "Change " + r.Changelist.String(),
@@ -88,7 +89,7 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		Reason:      plain.Line(r.Reason, maxProse),
 		Counts:      severityCounts(r.Findings),
 		Progress:    newProgressView(r.Progress),
-		Withheld:    more(withheld, "finding"),
+		withheld:    more,
 		Footnotes:   footnotes(r),
 		Unread:      unread(r.Coverage),
 		Help:        cfg.HelpURL,
@@ -122,6 +123,13 @@ func newDigest(r review.Report, limit int, cfg Config) digest {
 		}
 		d.Findings = append(d.Findings, v)
 	}
+	return d
+}
+
+// first returns d with the first n of its findings.
+func (d digest) first(n int) digest {
+	d.Withheld = more(d.withheld+len(d.Findings)-n, "finding")
+	d.Findings = d.Findings[:n]
 	return d
 }
 

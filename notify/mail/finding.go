@@ -94,10 +94,11 @@ func (v findingView) Numbers() string {
 }
 
 func newFindingView(f review.Finding) findingView {
+	position := post.Position(f.Place())
 	v := findingView{
 		Severity:    plain.Line(string(f.Severity), maxName),
-		Position:    post.Position(f.Place()),
-		File:        path.Base(post.Position(f.Place())),
+		Position:    position,
+		File:        path.Base(position),
 		Category:    strings.ReplaceAll(plain.Line(string(f.Category), maxName), "_", " "),
 		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
 		Anchor:      anchors[f.Anchor],

@@ -33,7 +33,7 @@ func TestSubmitRepliesToTheMailOfItsShelf(t *testing.T) {
 	shelf := findingsReport()
 	shelf.Changelist, shelf.Version, shelf.Shelved = 4700, 2, true
 	onShelf := render(t, shelf)
-	if d := newDigest(shelf, 0, testConfig); !strings.HasPrefix(onShelf.Subject, "[criticizer] shelved CL 4700: ") || d.Done != "shelved" {
+	if d := newDigest(shelf, testConfig); !strings.HasPrefix(onShelf.Subject, "[criticizer] shelved CL 4700: ") || d.Done != "shelved" {
 		t.Errorf("the mail of a shelf is %q, %s", onShelf.Subject, d.Done)
 	}
 	changed := findingsReport()
@@ -42,7 +42,7 @@ func TestSubmitRepliesToTheMailOfItsShelf(t *testing.T) {
 	same.Adopt(review.Request{Changelist: 4711, Version: 1}, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	same.Earlier, same.EarlierOf = 2, 4700
 	for name, r := range map[string]review.Report{"changed since": changed, "identical": same} {
-		m, d := render(t, r), newDigest(r, 0, testConfig)
+		m, d := render(t, r), newDigest(r, testConfig)
 		if m.Header["References"] != onShelf.Header["References"] || m.Header["In-Reply-To"] != "<crz1.change-4700@example.com>" {
 			t.Errorf("%s: headers %v", name, m.Header)
 		}
@@ -50,7 +50,7 @@ func TestSubmitRepliesToTheMailOfItsShelf(t *testing.T) {
 			t.Errorf("%s: subject %q, progress %+v, note %q", name, m.Subject, d.Progress, d.Note)
 		}
 	}
-	if m := render(t, same); m.Date.Format(time.DateOnly) != "2026-03-04" || !strings.Contains(newDigest(same, 0, testConfig).Submitted, "2026-03-04") {
+	if m := render(t, same); m.Date.Format(time.DateOnly) != "2026-03-04" || !strings.Contains(newDigest(same, testConfig).Submitted, "2026-03-04") {
 		t.Errorf("the date of an identical submit is %s", m.Date)
 	}
 }

@@ -119,12 +119,12 @@ func reportDate(r review.Report) (date time.Time, ok bool) {
 // Bodies renders r as text and as HTML, with as many findings as fit in a mail, worst
 // first.
 func Bodies(r review.Report, cfg Config) (text, html string, err error) {
-	findings := min(len(r.Findings), maxFindings)
-	tooMany := sort.Search(findings, func(n int) bool {
-		html, err = executeHTML(newDigest(r, n+1, cfg))
+	whole := newDigest(r, cfg)
+	tooMany := sort.Search(len(whole.Findings), func(n int) bool {
+		html, err = executeHTML(whole.first(n + 1))
 		return err != nil || len(html) > maxHTML
 	})
-	d := newDigest(r, tooMany, cfg)
+	d := whole.first(tooMany)
 	if html, err = executeHTML(d); err != nil {
 		return "", "", err
 	}

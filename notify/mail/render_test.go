@@ -99,27 +99,27 @@ func TestMessageIDIsShortAndWithoutAddress(t *testing.T) {
 // A failed or partial review never looks clean.
 func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	t.Parallel()
-	clean := newDigest(cleanReport(), 0, testConfig)
+	clean := newDigest(cleanReport(), testConfig)
 	if clean.Tone != toneGood {
 		t.Errorf("a clean review has tone %s", clean.Tone)
 	}
 	pictures := cleanReport()
 	pictures.Coverage = review.Coverage{review.NewFileCoverage("//depot/main/art/logo.png", "", review.SkipBinary), review.NewFileCoverage("//depot/main/go.sum", "", review.SkipLockFile)}
-	if d := newDigest(pictures, 0, testConfig); d.Tone != toneGood || d.Headline != "Nothing to review" || d.Aside != "Not read by design: binary (1), lock file (1)." {
+	if d := newDigest(pictures, testConfig); d.Tone != toneGood || d.Headline != "Nothing to review" || d.Aside != "Not read by design: binary (1), lock file (1)." {
 		t.Errorf("a picture and a lock file: %s, %q, %q", d.Tone, d.Headline, d.Aside)
 	}
-	if d := newDigest(standInReport(), 0, testConfig); d.Tone == toneGood || d.StandIn == "" {
+	if d := newDigest(standInReport(), testConfig); d.Tone == toneGood || d.StandIn == "" {
 		t.Errorf("a stand-in's report looks clean: %q", d.Headline)
 	}
 	remarksDropped := cleanReport()
 	remarksDropped.Outcome, remarksDropped.Reason = review.OutcomePartial, "1 of the model's remarks could not be used"
-	if got := newDigest(remarksDropped, 0, testConfig).Coverage; got != "3 of 3 files reviewed in full." {
+	if got := newDigest(remarksDropped, testConfig).Coverage; got != "3 of 3 files reviewed in full." {
 		t.Errorf("the review read every file and dropped a remark: %q", got)
 	}
 	for name, r := range map[string]review.Report{
 		"partial": partialReport(), "partial, with all files read": remarksDropped, "not reviewed": notReviewedReport(),
 	} {
-		d := newDigest(r, 0, testConfig)
+		d := newDigest(r, testConfig)
 		if d.Tone == toneGood || strings.Contains(d.Headline, clean.Headline) || d.Coverage == clean.Coverage {
 			t.Errorf("%s looks clean: %q, %q", name, d.Headline, d.Coverage)
 		}
@@ -419,7 +419,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 		if shown < 1 || shown > maxFindings || !strings.Contains(text, worst.Title) {
 			t.Errorf("%s: %d findings shown, or not the worst", name, shown)
 		}
-		d := newDigest(r, shown, testConfig)
+		d := newDigest(r, testConfig).first(shown)
 		if d.Counts != fmt.Sprintf("1 critical, %d low", tc.findings) {
 			t.Errorf("%s: the counts are %q, want those of all findings", name, d.Counts)
 		}
@@ -438,7 +438,7 @@ func TestTooManyUnreadFilesAreCutAndCounted(t *testing.T) {
 	for i := range 5000 {
 		r.Coverage = append(r.Coverage, review.NewFileCoverage(fmt.Sprintf("//depot/f%d", i), "", review.SkipTooLarge))
 	}
-	list := newDigest(r, 0, testConfig).Unread
+	list := newDigest(r, testConfig).Unread
 	if len(list) != 1 || list[0].Count != 5000 || len(list[0].Paths) != maxUnread+1 || list[0].Paths[maxUnread] != "4960 more files" {
 		t.Errorf("%+v", list)
 	}
