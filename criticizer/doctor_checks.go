@@ -355,18 +355,18 @@ func (i installation) mail(ctx context.Context, found *operator.Findings) error 
 		return advise(err, "correct the account and its password or key, section mail of: criticizer help configuration.md")
 	}
 	if err == nil {
-		found.OK("%s accepts mail from %s", i.cfg.Mail.Provider, i.cfg.Mail.Server.From)
+		found.OK("%s accepts mail from %s", i.cfg.Mail.SMTP.Server.Host(), i.cfg.Mail.SMTP.From)
 	}
 	return err
 }
 
 func (i installation) journal(ctx context.Context, found *operator.Findings) error {
 	box := i.cfg.Mail.Evidence.Journal
-	if box.Host == "" && i.cfg.Mail.Provider == "smtp" && i.cfg.Mail.Evidence.MTALog == "" {
+	if box.Server == "" && i.cfg.Mail.Evidence.MTALog == "" {
 		found.Warn("set mail.journal or mail.mta_log; how: criticizer help delivery.md",
 			"there is no delivery evidence for a mail whose sending was interrupted: it is held for an operator")
 	}
-	if err := checkMailbox(ctx, found, box); err != nil || box.Host == "" {
+	if err := checkMailbox(ctx, found, box); err != nil || box.Server == "" || box.Server.IsInbox() {
 		return err
 	}
 	switch proves, err := box.ProvesAbsence(ctx, i.cfg.MailServer(nil)); {
@@ -386,12 +386,12 @@ func (i installation) bounces(ctx context.Context, found *operator.Findings) err
 }
 
 func checkMailbox(ctx context.Context, found *operator.Findings, box mail.Mailbox) error {
-	if box.Host == "" {
+	if box.Server == "" || box.Server.IsInbox() {
 		return nil
 	}
 	err := box.Ping(ctx)
 	if err == nil {
-		found.OK("the mailbox of %s can be read", box.Username)
+		found.OK("the mailbox of %s can be read", box.Server.User())
 	}
 	return err
 }

@@ -69,14 +69,11 @@ temporal: {address: %q, namespace: %q}
 p4: {command: %q, port: "ssl:p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
 llm: {base_url: %q, model: llmsim-1, verify: "off"}
 mail:
-  provider: smtp
-  host: 127.0.0.1
-  port: %d
-  username: %[7]s
+  server: smtp://%[7]s@127.0.0.1:%[6]d
   from: Criticizer <%[7]s@%[8]s>
   clean_to: everyone
   settle: %[12]s
-  bounces: {host: 127.0.0.1, port: %[9]d, tls: none, username: %[7]s}
+  bounces: {server: "imap+insecure://%[7]s@127.0.0.1:%[9]d"}
 %[10]sstarter: {spool_dir: %[11]q}
 worker: {no_breaker: true}
 `, in.temporal.Address, in.temporal.Name, in.path("p4"), in.path("p4home"), m.model.URL+"/v1", mailServer.port(), in.sender(), mailHostDomain,
@@ -117,7 +114,7 @@ func (in *chaosInstallation) createNamespace() (where temporal.Config) {
 // evidence returns the configuration of the evidence sources.
 func (in *chaosInstallation) evidence(imap int) string {
 	log := fmt.Sprintf("  mta_log: %q\n", in.m.host.Log)
-	journal := fmt.Sprintf("  journal: {host: 127.0.0.1, port: %d, tls: none, username: %s}\n", imap, in.journal())
+	journal := fmt.Sprintf("  journal: {server: \"imap+insecure://%s@127.0.0.1:%d\"}\n", in.journal(), imap)
 	switch in.kind.evidence {
 	case journalOnly:
 		return journal

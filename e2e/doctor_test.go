@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,11 @@ func TestDoctorReportsEachFault(t *testing.T) {
 		return []string{"CRITICIZER_SWARM_URL=" + url, "CRITICIZER_SWARM_USER=bot", "CRITICIZER_SWARM_TICKET=of-a-test"}
 	}
 	in.write("old-key", 0o600, "a key")
+	complete, err := os.ReadFile(in.path("criticizer.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.write("no-journal.yaml", 0o600, regexp.MustCompile(`, journal: \{.*?\}`).ReplaceAllString(string(complete), ""))
 	longAgo := time.Now().Add(-100 * 24 * time.Hour)
 	if err := os.Chtimes(in.path("old-key"), longAgo, longAgo); err != nil {
 		t.Fatal(err)
@@ -134,18 +140,16 @@ func TestDoctorReportsEachFault(t *testing.T) {
 		"an invalid allow list": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/*"}, "allowlist", "fail", `"//depot/*"`},
 		"no model":              {[]string{"CRITICIZER_LLM_BASE_URL=http://" + unreachable + "/v1"}, "model", "fail", ""},
 		"a short redaction key": {[]string{"CRITICIZER_REDACTION_KEY=short"}, "model", "fail", "redaction key"},
-		"no mail server":        {[]string{"CRITICIZER_MAIL_PORT=1"}, "mail", "fail", ""},
-		"no journal":            {[]string{"CRITICIZER_MAIL_PROVIDER=smtp"}, "journal", "warn", ""},
+		"no mail server":        {[]string{"CRITICIZER_MAIL_SERVER=smtp+insecure://127.0.0.1:1"}, "mail", "fail", ""},
+		"no journal":            {[]string{"CRITICIZER_CONFIG=" + in.path("no-journal.yaml")}, "journal", "warn", ""},
 		"an unreachable journal": {
 			[]string{
-				"CRITICIZER_MAIL_PROVIDER=smtp", "CRITICIZER_MAIL_JOURNAL_HOST=127.0.0.1", "CRITICIZER_MAIL_JOURNAL_PORT=1",
-				"CRITICIZER_MAIL_JOURNAL_TLS=none", "CRITICIZER_MAIL_JOURNAL_USERNAME=j", "CRITICIZER_MAIL_JOURNAL_PASSWORD=of a test",
+				"CRITICIZER_MAIL_JOURNAL_SERVER=imap+insecure://j@127.0.0.1:1", "CRITICIZER_MAIL_JOURNAL_PASSWORD=of a test",
 			}, "journal", "fail", "",
 		},
 		"an unreachable bounce mailbox": {
 			[]string{
-				"CRITICIZER_MAIL_PROVIDER=smtp", "CRITICIZER_MAIL_BOUNCES_HOST=127.0.0.1", "CRITICIZER_MAIL_BOUNCES_PORT=1",
-				"CRITICIZER_MAIL_BOUNCES_TLS=none", "CRITICIZER_MAIL_BOUNCES_USERNAME=b", "CRITICIZER_MAIL_BOUNCES_PASSWORD=of a test",
+				"CRITICIZER_MAIL_BOUNCES_SERVER=imap+insecure://b@127.0.0.1:1", "CRITICIZER_MAIL_BOUNCES_PASSWORD=of a test",
 			}, "bounces", "fail", "",
 		},
 		"a missing secret":              {[]string{"CRITICIZER_RAW_KEYSET="}, "config", "fail", "CRITICIZER_RAW_KEYSET"},

@@ -120,7 +120,7 @@ func (c *container) variables() []string {
 	}
 	return append(env,
 		"CRITICIZER_TEMPORAL_ADDRESS="+c.r.temporal.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+c.r.temporal.Name,
-		"CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none", fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", c.r.inbox.SMTPAddr().Port))
+		"CRITICIZER_MAIL_SERVER=smtp+insecure://"+c.r.inbox.SMTPAddr().String())
 }
 
 // isolateScript mounts the container's file systems and changes to its user, which has

@@ -113,8 +113,7 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 		"TEMPORAL_ADDRESS="+in.temporal.Address,
 		"CRITICIZER_P4_COMMAND="+in.path("p4"), "CRITICIZER_P4_STATE_DIR="+dir+"/var/p4", "CRITICIZER_P4_ALLOWED_PATHS=//depot/...",
 		"CRITICIZER_CONFIG="+dir+"/etc/criticizer.yaml", "CRITICIZER_LLM_BASE_URL="+in.endpoint, "CRITICIZER_WORKER_LISTEN=127.0.0.1:0",
-		"CRITICIZER_MAIL_PROVIDER=inbox", "CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none",
-		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", in.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+in.inbox.URL(),
+		"CRITICIZER_MAIL_SERVER=smtp+insecure://"+in.inbox.SMTPAddr().String(), "CRITICIZER_MAIL_JOURNAL_SERVER="+inboxAt(in.inbox),
 	)}
 	h.commands("built", map[string]string{"criticizer-worker": binDir + "/worker", "criticizer": binDir + "/criticizer", "criticizer-starter": binDir + "/starter"})
 	for _, sub := range []string{"/systemd", "/etc"} {

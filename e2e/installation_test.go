@@ -99,8 +99,8 @@ temporal: {address: %q, namespace: %q}
 starter: {spool_dir: %q}
 p4: {command: %q, port: "ssl:p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
 llm: {base_url: %q, model: llmsim-1, verify: "off"}
-mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer <criticizer@corp.test>", inbox_url: %q, clean_to: everyone}
-`, in.temporal.Address, in.temporal.Name, in.path("spool"), in.path("p4"), in.path("p4home"), in.endpoint, in.inbox.SMTPAddr().Port, in.inbox.URL()))
+mail: {server: "smtp+insecure://%s", from: "Criticizer <criticizer@corp.test>", clean_to: everyone, journal: {server: %q}}
+`, in.temporal.Address, in.temporal.Name, in.path("spool"), in.path("p4"), in.path("p4home"), in.endpoint, in.inbox.SMTPAddr(), inboxAt(in.inbox)))
 	in.env = append(os.Environ(),
 		"CRITICIZER_CONFIG="+in.path("criticizer.yaml"),
 		"CRITICIZER_DATABASE_URL="+in.database.URL.Reveal(),
@@ -111,6 +111,9 @@ mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer 
 	in.env = append(in.env, keysetVariables(tb)...)
 	return in
 }
+
+// inboxAt returns the journal that an inbox is.
+func inboxAt(b *inbox.Inbox) string { return strings.Replace(b.URL(), "http://", "inbox://", 1) }
 
 // keysetVariables returns the variables with a keyset for each purpose.
 func keysetVariables(tb testing.TB) (env []string) {

@@ -200,11 +200,7 @@ type outageProxy struct {
 func (in *installation) proxyMail() {
 	in.t.Helper()
 	in.mailProxy = newOutageProxy(in.t, in.inbox.SMTPAddr().String())
-	_, port, err := net.SplitHostPort(in.mailProxy.address)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	in.env = append(in.env, "CRITICIZER_MAIL_PORT="+port)
+	in.env = append(in.env, "CRITICIZER_MAIL_SERVER=smtp+insecure://"+in.mailProxy.address)
 }
 
 func newOutageProxy(tb testing.TB, server string) *outageProxy {

@@ -28,14 +28,14 @@ func TestPostfixAndDovecot(t *testing.T) {
 	t.Parallel()
 	host := newMailHost(t)
 	box := func(account string) mail.Mailbox {
-		return mail.Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: mail.TLSNone, Username: account, Password: secret.New(host.Password)}
+		return mail.Mailbox{Server: mail.ServerURL(fmt.Sprintf("imap+insecure://%s@127.0.0.1:%d", account, host.IMAPPort)), Password: secret.New(host.Password)}
 	}
 	keys, err := evidence.New(secret.New("2020-01-01T00:00:00Z " + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{'k'}, 32))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := realServers{host: host, cfg: mail.Config{
-		From: "Criticizer <criticizer@" + mailHostDomain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: mail.TLSNone,
+		From: "Criticizer <criticizer@" + mailHostDomain + ">", Server: mail.ServerURL(fmt.Sprintf("smtp+insecure://127.0.0.1:%d", host.SMTPPort)),
 		Keys: keys, MessageIDDomain: mailHostDomain, FeedbackRelay: "mx." + mailHostDomain,
 	}}
 	all := mail.EvidenceConfig{Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log, Settle: 10 * time.Minute}

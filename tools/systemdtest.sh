@@ -175,7 +175,7 @@ blocks() { awk -v from="$2" -v to="$3" '/^```sh$/ {n++; on = 1; next} /^```$/ {o
     blocks docs/install.md 1 4 | sed -e '/^make build$/d' -e "s/password 'CHANGE-ME'/password '$password'/" -e "s/criticizer:CHANGE-ME@/criticizer:$password@/" -e "s/echo 'CHANGE-ME'/echo '$model_key'/"
     echo "umask 077; echo $ticket > /etc/criticizer/secrets/p4-ticket; chown criticizer: /etc/criticizer/secrets/p4-ticket; umask 022"
     echo 'echo CRITICIZER_P4_TICKET_FILE=/etc/criticizer/secrets/p4-ticket >> /etc/criticizer/worker-all.env'
-    blocks docs/install.md 5 5 | sed -e 's,//depot/main/,//depot/,' -e 's,^  model: gpt-4.1$,  model: llmsim-1\n  base_url: http://127.0.0.1:8026/v1\n  stand_in: true,' -e 's/^  host: mail.example.com$/&\n  port: 2525/'
+    blocks docs/install.md 5 5 | sed -e 's,//depot/main/,//depot/,' -e 's,^  model: gpt-4.1$,  model: llmsim-1\n  base_url: http://127.0.0.1:8026/v1\n  stand_in: true,' -e 's,^  server: smtp://mail.example.com$,&:2525,'
     blocks docs/install.md 6 8
 } > "$root/root/install.sh"
 ! grep -q CHANGE-ME "$root/root/install.sh" || fail "a password of docs/install.md was not replaced"

@@ -74,8 +74,8 @@ type Problems struct {
 // Err returns the problems, or nil.
 func (p *Problems) Err() error { return errors.Join(p.found...) }
 
-// nameOf returns the full name of a field of the section, or the variable of a secret.
-func (p *Problems) nameOf(name string) string {
+// NameOf returns the full name of a field of the section, or the variable of a secret.
+func (p *Problems) NameOf(name string) string {
 	if i := slices.IndexFunc(p.settings, func(s Setting) bool { return s.Name == p.section+name }); i >= 0 {
 		return p.settings[i].reported()
 	}
@@ -88,7 +88,7 @@ func (p *Problems) Add(wrong bool, field, what, hint string) {
 		return
 	}
 	// A struct that embeds an inline one has its methods, too.
-	if problem := (Problem{p.nameOf(field), what, hint}); !slices.Contains(p.found, error(problem)) {
+	if problem := (Problem{p.NameOf(field), what, hint}); !slices.Contains(p.found, error(problem)) {
 		p.found = append(p.found, problem)
 	}
 }
@@ -100,7 +100,7 @@ func (p *Problems) Require(field, value, hint string) {
 
 // RequireSecret refuses a secret that is not set.
 func (p *Problems) RequireSecret(field string, s secret.Value, hint string) {
-	p.Add(!s.IsSet(), field, "is not set", "set it, or "+p.nameOf(field)+"_FILE to a file with it; it is "+hint)
+	p.Add(!s.IsSet(), field, "is not set", "set it, or "+p.NameOf(field)+"_FILE to a file with it; it is "+hint)
 }
 
 // OneOf refuses a value that is not in the list.
@@ -114,7 +114,7 @@ func (p *Problems) OneOf(field, value string, allowed []string) {
 
 // Replacement refuses the previous secret of a rotation without the new one.
 func (p *Problems) Replacement(oldField string, previous secret.Value, field string, s secret.Value) {
-	p.Add(previous.IsSet() && !s.IsSet(), oldField, "is set, but "+p.nameOf(field)+" is not", "set both, or neither")
+	p.Add(previous.IsSet() && !s.IsSet(), oldField, "is set, but "+p.NameOf(field)+" is not", "set both, or neither")
 }
 
 // URL refuses a value that is not an HTTP URL, or holds a user or password. The problem does

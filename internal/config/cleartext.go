@@ -45,7 +45,7 @@ func (p *Problems) clearText(to Connection, section string) {
 	switch {
 	case to.Encrypted || Loopback(to.Host):
 	case to.Secret.IsSet():
-		p.Add(true, to.Field, "would send "+p.nameOf(to.SecretField)+" in clear", to.Hint+", or unset the secret")
+		p.Add(true, to.Field, "would send "+p.NameOf(to.SecretField)+" in clear", to.Hint+", or unset the secret")
 	case !slices.Contains(p.AllowClearText, section):
 		p.Add(true, to.Field, "would be used without TLS", to.Hint+", or add "+section+" to allow_cleartext")
 	}

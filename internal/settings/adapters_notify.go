@@ -58,7 +58,7 @@ func (cfg *Config) RecipientPolicy() activities.RecipientPolicy {
 // MailServer returns the sender and the mail server. keys may be nil for mail other than
 // digests.
 func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
-	server := cfg.Mail.Server
+	server := cfg.Mail.SMTP
 	server.Keys = keys
 	return server
 }
@@ -66,19 +66,13 @@ func (cfg *Config) MailServer(keys *evidence.Keys) mail.Config {
 // Answers returns the mailbox in which readers answer, nil if they cannot. redact masks
 // secrets in what they write.
 func (cfg *Config) Answers(keys *evidence.Keys, redact func(string) (string, error)) *mail.Answers {
-	if cfg.Mail.Server.FeedbackRelay == "" {
+	if cfg.Mail.SMTP.FeedbackRelay == "" {
 		return nil
 	}
-	return &mail.Answers{Mailbox: cfg.Mail.Evidence.Bounces, Keys: keys, Relay: cfg.Mail.Server.FeedbackRelay, Redact: redact}
+	return &mail.Answers{Mailbox: cfg.Mail.Evidence.Bounces, Keys: keys, Relay: cfg.Mail.SMTP.FeedbackRelay, Redact: redact}
 }
 
 // NewMailProvider returns the configured mail provider, for the server that MailServer returns.
 func (cfg *Config) NewMailProvider(lg *slog.Logger, server mail.Config) (*mail.Provider, error) {
-	records := cfg.Mail.Evidence
-	if cfg.Mail.Provider == "inbox" {
-		records = mail.EvidenceConfig{InboxURL: records.InboxURL}
-	} else {
-		records.InboxURL = ""
-	}
-	return mail.NewProvider(mail.NewServer(lg, server), records)
+	return mail.NewProvider(mail.NewServer(lg, server), cfg.Mail.Evidence)
 }

@@ -50,7 +50,7 @@ func complete(t *testing.T) *Config {
 	c.Redaction.Key = secret.New("0123456789abcdef")
 	c.Keysets = Keysets{secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}")}
 	c.Evidence.Key = secret.New("a key")
-	c.Mail.Provider, c.Mail.Server.Host, c.Mail.Server.From = "smtp", "mail.example.com", "criticizer@example.com"
+	c.Mail.SMTP.Server, c.Mail.SMTP.From = "smtp://mail.example.com", "criticizer@example.com"
 	return c
 }
 
@@ -73,7 +73,7 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		RoleLLM: {
 			"CRITICIZER_DATABASE_URL", "CRITICIZER_REDACTED_KEYSET", "CRITICIZER_REPORT_KEYSET", "CRITICIZER_ANSWERS_KEYSET", "CRITICIZER_REDACTION_KEY", "llm.model", "OPENAI_API_KEY",
 		},
-		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_REPORT_KEYSET", "CRITICIZER_EVIDENCE_KEY", "mail.provider", "mail.host", "mail.from"},
+		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_REPORT_KEYSET", "CRITICIZER_EVIDENCE_KEY", "mail.server", "mail.from"},
 		RoleRetention: {"CRITICIZER_DATABASE_URL"},
 		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
 		RoleEval:      {"llm.model", "OPENAI_API_KEY"},
@@ -111,7 +111,7 @@ func TestPagingByMailNeedsAMailServer(t *testing.T) {
 	c := defaults(t)
 	c.Database.URL, c.OnCall.Address = secret.New("postgres://db/criticizer"), "oncall@example.com"
 	got := fieldsIn(c.Check(RoleWorkflows))
-	if want := []string{"mail.provider", "mail.host", "mail.from"}; !slices.Equal(got, want) {
+	if want := []string{"mail.server", "mail.from"}; !slices.Equal(got, want) {
 		t.Errorf("lacks %v, want %v", got, want)
 	}
 }
@@ -120,9 +120,9 @@ func TestCheckReportsAllProblemsOnce(t *testing.T) {
 	t.Parallel()
 	c := complete(t)
 	c.Database.URL = secret.Value{}
-	c.Mail.Provider, c.Mail.Server.Port = "pigeon", 0
+	c.Mail.SMTP.Server, c.Mail.Evidence.Settle = "pigeon://mail.example.com", 0
 	err := c.Check(RoleFetch, RoleNotify, RoleLLM)
-	want := []string{"CRITICIZER_DATABASE_URL", "mail.provider", "mail.port"}
+	want := []string{"CRITICIZER_DATABASE_URL", "mail.server", "mail.settle"}
 	if got := fieldsIn(err); !slices.Equal(got, want) {
 		t.Errorf("problems with %v, want %v", got, want)
 	}
@@ -137,7 +137,7 @@ func TestCheckReportsAllProblemsOnce(t *testing.T) {
 
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
-	journal := mail.Mailbox{Host: "imap.example.com", Port: 143, TLS: "mandatory", Username: "journal", Password: secret.New("p")}
+	journal := mail.Mailbox{Server: "imap://journal@imap.example.com", Password: secret.New("p")}
 	for name, tt := range map[string]struct {
 		change func(*Config)
 		want   string // field of the only problem
@@ -163,8 +163,9 @@ func TestCheckRefuses(t *testing.T) {
 		},
 		"all in clear": {func(c *Config) { c.AllowClearText = []string{"all"} }, "allow_cleartext"},
 		"an inbox in clear": {func(c *Config) {
-			c.Mail.Provider, c.Mail.Evidence.InboxURL = "inbox", "http://mail.example.com"
-		}, "mail.inbox_url"},
+			c.Mail.Evidence.Journal.Server = "inbox://mail.example.com"
+		}, "mail.journal.server"},
+		"an inbox of bounces":  {func(c *Config) { c.Mail.Evidence.Bounces.Server = "inbox://127.0.0.1" }, "mail.bounces.server"},
 		"no p4 command":        {func(c *Config) { c.P4.Command = "" }, "p4.command"},
 		"a base URL of a file": {func(c *Config) { c.LLM.BaseURL = "file:///x" }, "llm.base_url"},
 		"a password in the base URL": {
@@ -187,11 +188,10 @@ func TestCheckRefuses(t *testing.T) {
 		"a negative price":        {func(c *Config) { c.LLM.Prices.Cached = -1 }, "llm.price_per_million_cached"},
 		"a fallback without name": {func(c *Config) { c.LLM.Fallbacks = []string{""} }, "llm.fallback_models"},
 		"an empty domain":         {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes"},
-		"a port too large":        {func(c *Config) { c.Mail.Server.Port = 65536 }, "mail.port"},
-		"mail in clear": {
-			func(c *Config) { c.Mail.Server.TLS = "none" }, "mail.tls",
-		},
-		"a channel of no path": {func(c *Config) { c.Webhook.Filter.Paths = []string{"/x"} }, "webhook.paths"},
+		"a port too large":        {func(c *Config) { c.Mail.SMTP.Server = "smtp://mail.example.com:65536" }, "mail.server"},
+		"mail in clear":           {func(c *Config) { c.Mail.SMTP.Server = "smtp+insecure://mail.example.com" }, "mail.server"},
+		"a password in the URL":   {func(c *Config) { c.Mail.SMTP.Server = "smtp://u:hunter2@mail.example.com" }, "mail.server"},
+		"a channel of no path":    {func(c *Config) { c.Webhook.Filter.Paths = []string{"/x"} }, "webhook.paths"},
 		"Swarm in clear": {func(c *Config) {
 			c.Swarm = swarm.Config{Filter: c.Swarm.Filter, URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
 		}, "swarm.url"},
@@ -203,28 +203,36 @@ func TestCheckRefuses(t *testing.T) {
 		}, "swarm.user"},
 		"a link that runs a script":  {func(c *Config) { c.Links = Links{review.Links{File: "javascript:alert({path})"}} }, "links.file"},
 		"a link to no change":        {func(c *Config) { c.Links = Links{review.Links{Change: "https://swarm.example.com"}} }, "links.change"},
-		"feedback without a mailbox": {func(c *Config) { c.Mail.Server.FeedbackRelay = "mx.example.com" }, "mail.feedback_relay"},
+		"feedback without a mailbox": {func(c *Config) { c.Mail.SMTP.FeedbackRelay = "mx.example.com" }, "mail.feedback_relay"},
 		"nobody to page":             {func(c *Config) { c.OnCall = oncall.Config{Required: true} }, "oncall.required"},
 		"a page without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address"},
 		"a webhook that is no URL":   {func(c *Config) { c.OnCall.WebhookURL = secret.New("hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},
 		"a webhook in clear":         {func(c *Config) { c.OnCall.WebhookURL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},
-		"a page without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Server.Host = "o@example.com", "" }, "mail.host"},
-		"a journal in clear":         {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.TLS = "none" }, "mail.journal.tls"},
-		"a journal without account":  {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.Username = "" }, "mail.journal.username"},
+		"a page without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.SMTP.Server = "o@example.com", "" }, "mail.server"},
+		"a journal in clear": {func(c *Config) {
+			c.Mail.Evidence.Journal = journal
+			c.Mail.Evidence.Journal.Server = "imap+insecure://u@imap.example.com"
+		}, "mail.journal.server"},
+		"a journal without account": {func(c *Config) {
+			c.Mail.Evidence.Journal = journal
+			c.Mail.Evidence.Journal.Server = "imap://imap.example.com"
+		}, "mail.journal.server"},
 		"a journal with both":        {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.TokenFile = "token" }, "mail.journal.token_file"},
 		"a journal without password": {func(c *Config) { c.Mail.Evidence.Journal = journal; c.Mail.Evidence.Journal.Password = secret.Value{} }, "CRITICIZER_MAIL_JOURNAL_PASSWORD"},
-		"bounces at no port":         {func(c *Config) { c.Mail.Evidence.Bounces = journal; c.Mail.Evidence.Bounces.Port = 0 }, "mail.bounces.port"},
-		"no time to settle":          {func(c *Config) { c.Mail.Evidence.Settle = 0 }, "mail.settle"},
-		"a bot that is no pattern":   {func(c *Config) { c.Mail.Recipients.Bots = []string{"build-["} }, "mail.bots"},
-		"a user, no password":        {func(c *Config) { c.Mail.Server.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},
-		"a password, no user":        {func(c *Config) { c.Mail.Server.Password = secret.New("k") }, "mail.username"},
-		"a token, no user":           {func(c *Config) { c.Mail.Server.TokenFile = "token" }, "mail.username"},
+		"bounces at no port": {func(c *Config) {
+			c.Mail.Evidence.Bounces = journal
+			c.Mail.Evidence.Bounces.Server = "imap://u@imap.example.com:0"
+		}, "mail.bounces.server"},
+		"no time to settle":        {func(c *Config) { c.Mail.Evidence.Settle = 0 }, "mail.settle"},
+		"a bot that is no pattern": {func(c *Config) { c.Mail.Recipients.Bots = []string{"build-["} }, "mail.bots"},
+		"a user, no password":      {func(c *Config) { c.Mail.SMTP.Server = "smtp://u@mail.example.com" }, "CRITICIZER_SMTP_PASSWORD"},
+		"a password, no user":      {func(c *Config) { c.Mail.SMTP.Password = secret.New("k") }, "mail.server"},
+		"a token, no user":         {func(c *Config) { c.Mail.SMTP.TokenFile = "token" }, "mail.server"},
 		"a token and a password": {
 			func(c *Config) {
-				c.Mail.Server.Username, c.Mail.Server.TokenFile, c.Mail.Server.Password = "u", "token", secret.New("k")
+				c.Mail.SMTP.Server, c.Mail.SMTP.TokenFile, c.Mail.SMTP.Password = "smtp://u@mail.example.com", "token", secret.New("k")
 			}, "mail.token_file",
 		},
-		"an inbox without URL": {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url"},
 		"a negative mail rate": {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,11 +293,13 @@ func TestCheckAccepts(t *testing.T) {
 		"Perforce on this host by name": func(c *Config) { c.P4.Port = "tcp:localhost:1666" },
 		"Perforce on this host by IPv6": func(c *Config) { c.P4.Port = "tcp6:[::1]:1666" },
 		"Perforce with TLS over IPv4":   func(c *Config) { c.P4.Port = "ssl4:perforce:1666" },
-		"clear text to this host":       func(c *Config) { c.Mail.Server.TLS, c.Mail.Server.Host, c.Mail.Server.Port = "none", "127.0.0.1", 25 },
+		"clear text to this host":       func(c *Config) { c.Mail.SMTP.Server = "smtp+insecure://127.0.0.1" },
 		"the inbox": func(c *Config) {
-			c.Mail.Provider, c.Mail.Evidence.InboxURL, c.Mail.Server.TLS, c.Mail.Server.Host = "inbox", "http://127.0.0.1:8025", "none", "localhost"
+			c.Mail.SMTP.Server, c.Mail.Evidence.Journal.Server = "smtp+insecure://localhost:1025", "inbox://127.0.0.1:8025"
 		},
-		"a sign-in":            func(c *Config) { c.Mail.Server.Username, c.Mail.Server.Password = "u", secret.New("p") },
+		"a sign-in": func(c *Config) {
+			c.Mail.SMTP.Server, c.Mail.SMTP.Password = "smtp://u@example.com@mail.example.com", secret.New("p")
+		},
 		"no ticket":            func(c *Config) { c.P4.Ticket = secret.Value{} },
 		"a budget of one call": func(c *Config) { c.LLM.MaxTokensPerReview = 40_384 },
 	} {

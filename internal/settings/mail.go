@@ -13,10 +13,7 @@ import (
 
 // Mail says how reports are mailed, and to whom.
 type Mail struct {
-	// smtp sends through a mail server, inbox to the embedded server of devstack. Without it
-	// nothing is sent.
-	Provider   string                     `yaml:"provider" oneof:"smtp inbox"`
-	Server     mail.Config                `yaml:",inline"`
+	SMTP       mail.Config                `yaml:",inline"`
 	Evidence   mail.EvidenceConfig        `yaml:",inline"`
 	Recipients activities.RecipientPolicy `yaml:",inline"`
 	// Recipients of changes to a path: each entry is a path with p4 wildcards, mail addresses
@@ -27,10 +24,7 @@ type Mail struct {
 
 // Check implements the checks of package config.
 func (m Mail) Check(p *config.Problems) {
-	if m.Provider == "inbox" {
-		p.Require("inbox_url", m.Evidence.InboxURL, "the address of the embedded inbox")
-	}
-	p.Add(m.Server.FeedbackRelay != "" && m.Evidence.Bounces.Host == "", "feedback_relay", "needs the mailbox that answers arrive in", "set mail.bounces")
+	p.Add(m.SMTP.FeedbackRelay != "" && m.Evidence.Bounces.Server == "", "feedback_relay", "needs the mailbox that answers arrive in", "set mail.bounces")
 }
 
 // Links are the links to the code in mails, posts and exported reports.

@@ -52,9 +52,9 @@ var faults = map[string]fault{
 	"address": {failure.RecipientRejected, "correct or waive the recipient"},
 	"message": {failure.ContentPolicy, "it rejects the content: have it accept mail of this account, or review the change by hand"},
 	"size":    {failure.TooLarge, "raise its limit for the size of a message"},
-	"account": {failure.AuthDenied, "check Username and Password, and that the account may send"},
+	"account": {failure.AuthDenied, "check the account in mail.server and its password, and that the account may send"},
 	"sender":  {failure.ConfigInvalid, "it rejects the sender: check From, that the account may send as From, and the SPF, DKIM and DMARC records of its domain"},
-	"host":    {failure.ConfigInvalid, "it rejects this host: check mail.host, mail.port and mail.ehlo_name, and that the server relays for this host and account"},
+	"host":    {failure.ConfigInvalid, "it rejects this host: check mail.server and mail.ehlo_name, and that the server relays for this host and account"},
 	"quota":   {failure.QuotaExhausted, "the account has used up its limit: wait, or raise it"},
 	"later":   {failure.UpstreamUnavailable, "it asks to try again later"},
 	"unknown": {failure.PermissionDenied, "it does not name the recipient's address: find the reason in its log, and have it accept this host, the account and From"},
@@ -217,7 +217,7 @@ func classify(ctx context.Context, at step, err error, secrets ...string) error 
 	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect && at != stepHello {
 		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s with a reply to another command; nothing was sent", at)
 	}
-	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that mail.host and mail.port are right and the mail server is up: %w", at, withoutReply(err))
+	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that mail.server is right and the mail server is up: %w", at, withoutReply(err))
 }
 
 // unansweredClass returns the class of an error other than a negative reply,

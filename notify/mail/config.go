@@ -12,26 +12,12 @@ import (
 	"github.com/criticizer/criticizer/notify/evidence"
 )
 
-// A TLSPolicy selects how the connection to the mail server is protected. An
-// opportunistic policy is missing, because it would fall back to clear text silently.
-type TLSPolicy string
-
-// The policies.
-const (
-	TLSMandatory TLSPolicy = "mandatory" // STARTTLS, or the connection is not used
-	TLSImplicit  TLSPolicy = "implicit"  // TLS from the first byte
-	TLSNone      TLSPolicy = "none"      // clear text; only to a loopback host
-)
-
 // Config selects the sender and the mail server.
 type Config struct {
-	// Mail server.
-	Host string `yaml:"host" required:"the mail server"`
-	// Its port: 587 for mandatory, usually 465 for implicit TLS.
-	Port int `yaml:"port" default:"587" check:"port"`
-	// mandatory (STARTTLS is required), implicit (TLS from the first byte), or none,
-	// which is allowed for a server on this host only.
-	TLS TLSPolicy `yaml:"tls" default:"mandatory" oneof:"mandatory implicit none"`
+	// Mail server: smtp://user@mail.example.com:587, where STARTTLS is required, or smtps://, with
+	// TLS from the first byte and port 465. A server on this host may be smtp+insecure://localhost:25.
+	// The account before the @ may be a mail address, or missing: then there is no authentication.
+	Server ServerURL `yaml:"server" required:"the mail server, such as smtp://user@mail.example.com"`
 	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
 	// Sender: an address in ASCII, or a name followed by the address in angle brackets.
@@ -42,9 +28,7 @@ type Config struct {
 	// Name by which the worker introduces itself to the mail server (EHLO): a domain, or an
 	// address such as [192.0.2.5]. Empty: the domain of from.
 	EHLOName string `yaml:"ehlo_name"`
-	// Account at the mail server. Empty: no authentication.
-	Username string `yaml:"username"`
-	// Password of the account. Required with a username and without a token.
+	// Password of the account. Required with an account and without a token.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
 	// Previous password, used during a rotation if the server rejects the new one.
 	PasswordOld secret.Value `yaml:"password_old" env:"CRITICIZER_SMTP_PASSWORD_OLD"`
@@ -70,10 +54,7 @@ type Config struct {
 // impossible to find again.
 func (c Config) Check(p *config.Problems) {
 	p.Replacement("password_old", c.PasswordOld, "password", c.Password)
-	p.Add(c.Username == "" && (c.Password.IsSet() || c.TokenFile != ""), "username", "is not set, but its password or token file is", "set both or neither")
-	if c.Username != "" {
-		checkCredentials(p, "mail.username", c.TokenFile, c.Password)
-	}
+	c.Server.check(p, c.Password, c.TokenFile, "smtp", "smtps", "smtp+insecure")
 	address := c.fromAddress()
 	p.Add(c.From != "" && (!usableAddress(address) || !ascii(address)), "from", "is not a mail address in ASCII", "write one such as Criticizer <criticizer@example.com>")
 	domain := c.messageIDDomain()
@@ -84,7 +65,6 @@ func (c Config) Check(p *config.Problems) {
 	isAddress := usableAddress(c.Unsubscribe) && ascii(c.Unsubscribe)
 	p.Add(c.Unsubscribe != "" && !isAddress && !oneClickPage.MatchString(c.Unsubscribe), "unsubscribe",
 		"is neither a mail address nor an https page with {recipient}", "write one such as criticizer-owner@example.com")
-	checkTLS(p, c.TLS, c.Host)
 }
 
 // messageIDDomain returns the domain of Message-IDs.
@@ -106,17 +86,4 @@ func (c Config) fromAddress() string {
 		return ""
 	}
 	return a.Address
-}
-
-// checkTLS refuses clear text to another host.
-func checkTLS(p *config.Problems, policy TLSPolicy, host string) {
-	p.Add(policy == TLSNone && !config.Loopback(host), "tls", "is none for a server on another host", "set it to mandatory or implicit")
-}
-
-// checkCredentials wants the password of an account or a token file, not both.
-func checkCredentials(p *config.Problems, account, tokenFile string, password secret.Value) {
-	if tokenFile == "" {
-		p.RequireSecret("password", password, "the password of "+account)
-	}
-	p.Add(tokenFile != "" && password.IsSet(), "token_file", "is set, and so is a password", "set one of them")
 }

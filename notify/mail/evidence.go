@@ -6,14 +6,11 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 )
 
 // EvidenceConfig selects the records that show what a mail server accepted.
 type EvidenceConfig struct {
-	// Address of the embedded inbox, such as http://127.0.0.1:8025.
-	InboxURL string `yaml:"inbox_url" check:"http-url"`
 	// Log of a Postfix on this host, read for delivery evidence together with the
 	// last rotated file, FILE.1. Empty: not read.
 	MTALog string `yaml:"mta_log"`
@@ -21,16 +18,15 @@ type EvidenceConfig struct {
 	// nothing. The default is the time that a client waits for a reply (RFC 5321 4.5.3.2.6).
 	Settle time.Duration `yaml:"settle" default:"10m" check:"positive"`
 	// The mailbox, read by IMAP, to which the mail server copies every message that
-	// it accepts (Postfix: always_bcc).
+	// it accepts (Postfix: always_bcc), or inbox://127.0.0.1:8025, the embedded inbox of devstack.
 	Journal Mailbox `yaml:"journal"`
 	// The mailbox of the sender, read by IMAP for bounces.
 	Bounces Mailbox `yaml:"bounces"`
 }
 
-// Connections returns the connection to the embedded inbox. The field tls protects the
-// connection to a mail server.
-func (c EvidenceConfig) Connections() []config.Connection {
-	return []config.Connection{config.OverHTTP("inbox_url", c.InboxURL, "", secret.Value{})}
+// Check implements the checks of package config.
+func (c EvidenceConfig) Check(p *config.Problems) {
+	p.Add(c.Bounces.Server.IsInbox(), "bounces.server", "is the embedded inbox, which gets no bounces", "delete it")
 }
 
 // clockSkew bounds the difference between the clocks of a mail server and ours.

@@ -45,7 +45,7 @@ func evidenced(t *testing.T, cfg Config, witnesses ...source) *Provider {
 	return &Provider{Server: newSMTP(t, cfg), settle: replyTimeout, witnesses: witnesses}
 }
 
-var unused = Config{From: testFrom, Host: "127.0.0.1", Keys: testKeys}
+var unused = Config{From: testFrom, Server: "smtp://127.0.0.1", Keys: testKeys}
 
 // An absent message may be sent again, so absence requires all witnesses.
 // Acceptance requires one (notification 8.2).
@@ -193,7 +193,7 @@ func TestNewProvider(t *testing.T) {
 		warn   bool
 	}{
 		"none":         {func(*EvidenceConfig) {}, true},
-		"only bounces": {func(c *EvidenceConfig) { c.Bounces.Host = "127.0.0.1" }, true},
+		"only bounces": {func(c *EvidenceConfig) { c.Bounces.Server = "imap://u@127.0.0.1" }, true},
 		"a log":        {func(c *EvidenceConfig) { c.MTALog = log }, false},
 	} {
 		var out bytes.Buffer

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
@@ -21,17 +20,13 @@ import (
 
 // A Mailbox is read for evidence by IMAP. Nothing in it is ever changed.
 type Mailbox struct {
-	// IMAP server. Empty: the mailbox is not read. Its folder INBOX is read, in which messages
-	// must stay for 30 days.
-	Host string `yaml:"host"`
-	// Its port: 143 for mandatory, usually 993 for implicit TLS.
-	Port int `yaml:"port" default:"143" check:"port"`
-	// As mail.tls.
-	TLS TLSPolicy `yaml:"tls" default:"mandatory" oneof:"mandatory implicit none"`
+	// IMAP server with the account that may read the mailbox: imap://user@imap.example.com:143,
+	// where STARTTLS is required, or imaps://, with port 993; imap+insecure:// for a server on this
+	// host. Empty: the mailbox is not read. Its folder INBOX is read, in which messages must stay
+	// for 30 days.
+	Server ServerURL `yaml:"server"`
 	// RootCAs verify the server. Default: the roots of the system.
 	RootCAs *x509.CertPool
-	// Account that may read it.
-	Username string `yaml:"username"`
 	// Password of the account.
 	Password secret.Value `yaml:"password"`
 	// As mail.token_file.
@@ -40,12 +35,7 @@ type Mailbox struct {
 
 // Check implements the checks of package config.
 func (m Mailbox) Check(p *config.Problems) {
-	if m.Host == "" {
-		return
-	}
-	p.Require("username", m.Username, "the account that may read the mailbox")
-	checkCredentials(p, "its username", m.TokenFile, m.Password)
-	checkTLS(p, m.TLS, m.Host)
+	m.Server.check(p, m.Password, m.TokenFile, "imap", "imaps", "imap+insecure", inboxScheme)
 }
 
 const (
@@ -76,11 +66,11 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 	}
 	defer func() { _ = client.Close() }()
 	if m.TokenFile == "" {
-		err = client.Login(m.Username, m.Password.Reveal()).Wait()
+		err = client.Login(m.Server.User(), m.Password.Reveal()).Wait()
 	} else if token, errToken := readToken(m.TokenFile); errToken != nil {
 		err = errToken
 	} else {
-		err = client.Authenticate(xoauth2{m.Username, token})
+		err = client.Authenticate(xoauth2{m.Server.User(), token})
 	}
 	if err != nil {
 		return m.explain(ctx, "sign in", err)
@@ -114,17 +104,18 @@ func (x xoauth2) Start() (mechanism string, response []byte, err error) {
 func (xoauth2) Next([]byte) (response []byte, err error) { return []byte{}, nil }
 
 func (m Mailbox) connect(ctx context.Context) (client *imapclient.Client, err error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(m.Host, strconv.Itoa(m.Port)))
+	to := m.Server.endpoint()
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", to.address())
 	if err != nil {
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	tlsConfig := &tls.Config{ServerName: m.Host, RootCAs: m.RootCAs, MinVersion: tls.VersionTLS12}
+	tlsConfig := &tls.Config{ServerName: to.host, RootCAs: m.RootCAs, MinVersion: tls.VersionTLS12}
 	options := &imapclient.Options{TLSConfig: tlsConfig}
-	switch m.TLS {
-	case TLSImplicit:
+	switch to.tls {
+	case tlsImplicit:
 		client = imapclient.New(tls.Client(conn, tlsConfig), options)
-	case TLSNone:
+	case tlsNone:
 		client = imapclient.New(conn, options)
 	default:
 		return imapclient.NewStartTLS(conn, options)
@@ -141,7 +132,7 @@ func (m Mailbox) explain(ctx context.Context, step string, err error) error {
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e // it has its class
 	}
-	what := fmt.Sprintf("look up mail: %s at IMAP server %s", step, m.Host)
+	what := fmt.Sprintf("look up mail: %s at IMAP server %s", step, m.Server.Host())
 	e, ok := errors.AsType[*imap.Error](err)
 	switch {
 	case !ok:
@@ -149,7 +140,7 @@ func (m Mailbox) explain(ctx context.Context, step string, err error) error {
 	case !refused(err):
 		return failure.Errorf(failure.UpstreamUnavailable, "%s: it asks to try again later", what)
 	case step == "sign in":
-		return failure.Errorf(failure.AuthDenied, "%s: it rejects the account: check user name and password or token", what)
+		return failure.Errorf(failure.AuthDenied, "%s: it rejects the account: check the account, and its password or token", what)
 	case step == "search":
 		return failure.Errorf(failure.ConfigInvalid, "%s: it answered %s: use a server that searches the text of messages", what, e.Type)
 	}

@@ -80,7 +80,7 @@ func listen(t *testing.T) net.Listener {
 
 func mailboxAt(l net.Listener) Mailbox {
 	return Mailbox{
-		Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "journal", Password: secret.New(testPassword),
+		Server: ServerURL("imap+insecure://journal@" + l.Addr().String()), Password: secret.New(testPassword),
 	}
 }
 
@@ -303,12 +303,12 @@ func TestUnreadableMailbox(t *testing.T) {
 		change func(*Mailbox)
 		class  failure.Class
 	}{
-		"no server":          {func(m *Mailbox) { m.Port = 1 }, failure.NetworkUnreachable},
+		"no server":          {func(m *Mailbox) { m.Server = "imap+insecure://journal@127.0.0.1:1" }, failure.NetworkUnreachable},
 		"wrong password":     {func(m *Mailbox) { m.Password = secret.New("wrong") }, failure.AuthDenied},
-		"no STARTTLS":        {func(m *Mailbox) { m.TLS = TLSMandatory }, failure.ConfigInvalid},
-		"no TLS":             {func(m *Mailbox) { m.TLS = TLSImplicit }, failure.ConfigInvalid},
-		"not an IMAP server": {func(m *Mailbox) { m.Port = smtp.addr.Port }, failure.ConfigInvalid},
-		"unknown host":       {func(m *Mailbox) { m.Host = "host.invalid" }, failure.NetworkUnreachable},
+		"no STARTTLS":        {func(m *Mailbox) { m.Server = m.Server.as("imap") }, failure.ConfigInvalid},
+		"no TLS":             {func(m *Mailbox) { m.Server = m.Server.as("imaps") }, failure.ConfigInvalid},
+		"not an IMAP server": {func(m *Mailbox) { m.Server = ServerURL("imap+insecure://journal@" + smtp.addr.String()) }, failure.ConfigInvalid},
+		"unknown host":       {func(m *Mailbox) { m.Server = "imap+insecure://journal@host.invalid" }, failure.NetworkUnreachable},
 	} {
 		box := serveMailbox(t, nil)
 		tc.change(&box)
@@ -338,7 +338,7 @@ func TestMailboxOverTLS(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
 	box := serveMailbox(t, cert, stored{"X-Criticizer-Key: " + testToken + "\n" + toAnn + "\n", 0})
-	box.TLS, box.RootCAs = TLSMandatory, pool
+	box.Server, box.RootCAs = box.Server.as("imap"), pool
 	wantState(t, "trusted", journal{box}, testRef(), review.EvidenceAccepted)
 	box.RootCAs = nil
 	_, err := journal{box}.find(t.Context(), testRef())

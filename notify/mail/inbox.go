@@ -13,7 +13,7 @@ import (
 // inboxRecords are the records of the embedded inbox, which answers at a web address.
 type inboxRecords struct{ url string }
 
-var inboxService = post.Service{Name: "inbox", Invalid: "check mail.inbox_url"}
+var inboxService = post.Service{Name: "inbox", Invalid: "check mail.journal.server"}
 
 func (inboxRecords) name() string { return "inbox" }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func startInbox(t *testing.T) (*inbox.Inbox, Config) {
 func newInboxMailer(t *testing.T, log io.Writer, cfg Config, url string) *Provider {
 	t.Helper()
 	server := NewServer(slog.New(slog.NewTextHandler(log, nil)), cfg)
-	p, err := NewProvider(server, evidenceWith(func(c *EvidenceConfig) { c.InboxURL = url }))
+	p, err := NewProvider(server, evidenceWith(func(c *EvidenceConfig) { c.Journal.Server = ServerURL(url).as("inbox") }))
 	testkit.NoError(t, err)
 	return p
 }
@@ -172,14 +173,19 @@ func TestSecondCopyIsFoundAndLogged(t *testing.T) {
 
 func TestFailedLookupIsAnErrorAndUnknown(t *testing.T) {
 	t.Parallel()
-	b, cfg := startInbox(t)
+	_, cfg := startInbox(t)
+	serve := func(h http.HandlerFunc) string {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		return server.URL
+	}
 	for name, tc := range map[string]struct {
 		url   string
 		class failure.Class
 	}{
 		"no server":       {"http://127.0.0.1:1", failure.NetworkUnreachable},
-		"not an inbox":    {b.URL() + "/nowhere", failure.ConfigInvalid},
-		"answers in HTML": {b.URL() + "/?q=", failure.UpstreamInternal},
+		"not an inbox":    {serve(http.NotFound), failure.ConfigInvalid},
+		"answers in HTML": {serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }), failure.UpstreamInternal},
 	} {
 		e, err := newInboxMailer(t, io.Discard, cfg, tc.url).Lookup(t.Context(), testKey, "", longAgo)
 		if failure.ClassOf(err) != tc.class || e.State != review.EvidenceUnknown {

@@ -231,7 +231,18 @@ func parts(t *testing.T, m Message) (header messagemail.Header, text, html strin
 var testPassword = rand.Text()
 
 func plainConfig(addr *net.TCPAddr) Config {
-	return Config{From: testFrom, Host: "127.0.0.1", Port: addr.Port, TLS: TLSNone, Keys: testKeys}
+	return Config{From: testFrom, Server: ServerURL("smtp+insecure://" + addr.String()), Keys: testKeys}
+}
+
+// as returns the URL with another scheme.
+func (u ServerURL) as(scheme string) ServerURL {
+	_, rest, _ := strings.Cut(string(u), "://")
+	return ServerURL(scheme + "://" + rest)
+}
+
+// of returns the URL with this account.
+func (u ServerURL) of(user string) ServerURL {
+	return ServerURL(strings.Replace(string(u), "://", "://"+user+"@", 1))
 }
 
 func newSMTP(t *testing.T, cfg Config) *Server {

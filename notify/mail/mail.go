@@ -57,8 +57,8 @@ type Provider struct {
 // NewProvider adds evidence to server. It rejects a log that cannot be read. cfg was
 // checked.
 func NewProvider(server *Server, cfg EvidenceConfig) (*Provider, error) {
-	p := &Provider{settle: cfg.Settle, showsQueue: cfg.MTALog != "" || cfg.InboxURL != ""}
-	if cfg.Bounces.Host != "" {
+	p := &Provider{settle: cfg.Settle, showsQueue: cfg.MTALog != "" || cfg.Journal.Server.IsInbox()}
+	if cfg.Bounces.Server != "" {
 		p.bounces = bounces{cfg.Bounces}
 	}
 	if cfg.MTALog != "" {
@@ -69,12 +69,13 @@ func NewProvider(server *Server, cfg EvidenceConfig) (*Provider, error) {
 		_ = log.Close()
 		p.witnesses = append(p.witnesses, postfixLog{cfg.MTALog})
 	}
-	if cfg.Journal.Host != "" {
-		p.witnesses = append(p.witnesses, journal{cfg.Journal})
-	}
-	if cfg.InboxURL != "" {
-		p.witnesses = append(p.witnesses, inboxRecords{cfg.InboxURL})
+	switch {
+	case cfg.Journal.Server == "":
+	case cfg.Journal.Server.IsInbox():
+		p.witnesses = append(p.witnesses, inboxRecords{"http://" + cfg.Journal.Server.endpoint().address()})
 		p.settle = inboxSettle
+	default:
+		p.witnesses = append(p.witnesses, journal{cfg.Journal})
 	}
 	server.sendLimit = min(server.sendLimit, p.settle/2) // an attempt ends before a look-up trusts absence
 	p.Server = server

@@ -10,7 +10,6 @@ import (
 	"net/mail"
 	"net/textproto"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -42,6 +41,7 @@ const (
 type Server struct {
 	lg            *slog.Logger
 	cfg           Config
+	to            endpoint
 	sendLimit     time.Duration
 	passwordInUse atomic.Value // string: new, old or none
 	accepted      atomic.Value // string: the last recipient whose mail was accepted
@@ -49,7 +49,7 @@ type Server struct {
 
 // NewServer returns the server that cfg names. cfg was checked.
 func NewServer(lg *slog.Logger, cfg Config) *Server {
-	return &Server{lg: lg, cfg: cfg, sendLimit: maxSendTime}
+	return &Server{lg: lg, cfg: cfg, to: cfg.Server.endpoint(), sendLimit: maxSendTime}
 }
 
 // SendText sends a mail of plain text that is not a digest. id is its Message-ID before the
@@ -103,7 +103,7 @@ func (s *Server) send(ctx context.Context, m Message) (at step, err error) {
 			"send mail: the address is not ASCII, which the mail server does not support (no SMTPUTF8): correct or waive the recipient")
 	}
 	if at, err = transact(c, m, raw, inTime); err != nil {
-		rejected := classify(ctx, at, err, s.cfg.Username, m.To)
+		rejected := classify(ctx, at, err, s.to.user, m.To)
 		if at == stepRcpt && s.onlyRefuses(c, m.To, err) {
 			e, _ := errors.AsType[*failure.Error](rejected)
 			refused := failure.Errorf(failure.RecipientRejected, "%w; it accepts another recipient on the same connection: correct or waive this one", e.Err)
@@ -206,9 +206,9 @@ func (s *Server) connect(ctx context.Context) (*smtp.Client, error) {
 // connectWith dials, secures the connection and signs in with password. The end of ctx closes
 // the connection.
 func (s *Server) connectWith(ctx context.Context, password secret.Value) (c *smtp.Client, err error) {
-	tlsConfig := &tls.Config{ServerName: s.cfg.Host, RootCAs: s.cfg.RootCAs, MinVersion: tls.VersionTLS12}
+	tlsConfig := &tls.Config{ServerName: s.to.host, RootCAs: s.cfg.RootCAs, MinVersion: tls.VersionTLS12}
 	at := stepConnect
-	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port)))
+	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", s.to.address())
 	if err != nil {
 		return nil, classify(ctx, at, err)
 	}
@@ -216,24 +216,24 @@ func (s *Server) connectWith(ctx context.Context, password secret.Value) (c *smt
 	defer func() {
 		if err != nil {
 			_ = tcp.Close()
-			err = classify(ctx, at, err, s.cfg.Username, password.Reveal())
+			err = classify(ctx, at, err, s.to.user, password.Reveal())
 		}
 	}()
 	if err := tcp.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
 		return nil, err
 	}
 	conn := tcp
-	if s.cfg.TLS == TLSImplicit {
+	if s.to.tls == tlsImplicit {
 		conn = tls.Client(tcp, tlsConfig)
 	}
-	if c, err = smtp.NewClient(conn, s.cfg.Host); err != nil {
+	if c, err = smtp.NewClient(conn, s.to.host); err != nil {
 		return nil, err
 	}
 	at = stepHello
 	if err := c.Hello(s.cfg.ehloName()); err != nil {
 		return nil, err
 	}
-	if s.cfg.TLS != TLSImplicit && s.cfg.TLS != TLSNone {
+	if s.to.tls != tlsImplicit && s.to.tls != tlsNone {
 		if offered, _ := c.Extension("STARTTLS"); !offered {
 			return nil, errors.New("the server offers no STARTTLS")
 		}
@@ -241,7 +241,7 @@ func (s *Server) connectWith(ctx context.Context, password secret.Value) (c *smt
 			return nil, err
 		}
 	}
-	if s.cfg.Username != "" {
+	if s.to.user != "" {
 		at = stepAuth
 		auth, err := s.auth(c, password)
 		if err == nil {
@@ -257,7 +257,7 @@ func (s *Server) connectWith(ctx context.Context, password secret.Value) (c *smt
 // auth returns the way to sign in: by access token, or by the first of the mechanisms below
 // that the server offers. Those that send the password need TLS.
 func (s *Server) auth(c *smtp.Client, password secret.Value) (smtp.Auth, error) {
-	user, pass := s.cfg.Username, password.Reveal()
+	user, pass := s.to.user, password.Reveal()
 	_, offered := c.Extension("AUTH")
 	mechanisms := strings.Fields(strings.ToUpper(offered))
 	switch {
@@ -271,11 +271,11 @@ func (s *Server) auth(c *smtp.Client, password secret.Value) (smtp.Auth, error) 
 		return smtp.ScramSHA256Auth(user, pass), nil
 	case slices.Contains(mechanisms, "SCRAM-SHA-1"):
 		return smtp.ScramSHA1Auth(user, pass), nil
-	case s.cfg.TLS == TLSNone:
+	case s.to.tls == tlsNone:
 	case slices.Contains(mechanisms, "PLAIN"):
-		return smtp.PlainAuth("", user, pass, s.cfg.Host, false), nil
+		return smtp.PlainAuth("", user, pass, s.to.host, false), nil
 	case slices.Contains(mechanisms, "LOGIN"):
-		return smtp.LoginAuth(user, pass, s.cfg.Host, false), nil
+		return smtp.LoginAuth(user, pass, s.to.host, false), nil
 	}
 	return nil, errors.New("the server offers no SCRAM, nor PLAIN or LOGIN over TLS")
 }

@@ -190,7 +190,7 @@ func TestSignInFailures(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			cfg := plainConfig(serveScript(t, tc.replies).addr)
-			cfg.Username, cfg.Password = "ann", secret.New(testPassword)
+			cfg.Server, cfg.Password = cfg.Server.of("ann"), secret.New(testPassword)
 			_, err := newSMTP(t, cfg).send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, tc.class, tc.upstream)
 		})

@@ -74,7 +74,7 @@ func TestAccessToken(t *testing.T) {
 	backend := tokenBackend{passwordBackend{make(chan string, 1)}, testPassword}
 	file := filepath.Join(t.TempDir(), "token")
 	p := newSMTP(t, Config{
-		From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, backend, cert, TLSMandatory), RootCAs: pool, Username: "criticizer", TokenFile: file,
+		From: testFrom, Server: serveTLS(t, backend, cert, "smtp").of("criticizer"), RootCAs: pool, TokenFile: file,
 	})
 	m := render(t, findingsReport())
 	_, err := p.send(t.Context(), m)
@@ -94,17 +94,16 @@ func TestAccessToken(t *testing.T) {
 func TestTLSAndSignIn(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
-	for _, policy := range []TLSPolicy{TLSMandatory, TLSImplicit} {
+	for _, scheme := range []string{"smtp", "smtps"} {
 		backend := passwordBackend{make(chan string, 1)}
 		cfg := Config{
-			From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, backend, cert, policy), TLS: policy,
-			RootCAs: pool, Username: "criticizer", Password: secret.New(testPassword),
+			From: testFrom, Server: serveTLS(t, backend, cert, scheme).of("criticizer"), RootCAs: pool, Password: secret.New(testPassword),
 		}
 		m := render(t, findingsReport())
 		if _, err := newSMTP(t, cfg).send(t.Context(), m); err != nil {
-			t.Errorf("%s: %v", policy, err)
+			t.Errorf("%s: %v", scheme, err)
 		} else if got := <-backend.got; got != string(mime(t, m)) {
-			t.Errorf("%s: the server got %q", policy, got)
+			t.Errorf("%s: the server got %q", scheme, got)
 		}
 
 		wrong := cfg
@@ -125,22 +124,22 @@ func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 	t.Parallel()
 	const offered = "250-hello\r\n250-STARTTLS\r\n250 AUTH PLAIN"
 	for name, tc := range map[string]struct {
-		policy  TLSPolicy
+		scheme  string
 		replies map[string]string
 		class   failure.Class
 		code    string
 	}{
-		"not offered":           {TLSMandatory, nil, failure.ConfigInvalid, ""},
-		"refused for now":       {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "454 4.7.0 not now"}, failure.UpstreamUnavailable, "454 4.7.0"},
-		"refused":               {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "502 5.5.1 what?"}, failure.ConfigInvalid, "502 5.5.1"},
-		"accepted, not done":    {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "220 go ahead\r\n250 in clear"}, failure.ConfigInvalid, ""},
-		"not from the greeting": {TLSImplicit, nil, failure.ConfigInvalid, ""},
+		"not offered":           {"smtp", nil, failure.ConfigInvalid, ""},
+		"refused for now":       {"smtp", map[string]string{"1 EHLO": offered, "1 STARTTLS": "454 4.7.0 not now"}, failure.UpstreamUnavailable, "454 4.7.0"},
+		"refused":               {"smtp", map[string]string{"1 EHLO": offered, "1 STARTTLS": "502 5.5.1 what?"}, failure.ConfigInvalid, "502 5.5.1"},
+		"accepted, not done":    {"smtp", map[string]string{"1 EHLO": offered, "1 STARTTLS": "220 go ahead\r\n250 in clear"}, failure.ConfigInvalid, ""},
+		"not from the greeting": {"smtps", nil, failure.ConfigInvalid, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serveScript(t, tc.replies)
 			cfg := plainConfig(server.addr)
-			cfg.TLS, cfg.Username, cfg.Password = tc.policy, "criticizer", secret.New(testPassword)
+			cfg.Server, cfg.Password = cfg.Server.as(tc.scheme).of("criticizer"), secret.New(testPassword)
 			_, err := newSMTP(t, cfg).send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, tc.class, tc.code)
 			if server.heard("AUTH")+server.heard("MAIL")+server.heard("DATA") > 0 {
@@ -165,29 +164,29 @@ func TestTLSOfAnotherServer(t *testing.T) {
 			t.Parallel()
 			serves := cert.Clone()
 			tc.serves(serves)
+			at := func(u ServerURL) ServerURL { return ServerURL(strings.Replace(string(u), "127.0.0.1", tc.host, 1)) }
 			cfg := Config{
-				From: testFrom, Host: tc.host, Port: serveTLS(t, passwordBackend{make(chan string, 1)}, serves, TLSMandatory), RootCAs: pool,
-				Username: "criticizer", Password: secret.New(testPassword),
+				From: testFrom, Server: at(serveTLS(t, passwordBackend{make(chan string, 1)}, serves, "smtp").of("criticizer")), RootCAs: pool,
+				Password: secret.New(testPassword),
 			}
 			_, err := newSMTP(t, cfg).send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, failure.ConfigInvalid, "")
-			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
-			box.Port = serveMailbox(t, serves).Port
+			box := Mailbox{Server: at(serveMailbox(t, serves).Server.as("imap")), RootCAs: pool, Password: secret.New(testPassword)}
 			_, err = journal{box}.find(t.Context(), testRef())
 			checkError(t, err, failure.ConfigInvalid, "")
 		})
 	}
 }
 
-// serveTLS serves backend until the test ends and returns the port.
-func serveTLS(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, policy TLSPolicy) int {
+// serveTLS serves backend until the test ends and returns its URL.
+func serveTLS(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, scheme string) ServerURL {
 	t.Helper()
 	s := smtp.NewServer(backend)
 	s.TLSConfig = tlsConfig
 	s.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)
 	l := listen(t)
-	port := l.Addr().(*net.TCPAddr).Port
-	if policy == TLSImplicit {
+	url := ServerURL(scheme + "://" + l.Addr().String())
+	if scheme == "smtps" {
 		l = tls.NewListener(l, s.TLSConfig)
 	}
 	go func() {
@@ -196,7 +195,7 @@ func serveTLS(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, policy 
 		}
 	}()
 	t.Cleanup(func() { _ = s.Close() })
-	return port
+	return url
 }
 
 // certificate returns one for 127.0.0.1, and a pool that trusts it.

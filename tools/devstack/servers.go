@@ -49,8 +49,8 @@ func (e *environment) startInbox(ctx context.Context) error {
 	smtp, web := localAddress(port), localAddress(webPort)
 	e.inboxURL = "http://" + web
 	e.settings["mail"] = map[string]any{
-		"provider": "inbox", "host": loopback, "port": port, "tls": "none",
-		"from": "Criticizer <criticizer@example.com>", "inbox_url": e.inboxURL,
+		"server": "smtp+insecure://" + smtp, "from": "Criticizer <criticizer@example.com>",
+		"journal": map[string]any{"server": "inbox://" + web},
 	}
 	e.out.say("inbox on %s, its web page on %s", smtp, e.inboxURL)
 	box, err := inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{Dir: e.mail, SMTPAddr: smtp, HTTPAddr: web})

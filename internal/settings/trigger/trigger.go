@@ -19,9 +19,8 @@ type Config struct {
 	// under another name in the same database are refused.
 	ServerID string `yaml:"server_id" default:"p4" required:"the name of the Perforce server"`
 	// Sections whose connections to other hosts may be without TLS: p4, database,
-	// temporal, llm or mail. Passwords and keys for HTTP and mail servers
-	// are refused without TLS in any case.
-	AllowClearText []string `yaml:"allow_cleartext" oneof:"p4 database temporal llm mail"`
+	// temporal or llm. Passwords and keys for HTTP servers are refused without TLS in any case.
+	AllowClearText []string `yaml:"allow_cleartext" oneof:"p4 database temporal llm"`
 
 	// The connection to Temporal. TLS comes from a profile of the temporal command
 	// (docs/temporal.md).
