@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -68,7 +68,7 @@ results are on standard error. The exit status is 1 if a check fails.`,
 	return cmd
 }
 
-// plainPath matches paths that need no quotes in the trigger table, which replaces
+// plainPath matches paths and names that need no quotes in the trigger table, which replaces
 // variables between percent signs.
 var plainPath = regexp.MustCompile(`^[\w./\\:~@+-]+$`)
 
@@ -80,16 +80,31 @@ func (i *installer) lines(a *app) (string, error) {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
 	command := i.program
+	words := []string{i.program}
+	for _, name := range []string{"TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE"} { // the Perforce server does not have them
+		if value := a.getenv(name); value != "" {
+			words = append(words, value)
+			command = name + "=" + value + " " + command
+		}
+	}
+	switch {
+	case command == i.program:
+	case runtime.GOOS == "windows": // has no env: the variables are those of the service
+		command = i.program
+	default:
+		command = "/usr/bin/env " + command
+	}
 	file := trigger.Program.File(a.configPath, a.getenv)
 	if _, err := os.Stat(file); err == nil { // else there is none: a.load has checked it
 		if i.configFile, err = filepath.Abs(file); err != nil {
 			return "", fmt.Errorf("find the configuration: %w", err)
 		}
+		words = append(words, i.configFile)
 		command += " --config " + i.configFile
 	}
-	for _, path := range []string{i.program, cmp.Or(i.configFile, "/")} {
-		if !plainPath.MatchString(path) {
-			return "", fmt.Errorf("the path %q has characters that need quotes in the trigger table: use another path, on Windows the short one", path)
+	for _, word := range words {
+		if !plainPath.MatchString(word) {
+			return "", fmt.Errorf("%q has characters that need quotes in the trigger table: use another name or path, on Windows the short one", word)
 		}
 	}
 	if !strings.HasPrefix(i.depotPath, "//") || strings.ContainsAny(i.depotPath, " \t\r\n\"") {

@@ -63,6 +63,28 @@ func TestInstallNamesProblems(t *testing.T) {
 	}
 }
 
+// The line sets the profile of the connection, because the Perforce server does not.
+func TestInstallPrintsTheProfile(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	testkit.NoError(t, err)
+	dir := t.TempDir()
+	profiles, file := filepath.Join(dir, "temporal.toml"), filepath.Join(dir, "starter.yaml")
+	testkit.NoError(t, os.WriteFile(profiles, []byte("[profile.starter]\naddress = \"127.0.0.1:1\"\n[profile.\"a b\"]\n"), 0o600))
+	testkit.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "starter: {spool_dir: %q}\n", filepath.Join(dir, "spool")), 0o600))
+	for profile, want := range map[string]string{
+		"starter": `"/usr/bin/env TEMPORAL_CONFIG_FILE=` + profiles + " TEMPORAL_PROFILE=starter " + program + " --config " + file + " --trigger change-commit",
+		"a b":     "characters that need quotes",
+	} {
+		vars := map[string]string{"TEMPORAL_CONFIG_FILE": profiles, "TEMPORAL_PROFILE": profile}
+		var out strings.Builder
+		err := run(t.Context(), []string{"--config", file, "install", "--print"}, func(name string) string { return vars[name] }, nil, &out, &out)
+		if text := out.String() + fmt.Sprint(err); !strings.Contains(text, want) {
+			t.Errorf("%s: it wrote\n%s\nwant %q", profile, text, want)
+		}
+	}
+}
+
 // execute runs a command that needs no service.
 func execute(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()

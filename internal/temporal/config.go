@@ -22,7 +22,8 @@ import (
 )
 
 // Config describes the connection to the namespace. Certificates, TLS and all else come from
-// a profile of the temporal command, which [Config.Resolve] reads.
+// a profile of the temporal command, which [Config.Resolve] reads. As for that command,
+// TEMPORAL_PROFILE names it, and TEMPORAL_CONFIG_FILE its file.
 type Config struct {
 	// Host and port of the Temporal frontend. Empty: TEMPORAL_ADDRESS, the profile's
 	// address, or 127.0.0.1:7233.
@@ -30,12 +31,6 @@ type Config struct {
 	// Temporal namespace. Empty: TEMPORAL_NAMESPACE, the profile's namespace, or
 	// criticizer.
 	Name string `yaml:"namespace"`
-	// Profile in the configuration file of the temporal command. Empty: default, if
-	// there is one.
-	Profile string `yaml:"profile" env:"TEMPORAL_PROFILE"`
-	// Configuration file of the temporal command. Empty:
-	// ~/.config/temporalio/temporal.toml, if there is one.
-	ConfigFile string `yaml:"config_file" env:"TEMPORAL_CONFIG_FILE"`
 	// API key of the namespace. Unset: the profile's key, or none.
 	APIKey secret.Value `yaml:"api_key" env:"TEMPORAL_API_KEY"`
 
@@ -58,15 +53,21 @@ type Config struct {
 
 // Resolve reads the profile, which completes what the section leaves out.
 func (c *Config) Resolve(getenv func(string) string) {
-	from := envconfig.LoadClientConfigProfileOptions{ConfigFilePath: c.ConfigFile, ConfigFileProfile: c.Profile, EnvLookup: environ(getenv)}
-	if _, err := os.Stat(c.path()); err != nil && c.ConfigFile == "" && c.Profile == "" {
+	named := getenv("TEMPORAL_CONFIG_FILE")
+	file := cmp.Or(named, envconfig.DefaultConfigFilePath())
+	from := envconfig.LoadClientConfigProfileOptions{ConfigFilePath: named, ConfigFileProfile: getenv("TEMPORAL_PROFILE"), EnvLookup: environ(getenv)}
+	_, missing := os.Stat(file)
+	if missing != nil && named == "" && from.ConfigFileProfile == "" {
 		from.DisableFile = true // a service may have no home, or may not enter it
 	}
 	profile, err := envconfig.LoadClientConfigProfile(from)
 	c.Address = cmp.Or(c.Address, profile.Address, "127.0.0.1:7233")
 	c.Name = cmp.Or(c.Name, profile.Namespace, "criticizer")
+	if named != "" && missing != nil { // envconfig ignores it
+		err = missing
+	}
 	if err == nil {
-		err = c.checkFiles(profile)
+		err = c.checkFiles(profile, file)
 	}
 	if !c.APIKey.IsSet() {
 		c.APIKey = secret.New(profile.APIKey)
@@ -76,7 +77,7 @@ func (c *Config) Resolve(getenv func(string) string) {
 		c.Client, err = profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	}
 	if e, ok := errors.AsType[toml.ParseError](err); ok { // its text may quote a secret
-		err = fmt.Errorf("line %d of %s is not TOML", e.Position.Line, c.path())
+		err = fmt.Errorf("line %d of %s is not TOML", e.Position.Line, file)
 	}
 	c.problem = err
 	if key := c.APIKey; key.IsSet() {
@@ -90,22 +91,17 @@ func (c *Config) Resolve(getenv func(string) string) {
 	}
 }
 
-func (c *Config) path() string { return cmp.Or(c.ConfigFile, envconfig.DefaultConfigFilePath()) }
-
-// checkFiles refuses a file with a secret that everyone can access, as package secret
-// does, and a configured file that does not exist, which envconfig ignores.
-func (c *Config) checkFiles(profile envconfig.ClientConfigProfile) error {
-	if _, err := os.Stat(c.ConfigFile); c.ConfigFile != "" && err != nil {
-		return err
-	}
+// checkFiles refuses a file with a secret that everyone can access, as package secret does.
+// profile is from file.
+func (c *Config) checkFiles(profile envconfig.ClientConfigProfile, file string) error {
 	var private []string
 	if profile.APIKey != "" && !c.APIKey.IsSet() {
-		private = append(private, c.path())
+		private = append(private, file)
 	}
 	if t := profile.TLS; t != nil {
 		private = append(private, t.ClientKeyPath)
 		if len(t.ClientKeyData) > 0 {
-			private = append(private, c.path())
+			private = append(private, file)
 		}
 	}
 	for _, path := range private {
@@ -135,7 +131,7 @@ func (environ) Environ() []string { return os.Environ() }
 // Check implements the checks of package config.
 func (c *Config) Check(p *config.Problems) {
 	if c.problem != nil {
-		p.Add(true, "profile", strings.ReplaceAll(c.problem.Error(), ": ", ", "), "correct the profile, TEMPORAL_PROFILE or TEMPORAL_CONFIG_FILE")
+		p.Add(true, "address", "has an unusable profile, "+strings.ReplaceAll(c.problem.Error(), ": ", ", "), "correct the profile, TEMPORAL_PROFILE or TEMPORAL_CONFIG_FILE")
 	}
 	p.Add(!c.hasPort(), "address", strconv.Quote(c.Address)+" is not host and port", "write it as 127.0.0.1:7233, without a scheme")
 }

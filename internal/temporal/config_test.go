@@ -64,14 +64,13 @@ tls = {disabled = true}
 		namespace string
 		tls, key  bool
 	}{
-		"nothing":              {"", map[string]string{"TEMPORAL_CONFIG_FILE": ""}, "127.0.0.1:7233", "criticizer", false, false},
-		"the default profile":  {"", nil, "file:7233", "ours", false, false},
-		"a profile":            {"temporal: {profile: cloud}", nil, "cloud:7233", "criticizer", true, true},
-		"variables":            {"", map[string]string{"TEMPORAL_ADDRESS": "env:7233", "TEMPORAL_NAMESPACE": "env", "TEMPORAL_TLS": "true"}, "env:7233", "env", true, false},
-		"a variable's profile": {"", map[string]string{"TEMPORAL_PROFILE": "cloud"}, "cloud:7233", "criticizer", true, true},
-		"the section":          {"temporal: {address: 'yaml:7233', namespace: yaml}", map[string]string{"TEMPORAL_ADDRESS": "env:7233", "TEMPORAL_NAMESPACE": "env"}, "yaml:7233", "yaml", false, false},
-		"a key":                {"", map[string]string{"TEMPORAL_API_KEY": "hunter2"}, "file:7233", "ours", true, true},
-		"a key without TLS":    {"temporal: {profile: clear}", nil, "clear:7233", "criticizer", false, true},
+		"nothing":             {"", map[string]string{"TEMPORAL_CONFIG_FILE": ""}, "127.0.0.1:7233", "criticizer", false, false},
+		"the default profile": {"", nil, "file:7233", "ours", false, false},
+		"a profile":           {"", map[string]string{"TEMPORAL_PROFILE": "cloud"}, "cloud:7233", "criticizer", true, true},
+		"variables":           {"", map[string]string{"TEMPORAL_ADDRESS": "env:7233", "TEMPORAL_NAMESPACE": "env", "TEMPORAL_TLS": "true"}, "env:7233", "env", true, false},
+		"the section":         {"temporal: {address: 'yaml:7233', namespace: yaml}", map[string]string{"TEMPORAL_ADDRESS": "env:7233", "TEMPORAL_NAMESPACE": "env"}, "yaml:7233", "yaml", false, false},
+		"a key":               {"", map[string]string{"TEMPORAL_API_KEY": "hunter2"}, "file:7233", "ours", true, true},
+		"a key without TLS":   {"", map[string]string{"TEMPORAL_PROFILE": "clear"}, "clear:7233", "criticizer", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +125,7 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 			maps.Copy(vars, tt.env)
 			c := read(t, "", vars)
 			err := config.Validate("temporal", &c.Temporal)
-			if err == nil || !strings.HasPrefix(err.Error(), "temporal.profile: ") || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), tt.want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "temporal.address: has an unusable profile, ") || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("problems %v, want one of the profile about %q", err, tt.want)
 			}
 			if strings.Contains(fmt.Sprint(err), "hunter2") {

@@ -45,7 +45,8 @@ type settings struct {
 
 	// The connection to Postgres, which has the queue and its texts.
 	Database postgres.Config `yaml:"database"`
-	// The connection to Temporal, which starts the runs.
+	// The connection to Temporal, which starts the runs. TLS comes from a profile of the
+	// temporal command (docs/temporal.md).
 	Temporal temporal.Config `yaml:"temporal"`
 	// What is masked besides secrets, which always are.
 	Redaction redaction.Config `yaml:"redaction"`
