@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -207,10 +208,10 @@ func (s *server) parseDescription(number review.Changelist, fields map[string]st
 	}
 	d.Time = time.Unix(seconds, 0).UTC()
 	for i := range numbered(fields, "job") {
-		d.Jobs = append(d.Jobs, fields["job"+strconv.Itoa(i)])
+		d.Jobs = append(d.Jobs, fields["job"+i])
 	}
 	for i := range numbered(fields, "depotFile") {
-		d.files = append(d.files, d.parseFile(fields, strconv.Itoa(i)))
+		d.files = append(d.files, d.parseFile(fields, i))
 	}
 	switch {
 	case len(d.files) > 0:
@@ -228,14 +229,16 @@ func (s *server) parseDescription(number review.Changelist, fields map[string]st
 	return d, nil
 }
 
-// numbered counts the fields name0, name1 and so on.
-func numbered(fields map[string]string, name string) int {
-	n := 0
-	for {
-		if _, ok := fields[name+strconv.Itoa(n)]; !ok {
-			return n
+// numbered yields the numbers behind the fields of a list, such as name0 and name1, in order.
+// The server may leave out elements.
+func numbered(fields map[string]string, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(fields) {
+			n := strconv.Itoa(i)
+			if _, ok := fields[name+n]; ok && !yield(n) {
+				return
+			}
 		}
-		n++
 	}
 }
 

@@ -1,6 +1,7 @@
 package p4
 
 import (
+	"bytes"
 	"log/slog"
 	"slices"
 	"strings"
@@ -79,6 +80,23 @@ func TestHugeChange(t *testing.T) {
 				t.Errorf("%+v, want it too large, for its author", change)
 			}
 		})
+	}
+}
+
+// The files behind one that the server leaves out are in the change, too.
+func TestFilesBehindAGap(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.submitted(12, rev{path: "//depot/a.c", rev: 1, action: "add", data: "a\n"}, rev{path: "//depot/b.c", rev: 1, action: "add", data: "b\n"})
+	described := f.replies["describe 12"]
+	described.Out = bytes.ReplaceAll(described.Out, []byte("File1"), []byte("File2"))
+	for _, field := range []string{"action", "type", "rev", "fileSize", "digest"} {
+		described.Out = bytes.Replace(described.Out, []byte(field+"1s"), []byte(field+"2s"), 1)
+	}
+	f.replies["describe 12"] = described
+	change, err := f.fetch(12)
+	if err != nil || len(change.Files) != 2 || change.Files[1].Diff == "" {
+		t.Errorf("%+v, %v", change.Files, err)
 	}
 }
 

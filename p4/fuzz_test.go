@@ -1,6 +1,7 @@
 package p4
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ func FuzzDescribe(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(d.files) != numbered(fields, "depotFile") || (d.Empty == "") != (len(d.files) > 0) {
+		if len(d.files) != len(slices.Collect(numbered(fields, "depotFile"))) || (d.Empty == "") != (len(d.files) > 0) {
 			t.Errorf("%d files, empty because %q", len(d.files), d.Empty)
 		}
 		if !utf8.ValidString(d.Description + d.User) {

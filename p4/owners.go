@@ -138,11 +138,11 @@ func (x *fetch) membersOf(ctx context.Context, group string) (members, error) {
 			return members{}, err
 		}
 		for _, rec := range records {
-			for n := range numbered(rec.Fields, "Users") {
-				users = append(users, rec.Fields[fmt.Sprint("Users", n)])
+			for i := range numbered(rec.Fields, "Users") {
+				users = append(users, rec.Fields["Users"+i])
 			}
-			for n := range numbered(rec.Fields, "Subgroups") {
-				if sub := rec.Fields[fmt.Sprint("Subgroups", n)]; isUser(sub) && !slices.Contains(groups, sub) {
+			for i := range numbered(rec.Fields, "Subgroups") {
+				if sub := rec.Fields["Subgroups"+i]; isUser(sub) && !slices.Contains(groups, sub) {
 					groups = append(groups, sub)
 				}
 			}

@@ -99,12 +99,14 @@ func (x *fetch) findSources(ctx context.Context, files []*file) error {
 	}
 	for _, rec := range records {
 		file := byPath[x.fold(rec.Fields["depotFile"])]
-		for i := 0; file != nil && i < numbered(rec.Fields, "how0,"); i++ {
-			n := "0," + strconv.Itoa(i)
-			how, path := rec.Fields["how"+n], rec.Fields["file"+n]
+		if file == nil {
+			continue
+		}
+		for i := range numbered(rec.Fields, "how0,") {
+			how, path := rec.Fields["how0,"+i], rec.Fields["file0,"+i]
 			// A move may be merged from a branch. What the branch brought along is no move.
 			if how == "moved from" || strings.HasSuffix(how, " from") && file.Action != review.ActionMoveAdd {
-				file.addSource(path, x.path(path), rec.Fields["erev"+n], rec.Fields["srev"+n])
+				file.addSource(path, x.path(path), rec.Fields["erev0,"+i], rec.Fields["srev0,"+i])
 			}
 		}
 	}
@@ -248,8 +250,7 @@ func (x *fetch) historyOf(ctx context.Context, specs []string) (history, error) 
 		if known.revisions[path] == nil {
 			known.revisions[path] = map[int]revisionInfo{}
 		}
-		for i := range numbered(rec.Fields, "rev") {
-			n := strconv.Itoa(i)
+		for n := range numbered(rec.Fields, "rev") {
 			change := review.Changelist(rec.Number("change" + n))
 			known.revisions[path][rec.Number("rev"+n)] = revisionInfo{change, rec.Fields["action"+n] == string(review.ActionMoveAdd)}
 			if change > x.cfg.ReviewedUpTo {
