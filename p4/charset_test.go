@@ -9,7 +9,6 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/testkit"
-	"github.com/criticizer/criticizer/review"
 )
 
 // The charset of comments is detected, and marked as a guess.
@@ -54,7 +53,7 @@ func TestCharsetFallback(t *testing.T) {
 		t.Errorf("without a setting: %+v, %v", change.Files, err)
 	}
 	for fallback, want := range map[string]string{"windows-1252": "´í", "gb18030": "错", "euc-kr": "댄"} {
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback = fallback }).Read(t.Context(), 12, review.ReadOptions{})
+		change, err := f.fetch(12, func(c *Config) { c.CharsetFallback = fallback })
 		if err != nil || change.Files[0].Diff != "@@ -0,0 +1,1 @@\n+"+want+"\n" || change.Files[0].Charset != "" {
 			t.Errorf("fallback %q: %+v, %v", fallback, change.Files, err)
 		}

@@ -1,9 +1,7 @@
 package p4
 
 import (
-	"bytes"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -311,7 +309,7 @@ func TestSkippedContentIsNotPrinted(t *testing.T) {
 	include := func(c *Config) {
 		c.Selection = selection.Config{Include: []string{".env", "*.pem", "*.pb.go"}, Exclude: []string{"legacy/**"}}
 	}
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), include).Read(t.Context(), 12, review.ReadOptions{})
+	change, err := f.fetch(12, include)
 	testkit.NoError(t, err)
 	for i, want := range []review.SkipReason{"", review.SkipSecret, review.SkipSecret, review.SkipVendored, review.SkipLockFile, "", review.SkipExcluded} {
 		if got := change.Files[i].Skipped; got != want {
@@ -368,7 +366,7 @@ func TestFetchKeepsLimits(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, c.files...)
 			f.has(c.others...)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), c.adjust).Read(t.Context(), 12, review.ReadOptions{})
+			change, err := f.fetch(12, c.adjust)
 			testkit.NoError(t, err)
 			for i, file := range change.Files {
 				if file.Skipped != c.want[i] || (file.Diff == "") != (file.Skipped != "") {
@@ -392,7 +390,7 @@ func TestLargeBaseTakesNoOtherFileAlong(t *testing.T) {
 	large, old := rev{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 1<<16)}, rev{path: "//depot/b", rev: 1, data: "old\n"}
 	f.submitted(12, rev{path: "//depot/a", rev: 2, data: "y\n"}, rev{path: "//depot/b", rev: 2, data: "new\n"})
 	f.has(large, old)
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes, c.limits.outputBytes = 1_000, 100_000 }).Read(t.Context(), 12, review.ReadOptions{})
+	change, err := f.fetch(12, func(c *Config) { c.MaxFileBytes, c.limits.outputBytes = 1_000, 100_000 })
 	testkit.NoError(t, err)
 	if a, b := change.Files[0], change.Files[1]; a.Diff == "" || !slices.Contains(a.Notes, review.NoteNoBase(review.SkipTooLarge)) || b.Skipped != "" || b.Diff == "" {
 		t.Errorf("skipped %q and %q, notes %q; want the first as new", a.Skipped, b.Skipped, a.Notes)
@@ -407,7 +405,7 @@ func TestTextsTooLongForRedactionAreSkipped(t *testing.T) {
 	half := strings.Repeat("x", review.MaxWhole/2)
 	f.submitted(12, rev{path: "//depot/f", rev: 2, data: "new" + half}, rev{path: "//depot/g", rev: 2, data: "new\n"})
 	f.has(rev{path: "//depot/f", rev: 1, data: half}, rev{path: "//depot/g", rev: 1, data: "old\n"})
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes = review.MaxWhole }).Read(t.Context(), 12, review.ReadOptions{})
+	change, err := f.fetch(12, func(c *Config) { c.MaxFileBytes = review.MaxWhole })
 	testkit.NoError(t, err)
 	if long, short := change.Files[0], change.Files[1]; long.Skipped != review.SkipTooLarge || long.Diff != "" || len(long.Whole) != 0 || len(short.Whole) == 0 {
 		t.Errorf("skipped = %q with a diff of %d bytes; the other has %d bytes", long.Skipped, len(long.Diff), len(short.Whole))
@@ -461,8 +459,7 @@ func TestDamagedRevision(t *testing.T) {
 			f.submitted(12, a2, b2)
 			f.has(a1, b1)
 			script(f)
-			var log bytes.Buffer
-			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), nil).Read(t.Context(), 12, review.ReadOptions{})
+			change, err := f.fetch(12)
 			testkit.NoError(t, err)
 			isDamaged := change.Files[0].Skipped == review.SkipDamaged
 			if name != "a digest that differs" {
@@ -471,7 +468,7 @@ func TestDamagedRevision(t *testing.T) {
 			if !isDamaged || change.Files[1].Diff != "@@ -1,1 +1,1 @@\n-bee\n+bee!\n" {
 				t.Errorf("files = %+v", change.Files)
 			}
-			reports := logged(t, &log, "file is damaged on the Perforce server")
+			reports := f.logged("file is damaged on the Perforce server")
 			if len(reports) != 1 || reports[0]["confirm"] != "p4 verify "+reports[0]["revision"].(string) {
 				t.Errorf("%v is reported, want one revision with p4 verify", reports)
 			}
@@ -521,7 +518,7 @@ func TestAllRevisionsDamaged(t *testing.T) {
 	for _, r := range revs {
 		f.reply("print "+r.spec(), message(3, 33, "Librarian checkout "+r.path[2:]+" failed.\n"))
 	}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+	fetcher := f.fetcher()
 	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); failure.ClassOf(err) != failure.UpstreamInternal {
 		t.Errorf("error = %v, want UpstreamInternal", err)
 	}

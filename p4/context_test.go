@@ -2,7 +2,6 @@ package p4
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -49,13 +48,13 @@ func TestContext(t *testing.T) {
 	t.Parallel()
 	for _, files := range []int{1, 40} {
 		f := contextDepot(t, files)
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), withContext).Read(t.Context(), 7, review.ReadOptions{})
+		change, err := f.fetch(7, withContext)
 		if err != nil || len(change.Gaps) > 0 {
 			t.Fatal(err, change.Gaps)
 		}
 		with := f.calls()
 		plain := contextDepot(t, files)
-		if _, err := plain.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { withContext(c); c.Context = pack.Limits{} }).Read(t.Context(), 7, review.ReadOptions{}); err != nil {
+		if _, err := plain.fetch(7, func(c *Config) { withContext(c); c.Context = pack.Limits{} }); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(with) - len(plain.calls()); n != 2 {
@@ -101,7 +100,7 @@ func TestContextFails(t *testing.T) {
 	} {
 		f := contextDepot(t, 1)
 		f.reply("files -e", tt.reply)
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), withContext).Read(t.Context(), 7, tt.how)
+		change, err := f.fetcher(withContext).Read(t.Context(), 7, tt.how)
 		if tt.class != "" && failure.ClassOf(err) != tt.class || tt.class == "" && (err != nil || !slices.Equal(change.Gaps, tt.gaps) || change.Files[0].Diff == "") {
 			t.Errorf("%s: %v, gaps %v", name, err, change.Gaps)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,13 +28,12 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var log bytes.Buffer
 			f := newFake(t)
 			f.reply("info -s", stat("caseHandling", c.caseHandling))
 			f.submitted(12, rev{path: "//depot/projA/ok", rev: 1, action: "add", data: "new\n"},
 				rev{path: c.path, rev: 1, action: "add", data: "hidden\n"},
 				rev{path: "//depot/projA/gone", rev: 2, action: "delete"})
-			fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) {
+			fetcher := f.fetcher(func(cfg *Config) {
 				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
 			})
 			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
@@ -57,7 +55,7 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 					t.Errorf("p4 %v ran for a denied change", call.Args)
 				}
 			}
-			assertDenied(t, &log, 1, c.path)
+			assertDenied(t, f, 1, c.path)
 		})
 	}
 }
@@ -65,21 +63,20 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 // Each reason for which paths of a change are denied has its own event (security 9.1.4).
 func TestEveryReasonOfADenialIsLogged(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
 	f := newFake(t)
 	var revs []rev
 	for _, path := range []string{"//depot/b/1", "//depot/a/secret/1", "//depot/a/ok", "//depot/b/2"} {
 		revs = append(revs, rev{path: path, rev: 1, action: "delete"})
 	}
 	f.submitted(12, revs...)
-	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) {
+	fetcher := f.fetcher(func(cfg *Config) {
 		cfg.Allowed, cfg.Embargoed = []string{"//depot/a/..."}, []string{"//depot/a/secret/..."}
 	})
 	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var got [][3]any
-	for _, e := range logged(t, &log, "security event") {
+	for _, e := range f.logged("security event") {
 		got = append(got, [3]any{e["reason"], e["denied_paths"], e["denied_path"]})
 	}
 	want := [][3]any{{errNotListed.Error(), 2.0, "//depot/b/1, //depot/b/2"}, {errEmbargoed.Error(), 1.0, "//depot/a/secret/1"}}
@@ -92,13 +89,12 @@ func TestEveryReasonOfADenialIsLogged(t *testing.T) {
 // (security 9.1.3).
 func TestDeniedSourceIsNotRead(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
 	f := newFake(t)
 	f.submitted(12, rev{path: "//depot/projA/moved", rev: 1, action: "move/add", data: "new\n", from: "//depot/other/was#3"},
 		rev{path: "//depot/projA/copied", rev: 1, action: "branch", data: "new\n"})
 	f.reply("filelog -m 1 //depot/projA/copied#1", stat("depotFile", "//depot/projA/copied", "how0,0", "branch from", "file0,0", "//depot/other/f", "erev0,0", "#1"))
 	f.has(rev{path: "//depot/other/was", rev: 3, data: "hidden\n"}, rev{path: "//depot/other/f", rev: 1, data: "hidden\n"})
-	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) { cfg.Allowed = []string{"//depot/projA/..."} })
+	fetcher := f.fetcher(func(cfg *Config) { cfg.Allowed = []string{"//depot/projA/..."} })
 	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 	testkit.NoError(t, err)
 	for _, file := range change.Files {
@@ -111,13 +107,13 @@ func TestDeniedSourceIsNotRead(t *testing.T) {
 			t.Errorf("p4 was given %q", call.Lines)
 		}
 	}
-	assertDenied(t, &log, 2, "//depot/other/was")
+	assertDenied(t, f, 2, "//depot/other/was")
 }
 
 // assertDenied checks that one security event was logged.
-func assertDenied(t *testing.T, log *bytes.Buffer, count float64, path string) {
+func assertDenied(t *testing.T, f *fake, count float64, path string) {
 	t.Helper()
-	events := logged(t, log, "security event")
+	events := f.logged("security event")
 	if len(events) != 1 {
 		t.Fatalf("%d security events, want 1", len(events))
 	}
@@ -227,7 +223,7 @@ func TestReviewAllowedOnlyLeavesOutTheDenied(t *testing.T) {
 				revs = append(revs, rev{path: path, rev: 1, action: "add", data: "new\n"})
 			}
 			f.submitted(12, revs...)
-			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(cfg *Config) {
+			fetcher := f.fetcher(func(cfg *Config) {
 				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
 				cfg.MixedChanges = ReviewAllowedOnly
 			})
@@ -298,7 +294,6 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var log bytes.Buffer
 			f := newFake(t)
 			f.reply("info -s", stat("caseHandling", "insensitive"))
 			f.reply("protects", tt.protects...)
@@ -309,9 +304,9 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 			f.submitted(12, revs...)
 			f.describes(12, []string{"desc", "Zeus: the new key layout\n", "path", tt.path}, revs...)
 			f.reply("reviews -c 12", stat("user", "bob", "email", "bob@example.com"))
-			change, err := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) {
+			change, err := f.fetch(12, func(c *Config) {
 				c.Allowed, c.MixedChanges = []string{"//depot/pub/..."}, cmp.Or(tt.policy, c.MixedChanges)
-			}).Read(t.Context(), 12, review.ReadOptions{})
+			})
 			testkit.NoError(t, err)
 			if change.Denied() != tt.denied || (change.Description == "") != tt.denied || (len(change.Recipients) == 1) != tt.denied {
 				t.Errorf("change = %+v, want denied %t", change, tt.denied)
@@ -319,7 +314,7 @@ func TestChangeWithHiddenFilesIsDenied(t *testing.T) {
 			if slices.Contains(change.Gaps, review.GapHidden) != tt.gap {
 				t.Errorf("gaps: %v", change.Gaps)
 			}
-			if events := logged(t, &log, "security event"); (len(events) == 1) != tt.denied {
+			if events := f.logged("security event"); (len(events) == 1) != tt.denied {
 				t.Errorf("security events: %v", events)
 			}
 		})

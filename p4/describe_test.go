@@ -2,7 +2,6 @@ package p4
 
 import (
 	"bytes"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ func TestRestrictedChange(t *testing.T) {
 		f.submitted(12, now)
 		f.describes(12, []string{"changeType", "restricted"}, now)
 		f.reply("reviews -c 12", stat("user", "eve", "email", "eve@example.com"))
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.RestrictedTo = restrictedTo }).Read(t.Context(), 12, review.ReadOptions{})
+		change, err := f.fetch(12, func(c *Config) { c.RestrictedTo = restrictedTo })
 		testkit.NoError(t, err)
 		if len(change.Recipients) != want || change.Restricted != (want == 1) || change.Files[0].Diff == "" {
 			t.Errorf("%s: restricted %t, recipients %v", restrictedTo, change.Restricted, change.Recipients)
@@ -70,7 +69,7 @@ func TestHugeChange(t *testing.T) {
 			if tt.last {
 				f.replies["describe 12"] = reply{Stderr: "TCP receive exceeded maximum configured duration of 60 seconds.\n", Exit: 1}
 			}
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Skip, c.limits.outputBytes = tt.skip, 2<<20 }).
+			change, err := f.fetcher(func(c *Config) { c.Skip, c.limits.outputBytes = tt.skip, 2<<20 }).
 				Read(t.Context(), 12, review.ReadOptions{LastAttempt: tt.last})
 			testkit.NoError(t, err)
 			if change.SkippedBy != tt.skipped || change.User != "ann" {
@@ -129,7 +128,7 @@ func TestOddFiles(t *testing.T) {
 	}
 	f := newFake(t)
 	f.submitted(12, rev{path: "//depot/secret/b\x01.c", rev: 1, action: "add", data: "x\n"}, good)
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Embargoed = []string{"//depot/secret/..."} }).Read(t.Context(), 12, review.ReadOptions{})
+	change, err := f.fetch(12, func(c *Config) { c.Embargoed = []string{"//depot/secret/..."} })
 	if err != nil || !change.Denied() {
 		t.Errorf("a name with control characters below an embargo: %+v, %v", change, err)
 	}
@@ -165,7 +164,7 @@ func TestNamesInOtherCharsets(t *testing.T) {
 		f.describes(12, []string{"user", encode(tt.user), "desc", encode(tt.folder) + "\n"}, file)
 		f.reply("users "+encode(tt.user), stat("User", encode(tt.user), "Email", "ann@example.com"))
 		read := func(skip SkipRules) (review.Change, error) {
-			return f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback, c.Skip, c.Owners = charset, skip, owners }).Read(t.Context(), 12, review.ReadOptions{})
+			return f.fetch(12, func(c *Config) { c.CharsetFallback, c.Skip, c.Owners = charset, skip, owners })
 		}
 		change, err := read(SkipRules{})
 		testkit.NoError(t, err)

@@ -1,12 +1,10 @@
 package p4
 
 import (
-	"log/slog"
 	"slices"
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/testkit"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/pack"
 )
 
@@ -55,9 +53,9 @@ func TestExtrasAreNotPreconditions(t *testing.T) {
 			f.reply("files -e")
 			f.has(is.file)
 			f.reply(is.key, message(is.severity, is.generic, is.message+"\n"))
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
+			change, err := f.fetch(12, func(c *Config) {
 				c.Rules, c.Context = []string{"//depot/rules.md"}, pack.Bounds
-			}).Read(t.Context(), 12, review.ReadOptions{})
+			})
 			testkit.NoError(t, err)
 			file := change.Files[0]
 			said := append(strs(change.Gaps), strs(file.Notes)...)

@@ -64,6 +64,7 @@ type fake struct {
 	t       *testing.T
 	dir     string
 	replies map[string]reply
+	log     bytes.Buffer // of the fetchers
 }
 
 func newFake(t *testing.T) *fake {
@@ -72,7 +73,7 @@ func newFake(t *testing.T) *fake {
 	self, err := os.Executable()
 	testkit.NoError(t, err)
 	testkit.NoError(t, os.Symlink(self, filepath.Join(dir, "p4")))
-	f := &fake{t, dir, make(map[string]reply)}
+	f := &fake{t: t, dir: dir, replies: make(map[string]reply)}
 	f.reply("info -s", stat("serverVersion", "P4D/FAKE/2023.2/1", "ServerID", "fake", "caseHandling", "sensitive"))
 	f.reply("protects", stat("perm", "super", "host", "*", "user", "*", "depotFile", "//..."))
 	f.reply("users ann", stat("User", "ann", "Email", "ann@example.com"))
@@ -151,33 +152,33 @@ func (f *fake) write() {
 }
 
 // fetcher makes a ChangeFetcher on the scripted server.
-func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
+func (f *fake) fetcher(adjust ...func(*Config)) *ChangeFetcher {
 	f.t.Helper()
 	f.write()
 	cfg := config.Default[Config]()
 	cfg.Command, cfg.Port, cfg.User, cfg.StateDir = filepath.Join(f.dir, "p4"), f.dir, "reader", filepath.Join(f.dir, "state")
 	cfg.Allowed, cfg.ReviewedUpTo = []string{"//depot/..."}, 1
-	if adjust != nil {
-		adjust(&cfg)
+	for _, one := range adjust {
+		one(&cfg)
 	}
-	fetcher, err := New(lg, cfg)
+	fetcher, err := New(slog.New(slog.NewJSONHandler(&f.log, nil)), cfg)
 	testkit.NoError(f.t, err)
 	return fetcher
 }
 
-// fetch fetches with the default configuration.
-func (f *fake) fetch(number review.Changelist) (review.Change, error) {
+// fetch fetches a submitted changelist.
+func (f *fake) fetch(number review.Changelist, adjust ...func(*Config)) (review.Change, error) {
 	f.t.Helper()
-	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.ReadOptions{})
+	return f.fetcher(adjust...).Read(f.t.Context(), number, review.ReadOptions{})
 }
 
-// logged decodes the records of a JSON log that have a message.
-func logged(t *testing.T, log *bytes.Buffer, message string) []map[string]any {
-	t.Helper()
+// logged decodes the records of the log that have a message.
+func (f *fake) logged(message string) []map[string]any {
+	f.t.Helper()
 	var all []map[string]any
-	for line := range bytes.Lines(log.Bytes()) {
+	for line := range bytes.Lines(f.log.Bytes()) {
 		var one map[string]any
-		testkit.NoError(t, json.Unmarshal(line, &one))
+		testkit.NoError(f.t, json.Unmarshal(line, &one))
 		if one["msg"] == message {
 			all = append(all, one)
 		}

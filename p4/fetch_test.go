@@ -2,7 +2,6 @@ package p4
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -168,7 +167,7 @@ func TestFetchFails(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, file)
 			maps.Copy(f.replies, c.replies)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.outputBytes = 2 << 20 }).Read(t.Context(), 12, review.ReadOptions{})
+			change, err := f.fetch(12, func(c *Config) { c.limits.outputBytes = 2 << 20 })
 			if err == nil {
 				t.Fatalf("change = %+v, want an error", change)
 			}
@@ -193,13 +192,13 @@ func TestServersInUnicodeMode(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.reply("info -s", stat("caseHandling", "insensitive", "unicode", "enabled"))
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+	fetcher := f.fetcher()
 	info, err := fetcher.Info(t.Context())
 	if err != nil || !info.Unicode || info.CaseHandling != caseInsensitive {
 		t.Fatalf("info = %+v, %v", info, err)
 	}
 	f.submitted(12, rev{path: "//Depot/f", rev: 1, action: "add", data: "new\n"})
-	fetcher = f.fetcher(slog.New(slog.DiscardHandler), nil)
+	fetcher = f.fetcher()
 	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil || change.Files[0].Skipped != "" {
 		t.Fatalf("change = %+v, %v", change, err)
@@ -213,7 +212,7 @@ func TestInfoIsRepeatedWithACharset(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.reply("info -s", message(3, 36, "Unicode server permits only unicode enabled clients.\n"))
-	_, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Info(t.Context())
+	_, err := f.fetcher().Info(t.Context())
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("error = %v, want ConfigInvalid", err)
 	}
@@ -233,7 +232,7 @@ func TestBrokerThatIsClosed(t *testing.T) {
 		f := newFake(t)
 		f.reply("info -s", command.AppendRecord(nil, "info", "data", text, "level", 0))
 		f.reply("changes -s submitted -m 1", f.replies["info -s"].Out)
-		if err := f.fetcher(slog.New(slog.DiscardHandler), nil).Ping(t.Context()); failure.ClassOf(err) != want {
+		if err := f.fetcher().Ping(t.Context()); failure.ClassOf(err) != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +49,7 @@ func TestAccount(t *testing.T) {
 			}
 			f.reply("files -e -m 1 //depot/c/...", stat("depotFile", "//depot/c/x", "rev", "1"))
 			f.reply("print //depot/c/x#1", stat("depotFile", "//depot/c/x", "rev", "1"), chunk(""))
-			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Allowed = []string{"//depot/a/...", "//depot/b/...", "//depot/c/..."} })
+			fetcher := f.fetcher(func(c *Config) { c.Allowed = []string{"//depot/a/...", "//depot/b/...", "//depot/c/..."} })
 			got, err := fetcher.Account(t.Context())
 			if (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class {
 				t.Fatalf("ended with %v, want class %q", err, tt.class)
@@ -76,7 +75,7 @@ func TestPing(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.replies[tt.key] = tt.reply
-		err := f.fetcher(slog.New(slog.DiscardHandler), nil).Ping(t.Context())
+		err := f.fetcher().Ping(t.Context())
 		if (err != nil) != (tt.want != "") || err != nil && failure.ClassOf(err) != tt.want {
 			t.Errorf("%s: ping ended with %v, want class %q", name, err, tt.want)
 		}

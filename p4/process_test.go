@@ -1,10 +1,8 @@
 package p4
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +26,7 @@ func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
 	}
 	f := newFake(t)
 	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"})
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Ticket = secret.New("TICKET") })
+	fetcher := f.fetcher(func(c *Config) { c.Ticket = secret.New("TICKET") })
 	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +81,7 @@ func TestTimeoutEndsAProcess(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.replies["info -s"] = reply{IgnoresTerm: true}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
+	fetcher := f.fetcher(func(c *Config) {
 		c.Timeout, c.limits.killGrace = time.Second, 100*time.Millisecond
 	})
 	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.NetworkTimeout {
@@ -96,7 +94,7 @@ func TestCancellingKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.replies["info -s"] = reply{LeavesChild: true, IgnoresTerm: true}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.killGrace = 100 * time.Millisecond })
+	fetcher := f.fetcher(func(c *Config) { c.limits.killGrace = 100 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -115,7 +113,7 @@ func TestProcessLeftBehindIsKilled(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.replies["info -s"] = reply{Out: stat("caseHandling", "sensitive"), LeavesChild: true}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.killGrace = 100 * time.Millisecond })
+	fetcher := f.fetcher(func(c *Config) { c.limits.killGrace = 100 * time.Millisecond })
 	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.UpstreamInternal {
 		t.Errorf("error = %v, want UpstreamInternal", err)
 	}
@@ -126,7 +124,7 @@ func TestOutputLimitEndsAProcessThatGoesOn(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.replies["info -s"] = reply{Out: stat("desc", strings.Repeat("x", 1<<20)), IgnoresTerm: true}
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.limits.outputBytes, c.limits.killGrace = 1<<10, 100*time.Millisecond })
+	fetcher := f.fetcher(func(c *Config) { c.limits.outputBytes, c.limits.killGrace = 1<<10, 100*time.Millisecond })
 	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.TooLarge {
 		t.Errorf("error = %v, want TooLarge", err)
 	}
@@ -136,7 +134,7 @@ func TestCommandThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []string{"p4", "state"} {
 		f := newFake(t)
-		fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+		fetcher := f.fetcher()
 		testkit.NoError(t, os.RemoveAll(filepath.Join(f.dir, gone)))
 		_, err := fetcher.Info(t.Context())
 		if failure.ClassOf(err) != failure.ConfigInvalid {
@@ -148,24 +146,23 @@ func TestCommandThatCannotBeStarted(t *testing.T) {
 // Logs hold the command and counts, and no values (security 9.2.4).
 func TestLogHoldsCountsOnly(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
 	f := newFake(t)
 	f.describes(12, []string{"desc", "PRIVATE words"}, rev{path: "//depot/private", rev: 1, action: "add", data: "private\n"})
 	f.has(rev{path: "//depot/private", rev: 1, data: "private\n"})
-	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) { c.Ticket = secret.New("TICKET") })
+	fetcher := f.fetcher(func(c *Config) { c.Ticket = secret.New("TICKET") })
 	if _, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	commands := logged(t, &log, "p4 command ended")
+	commands := f.logged("p4 command ended")
 	if len(commands) != 6 {
-		t.Fatalf("log has %d commands, want 6:\n%s", len(commands), &log)
+		t.Fatalf("log has %d commands, want 6:\n%s", len(commands), &f.log)
 	}
 	if c := commands[3]; c["command"] != "print" || c["operands"] != 1.0 || c["records"] != 3.0 || c["exit"] != 0.0 {
 		t.Errorf("the log of print is %v", c)
 	}
 	for _, value := range []string{"rivate", "PRIVATE", "TICKET", "ann", "reader", f.dir} {
-		if strings.Contains(log.String(), value) {
-			t.Errorf("log holds %q:\n%s", value, &log)
+		if strings.Contains(f.log.String(), value) {
+			t.Errorf("log holds %q:\n%s", value, &f.log)
 		}
 	}
 }

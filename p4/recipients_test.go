@@ -2,7 +2,6 @@ package p4
 
 import (
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,7 +136,7 @@ func TestOwners(t *testing.T) {
 				revs = append(revs, rev{path: path, rev: 2, action: "delete"})
 			}
 			f.describes(12, nil, revs...)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners, c.Allowed = entries, []string{"//depot/...", "//other/..."} }).Read(t.Context(), 12, review.ReadOptions{})
+			change, err := f.fetch(12, func(c *Config) { c.Owners, c.Allowed = entries, []string{"//depot/...", "//other/..."} })
 			testkit.NoError(t, err)
 			var got []string
 			for _, r := range change.Recipients {
@@ -185,7 +184,7 @@ func TestGroupsAreOwners(t *testing.T) {
 	f.reply("group -o dba", stat("Group", "dba", "Subgroups0", "seniors", "Subgroups1", "dba", "Users0", "bob", "Users1", "-x", "Owners0", "boss"))
 	f.reply("group -o seniors", stat("Group", "seniors", "Users0", "carl", "Users1", "gone"))
 	f.reply("users bob carl gone", stat("User", "bob", "Email", "bob@example.com"), stat("User", "carl", "Email", "carl"), message(2, 17, "gone - no such user(s).\n"))
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba", "//other/... group:none"} })
+	fetcher := f.fetcher(func(c *Config) { c.Owners = []string{"//depot/... group:dba", "//other/... group:none"} })
 	want := []review.Recipient{{User: "ann", Address: "ann@example.com", Role: review.RoleAuthor}, {User: "bob", Address: "bob@example.com", Role: review.RoleOwner}}
 	for range 2 {
 		change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
@@ -254,7 +253,7 @@ func TestGroupsThatAreNotReadWhole(t *testing.T) {
 			}
 			f.reply(users, bob)
 			f.reply("users gone", message(2, 17, "gone - no such user(s).\n"))
-			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Owners = []string{"//depot/... group:dba"} })
+			fetcher := f.fetcher(func(c *Config) { c.Owners = []string{"//depot/... group:dba"} })
 			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 			testkit.NoError(t, err)
 			if got := slices.Contains(change.Gaps, review.GapOwners); got != tt.wantGap || len(change.Recipients) != 1+tt.owners {
@@ -289,9 +288,9 @@ func TestAuthorOfARobotsChange(t *testing.T) {
 				f.reply("users "+user, stat("User", user, "Email", email))
 			}
 			f.reply("users carla@corp.test", message(2, 17, "carla@corp.test - no such user(s).\n"))
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
+			change, err := f.fetch(12, func(c *Config) {
 				c.Authors = []string{`git-*  ^Author: (?:.*<)?([^<>\n]+)>?$`, `ci-* ^Requested by (.+)$`}
-			}).Read(t.Context(), 12, review.ReadOptions{})
+			})
 			if err != nil || change.User != tt.want.User || len(change.Recipients) != 1 || change.Recipients[0] != tt.want {
 				t.Errorf("user %q, recipients %v, %v; want %v", change.User, change.Recipients, err, tt.want)
 			}

@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
@@ -44,7 +43,7 @@ func TestShelfOnReplica(t *testing.T) {
 			f := newFake(t)
 			f.is(tt.services)
 			f.shelves(12, tt.revs...)
-			fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+			fetcher := f.fetcher()
 			change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{Shelved: true, ShelvedAt: tt.at, LastAttempt: tt.last})
 			if (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class {
 				t.Fatalf("error = %v, want class %q", err, tt.class)
@@ -90,7 +89,7 @@ func TestArchiveMissingOnReplica(t *testing.T) {
 		f.is(tt.services)
 		f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"}, rev{path: "//depot/g", rev: 1, action: "add", data: "g\n"})
 		f.reply("print //depot/f#1", message(3, 33, tt.text+"\n"))
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Read(t.Context(), 12, review.ReadOptions{LastAttempt: tt.last})
+		change, err := f.fetcher().Read(t.Context(), 12, review.ReadOptions{LastAttempt: tt.last})
 		switch {
 		case (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class:
 			t.Errorf("%+v: error %v", tt, err)
@@ -121,7 +120,7 @@ func TestGapsThatAreTriedAgain(t *testing.T) {
 		f.describesJobs("job000001")
 		f.reply("jobs -l -e Job=job000001", stat("Job", "job000001", "Description", "x"))
 		f.reply(tt.command, tt.out)
-		change, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Read(t.Context(), 12, review.ReadOptions{LastAttempt: tt.last})
+		change, err := f.fetcher().Read(t.Context(), 12, review.ReadOptions{LastAttempt: tt.last})
 		switch {
 		case (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class:
 			t.Errorf("%s: error %v, want class %q", tt.command, err, tt.class)

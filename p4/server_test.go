@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +45,7 @@ func TestServerKeyIsPinned(t *testing.T) {
 			info := f.replies["info -s"]
 			info.First = tt.message
 			f.replies["info -s"] = info
-			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Fingerprint = tt.pinned })
+			fetcher := f.fetcher(func(c *Config) { c.Fingerprint = tt.pinned })
 			_, err := fetcher.Info(t.Context())
 			if (err == nil) != (tt.says == nil) || err != nil && failure.ClassOf(err) != failure.ConfigInvalid {
 				t.Fatalf("error %v, want one with %q", err, tt.says)
@@ -79,7 +78,7 @@ func TestServerChangesItsAddress(t *testing.T) {
 	d := f.replies["describe 12"]
 	d.First = untrustedKey("10.0.0.2:1666", pinnedKey)
 	f.replies["describe 12"] = d
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Fingerprint = pinnedKey })
+	fetcher := f.fetcher(func(c *Config) { c.Fingerprint = pinnedKey })
 	change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{})
 	if err != nil || change.Files[0].Diff == "" {
 		t.Errorf("%+v, %v", change, err)

@@ -3,7 +3,6 @@ package p4
 import (
 	"crypto/md5"
 	"encoding/hex"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -26,9 +25,9 @@ func (f *fake) shelves(number review.Changelist, revs ...rev) {
 	}
 }
 
-func (f *fake) fetchShelf(number review.Changelist) (review.Change, error) {
+func (f *fake) fetchShelf(number review.Changelist, adjust ...func(*Config)) (review.Change, error) {
 	f.t.Helper()
-	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.ReadOptions{Shelved: true})
+	return f.fetcher(adjust...).Read(f.t.Context(), number, review.ReadOptions{Shelved: true})
 }
 
 func TestFetchShelf(t *testing.T) {

@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,7 +41,7 @@ func TestConnectionEndsWithinAnAnswer(t *testing.T) {
 	r.First = slices.Concat(stat("depotFile", "//depot/a.c", "rev", "1", "action", "add", "type", "text", "fileSize", "8"),
 		chunk("one\n"), message(3, 38, "Partner exited unexpectedly.\n"))
 	f.replies["print //depot/a.c#1"] = r
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+	fetcher := f.fetcher()
 	if change, err := fetcher.Read(t.Context(), 12, review.ReadOptions{}); failure.ClassOf(err) != failure.NetworkUnreachable {
 		t.Errorf("an answer that was cut off: %d files, %v", len(change.Files), err)
 	}

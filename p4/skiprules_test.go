@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -39,7 +38,7 @@ func TestSkipRules(t *testing.T) {
 			f := newFake(t)
 			f.submitted(12, tc.files...)
 			f.describes(12, []string{"desc", tc.desc}, tc.files...)
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Skip = tc.rules }).Read(t.Context(), 12, review.ReadOptions{})
+			change, err := f.fetch(12, func(c *Config) { c.Skip = tc.rules })
 			if err != nil || change.SkippedBy != tc.want {
 				t.Fatalf("skipped by %q, %v; want %q", change.SkippedBy, err, tc.want)
 			}

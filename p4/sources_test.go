@@ -2,7 +2,6 @@ package p4
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +78,7 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 				fields = append(fields, "rev"+strconv.Itoa(i), n, "change"+strconv.Itoa(i), n, "action"+strconv.Itoa(i), action)
 			}
 			f.reply("filelog -m 200 "+source+"#3", stat(append([]string{"depotFile", source}, fields...)...))
-			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
+			change, err := f.fetch(12, func(c *Config) {
 				c.ReviewedUpTo, c.Skip.Paths, c.Selection = tt.reviewedUpTo, tt.skip, selection.Config{}
 				c.Reviewed = func(_ context.Context, asked []review.Changelist) (map[review.Changelist]review.Credit, error) {
 					found := map[review.Changelist]review.Credit{}
@@ -90,7 +89,7 @@ func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
 					}
 					return found, nil
 				}
-			}).Read(t.Context(), 12, review.ReadOptions{})
+			})
 			testkit.NoError(t, err)
 			if got := change.Files[0]; got.Skipped != tt.want || got.Diff != tt.diff {
 				t.Errorf("skipped = %q, diff = %q; want %q, %q", got.Skipped, got.Diff, tt.want, tt.diff)
@@ -107,7 +106,7 @@ func TestSourcesWithTooMuchHistory(t *testing.T) {
 	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "branch", data: "new\n", from: "//depot/dev/f#3"})
 	f.has(rev{path: "//depot/dev/f", rev: 3, data: "new\n"})
 	f.reply("filelog -m 200 //depot/dev/f#3", stat("depotFile", "//depot/dev/f", "rev0", "3", "change0", "3", "desc0", strings.Repeat("x", 100_000)))
-	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.ReviewedUpTo, c.limits.outputBytes = 3, 50_000 }).Read(t.Context(), 12, review.ReadOptions{})
+	change, err := f.fetch(12, func(c *Config) { c.ReviewedUpTo, c.limits.outputBytes = 3, 50_000 })
 	testkit.NoError(t, err)
 	if got := change.Files[0]; got.Skipped != "" || got.Diff == "" {
 		t.Errorf("skipped = %q, want it reviewed as new", got.Skipped)

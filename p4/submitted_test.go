@@ -2,7 +2,6 @@ package p4
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestSubmittedShrinksItsRange(t *testing.T) {
 	}
 	f.reply(key(11, 157), stat("change", "20"))
 	f.reply(key(158, 378), stat("change", "200"))
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+	fetcher := f.fetcher()
 	for _, step := range []struct{ after, upTo, found review.Changelist }{{10, 157, 20}, {157, 378, 200}} {
 		list, upTo, err := fetcher.Submitted(t.Context(), step.after)
 		if err != nil || upTo != step.upTo || !slices.Equal(list, []review.Changelist{step.found}) {
@@ -32,7 +31,7 @@ func TestSubmittedShrinksItsRange(t *testing.T) {
 	for n := 600; n > 451; n-- {
 		f.reply(key(452, n), tooMany)
 	}
-	list, upTo, err := f.fetcher(slog.New(slog.DiscardHandler), nil).Submitted(t.Context(), 451)
+	list, upTo, err := f.fetcher().Submitted(t.Context(), 451)
 	if failure.ClassOf(err) != failure.TooLarge || upTo != 451 || list != nil {
 		t.Errorf("one number over the limit: %v up to %d, %v", list, upTo, err)
 	}
