@@ -316,10 +316,8 @@ func TestSkippedContentIsNotPrinted(t *testing.T) {
 			t.Errorf("%s: skipped = %q, want %q", names[i], got, want)
 		}
 	}
-	for _, call := range f.calls() {
-		if call.Args[len(call.Args)-1] == "print" && !slices.Equal(call.Lines, []string{"//depot/a.go#1", "//depot/c.pb.go#1"}) {
-			t.Errorf("printed %q", call.Lines)
-		}
+	if got := f.ran("print"); len(got) != 1 || !slices.Equal(got[0].Lines, []string{"//depot/a.go#1", "//depot/c.pb.go#1"}) {
+		t.Errorf("printed %q", got)
 	}
 }
 
@@ -373,8 +371,8 @@ func TestFetchKeepsLimits(t *testing.T) {
 					t.Errorf("%s: skipped = %q with a diff of %d bytes, want %q", file.DepotPath, file.Skipped, len(file.Diff), c.want[i])
 				}
 			}
-			for _, call := range f.calls() {
-				if call.Args[len(call.Args)-1] == "print" && len(call.Lines) != c.isPrinted {
+			for _, call := range f.ran("print") {
+				if len(call.Lines) != c.isPrinted {
 					t.Errorf("printed %d revisions, want %d", len(call.Lines), c.isPrinted)
 				}
 			}
@@ -549,13 +547,7 @@ func TestManyDamagedRevisions(t *testing.T) {
 			t.Errorf("%s: skipped %q, diff %q", file.DepotPath, file.Skipped, file.Diff)
 		}
 	}
-	prints := 0
-	for _, c := range f.calls() {
-		if slices.Contains(c.Args, "print") {
-			prints++
-		}
-	}
-	if prints != 5 {
+	if prints := len(f.ran("print")); prints != 5 {
 		t.Errorf("%d prints, want one more than damaged revisions", prints)
 	}
 }
@@ -598,12 +590,7 @@ func TestPrintOverTheAccountsLimits(t *testing.T) {
 				skipped++
 			}
 		}
-		prints := 0
-		for _, c := range f.calls() {
-			if slices.Contains(c.Args, "print") {
-				prints++
-			}
-		}
+		prints := len(f.ran("print"))
 		if skipped != tt.over || prints != tt.prints {
 			t.Errorf("%s: %d files skipped in %d prints", name, skipped, prints)
 		}

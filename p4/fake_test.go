@@ -200,6 +200,12 @@ func (f *fake) calls() []call {
 	return calls
 }
 
+// ran returns the calls of one command.
+func (f *fake) ran(name string) []call {
+	f.t.Helper()
+	return slices.DeleteFunc(f.calls(), func(c call) bool { return !slices.Contains(c.Args, name) })
+}
+
 // replay is the main function of the scripted p4.
 func replay() int {
 	dir := os.Getenv("P4PORT")

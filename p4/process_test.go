@@ -77,18 +77,6 @@ func TestOperandsThatLookLikeOptionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTimeoutEndsAProcess(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.replies["info -s"] = reply{IgnoresTerm: true}
-	fetcher := f.fetcher(func(c *Config) {
-		c.Timeout, c.limits.killGrace = time.Second, 100*time.Millisecond
-	})
-	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.NetworkTimeout {
-		t.Errorf("error = %v, want NetworkTimeout", err)
-	}
-}
-
 // The end of the context kills a process and a child that ignore SIGTERM (security 9.2.3).
 func TestCancellingKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
@@ -109,24 +97,28 @@ func TestCancellingKillsTheWholeGroup(t *testing.T) {
 	assertDead(t, child)
 }
 
-func TestProcessLeftBehindIsKilled(t *testing.T) {
+// A process ends at the limits of time and output, and takes a child that it leaves along.
+func TestEveryProcessEnds(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	f.replies["info -s"] = reply{Out: stat("caseHandling", "sensitive"), LeavesChild: true}
-	fetcher := f.fetcher(func(c *Config) { c.limits.killGrace = 100 * time.Millisecond })
-	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.UpstreamInternal {
-		t.Errorf("error = %v, want UpstreamInternal", err)
-	}
-	assertDead(t, childOf(t, f))
-}
-
-func TestOutputLimitEndsAProcessThatGoesOn(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.replies["info -s"] = reply{Out: stat("desc", strings.Repeat("x", 1<<20)), IgnoresTerm: true}
-	fetcher := f.fetcher(func(c *Config) { c.limits.outputBytes, c.limits.killGrace = 1<<10, 100*time.Millisecond })
-	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.TooLarge {
-		t.Errorf("error = %v, want TooLarge", err)
+	for want, script := range map[failure.Class]reply{
+		failure.NetworkTimeout:   {IgnoresTerm: true},
+		failure.TooLarge:         {IgnoresTerm: true, Out: stat("desc", strings.Repeat("x", 1<<20))},
+		failure.UpstreamInternal: {LeavesChild: true, Out: stat("caseHandling", "sensitive")},
+	} {
+		f := newFake(t)
+		f.replies["info -s"] = script
+		fetcher := f.fetcher(func(c *Config) {
+			c.Timeout, c.limits.outputBytes, c.limits.killGrace = time.Minute, 1<<10, 100*time.Millisecond
+			if want == failure.NetworkTimeout {
+				c.Timeout = time.Second
+			}
+		})
+		if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != want {
+			t.Errorf("error = %v, want %s", err, want)
+		}
+		if script.LeavesChild {
+			assertDead(t, childOf(t, f))
+		}
 	}
 }
 

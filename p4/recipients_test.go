@@ -193,13 +193,7 @@ func TestGroupsAreOwners(t *testing.T) {
 			t.Errorf("recipients %v, unresolved %v", change.Recipients, change.Unresolved)
 		}
 	}
-	asked := 0
-	for _, call := range f.calls() {
-		if slices.Contains(call.Args, "group") {
-			asked++
-		}
-	}
-	if asked != 2 {
+	if asked := len(f.ran("group")); asked != 2 {
 		t.Errorf("p4 group ran %d times for two changes, want 2", asked)
 	}
 	known, _ := fetcher.groups.Load("dba")
