@@ -31,9 +31,9 @@ func TestForget(t *testing.T) {
 	stored := func(cl review.Changelist) (text string) {
 		t.Helper()
 		row := conn.QueryRow(t.Context(), `select concat_ws(' ',
-			(select count(*) from raw.artifacts where starts_with(encode(body, 'hex'), encode(criticizer.artifact_header($1), 'hex'))),
-			(select count(*) from redacted.artifacts where starts_with(encode(body, 'hex'), encode(criticizer.artifact_header($1), 'hex'))),
-			(select count(*) from report.artifacts where starts_with(encode(body, 'hex'), encode(criticizer.artifact_header($1), 'hex'))),
+			(select count(*) from raw.artifacts where substring(body for 9) = '\x01' || int8send($1)),
+			(select count(*) from redacted.artifacts where substring(body for 9) = '\x01' || int8send($1)),
+			(select count(*) from report.artifacts where substring(body for 9) = '\x01' || int8send($1)),
 			(select count(*) from criticizer.findings where changelist_id = $1), (select count(*) from criticizer.recipients where changelist_id = $1),
 			(select count(*) from criticizer.deliveries where changelist_id = $1 and recipient like '%@%'), (select count(*) from criticizer.dead_letters where changelist_id = $1))`, int64(cl))
 		testkit.NoError(t, row.Scan(&text))

@@ -31,7 +31,7 @@ func TestForgetDeletesExpiredArtifacts(t *testing.T) {
 	books, d := bookkeeping(t)
 	open(t, books, v1, "run1")
 	finish(t, books, v1)
-	body := binary.AppendUvarint([]byte{1}, uint64(v1.Changelist)) // the header
+	body := binary.BigEndian.AppendUint64([]byte{1}, uint64(v1.Changelist)) // the header
 	writer := d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw)
 	testkit.NoError(t, writer.PutBlob(t.Context(), id, body, 7*day))
 	age(t, d, review.NamespaceRaw, 10*day)

@@ -256,21 +256,21 @@ func (s *Store) bound(id string, head []byte) []byte {
 // another number.
 const format = 1
 
-// header returns the clear text that precedes the ciphertext and names the owner.
+// headerLen is the length of the format, a changelist and a version.
+const headerLen = 1 + 8 + 4
+
+// header returns the clear text that precedes the ciphertext and names the owner. The database
+// finds the artifacts of a changelist by it.
 func header(of review.Owner) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint([]byte{format}, uint64(of.Changelist)), uint64(of.Version)) //nolint:gosec // both are positive
+	head := binary.BigEndian.AppendUint64([]byte{format}, uint64(of.Changelist)) //nolint:gosec // it is positive
+	return binary.BigEndian.AppendUint32(head, uint32(of.Version))               //nolint:gosec // it is positive
 }
 
 // split divides a stored form into its header and ciphertext. What is not a stored form
 // has no header, and cannot be decrypted.
 func split(sealed []byte) (head, encrypted []byte) {
-	if len(sealed) == 0 || sealed[0] != format {
+	if len(sealed) < headerLen || sealed[0] != format {
 		return nil, sealed
 	}
-	end := 1
-	for range 2 {
-		_, n := binary.Uvarint(sealed[end:])
-		end += max(n, 0)
-	}
-	return sealed[:end], sealed[end:]
+	return sealed[:headerLen], sealed[headerLen:]
 }

@@ -640,6 +640,8 @@ create table redacted.artifacts (
 );
 alter table redacted.artifacts alter column body set storage external;
 create index artifacts_expiry on redacted.artifacts (expires_at);
+-- A body begins with a format byte and the changelist that it belongs to (store/artifact).
+create index artifacts_owner on redacted.artifacts (substring(body for 9));
 
 create table report.artifacts (like redacted.artifacts including all);
 
@@ -737,21 +739,6 @@ end $$;
 comment on function criticizer.purge_reviews is
     'Only rows of reviews that succeeded more than 30 days ago are deleted, and their jobs stay.';
 
--- The bodies of artifacts begin with a clear header: the format, and the changelist as a varint
--- (store/artifact).
-create function criticizer.artifact_header(changelist bigint) returns bytea
-    language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
-declare
-    header bytea := '\x01';
-    rest bigint := changelist;
-begin
-    while rest >= 128 loop
-        header := header || set_byte('\x00', 0, (rest % 128 + 128)::int);
-        rest := rest / 128;
-    end loop;
-    return header || set_byte('\x00', 0, rest::int);
-end $$;
-
 -- Deletes what is stored about all reviews of a changelist, unless one is in progress or an
 -- attempt to send is in doubt, which refusal (store.ForgetRefusal) then says. Jobs, outcomes, costs
 -- and keyed digests of addresses stay: a later trigger of the same version finds the job, and sends
@@ -760,6 +747,7 @@ create function criticizer.forget_changelist(changelist bigint, who text, reason
         out refusal text, out artifacts bigint, out findings bigint, out addresses bigint, out related bigint[])
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
+    owned   bytea := '\x01' || int8send(changelist); -- how the bodies of its artifacts begin
     letters bigint[];
     deleted bigint;
     part text;
@@ -788,9 +776,8 @@ begin
     artifacts := 0;
     foreach part in array array['raw', 'redacted', 'report', 'answer'] loop
         execute format('update %I.artifacts set stored_at = least(stored_at, now() - interval ''1 second''), expires_at = least(expires_at, now())
-            where substring(body for octet_length($1)) = $1', part) using criticizer.artifact_header(changelist);
-        execute format('delete from %I.artifacts where expires_at <= now() and substring(body for octet_length($1)) = $1', part)
-            using criticizer.artifact_header(changelist);
+            where substring(body for 9) = $1', part) using owned;
+        execute format('delete from %I.artifacts where expires_at <= now() and substring(body for 9) = $1', part) using owned;
         get diagnostics deleted = row_count;
         artifacts := artifacts + deleted;
     end loop;
