@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
@@ -88,22 +87,13 @@ func (a *Activities) refusing(ctx context.Context, runID string, mode rewrite.Ex
 // extend keeps the claim from becoming stale until stop is called: a claim is stale only if
 // its worker is dead or cannot reach the database.
 func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		beat := time.NewTicker(a.cfg.Run.ClaimTimeout() / 4)
-		defer beat.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-beat.C:
-			}
-			if err := a.parts.Queue.ExtendClaims(ctx, claim.Token); err != nil && ctx.Err() == nil {
-				a.lg.WarnContext(ctx, "extension of a claim failed", "run_id", claim.RunID, "error_class", failure.ClassOf(err))
-			}
+	ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
+	go every(ctx, a.cfg.Run.ClaimTimeout()/4, func() {
+		if err := a.parts.Queue.ExtendClaims(ctx, claim.Token); err != nil && ctx.Err() == nil {
+			a.lg.WarnContext(ctx, "extension of a claim failed", "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 		}
-	}()
-	return cancel
+	})
+	return stop
 }
 
 // If err ends the run, release queues the jobs that were not begun and counts no attempt:

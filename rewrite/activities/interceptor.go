@@ -66,14 +66,17 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 
 // heartbeat sends three heartbeats per heartbeat timeout, if the activity has one, until ctx ends.
 func heartbeat(ctx context.Context) {
-	timeout := activity.GetInfo(ctx).HeartbeatTimeout
-	if timeout == 0 {
-		return
+	if timeout := activity.GetInfo(ctx).HeartbeatTimeout; timeout > 0 {
+		every(ctx, timeout/3, func() { activity.RecordHeartbeat(ctx) })
 	}
-	for beat := time.Tick(timeout / 3); ; {
+}
+
+// every calls do in each interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	for beat := time.Tick(interval); ; {
 		select {
 		case <-beat:
-			activity.RecordHeartbeat(ctx)
+			do()
 		case <-ctx.Done():
 			return
 		}

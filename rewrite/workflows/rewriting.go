@@ -54,36 +54,31 @@ func run(ctx workflow.Context, w rewrite.Worker, work any) (store.Run, error) {
 // heartbeat is how long a crash of the worker stays undetected.
 const heartbeat = 15 * time.Second
 
+const (
+	shortLimit   = time.Minute      // of one attempt to look for work, or to record the end of a run
+	shortRetries = 10 * time.Minute // of all attempts
+)
+
 // forWork returns the options of the work activity. The activity limits its own runtime
 // and then finishes the calls in flight, which take some minutes.
 func forWork(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             "work",
-		TaskQueue:              activities.Queue,
-		ScheduleToCloseTimeout: time.Hour,
-		HeartbeatTimeout:       heartbeat,
-		WaitForCancellation:    true, // for the calls in flight, which are billed
-		RetryPolicy:            retries,
+		ActivityID: "work", TaskQueue: activities.Queue, ScheduleToCloseTimeout: time.Hour, HeartbeatTimeout: heartbeat, RetryPolicy: retries,
+		WaitForCancellation: true, // for the calls in flight, which are billed
 	})
 }
 
 // forDispatch returns the options of the local activity that looks for work.
 func forDispatch(ctx workflow.Context) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		ScheduleToCloseTimeout: 10 * time.Minute,
-		StartToCloseTimeout:    time.Minute,
-		RetryPolicy:            retries,
+		ScheduleToCloseTimeout: shortRetries, StartToCloseTimeout: shortLimit, RetryPolicy: retries,
 	})
 }
 
 // forRecord returns the options of the activity that records the end of a run.
 func forRecord(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             "finish",
-		TaskQueue:              activities.Queue,
-		ScheduleToCloseTimeout: 10 * time.Minute,
-		StartToCloseTimeout:    time.Minute,
-		RetryPolicy:            retries,
+		ActivityID: "finish", TaskQueue: activities.Queue, ScheduleToCloseTimeout: shortRetries, StartToCloseTimeout: shortLimit, RetryPolicy: retries,
 	})
 }
 
