@@ -37,7 +37,7 @@ func isSpacedQuoted(c *Candidate) bool {
 	case IsFlag(c.S, c.Name.Begin):
 		return true
 	case lex.ByteAt(c.S, c.Start-1) == '`', c.InCode: // a term in a text, or what code calls the name for, unlike #define PASSWORD "..."
-		return !strings.EqualFold(c.Name.Ident, "pass") && !strings.ContainsAny(c.text, "/=") && (IsHumanMade(c.text) || IsRandom(c.text))
+		return !strings.EqualFold(c.Name.Ident, "pass") && !strings.ContainsAny(c.text, "/=") && (IsHumanMade(c.text) || IsRandom(c.text) || !c.InCode && c.Name.IsPassword() && IsMixed(c.text))
 	}
 	return !strings.EqualFold(c.Name.Ident, "pass") && !lex.BeginsWith(c.S[c.Next:], []string{" not found", " already ", " does not"})
 }

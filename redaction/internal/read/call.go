@@ -48,7 +48,7 @@ func (r *Rules) AddCall(f []string) ([]judge.Subject, error) {
 func (d *reader) call(rg *region, h lex.Hit) {
 	f := &d.calls[h.Index]
 	how := functionForms[f.how]
-	if f.how == "answer" && !d.asks(rg.cursorAt(h.Begin)) {
+	if f.how == "answer" && !d.asks(rg, h.Begin) {
 		return
 	}
 	n := judge.Name{Begin: h.Begin, End: h.End, Strength: how.strength, Rule: f.name}
@@ -67,24 +67,14 @@ func (d *reader) call(rg *region, h lex.Hit) {
 	})
 }
 
-// prompt matches the end of a question for a secret, also as a pattern, behind the name of the secret.
-var prompt = regexp.MustCompile(`([A-Za-z]+)( (for|of) [^ ]+)?[ :?*\\s$]*$`)
+// prompt matches the end of a text whose last literal or pattern asks for a secret, behind the name of the secret.
+var prompt = regexp.MustCompile(`([A-Za-z]+)(?: (?:for|of) [^ "']+)?[ :?*\\s$]*["'/}][^"'/]*$`)
 
-// asks reports whether the last literal before c, which is a few tokens away, asks for a secret.
-func (d *reader) asks(c cursor) bool {
-	const far = 16
-	for range far {
-		if c.i == 0 {
-			return false
-		}
-		c.i--
-		d.work++
-		if t, _ := c.token(); t.Kind == lex.Literal {
-			m := prompt.FindStringSubmatch(d.s[max(t.Inner(), t.InnerEnd()-64):t.InnerEnd()])
-			return m != nil && d.cache.Of(d.Names, m[1]).Strength >= judge.Medium
-		}
-	}
-	return false
+// asks reports whether what is answered at i is a secret.
+func (d *reader) asks(rg *region, i int) bool {
+	const far = 128
+	m := prompt.FindStringSubmatch(d.s[max(rg.from, i-far):i])
+	return m != nil && d.cache.Of(d.Names, m[1]).Strength >= judge.Medium
 }
 
 // arguments calls found for the arguments from c on until it returns false. ok is set for an argument that is one

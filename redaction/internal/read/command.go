@@ -212,7 +212,7 @@ func (d *reader) piped(rg *region, c *command, n judge.Name) (lit literal, ok bo
 	if bar := strings.LastIndexByte(before, '|'); at < 0 && bar >= 0 {
 		producer := strings.TrimRight(before[:bar], " \t)")
 		stop = from + len(producer)
-		for _, word := range []string{"echo ", "printf ", "Write-Output "} {
+		for _, word := range []string{"echo ", "printf ", "yes ", "Write-Output "} {
 			if i := strings.LastIndex(producer, word); i >= 0 {
 				at = max(at, from+i+len(word))
 			}
@@ -226,6 +226,9 @@ func (d *reader) piped(rg *region, c *command, n judge.Name) (lit literal, ok bo
 	}
 	args, _ := shellWords(d, rg.cursorAt(at))
 	args = slices.DeleteFunc(args, func(lit literal) bool { return lit.end > stop || d.s[lit.start] == '-' }) // flags such as -n
+	if len(args) > 1 && strings.Contains(d.s[args[0].start:args[0].end], "%s") {
+		args = args[1:2]
+	}
 	if len(args) == 0 || len(args) > 1 && !args[0].quoted {
 		return literal{}, false
 	}
