@@ -191,7 +191,7 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	for i, pt := range diffs {
 		to := &out.Files[i]
 		if pt != nil {
-			to.Hidden, to.Secrets = pt.hiddenLines(), pt.addedSecrets(p.engine)
+			to.Hidden, to.Secrets = pt.hiddenLines(c.Files[i]), pt.addedSecrets(p.engine)
 		}
 		for j, quote := range quotes[i] {
 			to.Open[j].Quote = quote.s
@@ -212,7 +212,7 @@ func (pl *payload) addContext(out []Block, c review.Context, isRead map[string]b
 			return err
 		}
 		text = strings.ToValidUTF8(text, "\uFFFD")
-		pl.addBlocks(out, c.Blocks, source.Path, text, pl.scanWhole(text, lex.Of(source.Path)).spans)
+		pl.addBlocks(out, c.Blocks, source.Path, text, pl.scanWhole(text, pl.engine.hits(text, nil, nil), lex.Of(source.Path)).spans)
 		isRead[source.Path] = true
 	}
 	if i := slices.IndexFunc(c.Blocks, func(b review.Block) bool { return !isRead[b.Path] }); i >= 0 {

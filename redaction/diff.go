@@ -16,8 +16,8 @@ import (
 // one side of a diff.
 type side struct {
 	text string
-	// shown are the ranges of text that the raw text has, too.
-	shown []shown
+	// shown are the ranges of text that the raw text has, too, and same those of an old side that the new side has.
+	shown, same []shown
 	// partial is set if lines of the file are missing, sections are where lines are missing in front.
 	partial  bool
 	sections []int
@@ -98,7 +98,7 @@ func sidesOf(raw string, isDiff bool) []side {
 	var out []side
 	for _, b := range []*sideBuilder{&after, &before, &all} {
 		if b.text.Len() > 0 {
-			out = append(out, side{b.text.String(), b.shown, true, b.sections})
+			out = append(out, side{text: b.text.String(), shown: b.shown, partial: true, sections: b.sections})
 		}
 	}
 	return out
@@ -194,6 +194,12 @@ func wholeSides(diff, text string) ([]side, error) {
 		next, line = lex.LineEnd(text, next), line+1
 		return text[begin:next]
 	}
+	var same []shown
+	keep := func(from int) { // text[from:next] is on both sides
+		begin := before.text.Len()
+		before.text.WriteString(text[from:next])
+		same = append(same, shown{begin, before.text.Len(), from})
+	}
 	removes := false
 	for at, end := 0, 0; at < len(diff); at = end {
 		end = lex.LineEnd(diff, at)
@@ -214,9 +220,11 @@ func wholeSides(diff, text string) ([]side, error) {
 			if m[2] == "0" {
 				start++ // a hunk without new lines stands after the line
 			}
+			from := next
 			for line < start && next < len(text) {
-				before.text.WriteString(pass())
+				pass()
 			}
+			keep(from)
 			const far = 8 << 10 // a heading is one of the lines above
 			above := max(0, next-far)
 			if i := strings.LastIndex(text[above:next], m[3]); i >= 0 {
@@ -228,7 +236,9 @@ func wholeSides(diff, text string) ([]side, error) {
 				return nil, fmt.Errorf("line %d of the text is not that of the diff", line-1)
 			}
 			if mark == ' ' {
-				before.show(content, at+1)
+				begin := before.text.Len()
+				keep(next - len(content))
+				before.shown = append(before.shown, shown{begin, begin + len(content), at + 1})
 			}
 		case '-':
 			removes = true
@@ -238,6 +248,8 @@ func wholeSides(diff, text string) ([]side, error) {
 	if !removes {
 		return []side{after}, nil
 	}
-	before.text.WriteString(text[next:])
-	return []side{after, {text: before.text.String(), shown: before.shown}}, nil
+	from := next
+	next = len(text)
+	keep(from)
+	return []side{after, {text: before.text.String(), shown: before.shown, same: same}}, nil
 }

@@ -33,7 +33,7 @@ func testDocument(t *testing.T, path, marked string) {
 	e := newTestPipeline(t, Config{}).engine
 	text := strings.NewReplacer("«", "", "»", "").Replace(marked)
 	var got, want []string
-	for _, s := range e.scan(sidesOf(text, false), lex.Of(path)).spans {
+	for _, s := range e.scan(sidesOf(text, false), e.hits(text, nil, nil), lex.Of(path)).spans {
 		got = append(got, strings.TrimSpace(text[s.start:s.end]))
 	}
 	for _, part := range strings.Split(marked, "«")[1:] {
@@ -68,13 +68,14 @@ func TestCutDocument(t *testing.T) {
 		{"a.toml", "[passwords]\nbob = \"Fj0rdWater9\"\neve = \"Tulip7gar", false},
 		{"a.sql", "INSERT INTO users (name, password) VALUES\n  ('bob', 'Fj0rdWater9'),\n  ('eve', 'Tulip7gar", false},
 	} {
-		got := e.scan(sidesOf(c.text, false), lex.Of(c.file))
+		got := e.scan(sidesOf(c.text, false), e.hits(c.text, nil, nil), lex.Of(c.file))
 		pt := part{raw: c.text, scanned: got}
 		if out := pt.rendered(); strings.Contains(out, "Fj0rd") || strings.Contains(out, "Tulip") || len(got.hidden) == 0 == c.hidden {
 			t.Errorf("%s: masked %q, hidden %v", c.file, out, got.hidden)
 		}
 	}
-	if got := e.scan(sidesOf(`{"passwords": {"bob": "Fj0rdWater9"}, "a": {"b": "c`, false), lex.Of("a.json")); len(got.hidden) > 0 {
+	cut := `{"passwords": {"bob": "Fj0rdWater9"}, "a": {"b": "c`
+	if got := e.scan(sidesOf(cut, false), e.hits(cut, nil, nil), lex.Of("a.json")); len(got.hidden) > 0 {
 		t.Errorf("hidden %v behind the passwords", got.hidden)
 	}
 }
@@ -84,7 +85,7 @@ func TestDocumentInDiff(t *testing.T) {
 	t.Parallel()
 	e := newTestPipeline(t, Config{}).engine
 	diff := "@@ -0,0 +1,6 @@\n+variable \"db\" {\n+  default = \"Fj0rdWater9\"\n+  sensitive = true\n+}\n@@ -20,2 +26,3 @@\n a = 1\n+b = \"Tulip7garden\"\n"
-	got := e.scan(sidesOf(diff, true), lex.Of("a.tf"))
+	got := e.scan(sidesOf(diff, true), e.hits(diff, nil, nil), lex.Of("a.tf"))
 	if len(got.spans) != 1 || diff[got.spans[0].start:got.spans[0].end] != "Fj0rdWater9" {
 		t.Errorf("masked %v", got.spans)
 	}

@@ -72,10 +72,10 @@ type scanned struct {
 	hidden []span
 }
 
-// scan reads a text by its sides.
-func (e *engine) scan(sides []side, l *lex.Language) (r scanned) {
+// scan reads a text, whose words are hits, by its sides.
+func (e *engine) scan(sides []side, hits []lex.Hit, l *lex.Language) (r scanned) {
 	for _, s := range sides {
-		of := e.scanSide(s, l)
+		of := e.scanSide(s, e.hits(s.text, s.shown, hits), l)
 		r.spans = append(r.spans, s.project(of.spans)...)
 		r.left = append(r.left, s.project(of.left)...)
 		r.hidden = append(r.hidden, s.project(of.hidden)...)
@@ -83,14 +83,14 @@ func (e *engine) scan(sides []side, l *lex.Language) (r scanned) {
 	return scanned{merge(r.spans), merge(r.left), merge(r.hidden)}
 }
 
-// scanSide reads a side, as it is and unfolded.
-func (e *engine) scanSide(s side, l *lex.Language) (r scanned) {
+// scanSide reads a side, whose words are hits, as it is and unfolded.
+func (e *engine) scanSide(s side, hits []lex.Hit, l *lex.Language) (r scanned) {
 	for i, v := range viewsOf(s.text) {
 		sections := s.sections
 		if i > 0 {
-			sections = nil
+			sections, hits = nil, e.hits(v.text, nil, nil)
 		}
-		of := e.detect(v.text, l, i == 0 && !s.partial, sections)
+		of := e.detect(v.text, hits, l, i == 0 && !s.partial, sections)
 		r.spans = v.spans(r.spans, s.text, of.Found)
 		r.left = v.spans(r.left, s.text, of.Left)
 		r.hidden = v.spans(r.hidden, s.text, of.Open)
@@ -98,25 +98,41 @@ func (e *engine) scanSide(s side, l *lex.Language) (r scanned) {
 	return scanned{e.withoutPlaceholders(s.text, merge(r.spans)), merge(r.left), merge(r.hidden)}
 }
 
-// detect finds the secrets of a text by their names and by their format.
-func (e *engine) detect(text string, l *lex.Language, isWhole bool, sections []int) read.Result {
-	names, tokens := e.hits(text)
+// detect finds the secrets of a text, in which hits are the words of the rules, by their names and by their format.
+func (e *engine) detect(text string, hits []lex.Hit, l *lex.Language, isWhole bool, sections []int) read.Result {
+	names := make([]lex.Hit, 0, len(hits))
+	for _, h := range hits {
+		if h.Kind != token.Word {
+			names = append(names, h)
+		}
+	}
 	of := e.read.Read(text, l, names, isWhole)
-	found, left := e.tokens.Scan(text, tokens, sections)
+	found, left := e.tokens.Scan(text, hits, sections)
 	of.Found, of.Left = append(of.Found, withoutNames(text, found, l)...), append(of.Left, left...)
 	return of
 }
 
-// hits returns the words of the rules in a text: those of names, and those of tokens.
-func (e *engine) hits(text string) (names, tokens []lex.Hit) {
-	e.words.Each(text, func(w *lex.Word, begin, end int) {
-		if h := (lex.Hit{Begin: begin, End: end, Index: w.Index, Kind: w.Kind}); h.Kind == token.Word {
-			tokens = append(tokens, h)
-		} else {
-			names = append(names, h)
+// hits returns the words of the rules in a text, which has none across a line end. Those in lines that another text
+// has, too, are those of that text, whose words are known.
+func (e *engine) hits(text string, same []shown, known []lex.Hit) (out []lex.Hit) {
+	at := 0
+	search := func(end int) {
+		e.words.Each(text[at:end], func(w *lex.Word, begin, end int) {
+			out = append(out, lex.Hit{Begin: at + begin, End: at + end, Index: w.Index, Kind: w.Kind})
+		})
+	}
+	for _, r := range same {
+		search(r.from)
+		at = r.to
+		for ; len(known) > 0 && known[0].Begin < r.at+r.to-r.from; known = known[1:] {
+			if h := known[0]; h.Begin >= r.at && h.End <= r.at+r.to-r.from {
+				h.Begin, h.End = h.Begin-r.at+r.from, h.End-r.at+r.from
+				out = append(out, h)
+			}
 		}
-	})
-	return names, tokens
+	}
+	search(len(text))
+	return out
 }
 
 // withoutNames leaves out names of code that hold the prefix of a token, or look random.
@@ -137,8 +153,7 @@ func withoutNames(text string, spans []judge.Span, l *lex.Language) []judge.Span
 // without context, or "".
 func (e *engine) contextFreeRule(s string) (rule string) {
 	for _, v := range viewsOf(s) {
-		_, tokens := e.hits(v.text)
-		rule = cmp.Or(rule, e.tokens.ContextFree(v.text, tokens))
+		rule = cmp.Or(rule, e.tokens.ContextFree(v.text, e.hits(v.text, nil, nil)))
 	}
 	return rule
 }

@@ -2,11 +2,13 @@ package redaction
 
 import (
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction/internal/judge"
 	"github.com/criticizer/criticizer/redaction/internal/lex"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A masked literal hides what a value is, masked code what a program does. A reviewer does
@@ -29,8 +31,9 @@ const (
 // keyMark matches a line with the begin of a private key, in a comment or alone.
 var keyMark = regexp.MustCompile(`^[-+ ][\s#/*;%]*-----BEGIN [A-Z ]*PRIVATE KEY-----\s*$`)
 
-// hiddenLines returns the hidden lines among the added and removed lines of a diff.
-func (pt *part) hiddenLines() (out []Hidden) {
+// hiddenLines returns the hidden lines among the added and removed lines of the part, the diff of f.
+func (pt *part) hiddenLines(f review.File) (out []Hidden) {
+	literals := pt.literals(f)
 	kind := pt.lang.Kind
 	isScript := kind == lex.Shell || kind == lex.Script || pt.lang == lex.Unknown
 	add := func(line int, reason string) {
@@ -70,7 +73,7 @@ func (pt *part) hiddenLines() (out []Hidden) {
 			case !changed, isNumbers(value), key, strings.HasPrefix(s.Rule, "token "):
 			case isActive(value), strings.Contains(s.value, "\n"), lex.ByteAt(pt.raw, s.end) == '(':
 				add(line, hiddenValue)
-			case kind == lex.Code && !pt.covered(s), isScript && (before == "" || strings.IndexByte(";&|(`", lex.LastByte(before)) >= 0):
+			case kind == lex.Code && !within(literals, s), isScript && (before == "" || strings.IndexByte(";&|(`", lex.LastByte(before)) >= 0):
 				add(line, hiddenCode)
 			}
 		}
@@ -78,23 +81,32 @@ func (pt *part) hiddenLines() (out []Hidden) {
 	return out
 }
 
-// covered reports whether the span is in a literal or a comment.
-func (pt *part) covered(s span) bool {
-	i := sort.Search(len(pt.literals), func(i int) bool { return pt.literals[i].end >= s.end })
-	return i < len(pt.literals) && pt.literals[i].start <= s.start
-}
-
-// literalsOf returns the literals and comments of a text of code, sorted.
-func literalsOf(text string, l *lex.Language) (out []span) {
-	if l.Kind != lex.Code {
+// literals returns the literals and comments of code, if anything is masked in it.
+func (pt *part) literals(f review.File) (out []span) {
+	if pt.lang.Kind != lex.Code || len(pt.spans) == 0 {
 		return nil
 	}
-	for _, t := range lex.Lex(text, 0, len(text), l) {
-		if t.Kind == lex.Literal || t.Kind == lex.Comment {
-			out = append(out, span{start: int(t.Start), end: int(t.End)})
-		}
+	sides, err := pt.sidesOf(f)
+	if err != nil { // unreachable: the sides were read before
+		return nil
 	}
+	for _, s := range sides {
+		var found []span
+		for _, t := range lex.Lex(s.text, 0, len(s.text), pt.lang) {
+			if t.Kind == lex.Literal || t.Kind == lex.Comment {
+				found = append(found, span{start: int(t.Start), end: int(t.End)})
+			}
+		}
+		out = append(out, s.project(found)...)
+	}
+	slices.SortFunc(out, func(a, b span) int { return a.end - b.end })
 	return out
+}
+
+// within reports whether one of the ranges, which are sorted by their ends, holds s.
+func within(ranges []span, s span) bool {
+	i := sort.Search(len(ranges), func(i int) bool { return ranges[i].end >= s.end })
+	return i < len(ranges) && ranges[i].start <= s.start
 }
 
 // isActive reports whether a value has a blank or a character that a shell, SQL or the

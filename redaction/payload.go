@@ -28,9 +28,8 @@ type part struct {
 	lang *lex.Language
 	// isDiff is set for a diff, isWhole if the whole file was read, too.
 	isDiff, isWhole bool
-	// What was read in raw. literals are the literals and comments of code.
+	// What was read in raw.
 	scanned
-	literals []span
 	// isRead is set if nothing more is found in the text as it would be sent.
 	isRead bool
 }
@@ -50,36 +49,39 @@ func (pl *payload) add(raw string, out *Text) *part {
 // hunks become known values. It returns the new text of the file, if it is known, and what was found in it.
 func (pl *payload) addFile(f review.File, out *Text) (pt *part, after string, found []span, err error) {
 	pt = pl.add(f.Diff, out)
-	pt.isDiff, pt.lang = true, lex.Of(f.DepotPath)
-	sides := sidesOf(pt.raw, true)
-	if len(f.Whole) > 0 {
-		pt.isWhole = true
-		text, err := f.Whole.Text()
-		if err == nil {
-			sides, err = wholeSides(pt.raw, strings.ToValidUTF8(text, "\uFFFD"))
-		}
-		if err != nil {
-			return nil, "", nil, err
-		}
+	pt.isDiff, pt.lang, pt.isWhole = true, lex.Of(f.DepotPath), len(f.Whole) > 0
+	sides, err := pt.sidesOf(f)
+	if err != nil || !pt.isWhole {
+		return pt, "", nil, err
 	}
+	var hits []lex.Hit
 	for i, s := range sides {
-		pt.literals = append(pt.literals, s.project(literalsOf(s.text, pt.lang))...)
-		if pt.isWhole {
-			of := pl.scanWhole(s.text, pt.lang)
-			pt.spans, pt.hidden = append(pt.spans, s.project(of.spans)...), append(pt.hidden, s.project(of.hidden)...)
-			if i == 0 {
-				after, found = s.text, of.spans
-			}
+		hits = pl.engine.hits(s.text, s.same, hits)
+		of := pl.scanWhole(s.text, hits, pt.lang)
+		pt.spans, pt.hidden = append(pt.spans, s.project(of.spans)...), append(pt.hidden, s.project(of.hidden)...)
+		if i == 0 {
+			after, found = s.text, of.spans
 		}
 	}
 	pt.spans, pt.hidden = merge(pt.spans), merge(pt.hidden)
-	slices.SortFunc(pt.literals, func(a, b span) int { return a.end - b.end })
 	return pt, after, found, nil
 }
 
-// scanWhole reads a whole file. Its secrets become known values.
-func (pl *payload) scanWhole(text string, l *lex.Language) scanned {
-	of := pl.engine.scan(sidesOf(text, false), l)
+// sidesOf returns the sides of the part, the diff of f: of the whole file if it is known.
+func (pt *part) sidesOf(f review.File) ([]side, error) {
+	if len(f.Whole) == 0 {
+		return sidesOf(pt.raw, true), nil
+	}
+	text, err := f.Whole.Text()
+	if err != nil {
+		return nil, err
+	}
+	return wholeSides(pt.raw, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// scanWhole reads a whole file, whose words are hits. Its secrets become known values.
+func (pl *payload) scanWhole(text string, hits []lex.Hit, l *lex.Language) scanned {
+	of := pl.engine.scan(sidesOf(text, false), hits, l)
 	pl.known.add(of.spans, isSpecific)
 	return of
 }
@@ -123,13 +125,14 @@ func (pt *part) read(e *engine) bool {
 	if pt.isRead {
 		return false
 	}
-	sides := sidesOf(pt.rendered(), pt.isDiff)
+	text := pt.rendered()
+	sides := sidesOf(text, pt.isDiff)
 	if pt.isWhole {
 		for i := range sides {
 			sides[i].sections = nil // a hunk does not begin within a key that is not known
 		}
 	}
-	of := e.scan(sides, pt.lang)
+	of := e.scan(sides, e.hits(text, nil, nil), pt.lang)
 	if len(pt.spans) == 0 {
 		pt.left = of.left
 	}

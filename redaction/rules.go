@@ -184,7 +184,7 @@ func (e *engine) maskedBy(name, text string) string {
 	isOther := func(f judge.Span) bool { return f.Rule != name && f.Place != name }
 	var spans []span
 	for _, v := range viewsOf(text) {
-		of := e.detect(v.text, lex.Unknown, false, nil)
+		of := e.detect(v.text, e.hits(v.text, nil, nil), lex.Unknown, false, nil)
 		spans = v.spans(spans, text, slices.DeleteFunc(of.Found, isOther))
 	}
 	var b strings.Builder

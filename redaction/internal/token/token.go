@@ -88,7 +88,7 @@ func (r *Rules) Drop(off func(rule string) bool) {
 func (r *Rules) Scan(s string, hits []lex.Hit, sections []int) (found, left []judge.Span) {
 	c := &scan{Rules: r, s: s, runEnds: make([]int, len(r.tokens))}
 	for _, h := range hits {
-		if h.Begin >= c.placeholderEnd {
+		if h.Kind == Word && h.Begin >= c.placeholderEnd {
 			r.readers[h.Index].read(c, h.Begin, h.End)
 		}
 	}
@@ -101,6 +101,9 @@ func (r *Rules) Scan(s string, hits []lex.Hit, sections []int) (found, left []ju
 func (r *Rules) ContextFree(s string, hits []lex.Hit) string {
 	c := &scan{Rules: r, s: s, contextFree: true, runEnds: make([]int, len(r.tokens))}
 	for _, h := range hits {
+		if h.Kind != Word {
+			continue
+		}
 		if reader := &r.readers[h.Index]; reader.contextFree && h.Begin >= c.placeholderEnd {
 			if reader.read(c, h.Begin, h.End); len(c.found) > 0 {
 				return c.found[0].Rule
