@@ -173,16 +173,6 @@ func submitted(rfc3339 string) string {
 	return t.UTC().Format("2006-01-02 15:04 MST")
 }
 
-// firstLine returns the first line of a description that is not blank.
-func firstLine(description string) string {
-	for l := range strings.Lines(strings.ReplaceAll(description, "\r", "\n")) {
-		if l := plain.Line(l, maxSubject); l != "" {
-			return l
-		}
-	}
-	return "(no description)"
-}
-
 // more returns "2 more files", and an empty string for none.
 func more(n int, noun string) string {
 	if n < 1 {

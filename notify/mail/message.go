@@ -12,6 +12,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
+	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -72,7 +73,7 @@ func subject(r review.Report) string {
 	if r.Shelved {
 		shelved = "shelved "
 	}
-	return fmt.Sprintf("[criticizer] %sCL %d: %s - %s", shelved, r.Changelist, result(r), strings.ReplaceAll(firstLine(r.Description), "=?", "= ?"))
+	return fmt.Sprintf("[criticizer] %sCL %d: %s - %s", shelved, r.Changelist, result(r), strings.ReplaceAll(post.FirstLine(r.Description, maxSubject), "=?", "= ?"))
 }
 
 // result returns the outcome as a list of mails shows it.

@@ -407,7 +407,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 		for i := range tc.findings {
 			r.Findings = append(r.Findings, review.Finding{
 				Path: fmt.Sprintf("//depot/f%03d", i), Severity: review.SeverityLow, Title: tc.prose, Explanation: tc.prose, Suggestion: tc.prose,
-				Quote: strings.Repeat(tc.prose+"\n", 100), Replacement: strings.Repeat("+"+tc.prose+"\n", 100), ReplacementChecked: true,
+				Quote: strings.Repeat(tc.prose+"\n", maxQuoteLines+1), Replacement: strings.Repeat("+"+tc.prose+"\n", maxQuoteLines+1), ReplacementChecked: true,
 			})
 		}
 		r.Findings = append(r.Findings, worst)

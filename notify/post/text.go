@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/plain"
@@ -19,6 +20,17 @@ func Worst(r review.Report, limit int) (findings []review.Finding, more int) {
 	})
 	shown := min(len(findings), limit)
 	return findings[:shown], len(findings) - shown
+}
+
+// FirstLine returns the first line of a description that is not blank, of at most limit
+// characters.
+func FirstLine(description string, limit int) string {
+	for l := range strings.Lines(strings.ReplaceAll(description, "\r", "\n")) {
+		if l := plain.Line(l, limit); l != "" {
+			return l
+		}
+	}
+	return "(no description)"
 }
 
 // maxPath bounds the path in a position.

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -68,8 +67,7 @@ func plainText(s string, limit int) *text {
 
 // newMessage summarizes r with its worst findings.
 func newMessage(r review.Report, key string) message {
-	line, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
-	title := fmt.Sprintf("CL %d: %s", r.Changelist, cmp.Or(escape(line, maxHeader), "(no description)"))
+	title := fmt.Sprintf("CL %d: %s", r.Changelist, escaper.Replace(post.FirstLine(r.Description, maxHeader)))
 	m := message{
 		Key:  key,
 		Text: fmt.Sprintf("[criticizer] %s: %s", title, post.Outcome(r)),

@@ -103,7 +103,7 @@ func newEntry(id string, raw []byte) Entry {
 	return e
 }
 
-// add writes a message to disk and returns its id when it is safe there.
+// add writes a message to disk, completely or not at all, and returns its id.
 func (s *store) add(from string, to []string, body []byte) (id string, err error) {
 	var b bytes.Buffer
 	writeField(&b, fieldFrom, from)
@@ -112,7 +112,11 @@ func (s *store) add(from string, to []string, body []byte) (id string, err error
 	}
 	b.Write(body)
 	id = time.Now().UTC().Format(idTime) + "-" + rand.Text()
-	if err := writeFile(s.dir, id+suffix, b.Bytes()); err != nil {
+	unfinished := filepath.Join(s.dir, temporary+id)
+	if err := os.WriteFile(unfinished, b.Bytes(), 0o600); err != nil {
+		return "", err
+	}
+	if err := os.Rename(unfinished, filepath.Join(s.dir, id+suffix)); err != nil {
 		return "", err
 	}
 	s.mu.Lock()
@@ -131,26 +135,6 @@ func writeField(b *bytes.Buffer, name, address string) {
 		return r
 	}, address)
 	fmt.Fprintf(b, "%s: <%s>\r\n", name, printable)
-}
-
-// writeFile creates the file completely and durably, or not at all.
-func writeFile(dir, name string, data []byte) error {
-	f, err := os.CreateTemp(dir, temporary+"*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // begin opens a transaction, which the caller must end.
