@@ -56,15 +56,14 @@ func (c *app) deadletterShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one dead letter",
 		RunE: onRow(c, "dead letter", findDeadLetter, func(ctx context.Context, db *store.DB, l store.DeadLetter, _ []string) error {
-			letter, err := completeDeadLetter(ctx, db, l)
-			if err != nil {
-				return err
-			}
 			cfg, err := c.config(settings.RoleOperator)
 			if err != nil {
 				return err
 			}
-			letter.TemporalURL = cfg.Temporal.RunURL(l.WorkflowID, l.RunID)
+			letter, err := completeDeadLetter(ctx, db, cfg, l)
+			if err != nil {
+				return err
+			}
 			return c.print(letter, func(w io.Writer) {
 				letter.print(w, "")
 				letter.printDetails(w)

@@ -189,7 +189,7 @@ func TestAttemptsAndExclusionsAreShown(t *testing.T) {
 	testkit.NoError(t, err)
 	testkit.NoError(t, notify.RecordAttempt(t.Context(), row, review.Attempt{Result: "UPSTREAM_UNAVAILABLE", Answer: "451 4.3.0", Detail: "it asks to try again later"}))
 	contains(t, say(t, env, "delivery", "show", fmt.Sprint(row.ID)).out, "attempt 1, begun", "UPSTREAM_UNAVAILABLE", "451 4.3.0", "try again later")
-	contains(t, say(t, env, "status", "4711").out, "not notified", "carol", "opted out")
+	contains(t, say(t, env, "status", "4711").out, "carol", "not notified, opted out")
 }
 
 // A dry run of named deliveries counts those whose state allows the decision.

@@ -43,28 +43,42 @@ func (v reviewView) print(w io.Writer) {
 		fmt.Fprintln(w)
 		operator.WriteTable(w, "  ", deliveryTable.rows(v.Deliveries))
 	}
-	v.printExcluded(w)
+	var excluded [][]string
+	for _, r := range v.Recipients {
+		if why := v.whyExcluded(r); why != "" {
+			excluded = append(excluded, operator.Row(printable(cmp.Or(r.User, r.Address)), r.Role, why))
+		}
+	}
+	if len(excluded) > 0 {
+		fmt.Fprintln(w)
+		operator.WriteTable(w, "  ", excluded)
+	}
 	for _, l := range v.DeadLetters {
 		fmt.Fprintln(w)
 		l.print(w, "  ")
 	}
 }
 
-// printExcluded writes who is not notified, and why. Who is notified has a delivery.
-func (v reviewView) printExcluded(w io.Writer) {
-	var rows [][]string
-	for _, r := range v.Recipients {
-		switch name := cmp.Or(r.User, r.Address); {
-		case r.Why == nil && v.State != review.JobSucceeded:
-			rows = append(rows, operator.Row("to be decided", printable(name), r.Role))
-		case r.Why != nil && *r.Why != "":
-			rows = append(rows, operator.Row("not notified", printable(name), r.Role, *r.Why))
-		}
+// whyExcluded returns why a person is not notified, or empty: who is notified has a delivery.
+func (v reviewView) whyExcluded(r store.RecipientDecision) string {
+	switch {
+	case r.Why != nil && *r.Why == "":
+		return ""
+	case r.Why != nil:
+		return "not notified, " + *r.Why
+	case v.SkippedBy != "":
+		return "not notified, the review was skipped"
+	case v.State == review.JobCanceled:
+		return "not notified, the review was canceled"
+	case v.State == review.JobRetryableFailed && !slices.ContainsFunc(v.DeadLetters, func(l deadLetterView) bool { return isUnresolved(l.DeadLetter) }):
+		return "not notified, the review stopped"
 	}
-	if len(rows) > 0 {
-		fmt.Fprintln(w)
-		operator.WriteTable(w, "  ", rows)
-	}
+	return "to be decided, stage notify has not begun"
+}
+
+// gapText names lines that no model could read, and why.
+func gapText(u review.Unread) string {
+	return strings.TrimSpace(fmt.Sprintf("%s, lines %s: %s %s %s", printable(u.Path), u.Lines, u.Why, u.Class, u.Context))
 }
 
 func stateText(r store.ReviewRow) string {
@@ -90,9 +104,7 @@ func (v reviewView) fields() fields {
 	f.add("coverage", "%s", v.Coverage)
 	if v.SkippedBy == "" && (v.Outcome == review.OutcomeNotReviewed || v.Outcome == review.OutcomePartial) {
 		f.add("left out", "to list it: criticizer review show %d --review-version %d", v.Changelist, v.Version)
-		addEach(&f, "not read", v.Gaps, func(u review.Unread) string {
-			return strings.TrimSpace(fmt.Sprintf("%s %s: %s %s %s", u.Path, u.Lines, u.Why, u.Class, u.Context))
-		})
+		addEach(&f, "not read", v.Gaps, gapText)
 	}
 	switch {
 	case !v.temporalAsked:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,6 +56,8 @@ and queues that Temporal knows.`,
 type listedReview struct {
 	store.RecentReview
 	Waits []string `json:"waits,omitempty"`
+
+	view *reviewView // of an unfinished review
 }
 
 // withWaits adds what unfinished reviews wait for. If Temporal cannot be asked, only the breakers of
@@ -62,19 +65,12 @@ type listedReview struct {
 func withWaits(ctx context.Context, cfg *settings.Config, rows []store.RecentReview, outages []store.Outage) []listedReview {
 	const mostAsked = 50
 	listed := make([]listedReview, len(rows))
-	var waiting []reviewView
-	var at []int // the places of waiting in listed
+	var waiting []*reviewView
 	for i, r := range rows {
 		listed[i].RecentReview = r
 		if r.State == review.JobInProgress {
-			v := reviewView{ReviewRow: r.ReviewRow}
-			for _, o := range outages {
-				if o.Stage == string(r.Stage) {
-					v.Outages = append(v.Outages, o)
-				}
-			}
-			waiting = append(waiting, v)
-			at = append(at, i)
+			listed[i].view = &reviewView{ReviewRow: r.ReviewRow, Outages: ofStage(string(r.Stage), outages)}
+			waiting = append(waiting, listed[i].view)
 		}
 	}
 	if len(waiting) > 0 {
@@ -83,14 +79,20 @@ func withWaits(ctx context.Context, cfg *settings.Config, rows []store.RecentRev
 			temporal.Close()
 		}
 	}
-	for n, v := range waiting {
-		waits := v.waits()
-		if !v.temporalAsked {
-			waits = append(waits, "its attempt and queue are not known")
+	for i, r := range listed {
+		if r.view != nil {
+			listed[i].Waits = r.view.waits()
+			if !r.view.temporalAsked {
+				listed[i].Waits = append(listed[i].Waits, "its attempt and queue are not known")
+			}
 		}
-		listed[at[n]].Waits = waits
 	}
 	return listed
+}
+
+// ofStage returns the circuit breakers of a stage.
+func ofStage(stage string, outages []store.Outage) []store.Outage {
+	return slices.DeleteFunc(slices.Clone(outages), func(o store.Outage) bool { return o.Stage != stage })
 }
 
 // reportFormats write a report, by the value of --format.

@@ -31,7 +31,7 @@ and cost, the dropped findings, the deliveries, the dead letters and their repla
 				return err
 			}
 			defer db.Close()
-			views, err := readRows(cmd.Context(), db, cl)
+			views, err := readRows(cmd.Context(), db, cfg, cl)
 			if err == nil && len(views) == 0 {
 				err = advise(fmt.Errorf("changelist %d has no review", cl), "to see why: criticizer why %d", cl)
 			}
@@ -95,16 +95,12 @@ type deliveryView struct {
 }
 
 // askTemporal adds the runs to the reviews. If Temporal cannot be asked, they stay without.
-func askTemporal(ctx context.Context, cfg *settings.Config, views []reviewView) (*runs, error) {
+func askTemporal(ctx context.Context, cfg *settings.Config, views []*reviewView) (*runs, error) {
 	temporal, err := dialTemporal(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	for i := range views {
-		v := &views[i]
-		for n, l := range v.DeadLetters {
-			v.DeadLetters[n].TemporalURL = cfg.Temporal.RunURL(l.WorkflowID, l.RunID)
-		}
+	for _, v := range views {
 		switch run, err := temporal.current(ctx, v.WorkflowID); {
 		case err == nil:
 			v.Run = &run
@@ -117,7 +113,7 @@ func askTemporal(ctx context.Context, cfg *settings.Config, views []reviewView) 
 }
 
 // readRows reads what the database has about the reviews of a changelist.
-func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]reviewView, error) {
+func readRows(ctx context.Context, db *store.DB, cfg *settings.Config, cl review.Changelist) ([]*reviewView, error) {
 	rows, err := db.Reviews(ctx, cl)
 	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
 	recipients, errRecipients := db.RecipientDecisions(ctx, cl)
@@ -129,9 +125,9 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	if err := errors.Join(err, errGaps, errDeliveries, errRecipients, errNotices, errLetters, errRecords, errOutages); err != nil {
 		return nil, err
 	}
-	views := make([]reviewView, len(rows))
+	views := make([]*reviewView, len(rows))
 	for i, row := range rows {
-		v := reviewView{
+		v := &reviewView{
 			ReviewRow: row, Gaps: gaps[row.Version], DeadLetters: []deadLetterView{},
 			Recipients: ofVersion(row.Version, recipients, func(r store.RecipientDecision) review.Version { return r.Version }),
 			Deliveries: ofVersion(row.Version, deliveries, func(d store.OutboxEntry) review.Version { return d.Version }),
@@ -146,7 +142,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 			v.Notice = &n
 		}
 		for _, l := range ofVersion(row.Version, letters, func(l store.DeadLetter) review.Version { return l.Version }) {
-			letter, err := completeDeadLetter(ctx, db, l)
+			letter, err := completeDeadLetter(ctx, db, cfg, l)
 			if err != nil {
 				return nil, err
 			}
@@ -162,8 +158,8 @@ func ofVersion[T any](v review.Version, rows []T, version func(T) review.Version
 	return slices.DeleteFunc(append([]T{}, rows...), func(row T) bool { return version(row) != v })
 }
 
-func completeDeadLetter(ctx context.Context, db *store.DB, l store.DeadLetter) (v deadLetterView, err error) {
-	v.DeadLetter = l
+func completeDeadLetter(ctx context.Context, db *store.DB, cfg *settings.Config, l store.DeadLetter) (v deadLetterView, err error) {
+	v.DeadLetter, v.TemporalURL = l, cfg.Temporal.RunURL(l.WorkflowID, l.RunID)
 	if v.Replays, err = db.Replays(ctx, l.ID); err != nil {
 		return v, err
 	}

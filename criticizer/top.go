@@ -123,11 +123,7 @@ func readOverview(ctx context.Context, db *store.DB, cfg *settings.Config) (over
 		if errStage != nil {
 			return o, errors.Join(err, advise(errStage, "to check the installation: criticizer doctor"))
 		}
-		for _, outage := range outages {
-			if outage.Stage == v.Stage {
-				v.Outages = append(v.Outages, outage)
-			}
-		}
+		v.Outages = ofStage(v.Stage, outages)
 		o.Stages = append(o.Stages, v)
 	}
 	return o, err

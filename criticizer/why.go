@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,7 +61,7 @@ report, as criticizer review show does, with the same role and keyset.`,
 			return err
 		}
 		defer db.Close()
-		views, err := readRows(ctx, db, cl)
+		views, err := readRows(ctx, db, cfg, cl)
 		if err != nil {
 			return err
 		}
@@ -168,7 +167,7 @@ func (v reviewView) explainLeftOut() (all []explanation) {
 		all = append(all, explanation{v.Version, "files", fmt.Sprintf("%s %s: %s", plural(r.Files, "file"), r.State, r.Why), ""})
 	}
 	for _, u := range v.Gaps {
-		all = append(all, explanation{v.Version, "files", strings.TrimSpace(fmt.Sprintf("%s, lines %s: %s %s %s", printable(u.Path), u.Lines, u.Why, u.Class, u.Context)), ""})
+		all = append(all, explanation{v.Version, "files", gapText(u), ""})
 	}
 	if p := v.Provenance; p != nil && len(p.Dropped) > 0 {
 		all = append(all, explanation{v.Version, "remarks", "dropped: " + tally(review.DropReasons(), p.Dropped), ""})
@@ -178,7 +177,7 @@ func (v reviewView) explainLeftOut() (all []explanation) {
 
 // leftOut lists the files and lines that the newest report does not cover, from the report. That
 // may be one of a shelf, which the review has adopted.
-func (c *app) leftOut(ctx context.Context, cl review.Changelist, views []reviewView) (all []explanation, err error) {
+func (c *app) leftOut(ctx context.Context, cl review.Changelist, views []*reviewView) (all []explanation, err error) {
 	var newest review.Version
 	for _, v := range views {
 		if v.Outcome != "" {
@@ -213,19 +212,8 @@ func (v reviewView) explainMails(ctx context.Context, db *store.DB, person strin
 		if r.Address != "" {
 			users[strings.ToLower(r.Address)] = r.User
 		}
-		name := printable(cmp.Or(r.User, r.Address)) + ", " + string(r.Role)
-		switch {
-		case !wanted(r.User, r.Address), r.Why != nil && *r.Why == "":
-		case r.Why != nil:
-			all = append(all, explanation{v.Version, "mail", name + ": not notified, " + *r.Why, ""})
-		case v.SkippedBy != "":
-			all = append(all, explanation{v.Version, "mail", name + ": not notified, the review was skipped", ""})
-		case v.State == review.JobCanceled:
-			all = append(all, explanation{v.Version, "mail", name + ": not notified, the review was canceled", ""})
-		case v.State == review.JobRetryableFailed && !slices.ContainsFunc(v.DeadLetters, func(l deadLetterView) bool { return isUnresolved(l.DeadLetter) }):
-			all = append(all, explanation{v.Version, "mail", name + ": not notified, the review stopped", ""})
-		default:
-			all = append(all, explanation{v.Version, "mail", name + ": to be decided, stage notify has not begun", ""})
+		if why := v.whyExcluded(r); why != "" && wanted(r.User, r.Address) {
+			all = append(all, explanation{v.Version, "mail", printable(cmp.Or(r.User, r.Address)) + ", " + string(r.Role) + ": " + why, ""})
 		}
 	}
 	for _, d := range v.Deliveries {
