@@ -15,7 +15,7 @@ type outbox interface {
 	// The people of a review, and its rows.
 
 	Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error)
-	DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.Excluded) error
+	DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.RecipientDecision) error
 	Bounced(ctx context.Context, addresses []string) ([]string, error)
 	PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error)
 	PrepareChannels(ctx context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error

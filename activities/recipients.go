@@ -60,15 +60,6 @@ func (p RecipientPolicy) Check(problems *config.Problems) {
 	}
 }
 
-// A Decision is the decision about one person.
-type Decision struct {
-	review.Recipient
-	// Why is the reason for not notifying the person; empty if the person is notified.
-	Why string `json:"why,omitempty"`
-	// as is the person as known.
-	as review.Recipient
-}
-
 const findingsOnly = "gets findings only (mail.clean_to)"
 
 // The reasons that are shown to the other recipients.
@@ -79,12 +70,10 @@ const (
 )
 
 // Decide keeps the order given, author first. A person with several spellings of an
-// address is listed once.
-func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome) []Decision {
-	var decided []Decision
+// address is listed once. Who is notified has the plain address, others have theirs as known.
+func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome) (decided []review.RecipientDecision) {
 	seen := map[string]bool{}
 	for _, r := range known {
-		as := r
 		address, err := review.ParseAddress(r.Address)
 		why := ""
 		switch {
@@ -108,7 +97,7 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 			seen[address] = true
 			r.Address = address
 		}
-		decided = append(decided, Decision{r, why, as})
+		decided = append(decided, review.RecipientDecision{Recipient: r, Why: why})
 	}
 	return decided
 }
@@ -124,7 +113,7 @@ type choice struct {
 	addresses  []string
 	unresolved []string // users without a usable address
 	outside    []string // users with an address outside of the allowed domains
-	excluded   []review.Excluded
+	excluded   []review.RecipientDecision
 	quiet      bool // there is no new finding to report
 	// roles are by address, also of people who are not notified: an operator may notify them.
 	roles map[string]review.Role
@@ -173,7 +162,7 @@ func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome
 		case outside:
 			c.outside = append(c.outside, cmp.Or(d.User, "an owner"))
 		}
-		c.excluded = append(c.excluded, review.Excluded{Recipient: d.as, Why: d.Why})
+		c.excluded = append(c.excluded, d)
 	}
 	return c
 }

@@ -182,7 +182,7 @@ func TestAttemptsAndExclusionsAreShown(t *testing.T) {
 	testkit.NoError(t, err)
 	carol := review.Recipient{User: "carol", Address: "carol@corp.test", Role: review.RoleSubscriber}
 	testkit.NoError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, []review.Recipient{carol}))
-	testkit.NoError(t, notify.DecideRecipients(t.Context(), 4711, 1, []review.Excluded{{Recipient: carol, Why: "opted out"}}))
+	testkit.NoError(t, notify.DecideRecipients(t.Context(), 4711, 1, []review.RecipientDecision{{Recipient: carol, Why: "opted out"}}))
 	rows, err := notify.PrepareDeliveries(t.Context(), 4711, 1, []string{"alice@corp.test"})
 	testkit.NoError(t, err)
 	row, err := notify.BeginDelivery(t.Context(), rows[0])

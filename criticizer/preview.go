@@ -117,9 +117,9 @@ type preview struct {
 	Outcome review.Outcome `json:"outcome"`
 	Reason  string         `json:"reason,omitempty"`
 	llm.Preview
-	Files      []previewedFile       `json:"files"` // replaces that of llm.Preview
-	Redactions []review.Redaction    `json:"redactions"`
-	Recipients []activities.Decision `json:"recipients"`
+	Files      []previewedFile            `json:"files"` // replaces that of llm.Preview
+	Redactions []review.Redaction         `json:"redactions"`
+	Recipients []review.RecipientDecision `json:"recipients"`
 
 	redacted redaction.Change
 	pipeline *redaction.Pipeline
@@ -168,7 +168,7 @@ func newPreview(ctx context.Context, cfg *settings.Config, change review.Change,
 	}
 	p.Rules = append([]string{}, p.Rules...) // in JSON a list, even if there are none
 	if change.SkippedBy != "" {
-		p.Outcome, p.Reason, p.Recipients = review.OutcomeNotReviewed, string(change.SkippedBy), []activities.Decision{}
+		p.Outcome, p.Reason, p.Recipients = review.OutcomeNotReviewed, string(change.SkippedBy), []review.RecipientDecision{}
 		return p, nil
 	}
 	p.Outcome, p.Reason = review.Report{Coverage: planned.Coverage, Gaps: change.Gaps}.Judge()

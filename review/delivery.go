@@ -139,8 +139,9 @@ type DueDelivery struct {
 // EvidenceReply is the evidence of a message that the provider confirmed itself.
 const EvidenceReply = "accepted"
 
-// An Excluded person is not notified of a review.
-type Excluded struct {
+// A RecipientDecision is whether a person is notified of a review.
+type RecipientDecision struct {
 	Recipient
-	Why string
+	// Why is the reason for not notifying the person; empty if the person is notified.
+	Why string `json:"why,omitempty"`
 }

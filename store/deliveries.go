@@ -32,7 +32,7 @@ func (d *DB) Recipients(ctx context.Context, cl review.Changelist, v review.Vers
 
 // DecideRecipients stores for each person of a version why the person is not notified, before
 // anything is sent. Persons who are not among the excluded are notified.
-func (d *DB) DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.Excluded) error {
+func (d *DB) DecideRecipients(ctx context.Context, cl review.Changelist, v review.Version, excluded []review.RecipientDecision) error {
 	return d.inTx(ctx, "decide recipients", func(q *db.Queries) error {
 		if err := q.DecideAllRecipients(ctx, cl, v); err != nil {
 			return err

@@ -645,10 +645,10 @@ func TestRecipientDecisions(t *testing.T) {
 		return list
 	}
 	for _, tc := range []struct {
-		excluded []review.Excluded
+		excluded []review.RecipientDecision
 		want     []string
 	}{
-		{[]review.Excluded{{Recipient: people[1], Why: "opted out"}}, []string{"alice: ", "bob: opted out"}},
+		{[]review.RecipientDecision{{Recipient: people[1], Why: "opted out"}}, []string{"alice: ", "bob: opted out"}},
 		{nil, []string{"alice: ", "bob: "}}, // a replay decides again
 	} {
 		if got := whys(); tc.excluded != nil && !slices.Equal(got, []string{"alice: undecided", "bob: undecided"}) {
