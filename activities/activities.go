@@ -5,7 +5,9 @@
 //
 // A review runs [Bookkeeper.OpenJob], [Fetcher.Fetch], [Redactor.Redact],
 // [Model.LLM], [Notifier.Notify] and [Bookkeeper.FinishJob]: read them in
-// this order. deliver.go holds the sequence that sends each notification once.
+// this order. recipients.go decides who is notified, deliver.go holds the sequence that sends each
+// notification once, and adopt.go takes over the report of a shelf. reconcile.go, retention.go,
+// catchup.go and notice.go run on schedules.
 //
 // Temporal's history stores the input and output of an activity for weeks: they are
 // references, verdicts and counts, never content.

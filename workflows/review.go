@@ -4,15 +4,14 @@
 //
 // review.go tells a review from its start to its end: the stages, what happens if one fails,
 // and what people see of it. policies.go holds the timeouts and attempts of all activities, and
-// runs them.
+// runs them; deadletter.go makes the record of a failed stage. shelf.go waits until a shelf is
+// quiet, catchup.go finds changelists without a review, and maintenance.go has the workflows of
+// retention and reconciliation.
 package workflows
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -264,23 +263,6 @@ func (r *reviewState) notify(ctx workflow.Context) error {
 	return first
 }
 
-// untilReshelved returns a context that ends when the shelf under review is shelved again.
-func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
-	if !r.req.Shelved {
-		return ctx
-	}
-	newest, end := workflow.WithCancel(ctx)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		workflow.GetSignalChannel(ctx, outdatedSignal).Receive(ctx, nil)
-		if workflow.Await(ctx, func() bool { return r.job.ID != 0 }) != nil { // only an open job can be skipped
-			return
-		}
-		r.outdated = true
-		end()
-	})
-	return newest
-}
-
 // stage runs one stage until it succeeds or this run dead-letters it.
 //
 // RecordDeadLetter returns the run ID that it recorded. If that is the ID of this run,
@@ -339,53 +321,6 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, do func() 
 			return err
 		}
 	}
-}
-
-// deadLetter makes the dead letter of a stage from the error of its last attempt.
-func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err error) failure.DeadLetter {
-	report := reportOf(ctx, err)
-	deadLetter := failure.DeadLetter{
-		ErrorClass:     report.Class,
-		Stage:          string(stage),
-		LastStack:      report.Stack,
-		FirstFailureAt: cmp.Or(r.spent.FirstFailureAt, report.FirstAt),
-		LastFailureAt:  report.At,
-		Attempts:       max(1, r.spent.Failures),
-		Hint:           report.Class.Describe().Hint,
-	}
-	deadLetter.SanitizedContext = map[string]string{
-		"changelist":     r.req.Changelist.String(),
-		"review_version": strconv.Itoa(int(r.req.Version)),
-		"stage":          deadLetter.Stage,
-		"attempts":       strconv.Itoa(deadLetter.Attempts),
-		"upstream":       report.Upstream,
-		"request_id":     report.RequestID,
-		"raw":            truncated(r.fetched.Raw),
-		"redacted":       truncated(r.redacted),
-		"report":         truncated(r.reviewed.Report),
-	}
-	if failed, ok := errors.AsType[*temporal.ActivityError](err); ok {
-		deadLetter.SanitizedContext["activity"] = failed.ActivityID()
-	}
-	var failed []string
-	for _, c := range review.Channels() {
-		if attempts, ok := r.notNotified[c]; ok {
-			failed = append(failed, string(c))
-			deadLetter.SanitizedContext["attempts_"+string(c)] = strconv.Itoa(attempts)
-		}
-	}
-	deadLetter.SanitizedContext["not_notified"] = strings.Join(failed, ", ")
-	return deadLetter
-}
-
-// truncated returns the namespace and the first digits of a reference, which identify the
-// stored artifact (processing 8.4). The reference is a keyed hash of the content.
-func truncated(ref review.ArtifactRef) string {
-	namespace, hash, ok := strings.Cut(string(ref), ":")
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%s:%.12s", namespace, hash)
 }
 
 // takeOver assigns the review to this run, if a reset made this run from the one that

@@ -84,3 +84,20 @@ func startChild(ctx workflow.Context, req review.Request) error {
 	}
 	return err
 }
+
+// untilReshelved returns a context that ends when the shelf under review is shelved again.
+func (r *reviewState) untilReshelved(ctx workflow.Context) workflow.Context {
+	if !r.req.Shelved {
+		return ctx
+	}
+	newest, end := workflow.WithCancel(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		workflow.GetSignalChannel(ctx, outdatedSignal).Receive(ctx, nil)
+		if workflow.Await(ctx, func() bool { return r.job.ID != 0 }) != nil { // only an open job can be skipped
+			return
+		}
+		r.outdated = true
+		end()
+	})
+	return newest
+}
