@@ -87,7 +87,7 @@ const (
 	outOfBounds = `too (?:large|big|high|many)|at most|less than|smaller than|lower than|not exceed|exceed|<=|<|>|\brange\b|between|above (?:the )?maximum|maximum (?:value|allowed|number)|\bup to\b|greater than|larger than|cannot be (?:greater|larger|more)|limited|model is \d`
 	prompts     = `\binputs?\b|\bprompt|\bcontext|\btokens?\b|\blength\b|\bmessages?\b|\brequest\b|\bsequence\b|\bcontent\b`
 	lengths     = `\bprompt|\btokens?\b|\blength\b`
-	contexts    = `\binput is too long|\bcontext[ _-]?(?:window|length|size|limit)|上下文.{0,12}(?:过长|超|限)|(?:超过|超出).{0,8}(?:上下文|长度)|(?:输入|内容).{0,4}过长`
+	contexts    = `\binput is too long|\bn_ctx\b|\bcontext[ _-]?(?:window|length|size|limit)|上下文.{0,12}(?:过长|超|限)|(?:超过|超出).{0,8}(?:上下文|长度)|(?:输入|内容).{0,4}过长`
 	tooMuch     = `exceed|too (?:long|large|many|big)|longer than|larger than|greater than|more than the|over the|\bup to\b|\blimit(?:ed)? (?:of|is|to|exceeded)|\bmaximum\b|\brange of\b|must have (?:less|fewer)|must be (?:<=|less|at most|smaller)|more than (?:the )?max|reduce (?:the|your) (?:length|input|prompt|size)|overflow|not enough|beyond`
 	soon        = `per[ _-]?(?:minute|min|second|hour)|perminute|\brpm\b|\btpm\b|try again|retry (?:in|after)|please wait|too (?:many|frequent)|\brate[ _-]?limit`
 	//nolint:gosec // words of errors, not a credential
@@ -95,7 +95,7 @@ const (
 	spent  = `\blow\b|insufficient|exceed|exhausted|depleted|required|requires more|reached|overdue|inactive|not active|suspended|used up|\bempty\b|\bno\b|not enough|do(?:es)?n'?t have|\bnegative\b|r[ua]n out|out of|不足|欠费`
 )
 
-var spentCodes = whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)|billing_(?:hard_limit_reached|not_active|error)|exceeded_current_quota_error|budget_exceeded|payment_required|arrearage|credits?_(?:exhausted|required)|pre_consume_token_quota_failed|1113|accountoverdueerror`)
+var spentCodes = whole(`insufficient_(?:quota|balance|credits?|funds|user_quota)|billing_(?:hard_limit_reached|not_active|error)|exceeded_current_quota_error|budget_exceeded|payment_required|arrearage|credits?_(?:exhausted|required)|pre_consume_token_quota_failed|1113|accountoverdueerror|setlimitexceeded`)
 
 // rules are in the order in which they are asked.
 var rules = []rule{
@@ -113,7 +113,7 @@ var rules = []rule{
 		words: near(credit+`|\bquota\b`, spent)},
 	{meaning: noCredit, on: anyStatus,
 		words: near(credit, spent), unless: regexp.MustCompile(soon)},
-	{meaning: noKey, on: anyStatus, codes: whole(`invalid_api_key|api_key_invalid|invalid_authentication(?:_error)?|incorrect_api_key(?:_provided)?|authentication_error|auth_error|unauthenticated|unauthorized|invalidapikey|invalid_token|invalid_key|expired_api_key|api_key_expired|token_expired|access_token_expired|1000|1001|1002|1003|1004`),
+	{meaning: noKey, on: anyStatus, codes: whole(`invalid_api_key|api_key_invalid|invalid_authentication(?:_error)?|incorrect_api_key(?:_provided)?|authentication_error|auth_error|unauthenticated|unauthorized|invalidapikey|invalid_token|invalid_key|expired_api_key|api_key_expired|token_expired|access_token_expired`),
 		words: near(`api[ _-]?keys?\b|(?:access|auth|authentication|bearer|api)[ _-]?tokens?\b|authentication method|\bcredentials?\b|令牌`,
 			`invalid|incorrect|not valid|expired|revoked|malformed|missing|disabled|deactivated|deleted|wrong|rejected|denied|refused|\bno\b|\bbad\b|unauthorized|not (?:found|provided|passed|set|authorized|recognized|active|exist)|must provide|didn'?t provide|you need to provide|could not resolve|leaked|无效|过期`)},
 	{meaning: noKey, on: func(s int) bool { return s < 500 && s != 404 && s != 429 },
@@ -124,7 +124,7 @@ var rules = []rule{
 	{meaning: tooMany, on: exceptServer, words: regexp.MustCompile(`request (?:is |was )?too (?:large|big|long)[^.]{0,200}(?:tokens? per|tpm|tpd|rate limit)|(?:tokens per (?:min(?:ute)?|day)|tpm)[^.]{0,80}must be reduced`)},
 	{meaning: rateLimited, on: func(s int) bool { return s == 429 || s == 0 || s == 400 || s == 403 || s == 500 },
 		codes: whole(`rate_limit(?:_exceeded|_error|ed)?|rate_limit_reached_error|too_many_requests|resource_exhausted|throttling.*|throttlingexception|requests|1302|1303|1305`),
-		words: regexp.MustCompile(`rate[ _-]?limit|too many requests|\bthrottl|requests? per (?:minute|day|second)|tokens per (?:min|day)|too many tokens,? please wait|too frequent`)},
+		words: regexp.MustCompile(`rate[ _-]?limit|requests? limit (?:reached|exceeded)|too many requests|\bthrottl|requests? per (?:minute|day|second)|tokens per (?:min|day)|too many tokens,? please wait|too frequent`)},
 	{meaning: tooLong, on: func(s int) bool { return ofRequest(s) && s != 402 && s != 404 },
 		codes:   whole(`context_length_exceeded|exceed_context_size_error|string_above_max_length|model_max_prompt_tokens_exceeded|prompt_too_long|request_too_large|context_window_exceeded(?:_error)?|context_exceeded|tokens_limit_reached|max_context_length_exceeded|input_too_long|contextwindowexceedederror|token_limit_exceeded|1261`),
 		words:   regexp.MustCompile(near(prompts, tooMuch).String() + `|` + contexts),
