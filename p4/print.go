@@ -33,7 +33,12 @@ type printout struct {
 	// content that it lacks.
 	isLast   bool
 	contents map[string]*content // by folded spec
-	current  *content            // whose chunks arrive; nil for none
+	attempt
+}
+
+// An attempt is what one process has printed.
+type attempt struct {
+	current *content // whose chunks arrive; nil for none
 	// unnamed is the reason of a missing revision that the message did not name, and
 	// damaged counts such messages about damage.
 	unnamed review.SkipReason
@@ -106,7 +111,7 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 	limited, stuck, halvings, size := 0, 0, 0, len(left)
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
 		requested, rest := left[:min(size, len(left))], left[min(size, len(left)):]
-		p.unnamed, p.damaged, p.current, p.arrived, p.odd = "", 0, nil, 0, nil
+		p.attempt = attempt{}
 		err := x.Run(ctx, command.Cmd{Name: "print", Lines: requested}, p.add)
 		switch {
 		case err == nil:

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -122,13 +120,7 @@ func (e *environment) startWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return proc.awaitReady(ctx, time.Minute, func(context.Context) error {
-		log, err := os.ReadFile(proc.logPath)
-		if err == nil && !bytes.Contains(log, []byte("worker ready")) {
-			err = errors.New("it is starting")
-		}
-		return err
-	})
+	return proc.awaitLog(ctx, time.Minute, "worker ready")
 }
 
 // withoutOurs removes the variables that devstack sets itself, with or without

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -72,15 +71,7 @@ func startPostgres(ctx context.Context, s *stack, opts options) (string, error) 
 	if c.Binaries == "" {
 		what = "downloading and starting Postgres, because none is installed"
 	}
-	err = s.out.during(what, func() error {
-		return proc.awaitReady(ctx, 5*time.Minute, func(context.Context) error {
-			if log, err := os.ReadFile(proc.logPath); err != nil || !strings.Contains(string(log), pgReady) {
-				return cmp.Or(err, errors.New("it is starting"))
-			}
-			return nil
-		})
-	})
-	if err != nil {
+	if err := s.out.during(what, func() error { return proc.awaitLog(ctx, 5*time.Minute, pgReady) }); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, howToInstallPostgres())
 	}
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(pgUser, c.Password), Host: localAddress(c.Port), Path: "/postgres", RawQuery: "sslmode=disable"}

@@ -209,6 +209,17 @@ func (p *process) awaitReady(ctx context.Context, deadline time.Duration, ready 
 	}
 }
 
+// awaitLog waits until the log has a text.
+func (p *process) awaitLog(ctx context.Context, deadline time.Duration, text string) error {
+	return p.awaitReady(ctx, deadline, func(context.Context) error {
+		log, err := os.ReadFile(p.logPath)
+		if err == nil && !bytes.Contains(log, []byte(text)) {
+			err = errors.New("it is starting")
+		}
+		return err
+	})
+}
+
 // logTail returns the name of a log and its last lines.
 func logTail(logPath string) string {
 	const lines = 12
