@@ -41,6 +41,7 @@ func TestExtrasAreNotPreconditions(t *testing.T) {
 		"subscribers":                                {"reviews -c 12", edit, 3, 35, "Operation took too long (over 30 seconds); see 'p4 help maxlocktime'.", "who follows the files"},
 		"texts of jobs":                              {"jobs -l -e Job=BUG-7", edit, 3, 6, "You don't have permission for this operation.", "the texts of the jobs"},
 		"rules of teams":                             {"print //depot/rules.md@11", edit, 3, 33, "Librarian checkout depot/rules.md failed.", "the rules of the teams"},
+		"rules of teams, protected":                  {"print //depot/rules.md@11", edit, 2, 17, "//depot/rules.md@11 - protected namespace - access denied.", "the rules of the teams"},
 		"the code around the change":                 {"files -e", edit, 3, 35, "Too many rows scanned (over 1000); see 'p4 help maxscanrows'.", "the code around the change"},
 	} {
 		t.Run(fact, func(t *testing.T) {

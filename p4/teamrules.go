@@ -1,6 +1,7 @@
 package p4
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -54,7 +55,7 @@ func (f *ChangeFetcher) Rules(ctx context.Context) ([]review.RuleFile, error) {
 }
 
 // printRules prints files at a revision, with one command. A file that does not exist
-// there has revision 0.
+// there has revision 0, and so has one that may not be read, which is an error, too.
 func (s *server) printRules(ctx context.Context, paths []string, at string) ([]review.RuleFile, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -67,11 +68,17 @@ func (s *server) printRules(ctx context.Context, paths []string, at string) ([]r
 		byPath[s.fold(path)] = &files[i]
 	}
 	current := &review.RuleFile{}
+	var unread error // of files about which the server only warns
 	err := s.Run(ctx, command.Cmd{Name: "print", Lines: lines}, func(rec command.Record) error {
 		switch file := byPath[s.fold(rec.Fields["depotFile"])]; {
-		case rec.Code == "error" && rec.Message().Skip == review.SkipPurged:
-			return nil // it does not exist
 		case rec.Code == "error":
+			m := rec.Message()
+			if m.Skip == review.SkipPurged {
+				return nil // it does not exist
+			}
+			if m.Skip != "" {
+				unread = failure.Errorf(m.Class, "read rules: %s", m.Text)
+			}
 			return rec.Err()
 		case rec.Code == "stat" && file != nil && actionSkip(review.Action(rec.Fields["action"])) == "":
 			current = file
@@ -93,5 +100,5 @@ func (s *server) printRules(ctx context.Context, paths []string, at string) ([]r
 			files[i].Text = strings.ToValidUTF8(files[i].Text, "\uFFFD")
 		}
 	}
-	return files, err
+	return files, cmp.Or(err, unread)
 }
