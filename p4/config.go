@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,18 +127,14 @@ func (c Config) Check(p *config.Problems) {
 	p.Add(err != nil, "charset_fallback", fmt.Sprintf("%q is not a charset", c.CharsetFallback), "write one such as windows-1252, windows-1251, shift_jis, euc-kr or gb18030")
 }
 
-// Connections returns the connection to the server. It reads P4PORT as
-// [protocol:][host:]port. The default protocol is tcp, the default host this one. The ticket
-// does not count as a secret here: every connection needs it, so allow_cleartext would have
-// no effect.
+// address matches P4PORT: [protocol:][host:]port.
+var address = regexp.MustCompile(`(?s)^(?:(ssl|tcp)(?:4|6|46|64)?:)?(?:(.+):)?[^:]*$`)
+
+// Connections returns the connection to the server. The default protocol is tcp, the default
+// host this one. The ticket does not count as a secret here: every connection needs it, so
+// allow_cleartext would have no effect.
 func (c Config) Connections() []config.Connection {
-	protocol, address, found := strings.Cut(c.Port, ":")
-	encrypted := found && slices.Contains([]string{"ssl", "ssl4", "ssl6", "ssl46", "ssl64"}, protocol)
-	if !found || !encrypted && !slices.Contains([]string{"tcp", "tcp4", "tcp6", "tcp46", "tcp64"}, protocol) {
-		address = c.Port
-	}
-	if !strings.Contains(address, ":") {
-		address = "localhost:" + address
-	}
-	return []config.Connection{{Field: "port", Host: config.HostOf(address), Encrypted: encrypted, Hint: "write ssl:host:port"}}
+	parts := address.FindStringSubmatch(c.Port)
+	host := strings.Trim(cmp.Or(parts[2], "localhost"), "[]")
+	return []config.Connection{{Field: "port", Host: host, Encrypted: parts[1] == "ssl", Hint: "write ssl:host:port"}}
 }

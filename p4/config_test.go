@@ -49,3 +49,19 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	for port, want := range map[string]struct {
+		host      string
+		encrypted bool
+	}{
+		"1666": {"localhost", false}, "perforce:1666": {"perforce", false}, "tcp46:perforce:1666": {"perforce", false},
+		"ssl:1666": {"localhost", true}, "ssl64:perforce:1666": {"perforce", true},
+		"[::1]:1666": {"::1", false}, "tcp6:[::1]:1666": {"::1", false}, "ssl:[2001:db8::1]:1666": {"2001:db8::1", true},
+	} {
+		if got := (Config{Port: port}).Connections()[0]; got.Host != want.host || got.Encrypted != want.encrypted {
+			t.Errorf("%s: %+v, want %+v", port, got, want)
+		}
+	}
+}

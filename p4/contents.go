@@ -153,13 +153,7 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	for _, spec := range f.revisions() {
 		all = append(all, printed.of(spec))
 	}
-	var isGuess bool
-	if f.charset, isGuess = charsetOf(notUTF16(all...), x.cfg.CharsetFallback); isGuess {
-		f.Charset = f.charset
-	}
-	if c.fileType.base != "utf16" && isUTF16(c.data, c.fileType) {
-		f.Charset = "utf-16" // by the pattern of its bytes
-	}
+	f.charset, f.Charset = charsets(all, x.cfg.CharsetFallback)
 	after, why := c.decode(f.charset)
 	if why != "" {
 		f.Skipped = why
@@ -197,14 +191,23 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	return nil
 }
 
-// notUTF16 returns the bytes of the contents that are not in UTF-16.
-func notUTF16(contents ...*content) (all [][]byte) {
-	for _, c := range contents {
+// charsets returns the charset of the contents of a file, the new one first, and as guess the
+// one that the new content seems to have; guess is empty if the type or configured says it.
+func charsets(all []*content, configured string) (charset, guess string) {
+	var texts [][]byte
+	for _, c := range all {
 		if !isUTF16(c.data, c.fileType) {
-			all = append(all, c.data)
+			texts = append(texts, c.data)
 		}
 	}
-	return all
+	charset, isGuess := charsetOf(texts, configured)
+	switch now := all[0]; {
+	case now.fileType.base != "utf16" && isUTF16(now.data, now.fileType):
+		return charset, "utf-16" // by the pattern of its bytes
+	case isGuess:
+		return charset, charset
+	}
+	return charset, ""
 }
 
 // baseText returns the text the file is compared with. It is empty if there is

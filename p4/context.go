@@ -57,7 +57,7 @@ func (x *fetch) printSiblings(ctx context.Context, files []string, specs map[str
 		if c.noText() != "" || !c.complete || !isIntact(c.data, "", c.size, c.fileType) {
 			continue
 		}
-		charset, _ := charsetOf(notUTF16(c), x.cfg.CharsetFallback)
+		charset, _ := charsets([]*content{c}, x.cfg.CharsetFallback)
 		if text, why := c.decode(charset); why == "" {
 			texts[file] = text
 		}

@@ -87,16 +87,10 @@ func (t fileType) collapse(text string) string {
 // of compare: isText is false for a revision that is not text, and guess is as in
 // [review.File.Charset].
 func Texts(before, after []byte, configured string) (texts [2]string, isText [2]bool, guess string) {
-	contents := []*content{{data: before, fileType: fileType{base: "text"}}, {data: after, fileType: fileType{base: "text"}}}
-	charset, isGuess := charsetOf(notUTF16(contents...), configured)
-	for i, c := range contents {
-		texts[i], isText[i] = toText(c.data, c.fileType, charset)
-	}
-	switch {
-	case isUTF16(after, contents[1].fileType):
-		guess = "utf-16" // by the pattern of its bytes
-	case isGuess:
-		guess = charset
+	text := fileType{base: "text"}
+	charset, guess := charsets([]*content{{data: after, fileType: text}, {data: before, fileType: text}}, configured)
+	for i, data := range [][]byte{before, after} {
+		texts[i], isText[i] = toText(data, text, charset)
 	}
 	return texts, isText, guess
 }
