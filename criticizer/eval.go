@@ -121,7 +121,7 @@ func (e *evaluation) run(ctx context.Context, c *app) error {
 	if err != nil {
 		return err
 	}
-	report := eval.NewReport(results, detector.Leaks(), cfg.LLM.Prices)
+	report := eval.NewReport(results, detector.Leaks(), cfg.LLM.TokenPrices())
 	if e.recordTo != "" {
 		if err := e.cfg.Recording.Write(e.recordTo, report); err != nil {
 			return err

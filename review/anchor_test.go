@@ -46,6 +46,24 @@ func TestCompareUsesAllPlaces(t *testing.T) {
 	}
 }
 
+func TestPricesAreRefusedWhole(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Prices{
+		"": {}, "2.00 0.50 8.00 USD": {2, 0.5, 8, "USD"}, " 2 0  8e0 EUR ": {Prompt: 2, Completion: 8, Currency: "EUR"},
+	} {
+		if p, err := ParsePrices(text); p != want || err != nil {
+			t.Errorf("%q: %+v, %v", text, p, err)
+		}
+	}
+	for _, text := range []string{
+		"2", "2 0.5 8", "2 0.5 8 USD extra", "2,00 0,50 8,00 USD", "-2 0.5 8 USD", "2 NaN 8 USD", "2 0.5 Inf USD", "USD 2 0.5 8", "2 0.5 8 $", "2 0.5 8 9",
+	} {
+		if p, err := ParsePrices(text); err == nil || p != (Prices{}) {
+			t.Errorf("%q gives %+v", text, p)
+		}
+	}
+}
+
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	p := Prices{Prompt: 2, Completion: 8, Cached: 0.5, Currency: "EUR"}

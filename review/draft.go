@@ -107,36 +107,6 @@ type Switch struct {
 	Calls int    `json:"calls"`
 }
 
-// A Cost is the cost of a review at the configured prices.
-type Cost struct {
-	Amount   float64 `json:"amount"`
-	Currency string  `json:"currency"`
-}
-
-// Prices are the prices of a million tokens. Zero is unknown.
-type Prices struct {
-	// Price of a million prompt tokens. The report shows the cost of a review if
-	// all prices it needs are set. 0: unknown.
-	Prompt float64 `yaml:"price_per_million_prompt" default:"0" check:"not-negative"`
-	// Price of a million prompt tokens from the provider's cache.
-	Cached float64 `yaml:"price_per_million_cached" default:"0" check:"not-negative"`
-	// Price of a million answer tokens.
-	Completion float64 `yaml:"price_per_million_completion" default:"0" check:"not-negative"`
-	// Currency of the prices.
-	Currency string `yaml:"price_currency" default:"USD"`
-}
-
-// Of returns the cost of u, or nil if it is not exact: a price is unknown, or the
-// endpoint did not report the usage.
-func (p Prices) Of(u Usage) *Cost {
-	fresh := u.PromptTokens - u.CachedTokens
-	if p.Prompt == 0 || p.Completion == 0 || u.CachedTokens > 0 && p.Cached == 0 || u.Estimated || fresh < 0 {
-		return nil
-	}
-	perMillion := float64(fresh)*p.Prompt + float64(u.CachedTokens)*p.Cached + float64(u.CompletionTokens)*p.Completion
-	return &Cost{Amount: perMillion / 1e6, Currency: p.Currency}
-}
-
 // A Record describes how a review was made, without its content.
 type Record struct {
 	Model string `json:"model"`

@@ -49,7 +49,7 @@ func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Sample, error)
 // addTokenPrices exports the price of a token, from which monitoring computes the
 // cost of reviews.
 func (r *runtime) addTokenPrices() {
-	prices := r.cfg.LLM.Prices
+	prices := r.cfg.LLM.TokenPrices()
 	price := func(kind string, perMillion float64) telemetry.Sample {
 		return telemetry.Sample{Name: "criticizer_model_token_price", Value: perMillion / 1e6, Labels: map[string]string{"kind": kind}}
 	}

@@ -198,7 +198,7 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	r.addTokenPrices()
 	return []queue{{name: contract.QueueLLM, ping: reviewer.Ping, activities: &activities.Model{
 		Redacted: redacted, Reports: reports, Unusable: unusable, Answers: answers, Accounts: db, Reviewer: reviewer, Pipeline: pipeline,
-		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.LLM.Prices, StandIn: r.cfg.LLM.StandIn,
+		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: r.cfg.LLM.TokenPrices(), StandIn: r.cfg.LLM.StandIn,
 	}}}, err
 }
 

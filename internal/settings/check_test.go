@@ -185,7 +185,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a budget under one call": {
 			func(c *Config) { c.LLM.MaxTokensPerReview = 26_191 }, "llm.max_tokens_per_review",
 		},
-		"a negative price":        {func(c *Config) { c.LLM.Prices.Cached = -1 }, "llm.price_per_million_cached"},
+		"a negative price":        {func(c *Config) { c.LLM.Prices = "2 -1 8 USD" }, "llm.prices"},
 		"a fallback without name": {func(c *Config) { c.LLM.Fallbacks = []string{""} }, "llm.fallback_models"},
 		"an empty domain":         {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes"},
 		"a port too large":        {func(c *Config) { c.Mail.SMTP.Server = "smtp://mail.example.com:65536" }, "mail.server"},
