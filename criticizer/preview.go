@@ -56,7 +56,7 @@ configuration, with --ask also llm, but neither Temporal nor the database.`,
 			if !ask {
 				cfg.LLM.Model = cmp.Or(cfg.LLM.Model, "no model is called")
 				if !cfg.LLM.APIKey.IsSet() {
-					cfg.LLM.APIKey, cfg.LLM.APIKeyOld = secret.New("no model is called"), secret.Value{}
+					cfg.LLM.APIKey = secret.New("no model is called")
 				}
 			}
 			var change review.Change

@@ -48,10 +48,13 @@ func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 	waitForLog(`"secret not reloaded: the old one stays in use"`) // the worker polls the file
 	mustReview("2")
 
-	validKey.Store("second-key")
-	in.write("key", 0o600, "second-key\n")
+	in.write("key", 0o600, "second-key\nfirst-key\n")
 	waitForLog(`"secret reloaded","secret":"OPENAI_API_KEY"`)
 	mustReview("3")
+	waitForLog(`"model key in use","key":"old"`)
+	validKey.Store("second-key")
+	mustReview("4")
+	waitForLog(`"model key in use","key":"new"`)
 	if strings.Contains(in.log.String(), "second-key") || in.countRows("dead_letters", "true") != 0 {
 		t.Errorf("the log shows the key, or a review was dead-lettered:\n%s", in.log)
 	}

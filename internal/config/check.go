@@ -112,9 +112,9 @@ func (p *Problems) OneOf(field, value string, allowed []string) {
 	p.Add(!slices.Contains(allowed, value), field, what, "write one of "+strings.Join(allowed, ", "))
 }
 
-// Replacement refuses the previous secret of a rotation without the new one.
-func (p *Problems) Replacement(oldField string, previous secret.Value, field string, s secret.Value) {
-	p.Add(previous.IsSet() && !s.IsSet(), oldField, "is set, but "+p.NameOf(field)+" is not", "set both, or neither")
+// Keys refuses a secret with more than two keys.
+func (p *Problems) Keys(field string, s secret.Value) {
+	p.Add(secret.CheckKeys(s) != nil, field, "holds more than two keys", "write the new one in the first line, the old one in the second")
 }
 
 // URL refuses a value that is not an HTTP URL, or holds a user or password. The problem does

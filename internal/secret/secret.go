@@ -3,8 +3,10 @@
 package secret
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 )
 
@@ -41,6 +43,29 @@ func (s Value) Reveal() string {
 		return ""
 	}
 	return *s.c.text.Load()
+}
+
+// Keys returns the lines of the secret, which are the new and the old key during a rotation
+// (security 9.3.5), or one unset secret.
+func (s Value) Keys() []Value {
+	var keys []Value
+	for line := range strings.Lines(s.Reveal()) {
+		if key := New(strings.TrimRight(line, "\r\n")); key.IsSet() {
+			keys = append(keys, key)
+		}
+	}
+	if keys == nil {
+		keys = []Value{{}}
+	}
+	return keys
+}
+
+// CheckKeys refuses a secret with more than two keys.
+func CheckKeys(s Value) error {
+	if len(s.Keys()) > 2 {
+		return errors.New("it holds more than two keys: write the new one in the first line, the old one in the second")
+	}
+	return nil
 }
 
 // IsSet reports whether the secret has a text.

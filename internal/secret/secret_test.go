@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +133,21 @@ func assertMasked(t *testing.T, what, out string) {
 	for _, leak := range []string{plain, fmt.Sprintf("%x", plain), fmt.Sprintf("%X", plain)} {
 		if strings.Contains(out, leak) {
 			t.Errorf("%s shows the secret: %s", what, out)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"": {""}, plain: {plain}, plain + "\nold": {plain, "old"}, "\r\n" + plain + " \r\n\nold\n": {plain + " ", "old"}, "a\nb\nc": {"a", "b", "c"},
+	} {
+		var got []string
+		for _, key := range secret.New(text).Keys() {
+			got = append(got, key.Reveal())
+		}
+		if err := secret.CheckKeys(secret.New(text)); !slices.Equal(got, want) || (err != nil) != (len(want) > 2) {
+			t.Errorf("%q holds %q, %v", text, got, err)
 		}
 	}
 }

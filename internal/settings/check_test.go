@@ -172,11 +172,10 @@ func TestCheckRefuses(t *testing.T) {
 			func(c *Config) { c.LLM.BaseURL = "https://u:hunter2@host/v1" }, "llm.base_url",
 		},
 		"an endpoint without a key": {func(c *Config) { c.LLM.APIKey = secret.Value{} }, "OPENAI_API_KEY"},
-		"an old key alone": {
-			func(c *Config) {
-				c.LLM.BaseURL, c.LLM.APIKey, c.LLM.APIKeyOld = "http://127.0.0.1:1/v1", secret.Value{}, secret.New("k")
-			}, "OPENAI_API_KEY_OLD",
-		},
+		"three keys":                {func(c *Config) { c.LLM.APIKey = secret.New("hunter2\nb\nc") }, "OPENAI_API_KEY"},
+		"three passwords": {func(c *Config) {
+			c.Mail.SMTP.Server, c.Mail.SMTP.Password = "smtp://u@mail.example.com", secret.New("hunter2\nb\nc")
+		}, "CRITICIZER_SMTP_PASSWORD"},
 		"a key in clear": {
 			func(c *Config) { c.LLM.BaseURL = "http://gpu.example.com/v1" }, "llm.base_url",
 		},

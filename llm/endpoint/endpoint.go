@@ -36,11 +36,10 @@ type Config struct {
 	// allow_cleartext must name llm. For Azure, https://NAME.openai.azure.com/openai/v1,
 	// or the URL of the deployment with ?api-version=VERSION.
 	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" required:"the URL of the endpoint" check:"http-url"`
-	// API key of the endpoint. Unset for a server on this host without
+	// API key of the endpoint. During a rotation the old key is in a second line: it is used
+	// if the endpoint rejects the first. Unset for a server on this host without
 	// authentication.
 	APIKey secret.Value `yaml:"api_key" env:"OPENAI_API_KEY"`
-	// Previous key, used during a rotation if the endpoint rejects the new one.
-	APIKeyOld secret.Value `yaml:"api_key_old" env:"OPENAI_API_KEY_OLD"`
 	// KeyHeader is the header of the key. Default "": that of the dialect.
 	KeyHeader string
 	// HTTP headers of every request, each as 'Name: value', without secrets.
@@ -57,7 +56,7 @@ type Config struct {
 func (c Config) Check(p *config.Problems) {
 	_, err := c.headers()
 	p.Add(err != nil, "headers", "holds an entry that is not a header", "write each as 'Name: value'")
-	p.Replacement("api_key_old", c.APIKeyOld, "api_key", c.APIKey)
+	p.Keys("api_key", c.APIKey)
 	if u, err := url.Parse(c.BaseURL); err == nil && u.Scheme == "https" && !config.Loopback(u.Hostname()) {
 		p.RequireSecret("api_key", c.APIKey, "the key of "+u.Hostname())
 	}

@@ -399,7 +399,7 @@ func TestOldKey(t *testing.T) {
 			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}]}`)
 		}
 		e := newEndpoint(t, s, func(c *Config) {
-			c.Dialect, c.APIKey, c.APIKeyOld = "hosted", secret.New("after"), secret.New("before")
+			c.Dialect, c.APIKey = "hosted", secret.New("after\nbefore")
 		})
 		e.lg = slog.New(slog.NewTextHandler(&logs, nil))
 		if a, err := e.Ask(t.Context(), question(t)); err != nil || a.Content != "yes" || len(s.bodies) != 2 || !strings.Contains(logs.String(), "key=old") {

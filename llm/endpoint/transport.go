@@ -107,31 +107,31 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		req.Body, _ = req.GetBody()
 	}
-	resp, err := t.send(req, c, t.cfg.APIKey)
-	if err != nil || !t.cfg.APIKeyOld.IsSet() {
+	keys := t.cfg.APIKey.Keys()
+	for i, key := range keys {
+		attempt := req
+		if i > 0 {
+			attempt = req.Clone(req.Context())
+			if req.GetBody != nil { // nil if the request has no body
+				attempt.Body, _ = req.GetBody() // all of ours return no error
+			}
+		}
+		resp, err := t.send(attempt, c, key)
+		class := failure.ClassOf(c.refused())
+		refused := class == failure.AuthDenied || class == failure.QuotaExhausted
+		if err == nil && refused && i < len(keys)-1 {
+			continue
+		}
+		inUse := [...]string{"new", "old"}[min(i, 1)]
+		if refused {
+			inUse = "none"
+		}
+		if err == nil && len(keys) > 1 && t.keyInUse.Swap(inUse) != inUse { // never the key itself
+			t.lg.InfoContext(req.Context(), "model key in use", "key", inUse)
+		}
 		return resp, err
 	}
-	refused := func() bool {
-		class := failure.ClassOf(c.refused())
-		return class == failure.AuthDenied || class == failure.QuotaExhausted
-	}
-	key := "new"
-	if refused() {
-		again := req.Clone(req.Context())
-		if req.GetBody != nil { // nil if the request has no body
-			again.Body, _ = req.GetBody() // all of ours return no error
-		}
-		if resp, err = t.send(again, c, t.cfg.APIKeyOld); err != nil {
-			return nil, err
-		}
-		if key = "old"; refused() {
-			key = "none"
-		}
-	}
-	if t.keyInUse.Swap(key) != key { // never the key itself
-		t.lg.InfoContext(req.Context(), "model key in use", "key", key)
-	}
-	return resp, nil
+	return nil, failure.Errorf(failure.InvariantViolated, "request to the model endpoint without a key") // unreachable: unset is one
 }
 
 // admit returns the body to send: what go-openai encoded, with the fields of c.

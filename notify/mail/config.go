@@ -28,10 +28,9 @@ type Config struct {
 	// Name by which the worker introduces itself to the mail server (EHLO): a domain, or an
 	// address such as [192.0.2.5]. Empty: the domain of from.
 	EHLOName string `yaml:"ehlo_name"`
-	// Password of the account. Required with an account and without a token.
+	// Password of the account. Required with an account and without a token. During a rotation
+	// the old one is in a second line: it is used if the server rejects the first.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
-	// Previous password, used during a rotation if the server rejects the new one.
-	PasswordOld secret.Value `yaml:"password_old" env:"CRITICIZER_SMTP_PASSWORD_OLD"`
 	// File with an OAuth2 access token of the account, used instead of a password
 	// (XOAUTH2). It is read for every connection.
 	TokenFile string `yaml:"token_file"`
@@ -53,7 +52,7 @@ type Config struct {
 // Check implements the checks of package config. It refuses what would make mail unsafe or
 // impossible to find again.
 func (c Config) Check(p *config.Problems) {
-	p.Replacement("password_old", c.PasswordOld, "password", c.Password)
+	p.Keys("password", c.Password)
 	c.Server.check(p, c.Password, c.TokenFile, "smtp", "smtps", "smtp+insecure")
 	address := c.fromAddress()
 	p.Add(c.From != "" && (!usableAddress(address) || !ascii(address)), "from", "is not a mail address in ASCII", "write one such as Criticizer <criticizer@example.com>")

@@ -34,7 +34,7 @@ func TestPasswordRotation(t *testing.T) {
 			box := passwordBackend{make(chan string, 2)}
 			p := NewServer(slog.New(slog.NewTextHandler(&log, nil)), Config{
 				From: testFrom, Server: serveTLS(t, box, cert, "smtp").of("criticizer"), RootCAs: pool,
-				Password: secret.New(tt.password), PasswordOld: secret.New(tt.old),
+				Password: secret.New(tt.password + "\n" + tt.old),
 			})
 			for range 2 {
 				_, err := p.send(t.Context(), render(t, findingsReport()))
@@ -59,7 +59,7 @@ func TestOldPasswordIsForRejectedSignInsOnly(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	cfg := plainConfig(serveScript(t, map[string]string{"greeting": "421 4.3.2 later"}).addr)
-	cfg.Server, cfg.Password, cfg.PasswordOld = cfg.Server.of("ann"), secret.New(testPassword), secret.New(rand.Text())
+	cfg.Server, cfg.Password = cfg.Server.of("ann"), secret.New(testPassword+"\n"+rand.Text())
 	_, err := NewServer(slog.New(slog.NewTextHandler(&log, nil)), cfg).send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.UpstreamUnavailable, "421 4.3.2")
 	if log.Len() > 0 {

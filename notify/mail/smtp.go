@@ -184,20 +184,19 @@ func quit(c *smtp.Client) {
 
 // connect returns a connection that is signed in. If the server rejects the new password, it
 // signs in with the old one (security 9.3.5). It logs which one is in use when that changes.
-func (s *Server) connect(ctx context.Context) (*smtp.Client, error) {
-	rejected := func(err error) bool { return err != nil && failure.ClassOf(err) == failure.AuthDenied }
-	c, err := s.connectWith(ctx, s.cfg.Password)
-	if !s.cfg.PasswordOld.IsSet() {
-		return c, err
-	}
-	inUse := "new"
-	if rejected(err) {
-		inUse = "old"
-		if c, err = s.connectWith(ctx, s.cfg.PasswordOld); rejected(err) {
-			inUse = "none"
+func (s *Server) connect(ctx context.Context) (c *smtp.Client, err error) {
+	passwords := s.cfg.Password.Keys()
+	inUse := "none"
+	for i, password := range passwords {
+		if c, err = s.connectWith(ctx, password); err == nil {
+			inUse = [...]string{"new", "old"}[min(i, 1)]
+		}
+		if err == nil || failure.ClassOf(err) != failure.AuthDenied {
+			break
 		}
 	}
-	if (err == nil || inUse == "none") && s.passwordInUse.Swap(inUse) != inUse {
+	rejected := err != nil && failure.ClassOf(err) == failure.AuthDenied
+	if len(passwords) > 1 && (err == nil || rejected) && s.passwordInUse.Swap(inUse) != inUse {
 		s.lg.InfoContext(ctx, "mail password in use", "password", inUse)
 	}
 	return c, err

@@ -87,9 +87,13 @@ type routeSettings struct {
 type providerSettings struct {
 	// Base URL of the API, before its paths. Empty: that of OpenAI or Google; other is not used.
 	BaseURL string `yaml:"base_url" check:"http-url"`
-	// API key of the provider. Unset for a server without authentication.
+	// API key of the provider, and in a second line the old one during a rotation. Unset for a
+	// server without authentication.
 	APIKey secret.Value `yaml:"api_key"`
 }
+
+// Check implements the checks of package config.
+func (r providerSettings) Check(p *config.Problems) { p.Keys("api_key", r.APIKey) }
 
 // Connections returns the connection to the provider.
 func (r providerSettings) Connections() []config.Connection {
